@@ -1,0 +1,59 @@
+# Thin names for the real commands; `make train ARGS="--run.seed 1"` passes flags on.
+PYTHON ?= python3
+VENV ?= .venv
+EXTRAS ?=
+ARGS ?=
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help train test bench lint types format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make train   install into $(VENV) and train (ARGS=\"--config configs/...\"; EXTRAS=cuda or tpu)"
+	@echo "make test    install with the test tools and run pytest (ARGS=\"-m slow\")"
+	@echo "make bench   measure the rules against other implementations"
+	@echo "make lint    ruff check and ruff format --check; make format mends"
+	@echo "make types   mypy azo"
+	@echo "make clean   remove $(VENV) and caches, not runs"
+
+# A stamp is renewed only when pyproject.toml changes, so a second `make` installs nothing.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit("$(PYTHON) is Python %d.%d, but azo needs 3.11 or later: make PYTHON=python3.12" % v)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-run$(EXTRAS): pyproject.toml | $(BIN)/python
+	$(PIP) -e ".$(if $(EXTRAS),[$(EXTRAS)])"
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+	$(PIP) -e ".[test]"
+	@touch $@
+
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+	$(PIP) -e ".[test,bench]"
+	@touch $@
+
+train: $(VENV)/.installed-run$(EXTRAS)
+	$(BIN)/python -m azo.train $(ARGS)
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $(ARGS)
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.rules $(ARGS)
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy azo
+
+clean:
+	rm -rf $(VENV) build dist .cache .pytest_cache .mypy_cache .ruff_cache
+	find azo tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
