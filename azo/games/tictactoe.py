@@ -1,0 +1,103 @@
+"""Tic-tac-toe behind the same protocol as Othello: small enough to check everything by hand.
+
+Bit `3 * row + column` of a word is a square, row by row from the upper left.
+"""
+
+import dataclasses
+import functools
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from azo.games import protocol, symmetry
+
+_FULL = 0b111_111_111
+_LINES = (0o700, 0o070, 0o007, 0o444, 0o222, 0o111, 0o421, 0o124)
+
+
+@flax.struct.dataclass
+class Position:
+    """A batch of positions, seen by the side to move."""
+
+    player: jax.Array  # [...] uint32, marks of the side to move
+    opponent: jax.Array  # [...] uint32, disjoint from `player`
+
+
+@dataclasses.dataclass(frozen=True)
+class TicTacToe:
+    """Tic-tac-toe; see `protocol.Game`."""
+
+    name: str = "tictactoe"
+    board_shape: tuple[int, int] = (3, 3)
+    num_actions: int = 9
+    max_plies: int = 9
+    packed_words: int = 2
+
+    @functools.cached_property
+    def square_symmetries(self) -> np.ndarray:
+        return symmetry.square_permutations(3)
+
+    def start(self, *batch_shape: int) -> Position:
+        empty = jnp.zeros(batch_shape, jnp.uint32)
+        return Position(player=empty, opponent=empty)
+
+    def legal_mask(self, position: Position) -> jax.Array:
+        is_free = ~_squares(position.player | position.opponent)
+        return is_free | self.is_over(position)[..., None]
+
+    def is_over(self, position: Position) -> jax.Array:
+        is_full = (position.player | position.opponent) == _FULL
+        return is_full | _has_line(position.player) | _has_line(position.opponent)
+
+    def step(self, position: Position, action: jax.Array) -> protocol.Step:
+        was_over = self.is_over(position)
+        mark = jnp.uint32(1) << action.astype(jnp.uint32)
+        after = Position(player=position.opponent, opponent=position.player | mark)
+        is_last = ~was_over & self.is_over(after)
+        return protocol.Step(
+            position=jax.tree.map(lambda new, old: jnp.where(was_over, old, new), after, position),
+            reward=jnp.where(is_last, -self.result(after), 0.0),
+            discount=jnp.where(was_over | is_last, 0.0, -1.0),
+        )
+
+    def result(self, position: Position) -> jax.Array:
+        won = _has_line(position.player).astype(jnp.float32)
+        lost = _has_line(position.opponent).astype(jnp.float32)
+        return won - lost
+
+    def planes(self, position: Position) -> jax.Array:
+        both = (position.player, position.opponent)
+        boards = [_squares(board).reshape(*board.shape, 3, 3) for board in both]
+        return jnp.stack(boards, axis=-1)
+
+    def random_action(self, key: jax.Array, position: Position) -> jax.Array:
+        legal = self.legal_mask(position)
+        draw = jax.random.uniform(key, legal.shape)
+        return jnp.argmax(jnp.where(legal, draw, -1.0), axis=-1)
+
+    def greedy_action(self, key: jax.Array, position: Position) -> jax.Array:
+        """Returns a winning move if there is one, else a random one."""
+        actions = jnp.arange(self.num_actions)
+        board = jax.tree.map(lambda x: x[..., None], position)
+        wins = self.step(board, jnp.broadcast_to(actions, (*position.player.shape, 9))).reward > 0
+        draw = jax.random.uniform(key, wins.shape)
+        return jnp.argmax(jnp.where(self.legal_mask(position), draw + wins, -1.0), axis=-1)
+
+    def pack(self, position: Position) -> jax.Array:
+        return jnp.stack([position.player, position.opponent], axis=-1)
+
+    def unpack(self, packed: jax.Array) -> Position:
+        return Position(player=packed[..., 0], opponent=packed[..., 1])
+
+
+def _squares(marks: jax.Array) -> jax.Array:
+    """Returns `[..., 9]` bool of marks `[...]`."""
+    shift = jnp.broadcast_to(jnp.arange(9, dtype=jnp.uint32), (*marks.shape, 9))
+    return ((marks[..., None] >> shift) & jnp.uint32(1)).astype(bool)
+
+
+def _has_line(marks: jax.Array) -> jax.Array:
+    lines = jnp.broadcast_to(jnp.array(_LINES, jnp.uint32), (*marks.shape, len(_LINES)))
+    return ((marks[..., None] & lines) == lines).any(axis=-1)

@@ -1,0 +1,38 @@
+"""Strict JAX settings for all tests, and the fixtures that they share.
+
+Tests run on the CPU unless told otherwise: `JAX_PLATFORMS=cuda pytest -m gpu`.
+"""
+
+import os
+import pathlib
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import chex
+import jax
+import pytest
+
+from azo import data
+
+_CACHE = pathlib.Path(__file__).parents[1] / ".cache" / "jax"
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    jax.config.update("jax_compilation_cache_dir", str(_CACHE))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+@pytest.fixture(autouse=True)
+def _count_traces_anew():
+    chex.clear_trace_counter()
+    yield
+    chex.clear_trace_counter()
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> pathlib.Path:
+    """The data folder; skips the test if there is none."""
+    folder = data.folder()
+    if folder is None:
+        pytest.skip(f"no data folder: set {data.VARIABLE} to its path")
+    return folder

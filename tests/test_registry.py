@@ -1,0 +1,51 @@
+import pydantic
+import pytest
+
+from azo.games import bitboard, othello, registry, tictactoe
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, "othello6"),
+        ({"size": 8}, "othello8"),
+        ({"size": 4, "is_reversed": True}, "othello4-reversed"),
+        ({"name": "tictactoe"}, "tictactoe"),
+    ],
+)
+def test_settings_choose_the_game(settings, name):
+    assert registry.make(registry.GameConfig(**settings)).name == name
+
+
+def test_equal_settings_make_equal_games_so_that_nothing_compiles_twice():
+    config = registry.GameConfig(size=8)
+    assert registry.make(config) == registry.make(config) == othello.Othello(8)
+    assert hash(registry.make(config)) == hash(othello.Othello(8))
+    assert registry.make(registry.GameConfig(name="tictactoe")) == tictactoe.TicTacToe()
+
+
+def test_a_start_position_is_seen_by_its_mover():
+    start = "------XO---OXO---OX------ O"
+    position = registry.make(registry.GameConfig(size=5, start=start)).start()
+    opponent = 1 << (8 + 1) | 1 << (16 + 2) | 1 << (24 + 3)
+    assert bitboard.to_int(position.opponent) == opponent
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"name": "tictactoe", "is_reversed": True}, "are settings of Othello alone"),
+        ({"name": "tictactoe", "start": "---------"}, "are settings of Othello alone"),
+        ({"size": 5}, "give a start position as text"),
+        ({"size": 5, "start": "XO"}, "2 squares, but a 5x5 board has 25"),
+    ],
+)
+def test_contradicting_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        registry.make(registry.GameConfig(**settings))
+
+
+@pytest.mark.parametrize("settings", [{"size": 3}, {"size": 9}, {"name": "chess"}, {"rows": 8}])
+def test_impossible_and_unknown_settings_are_refused(settings):
+    with pytest.raises(pydantic.ValidationError):
+        registry.GameConfig(**settings)
