@@ -1,0 +1,41 @@
+"""Values from random games in place of a network: the classic baseline of tree search."""
+
+import jax
+import jax.numpy as jnp
+
+from azo.games import protocol
+from azo.search import tree as trees
+
+
+def evaluator(game: protocol.Game) -> trees.Evaluate:
+    """Returns an evaluation with a uniform prior and the result of one random game as value."""
+
+    def evaluate(key: jax.Array, position: protocol.Position) -> trees.Evaluation:
+        value = random_result(game, key, position)
+        return trees.Evaluation(
+            prior_logits=jnp.zeros((*value.shape, game.num_actions)), value=value
+        )
+
+    return evaluate
+
+
+def random_result(game: protocol.Game, key: jax.Array, position: protocol.Position) -> jax.Array:
+    """Plays random moves to the end; returns the result `[B]` for the side to move at first.
+
+    A position whose game is over gives its own result.
+    """
+    sign = jnp.ones(game.is_over(position).shape)
+
+    def is_going_on(state) -> jax.Array:
+        _, position, _ = state
+        return ~game.is_over(position).all()
+
+    def play(state):
+        ply, position, sign = state
+        action = game.random_action(jax.random.fold_in(key, ply), position)
+        is_over = game.is_over(position)
+        after = game.step(position, action).position
+        return ply + 1, after, jnp.where(is_over, sign, -sign)
+
+    _, final, sign = jax.lax.while_loop(is_going_on, play, (jnp.int32(0), position, sign))
+    return sign * game.result(final)
