@@ -1,0 +1,94 @@
+"""Metrics of a run, as lines of JSON and as TensorBoard files.
+
+`metrics.jsonl` has one line per event, such as
+`{"event": "iteration", "iteration": 12, "learner/policy_loss": 1.2}`, and is the record that other
+programs read; `tensorboard/` shows the same numbers as curves. A resumed run repeats the iterations
+after its checkpoint, so what was written of them is dropped first.
+"""
+
+import json
+import math
+import os
+import pathlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorboardX
+
+FILE = "metrics.jsonl"
+
+
+class MetricsWriter:
+    """Appends events to the files in a run's folder; a context manager, or call `close`."""
+
+    def __init__(self, folder: pathlib.Path, *, last_iteration: int = 0):
+        """Opens the files, without the events of iterations after `last_iteration`.
+
+        Args:
+          folder: The run's folder; created if absent.
+          last_iteration: Iterations already done, that of the restored checkpoint; 0 begins anew.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / FILE
+        if path.exists():
+            _drop_after(path, last_iteration)
+        self._lines = path.open("a", encoding="utf-8")
+        self._curves = tensorboardX.SummaryWriter(
+            str(folder / "tensorboard"), purge_step=last_iteration + 1
+        )
+
+    def __enter__(self) -> "MetricsWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, event: str, iteration: int, metrics: Mapping[str, Any]) -> None:
+        """Appends one event, on disk when this returns.
+
+        Args:
+          event: What happened, such as "iteration", "evaluation" or "gate".
+          iteration: Iterations done when it happened.
+          metrics: Numbers, which become curves too, or text. What is not finite becomes null.
+        """
+        plain = {name: _plain(value) for name, value in metrics.items()}
+        line = {"event": event, "iteration": iteration, **plain}
+        self._lines.write(json.dumps(line, allow_nan=False) + "\n")
+        self._lines.flush()
+        for name, value in plain.items():
+            if isinstance(value, int | float):
+                self._curves.add_scalar(name, value, iteration)
+
+    def close(self) -> None:
+        self._lines.close()
+        self._curves.close()
+
+
+def read(folder: pathlib.Path, event: str | None = None) -> list[dict[str, Any]]:
+    """Returns the events of a run, by default of all kinds, oldest first."""
+    path = folder / FILE
+    events = list(_whole_lines(path)) if path.exists() else []
+    return [line for line in events if event in (None, line["event"])]
+
+
+def _plain(value: Any) -> Any:
+    """Arrays of one number and NumPy's numbers as Python's."""
+    if isinstance(value, str) or value is None:
+        return value
+    number = value.item() if hasattr(value, "item") else value
+    return number if math.isfinite(number) else None
+
+
+def _whole_lines(path: pathlib.Path) -> Iterator[dict[str, Any]]:
+    """Yields the events; a last line that a crash cut short is not one."""
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):
+            yield json.loads(line)
+
+
+def _drop_after(path: pathlib.Path, last_iteration: int) -> None:
+    """Replaces the file in one step, so that a crash leaves the old or the new one."""
+    kept = [line for line in _whole_lines(path) if line["iteration"] <= last_iteration]
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+    os.replace(temporary, path)

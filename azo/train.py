@@ -1,0 +1,240 @@
+"""Learns a game: `python -m azo.train --config configs/NAME.toml [--section.setting value]`.
+
+The device does the work, one compiled call an iteration; the host prints, evaluates and saves.
+Ctrl-C and SIGTERM end the run after the iteration under way, saved; the same command resumes it.
+"""
+
+import dataclasses
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+import jax
+
+from azo import checkpoint, config, console, devices, metrics, networks
+from azo.games import protocol, registry
+from azo.learning import generations, loop, state
+from azo.measure import arena, evaluation, players
+
+
+def main(argv: Sequence[str]) -> int:
+    """Trains until the last iteration or until told to stop; returns the exit code."""
+    settings = config.load(argv)
+    with StopRequest() as stop:
+        train(settings, stop)
+    return 0
+
+
+class StopRequest:
+    """Becomes true at the first SIGINT or SIGTERM; a second one interrupts at once."""
+
+    def __init__(self) -> None:
+        self.is_made = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> "StopRequest":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if self.is_made:
+            raise KeyboardInterrupt
+        self.is_made = True
+
+
+def train(settings: config.Config, stop: StopRequest | None = None) -> state.RunState:
+    """Runs, or resumes, the run in `settings.run.folder`; returns its last state."""
+    stop = stop or StopRequest()
+    run = settings.run
+    mesh = loop.make_mesh(devices.prepare(settings))
+    with checkpoint.Checkpoints(run.folder, keep=run.keep_checkpoints) as checkpoints:
+        checkpoints.check_resumable(settings)
+        game = registry.make(settings.game)
+        total_steps = run.num_iterations * settings.learner.num_steps
+        recipe = settings.recipe()
+        now = loop.begin(game, recipe, mesh, seed=run.seed, total_steps=total_steps)
+        first = checkpoints.latest_step() or 0
+        if first:
+            now = checkpoints.restore(now)
+        with (
+            metrics.MetricsWriter(run.folder, last_iteration=first) as writer,
+            console.Console(
+                run.num_iterations, f"{game.name} in {run.folder}", first_iteration=first
+            ) as screen,
+        ):
+            session = _Session(settings, game, checkpoints, writer, screen)
+            session.announce(first, mesh.size)
+            if first < run.num_iterations:
+                iterate = session.compile(
+                    loop.build(game, recipe, mesh, total_steps=total_steps), now
+                )
+                now = session.go_on(iterate, now, first, stop)
+    return now
+
+
+@dataclasses.dataclass
+class _Session:
+    """What the host does around the iterations."""
+
+    settings: config.Config
+    game: protocol.Game
+    checkpoints: checkpoint.Checkpoints
+    writer: metrics.MetricsWriter
+    screen: console.Console
+
+    def __post_init__(self) -> None:
+        evaluations = self.settings.evaluation
+        self.opponent = players.parse(evaluations.opponent, self.game, networks.loader(self.game))
+        earlier = metrics.read(self.settings.run.folder, "iteration")
+        self.training_seconds = earlier[-1]["time/training_seconds"] if earlier else 0.0
+
+    def announce(self, first: int, num_devices: int) -> None:
+        device = jax.devices()[0]
+        where = f"{num_devices} x {device.device_kind} ({device.platform})"
+        last = self.settings.run.num_iterations
+        if not first:
+            self.screen.note(f"training on {where}; Ctrl-C saves, the same command resumes")
+        elif first < last:
+            self.screen.note(f"resuming after iteration {first} on {where}")
+        else:
+            self.screen.note(
+                f"all {last} iterations are done; --run.num-iterations {2 * last} would go on"
+            )
+
+    def compile(self, iterate: Any, now: state.RunState) -> Any:
+        start = time.perf_counter()
+        compiled = iterate.lower(now).compile()
+        seconds = time.perf_counter() - start
+        self.screen.note(f"compiled in {seconds:.0f} s")
+        self.writer.write(
+            "compilation", int(now.iteration), {"time/compilation_seconds": round(seconds, 2)}
+        )
+        return compiled
+
+    def go_on(
+        self, iterate: Any, now: state.RunState, first: int, stop: StopRequest
+    ) -> state.RunState:
+        run = self.settings.run
+        for done in range(first + 1, run.num_iterations + 1):
+            start = time.perf_counter()
+            now, found = iterate(now)
+            found = jax.device_get(found)
+            seconds = time.perf_counter() - start
+            self.training_seconds += seconds
+            is_last = done == run.num_iterations
+
+            now = self.gate(now, done)
+            named = self.named_metrics(found, int(now.num_games), seconds)
+            if done % run.log_every == 0 or is_last:
+                self.writer.write("iteration", done, named)
+            is_due = evaluation.is_due(self.settings.evaluation, done, is_last=is_last)
+            result = self.evaluate(now, done) if is_due and not stop.is_made else None
+            match = f"against {self.settings.evaluation.opponent}: {result}" if result else None
+            self.screen.update({"iteration": done, **named}, match)
+            if result or done % run.save_every == 0 or is_last or stop.is_made:
+                self.checkpoints.save(done, now, self.settings, result.score if result else None)
+            if stop.is_made and not is_last:
+                self.screen.note(f"stopped and saved after iteration {done}")
+                break
+        return now
+
+    def gate(self, now: state.RunState, done: int) -> state.RunState:
+        config = self.settings.gate
+        if not config.is_enabled or done % config.every:
+            return now
+        generation = int(now.generation)
+        now, score = generations.gate(now, config, self.gate_match)
+        is_promoted = int(now.generation) > generation
+        self.writer.write(
+            "gate",
+            done,
+            {"gate/score": score, "gate/generation": int(now.generation)},
+        )
+        verdict = "promoted" if is_promoted else "not promoted"
+        self.screen.note(f"iteration {done}: gate score {score:.3f}, {verdict}")
+        return now
+
+    def gate_match(self, new: Any, best: Any, key: jax.Array) -> float:
+        config = self.settings.gate
+        first, second = (
+            players.network_player(self.game, self.trained(variables), config.num_simulations)
+            for variables in (new, best)
+        )
+        result = arena.play_match(
+            self.game,
+            first,
+            second,
+            jax.device_get(key),
+            num_games=config.num_games,
+            opening_plies=self.settings.evaluation.opening_plies,
+        )
+        return result.score
+
+    def evaluate(self, now: state.RunState, done: int) -> arena.MatchResult:
+        variables = now.variables() if now.best is None else now.best
+        start = time.perf_counter()
+        key = jax.random.fold_in(jax.random.key(self.settings.run.seed), done)
+        result = evaluation.against_opponent(
+            self.game, self.trained(variables), self.opponent, key, self.settings.evaluation
+        )
+        low, high = result.interval()
+        self.writer.write(
+            "evaluation",
+            done,
+            {
+                "evaluation/opponent": self.settings.evaluation.opponent,
+                "evaluation/wins": result.wins,
+                "evaluation/draws": result.draws,
+                "evaluation/losses": result.losses,
+                "evaluation/score": result.score,
+                "evaluation/score_low": low,
+                "evaluation/score_high": high,
+                "time/evaluation_seconds": round(time.perf_counter() - start, 2),
+                "time/training_seconds": round(self.training_seconds, 2),
+            },
+        )
+        return result
+
+    def trained(self, variables: Any) -> players.TrainedNetwork:
+        """Returns the network on the default device alone, where matches are played."""
+        return players.TrainedNetwork(
+            jax.device_get(variables), self.settings.network, self.settings.search
+        )
+
+    def named_metrics(
+        self, found: loop.Metrics, num_games: int, seconds: float
+    ) -> dict[str, float | int]:
+        plays, search = self.settings.selfplay, self.settings.search
+        positions_per_second = plays.num_games * plays.num_plies / seconds
+        return {
+            "selfplay/games": num_games,
+            "selfplay/games_per_second": float(found.played.num_games) / seconds,
+            "selfplay/positions_per_second": positions_per_second,
+            "selfplay/simulations_per_second": positions_per_second * search.num_simulations,
+            "selfplay/mean_plies": float(found.played.mean_plies),
+            "selfplay/first_player_score": float(found.played.first_player_score),
+            "selfplay/policy_entropy": float(found.played.policy_entropy),
+            "learner/policy_loss": float(found.losses.policy),
+            "learner/value_loss": float(found.losses.value),
+            "learner/target_entropy": float(found.losses.policy_entropy),
+            "learner/gradient_norm": float(found.losses.gradient_norm),
+            "learner/learning_rate": float(found.learning_rate),
+            "replay/size": int(found.replay_size),
+            "time/iteration_seconds": round(seconds, 4),
+            "time/training_seconds": round(self.training_seconds, 2),
+        }
+
+
+if __name__ == "__main__":
+    sys.exit(config.run_main(main))
