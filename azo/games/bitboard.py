@@ -132,7 +132,7 @@ def legal_moves(player: Bitboard, opponent: Bitboard, board_bits: int) -> Bitboa
         flippable = O & _repeat(columns)
         for shift in (_towards_h8, _towards_a1):
             ends = ends | shift(_run(shift, step, P, flippable), step)
-    return ends & ~(P | O) & from_int(board_bits)
+    return _computed_once(ends & ~(P | O) & from_int(board_bits), player)
 
 
 def flips(player: Bitboard, opponent: Bitboard, disc: Bitboard) -> Bitboard:
@@ -151,7 +151,27 @@ def flips(player: Bitboard, opponent: Bitboard, disc: Bitboard) -> Bitboard:
             run = _run(shift, step, disc, flippable)
             is_flanked = ~(shift(run, step) & P).is_empty()
             flipped = flipped | run.where(is_flanked)
-    return flipped
+    return _computed_once(flipped, player)
+
+
+def _computed_once(result: Bitboard, given: Bitboard) -> Bitboard:
+    """Returns `result`, and keeps XLA's CPU backend from computing it again for every use of it.
+
+    That backend takes bit operations for cheap and merges them into each of their consumers, word
+    by word: a step cost four times as much. What leaves a branch is stored, so the result leaves
+    one of two equal branches. `given` is something at hand that the choice can hang on.
+    Accelerators merge programs with several results, and are left alone.
+    """
+
+    def through_branch(result: Bitboard, given: Bitboard) -> Bitboard:
+        either = given.lower.ravel()[0] == 0
+        return jax.lax.cond(either, lambda x: ~~x, lambda x: ~~x, result)
+
+    def unchanged(result: Bitboard, given: Bitboard) -> Bitboard:
+        del given
+        return result
+
+    return jax.lax.platform_dependent(result, given, cpu=through_branch, default=unchanged)
 
 
 def _repeat(word: int) -> Bitboard:

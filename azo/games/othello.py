@@ -101,9 +101,11 @@ class Othello:
         )
 
     def step(self, position: Position, action: jax.Array) -> protocol.Step:
-        was_over = self.is_over(position)
         after = self.play(position, action)
-        is_last = ~was_over & self.is_over(after)
+        is_over = self.is_over(after)
+        # A pass leads to a finished game only where the game was over already.
+        was_over = is_over & (action == self.pass_action)
+        is_last = is_over & ~was_over
         return protocol.Step(
             position=jax.tree.map(lambda new, old: jnp.where(was_over, old, new), after, position),
             reward=jnp.where(is_last, -self.result(after), 0.0),
