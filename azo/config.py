@@ -23,15 +23,10 @@ import pydantic
 import tyro
 
 # Full names: the fields of `Config` are called as the modules, and would hide them.
+import azo.games.protocol
 import azo.games.registry
-import azo.learning.generations
-import azo.learning.learner
-import azo.learning.network
-import azo.learning.replay
-import azo.learning.selfplay
 import azo.learning.state
 import azo.measure.evaluation
-import azo.search.policy
 
 Settings = TypeVar("Settings", bound=pydantic.BaseModel)
 Parsed = TypeVar("Parsed")
@@ -60,30 +55,21 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Iterations between lines of metrics."""
 
 
-class Config(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """All settings of a run."""
+class Config(azo.learning.state.RecipeConfig):
+    """All settings of a run: those of the compiled iteration, and those around it."""
 
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
-    search: azo.search.policy.SearchConfig = azo.search.policy.SearchConfig()
-    network: azo.learning.network.NetworkConfig = azo.learning.network.NetworkConfig()
-    selfplay: azo.learning.selfplay.SelfplayConfig = azo.learning.selfplay.SelfplayConfig()
-    replay: azo.learning.replay.ReplayConfig = azo.learning.replay.ReplayConfig()
-    learner: azo.learning.learner.LearnerConfig = azo.learning.learner.LearnerConfig()
-    gate: azo.learning.generations.GateConfig = azo.learning.generations.GateConfig()
     evaluation: azo.measure.evaluation.EvaluationConfig = azo.measure.evaluation.EvaluationConfig()
     run: RunConfig = RunConfig()
 
     @pydantic.model_validator(mode="after")
     def _check_across_sections(self) -> "Config":
-        _check_replay(self)
+        game = azo.games.registry.make(self.game)
+        _check_openings(self, game)
+        _check_replay(self, game)
         if self.run.num_devices is not None:
             check_devices(self, self.run.num_devices)
         return self
-
-    def recipe(self) -> azo.learning.state.RecipeConfig:
-        """Returns the settings that the compiled iteration reads."""
-        names = azo.learning.state.RecipeConfig.model_fields
-        return azo.learning.state.RecipeConfig(**{name: getattr(self, name) for name in names})
 
 
 def check_devices(config: Config, num_devices: int) -> None:
@@ -184,8 +170,16 @@ def _is_raised_here(error: ValueError) -> bool:
     return _PACKAGE in pathlib.Path(last_frame.filename).resolve().parents
 
 
-def _check_replay(config: Config) -> None:
-    game = azo.games.registry.make(config.game)
+def _check_openings(config: Config, game: azo.games.protocol.Game) -> None:
+    plies = config.evaluation.opening_plies
+    if plies >= game.max_plies:
+        raise ValueError(
+            f"evaluation.opening_plies is {plies}, but a game of {game.name} has at most"
+            f" {game.max_plies} plies: choose fewer"
+        )
+
+
+def _check_replay(config: Config, game: azo.games.protocol.Game) -> None:
     capacity, plays = config.replay.capacity, config.selfplay
     # At worst one iteration decides all that waited and all that it played.
     most_added = plays.num_games * (game.max_plies + plays.num_plies)

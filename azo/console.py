@@ -62,7 +62,7 @@ class Console:
         self._live: rich.live.Live | None = None
 
     def __enter__(self) -> "Console":
-        self._start_seconds = time.monotonic()
+        self.start_clock()
         if self._console.is_terminal:
             self._live = rich.live.Live(self._panel(), console=self._console, refresh_per_second=4)
             self._live.start()
@@ -74,6 +74,10 @@ class Console:
         if self._live is not None:
             self._live.update(self._panel(), refresh=True)
             self._live.stop()
+
+    def start_clock(self) -> None:
+        """Begins the time from which the time left is estimated; without it, entering does."""
+        self._start_seconds = time.monotonic()
 
     def update(self, metrics: Mapping[str, float], match: str | None = None) -> None:
         """Shows the state after an iteration.

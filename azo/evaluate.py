@@ -8,6 +8,7 @@ what `--game.*` says if no folder is.
 
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import jax
 import pydantic
@@ -21,9 +22,9 @@ from azo.measure import arena, players
 class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """A match between two players."""
 
-    first: tyro.conf.Positional[str]
+    first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
     """Whose side the result is told from."""
-    second: tyro.conf.Positional[str] = "rollouts:100"
+    second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")] = "rollouts:100"
     """Its opponent."""
     num_games: int = 128
     """Games: pairs from the same random opening with both colours."""

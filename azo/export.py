@@ -7,6 +7,7 @@ wherever a player is wanted.
 import pathlib
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import pydantic
 import tyro
@@ -17,9 +18,9 @@ from azo import checkpoint, config
 class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """What to export, and where to."""
 
-    run: tyro.conf.Positional[pathlib.Path]
+    run: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run: its best checkpoint is taken, or its latest if none was evaluated."""
-    folder: tyro.conf.Positional[pathlib.Path]
+    folder: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="FOLDER")]
     """New folder to write."""
 
 

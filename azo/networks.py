@@ -21,6 +21,8 @@ def loader(game: protocol.Game) -> players.Load:
     """Returns what reads a run's or an exported network's folder for players of `game`."""
 
     def load(path: str) -> players.TrainedNetwork:
+        if not pathlib.Path(path).is_dir():
+            raise FileNotFoundError("no such folder")
         variables, config = checkpoint.load_params(pathlib.Path(path))
         trained_for = registry.make(config.game)
         if trained_for != game:

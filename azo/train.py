@@ -58,12 +58,12 @@ def train(settings: config.Config, stop: StopRequest | None = None) -> state.Run
     stop = stop or StopRequest()
     run = settings.run
     mesh = loop.make_mesh(devices.prepare(settings))
+    game = registry.make(settings.game)
+    opponent = players.parse(settings.evaluation.opponent, game, networks.loader(game))
     with checkpoint.Checkpoints(run.folder, keep=run.keep_checkpoints) as checkpoints:
         checkpoints.check_resumable(settings)
-        game = registry.make(settings.game)
         total_steps = run.num_iterations * settings.learner.num_steps
-        recipe = settings.recipe()
-        now = loop.begin(game, recipe, mesh, seed=run.seed, total_steps=total_steps)
+        now = loop.begin(game, settings, mesh, seed=run.seed, total_steps=total_steps)
         first = checkpoints.latest_step() or 0
         if first:
             now = checkpoints.restore(now)
@@ -73,11 +73,11 @@ def train(settings: config.Config, stop: StopRequest | None = None) -> state.Run
                 run.num_iterations, f"{game.name} in {run.folder}", first_iteration=first
             ) as screen,
         ):
-            session = _Session(settings, game, checkpoints, writer, screen)
+            session = _Session(settings, game, opponent, checkpoints, writer, screen)
             session.announce(first, mesh.size)
             if first < run.num_iterations:
                 iterate = session.compile(
-                    loop.build(game, recipe, mesh, total_steps=total_steps), now
+                    loop.build(game, settings, mesh, total_steps=total_steps), now
                 )
                 now = session.go_on(iterate, now, first, stop)
     return now
@@ -89,13 +89,12 @@ class _Session:
 
     settings: config.Config
     game: protocol.Game
+    opponent: players.Player
     checkpoints: checkpoint.Checkpoints
     writer: metrics.MetricsWriter
     screen: console.Console
 
     def __post_init__(self) -> None:
-        evaluations = self.settings.evaluation
-        self.opponent = players.parse(evaluations.opponent, self.game, networks.loader(self.game))
         earlier = metrics.read(self.settings.run.folder, "iteration")
         self.training_seconds = earlier[-1]["time/training_seconds"] if earlier else 0.0
 
@@ -117,6 +116,7 @@ class _Session:
         compiled = iterate.lower(now).compile()
         seconds = time.perf_counter() - start
         self.screen.note(f"compiled in {seconds:.0f} s")
+        self.screen.start_clock()
         self.writer.write(
             "compilation", int(now.iteration), {"time/compilation_seconds": round(seconds, 2)}
         )
@@ -153,16 +153,18 @@ class _Session:
         config = self.settings.gate
         if not config.is_enabled or done % config.every:
             return now
-        generation = int(now.generation)
-        now, score = generations.gate(now, config, self.gate_match)
-        is_promoted = int(now.generation) > generation
+        assert now.best is not None
+        key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 1), done)
+        verdict = generations.judge(config, self.gate_match, now.variables(), now.best, key)
+        if verdict.is_promoted:
+            now = now.promoted()
         self.writer.write(
             "gate",
             done,
-            {"gate/score": score, "gate/generation": int(now.generation)},
+            {"gate/score": verdict.score, "gate/generation": int(now.generation)},
         )
-        verdict = "promoted" if is_promoted else "not promoted"
-        self.screen.note(f"iteration {done}: gate score {score:.3f}, {verdict}")
+        outcome = "promoted" if verdict.is_promoted else "not promoted"
+        self.screen.note(f"iteration {done}: gate score {verdict.score:.3f}, {outcome}")
         return now
 
     def gate_match(self, new: Any, best: Any, key: jax.Array) -> float:
@@ -175,7 +177,7 @@ class _Session:
             self.game,
             first,
             second,
-            jax.device_get(key),
+            key,
             num_games=config.num_games,
             opening_plies=self.settings.evaluation.opening_plies,
         )

@@ -28,7 +28,7 @@ def settings():
 @pytest.fixture(scope="module")
 def state(settings):
     game = registry.make(settings.game)
-    return loop.begin(game, settings.recipe(), loop.make_mesh(1), seed=3, total_steps=10)
+    return loop.begin(game, settings, loop.make_mesh(1), seed=3, total_steps=10)
 
 
 def after(state, iteration):

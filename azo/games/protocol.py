@@ -60,7 +60,7 @@ class Game(Protocol):
         """Returns `[...]` bool."""
 
     def step(self, position: Position, action: jax.Array) -> Step:
-        """Plays one ply. `action` is `[...]` int32. A game that is over stays as it is."""
+        """Plays one ply. `action` is `[...]` int32, legal. A game that is over stays as it is."""
 
     def result(self, position: Position) -> jax.Array:
         """Returns `[...]` float32 in {-1, 0, 1} for the side to move, as if the game ended here."""

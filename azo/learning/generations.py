@@ -5,16 +5,12 @@ Learning knows nothing of players and arenas, so the match comes in as a functio
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import jax
-import jax.numpy as jnp
 import pydantic
 
 from azo.learning import network
-
-if TYPE_CHECKING:
-    from azo.learning import state as states
 
 # Plays the first variables against the second, with a key; returns the first's score in [0, 1].
 Match = Callable[[network.Variables, network.Variables, jax.Array], float]
@@ -35,18 +31,21 @@ class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Score, draws as halves, that the new network has to exceed."""
 
 
-def gate(
-    state: "states.RunState", config: GateConfig, match: Match
-) -> tuple["states.RunState", float]:
-    """Plays the learner's network against the best, and promotes it if it exceeds the threshold.
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What a gate's match says."""
 
-    Returns:
-      The state, with a new best network and generation if promoted, and the match's score.
-    """
-    key = jax.random.fold_in(jax.random.fold_in(state.key, state.iteration), 1)
-    assert state.best is not None
-    score = match(state.variables(), state.best, key)
-    if score <= config.threshold:
-        return state, score
-    best = jax.tree.map(jnp.copy, state.variables())  # the iteration donates the learner's own
-    return dataclasses.replace(state, best=best, generation=state.generation + 1), score
+    score: float  # of the new network against the best, draws as halves
+    is_promoted: bool
+
+
+def judge(
+    config: GateConfig,
+    match: Match,
+    new: network.Variables,
+    best: network.Variables,
+    key: jax.Array,
+) -> Verdict:
+    """Plays the new network against the best; it has to exceed the threshold."""
+    score = match(new, best, key)
+    return Verdict(score=score, is_promoted=score > config.threshold)

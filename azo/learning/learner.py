@@ -71,6 +71,8 @@ def learning_rate(config: LearnerConfig, total_steps: int) -> optax.Schedule:
     warmup = min(config.warmup_steps, max(total_steps - 1, 0))
     if config.schedule == "cosine":
         return optax.warmup_cosine_decay_schedule(0.0, peak, warmup, total_steps, peak / 20)
+    if warmup == 0:  # for which the next schedule would stay at 0
+        return optax.constant_schedule(peak)
     return optax.warmup_constant_schedule(0.0, peak, warmup)
 
 
@@ -133,7 +135,7 @@ def learn(
             gradient, learner.optimiser_state, learner.params
         )
         params = optax.apply_updates(learner.params, updates)
-        losses = losses.replace(gradient_norm=optax.global_norm(gradient))
+        losses = losses.replace(gradient_norm=optax.tree.norm(gradient))
         return Learner(params, batch_stats, optimiser_state, learner.num_steps + 1), losses
 
     learner, losses = jax.lax.scan(take_step, learner, jax.random.split(key, config.num_steps))

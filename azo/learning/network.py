@@ -31,9 +31,9 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Channels of every convolution of the tower."""
     input: Literal["two_planes", "signed_plane"] = "two_planes"
     """One plane a side, or a single plane with 1 for the mover's pieces and -1 for the others."""
-    policy_channels: pydantic.PositiveInt = 4
+    policy_channels: pydantic.PositiveInt = 16
     """Channels that the policy head reads."""
-    value_channels: pydantic.PositiveInt = 4
+    value_channels: pydantic.PositiveInt = 8
     """Channels that the value head reads."""
     value_units: pydantic.PositiveInt = 64
     """Hidden units of the value head."""

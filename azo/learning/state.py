@@ -25,7 +25,7 @@ AXIS = "data"
 
 
 class RecipeConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """All settings of the compiled iteration."""
+    """The settings of the compiled iteration."""
 
     search: policy.SearchConfig = policy.SearchConfig()
     network: networks.NetworkConfig = networks.NetworkConfig()
@@ -52,6 +52,12 @@ class RunState:
     def variables(self) -> networks.Variables:
         """Returns the network's variables as the learner has them."""
         return {"params": self.learner.params, "batch_stats": self.learner.batch_stats}
+
+    def promoted(self) -> "RunState":
+        """Returns the state of the next generation, with the learner's network as the best."""
+        # A copy: the iteration donates the learner's own.
+        best = jax.tree.map(jnp.copy, self.variables())
+        return dataclasses.replace(self, best=best, generation=self.generation + 1)
 
 
 def create(

@@ -45,7 +45,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Show the network each position turned or mirrored at random."""
     max_considered_actions: pydantic.PositiveInt = 16
     """Gumbel: moves that share the simulations at the root."""
-    value_scale: pydantic.PositiveFloat = 0.1
+    value_scale: pydantic.PositiveFloat = 0.3
     """Gumbel: weight of Q against the logits, c_scale of the paper."""
     visit_offset: pydantic.NonNegativeFloat = 50.0
     """Gumbel: visits counted in advance, c_visit of the paper."""

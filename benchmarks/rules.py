@@ -1,0 +1,357 @@
+"""How fast are the rules on one core, and how many times faster than those of Pgx?
+
+    python -m benchmarks.rules --batch 4096 --plies 128 --repeats 7
+
+Games run side by side in one `lax.scan` and are restarted as they end. At every ply legal moves,
+pass and end of game are worked out. Two questions:
+
+* step only: actions are given, recorded from random play of the same program;
+* random play: a uniformly random legal action is drawn at every ply.
+
+Nothing may be optimised away: azo adds legal moves, pass, end and reward of every ply to a
+checksum. It is one word a game: with four accumulators XLA computed the rules anew for some of
+them, which cost a third of the speed. Pgx carries its mask in its state and reads it at the next
+ply to refuse illegal actions; its ends and rewards are added up in one word too.
+
+Pgx gets the fastest way that we know: one start state chosen by `where` rather than an `init` a
+ply, no split keys, and for random play, besides `jax.random.categorical` over the masked logits as
+its users write it, one 16-bit number a game that selects the k-th legal action, as azo does. Its
+`auto_reset` is a row of its own. Pgx plays two passes at the end of a game, azo none: a ply is a
+ply in both. Pgx is skipped if it is not installed (it belongs to the extra `bench`).
+"""
+
+import dataclasses
+import functools
+import importlib.util
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pydantic
+import tyro
+
+from azo.games import othello
+from benchmarks import measure
+
+PGX_SIZE = 8
+PGX_END = 1024  # a game that ended, in the total that also adds up rewards of -1, 0 and 1
+STEP_BASELINE = "Pgx, step only"
+PLAY_BASELINES = ("Pgx, random play, k-th legal", "Pgx, random play, categorical")
+
+
+class RulesConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Settings of this benchmark."""
+
+    batch: pydantic.PositiveInt = 4096
+    """Games side by side."""
+    plies: pydantic.PositiveInt = 128
+    """Plies of one call."""
+    repeats: pydantic.PositiveInt = 7
+    """Turns; each times every row once."""
+    core: int | None = None
+    """Core to run on; by default the idlest one allowed."""
+    seed: int = 0
+    """Seed of the random play."""
+    with_pgx: bool = True
+    """Compare with Pgx, if it is installed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Contender:
+    """One row: a compiled call without arguments, and what it is compared with."""
+
+    call: Callable[[], Any]
+    baselines: tuple[str, ...] = ()
+
+
+def main(argv: list[str] | None = None) -> int:
+    config = tyro.cli(RulesConfig, args=argv, description=__doc__)
+    try:
+        core, busy = measure.pin_to_core(config.core)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("\n".join(report(config)))
+    cores = sorted(measure.thread_cores())
+    print(f"\nAll threads of this process run on core {', '.join(map(str, cores))}.")
+    if busy > 0.1:
+        print(f"LOADED MACHINE: other work used {busy:.0%} of core {core} just before.")
+    return 0
+
+
+def report(config: RulesConfig) -> list[str]:
+    """Runs the benchmark and returns its lines of markdown."""
+    contenders = _contenders(config)
+    timings = measure.take_turns(
+        {name: contender.call for name, contender in contenders.items()}, config.repeats
+    )
+    lines = measure.header(("jax", "jaxlib", "pgx"))
+    lines.append(f"Settings: {config.model_dump_json()}")
+    lines += ["", "Median (smallest to largest) over the turns.", ""]
+    num_steps = config.batch * config.plies
+    rows = []
+    for name, timing in timings.items():
+        speeds = [
+            str(measure.rate(seconds, num_steps / 1e6))
+            for seconds in (timing.seconds, timing.processor_seconds)
+        ]
+        share = f"{timing.share:.2f}{' NOISY' if timing.is_noisy else ''}"
+        rows.append((name, *speeds, f"{timing.compile_seconds:.1f}", share))
+    columns = (
+        "million plies a second",
+        "by wall clock",
+        "by processor time",
+        "compile seconds",
+        "share of the core",
+    )
+    lines += [measure.markdown_table(columns, rows), ""]
+    rows = [
+        (f"{name}, against {baseline}", *_speedups(timings[name], timings[baseline]))
+        for name, contender in contenders.items()
+        for baseline in contender.baselines
+        if baseline in timings
+    ]
+    if rows:
+        lines += [measure.markdown_table(("times faster", *columns[1:3]), rows), ""]
+    else:
+        lines += ["Pgx was left out: not asked for, or not installed (extra `bench`).", ""]
+    lines.append(_state_sizes(with_pgx=bool(rows)))
+    return lines
+
+
+def _speedups(timing: measure.Timing, baseline: measure.Timing) -> tuple[str, str]:
+    return (
+        str(measure.speedup(timing.seconds, baseline.seconds)),
+        str(measure.speedup(timing.processor_seconds, baseline.processor_seconds)),
+    )
+
+
+def azo_random_play(
+    game: othello.Othello, start: othello.Position, keys: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Plays at random; returns the actions `[T, B]` and the checksum `[B]` uint32."""
+
+    def ply(carry, key):
+        action = game.random_action(key, carry[0])
+        return _play(game, start, carry, action), action
+
+    (_, checksum), actions = jax.lax.scan(ply, _azo_carry(start), keys)
+    return actions, checksum
+
+
+def azo_replay(game: othello.Othello, start: othello.Position, actions: jax.Array) -> jax.Array:
+    """Plays actions `[T, B]` with `play` and `is_over`; returns the checksum `[B]` uint32."""
+
+    def ply(carry, action):
+        return _play(game, start, carry, action), None
+
+    return jax.lax.scan(ply, _azo_carry(start), actions)[0][1]
+
+
+def azo_replay_steps(
+    game: othello.Othello, start: othello.Position, actions: jax.Array
+) -> jax.Array:
+    """The same with `step` of the protocol, which also keeps finished games as they are."""
+
+    def ply(carry, action):
+        position, checksum = carry
+        step = game.step(position, action)
+        is_last = step.discount == 0
+        checksum = _add(game, checksum, step.position, is_last, step.reward)
+        return (_restart(is_last, start, step.position), checksum), None
+
+    return jax.lax.scan(ply, _azo_carry(start), actions)[0][1]
+
+
+def azo_replay_masks(
+    game: othello.Othello, start: othello.Position, actions: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The same with `play`, and legal moves spelled out as bools; also returns these, `[B, A]`."""
+
+    def ply(carry, action):
+        carry, masks = carry
+        masks = masks ^ game.legal_mask(game.play(carry[0], action))
+        return (_play(game, start, carry, action), masks), None
+
+    masks = jnp.zeros_like(game.legal_mask(start))
+    ((_, checksum), masks), _ = jax.lax.scan(ply, (_azo_carry(start), masks), actions)
+    return checksum, masks
+
+
+def _azo_carry(start: othello.Position) -> tuple[othello.Position, jax.Array]:
+    return start, jnp.zeros_like(start.player.lower)
+
+
+def _play(
+    game: othello.Othello, start: othello.Position, carry: tuple, action: jax.Array
+) -> tuple[othello.Position, jax.Array]:
+    position, checksum = carry
+    after = game.play(position, action)
+    is_last = game.is_over(after)
+    reward = jnp.where(is_last, -game.result(after), 0.0)
+    checksum = _add(game, checksum, after, is_last, reward)
+    return _restart(is_last, start, after), checksum
+
+
+def _add(
+    game: othello.Othello,
+    checksum: jax.Array,
+    position: othello.Position,
+    is_last: jax.Array,
+    reward: jax.Array,
+) -> jax.Array:
+    legal = game.legal_squares(position)
+    must_pass = legal.is_empty() & ~is_last
+    checksum = checksum + legal.lower + legal.upper
+    # Different weights, so that a pass cannot stand for an end.
+    return checksum + 3 * must_pass + 5 * is_last + 7 * reward.astype(jnp.int32).astype(jnp.uint32)
+
+
+def _restart(is_last: jax.Array, start: Any, state: Any) -> Any:
+    def choose(fresh, old):
+        where = is_last.reshape(is_last.shape + (1,) * (old.ndim - is_last.ndim))
+        return jnp.where(where, fresh, old)
+
+    return jax.tree.map(choose, start, state)
+
+
+def pgx_categorical(key: jax.Array, legal_mask: jax.Array) -> jax.Array:
+    """Draws as Pgx's own examples do: a Gumbel number for each of the 65 actions."""
+    return jax.random.categorical(key, jnp.where(legal_mask, 0.0, -jnp.inf))
+
+
+def pgx_kth_legal(key: jax.Array, legal_mask: jax.Array) -> jax.Array:
+    """Draws one number a game, as azo does, and takes that legal action."""
+    rank_after = jnp.cumsum(legal_mask, axis=-1, dtype=jnp.int32)
+    num_legal = rank_after[:, -1]
+    word = jax.random.bits(key, num_legal.shape, jnp.uint16).astype(jnp.int32)
+    rank = (word * num_legal) >> 16
+    return (rank_after <= rank[:, None]).sum(axis=-1)
+
+
+def pgx_random_play(
+    step: Callable, draw: Callable, start: Any, keys: jax.Array
+) -> tuple[jax.Array, Any, jax.Array]:
+    """Plays at random; returns the actions `[T, B]` and what `pgx_replay` returns."""
+
+    def ply(carry, key):
+        state, total = carry
+        action = draw(key, state.legal_action_mask)
+        after = step(state, action)
+        return (_restart(after.terminated, start, after), _pgx_add(total, after)), action
+
+    carry, actions = jax.lax.scan(ply, _pgx_carry(start), keys)
+    return actions, *carry
+
+
+def pgx_replay(step: Callable, start: Any, actions: jax.Array) -> tuple[Any, jax.Array]:
+    """Plays the given actions; returns the last states and the total `[B]` int32."""
+
+    def ply(carry, action):
+        after = step(carry[0], action)
+        return (_restart(after.terminated, start, after), _pgx_add(carry[1], after)), None
+
+    return jax.lax.scan(ply, _pgx_carry(start), actions)[0]
+
+
+def pgx_replay_auto_reset(
+    step: Callable, start: Any, actions: jax.Array, keys: jax.Array
+) -> tuple[Any, jax.Array]:
+    """The same with `step` of `pgx.experimental.auto_reset`, which makes a new state a ply."""
+
+    def ply(carry, inputs):
+        action, key = inputs
+        after = step(carry[0], action, jax.random.split(key, action.shape[0]))
+        return (after, _pgx_add(carry[1], after)), None
+
+    return jax.lax.scan(ply, _pgx_carry(start), (actions, keys))[0]
+
+
+def _pgx_carry(start: Any) -> tuple[Any, jax.Array]:
+    return start, jnp.zeros(start.terminated.shape, jnp.int32)
+
+
+def _pgx_add(total: jax.Array, after: Any) -> jax.Array:
+    return total + PGX_END * after.terminated + after.rewards[:, 0].astype(jnp.int32)
+
+
+def _contenders(config: RulesConfig) -> dict[str, Contender]:
+    keys = jax.random.split(jax.random.key(config.seed), config.plies)
+    rows: dict[str, Contender] = {}
+    for size in (8, 6):
+        rows |= _azo_contenders(size, config.batch, keys)
+    return rows | (_pgx_contenders(config.batch, keys) if _uses_pgx(config) else {})
+
+
+def _azo_contenders(size: int, batch: int, keys: jax.Array) -> dict[str, Contender]:
+    game = othello.Othello(size)
+    start = game.start(batch)
+    random_play = functools.partial(azo_random_play, game)
+    actions = jax.block_until_ready(jax.jit(random_play)(start, keys))[0]
+    programs = {
+        "step only": (azo_replay, actions, (STEP_BASELINE,)),
+        "random play": (azo_random_play, keys, PLAY_BASELINES),
+    }
+    if size == PGX_SIZE:
+        programs |= {
+            "step only, protocol's `step`": (azo_replay_steps, actions, (STEP_BASELINE,)),
+            "step only, legal moves as bools": (azo_replay_masks, actions, (STEP_BASELINE,)),
+        }
+    rows: dict[str, Contender] = {}
+    for what, (program, inputs, baselines) in programs.items():
+        run = jax.jit(functools.partial(program, game))
+        call = functools.partial(run, start, inputs)
+        rows[f"azo {size}x{size}, {what}"] = Contender(call, baselines if size == PGX_SIZE else ())
+    return rows
+
+
+def _pgx_contenders(batch: int, keys: jax.Array) -> dict[str, Contender]:
+    env, auto_reset = _load_pgx()
+    start = jax.jit(jax.vmap(env.init))(jax.random.split(keys[0], batch))
+    step = jax.vmap(env.step)
+    play_kth = functools.partial(pgx_random_play, step, pgx_kth_legal)
+    play_usual = functools.partial(pgx_random_play, step, pgx_categorical)
+    replay = functools.partial(pgx_replay, step)
+    replay_reset = functools.partial(
+        pgx_replay_auto_reset, jax.vmap(auto_reset(env.step, env.init))
+    )
+    actions = jax.block_until_ready(jax.jit(play_kth)(start, keys))[0]
+    programs: dict[str, tuple[Callable, tuple]] = {
+        STEP_BASELINE: (replay, (actions,)),
+        "Pgx, step only, its `auto_reset`": (replay_reset, (actions, keys)),
+        PLAY_BASELINES[0]: (play_kth, (keys,)),
+        PLAY_BASELINES[1]: (play_usual, (keys,)),
+    }
+    return {
+        name: Contender(functools.partial(jax.jit(functools.partial(program)), start, *inputs))
+        for name, (program, inputs) in programs.items()
+    }
+
+
+def _uses_pgx(config: RulesConfig) -> bool:
+    return config.with_pgx and importlib.util.find_spec("pgx") is not None
+
+
+def _load_pgx() -> tuple[Any, Callable]:
+    """Imports Pgx late: doing so starts JAX's backend, which must find this process pinned."""
+    import pgx
+    from pgx import experimental
+
+    return pgx.make("othello"), experimental.auto_reset
+
+
+def _state_sizes(with_pgx: bool) -> str:
+    """Returns a line with the bytes of one game's state."""
+    states = {f"azo {size}x{size}": othello.Othello(size).start(1) for size in (8, 6)}
+    if with_pgx:
+        states["Pgx"] = jax.vmap(_load_pgx()[0].init)(jax.random.split(jax.random.key(0), 1))
+    sizes = {
+        name: sum(leaf.nbytes for leaf in jax.tree.leaves(state)) for name, state in states.items()
+    }
+    return "Bytes of a game's state: " + ", ".join(f"{name} {n}" for name, n in sizes.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Self-play on 4x4 Othello, which has passes, with flat logits in place of a network."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from azo.games import othello
+from azo.learning import selfplay
+from azo.search import policy
+
+GAME = othello.Othello(4)
+NUM_GAMES, NUM_PLIES = 16, 30
+_SEARCH = policy.SearchConfig(num_simulations=4, max_considered_actions=4)
+
+
+@functools.cache
+def played(seed=0):
+    """Returns the games before, the games after, and the plies between, on the host."""
+    return jax.device_get(begin_and_play(jax.random.key(seed)))
+
+
+@jax.jit
+def begin_and_play(key):
+    begin_key, play_key = jax.random.split(key)
+    games = selfplay.begin(GAME, begin_key, NUM_GAMES)
+    after, plies = selfplay.play(GAME, _flat, play_key, games, search=_SEARCH, num_plies=NUM_PLIES)
+    return games, after, plies
+
+
+def _flat(key, position):
+    del key
+    legal = GAME.legal_mask(position)
+    return policy.Evaluation(prior_logits=jnp.zeros(legal.shape), value=jnp.zeros(legal.shape[:-1]))

@@ -1,0 +1,157 @@
+"""The network as search and learning see it; `tiny_run` gives one with settled statistics."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import random_games
+import tiny_run
+
+from azo.games import othello, symmetry, tictactoe
+from azo.learning import network
+from azo.search import policy
+
+TINY = network.NetworkConfig(num_blocks=1, num_channels=4, value_units=4)
+GAMES = [othello.Othello(4), othello.Othello(6), othello.Othello(8), tictactoe.TicTacToe()]
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def fresh(game, config):
+    return network.init(game, config, jax.random.key(0))
+
+
+def positions(game, num_plies=4, num_games=8):
+    """Positions `[num_games]` after some random moves."""
+    games = random_games.play(game, num_games, seed=5)
+    return jax.tree.map(lambda x: jnp.asarray(x[num_plies]), games.position)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_every_action_has_a_logit_and_every_position_a_value(game):
+    variables = fresh(game, TINY)
+    evaluate = network.evaluator(game, network.build(game, TINY), variables)
+    found = jax.jit(evaluate)(jax.random.key(1), positions(game))
+    assert found.prior_logits.shape == (8, game.num_actions)
+    assert found.value.shape == (8,)
+    assert (found.prior_logits.dtype, found.value.dtype) == (jnp.float32, jnp.float32)
+    assert np.isfinite(found.prior_logits).all()
+
+
+def test_an_untrained_network_calls_every_position_about_even():
+    game = GAMES[1]
+    config = network.NetworkConfig()
+    variables = fresh(game, config)
+    value = network.build(game, config).apply(variables, game.planes(positions(game, 20, 64))).value
+    assert np.abs(value).max() < 0.5
+
+
+@pytest.mark.parametrize(("kind", "channels"), [("two_planes", 2), ("signed_plane", 1)])
+def test_the_input_has_one_plane_a_side_or_a_single_one(kind, channels):
+    config = TINY.model_copy(update={"input": kind})
+    variables = fresh(GAMES[0], config)
+    assert variables["params"]["stem_kernel"].shape == (3, 3, channels, 4)
+
+
+def test_the_signed_plane_tells_the_sides_apart():
+    config = TINY.model_copy(update={"input": "signed_plane"})
+    game = GAMES[0]
+    variables = fresh(game, config)
+    net = network.build(game, config)
+    planes = game.planes(positions(game))
+    own, other = (net.apply(variables, x).prior_logits for x in (planes, planes[..., ::-1]))
+    assert np.abs(own - other).max() > 1e-3
+
+
+def test_without_normalisation_there_are_no_statistics_and_nothing_to_fold():
+    config = TINY.model_copy(update={"normalisation": "none"})
+    net = network.build(GAMES[0], config)
+    variables = fresh(GAMES[0], config)
+    assert set(variables) == {"params"}
+    assert network.fold(net, variables) == (net, variables)
+
+
+def test_the_folded_network_is_the_same_function():
+    game, variables = tiny_run.game(), tiny_run.trained().variables()
+    deviation = variables["batch_stats"]["block0_second_norm"]["var"]
+    assert np.abs(deviation - 1).max() > 0.1  # training has moved the statistics
+    net = network.build(game, tiny_run.settings().network)
+    folded_net, folded = network.fold(net, variables)
+    assert set(folded) == {"params"}
+    planes = game.planes(positions(game))
+    one, other = net.apply(variables, planes), folded_net.apply(folded, planes)
+    # The same sums of float32 in another order.
+    np.testing.assert_allclose(one.prior_logits, other.prior_logits, atol=1e-5)
+    np.testing.assert_allclose(one.value, other.value, atol=1e-5)
+
+
+def test_folding_changes_neither_the_network_nor_its_variables():
+    game, variables = tiny_run.game(), tiny_run.trained().variables()
+    before = jax.tree.map(np.copy, variables)
+    network.fold(network.build(game, tiny_run.settings().network), variables)
+    tiny_run.assert_same_bits(before, variables)
+
+
+class Mirror:
+    """In place of a network: its logits are the mover's pieces as it is shown them."""
+
+    def apply(self, variables, planes):
+        del variables
+        shown = planes[..., 0].reshape(len(planes), -1).astype(jnp.float32)
+        weight = jnp.arange(1.0, shown.shape[1] + 1)[None]
+        logits = jnp.concatenate([shown, jnp.full((len(planes), 1), 7.0)], axis=1)
+        return policy.Evaluation(prior_logits=logits, value=(shown * weight).sum(axis=1))
+
+
+def test_logits_are_turned_back_to_the_position_as_it_was():
+    game = GAMES[1]
+    position = positions(game, 20, 64)
+    evaluate = network.evaluator(game, Mirror(), {}, use_random_symmetry=True)
+    found = evaluate(jax.random.key(0), position)
+    pieces = np.asarray(game.planes(position))[..., 0].reshape(64, -1)
+    np.testing.assert_array_equal(found.prior_logits[:, :-1], pieces)
+    np.testing.assert_array_equal(found.prior_logits[:, -1], 7.0)
+
+
+def test_all_eight_symmetries_are_shown_and_nothing_else():
+    game = GAMES[1]
+    position = jax.tree.map(lambda x: jnp.repeat(x[:1], 400, axis=0), positions(game, 20))
+    plain, turned = (
+        network.evaluator(game, Mirror(), {}, use_random_symmetry=is_random)
+        for is_random in (False, True)
+    )
+    shown = np.asarray(turned(jax.random.key(0), position).value)
+    pieces = np.asarray(game.planes(position))[0, ..., 0].reshape(-1)
+    weight = np.arange(1, pieces.size + 1)
+    eight = {float((pieces[p] * weight).sum()) for p in game.square_symmetries}
+    assert len(eight) == 8
+    assert set(shown) == eight
+    assert set(np.asarray(plain(jax.random.key(0), position).value)) < eight
+
+
+def test_the_mean_over_the_symmetries_turns_with_the_board():
+    game = tiny_run.game()
+    net, variables = network.fold(
+        network.build(game, tiny_run.settings().network), tiny_run.trained().variables()
+    )
+    permutations = game.square_symmetries
+    undo = symmetry.inverse(permutations)
+    planes = game.planes(positions(game))
+
+    def mean(planes):
+        """Mean logits over all eight views of each board."""
+        views = []
+        for k in range(len(permutations)):
+            which = jnp.full(len(planes), k)
+            logits = net.apply(
+                variables, symmetry.move_planes(permutations, which, planes)
+            ).prior_logits
+            views.append(symmetry.move_policy(undo, which, logits))
+        return jnp.mean(jnp.stack(views), axis=0)
+
+    for k in range(8):
+        which = jnp.full(len(planes), k)
+        moved_first = mean(symmetry.move_planes(permutations, which, planes))
+        moved_last = symmetry.move_policy(permutations, which, mean(planes))
+        np.testing.assert_allclose(moved_first, moved_last, atol=1e-5)  # sums in another order

@@ -1,0 +1,108 @@
+"""Self-play, on the games of `flat_games`."""
+
+import flat_games
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from azo.learning import selfplay
+
+GAME, NUM_GAMES, NUM_PLIES = flat_games.GAME, flat_games.NUM_GAMES, flat_games.NUM_PLIES
+
+
+def packed(position):
+    return np.asarray(GAME.pack(position))
+
+
+def test_games_begin_spread_over_their_length_and_none_is_over():
+    before, _, _ = flat_games.played()
+    assert not np.asarray(GAME.is_over(before.position)).any()
+    assert len(set(before.ply)) >= NUM_GAMES // 2
+    assert before.ply.min() == 0
+    # From four discs on, every ply adds one or is a pass.
+    num_discs = np.asarray(GAME.planes(before.position)).sum(axis=(1, 2, 3))
+    assert (num_discs <= 4 + before.ply).all()
+    assert (num_discs >= 4 + before.ply - 3).all()
+
+
+def test_games_under_way_are_never_over():
+    _, after, plies = flat_games.played()
+    assert not np.asarray(GAME.is_over(after.position)).any()
+    assert not np.asarray(GAME.is_over(GAME.unpack(jnp.asarray(plies.board)))).any()
+
+
+def test_every_recorded_position_leads_to_the_next_by_a_legal_move():
+    _, after, plies = flat_games.played()
+    board = np.concatenate([plies.board, packed(after.position)[None]])
+    start = packed(GAME.start())
+    position = GAME.unpack(jnp.asarray(plies.board))
+    legal = np.asarray(GAME.legal_mask(position))
+    everywhere = jax.tree.map(lambda x: x[..., None], position)
+    actions = jnp.broadcast_to(jnp.arange(GAME.num_actions), legal.shape)
+    step = jax.jit(GAME.step)(everywhere, actions)
+    child, over = packed(step.position), np.asarray(step.discount) == 0
+    reward = np.asarray(step.reward)
+    num_ends = 0
+    for t, b in np.ndindex(NUM_PLIES, NUM_GAMES):
+        moves = np.flatnonzero(legal[t, b])
+        if plies.discount[t, b] == 0:
+            last = [a for a in moves if over[t, b, a] and reward[t, b, a] == plies.reward[t, b]]
+            assert last, (t, b)
+            np.testing.assert_array_equal(board[t + 1, b], start)
+            num_ends += 1
+        else:
+            assert any((child[t, b, a] == board[t + 1, b]).all() for a in moves), (t, b)
+            assert plies.reward[t, b] == 0
+    assert num_ends > NUM_GAMES
+
+
+def test_passes_are_plies_too():
+    _, _, plies = flat_games.played()
+    legal = np.asarray(GAME.legal_mask(GAME.unpack(jnp.asarray(plies.board))))
+    is_pass = legal[..., -1]
+    assert is_pass.any()
+    t, b = (index[0] for index in np.nonzero(is_pass[:-1]))
+    assert plies.ply[t + 1, b] == plies.ply[t, b] + 1
+
+
+def test_plies_are_counted_from_the_start_of_each_game():
+    before, after, plies = flat_games.played()
+    ply = np.concatenate([plies.ply, after.ply[None]])
+    np.testing.assert_array_equal(ply[0], before.ply)
+    expected = np.where(plies.discount == 0, 0, ply[:-1] + 1)
+    np.testing.assert_array_equal(ply[1:], expected)
+
+
+def test_the_recorded_policy_is_zero_on_illegal_moves():
+    _, _, plies = flat_games.played()
+    legal = np.asarray(GAME.legal_mask(GAME.unpack(jnp.asarray(plies.board))))
+    assert (plies.policy[~legal] == 0).all()
+    assert (plies.policy.max(axis=-1) == 255).all()
+
+
+def test_the_same_key_repeats_the_games_and_another_does_not():
+    again = jax.device_get(flat_games.begin_and_play(jax.random.key(0)))
+    jax.tree.map(np.testing.assert_array_equal, flat_games.played(), again)
+    other = flat_games.played(seed=1)
+    assert (other[2].board != flat_games.played()[2].board).any()
+
+
+@pytest.mark.parametrize("concentration", [0.05, 0.5, 5.0])
+def test_a_policy_of_bytes_is_off_by_at_most_half_a_step(concentration):
+    num_actions = 17
+    rng = np.random.default_rng(0)
+    policies = rng.dirichlet(np.full(num_actions, concentration), 500).astype(np.float32)
+    quantised = selfplay.quantise(jnp.asarray(policies))
+    assert quantised.dtype == jnp.uint8
+    restored = np.asarray(selfplay.restore(quantised))
+    np.testing.assert_allclose(restored.sum(axis=-1), 1, atol=1e-6)
+    # Half a step of each entry, and of all others by way of the sum, which is at least 255.
+    bound = (0.5 + policies * 0.5 * num_actions) / 255
+    assert (np.abs(restored - policies) <= bound + 1e-6).all()
+
+
+def test_a_certain_policy_and_visits_of_a_few_simulations_come_back_exactly():
+    policies = jnp.array([[0.0, 1.0, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.0, 0.5, 0.5]])
+    restored = selfplay.restore(selfplay.quantise(policies))
+    np.testing.assert_allclose(restored, policies, atol=1e-7)

@@ -1,0 +1,225 @@
+"""Whole runs by way of the entry point, with the recipe of `tiny_run`."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import chex
+import pytest
+import tiny_run
+
+from azo import checkpoint, config, console, metrics, train
+
+ROOT = pathlib.Path(train.__file__).parents[1]
+
+
+def main(*arguments):
+    """Exit code of the entry point, as a process of its own would have it."""
+    chex.clear_trace_counter()  # each run is a new program
+    return config.run_main(train.main, [str(argument) for argument in arguments])
+
+
+def state_of(folder):
+    """The latest saved state."""
+    with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
+        return checkpoints.restore(tiny_run.begin(1))
+
+
+def iterations(folder):
+    return [event["iteration"] for event in metrics.read(folder, "iteration")]
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the settings file `tiny.toml`."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "tiny.toml").write_text(tiny_run.toml())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(place):
+    """The folder of a run of six iterations that nothing has interrupted."""
+    assert main("--config", place / "tiny.toml", "--run.folder", place / "whole") == 0
+    return place / "whole"
+
+
+@pytest.fixture
+def at_iteration(monkeypatch):
+    """Arranges for something to happen once, when an iteration is shown."""
+
+    def arrange(number, happen):
+        show = console.Console.update
+
+        def update(self, shown, match=None):
+            show(self, shown, match)
+            if shown["iteration"] == number:
+                monkeypatch.setattr(console.Console, "update", show)
+                happen()
+
+        monkeypatch.setattr(console.Console, "update", update)
+
+    return arrange
+
+
+def test_a_run_trains_to_its_end_and_leaves_all_that_is_promised(whole):
+    state = state_of(whole)
+    assert int(state.iteration) == 6
+    assert int(state.learner.num_steps) > 0
+    assert iterations(whole) == [1, 2, 3, 4, 5, 6]
+    (match,) = metrics.read(whole, "evaluation")
+    assert match["iteration"] == 6
+    assert match["evaluation/opponent"] == "random"
+    assert match["evaluation/wins"] + match["evaluation/draws"] + match["evaluation/losses"] == 2
+    last = metrics.read(whole, "iteration")[-1]
+    assert last["selfplay/games"] == int(state.num_games)
+    assert last["replay/size"] == int(state.replay.size.sum())
+    assert last["learner/policy_loss"] > 0
+    assert (whole / "settings.json").is_file()
+
+
+def test_a_run_told_to_stop_is_saved_and_repeats_the_uninterrupted_one(
+    place, whole, at_iteration, capsys
+):
+    run = ("--config", place / "tiny.toml", "--run.folder", place / "stopped")
+    at_iteration(3, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert main(*run) == 0
+    assert int(state_of(place / "stopped").iteration) == 3
+    assert "stopped and saved after iteration 3" in capsys.readouterr().out
+    assert main(*run) == 0
+    assert "resuming after iteration 3" in capsys.readouterr().out
+    tiny_run.assert_same_bits(state_of(place / "stopped"), state_of(whole))
+    assert iterations(place / "stopped") == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_killed_run_goes_on_from_its_last_checkpoint_to_the_same_end(place, whole, at_iteration):
+    run = ("--config", place / "tiny.toml", "--run.folder", place / "killed")
+
+    def die():
+        raise RuntimeError("power cut")
+
+    at_iteration(5, die)
+    with pytest.raises(RuntimeError, match="power cut"):
+        main(*run)
+    assert int(state_of(place / "killed").iteration) == 4
+    assert iterations(place / "killed") == [1, 2, 3, 4, 5]
+    assert main(*run) == 0
+    tiny_run.assert_same_bits(state_of(place / "killed"), state_of(whole))
+    assert iterations(place / "killed") == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_second_signal_does_not_wait(place, at_iteration):
+    def insist():
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    at_iteration(1, insist)
+    folder = place / "insisted"
+    assert main("--config", place / "tiny.toml", "--run.folder", folder) == 130
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_finished_run_says_so_and_is_left_as_it_is(place, whole, capsys):
+    before = state_of(whole)
+    assert main("--config", place / "tiny.toml", "--run.folder", whole) == 0
+    assert "all 6 iterations are done; --run.num-iterations 12 would go on" in (
+        capsys.readouterr().out.replace("\n", " ")
+    )
+    tiny_run.assert_same_bits(state_of(whole), before)
+    assert iterations(whole) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_process_told_to_terminate_saves_and_ends_well(place):
+    folder = place / "process"
+    command = [sys.executable, "-m", "azo.train", "--config", str(place / "tiny.toml")]
+    command += ["--run.folder", str(folder), "--run.num-iterations", "1000000"]
+    command += ["--run.save-every", "1000000"]
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as process:
+        limit_seconds = time.monotonic() + 200
+        while not iterations(folder):
+            assert process.poll() is None
+            assert time.monotonic() < limit_seconds
+            time.sleep(0.1)
+        process.terminate()
+        shown, _ = process.communicate(timeout=100)
+    assert process.returncode == 0
+    assert b"stopped and saved" in shown
+    assert int(state_of(folder).iteration) == iterations(folder)[-1]
+
+
+def test_the_gate_is_played_and_saved_on_several_devices(place):
+    sections = {
+        "gate": {"is_enabled": True, "every": 2, "num_games": 2, "num_simulations": 2},
+        "run": {"num_devices": 2, "num_iterations": 4, "folder": str(place / "gated")},
+    }
+    always = sections | {"gate": sections["gate"] | {"threshold": 0.0}}
+    (place / "gated.toml").write_text(tiny_run.toml(**always))
+    assert main("--config", place / "gated.toml") == 0
+    matches = metrics.read(place / "gated", "gate")
+    assert [match["iteration"] for match in matches] == [2, 4]
+    passed = [match["gate/score"] > 0 for match in matches]
+    assert matches[-1]["gate/generation"] == sum(passed)
+    variables, _ = checkpoint.load_params(place / "gated")
+    assert set(variables) == {"params", "batch_stats"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--search.num-simulation", 3], "unknown flag '--search.num-simulation'. Did you mean"),
+        (["--search.num-simulations", 0], "--search.num-simulations is 0, but should be greater"),
+        (["--learner.batch-size", 6, "--run.num-devices", 4], "learner.batch_size is 6, which"),
+        (["--run.folder", "{place}/tiny.toml/run"], "cannot write a run here (Not a directory)"),
+        (["--run.folder", "{place}/tiny.toml"], "is a file, not a folder: choose another"),
+        (["--run.folder", "{place}"], "holds something that is not an azo run ("),
+        (["--run.folder", "{whole}", "--learner.learning-rate", 0.5], "Give --learner.learning"),
+        (
+            ["--run.folder", "{whole}", "--run.seed", 5],
+            "run.seed is 5, but the run was begun with 0",
+        ),
+        (
+            ["--evaluation.opponent", "rolouts:100", "--run.folder", "{place}/none"],
+            "unknown player 'rolouts:100'",
+        ),
+    ],
+)
+def test_wrong_input_is_one_line_and_code_2_and_changes_nothing(
+    place, whole, capsys, flags, expected
+):
+    before = contents(whole), (place / "tiny.toml").read_bytes()
+    flags = [str(flag).format(place=place, whole=whole) for flag in flags]
+    assert main("--config", place / "tiny.toml", *flags) == 2
+    message = capsys.readouterr().err
+    assert expected in message
+    assert message.count("\n") == 1
+    assert (contents(whole), (place / "tiny.toml").read_bytes()) == before
+
+
+def test_more_devices_than_there_are_is_one_line_and_code_2(place, capsys):
+    sections = {"run": {"num_devices": 64}, "selfplay": {"num_games": 64}}
+    sections |= {"replay": {"capacity": 64 * 16}, "learner": {"batch_size": 64}}
+    (place / "many.toml").write_text(tiny_run.toml(**sections))
+    assert main("--config", place / "many.toml", "--run.folder", place / "many") == 2
+    assert "give --run.num-devices " in capsys.readouterr().err
+    assert not (place / "many").exists()
+
+
+def test_a_wrong_or_missing_settings_file_is_one_line_and_code_2(place, capsys):
+    (place / "wrong.toml").write_text("[search]\nnum_simulation = 3\n")
+    assert main("--config", place / "wrong.toml") == 2
+    assert capsys.readouterr().err == (
+        f"{place}/wrong.toml [search]: unknown setting 'num_simulation'."
+        " Did you mean 'num_simulations'?\n"
+    )
+    assert main("--config", place / "absent.toml") == 2
+    message = capsys.readouterr().err
+    assert message.startswith(f"{place}/absent.toml: no such settings file. In {place} there are: ")
+    assert message.count("\n") == 1
