@@ -197,7 +197,7 @@ def _best_move(
 def _network_evaluator(
     game: protocol.Game, config: network.NetworkConfig, variables: network.Variables
 ) -> policy.Evaluate:
-    return network.evaluator(game, network.build(game, config), variables)
+    return network.evaluator(game, *network.fold(network.build(game, config), variables))
 
 
 def _search_config(**settings: Any) -> policy.SearchConfig:
