@@ -12,6 +12,7 @@ from azo.search import policy
 GAME = othello.Othello(4)
 NUM_GAMES, NUM_PLIES = 16, 30
 _SEARCH = policy.SearchConfig(num_simulations=4, max_considered_actions=4)
+_PLAYS = selfplay.SelfplayConfig(num_games=NUM_GAMES, num_plies=NUM_PLIES)
 
 
 @functools.cache
@@ -24,7 +25,7 @@ def played(seed=0):
 def begin_and_play(key):
     begin_key, play_key = jax.random.split(key)
     games = selfplay.begin(GAME, begin_key, NUM_GAMES)
-    after, plies = selfplay.play(GAME, _flat, play_key, games, search=_SEARCH, num_plies=NUM_PLIES)
+    after, plies = selfplay.play(GAME, _flat, play_key, games, search=_SEARCH, config=_PLAYS)
     return games, after, plies
 
 

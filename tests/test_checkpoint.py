@@ -136,7 +136,7 @@ def test_settings_are_saved_with_the_run_for_people_too(tmp_path, settings, stat
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
         checkpoints.save(1, state, settings)
     saved = json.loads((tmp_path / "settings.json").read_text())
-    assert saved["selfplay"] == TINY["selfplay"]
+    assert saved["selfplay"].items() >= TINY["selfplay"].items()
 
 
 def test_a_run_may_be_lengthened_and_evaluated_otherwise(tmp_path, settings, state):

@@ -81,7 +81,7 @@ def test_the_recipe_holds_the_sections_of_the_compiled_iteration():
             " [search]: unknown setting 'num_simulation'. Did you mean 'num_simulations'?",
         ),
         ("[serach]\nx = 3", ": unknown section [serach]. Did you mean 'search'?"),
-        ("zebra = 3", ": unknown section [zebra]. There are: game, search, network, selfplay,"),
+        ("zebra = 3", ": unknown section [zebra]. There are: search, network, selfplay,"),
         ("search = 3", ": search is 3, but should be a section: [search]"),
         (
             "[search]\nnum_simulations = 0",
@@ -147,7 +147,7 @@ def test_a_folder_instead_of_a_file_is_refused(tmp_path):
         ),
         ("--batch-size 3", "unknown flag '--batch-size'. Did you mean '--learner.batch-size'?"),
         ("--run.zebra 3", "unknown flag '--run.zebra'. There are: --run.seed, --run.folder,"),
-        ("--zebra 3", "unknown flag '--zebra'. There are: --config, --game.*, --search.*,"),
+        ("--zebra 3", "unknown flag '--zebra'. There are: --config, --search.*,"),
         ("stray", "'stray' belongs to no flag. Flags look like"),
         ("--run.seed x", "--run.seed: not a whole number: 'x'"),
         ("--run.seed -1", "--run.seed is -1, but should be greater than or equal to 0"),

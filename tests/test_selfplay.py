@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from azo.games import othello, protocol, tictactoe
 from azo.learning import selfplay
 
 GAME, NUM_GAMES, NUM_PLIES = flat_games.GAME, flat_games.NUM_GAMES, flat_games.NUM_PLIES
@@ -106,3 +107,24 @@ def test_a_certain_policy_and_visits_of_a_few_simulations_come_back_exactly():
     policies = jnp.array([[0.0, 1.0, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.0, 0.5, 0.5]])
     restored = selfplay.restore(selfplay.quantise(policies))
     np.testing.assert_allclose(restored, policies, atol=1e-7)
+
+
+def test_new_games_begin_after_up_to_so_many_random_plies():
+    game, ended = othello.Othello(6), jnp.zeros(600)
+    step = protocol.Step(position=game.start(600), reward=ended, discount=ended)
+    games = selfplay.restarted(
+        game, jax.random.key(0), step, jnp.full(600, 30), max_opening_plies=5
+    )
+    counts = np.bincount(games.ply, minlength=6)
+    assert len(counts) == 6
+    assert counts.min() > 60  # 100 of each are expected
+    discs = np.asarray((games.position.player | games.position.opponent).count())
+    np.testing.assert_array_equal(discs, 4 + np.asarray(games.ply))  # nobody passes that early
+
+
+def test_an_opening_that_would_end_the_game_is_not_played():
+    game, ended = tictactoe.TicTacToe(), jnp.zeros(200)
+    step = protocol.Step(position=game.start(200), reward=ended, discount=ended)
+    games = selfplay.restarted(game, jax.random.key(0), step, jnp.full(200, 9), max_opening_plies=9)
+    assert not game.is_over(games.position).any()
+    assert games.ply.max() > 4

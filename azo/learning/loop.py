@@ -93,7 +93,7 @@ def build(game: protocol.Game, config: states.RecipeConfig, mesh: Mesh, *, total
             play_key,
             state.games,
             search=config.search,
-            num_plies=config.selfplay.num_plies,
+            config=config.selfplay,
         )
         replay, history = replays.add(state.replay, state.history, plies)
         replay_size = _total(replay.size[0])

@@ -20,6 +20,8 @@ class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Games side by side, over all devices."""
     num_plies: pydantic.PositiveInt = 16
     """Plies of each game in an iteration."""
+    max_opening_plies: pydantic.NonNegativeInt = 0
+    """Games begin after 0 to this many random plies, drawn evenly: a wider choice of openings."""
 
 
 @flax.struct.dataclass
@@ -68,10 +70,37 @@ def begin(game: protocol.Game, key: jax.Array, num_games: int) -> Games:
 
     def advance(ply: jax.Array, games: Games) -> Games:
         action = game.random_action(jax.random.fold_in(key, ply), games.position)
-        after = _restarted(game, game.step(games.position, action), games.ply)
+        step = game.step(games.position, action)
+        after = restarted(game, key, step, games.ply, max_opening_plies=0)
         return _where(ply < target, after, games)
 
     return jax.lax.fori_loop(0, rows * columns, advance, start)
+
+
+def restarted(
+    game: protocol.Game,
+    key: jax.Array,
+    step: protocol.Step,
+    ply: jax.Array,
+    *,
+    max_opening_plies: int,
+) -> Games:
+    """Returns the games after a step, new ones where it was the last.
+
+    A new game's random opening counts as played plies, and a game that it would end begins at the
+    start instead.
+    """
+    fresh = Games(position=game.start(*ply.shape), ply=jnp.zeros_like(ply))
+    num_plies = jax.random.randint(key, ply.shape, 0, max_opening_plies + 1)
+
+    def advance(index: jax.Array, games: Games) -> Games:
+        action = game.random_action(jax.random.fold_in(key, index), games.position)
+        after = Games(game.step(games.position, action).position, games.ply + 1)
+        return _where(index < num_plies, after, games)
+
+    opened = jax.lax.fori_loop(0, max_opening_plies, advance, fresh)
+    opened = _where(game.is_over(opened.position), fresh, opened)
+    return _where(step.discount == 0, opened, Games(position=step.position, ply=ply + 1))
 
 
 def play(
@@ -81,9 +110,9 @@ def play(
     games: Games,
     *,
     search: policies.SearchConfig,
-    num_plies: int,
+    config: SelfplayConfig,
 ) -> tuple[Games, Plies]:
-    """Plays `num_plies` plies of every game.
+    """Plays `config.num_plies` plies `T` of every game.
 
     Args:
       game: the rules.
@@ -91,14 +120,17 @@ def play(
       key: for the search of every ply.
       games: the games so far.
       search: how moves are searched.
-      num_plies: `T`.
+      config: how many plies, and how games begin.
 
     Returns:
       The games as they stand, and the plies `[T, B]`; games may follow one another in a column.
     """
 
     def play_ply(games: Games, key: jax.Array) -> tuple[Games, Plies]:
-        found = policies.search(game, evaluate, key, games.position, config=search, ply=games.ply)
+        search_key, opening_key = jax.random.split(key)
+        found = policies.search(
+            game, evaluate, search_key, games.position, config=search, ply=games.ply
+        )
         step = game.step(games.position, found.action)
         record = Plies(
             board=game.pack(games.position),
@@ -107,15 +139,12 @@ def play(
             reward=step.reward,
             discount=step.discount,
         )
-        return _restarted(game, step, games.ply), record
+        after = restarted(
+            game, opening_key, step, games.ply, max_opening_plies=config.max_opening_plies
+        )
+        return after, record
 
-    return jax.lax.scan(play_ply, games, jax.random.split(key, num_plies))
-
-
-def _restarted(game: protocol.Game, step: protocol.Step, ply: jax.Array) -> Games:
-    after = Games(position=step.position, ply=ply + 1)
-    fresh = Games(position=game.start(*ply.shape), ply=jnp.zeros_like(ply))
-    return _where(step.discount == 0, fresh, after)
+    return jax.lax.scan(play_ply, games, jax.random.split(key, config.num_plies))
 
 
 def _where(condition: jax.Array, yes: Games, no: Games) -> Games:

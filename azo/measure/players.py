@@ -102,7 +102,12 @@ class NetworkPlayer:
     search_config: policy.SearchConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
-        evaluate = _network_evaluator(self.game, self.network_config, self.variables)
+        evaluate = _network_evaluator(
+            self.game,
+            self.network_config,
+            self.variables,
+            use_random_symmetry=self.search_config.random_symmetry,
+        )
         return _best_move(self.game, evaluate, key, position, ply, self.search_config)
 
 
@@ -195,9 +200,14 @@ def _best_move(
 
 
 def _network_evaluator(
-    game: protocol.Game, config: network.NetworkConfig, variables: network.Variables
+    game: protocol.Game,
+    config: network.NetworkConfig,
+    variables: network.Variables,
+    *,
+    use_random_symmetry: bool = False,
 ) -> policy.Evaluate:
-    return network.evaluator(game, *network.fold(network.build(game, config), variables))
+    folded = network.fold(network.build(game, config), variables)
+    return network.evaluator(game, *folded, use_random_symmetry=use_random_symmetry)
 
 
 def _search_config(**settings: Any) -> policy.SearchConfig:
