@@ -149,7 +149,9 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, monkeypatch):
             num_simulations=config.num_simulations,
             invalid_actions=~game.legal_mask(position),
             qtransform=functools.partial(
-                mctx.qtransform_completed_by_mix_value, rescale_values=False
+                mctx.qtransform_completed_by_mix_value,
+                value_scale=config.value_scale,
+                rescale_values=False,
             ),
             max_num_considered_actions=config.max_considered_actions,
             gumbel_scale=config.temperature,
