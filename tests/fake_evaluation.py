@@ -48,12 +48,19 @@ class Bandit:
 
     num_actions: int
 
+    @property
+    def max_legal(self) -> int:
+        return self.num_actions
+
     def root(self, legal: jax.Array) -> BanditPosition:
         zeros = jnp.zeros(legal.shape[:-1], jnp.int32)
         return BanditPosition(legal=legal, first_action=zeros - 1, ply=zeros)
 
     def legal_mask(self, position: BanditPosition) -> jax.Array:
         return position.legal
+
+    def legal_actions(self, position: BanditPosition, num_slots: int) -> jax.Array:
+        return protocol.listed(position.legal, num_slots)
 
     def is_over(self, position: BanditPosition) -> jax.Array:
         return jnp.zeros(position.ply.shape, bool)

@@ -299,3 +299,16 @@ def test_an_odd_board_without_a_start_is_refused():
 def test_no_game_is_longer_than_max_plies():
     assert othello.Othello(6).max_plies == 64
     assert random_games.play(_game(6), 20, seed=6).is_over[-1].all()
+
+
+@pytest.mark.parametrize("size", [4, 5, 6, 7, 8])
+def test_legal_actions_lists_the_mask_in_order_and_no_more_than_the_bound(size):
+    game, num_slots = _game(size), 12  # fewer than some boards need
+    position = random_games.boards(size, 4096, seed=size)
+    legal = np.asarray(_look(game, position)[0])
+    assert legal.sum(axis=-1).max() <= game.max_legal <= size**2
+    listed = np.asarray(jax.jit(lambda position: game.legal_actions(position, num_slots))(position))
+    for row in range(len(legal)):
+        expected = np.flatnonzero(legal[row])[:num_slots]
+        np.testing.assert_array_equal(listed[row, : len(expected)], expected)
+        assert (listed[row, len(expected) :] == -1).all()

@@ -15,6 +15,7 @@ import slow_tictactoe
 
 from azo.games import tictactoe
 from azo.search import policy
+from azo.search import tree as trees
 
 _TIC_TAC_TOE = tictactoe.TicTacToe()
 _NUM_ROWS = 64
@@ -68,15 +69,19 @@ def _softmax(x):
     return odds / odds.sum(axis=-1, keepdims=True)
 
 
+def _nodes(found):
+    """Returns the trees with all actions, `[B, N, A]`."""
+    num_actions = found.policy.shape[-1]
+    return jax.device_get(jax.jit(trees.to_mctx, static_argnums=1)(found.tree, num_actions))
+
+
 def _root_visits(found):
     """Returns `[B, A]`, visits of the nodes behind the root's moves."""
-    child = found.tree.child[:, 0]
-    visits = np.take_along_axis(found.tree.visits, np.maximum(child, 0), axis=1)
-    return np.where(child >= 0, visits, 0)
+    return _nodes(found).children_visits[:, 0]
 
 
 def _root_prior(found):
-    return _softmax(found.tree.prior_logits[:, 0])
+    return _softmax(_nodes(found).children_prior_logits[:, 0])
 
 
 def _puct(**settings):
@@ -107,7 +112,8 @@ def test_puct_returns_to_a_bad_move_when_its_bonus_has_grown_enough():
     config = _puct(num_simulations=20, c_puct=1.0, unvisited_value="draw")
     found = _search(config, logits=np.zeros((1, 2)), q=[[0.0, -1.0]], is_greedy=True)
     np.testing.assert_array_equal(_root_visits(found), [[18, 2]])
-    behind_bad_move = found.tree.child[0, found.tree.child[0, 0, 1]]
+    child = _nodes(found).children_index[0]
+    behind_bad_move = child[child[0, 1]]
     assert behind_bad_move.max() == 20  # the node that simulation 20 made
 
 
@@ -244,7 +250,7 @@ def test_greedy_searches_ignore_the_key_and_flatten_the_prior_at_every_node(algo
     one, other = (_search(config, logits=logits, q=q, seed=seed, is_greedy=True) for seed in (0, 1))
     jax.tree.map(np.testing.assert_array_equal, one, other)
     expected = np.broadcast_to(_softmax(logits / 2.5)[:, None], (_NUM_ROWS, 9, 7))
-    np.testing.assert_allclose(_softmax(one.tree.prior_logits), expected, atol=1e-6)
+    np.testing.assert_allclose(_softmax(_nodes(one).children_prior_logits), expected, atol=1e-6)
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """Trees against a plain Python search and against mctx, node by node."""
 
+import dataclasses
 import functools
 import types
 
@@ -32,6 +33,11 @@ def _search(game, position, config, is_greedy=True):
     return policy.search(game, evaluate, _KEY, position, config=config, is_greedy=is_greedy)
 
 
+def _dense(tree, game):
+    """Returns the trees with all actions, `[B, N, A]`."""
+    return jax.device_get(jax.jit(trees.to_mctx, static_argnums=1)(tree, game.num_actions))
+
+
 def _boards_where_the_game_goes_on(count):
     boards = [b for b in slow_tictactoe.boards() if slow_tictactoe.result(b) is None]
     order = np.random.default_rng(3).permutation(len(boards))
@@ -55,11 +61,11 @@ def _evaluations():
 
 def _assert_same_trees(tree, row, index, node):
     where = f"{node.board}, node {index}"
-    assert tree.visits[row, index] == node.visits, where
+    assert tree.node_visits[row, index] == node.visits, where
     np.testing.assert_allclose(
-        tree.value_sum[row, index] / node.visits, node.value, atol=_ROUNDING, err_msg=where
+        tree.node_values[row, index], node.value, atol=_ROUNDING, err_msg=where
     )
-    child = tree.child[row, index]
+    child = tree.children_index[row, index]
     assert set(np.flatnonzero(child >= 0)) == set(node.children), where
     for action, behind in node.children.items():
         _assert_same_trees(tree, row, child[action], behind)
@@ -78,6 +84,7 @@ def test_puct_builds_the_trees_of_a_plain_python_search(num_simulations, c_puct,
     )
     boards = _boards_where_the_game_goes_on(64)
     found = jax.device_get(_search(_TIC_TAC_TOE, slow_tictactoe.position(boards), config))
+    tree = _dense(found.tree, _TIC_TAC_TOE)
     num_compared = 0
     for row, board in enumerate(boards):
         plain = slow_puct.Search(_evaluations(), c_puct, unvisited_value)
@@ -85,7 +92,7 @@ def test_puct_builds_the_trees_of_a_plain_python_search(num_simulations, c_puct,
         if plain.smallest_gap < _TIE:
             continue
         num_compared += 1
-        _assert_same_trees(found.tree, row, 0, root)
+        _assert_same_trees(tree, row, 0, root)
         shares = np.zeros(9)
         for action, child in root.children.items():
             shares[action] = child.visits / num_simulations
@@ -112,32 +119,50 @@ def _mctx_root(game, position):
     return mctx.RootFnOutput(prior_logits=logits, value=evaluation.value, embedding=position)
 
 
-def _some_positions(game):
-    """Returns 32 positions of random games, where the game goes on."""
-    games = random_games.play(game, 32, seed=5)
+def _some_positions(game, batch=32):
+    """Returns positions of random games, of all stages, where the game goes on."""
+    games = random_games.play(game, batch, seed=5)
     last = games.is_over.argmax(axis=0)
-    ply = np.arange(32) % last  # all stages, the last moves too
-    return jax.tree.map(lambda x: jnp.asarray(x[ply, np.arange(32)]), games.position)
+    ply = last - 1 - 2 * np.arange(batch) % last  # the last moves first
+    return jax.tree.map(lambda x: jnp.asarray(x[ply, np.arange(batch)]), games.position)
 
 
-def _assert_same_as_mctx(tree, other):
+def _assert_same_as_mctx(found, other, game):
     """Compares nodes by number: both number them by the simulation that made them."""
-    is_used = tree.visits > 0  # mctx goes on below finished games
-    goes_on = is_used & ~tree.is_over
-    np.testing.assert_array_equal(tree.visits[is_used], other.node_visits[is_used])
-    np.testing.assert_array_equal(tree.child[goes_on], other.children_index[goes_on])
-    value = tree.value_sum / np.maximum(tree.visits, 1)
-    np.testing.assert_allclose(value[goes_on], other.node_values[goes_on], atol=_ROUNDING)
+    tree = _dense(found.tree, game)
+    is_over = found.tree.is_over
+    # mctx goes on below finished games.
+    is_used = tree.node_visits > 0
+    goes_on = is_used & ~is_over
+    assert is_over[tree.node_visits > 1].any(), "no finished game was visited twice"
+    np.testing.assert_array_equal(tree.node_visits[is_used], other.node_visits[is_used])
+    np.testing.assert_allclose(
+        tree.node_values[goes_on], other.node_values[goes_on], atol=_ROUNDING
+    )
+    for field in ("children_index", "children_visits", "children_rewards", "children_discounts"):
+        np.testing.assert_array_equal(getattr(tree, field)[goes_on], getattr(other, field)[goes_on])
+    for field in ("parents", "action_from_parent"):
+        np.testing.assert_array_equal(getattr(tree, field)[is_used], getattr(other, field)[is_used])
+    ours, theirs = (
+        jax.nn.softmax(x.children_prior_logits[goes_on], axis=-1) for x in (tree, other)
+    )
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
-@pytest.mark.parametrize("game", [_TIC_TAC_TOE, _OTHELLO], ids=lambda game: game.name)
-def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, monkeypatch):
-    # Both draw their noise at once by this name; half of the rows have none.
-    noise = jax.random.gumbel(jax.random.key(1), (32, game.num_actions))
-    noise = noise * (jnp.arange(32) % 2)[:, None]
+_GAMES = [(_TIC_TAC_TOE, 32), (_OTHELLO, 32), (othello.Othello(8), 7)]
+_over_games = pytest.mark.parametrize(
+    ("game", "batch"), _GAMES, ids=[f"{game.name}-{batch}" for game, batch in _GAMES]
+)
+
+
+@_over_games
+def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypatch):
+    position = _some_positions(game, batch)
+    # Both draw their noise by one call of this function; half of the rows have none.
+    noise = jax.random.gumbel(jax.random.key(1), (batch, game.num_actions))
+    noise = noise * (jnp.arange(batch) % 2)[:, None]
     monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: noise)
     config = policy.SearchConfig(num_simulations=24, max_considered_actions=5, temperature=0.7)
-    position = _some_positions(game)
 
     @jax.jit
     def by_mctx(position):
@@ -158,28 +183,36 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, monkeypatch):
         )
 
     expected = jax.device_get(by_mctx(position))
-    found = jax.device_get(_search(game, position, config, is_greedy=False))
+    num_slots = min(trees.MAX_SLOTS, game.max_legal)
+    slots = jnp.maximum(game.legal_actions(position, num_slots), 0)
+    in_slots = jnp.take_along_axis(noise, slots, axis=1)
+    monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: in_slots)
+    # Not from the cache of other tests, which have other noise.
+    searched = jax.jit(_search.__wrapped__, static_argnames=("game", "config", "is_greedy"))
+    found = jax.device_get(searched(game, position, config, is_greedy=False))
     assert found.tree.visits.max() > 5
-    assert found.tree.is_over[found.tree.visits > 1].any()
-    _assert_same_as_mctx(found.tree, expected.search_tree)
+    _assert_same_as_mctx(found, expected.search_tree, game)
     np.testing.assert_array_equal(found.action, expected.action)
     # Scores of about 5 go into a softmax: what is _ROUNDING in a value is 7.4 times that there.
     np.testing.assert_allclose(found.policy, expected.action_weights, atol=1e-4)
 
 
-def test_puct_trees_are_those_of_mctx_with_the_same_rule():
-    game = _OTHELLO
+@_over_games
+def test_puct_trees_are_those_of_mctx_with_the_same_rule(game, batch):
     config = policy.SearchConfig(algorithm="puct", num_simulations=24, c_puct=1.5)
-    position = _some_positions(game)
+    position = _some_positions(game, batch)
 
     def select(key, tree, node, depth=None):
         del key, depth
+        logits = tree.children_prior_logits[node]
+        # Ours are normalised.
+        logits = jnp.where(logits > jnp.finfo(logits.dtype).min, jax.nn.log_softmax(logits), logits)
         seen = types.SimpleNamespace(
             node_visits=tree.node_visits[node],
             node_values=tree.node_values[node],
             children_visits=tree.children_visits[node],
             children_values=-tree.qvalues(node),
-            children_prior_logits=tree.children_prior_logits[node],
+            children_prior_logits=logits,
         )
         batch = types.SimpleNamespace(**{k: x[None, None] for k, x in vars(seen).items()})
         return policy.puct_action(
@@ -201,8 +234,7 @@ def test_puct_trees_are_those_of_mctx_with_the_same_rule():
 
     expected = jax.device_get(by_mctx(position))
     found = jax.device_get(_search(game, position, config))
-    assert found.tree.is_over[found.tree.visits > 1].any()
-    _assert_same_as_mctx(found.tree, expected)
+    _assert_same_as_mctx(found, expected, game)
 
 
 def test_the_view_of_a_node_holds_its_visits_values_and_children():
@@ -216,13 +248,42 @@ def test_the_view_of_a_node_holds_its_visits_values_and_children():
     for row in range(64):
         assert seen.node_visits[row, 0] == tree.visits[row, node[row]]
         visits, values = np.zeros(9, int), np.zeros(9)
-        for action, child in enumerate(tree.child[row, node[row]]):
+        for slot, child in enumerate(tree.child[row, node[row]]):
             if child != trees.UNVISITED:
-                visits[action] = tree.visits[row, child]
-                values[action] = tree.value_sum[row, child] / tree.visits[row, child]
+                visits[slot] = tree.visits[row, child]
+                values[slot] = tree.value_sum[row, child] / tree.visits[row, child]
         np.testing.assert_array_equal(seen.children_visits[row, 0], visits)
         np.testing.assert_allclose(seen.children_values[row, 0], values, atol=_ROUNDING)
         assert seen.node_visits[row, 0] == 1 + visits.sum()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Crowded(fake_evaluation.Bandit):
+    """Forty actions, all of which may be legal: more than there are slots."""
+
+    num_actions: int = 40
+
+
+def test_positions_with_more_moves_than_slots_keep_the_likeliest():
+    rng = np.random.default_rng(0)
+    num_legal = np.array([40, 33, 32, 31, 1])
+    legal = np.array([rng.permutation(40) < count for count in num_legal])
+    logits = rng.normal(size=(5, 40)).astype(np.float32)
+    game = _Crowded()
+    moves = jax.jit(lambda *args: trees.compact(game, *args))(
+        game.root(jnp.asarray(legal)), jnp.asarray(logits)
+    )
+    assert moves.action.shape == (5, trees.MAX_SLOTS)
+    for row, count in enumerate(num_legal):
+        ranked = sorted(np.flatnonzero(legal[row]), key=lambda a: -logits[row, a])
+        kept = sorted(ranked[: trees.MAX_SLOTS])
+        filled = moves.action[row][moves.is_legal()[row]]
+        np.testing.assert_array_equal(filled, kept)
+        assert not moves.is_legal()[row, min(count, trees.MAX_SLOTS) :].any()
+        odds = np.exp(logits[row, kept])
+        prior = np.exp(moves.logits[row])
+        np.testing.assert_allclose(prior[: len(kept)], odds / odds.sum(), rtol=1e-5)
+        assert (prior[len(kept) :] == 0).all()
 
 
 def test_masking_keeps_the_odds_of_legal_moves_and_gives_the_others_nothing():

@@ -60,6 +60,16 @@ class Othello:
         return self.size**2
 
     @property
+    def max_legal(self) -> int:
+        """See `protocol.Game`.
+
+        From each of the mover's discs a legal move can lie in eight directions, so `k` discs have
+        at most `8 * k`; nor are there more than empty squares, and the opponent has a disc too.
+        """
+        squares = self.size**2
+        return max(min(8 * discs, squares - discs - 1) for discs in range(1, squares))
+
+    @property
     def max_plies(self) -> int:
         """Two plies for each empty square: nobody passes twice without a disc in between."""
         player, opponent = self._start_bits
@@ -85,6 +95,16 @@ class Othello:
         squares = squares.reshape(*squares.shape[:-2], -1)
         must_pass = ~squares.any(axis=-1, keepdims=True)
         return jnp.concatenate([squares, must_pass], axis=-1)
+
+    def legal_actions(self, position: Position, num_slots: int) -> jax.Array:
+        squares = self.legal_squares(position)
+        shape = (*squares.lower.shape, num_slots)
+        squares = jax.tree.map(lambda word: jnp.broadcast_to(word[..., None], shape), squares)
+        num_legal = squares.count()
+        rank = jnp.broadcast_to(jnp.arange(num_slots), shape)
+        action = self._square_action(bitboard.select_bit(squares, rank))
+        action = jnp.where(rank < num_legal, action, -1)
+        return jnp.where((num_legal == 0) & (rank == 0), self.pass_action, action)
 
     def is_over(self, position: Position) -> jax.Array:
         player_moves = self.legal_squares(position)
@@ -140,8 +160,7 @@ class Othello:
         # 16 random bits times the count, shifted back: no division, a bias below 33 / 65536.
         word = jax.random.bits(key, num_legal.shape, jnp.uint16).astype(jnp.int32)
         index = bitboard.select_bit(squares, (word * num_legal) >> 16)
-        square = (index >> 3) * self.size + (index & 7)
-        return jnp.where(num_legal == 0, self.pass_action, square)
+        return jnp.where(num_legal == 0, self.pass_action, self._square_action(index))
 
     def greedy_action(self, key: jax.Array, position: Position) -> jax.Array:
         """Returns the move that flips most discs (fewest in reversed Othello), ties at random."""
@@ -169,6 +188,10 @@ class Othello:
     @property
     def _start_bits(self) -> tuple[int, int]:
         return self.start_bits or _usual_start(self.size)
+
+    def _square_action(self, index: jax.Array) -> jax.Array:
+        """Returns the action that places a disc on the square of a bit."""
+        return (index >> 3) * self.size + (index & 7)
 
     def _bit_index(self, action: jax.Array) -> jax.Array:
         """Returns the bit of a square's action; -1 for the pass."""

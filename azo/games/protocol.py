@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import flax.struct
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 Position = Any  # a game's own pytree
@@ -39,6 +40,10 @@ class Game(Protocol):
         """Number of actions `A`. The first rows * columns are squares, row by row."""
 
     @property
+    def max_legal(self) -> int:
+        """No position has more legal actions than this."""
+
+    @property
     def max_plies(self) -> int:
         """No game is longer than this."""
 
@@ -55,6 +60,9 @@ class Game(Protocol):
 
     def legal_mask(self, position: Position) -> jax.Array:
         """Returns `[..., A]` bool, at least one of them true, also when the game is over."""
+
+    def legal_actions(self, position: Position, num_slots: int) -> jax.Array:
+        """Returns `[..., num_slots]` int32, the first legal actions in ascending order, then -1."""
 
     def is_over(self, position: Position) -> jax.Array:
         """Returns `[...]` bool."""
@@ -79,3 +87,10 @@ class Game(Protocol):
 
     def unpack(self, packed: jax.Array) -> Position:
         """Returns the positions that `pack` was given."""
+
+
+def listed(legal: jax.Array, num_slots: int) -> jax.Array:
+    """Returns `legal_actions` from a mask `[..., A]`, by sorting, which is slow."""
+    num_actions = legal.shape[-1]
+    ascending = jnp.sort(jnp.where(legal, jnp.arange(num_actions), num_actions))[..., :num_slots]
+    return jnp.where(ascending < num_actions, ascending, -1)

@@ -32,6 +32,7 @@ class TicTacToe:
     name: str = "tictactoe"
     board_shape: tuple[int, int] = (3, 3)
     num_actions: int = 9
+    max_legal: int = 9
     max_plies: int = 9
     packed_words: int = 2
 
@@ -46,6 +47,9 @@ class TicTacToe:
     def legal_mask(self, position: Position) -> jax.Array:
         is_free = ~_squares(position.player | position.opponent)
         return is_free | self.is_over(position)[..., None]
+
+    def legal_actions(self, position: Position, num_slots: int) -> jax.Array:
+        return protocol.listed(self.legal_mask(position), num_slots)
 
     def is_over(self, position: Position) -> jax.Array:
         is_full = (position.player | position.opponent) == _FULL

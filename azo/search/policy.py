@@ -33,7 +33,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     algorithm: Literal["gumbel", "puct"] = "gumbel"
     """Gumbel AlphaZero for few simulations, or AlphaZero's PUCT."""
-    num_simulations: pydantic.PositiveInt = 32
+    num_simulations: Annotated[int, pydantic.Field(ge=1, le=trees.MAX_SIMULATIONS)] = 32
     """Network evaluations a move, after the root's own."""
     temperature: pydantic.NonNegativeFloat = 1.0
     """Randomness of the first moves: exponent 1 / t of the visits, scale of the Gumbel noise."""
@@ -98,10 +98,11 @@ def search(
         return dataclasses.replace(evaluation, prior_logits=logits)
 
     root = tempered(root_key, position)
-    legal = game.legal_mask(position)
-    logits = trees.mask_illegal(root.prior_logits, legal)
+    moves = trees.compact(game, position, root.prior_logits)
     is_hot = (jnp.asarray(ply) < config.temperature_plies) & (not is_greedy)
     temperature = jnp.broadcast_to(jnp.where(is_hot, config.temperature, 0.0), root.value.shape)
+    if config.algorithm == "puct" and not is_greedy and config.root_noise_fraction > 0:
+        moves = dataclasses.replace(moves, logits=_noisy_logits(noise_key, moves, config))
 
     grow = functools.partial(
         trees.grow,
@@ -109,56 +110,60 @@ def search(
         tempered,
         tree_key,
         position,
-        root_value=root.value,
+        moves,
+        root.value,
         num_simulations=config.num_simulations,
     )
     if config.algorithm == "gumbel":
-        return _gumbel(grow, noise_key, logits, legal, temperature, config)
-    if not is_greedy and config.root_noise_fraction > 0:
-        logits = _noisy_logits(noise_key, logits, legal, config)
-    return _puct(grow, move_key, logits, legal, temperature, config)
+        tree, slot, policy = _gumbel(grow, noise_key, moves, temperature, config)
+    else:
+        tree, slot, policy = _puct(grow, move_key, moves, temperature, config)
+    return SearchResult(
+        action=moves.at(slot),
+        policy=moves.spread(policy, game.num_actions),
+        value=tree.value()[:, 0],
+        tree=tree,
+    )
 
 
 def puct_action(
     node: mctx.Tree, *, c_puct: float, unvisited_value: Literal["parent", "draw", "loss"]
 ) -> jax.Array:
-    """Returns `[B]` int32, the move with the best `Q + c_puct * P * sqrt(N) / (1 + n)`.
+    """Returns `[B]` int32, the slot with the best `Q + c_puct * P * sqrt(N) / (1 + n)`.
 
     N counts the visits to the node, its own evaluation included, so that the prior decides from
-    the first move on. Ties go to the lowest action.
+    the first move on. Ties go to the lowest action. The logits must be normalised, `log P`.
     """
     visits = node.children_visits[:, 0]
     q = -node.children_values[:, 0]
     unvisited = {"parent": node.node_values, "draw": 0.0, "loss": -1.0}[unvisited_value]
     q = jnp.where(visits > 0, q, unvisited)
     logits = node.children_prior_logits[:, 0]
-    prior = jax.nn.softmax(logits)
-    explore = c_puct * prior * jnp.sqrt(node.node_visits) / (1 + visits)
+    explore = c_puct * jnp.exp(logits) * jnp.sqrt(node.node_visits) / (1 + visits)
     is_legal = logits > jnp.finfo(logits.dtype).min
     return jnp.argmax(jnp.where(is_legal, q + explore, -jnp.inf), axis=-1).astype(jnp.int32)
 
 
-def _puct(grow, key, logits, legal, temperature, config: SearchConfig) -> SearchResult:
+# What both algorithms return: trees, slots to play `[B]` and improved policies `[B, S]`.
+_Found = tuple[trees.Tree, jax.Array, jax.Array]
+
+
+def _puct(grow, key, moves: trees.Moves, temperature, config: SearchConfig) -> _Found:
     select = functools.partial(
         puct_action, c_puct=config.c_puct, unvisited_value=config.unvisited_value
     )
-    tree = grow(root_logits=logits, select_at_root=select, select_below=select)
+    tree = grow(select_at_root=select, select_below=select)
     visits = trees.view(tree, jnp.zeros_like(tree.visits[:, 0])).children_visits[:, 0]
-    weights = visits.astype(jnp.float32)
     scale = jnp.where(temperature > 0, temperature, 1.0)[:, None]
-    visit_logits = jnp.where(legal & (visits > 0), jnp.log(jnp.maximum(weights, 1.0)), -jnp.inf)
+    visit_logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)), -jnp.inf)
     sampled = jax.random.categorical(key, visit_logits / scale)
-    most_visited = jnp.argmax(jnp.where(legal, visits, -1), axis=-1)
-    return SearchResult(
-        action=jnp.where(temperature > 0, sampled, most_visited).astype(jnp.int32),
-        policy=weights / weights.sum(axis=-1, keepdims=True),
-        value=tree.value()[:, 0],
-        tree=tree,
-    )
+    most_visited = jnp.argmax(jnp.where(moves.is_legal(), visits, -1), axis=-1)
+    slot = jnp.where(temperature > 0, sampled, most_visited)
+    return tree, slot, visits / visits.sum(axis=-1, keepdims=True)
 
 
-def _gumbel(grow, key, logits, legal, temperature, config: SearchConfig) -> SearchResult:
-    gumbel = temperature[:, None] * jax.random.gumbel(key, logits.shape)
+def _gumbel(grow, key, moves: trees.Moves, temperature, config: SearchConfig) -> _Found:
+    gumbel = temperature[:, None] * jax.random.gumbel(key, moves.logits.shape)
     extra_data = mctx.GumbelMuZeroExtraData(root_gumbel=gumbel)
     qtransform = functools.partial(
         mctx.qtransform_completed_by_mix_value,
@@ -182,35 +187,27 @@ def _gumbel(grow, key, logits, legal, temperature, config: SearchConfig) -> Sear
     def select_at_root(node: mctx.Tree) -> jax.Array:
         return select(at_root, node.replace(extra_data=extra_data))
 
-    tree = grow(
-        root_logits=logits,
-        select_at_root=select_at_root,
-        select_below=functools.partial(select, below),
-    )
+    tree = grow(select_at_root=select_at_root, select_below=functools.partial(select, below))
     root = trees.view(tree, jnp.zeros_like(tree.visits[:, 0]))
     visits = root.children_visits[:, 0]
     q = jax.vmap(lambda one: qtransform(one, 0))(root)
-    improved = trees.mask_illegal(logits + q, legal)
     # The best of the moves that got most visits, as in `mctx.gumbel_muzero_policy`.
-    is_finalist = legal & (visits == visits.max(axis=-1, keepdims=True))
-    final_score = jnp.where(is_finalist, gumbel + logits + q, -jnp.inf)
-    return SearchResult(
-        action=jnp.argmax(final_score, axis=-1).astype(jnp.int32),
-        policy=jax.nn.softmax(improved),
-        value=tree.value()[:, 0],
-        tree=tree,
-    )
+    is_finalist = moves.is_legal() & (visits == visits.max(axis=-1, keepdims=True))
+    final_score = jnp.where(is_finalist, gumbel + moves.logits + q, -jnp.inf)
+    slot = jnp.argmax(final_score, axis=-1).astype(jnp.int32)
+    return tree, slot, jax.nn.softmax(trees.mask_illegal(moves.logits + q, moves.is_legal()))
 
 
-def _noisy_logits(key, logits, legal, config: SearchConfig) -> jax.Array:
+def _noisy_logits(key, moves: trees.Moves, config: SearchConfig) -> jax.Array:
+    legal = moves.is_legal()
     num_legal = legal.sum(axis=-1, keepdims=True)
     if config.root_noise_alpha is None:
         alpha = jnp.minimum(1.0, 10.0 / num_legal)
     else:
         alpha = jnp.full(num_legal.shape, config.root_noise_alpha)
-    log_gamma = jax.random.loggamma(key, jnp.broadcast_to(alpha, logits.shape))
+    log_gamma = jax.random.loggamma(key, jnp.broadcast_to(alpha, legal.shape))
     noise = jax.nn.softmax(jnp.where(legal, log_gamma, -jnp.inf))
     share = config.root_noise_fraction
-    mixed = (1 - share) * jax.nn.softmax(logits) + share * noise
+    mixed = (1 - share) * jnp.exp(moves.logits) + share * noise
     tiny = jnp.finfo(mixed.dtype).tiny
-    return trees.mask_illegal(jnp.log(jnp.maximum(mixed, tiny)), legal)
+    return jnp.where(legal, jnp.log(jnp.maximum(mixed, tiny)), moves.logits)
