@@ -4,10 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import random_games
 import tiny_run
 
 from azo.games import othello
-from azo.learning import convolution
+from azo.learning import convolution, network
 
 pytestmark = pytest.mark.gpu
 
@@ -39,18 +40,51 @@ def test_random_games_are_the_same_as_on_the_cpu():
         np.testing.assert_array_equal(here, there)
 
 
-def test_gradients_of_the_convolution_are_those_of_the_cpu():
-    images, kernel = jnp.ones((64, 8, 8, 4)), jnp.arange(3.0 * 3 * 4 * 5).reshape(3, 3, 4, 5) / 180
+# NVIDIA GPUs take float32 factors as TF32 by default, TPUs as bfloat16.
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_convolution_and_its_gradients_are_those_of_the_cpu(precision):
+    images_key, kernel_key, weight_key = jax.random.split(jax.random.key(0), 3)
+    images = jax.random.normal(images_key, (8, 8, 64, 2))  # as few channels as the stem has
+    kernel = jax.random.normal(kernel_key, (3, 3, 2, 32))
+    weight = jax.random.normal(weight_key, (8, 8, 64, 32))
 
-    def total(images, kernel):
-        return jnp.square(convolution.convolve(images, kernel)).mean()
+    def products(precision):
+        def loss(images, kernel, weight):
+            found = convolution.convolve(images, kernel, None, precision)
+            return (found * weight).sum(), found
 
-    gradient = jax.grad(total, argnums=(0, 1))
-    for here, there in zip(
-        jax.jit(gradient)(images, kernel), on_cpu(gradient, images, kernel), strict=True
-    ):
-        # Accelerators multiply float32 with fewer bits by default.
-        np.testing.assert_allclose(here, there, rtol=2e-2, atol=1e-4)
+        return jax.grad(loss, argnums=(0, 1), has_aux=True)
+
+    found = jax.jit(products(precision))(images, kernel, weight)
+    expected = on_cpu(products("float32"), images, kernel, weight)
+    for here, there in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert here.dtype == jnp.float32
+        error = np.linalg.norm(np.asarray(here) - np.asarray(there)) / np.linalg.norm(there)
+        assert error < 1e-2  # three roundings to bfloat16 are off by 0.3 % together
+
+
+def test_bfloat16_products_are_summed_in_float32():
+    # In bfloat16 256 + 1 is 256.
+    images, kernel = jnp.ones((3, 3, 64, 128)), jnp.ones((3, 3, 128, 64))
+    found = jax.jit(convolution.convolve, static_argnums=3)(images, kernel, None, "bfloat16")
+    expected = np.array([[512, 768, 512], [768, 1152, 768], [512, 768, 512]])
+    expected = np.broadcast_to(expected[..., None, None], found.shape)
+    np.testing.assert_allclose(found, expected, rtol=2**-8)  # the result is rounded
+
+
+def test_the_same_network_says_about_what_it_says_on_the_cpu():
+    game = othello.Othello(8)
+    config = network.NetworkConfig(num_blocks=5, num_channels=128)  # in float32 on the CPU
+    position = jax.tree.map(lambda x: x[20], random_games.play(game, 64, seed=5).position)
+    variables = on_cpu(lambda seed: network.init(game, config, jax.random.key(seed)), 0)
+
+    def logits(variables, position):
+        folded_network, folded = network.fold(network.build(game, config), variables)
+        return folded_network.apply(folded, game.planes(position)).prior_logits
+
+    found = np.asarray(jax.jit(logits)(jax.device_get(variables), position))
+    expected = np.asarray(on_cpu(logits, variables, position))
+    assert np.linalg.norm(found - expected) < 0.05 * np.linalg.norm(expected)
 
 
 def test_an_iteration_runs_and_learns():
