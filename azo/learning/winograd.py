@@ -62,8 +62,9 @@ def kernel_gradient(images: jax.Array, gradient: jax.Array) -> jax.Array:
     transforms = _transforms(size)
     of_products = _into_tiles(gradient, transforms.from_tiles.T, size, first=0)
     of_tiles = jnp.matmul(_spread(images, size).swapaxes(2, 3), of_products)
-    back = jnp.asarray(transforms.kernel, images.dtype)
-    return jnp.einsum("ai,bj,abcd->ijcd", back, back, of_tiles)
+    back = jnp.asarray(np.kron(transforms.kernel, transforms.kernel).T, images.dtype)
+    flat = jnp.matmul(back, of_tiles.reshape(back.shape[1], -1))
+    return flat.reshape(3, 3, *of_tiles.shape[2:])
 
 
 def _spread(images: jax.Array, size: int) -> jax.Array:
@@ -72,8 +73,9 @@ def _spread(images: jax.Array, size: int) -> jax.Array:
 
 def _spread_kernel(kernel: jax.Array, size: int) -> jax.Array:
     """Returns `[a, a, C, D]`."""
-    transform = jnp.asarray(_transforms(size).kernel, kernel.dtype)
-    return jnp.einsum("ai,bj,ijcd->abcd", transform, transform, kernel)
+    one = _transforms(size).kernel
+    both = jnp.asarray(np.kron(one, one), kernel.dtype)
+    return jnp.matmul(both, kernel.reshape(9, -1)).reshape(len(one), len(one), *kernel.shape[2:])
 
 
 def _into_tiles(x: jax.Array, transform: np.ndarray, size: int, first: int) -> jax.Array:

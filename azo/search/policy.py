@@ -33,7 +33,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     algorithm: Literal["gumbel", "puct"] = "gumbel"
     """Gumbel AlphaZero for few simulations, or AlphaZero's PUCT."""
-    num_simulations: Annotated[int, pydantic.Field(ge=1, le=trees.MAX_SIMULATIONS)] = 32
+    num_simulations: Annotated[int, pydantic.Field(gt=0, le=trees.MAX_SIMULATIONS)] = 32
     """Network evaluations a move, after the root's own."""
     temperature: pydantic.NonNegativeFloat = 1.0
     """Randomness of the first moves: exponent 1 / t of the visits, scale of the Gumbel noise."""
