@@ -7,10 +7,12 @@ when complete, so an interrupted save leaves the earlier ones as they were.
 """
 
 import contextlib
+import dataclasses
 import json
 import logging
 import os
 import pathlib
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +22,7 @@ from orbax.checkpoint.checkpoint_managers import preservation_policy
 
 from azo import config as configs
 from azo.learning import network as networks
+from azo.learning import replay as replays
 from azo.learning import state as states
 
 SETTINGS = "settings.json"
@@ -27,8 +30,15 @@ _CHECKPOINTS = "checkpoints"
 _NETWORK = "network"
 
 # What a resumed run may have otherwise than the run that it continues.
-_FREE_SECTIONS = ("evaluation",)
-_FREE_SETTINGS = ("folder", "num_iterations", "save_every", "keep_checkpoints", "log_every")
+_FREE_SECTIONS = ("evaluation", "distributed")
+_FREE_RUN_SETTINGS = (
+    "folder",
+    "num_iterations",
+    "num_devices",
+    "save_every",
+    "keep_checkpoints",
+    "log_every",
+)
 
 
 class Checkpoints:
@@ -48,8 +58,8 @@ class Checkpoints:
         _check_is_ours(folder)
         try:
             (folder / _CHECKPOINTS).mkdir(parents=True, exist_ok=True)
-            _write_atomically(folder / ".writable", "")
-            (folder / ".writable").unlink()
+            with tempfile.TemporaryFile(dir=folder):
+                pass
         except OSError as error:
             raise ValueError(
                 f"{folder}: cannot write a run here ({error.strerror}): choose another --run.folder"
@@ -101,6 +111,8 @@ class Checkpoints:
     ) -> None:
         """Saves the run after `step` iterations, and waits until that is on disk.
 
+        Every process of a run has to call it, with the same arguments.
+
         Args:
           step: Iterations done; a step that exists already is left alone.
           state: The whole state.
@@ -109,7 +121,8 @@ class Checkpoints:
         """
         if step in self._manager.all_steps():
             return
-        _write_atomically(self.folder / SETTINGS, configs.to_json(config))
+        if jax.process_index() == 0:
+            _write_atomically(self.folder / SETTINGS, configs.to_json(config))
         variables = state.variables() if state.best is None else state.best
         args = ocp.args.Composite(
             state=ocp.args.StandardSave(_without_keys(state)),
@@ -122,7 +135,10 @@ class Checkpoints:
             self._manager.wait_until_finished()
 
     def restore(self, like: states.RunState, step: int | None = None) -> states.RunState:
-        """Returns a saved state, bit for bit.
+        """Returns a saved state, bit for bit; every process of a run has to call it.
+
+        Rings that were saved from another number of devices are dealt out anew: the same positions
+        in other rows.
 
         Args:
           like: A state of the same shapes, concrete or `jax.ShapeDtypeStruct`s with shardings: the
@@ -134,9 +150,15 @@ class Checkpoints:
         """
         step = self._existing(step)
         template = jax.tree.map(_abstract, _abstract_without_keys(like))
-        self._check_shapes(step, template)
-        args = ocp.args.Composite(state=ocp.args.StandardRestore(template))
+        shapes = self._shapes(step)
+        rings = template.replay.size.shape
+        saved_rings = shapes.get("replay.size", rings)
+        saved = template if saved_rings == rings else _with_rings(template, saved_rings)
+        self._check_shapes(step, shapes, saved)
+        args = ocp.args.Composite(state=ocp.args.StandardRestore(saved))
         plain = self._manager.restore(step, args=args)["state"]
+        if saved_rings != rings:
+            plain = dataclasses.replace(plain, replay=_dealt(plain.replay, template.replay))
         return jax.tree.map(_with_key, like, plain)
 
     def _existing(self, step: int | None) -> int:
@@ -148,16 +170,18 @@ class Checkpoints:
             raise ValueError(f"{self.folder}: {wanted}; there are: {steps or 'none'}")
         return step
 
-    def _check_shapes(self, step: int, template: Any) -> None:
+    def _shapes(self, step: int) -> dict[str, tuple[int, ...]]:
         saved = _metadata(self.folder / _CHECKPOINTS / str(step) / "state")
-        found = {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(saved)}
+        return {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(saved)}
+
+    def _check_shapes(self, step: int, found: dict[str, tuple[int, ...]], template: Any) -> None:
         wanted = {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(template)}
         for name in sorted(found.keys() | wanted.keys()):
             if found.get(name) != wanted.get(name):
                 raise ValueError(
                     f"{self.folder}: checkpoint {step} has {_shape(found.get(name))} for {name},"
-                    f" but these settings and devices ask for {_shape(wanted.get(name))}: resume"
-                    " with the run's own, --run.num-devices too, or give another --run.folder"
+                    f" but these settings ask for {_shape(wanted.get(name))}: resume with the"
+                    " run's own, or give another --run.folder"
                 )
 
 
@@ -186,12 +210,23 @@ def load_params(folder: pathlib.Path) -> tuple[networks.Variables, configs.Confi
     Raises:
       ValueError: The folder is missing, is neither, or its run has no checkpoint yet.
     """
+    place, config = _find_network(folder)
+    return _load_tree(place), config
+
+
+def load_settings(folder: pathlib.Path) -> configs.Config:
+    """Returns the settings that `load_params` would, without reading the network."""
+    return _find_network(folder)[1]
+
+
+def _find_network(folder: pathlib.Path) -> tuple[pathlib.Path, configs.Config]:
+    """Returns where in a folder the network lies, and its settings."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; give a run's or an exported network's")
     if (folder / _NETWORK).is_dir() and (folder / SETTINGS).is_file():
         place = folder / SETTINGS
         config = configs.from_json(place.read_text(encoding="utf-8"), str(place))
-        return _load_tree(folder / _NETWORK), config
+        return folder / _NETWORK, config
     if not (folder / _CHECKPOINTS).is_dir():
         raise ValueError(f"{folder}: neither a run nor an exported network: no {_CHECKPOINTS}/")
     with _quiet_library(), _open_manager(folder, keep=None) as manager:
@@ -200,7 +235,7 @@ def load_params(folder: pathlib.Path) -> tuple[networks.Variables, configs.Confi
         if step is None:
             raise ValueError(f"{folder}: the run has no checkpoint yet")
         config = _read_settings(manager, step)
-    return _load_tree(folder / _CHECKPOINTS / str(step) / _NETWORK), config
+    return folder / _CHECKPOINTS / str(step) / _NETWORK, config
 
 
 def _open_manager(folder: pathlib.Path, keep: int | None) -> ocp.CheckpointManager:
@@ -253,8 +288,26 @@ def _differences(saved: configs.Config, wanted: configs.Config) -> list[tuple[st
         for section, fields in new.items()
         if section not in _FREE_SECTIONS
         for name, value in fields.items()
-        if old[section][name] != value and not (section == "run" and name in _FREE_SETTINGS)
+        if old[section][name] != value and not (section == "run" and name in _FREE_RUN_SETTINGS)
     ]
+
+
+def _with_rings(template: states.RunState, shape: tuple[int, ...]) -> states.RunState:
+    """As saved: a count for each device of then, here in full on each device."""
+    count: Any = jax.ShapeDtypeStruct(
+        shape, template.replay.size.dtype, sharding=template.iteration.sharding
+    )
+    replay = dataclasses.replace(template.replay, next_row=count, size=count)
+    return dataclasses.replace(template, replay=replay)
+
+
+def _dealt(replay: replays.Replay, like: replays.Replay) -> replays.Replay:
+    deal = jax.jit(
+        replays.redistribute,
+        static_argnums=1,
+        out_shardings=jax.tree.map(lambda x: x.sharding, like),
+    )
+    return deal(replay, like.size.shape[0])
 
 
 def _shape(shape: tuple[int, ...] | None) -> str:
@@ -296,7 +349,7 @@ def _with_key(like: Any, leaf: jax.Array) -> jax.Array:
 
 
 def _abstract(leaf: Any) -> jax.ShapeDtypeStruct:
-    sharding = leaf.sharding or jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    sharding = leaf.sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
 
 
@@ -319,7 +372,7 @@ def _quiet_library() -> Iterator[None]:
 
 def _load_tree(folder: pathlib.Path) -> Any:
     """Returns nested dictionaries of arrays on the default device."""
-    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    device = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     template = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device), _metadata(folder)
     )

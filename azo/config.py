@@ -46,7 +46,7 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_iterations: pydantic.PositiveInt = 100
     """Iterations in all, those before a resumption included."""
     num_devices: pydantic.PositiveInt | None = None
-    """Devices to spread games and batches over; None takes all there are."""
+    """Devices of each process to spread games and batches over; None takes all there are."""
     save_every: pydantic.PositiveInt = 10
     """Iterations between checkpoints."""
     keep_checkpoints: pydantic.PositiveInt = 3
@@ -61,6 +61,8 @@ class Config(azo.learning.state.RecipeConfig):
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
     evaluation: azo.measure.evaluation.EvaluationConfig = azo.measure.evaluation.EvaluationConfig()
     run: RunConfig = RunConfig()
+    distributed: bool = False
+    """Train together with other processes, on one host or on many; see docs/scaling.md."""
 
     @pydantic.model_validator(mode="after")
     def _check_across_sections(self) -> "Config":
@@ -84,7 +86,7 @@ def check_devices(config: Config, num_devices: int) -> None:
             higher = (number // num_devices + 1) * num_devices
             raise ValueError(
                 f"{name} is {number}, which does not split over {num_devices} devices:"
-                f" {higher} would, or run.num_devices = 1"
+                f" {higher} would, or fewer devices by --run.num-devices"
             )
 
 
@@ -293,14 +295,16 @@ def _describe(error: pydantic.ValidationError, place: str | None) -> str:
         where = where if section else place or "flags"
         return f"{place}: {reason}" if place and reason.startswith("[") else f"{where}: {reason}"
     if not names:
-        return f"{place}: {section} is {value!r}, but should be a section: [{section}]"
+        reason = f"should be a section: [{section}]" if section in _sections() else reason
+        return f"{place}: {section} is {value!r}, but {reason}"
     if place is None:
         return f"--{section}.{name.replace('_', '-')} is {value}, but {reason}"
     return f"{where}: {name} is {value!r}, but {reason}"
 
 
 def _sections() -> dict[str, type[pydantic.BaseModel]]:
-    return {name: type(field.default) for name, field in Config.model_fields.items()}
+    kinds = {name: type(field.default) for name, field in Config.model_fields.items()}
+    return {name: kind for name, kind in kinds.items() if issubclass(kind, pydantic.BaseModel)}
 
 
 def _suggest(name: str, known: list[str]) -> str:
@@ -320,13 +324,15 @@ def _unknown_flag(flag: str) -> str:
     section = wanted.partition(".")[0]
     every = [full for names in known.values() for full in names]
     near = [full for full in every if full.partition(".")[2] == wanted]
-    near = near or difflib.get_close_matches(wanted, [*every, "config", "help"], n=1, cutoff=0.75)
+    others = ["config", "distributed", "help"]
+    near = near or difflib.get_close_matches(wanted, [*every, *others], n=1, cutoff=0.75)
     if near:
         return f"unknown flag '{flag}'. Did you mean '--{near[0]}'?"
     if section in known:
         return f"unknown flag '{flag}'. There are: {', '.join('--' + x for x in known[section])}"
     sections = ", ".join(f"--{name}.*" for name in known)
-    return f"unknown flag '{flag}'. There are: --config, {sections}; --help lists them all"
+    there = f"--config, {sections}, --distributed"
+    return f"unknown flag '{flag}'. There are: {there}; --help lists them all"
 
 
 def _unbox(text: str) -> str:

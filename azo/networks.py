@@ -14,7 +14,7 @@ def game_of(player: str) -> registry.GameConfig | None:
         path = pathlib.Path(str(path).rpartition(":")[0])
     if not path.is_dir() or path == pathlib.Path():
         return None
-    return checkpoint.load_params(path)[1].game
+    return checkpoint.load_settings(path).game
 
 
 def loader(game: protocol.Game) -> players.Load:

@@ -1,19 +1,22 @@
 """Learns a game: `python -m azo.train --config configs/NAME.toml [--section.setting value]`.
 
 The device does the work, one compiled call an iteration; the host prints, evaluates and saves.
+With `--distributed` several processes do so together, and the first one speaks for all.
 Ctrl-C and SIGTERM end the run after the iteration under way, saved; the same command resumes it.
 """
 
+import contextlib
 import dataclasses
 import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 import jax
+import rich.console
 
 from azo import checkpoint, config, console, devices, metrics, networks
 from azo.games import protocol, registry
@@ -64,15 +67,10 @@ def train(settings: config.Config, stop: StopRequest | None = None) -> state.Run
         checkpoints.check_resumable(settings)
         total_steps = run.num_iterations * settings.learner.num_steps
         now = loop.begin(game, settings, mesh, seed=run.seed, total_steps=total_steps)
-        first = checkpoints.latest_step() or 0
+        (first,) = devices.told_by_first([checkpoints.latest_step() or 0])
         if first:
-            now = checkpoints.restore(now)
-        with (
-            metrics.MetricsWriter(run.folder, last_iteration=first) as writer,
-            console.Console(
-                run.num_iterations, f"{game.name} in {run.folder}", first_iteration=first
-            ) as screen,
-        ):
+            now = checkpoints.restore(now, first)
+        with _writer(settings, first) as writer, _screen(settings, game, first) as screen:
             session = _Session(settings, game, opponent, checkpoints, writer, screen)
             session.announce(first, mesh.size)
             if first < run.num_iterations:
@@ -83,6 +81,23 @@ def train(settings: config.Config, stop: StopRequest | None = None) -> state.Run
     return now
 
 
+def _writer(
+    settings: config.Config, first: int
+) -> contextlib.AbstractContextManager[metrics.MetricsWriter | None]:
+    if not devices.is_first():
+        return contextlib.nullcontext()
+    return metrics.MetricsWriter(settings.run.folder, last_iteration=first)
+
+
+def _screen(settings: config.Config, game: protocol.Game, first: int) -> console.Console:
+    return console.Console(
+        settings.run.num_iterations,
+        f"{game.name} in {settings.run.folder}",
+        first_iteration=first,
+        console=None if devices.is_first() else rich.console.Console(quiet=True),
+    )
+
+
 @dataclasses.dataclass
 class _Session:
     """What the host does around the iterations."""
@@ -91,16 +106,22 @@ class _Session:
     game: protocol.Game
     opponent: players.Player
     checkpoints: checkpoint.Checkpoints
-    writer: metrics.MetricsWriter
+    writer: metrics.MetricsWriter | None  # the first process has one
     screen: console.Console
 
     def __post_init__(self) -> None:
         earlier = metrics.read(self.settings.run.folder, "iteration")
         self.training_seconds = earlier[-1]["time/training_seconds"] if earlier else 0.0
 
+    def write(self, event: str, iteration: int, found: Mapping[str, Any]) -> None:
+        if self.writer is not None:
+            self.writer.write(event, iteration, found)
+
     def announce(self, first: int, num_devices: int) -> None:
         device = jax.devices()[0]
         where = f"{num_devices} x {device.device_kind} ({device.platform})"
+        if jax.process_count() > 1:
+            where += f" of {jax.process_count()} processes"
         last = self.settings.run.num_iterations
         if not first:
             self.screen.note(f"training on {where}; Ctrl-C saves, the same command resumes")
@@ -117,7 +138,7 @@ class _Session:
         seconds = time.perf_counter() - start
         self.screen.note(f"compiled in {seconds:.0f} s")
         self.screen.start_clock()
-        self.writer.write(
+        self.write(
             "compilation", int(now.iteration), {"time/compilation_seconds": round(seconds, 2)}
         )
         return compiled
@@ -137,14 +158,16 @@ class _Session:
             now = self.gate(now, done)
             named = self.named_metrics(found, int(now.num_games), seconds)
             if done % run.log_every == 0 or is_last:
-                self.writer.write("iteration", done, named)
+                self.write("iteration", done, named)
             is_due = evaluation.is_due(self.settings.evaluation, done, is_last=is_last)
-            result = self.evaluate(now, done) if is_due and not stop.is_made else None
+            is_due = is_due and not devices.asked_by_any(stop.is_made)
+            result = self.evaluate(now, done) if is_due else None
             match = f"against {self.settings.evaluation.opponent}: {result}" if result else None
             self.screen.update({"iteration": done, **named}, match)
-            if result or done % run.save_every == 0 or is_last or stop.is_made:
+            is_stopped = devices.asked_by_any(stop.is_made)
+            if result or done % run.save_every == 0 or is_last or is_stopped:
                 self.checkpoints.save(done, now, self.settings, result.score if result else None)
-            if stop.is_made and not is_last:
+            if is_stopped and not is_last:
                 self.screen.note(f"stopped and saved after iteration {done}")
                 break
         return now
@@ -158,7 +181,7 @@ class _Session:
         verdict = generations.judge(config, self.gate_match, now.variables(), now.best, key)
         if verdict.is_promoted:
             now = now.promoted()
-        self.writer.write(
+        self.write(
             "gate",
             done,
             {"gate/score": verdict.score, "gate/generation": int(now.generation)},
@@ -173,25 +196,27 @@ class _Session:
             players.network_player(self.game, self.trained(variables), config.num_simulations)
             for variables in (new, best)
         )
-        result = arena.play_match(
-            self.game,
-            first,
-            second,
-            key,
-            num_games=config.num_games,
-            opening_plies=self.settings.evaluation.opening_plies,
-        )
-        return result.score
+        return _played_by_first(
+            lambda: arena.play_match(
+                self.game,
+                first,
+                second,
+                key,
+                num_games=config.num_games,
+                opening_plies=self.settings.evaluation.opening_plies,
+            )
+        ).score
 
     def evaluate(self, now: state.RunState, done: int) -> arena.MatchResult:
         variables = now.variables() if now.best is None else now.best
         start = time.perf_counter()
         key = jax.random.fold_in(jax.random.key(self.settings.run.seed), done)
-        result = evaluation.against_opponent(
-            self.game, self.trained(variables), self.opponent, key, self.settings.evaluation
+        trained, config = self.trained(variables), self.settings.evaluation
+        result = _played_by_first(
+            lambda: evaluation.against_opponent(self.game, trained, self.opponent, key, config)
         )
         low, high = result.interval()
-        self.writer.write(
+        self.write(
             "evaluation",
             done,
             {
@@ -236,6 +261,15 @@ class _Session:
             "time/iteration_seconds": round(seconds, 4),
             "time/training_seconds": round(self.training_seconds, 2),
         }
+
+
+def _played_by_first(play: Callable[[], arena.MatchResult]) -> arena.MatchResult:
+    """Returns in every process the result of a match that the first alone plays."""
+    counts = [0, 0, 0]
+    if devices.is_first():
+        result = play()
+        counts = [result.wins, result.draws, result.losses]
+    return arena.MatchResult(*devices.told_by_first(counts))
 
 
 if __name__ == "__main__":

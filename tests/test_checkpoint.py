@@ -1,3 +1,4 @@
+import collections
 import json
 import pathlib
 
@@ -5,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tiny_run
 from orbax.checkpoint._src.path import atomicity  # the only place to interrupt a save exactly
 
 from azo import checkpoint, config
@@ -93,6 +95,43 @@ def test_a_state_moves_to_other_devices_without_changing_a_bit(tmp_path, setting
     assert all(len(leaf.sharding.device_set) == 2 for leaf in jax.tree.leaves(restored))
 
 
+def positions(ring):
+    """How often each position is in the rings of a state."""
+    num_rows = len(ring.value) // len(ring.size)
+    used = [
+        slice(start, start + size)
+        for start, size in zip(range(0, len(ring.value), num_rows), ring.size, strict=True)
+    ]
+    rows = (zip(ring.board[i], ring.policy[i], ring.value[i], strict=True) for i in used)
+    return collections.Counter(tuple(x.tobytes() for x in row) for some in rows for row in some)
+
+
+@pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+def test_a_run_moves_to_other_numbers_of_devices_with_all_its_positions_and_goes_on(tmp_path):
+    state, step = tiny_run.begin(1), 0
+    for num_devices, num_iterations in [(1, 3), (2, 3), (8, 3), (1, 3)]:
+        if step:
+            with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
+                checkpoints.save(step, state, tiny_run.settings())
+                like = tiny_run.begin(num_devices)
+                moved = checkpoints.restore(like)
+            places = jax.tree.map(
+                lambda x, y: x.sharding.is_equivalent_to(y.sharding, x.ndim), moved, like
+            )
+            assert all(jax.tree.leaves(places))
+            before, after = jax.device_get((state, moved))
+            assert positions(after.replay) == positions(before.replay)
+            assert np.ptp(after.replay.size) <= 1
+            assert_same_bits(after.replace(replay=None), before.replace(replay=None))
+            state = moved
+        for _ in range(num_iterations):
+            state, metrics = tiny_run.iteration(num_devices)(state)
+            step += 1
+        assert int(state.iteration) == step
+        assert np.isfinite(float(metrics.losses.policy)) or step == 3
+    assert int(state.replay.size.sum()) == 128  # full, so rings that have gone round were moved
+
+
 def test_the_latest_checkpoints_and_the_best_one_are_kept(tmp_path, settings, state):
     with checkpoint.Checkpoints(tmp_path, keep=2) as checkpoints:
         for step, score in [(1, None), (2, 0.9), (3, 0.5), (4, None), (5, None)]:
@@ -141,7 +180,8 @@ def test_settings_are_saved_with_the_run_for_people_too(tmp_path, settings, stat
 
 def test_a_run_may_be_lengthened_and_evaluated_otherwise(tmp_path, settings, state):
     longer = changed(settings, "run", num_iterations=999, save_every=1, folder=pathlib.Path("x"))
-    longer = changed(longer, "evaluation", num_games=2)
+    longer = changed(longer, "run", num_devices=2)
+    longer = changed(longer, "evaluation", num_games=2).model_copy(update={"distributed": True})
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
         checkpoints.check_resumable(changed(settings, "run", seed=9))  # nothing saved yet
         checkpoints.save(1, state, settings)

@@ -83,6 +83,7 @@ def test_the_recipe_holds_the_sections_of_the_compiled_iteration():
         ("[serach]\nx = 3", ": unknown section [serach]. Did you mean 'search'?"),
         ("zebra = 3", ": unknown section [zebra]. There are: search, network, selfplay,"),
         ("search = 3", ": search is 3, but should be a section: [search]"),
+        ("distributed = 3", ": distributed is 3, but should be a valid boolean"),
         (
             "[search]\nnum_simulations = 0",
             " [search]: num_simulations is 0, but should be greater than 0",
@@ -147,6 +148,7 @@ def test_a_folder_instead_of_a_file_is_refused(tmp_path):
         ),
         ("--batch-size 3", "unknown flag '--batch-size'. Did you mean '--learner.batch-size'?"),
         ("--run.zebra 3", "unknown flag '--run.zebra'. There are: --run.seed, --run.folder,"),
+        ("--distribute", "unknown flag '--distribute'. Did you mean '--distributed'?"),
         ("--zebra 3", "unknown flag '--zebra'. There are: --config, --search.*,"),
         ("stray", "'stray' belongs to no flag. Flags look like"),
         ("--run.seed x", "--run.seed: not a whole number: 'x'"),
@@ -170,8 +172,9 @@ def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
     assert caught.value.code == 0
     assert "77" in shown
     assert "--config FILE" in shown
+    assert "--distributed" in shown
     for section, settings in config.Config():
-        for name in type(settings).model_fields:
+        for name in getattr(type(settings), "model_fields", ()):
             assert f"--{section}.{name.replace('_', '-')}" in shown
 
 

@@ -42,5 +42,5 @@ def test_batches_that_do_not_split_over_all_devices_are_refused():
         devices.prepare(odd)
     assert str(caught.value) == (
         f"learner.batch_size is {there + 1}, which does not split over {there} devices:"
-        f" {2 * there} would, or run.num_devices = 1"
+        f" {2 * there} would, or fewer devices by --run.num-devices"
     )

@@ -81,6 +81,25 @@ def test_wrong_input_is_one_line_and_code_2(capsys, arguments, expected):
     assert message.count("\n") == 1
 
 
+def test_flags_may_name_the_game_of_the_network(net, capsys):
+    flags = ["--game.name", "tictactoe", "--num-games", 2, "--opening-plies", 2]
+    assert main("random", f"policy:{net}", *flags) == 0
+    assert capsys.readouterr().out.startswith(f"random against policy:{net}: ")
+
+
+def test_flags_that_ask_for_another_game_than_the_networks_are_refused(net, othello_net, capsys):
+    # Also by a value that is the default.
+    assert main("random", othello_net, "--game.size=6") == 2
+    assert capsys.readouterr().err == (
+        f"--game.* asks for size 6, but {othello_net} was trained with size 4: leave --game.* out\n"
+    )
+    assert main(f"network:{net}:3", "random", "--game.is-reversed") == 2
+    assert capsys.readouterr().err == (
+        f"--game.* asks for name othello, is_reversed True, but network:{net}:3 was trained with"
+        " name tictactoe, is_reversed False: leave --game.* out\n"
+    )
+
+
 def test_a_folder_that_holds_no_network_is_refused(tmp_path, capsys):
     assert main(tmp_path, "random") == 2
     message = f"{tmp_path}: neither a run nor an exported network: no checkpoints/\n"

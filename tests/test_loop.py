@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import tiny_run
 
+from azo.learning import loop
+
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
 
@@ -51,6 +53,19 @@ def test_nothing_is_traced_or_compiled_again_after_the_first_iteration():
     finally:
         jax.monitoring.unregister_event_duration_listener(note)
     assert not [event for event in work if "trace" in event or "compile" in event]
+
+
+def test_each_iteration_that_is_built_may_be_traced_once_and_no_more():
+    mesh = loop.make_mesh(1)
+    state = jax.eval_shape(lambda: tiny_run.begin(1))
+    for _ in range(2):
+        iterate = loop.build(
+            tiny_run.game(), tiny_run.settings(), mesh, total_steps=tiny_run.TOTAL_STEPS
+        )
+        jax.eval_shape(iterate, state)
+    other = state.replace(num_games=jax.ShapeDtypeStruct((), np.uint32))
+    with pytest.raises(AssertionError, match="traced again"):
+        jax.eval_shape(iterate, other)
 
 
 @needs_devices

@@ -21,6 +21,13 @@ def test_the_game_of_a_player_is_that_of_its_network(exported):
         assert networks.game_of(player.format(exported)) == game, player
 
 
+def test_the_game_of_a_network_is_known_without_reading_its_arrays(exported):
+    for path in (exported / "network").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"")
+    assert networks.game_of(str(exported)) == tiny_run.settings().game
+
+
 @pytest.mark.parametrize("player", ["random", "greedy", "rollouts:100", "absent", "policy:absent"])
 def test_players_without_a_network_have_no_game_of_their_own(player):
     assert networks.game_of(player) is None

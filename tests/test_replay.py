@@ -131,3 +131,29 @@ def test_a_waiting_ply_takes_thirteen_bytes_more():
     }
     assert bytes_of["plies"] - bytes_of["ring"] == 13
     assert isinstance(history.plies, selfplay.Plies)
+
+
+@pytest.mark.parametrize("num_devices", [1, 2, 3, 4, 12])
+def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_devices):
+    # Two rings of six rows: a full one that has gone round, and one with four positions.
+    number = jnp.array([6, 7, 2, 3, 4, 5, 10, 11, 12, 13, 0, 0])
+    rings = replay.Replay(
+        board=jnp.stack([number, number + 100], axis=1).astype(jnp.uint32),
+        policy=jnp.broadcast_to(number[:, None], (12, 5)).astype(jnp.uint8),
+        value=number.astype(jnp.float16),
+        next_row=jnp.array([2, 4], jnp.int32),
+        size=jnp.array([6, 4], jnp.int32),
+    )
+    from_the_oldest = [2, 3, 4, 10, 5, 11, 6, 12, 7, 13]
+    dealt = jax.jit(replay.redistribute, static_argnums=1)(rings, num_devices)
+    assert jax.tree.map(lambda x: x.dtype, dealt) == jax.tree.map(lambda x: x.dtype, rings)
+    num_rows = 12 // num_devices
+    for i in range(num_devices):
+        expected = from_the_oldest[i::num_devices]
+        assert int(dealt.size[i]) == len(expected)
+        assert int(dealt.next_row[i]) == len(expected) % num_rows
+        here = slice(i * num_rows, i * num_rows + len(expected))
+        np.testing.assert_array_equal(dealt.board[here, 0], expected)
+        np.testing.assert_array_equal(dealt.board[here, 1], np.array(expected) + 100)
+        np.testing.assert_array_equal(dealt.policy[here, 4], expected)
+        np.testing.assert_array_equal(dealt.value[here], expected)

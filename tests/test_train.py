@@ -7,18 +7,18 @@ import subprocess
 import sys
 import time
 
-import chex
+import jax
 import pytest
 import tiny_run
 
 from azo import checkpoint, config, console, metrics, train
 
 ROOT = pathlib.Path(train.__file__).parents[1]
+needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
 
 def main(*arguments):
     """Exit code of the entry point, as a process of its own would have it."""
-    chex.clear_trace_counter()  # each run is a new program
     return config.run_main(train.main, [str(argument) for argument in arguments])
 
 
@@ -99,6 +99,17 @@ def test_a_run_told_to_stop_is_saved_and_repeats_the_uninterrupted_one(
     assert iterations(place / "stopped") == [1, 2, 3, 4, 5, 6]
 
 
+@needs_devices
+def test_a_run_goes_on_with_other_numbers_of_devices(place, capsys):
+    run = ("--config", place / "tiny.toml", "--run.folder", place / "moved")
+    for num_devices, num_iterations in [(1, 2), (8, 4), (1, 6)]:
+        flags = ("--run.num-devices", num_devices, "--run.num-iterations", num_iterations)
+        assert main(*run, *flags) == 0
+        assert f" on {num_devices} x cpu" in capsys.readouterr().out
+    assert iterations(place / "moved") == [1, 2, 3, 4, 5, 6]
+    assert int(state_of(place / "moved").iteration) == 6
+
+
 def test_a_killed_run_goes_on_from_its_last_checkpoint_to_the_same_end(place, whole, at_iteration):
     run = ("--config", place / "tiny.toml", "--run.folder", place / "killed")
 
@@ -155,6 +166,7 @@ def test_a_process_told_to_terminate_saves_and_ends_well(place):
     assert int(state_of(folder).iteration) == iterations(folder)[-1]
 
 
+@needs_devices
 def test_the_gate_is_played_and_saved_on_several_devices(place):
     sections = {
         "gate": {"is_enabled": True, "every": 2, "num_games": 2, "num_simulations": 2},

@@ -8,9 +8,9 @@ statistics of the normalisation and the metrics are averaged.
 """
 
 import dataclasses
+import itertools
 from typing import Any
 
-import chex
 import flax.struct
 import jax
 import jax.numpy as jnp
@@ -36,8 +36,16 @@ class Metrics:
 
 
 def make_mesh(num_devices: int) -> Mesh:
-    """Returns the first devices of the default backend as a mesh with the axis `data`."""
-    return Mesh(np.array(jax.devices()[:num_devices]), (states.AXIS,))
+    """Returns the first devices of the default backend as a mesh with the axis `data`.
+
+    Of several processes each gives as many, and they lie side by side.
+    """
+    num_processes = jax.process_count()
+    chosen = [
+        jax.local_devices(process_index=process)[: num_devices // num_processes]
+        for process in range(num_processes)
+    ]
+    return Mesh(np.array(chosen).reshape(-1), (states.AXIS,))
 
 
 def shardings(config: states.RecipeConfig, mesh: Mesh) -> Any:
@@ -76,8 +84,10 @@ def build(game: protocol.Game, config: states.RecipeConfig, mesh: Mesh, *, total
     optimiser = learners.make_optimiser(config.learner, total_steps)
     learning_rate = learners.learning_rate(config.learner, total_steps)
 
-    @chex.assert_max_traces(n=1)
+    traces = itertools.count(1)
+
     def iterate(state: states.RunState) -> tuple[states.RunState, Metrics]:
+        assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
         key = jax.random.fold_in(state.key, state.iteration)
         key = jax.random.fold_in(key, jax.lax.axis_index(states.AXIS))
         play_key, learn_key = jax.random.split(key)

@@ -27,13 +27,13 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 @flax.struct.dataclass
 class Replay:
-    """The ring of one device."""
+    """The ring of one device; in a whole state, those of all `D` devices one after another."""
 
     board: jax.Array  # [R, words] uint32
     policy: jax.Array  # [R, A] uint8, see `selfplay.quantise`
     value: jax.Array  # [R] float16, final result for the side to move
-    next_row: jax.Array  # [1] int32, where the next position goes
-    size: jax.Array  # [1] int32, positions in the ring
+    next_row: jax.Array  # [1] int32, [D] in a whole state: where the next position goes
+    size: jax.Array  # [1] int32, [D] in a whole state: positions in the ring
 
 
 @flax.struct.dataclass
@@ -72,7 +72,7 @@ def empty_history(game: protocol.Game, num_games: int) -> History:
         policy=jnp.zeros((*shape, game.num_actions), jnp.uint8),
         ply=jnp.zeros(shape, jnp.int32),
         reward=jnp.zeros(shape),
-        discount=jnp.full(shape, -1.0),
+        discount=jnp.full(shape, -1.0, jnp.float32),
     )
     return History(plies=plies, is_waiting=jnp.zeros(shape, bool))
 
@@ -107,6 +107,34 @@ def sample(replay: Replay, key: jax.Array, num_examples: int) -> Examples:
         board=replay.board[row],
         policy=selfplay.restore(replay.policy[row]),
         value=replay.value[row].astype(jnp.float32),
+    )
+
+
+def redistribute(replay: Replay, num_devices: int) -> Replay:
+    """Returns the positions of all rings in those of another number of devices.
+
+    They are dealt in turn from the oldest to the newest, by their age within their ring: rings fill
+    alike, so that is nearly the order of their entry. No position is lost, as the rings have as
+    many rows together as before.
+
+    Args:
+      replay: of a whole state; not for use within `shard_map`.
+      num_devices: of the new rings; divides the rows.
+    """
+    num_rows = replay.value.shape[0]
+    old, new = num_rows // replay.size.shape[0], num_rows // num_devices
+    ring, place = jnp.divmod(jnp.arange(num_rows), old)
+    age = (replay.next_row[ring] - 1 - place) % old
+    is_used = age < replay.size[ring]
+    in_order = jnp.argsort(jnp.where(is_used, -age, 1), stable=True)  # rows without position last
+    row = in_order.reshape(new, num_devices).T.reshape(-1)
+    size = (replay.size.sum() + jnp.arange(num_devices)[::-1]) // num_devices
+    return Replay(
+        board=replay.board[row],
+        policy=replay.policy[row],
+        value=replay.value[row],
+        next_row=size % new,
+        size=size,
     )
 
 
