@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:
 	@echo "make train   install into $(VENV) and train (ARGS=\"--config configs/...\"; EXTRAS=cuda or tpu)"
 	@echo "make test    install with the test tools and run pytest (ARGS=\"-m slow\")"
-	@echo "make bench   measure the rules against other implementations"
+	@echo "make bench   measure speed and memory against others, into benchmarks/README.md (ARGS=\"--preset gpu\")"
 	@echo "make lint    ruff check and ruff format --check; make format mends"
 	@echo "make types   mypy azo"
 	@echo "make clean   remove $(VENV) and caches, not runs"
@@ -40,8 +40,8 @@ train: $(VENV)/.installed-run$(EXTRAS)
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(ARGS)
 
-bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks.rules $(ARGS)
+bench: $(VENV)/.installed-run$(EXTRAS) $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.all $(ARGS)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -1,23 +1,25 @@
 """Timing that two programs can be compared by: what was run, where, how often, and how steadily.
 
 What is measured: the wall-clock seconds of one call that returns JAX arrays, until they are ready.
-The first call is timed apart, as compilation. Calls to compare take turns, so that a slow moment of
-the machine meets all of them, and a ratio is taken within a turn before its median.
+Programs are compiled ahead. Calls to compare take turns, so that a slow moment of the machine meets
+all of them, and a ratio is taken within a turn before its median.
 
-On a CPU call `pin_to_core` before JAX starts its backend: its thread pool then has one thread. A
-program that has its core to itself uses as much processor time as wall-clock time; `Timing.share`
-says how much it got, and `is_noisy` marks what was measured beside other work. Processor time on
-one core is then the better clock: others who use the core lengthen it only by sharing the caches.
+On a CPU call `pin_to_cores` before JAX starts its backend: its thread pool then has as many
+threads. A program that has one core to itself uses as much processor time as wall-clock time;
+`Timing.share` says how much it got, and `is_noisy` marks what was measured beside other work.
+Processor time on one core is then the better clock: others who use the core lengthen it only by
+sharing the caches.
 """
 
 import dataclasses
+import math
 import os
 import pathlib
 import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -29,12 +31,25 @@ MIN_TURN_SECONDS = 0.2  # a call is repeated within its turn until this long has
 
 
 @dataclasses.dataclass(frozen=True)
+class Program:
+    """A compiled program with its inputs."""
+
+    run: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    compile_seconds: float  # tracing included
+    num_bytes: int  # of inputs, results and what it works with; 0 if the backend does not say
+
+    def call(self) -> Any:
+        return self.run(*self.inputs)
+
+
+@dataclasses.dataclass(frozen=True)
 class Timing:
     """Repeated timings of one call."""
 
-    compile_seconds: float  # first call, less the median of the later ones
     seconds: tuple[float, ...]  # wall clock of one call, in each turn
     processor_seconds: tuple[float, ...]  # the same by the time that this process ran
+    has_one_core: bool  # the process was kept on one core, and the device is that core
 
     @property
     def share(self) -> float:
@@ -49,7 +64,8 @@ class Timing:
 
     @property
     def is_noisy(self) -> bool:
-        return self.share < MIN_SHARE or self.spread > MAX_SPREAD
+        is_shared = self.has_one_core and self.share < MIN_SHARE
+        return is_shared or self.spread > MAX_SPREAD
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,14 +77,18 @@ class Range:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.median:.3g} ({self.low:.3g} to {self.high:.3g})"
+        return f"{short(self.median)} ({short(self.low)} to {short(self.high)})"
 
 
-def pin_to_core(core: int | None = None) -> tuple[int, float]:
-    """Keeps this process on one core, by default the idlest that it may use. Linux only.
+def pin_to_cores(count: int = 1, core: int | None = None) -> dict[int, float]:
+    """Keeps this process on some cores, by default the idlest that it may use. Linux only.
+
+    Args:
+      count: how many; fewer are taken if the process may not use so many.
+      core: one that is to be among them.
 
     Returns:
-      The core, and the part of a sampled half second in which other work ran on it.
+      For each core the part of a sampled half second in which other work ran on it.
 
     Raises:
       ValueError: if the process may not use the core.
@@ -77,10 +97,15 @@ def pin_to_core(core: int | None = None) -> tuple[int, float]:
     if core is not None and core not in allowed:
         raise ValueError(f"core {core}: this process may use {allowed}")
     busy = _busy_parts(0.5)
-    core = min(allowed, key=busy.__getitem__) if core is None else core
+    chosen = sorted(allowed, key=lambda other: (other != core, busy[other]))[:count]
+    keep_on_cores(chosen)
+    return {core: busy[core] for core in sorted(chosen)}
+
+
+def keep_on_cores(cores: Collection[int]) -> None:
+    """Lets all threads of this process run on these cores alone."""
     for thread in _threads():
-        os.sched_setaffinity(thread, {core})
-    return core, busy[core]
+        os.sched_setaffinity(thread, cores)
 
 
 def thread_cores() -> set[int]:
@@ -88,39 +113,77 @@ def thread_cores() -> set[int]:
     return set().union(*(os.sched_getaffinity(thread) for thread in _threads()))
 
 
-def take_turns(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, Timing]:
+def compile_program(function: Callable[..., Any], *args: Any) -> Program:
+    """Returns the function compiled for these inputs, not yet run."""
+    start = time.perf_counter()
+    jitted = function if hasattr(function, "lower") else jax.jit(function)
+    compiled = jitted.lower(*args).compile()
+    seconds = time.perf_counter() - start
+    memory = compiled.memory_analysis()
+    num_bytes = (
+        0
+        if memory is None
+        else (
+            memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
+        )
+    )
+    return Program(compiled, args, seconds, num_bytes)
+
+
+def take_turns(
+    calls: dict[str, Callable[[], Any]], repeats: int, *, limit_seconds: float = math.inf
+) -> dict[str, Timing]:
     """Times calls in turns: every call once, then every call again.
 
     Args:
       calls: functions without arguments that return JAX arrays; inputs are built beforehand.
-      repeats: number of turns.
+      repeats: number of turns, after one that only warms up.
+      limit_seconds: calls that would take longer in all turns together are left out.
     """
     first = {name: _seconds(call, 1)[0] for name, call in calls.items()}
     counts = {
-        name: max(1, round(MIN_TURN_SECONDS / _seconds(call, 1)[0])) for name, call in calls.items()
+        name: max(1, round(MIN_TURN_SECONDS / seconds))
+        for name, seconds in first.items()
+        if seconds * (repeats + 1) <= limit_seconds
     }
     turns = [
-        {name: _seconds(call, counts[name]) for name, call in calls.items()} for _ in range(repeats)
+        {name: _seconds(calls[name], count) for name, count in counts.items()}
+        for _ in range(repeats)
     ]
+    has_one_core = jax.default_backend() == "cpu" and len(thread_cores()) == 1
     timings = {}
-    for name in calls:
+    for name in counts:
         seconds, processor_seconds = zip(*(turn[name] for turn in turns), strict=True)
-        compile_seconds = max(first[name] - statistics.median(seconds), 0.0)
-        timings[name] = Timing(compile_seconds, seconds, processor_seconds)
+        timings[name] = Timing(seconds, processor_seconds, has_one_core)
     return timings
+
+
+def summary(numbers: Sequence[float]) -> Range:
+    """Returns the median, smallest and largest."""
+    return Range(statistics.median(numbers), min(numbers), max(numbers))
 
 
 def rate(seconds: Sequence[float], num_items: float) -> Range:
     """Returns items a second, for calls that each do `num_items`."""
-    return _range([num_items / one for one in seconds])
+    return summary([num_items / one for one in seconds])
 
 
 def speedup(seconds: Sequence[float], baseline: Sequence[float]) -> Range:
     """Returns how many times faster the same amount of work was than `baseline`, turn by turn."""
-    return _range([other / mine for mine, other in zip(seconds, baseline, strict=True)])
+    return summary([other / mine for mine, other in zip(seconds, baseline, strict=True)])
 
 
-def header(packages: Sequence[str] = ("jax", "jaxlib", "numpy")) -> list[str]:
+def less(seconds: Sequence[float], part: Sequence[float]) -> tuple[float, ...]:
+    """Returns what remains of each turn without a part of it, at least a nanosecond."""
+    return tuple(max(whole - one, 1e-9) for whole, one in zip(seconds, part, strict=True))
+
+
+def short(number: float) -> str:
+    """Returns a number in three digits that mean something: 0.123, 12.3, 12,300."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{float(f'{number:.3g}'):,.0f}"
+
+
+def header(packages: Sequence[str] = ("jax", "jaxlib", "mctx", "pgx")) -> list[str]:
     """Returns lines that say on what device, with which versions and at which commit this runs."""
     device = jax.devices()[0]
     name = _processor() if device.platform == "cpu" else device.device_kind
@@ -145,10 +208,6 @@ def _seconds(call: Callable[[], Any], count: int) -> tuple[float, float]:
         jax.block_until_ready(call())
     wall = time.perf_counter() - start
     return wall / count, (time.process_time() - processor_start) / count
-
-
-def _range(numbers: Sequence[float]) -> Range:
-    return Range(statistics.median(numbers), min(numbers), max(numbers))
 
 
 def _threads() -> list[int]:

@@ -22,18 +22,16 @@ ply in both. Pgx is skipped if it is not installed (it belongs to the extra `ben
 
 import dataclasses
 import functools
-import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pydantic
-import tyro
 
 from azo.games import othello
-from benchmarks import measure
+from benchmarks import baselines, command, measure
 
 PGX_SIZE = 8
 PGX_END = 1024  # a game that ended, in the total that also adds up rewards of -1, 0 and 1
@@ -41,55 +39,36 @@ STEP_BASELINE = "Pgx, step only"
 PLAY_BASELINES = ("Pgx, random play, k-th legal", "Pgx, random play, categorical")
 
 
-class RulesConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Settings of this benchmark."""
+class RulesConfig(command.Settings):
+    """How fast are the rules on one core, and how many times faster than those of Pgx?"""
 
     batch: pydantic.PositiveInt = 4096
     """Games side by side."""
     plies: pydantic.PositiveInt = 128
     """Plies of one call."""
     repeats: pydantic.PositiveInt = 7
-    """Turns; each times every row once."""
-    core: int | None = None
-    """Core to run on; by default the idlest one allowed."""
-    seed: int = 0
-    """Seed of the random play."""
+    """Turns; each times every program once."""
     with_pgx: bool = True
     """Compare with Pgx, if it is installed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Contender:
-    """One row: a compiled call without arguments, and what it is compared with."""
+    """One row, and the rows it is compared with."""
 
-    call: Callable[[], Any]
-    baselines: tuple[str, ...] = ()
+    program: measure.Program
+    aims: dict[str, int | None] = dataclasses.field(default_factory=dict)  # times faster, by row
 
 
-def main(argv: list[str] | None = None) -> int:
-    config = tyro.cli(RulesConfig, args=argv, description=__doc__)
-    try:
-        core, busy = measure.pin_to_core(config.core)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    print("\n".join(report(config)))
-    cores = sorted(measure.thread_cores())
-    print(f"\nAll threads of this process run on core {', '.join(map(str, cores))}.")
-    if busy > 0.1:
-        print(f"LOADED MACHINE: other work used {busy:.0%} of core {core} just before.")
-    return 0
+def main(argv: Sequence[str] | None = None) -> int:
+    return command.run("benchmarks.rules", RulesConfig, report, argv)
 
 
 def report(config: RulesConfig) -> list[str]:
     """Runs the benchmark and returns its lines of markdown."""
     contenders = _contenders(config)
-    timings = measure.take_turns(
-        {name: contender.call for name, contender in contenders.items()}, config.repeats
-    )
-    lines = measure.header(("jax", "jaxlib", "pgx"))
-    lines.append(f"Settings: {config.model_dump_json()}")
-    lines += ["", "Median (smallest to largest) over the turns.", ""]
+    calls = {name: contender.program.call for name, contender in contenders.items()}
+    timings = measure.take_turns(calls, config.repeats)
     num_steps = config.batch * config.plies
     rows = []
     for name, timing in timings.items():
@@ -98,7 +77,8 @@ def report(config: RulesConfig) -> list[str]:
             for seconds in (timing.seconds, timing.processor_seconds)
         ]
         share = f"{timing.share:.2f}{' NOISY' if timing.is_noisy else ''}"
-        rows.append((name, *speeds, f"{timing.compile_seconds:.1f}", share))
+        compile_seconds = contenders[name].program.compile_seconds
+        rows.append((name, *speeds, f"{compile_seconds:.1f}", share))
     columns = (
         "million plies a second",
         "by wall clock",
@@ -106,18 +86,27 @@ def report(config: RulesConfig) -> list[str]:
         "compile seconds",
         "share of the core",
     )
-    lines += [measure.markdown_table(columns, rows), ""]
+    lines = [
+        f"{config.batch} games side by side, {config.plies} plies a call, {config.repeats} turns:"
+        " median (smallest to largest).",
+        "",
+        measure.markdown_table(columns, rows),
+        "",
+    ]
     rows = [
-        (f"{name}, against {baseline}", *_speedups(timings[name], timings[baseline]))
+        (
+            f"{name}, against {baseline}",
+            *_speedups(timings[name], timings[baseline]),
+            f"at least {aim}" if aim else "",
+        )
         for name, contender in contenders.items()
-        for baseline in contender.baselines
+        for baseline, aim in contender.aims.items()
         if baseline in timings
     ]
     if rows:
-        lines += [measure.markdown_table(("times faster", *columns[1:3]), rows), ""]
+        lines += [measure.markdown_table(("times faster", *columns[1:3], "aim"), rows), ""]
     else:
         lines += ["Pgx was left out: not asked for, or not installed (extra `bench`).", ""]
-    lines.append(_state_sizes(with_pgx=bool(rows)))
     return lines
 
 
@@ -263,7 +252,7 @@ def pgx_replay_auto_reset(
 
     def ply(carry, inputs):
         action, key = inputs
-        after = step(carry[0], action, jax.random.split(key, action.shape[0]))
+        after = step(carry[0], action, key)
         return (after, _pgx_add(carry[1], after)), None
 
     return jax.lax.scan(ply, _pgx_carry(start), (actions, keys))[0]
@@ -282,75 +271,51 @@ def _contenders(config: RulesConfig) -> dict[str, Contender]:
     rows: dict[str, Contender] = {}
     for size in (8, 6):
         rows |= _azo_contenders(size, config.batch, keys)
-    return rows | (_pgx_contenders(config.batch, keys) if _uses_pgx(config) else {})
+    uses_pgx = config.with_pgx and baselines.has_pgx()
+    return rows | (_pgx_contenders(config.batch, keys) if uses_pgx else {})
 
 
 def _azo_contenders(size: int, batch: int, keys: jax.Array) -> dict[str, Contender]:
     game = othello.Othello(size)
     start = game.start(batch)
     random_play = functools.partial(azo_random_play, game)
-    actions = jax.block_until_ready(jax.jit(random_play)(start, keys))[0]
-    programs = {
-        "step only": (azo_replay, actions, (STEP_BASELINE,)),
-        "random play": (azo_random_play, keys, PLAY_BASELINES),
-    }
+    play = measure.compile_program(random_play, start, keys)
+    actions = jax.block_until_ready(play.call())[0]
+    replays: dict[str, tuple[Callable, int | None]] = {"step only": (azo_replay, 40)}
     if size == PGX_SIZE:
-        programs |= {
-            "step only, protocol's `step`": (azo_replay_steps, actions, (STEP_BASELINE,)),
-            "step only, legal moves as bools": (azo_replay_masks, actions, (STEP_BASELINE,)),
+        replays |= {
+            "step only, protocol's `step`": (azo_replay_steps, None),
+            "step only, legal moves as bools": (azo_replay_masks, None),
         }
-    rows: dict[str, Contender] = {}
-    for what, (program, inputs, baselines) in programs.items():
-        run = jax.jit(functools.partial(program, game))
-        call = functools.partial(run, start, inputs)
-        rows[f"azo {size}x{size}, {what}"] = Contender(call, baselines if size == PGX_SIZE else ())
+    name = f"azo {size}x{size}"
+    rows = {f"{name}, random play": Contender(play, dict.fromkeys(PLAY_BASELINES, 10))}
+    for what, (replay, aim) in replays.items():
+        program = measure.compile_program(functools.partial(replay, game), start, actions)
+        rows[f"{name}, {what}"] = Contender(program, {STEP_BASELINE: aim})
+    if size != PGX_SIZE:
+        rows = {name: Contender(row.program) for name, row in rows.items()}
     return rows
 
 
 def _pgx_contenders(batch: int, keys: jax.Array) -> dict[str, Contender]:
-    env, auto_reset = _load_pgx()
+    env = baselines.pgx_othello()
     start = jax.jit(jax.vmap(env.init))(jax.random.split(keys[0], batch))
     step = jax.vmap(env.step)
-    play_kth = functools.partial(pgx_random_play, step, pgx_kth_legal)
-    play_usual = functools.partial(pgx_random_play, step, pgx_categorical)
-    replay = functools.partial(pgx_replay, step)
-    replay_reset = functools.partial(
-        pgx_replay_auto_reset, jax.vmap(auto_reset(env.step, env.init))
+    play_kth, play_usual = (
+        measure.compile_program(functools.partial(pgx_random_play, step, draw), start, keys)
+        for draw in (pgx_kth_legal, pgx_categorical)
     )
-    actions = jax.block_until_ready(jax.jit(play_kth)(start, keys))[0]
-    programs: dict[str, tuple[Callable, tuple]] = {
-        STEP_BASELINE: (replay, (actions,)),
-        "Pgx, step only, its `auto_reset`": (replay_reset, (actions, keys)),
-        PLAY_BASELINES[0]: (play_kth, (keys,)),
-        PLAY_BASELINES[1]: (play_usual, (keys,)),
-    }
+    actions = jax.block_until_ready(play_kth.call())[0]
+    replay = functools.partial(pgx_replay, step)
+    replay_reset = functools.partial(pgx_replay_auto_reset, baselines.pgx_auto_reset(env))
     return {
-        name: Contender(functools.partial(jax.jit(functools.partial(program)), start, *inputs))
-        for name, (program, inputs) in programs.items()
+        STEP_BASELINE: Contender(measure.compile_program(replay, start, actions)),
+        "Pgx, step only, its `auto_reset`": Contender(
+            measure.compile_program(replay_reset, start, actions, keys)
+        ),
+        PLAY_BASELINES[0]: Contender(play_kth),
+        PLAY_BASELINES[1]: Contender(play_usual),
     }
-
-
-def _uses_pgx(config: RulesConfig) -> bool:
-    return config.with_pgx and importlib.util.find_spec("pgx") is not None
-
-
-def _load_pgx() -> tuple[Any, Callable]:
-    """Imports Pgx late: doing so starts JAX's backend, which must find this process pinned."""
-    import pgx
-    from pgx import experimental
-
-    return pgx.make("othello"), experimental.auto_reset
-
-
-def _state_sizes(with_pgx: bool) -> str:
-    """Returns a line with the bytes of one game's state."""
-    states = {f"azo {size}x{size}": othello.Othello(size).start(1) for size in (8, 6)}
-    if with_pgx:
-        states["Pgx"] = jax.vmap(_load_pgx()[0].init)(jax.random.split(jax.random.key(0), 1))
-    sizes = {
-        name: sum(leaf.nbytes for leaf in jax.tree.leaves(state)) for name, state in states.items()
-    }
-    return "Bytes of a game's state: " + ", ".join(f"{name} {n}" for name, n in sizes.items())
 
 
 if __name__ == "__main__":

@@ -1,22 +1,320 @@
-"""Smoke runs of the benchmarks on tiny batches, and checks of how they count and time."""
+"""Smoke runs of the benchmarks on tiny batches, and checks of what they compare and count."""
+
+import importlib
+import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import tiny_run
 
+from azo import config as configs
 from azo.games import othello
-from benchmarks import measure, rules
+from azo.learning import network as azo_network
+from azo.learning import selfplay as selfplays
+from azo.search import policy
+from benchmarks import all as every
+from benchmarks import (
+    baselines,
+    command,
+    compilation,
+    iteration,
+    measure,
+    memory,
+    networks,
+    positions,
+    roofline,
+    rules,
+    search,
+    selfplay,
+)
+
+SCRIPTS = (compilation, iteration, memory, rules, search, selfplay)
+FOUR = othello.Othello(4)
+
+
+@pytest.fixture(autouse=True)
+def _short_turns(monkeypatch):
+    monkeypatch.setattr(measure, "MIN_TURN_SECONDS", 0.0)
+    monkeypatch.setattr(roofline, "CPU_SIDE", 16)
+    monkeypatch.setattr(roofline, "CPU_LENGTH", 16)
+
+
+def settings_of(module) -> type[command.Settings]:
+    own = (x for x in vars(module).values() if getattr(x, "__module__", "") == module.__name__)
+    return next(x for x in own if isinstance(x, type) and issubclass(x, command.Settings))
+
+
+@pytest.mark.parametrize("module", [*SCRIPTS, every], ids=lambda module: module.__name__)
+def test_wrong_flag_gives_one_line_and_exit_code_2(module, capsys):
+    assert module.main(["--nonsense"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "--nonsense" in captured.err
+
+
+@pytest.mark.parametrize(
+    "section", [section for sections in every.PRESETS.values() for section in sections], ids=str
+)
+def test_flags_of_every_preset_are_understood(section):
+    module = importlib.import_module(f"benchmarks.{section.module}")
+    configs.parse_flags(settings_of(module), section.flags.split(), prog=section.module)
+
+
+def test_tables_replace_only_what_stands_between_the_lines_of_their_preset():
+    readme = "a\n<!-- cpu: begin -->\nold\n<!-- cpu: end -->\nb\n<!-- gpu: begin -->\nold\n"
+    replaced = every.replaced(readme, "cpu", "new\n")
+    assert replaced == readme.replace("old", "\nnew\n", 1)
+    with pytest.raises(ValueError) as raised:
+        every.replaced(readme, "gpu", "new\n")
+    assert "no lines <!-- gpu: begin --> and <!-- gpu: end -->" in str(raised.value)
+
+
+def test_the_readme_has_a_place_for_the_tables_of_both_machines():
+    readme = (every.FOLDER / "README.md").read_text()
+    for preset in ("cpu", "gpu"):
+        every.replaced(readme, preset, "")
+
+
+def test_benchmark_that_fails_leaves_the_readme_as_it_was(monkeypatch, tmp_path, capsys):
+    readme = tmp_path / "README.md"
+    text = "<!-- tiny: begin -->\n<!-- tiny: end -->\n"
+    readme.write_text(text)
+    monkeypatch.setitem(every.PRESETS, "tiny", (every.Section("Wrong", "memory", "--nonsense"),))
+    assert every.main(["--preset", "tiny", "--readme", str(readme)]) == 1
+    assert readme.read_text() == text
+    assert "benchmarks.memory --nonsense failed with exit code 2" in capsys.readouterr().err
+
+
+def test_benchmark_for_which_no_time_is_left_says_so():
+    assert "the time was over" in every._output(every.Section("Memory", "memory"), 0.0)
+
+
+def test_call_beyond_the_time_limit_is_left_out():
+    calls = {"fast": lambda: jnp.zeros(1), "slow": lambda: time.sleep(0.2)}
+    timings = measure.take_turns(calls, 1, limit_seconds=0.3)
+    assert timings.keys() == {"fast"}
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0.01234, "0.0123"), (12.34, "12.3"), (999.6, "1,000"), (12345, "12,300")]
+)
+def test_numbers_have_three_digits_that_mean_something(number, text):
+    assert measure.short(number) == text
+
+
+def test_product_counts_two_operations_for_each_multiplication():
+    work = roofline.count(jnp.matmul, jnp.ones((8, 16)), jnp.ones((16, 32)))
+    assert work.flops == 2 * 8 * 16 * 32
+    assert work.num_bytes == 4 * (8 * 16 + 16 * 32 + 8 * 32)
+
+
+def test_search_report_has_a_row_for_each_cell_with_and_without_a_network():
+    config = search.SearchBenchConfig(
+        batches=(2,), simulations=(2,), size=4, network="1x4", repeats=1
+    )
+    text = "\n".join(search.report(config))
+    assert text.count("| 2 x 2 |") == 2
+    assert "over 60 s |" not in text
+
+
+def test_search_skips_and_says_what_would_take_too_long_or_too_much_memory():
+    config = search.SearchBenchConfig(
+        batches=(2,), simulations=(2,), size=4, with_network=False, repeats=1
+    )
+    slow = config.model_copy(update={"limit_seconds": 1e-9})
+    assert "over 1e-09 s | over 1e-09 s | over 1e-09 s" in "\n".join(search.report(slow))
+    large = config.model_copy(update={"limit_gigabytes": 1e-9})
+    assert "0.0 GB | 0.0 GB | 0.0 GB" in "\n".join(search.report(large))
+
+
+def test_expected_time_follows_the_largest_smaller_cell():
+    known = {(64, 16): 1.0, (64, 64): 5.0, (256, 800): 1000.0}
+    assert search.expected_seconds(known, 128, 64) == 10.0
+    assert search.expected_seconds(known, 64, 256) == 5.0 * 4**search.GROWTH
+    assert search.expected_seconds(known, 32, 800) == 0.0
+
+
+def hashed(key, position):
+    return search.hashed_evaluation(FOUR, key, position)
+
+
+def roots(num_games: int) -> othello.Position:
+    return selfplays.begin(FOUR, jax.random.key(0), num_games).position
+
+
+def test_hashed_evaluations_differ_between_positions_and_stay_in_their_ranges():
+    found = hashed(None, roots(12))
+    assert len(np.unique(found.value)) == 12
+    assert len(np.unique(found.prior_logits[0])) == FOUR.num_actions
+    assert -1 <= float(found.value.min()) <= float(found.value.max()) < 1
+    assert -2 <= float(found.prior_logits.min()) <= float(found.prior_logits.max()) < 2
+
+
+@pytest.mark.parametrize("algorithm", ["gumbel", "puct"])
+def test_search_by_mctx_with_the_same_trees_finds_what_azo_finds(algorithm):
+    config = policy.SearchConfig(
+        algorithm=algorithm, num_simulations=24, temperature=0.0, root_noise_fraction=0.0
+    )
+    position, key = roots(12), jax.random.key(1)
+    by_azo = jax.jit(lambda: policy.search(FOUR, hashed, key, position, config=config))()
+    with jax.numpy_rank_promotion("allow"):
+        by_mctx = jax.jit(
+            lambda: baselines.mctx_search(
+                FOUR, hashed, key, position, config=config, same_trees=True
+            )
+        )()
+    # float32 sums in another order.
+    np.testing.assert_allclose(by_azo.policy, by_mctx.action_weights, atol=1e-5)
+
+
+@pytest.mark.parametrize(("before_ply", "plies"), [(None, [0, 1, 2, 3, 0]), (2, [0, 1, 0, 1, 0])])
+def test_games_stand_only_at_the_plies_asked_for(before_ply, plies):
+    games = positions.spread(lambda number: np.arange(number) % 4, 4, 5, before_ply)
+    np.testing.assert_array_equal(games, plies)
+
+
+def test_plies_without_a_tree_are_as_many_as_asked_for():
+    position, key = roots(4), jax.random.key(0)
+    expected = jnp.zeros(4)
+    now = position
+    play = jax.jit(FOUR.step)
+    for _ in range(3):
+        action = (now.player.lower % FOUR.num_actions).astype(jnp.int32)
+        step = play(now, action)
+        now, found = step.position, hashed(None, step.position)
+        expected += found.value + found.prior_logits.sum(axis=-1) + step.reward + step.discount
+    total = search.plies_alone(FOUR, hashed, key, position, 3)
+    np.testing.assert_allclose(total, expected, rtol=1e-5)  # float32 sums in another order
+
+
+def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
+    config = networks.config("2x8")
+    first, later = jax.random.split(jax.random.key(0))
+    variables = jax.jit(lambda key: azo_network.init(FOUR, config, key))(first)
+    # A new network's scales are 1 and its biases and means 0, which would hide one left out.
+    leaves, structure = jax.tree.flatten(variables)
+    keys = jax.random.split(later, len(leaves))
+    drawn = [jax.random.uniform(k, x.shape, minval=0.5) for k, x in zip(keys, leaves, strict=True)]
+    mixed = [new if old.ndim == 1 else old for new, old in zip(drawn, leaves, strict=True)]
+    variables = jax.tree.unflatten(structure, mixed)
+    planes = FOUR.planes(roots(12))
+    by_azo = jax.jit(azo_network.build(FOUR, config).apply)(variables, planes)
+    as_usual = jax.jit(networks.usual)(variables, planes)
+    assert 0.1 < float(jnp.abs(by_azo.value).max()) < 0.99
+    # Winograd's convolutions round differently.
+    np.testing.assert_allclose(as_usual.prior_logits, by_azo.prior_logits, atol=1e-4)
+    np.testing.assert_allclose(as_usual.value, by_azo.value, atol=1e-4)
+
+
+def test_network_alone_evaluates_each_position_as_often_as_asked_for():
+    position, key = roots(12), jax.random.key(0)
+    total = networks.evaluate_alone(hashed, key, position, 3).sum()
+    found = hashed(None, position)
+    expected = 3 * (found.value.sum() + found.prior_logits.sum())
+    np.testing.assert_allclose(total, expected, rtol=1e-4)  # float32 sums in another order
+
+
+def test_selfplay_report_has_speed_and_limits_and_says_that_pgx_was_left_out():
+    config = selfplay.SelfplayBenchConfig(
+        cells=("1x4:2",), batch=2, num_plies=1, repeats=1, with_pgx=False
+    )
+    text = "\n".join(selfplay.report(config))
+    assert "| azo, 1x4, 2 simulations" in text
+    assert "| 1x4, 2 simulations |" in text
+    assert "Pgx was left out" in text
+
+
+@pytest.mark.slow
+def test_selfplay_report_compares_with_the_example_of_pgx():
+    pytest.importorskip("pgx")
+    config = selfplay.SelfplayBenchConfig(cells=("1x4:2",), batch=2, num_plies=1, repeats=1)
+    with jax.numpy_rank_promotion("allow"):
+        text = "\n".join(selfplay.report(config))
+    assert "| 1x4, 2 simulations, against Pgx example |" in text
+    assert "| 1x4, 2 simulations, against Pgx example, azo's network |" in text
+
+
+@pytest.mark.slow
+def test_example_of_pgx_shows_the_network_what_azo_shows_it_and_plays_legal_moves():
+    pytest.importorskip("pgx")
+    env, game = baselines.pgx_othello(), othello.Othello(8)
+    batch, num_plies = 16, 3
+
+    def even(planes):
+        logits = jnp.zeros((batch, game.num_actions))
+        return policy.Evaluation(prior_logits=logits, value=jnp.zeros(batch))
+
+    with jax.numpy_rank_promotion("allow"):
+        begin = jax.jit(lambda key: baselines.pgx_begin(env, key, batch))
+        state = begin(jax.random.key(0))
+        _, plies = jax.jit(
+            lambda key: baselines.pgx_play(
+                env, even, key, state, num_simulations=4, num_plies=num_plies
+            )
+        )(jax.random.key(1))
+    num_discs = np.asarray(plies.observation[0]).sum(axis=(1, 2, 3))
+    np.testing.assert_array_equal(num_discs[:8], 4 + np.arange(8))  # no pass so early
+    weight = 1 << np.arange(64, dtype=np.uint64)
+    boards = np.asarray(plies.observation).reshape(num_plies * batch, 64, 2).astype(np.uint64)
+    words = (boards * weight[None, :, None]).sum(axis=1, dtype=np.uint64)
+    halves = np.stack([words & 0xFFFFFFFF, words >> 32], axis=-1).reshape(-1, 4).astype(np.uint32)
+    position = game.unpack(jnp.asarray(halves))
+    np.testing.assert_array_equal(
+        game.planes(position).reshape(plies.observation.shape), plies.observation
+    )
+    legal = np.asarray(game.legal_mask(position))
+    assert np.asarray(plies.policy).reshape(legal.shape)[~legal].max() == 0
+
+
+def test_iteration_report_names_its_parts(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(tiny_run.toml())
+    config = iteration.IterationBenchConfig(config=path, repeats=1)
+    text = "\n".join(iteration.report(config))
+    for part in ("whole iteration", "self-play and replay", "learning, the difference"):
+        assert f"| {part}" in text
+    assert config.num_cores == 1
+
+
+def test_iteration_learns_from_the_full_replay_and_not_from_the_empty_one():
+    settings, mesh = tiny_run.settings(), iteration.loop.make_mesh(1)
+    programs, _ = iteration._programs(settings, tiny_run.game(), mesh, seed=0)
+    for _ in range(2):  # the state that is donated is a copy
+        assert np.isfinite(programs["whole"].call()[1].losses.policy)
+        assert np.isnan(programs["playing"].call()[1].losses.policy)
+
+
+@pytest.mark.slow
+def test_compilation_is_faster_from_the_cache(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(tiny_run.toml())
+    table = compilation.report(compilation.CompilationBenchConfig(config=path))[0]
+    seconds = [float(line.split("|")[2]) for line in table.splitlines()[2:]]
+    assert seconds[1] < seconds[0]
+
+
+def test_memory_report_gives_the_bytes_of_a_state_and_of_a_replay_row():
+    text = "\n".join(memory.report(memory.MemoryBenchConfig(simulations=4, with_pgx=False)))
+    assert "| state of a game | 16 | 16 |" in text
+    assert "| position in the replay | 55 | 83 |" in text
+
+
+def test_node_of_a_search_takes_no_more_bytes_than_aimed_at():
+    node_bytes = memory.azo_bytes(othello.Othello(8), 100)[1]
+    assert node_bytes <= memory.MAX_NODE_BYTES
+
 
 TINY = rules.RulesConfig(batch=2, plies=3, repeats=2, with_pgx=False)
 
 
-def test_report_has_a_row_for_each_program_and_says_that_pgx_was_left_out(monkeypatch):
-    monkeypatch.setattr(measure, "MIN_TURN_SECONDS", 0.0)
+def test_report_has_a_row_for_each_program_and_says_that_pgx_was_left_out():
     text = "\n".join(rules.report(TINY))
     assert "| azo 8x8, step only |" in text
     assert "| azo 6x6, random play |" in text
     assert "Pgx was left out" in text
-    assert "azo 8x8 16" in text
 
 
 def test_replaying_recorded_actions_gives_the_checksum_of_the_random_play():
@@ -43,7 +341,7 @@ def test_pgx_ends_as_many_games_as_azo_but_for_its_passes_at_the_end():
     assert expected >= 4 * batch
     with jax.numpy_rank_promotion("allow"):
         for name, contender in rules._pgx_contenders(batch, keys).items():
-            total = np.asarray(contender.call()[-1])
+            total = np.asarray(contender.program.call()[-1])
             ended = int(np.round(total / rules.PGX_END).sum())
             assert abs(ended - expected) < batch, name
 
@@ -76,9 +374,15 @@ def test_speedup_is_taken_turn_by_turn():
 def test_a_spread_or_a_share_of_the_core_beyond_the_limits_is_marked(
     seconds, processor_seconds, is_noisy
 ):
-    assert measure.Timing(0.0, seconds, processor_seconds).is_noisy is is_noisy
+    timing = measure.Timing(seconds, processor_seconds, has_one_core=True)
+    assert timing.is_noisy is is_noisy
+
+
+def test_without_a_core_of_its_own_only_the_spread_marks_a_timing():
+    assert not measure.Timing((1.0, 1.01), (0.5, 1.9), has_one_core=False).is_noisy
+    assert measure.Timing((1.0, 1.5), (0.5, 1.9), has_one_core=False).is_noisy
 
 
 def test_core_that_the_process_may_not_use_is_refused():
     with pytest.raises(ValueError, match="core 99999: this process may use"):
-        measure.pin_to_core(99999)
+        measure.pin_to_cores(1, 99999)

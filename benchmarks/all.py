@@ -1,0 +1,166 @@
+"""Runs the benchmarks one after the other, and writes their tables into `benchmarks/README.md`.
+
+    python -m benchmarks.all                a CPU, under 25 minutes (`make bench`)
+    python -m benchmarks.all --preset gpu   one GPU, under 8 minutes
+
+Each runs in a process of its own, since each is kept on its own cores. A table is printed as soon
+as it is there. The README's part for this preset is replaced as a whole, at the end, and only if
+no benchmark failed; what the time limit cuts off says so in its place.
+"""
+
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import pydantic
+
+from azo import config as configs
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+
+class Section(NamedTuple):
+    """One benchmark with its flags."""
+
+    title: str
+    module: str
+    flags: str = ""
+
+
+PRESETS = {
+    "cpu": (
+        Section("Rules on one core", "rules"),
+        Section("Search by PUCT on one core", "search"),
+        Section(
+            "Search by PUCT, 1024 games x 100 simulations",
+            "search",
+            "--batches 1024 --simulations 100 --no-with-network --limit-seconds 500",
+        ),
+        Section(
+            "Search by PUCT, the loops alone",
+            "search",
+            "--same-trees --before-ply 40 --batches 256 1024 --simulations 100"
+            " --no-with-network --limit-seconds 200",
+        ),
+        Section(
+            "Search by Gumbel, the loops alone",
+            "search",
+            "--algorithm gumbel --same-trees --before-ply 40 --batches 64 256"
+            " --simulations 32 100 --no-with-network",
+        ),
+        Section("Self-play on one core", "selfplay"),
+        Section(
+            "Self-play on one core, no game near its end",
+            "selfplay",
+            "--before-ply 40 --repeats 3",
+        ),
+        Section("The whole iteration on two cores", "iteration"),
+        Section("Memory", "memory"),
+        Section("Compilation", "compilation"),
+    ),
+    "gpu": (
+        Section(
+            "Self-play",
+            "selfplay",
+            "--cells 5x128:64 --batch 2048 --num-plies 4 --repeats 3",
+        ),
+        Section(
+            "Search by PUCT",
+            "search",
+            "--batches 2048 --simulations 64 --network 5x128 --limit-gigabytes 40",
+        ),
+        Section("The whole iteration", "iteration", "--config configs/othello8.toml"),
+    ),
+    # Every script in a minute or two, to see that it works.
+    "tiny": (
+        Section("Rules", "rules", "--batch 8 --plies 4 --repeats 1"),
+        Section("Search", "search", "--batches 4 --simulations 4 --network 1x4 --repeats 1"),
+        Section("Self-play", "selfplay", "--cells 1x4:2 --batch 4 --num-plies 1 --repeats 1"),
+        Section("Memory", "memory", "--simulations 4"),
+        Section("Iteration", "iteration", "--config configs/tictactoe.toml --repeats 1"),
+        Section("Compilation", "compilation", "--config configs/tictactoe.toml"),
+    ),
+}
+LIMIT_MINUTES = {"cpu": 25.0, "gpu": 8.0, "tiny": 8.0}
+
+
+class AllConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Runs the benchmarks, and writes their tables into a README."""
+
+    preset: Literal["cpu", "gpu", "tiny"] = "cpu"
+    """What is run: see `PRESETS`."""
+    limit_minutes: pydantic.PositiveFloat | None = None
+    """What has not ended by then is left out. By default 25, on a GPU 8."""
+    readme: pathlib.Path = FOLDER / "README.md"
+    """Where the tables go, between the lines that name the preset."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return configs.run_main(_main, argv)
+
+
+def _main(argv: Sequence[str]) -> int:
+    config = configs.parse_flags(AllConfig, argv, prog="python -m benchmarks.all")
+    try:
+        replaced(config.readme.read_text(), config.preset, "")
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    limit = 60 * (config.limit_minutes or LIMIT_MINUTES[config.preset])
+    start = time.monotonic()
+    sections = []
+    seen: set[str] = set()
+    for section in PRESETS[config.preset]:
+        output = _output(section, start + limit - time.monotonic())
+        if output is None:
+            return 1
+        text = f"### {section.title}\n\n{_without(seen, output)}\n"
+        print(text, flush=True)
+        sections.append(text)
+    minutes = (time.monotonic() - start) / 60
+    sections.append(f"All of this took {minutes:.0f} minutes.\n")
+    print(sections[-1])
+    text = replaced(config.readme.read_text(), config.preset, "\n".join(sections))
+    config.readme.write_text(text)
+    return 0
+
+
+def replaced(readme: str, preset: str, tables: str) -> str:
+    """Returns a README with new tables between the lines for a preset; ValueError without them."""
+    begin, end = f"<!-- {preset}: begin -->\n", f"<!-- {preset}: end -->\n"
+    if begin not in readme or end not in readme:
+        raise ValueError(f"no lines {begin.strip()} and {end.strip()} to put the tables between")
+    before, after = readme.split(begin)[0], readme.split(end)[1]
+    return f"{before}{begin}\n{tables}\n{end}{after}"
+
+
+def _output(section: Section, seconds: float) -> str | None:
+    """Returns what the benchmark prints, or that it was left out; None if it failed."""
+    command = [sys.executable, "-m", f"benchmarks.{section.module}", *section.flags.split()]
+    if seconds <= 0:
+        return "Left out: the time was over.\n"
+    try:
+        done = subprocess.run(
+            command, cwd=FOLDER.parent, stdout=subprocess.PIPE, text=True, timeout=seconds
+        )
+    except subprocess.TimeoutExpired:
+        return "Left out: the time was over before it ended.\n"
+    if done.returncode:
+        print(f"{' '.join(command)} failed with exit code {done.returncode}", file=sys.stderr)
+        return None
+    return done.stdout
+
+
+def _without(seen: set[str], output: str) -> str:
+    """Returns the output without heading lines that an earlier section had, and remembers them."""
+    lines = output.splitlines()
+    kept = [line for line in lines if not (line.startswith("* ") and line in seen)]
+    seen.update(line for line in lines if line.startswith("* "))
+    return "\n".join(kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

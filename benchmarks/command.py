@@ -1,0 +1,75 @@
+"""What the scripts share: flags, the cores they run on, and the lines above their tables."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import pydantic
+
+from azo import config as configs
+from benchmarks import measure
+
+MAX_BUSY = 0.1  # part of a core that other work may use before the machine is called loaded
+
+
+class Settings(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Settings of every script."""
+
+    repeats: pydantic.PositiveInt = 3
+    """Turns; each times every program once."""
+    core: int | None = None
+    """Core to run on; by default the idlest one allowed. Accelerators leave the host unpinned."""
+    seed: pydantic.NonNegativeInt = 0
+    """Of positions, networks and moves."""
+
+    @property
+    def num_cores(self) -> int:
+        """Cores, and as many devices, if there is no accelerator."""
+        return 1
+
+
+def run(
+    module: str,
+    kind: type[Settings],
+    report: Callable[[Any], list[str]],
+    argv: Sequence[str] | None,
+) -> int:
+    """Runs a script and returns its exit code: 2, after one line, if the flags are wrong.
+
+    Args:
+      module: its name, such as `benchmarks.rules`.
+      kind: its settings; their docstring is the help.
+      report: measures, and returns lines of markdown.
+      argv: flags; those of the command line if None.
+    """
+    return configs.run_main(functools.partial(_run, module, kind, report), argv)
+
+
+def _run(module: str, kind: type[Settings], report: Callable, argv: Sequence[str]) -> int:
+    config = configs.parse_flags(kind, argv, prog=f"python -m {module}")
+    allowed = os.sched_getaffinity(0)
+    try:
+        busy = measure.pin_to_cores(config.num_cores, config.core)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    jax.config.update("jax_num_cpu_devices", config.num_cores)
+    is_pinned = jax.default_backend() == "cpu"
+    if not is_pinned:
+        measure.keep_on_cores(allowed)  # compilation for an accelerator uses them all
+    lines = report(config)
+    heading = [*measure.header(), f"Settings: {config.model_dump_json()}"]
+    if is_pinned:
+        cores = sorted(measure.thread_cores())
+        heading.append(f"Cores: all threads on {', '.join(map(str, cores))}")
+        loaded = {core: part for core, part in busy.items() if part > MAX_BUSY}
+        heading += [
+            f"LOADED MACHINE: other work used {part:.0%} of core {core} just before"
+            for core, part in loaded.items()
+        ]
+    print("\n".join(f"* {line}" for line in heading) + "\n")
+    print("\n".join(lines))
+    return 0

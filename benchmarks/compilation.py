@@ -1,0 +1,83 @@
+"""How long does a run take to compile, at first and from JAX's persistent cache?
+
+    python -m benchmarks.compilation --config configs/quickstart.toml
+
+Two processes, one after the other, compile the whole iteration of these settings with a cache
+folder that is empty at first, as with `JAX_COMPILATION_CACHE_DIR`. Tracing is counted.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+
+from azo import config as configs
+from azo import devices
+from azo.games import registry
+from azo.learning import loop
+from benchmarks import command, measure
+
+AIMS = {"cold": 60, "from the cache": 10}  # seconds, of the default settings
+
+
+class CompilationBenchConfig(command.Settings):
+    """How long does a run take to compile, at first and from JAX's persistent cache?"""
+
+    config: pathlib.Path = configs.DEFAULT_CONFIG
+    """Settings of the run, a TOML file."""
+    once: bool = False
+    """Compile in this process, and print the seconds."""
+
+    @property
+    def num_cores(self) -> int:
+        """As many as the run asks for devices."""
+        return configs.load_file(self.config).run.num_devices or 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return command.run("benchmarks.compilation", CompilationBenchConfig, report, argv)
+
+
+def report(config: CompilationBenchConfig) -> list[str]:
+    """Runs the benchmark and returns its lines of markdown."""
+    if config.once:
+        return [str(compile_seconds(config.config))]
+    rows = []
+    with tempfile.TemporaryDirectory() as cache:
+        for name, aim in AIMS.items():
+            start = time.perf_counter()
+            seconds = _in_a_process(config.config, cache)
+            process_seconds = time.perf_counter() - start
+            is_default = config.config == configs.DEFAULT_CONFIG
+            aim_text = f"under {aim}" if is_default else ""
+            rows.append((name, f"{seconds:.1f}", f"{process_seconds:.1f}", aim_text))
+    columns = (f"settings of {config.config.name}", "compile seconds", "whole process", "aim")
+    return [measure.markdown_table(columns, rows), ""]
+
+
+def compile_seconds(path: pathlib.Path) -> float:
+    """Returns how long the iteration takes to compile, tracing included."""
+    settings = configs.load_file(path)
+    mesh = loop.make_mesh(devices.prepare(settings))
+    game = registry.make(settings.game)
+    total_steps = settings.run.num_iterations * settings.learner.num_steps
+    state = loop.begin(game, settings, mesh, seed=0, total_steps=total_steps)
+    iterate = loop.build(game, settings, mesh, total_steps=total_steps)
+    return measure.compile_program(iterate, state).compile_seconds
+
+
+def _in_a_process(path: pathlib.Path, cache: str) -> float:
+    command_line = [sys.executable, "-m", "benchmarks.compilation", "--once", "--config", str(path)]
+    # Without the second, two processes do not fit on one GPU.
+    variables = {"JAX_COMPILATION_CACHE_DIR": cache, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    done = subprocess.run(
+        command_line, env=os.environ | variables, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return float(done.stdout.split()[-1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

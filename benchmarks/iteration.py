@@ -1,0 +1,188 @@
+"""How long is a whole iteration, and what are its parts?
+
+    python -m benchmarks.iteration --config configs/quickstart.toml
+
+The compiled iteration runs as in training, on as many devices as its settings ask for (on a CPU
+each has a core), twice: with a replay full of copies of the start position, so that it learns, and
+with an empty one, so that it does not. The difference is learning. Beside them the network alone
+evaluates the games, sharded alike; self-play does that for each simulation and each root.
+"""
+
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, PartitionSpec
+
+from azo import config as configs
+from azo import devices
+from azo.games import protocol, registry
+from azo.learning import loop
+from azo.learning import network as azo_network
+from azo.learning import replay as replays
+from azo.learning import state as states
+from benchmarks import command, measure, networks, roofline
+
+# A step goes through the network forwards, and backwards for kernels and for inputs.
+PASSES_A_STEP = 3
+
+
+class IterationBenchConfig(command.Settings):
+    """How long is a whole iteration, and what are its parts?"""
+
+    config: pathlib.Path = configs.DEFAULT_CONFIG
+    """Settings of the run, a TOML file."""
+
+    @property
+    def num_cores(self) -> int:
+        """As many as the run asks for devices."""
+        return configs.load_file(self.config).run.num_devices or 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return command.run("benchmarks.iteration", IterationBenchConfig, report, argv)
+
+
+def report(config: IterationBenchConfig) -> list[str]:
+    """Runs the benchmark and returns its lines of markdown."""
+    settings = configs.load_file(config.config)
+    mesh = loop.make_mesh(devices.prepare(settings))
+    game = registry.make(settings.game)
+    programs, work = _programs(settings, game, mesh, config.seed)
+    timings = measure.take_turns(
+        {name: program.call for name, program in programs.items()}, config.repeats
+    )
+    num_games = int(programs["playing"].call()[1].played.num_games)
+    lines = [
+        f"{game.name}, settings of {config.config.name}, devices: {mesh.size}, {config.repeats}"
+        " turns: median (smallest to largest). Compiled in"
+        f" {programs['whole'].compile_seconds:.0f} s.",
+        "",
+        measure.markdown_table(
+            ("part", "seconds", "share of the whole", "speed"),
+            _rows(settings, mesh, timings, num_games),
+        ),
+        "",
+    ]
+    peaks = roofline.measure_peaks(config.repeats)
+    learning = measure.less(timings["whole"].seconds, timings["playing"].seconds)
+    flops = PASSES_A_STEP * settings.learner.batch_size * work.flops
+    speed = measure.rate(learning, settings.learner.num_steps * flops).median / mesh.size
+    lines += [
+        f"A step of learning is {measure.short(flops / 1e9)} GFLOP ({PASSES_A_STEP} passes), which"
+        f" makes {measure.short(speed / 1e9)} GFLOP/s on each device, where a {peaks.dtype} product"
+        f" reaches {measure.short(peaks.flops_per_second / 1e9)}.",
+        "",
+    ]
+    return lines
+
+
+def _rows(
+    settings: configs.Config, mesh: Mesh, timings: dict[str, measure.Timing], num_games: int
+) -> list[tuple[str, ...]]:
+    whole, playing = timings["whole"].seconds, timings["playing"].seconds
+    search, learner = settings.search, settings.learner
+    num_plies = settings.selfplay.num_games * settings.selfplay.num_plies
+    evaluations = settings.selfplay.num_plies * (search.num_simulations + 1)
+    repeated = evaluations / _times_alone(settings, mesh)
+
+    def row(name: str, seconds: Sequence[float], *items: tuple[float, str]) -> tuple[str, ...]:
+        share = measure.speedup(whole, seconds)  # what the part takes of the whole
+        speeds = [f"{measure.rate(seconds, count)} {unit}" for count, unit in items]
+        return name, str(measure.summary(seconds)), str(share), "; ".join(speeds)
+
+    is_noisy = any(timing.is_noisy for timing in timings.values())
+    return [
+        row(
+            f"whole iteration{' NOISY' if is_noisy else ''}",
+            whole,
+            (num_plies * search.num_simulations, "simulations/s"),
+            (3600 * num_games, "games an hour"),
+        ),
+        row(
+            "self-play and replay",
+            playing,
+            (num_plies * search.num_simulations, "simulations/s"),
+            (3600 * num_games, "games an hour"),
+        ),
+        row(
+            "of it the network alone",
+            [repeated * seconds for seconds in timings["network"].seconds],
+        ),
+        row(
+            "learning, the difference",
+            measure.less(whole, playing),
+            (learner.num_steps, "steps/s"),
+            (learner.num_steps * learner.batch_size, "examples/s"),
+        ),
+    ]
+
+
+def _programs(
+    settings: configs.Config, game: protocol.Game, mesh: Mesh, seed: int
+) -> tuple[dict[str, measure.Program], roofline.Work]:
+    """Returns what is to be timed, and the work of evaluating one position."""
+    capacity = settings.replay.capacity
+    # Learning then begins when the ring is full, neither earlier nor later.
+    replay_config = settings.replay.model_copy(update={"min_positions": capacity})
+    recipe = settings.model_copy(update={"replay": replay_config})
+    total_steps = settings.run.num_iterations * settings.learner.num_steps
+    empty = loop.begin(game, recipe, mesh, seed=seed, total_steps=total_steps)
+
+    def filled(state: states.RunState) -> states.RunState:
+        full = _full_of_starts(game, state.replay, capacity // mesh.size)
+        return dataclasses.replace(jax.tree.map(jnp.copy, state), replay=full)
+
+    where = loop.shardings(recipe, mesh)
+    full = jax.jit(filled, out_shardings=where)(empty)
+    iterate = loop.build(game, recipe, mesh, total_steps=total_steps)
+    copied = jax.jit(lambda state: jax.tree.map(jnp.copy, state), out_shardings=where)
+    whole = measure.compile_program(iterate, full)
+    # The iteration donates its state, so it is given a copy.
+    whole = dataclasses.replace(whole, run=lambda state, run=whole.run: run(copied(state)))
+
+    network = azo_network.build(game, settings.network)
+    folded, variables = azo_network.fold(network, empty.variables())
+    key = jax.random.key(seed)
+
+    def evaluate(variables: azo_network.Variables, position: protocol.Position) -> jax.Array:
+        see = azo_network.evaluator(
+            game, folded, variables, use_random_symmetry=settings.search.random_symmetry
+        )
+        return networks.evaluate_alone(see, key, position, _times_alone(settings, mesh))
+
+    everywhere, games = PartitionSpec(), PartitionSpec(states.AXIS)
+    sharded = jax.shard_map(
+        evaluate, mesh=mesh, in_specs=(everywhere, games), out_specs=games, check_vma=False
+    )
+    programs = {
+        "whole": whole,
+        "playing": dataclasses.replace(whole, inputs=(empty,)),
+        "network": measure.compile_program(sharded, variables, empty.games.position),
+    }
+    planes = game.planes(game.start(settings.learner.batch_size))
+    work = roofline.count(folded.apply, jax.device_get(variables), planes)
+    return programs, roofline.Work(
+        work.flops / settings.learner.batch_size, work.num_bytes / settings.learner.batch_size
+    )
+
+
+def _times_alone(settings: configs.Config, mesh: Mesh) -> int:
+    return networks.times_alone(settings.selfplay.num_games // mesh.size)
+
+
+def _full_of_starts(game: protocol.Game, ring: replays.Replay, capacity: int) -> replays.Replay:
+    """Returns the ring with the start position in every row."""
+    return dataclasses.replace(
+        ring,
+        board=jnp.broadcast_to(game.pack(game.start(1)), ring.board.shape),
+        policy=jnp.full_like(ring.policy, 255),
+        size=jnp.full_like(ring.size, capacity),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""At which plies the games of a search or of self-play stand.
+
+That matters to mctx: in a game that is nearly over it goes on below the end, one node deeper with
+each simulation, and the whole batch waits. azo stops at the end.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+import pydantic
+
+# None: at all plies of a game.
+BeforePly = Annotated[int, pydantic.Field(ge=1)] | None
+
+
+def spread(begin: Callable[[int], Any], num_squares: int, batch: int, before_ply: BeforePly) -> Any:
+    """Returns `batch` games at plies 0, 1, ... `before_ply - 1`, then again.
+
+    Args:
+      begin: gives as many games, game `i` at ply `i % num_squares`, as a pytree of arrays.
+      num_squares: of the board.
+      batch: games wanted.
+      before_ply: up to `num_squares`, which is what None stands for.
+    """
+    plies = min(before_ply or num_squares, num_squares)
+    number = -(-batch // plies) * num_squares
+    games = begin(number)
+    kept = np.flatnonzero(np.arange(number) % num_squares < plies)[:batch]
+    return jax.tree.map(lambda x: x[kept], games)

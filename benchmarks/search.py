@@ -1,0 +1,331 @@
+"""What does a search cost, without a network and with one, against mctx as it is?
+
+    python -m benchmarks.search --batches 64 256 1024 --simulations 16 100 800
+
+A search runs three ways:
+
+* rules: as many plies and evaluations of the same batch as the search has, in a plain loop;
+* tree: the whole search, with an evaluation that is hashed from the position and nearly free. Its
+  time less that of the rules is what the tree costs;
+* network: the whole search with a network, folded as in self-play; and the network alone.
+
+Each but the first runs with azo's loops and with those of mctx, with the same rules and evaluation.
+Two things besides the loops make mctx slower, and flags take them away. Its defaults rescale Q and
+call unvisited moves the worst, so trees are deeper: with `--same-trees` both search alike. And it
+goes on below finished games: with `--before-ply 40` none is near its end. Cells beyond the limits
+of time and memory are skipped and say so.
+"""
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import pydantic
+
+from azo.games import othello, protocol
+from azo.learning import network as azo_network
+from azo.learning import selfplay
+from azo.search import policy
+from benchmarks import baselines, command, measure, networks, positions
+
+# By algorithm, games and simulations: how many times less the tree is to cost than that of mctx
+# with its defaults, in games at all plies.
+AIMS = {("puct", 256, 100): 8, ("puct", 1024, 100): 20}
+# A search of more simulations takes more than in proportion: paths are longer, trees larger.
+GROWTH = 1.5
+
+
+class SearchBenchConfig(command.Settings):
+    """What does a search cost, without a network and with one, against mctx as it is?"""
+
+    algorithm: Literal["puct", "gumbel"] = "puct"
+    """Rule of the search; see `azo.search.policy`."""
+    batches: tuple[pydantic.PositiveInt, ...] = (64, 256, 1024, 8192)
+    """Games side by side."""
+    simulations: tuple[pydantic.PositiveInt, ...] = (16, 100, 800)
+    """Simulations of a search."""
+    size: int = pydantic.Field(8, ge=4, le=8)
+    """Rows and columns of the board."""
+    same_trees: bool = False
+    """Let mctx search by azo's rules, so that trees are alike; otherwise by its defaults."""
+    before_ply: positions.BeforePly = None
+    """Games stand at plies before this one; by default at all plies of a game."""
+    network: networks.Size = "3x32"
+    """Residual blocks and channels."""
+    with_network: bool = True
+    """Measure searches with a network too."""
+    limit_seconds: pydantic.PositiveFloat = 60.0
+    """A program that would take longer, all its turns together, is skipped."""
+    limit_gigabytes: pydantic.PositiveFloat = 4.0
+    """A program that would take more memory is skipped."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """What is to be timed."""
+
+    function: Callable  # of variables, key and positions
+    length: int  # simulations or evaluations of a game in one call
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What was measured for one number of games and of simulations."""
+
+    batch: int
+    simulations: int
+    timings: dict[str, measure.Timing]
+    lengths: dict[str, int]  # of the loops
+    skipped: dict[str, str]  # why other programs have no timing
+
+    def microseconds(self, name: str) -> str:
+        """Returns the time of one pass of a loop and one game, or why there is none."""
+        if name in self.skipped:
+            return self.skipped[name]
+        timing = self.timings[name]
+        times = [1e6 * one / (self.batch * self.lengths[name]) for one in timing.seconds]
+        return f"{measure.summary(times)}{' NOISY' if timing.is_noisy else ''}"
+
+    def times_less(self, name: str, baseline: str, *, without: str | None = None) -> str:
+        """Returns how often the time of one goes into that of the other, each less a part."""
+        needed = {name, baseline} | ({without} if without else set())
+        if not needed <= self.timings.keys():
+            return ""
+        mine, other = self.timings[name].seconds, self.timings[baseline].seconds
+        if without:
+            part = self.timings[without].seconds
+            mine, other = measure.less(mine, part), measure.less(other, part)
+        return str(measure.speedup(mine, other))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return command.run("benchmarks.search", SearchBenchConfig, report, argv)
+
+
+def report(config: SearchBenchConfig) -> list[str]:
+    """Runs the benchmark and returns its lines of markdown."""
+    cells = _measure_cells(config)
+    lines = [
+        f"Board {config.size}x{config.size}, {config.algorithm}, mctx with"
+        f" {'the same rules of choice' if config.same_trees else 'its defaults'}, games at"
+        f" {f'plies before {config.before_ply}' if config.before_ply else 'all plies'},"
+        f" {config.repeats} turns: median (smallest to largest), microseconds of a simulation"
+        f" and game. What would take over {config.limit_seconds:g} s in all turns, or over"
+        f" {config.limit_gigabytes:g} GB, is skipped.",
+        "",
+        measure.markdown_table(
+            (
+                "tree: games x simulations",
+                "rules alone",
+                "azo, whole",
+                "mctx, whole",
+                "times less, whole",
+                "times less, without the rules",
+                "aim",
+            ),
+            [_tree_row(config, cell) for cell in cells],
+        ),
+        "",
+    ]
+    if config.with_network:
+        columns = (
+            f"network {config.network}: games x simulations",
+            "network alone",
+            "azo, whole",
+            "mctx, whole",
+            "times less, whole",
+        )
+        lines += [measure.markdown_table(columns, [_network_row(cell) for cell in cells]), ""]
+    return lines
+
+
+def _tree_row(config: SearchBenchConfig, cell: Cell) -> tuple[str, ...]:
+    is_stock = not config.same_trees and config.before_ply is None
+    aim = AIMS.get((config.algorithm, cell.batch, cell.simulations)) if is_stock else None
+    return (
+        f"{cell.batch} x {cell.simulations}",
+        *(cell.microseconds(name) for name in ("rules", "azo tree", "mctx tree")),
+        cell.times_less("azo tree", "mctx tree"),
+        cell.times_less("azo tree", "mctx tree", without="rules"),
+        f"at least {aim}" if aim else "",
+    )
+
+
+def _network_row(cell: Cell) -> tuple[str, ...]:
+    return (
+        f"{cell.batch} x {cell.simulations}",
+        *(cell.microseconds(name) for name in ("network", "azo network", "mctx network")),
+        cell.times_less("azo network", "mctx network"),
+    )
+
+
+def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
+    begin_key, search_key, network_key = jax.random.split(jax.random.key(config.seed), 3)
+    game = othello.Othello(config.size)
+    network_config = networks.config(config.network)
+    variables = jax.jit(functools.partial(azo_network.init, game, network_config))(network_key)
+    folded, variables = azo_network.fold(azo_network.build(game, network_config), variables)
+    known: dict[str, dict[tuple[int, int], float]] = {}
+    cells = []
+    for batch in config.batches:
+        begin = functools.partial(jax.jit(selfplay.begin, static_argnums=(0, 2)), game, begin_key)
+        games = positions.spread(begin, config.size**2, batch, config.before_ply)
+        for simulations in config.simulations:
+            loops = _loops(config, game, folded, batch, simulations)
+            inputs = (variables, search_key, games.position)
+            cell = _measure_cell(config, loops, inputs, batch, simulations, known)
+            for name, timing in cell.timings.items():
+                size = batch, loops[name].length
+                known.setdefault(name, {})[size] = max(timing.seconds)
+            cells.append(cell)
+    return cells
+
+
+def _loops(
+    config: SearchBenchConfig,
+    game: protocol.Game,
+    network: azo_network.Network,
+    batch: int,
+    simulations: int,
+) -> dict[str, Loop]:
+    settings = policy.SearchConfig(algorithm=config.algorithm, num_simulations=simulations)
+
+    def hashed(variables):
+        del variables
+        return functools.partial(hashed_evaluation, game)
+
+    def learned(variables):
+        return azo_network.evaluator(game, network, variables)
+
+    def azo(evaluator, variables, key, position):
+        found = policy.search(game, evaluator(variables), key, position, config=settings)
+        return found.action, found.policy
+
+    def mctx(evaluator, variables, key, position):
+        found = baselines.mctx_search(
+            game,
+            evaluator(variables),
+            key,
+            position,
+            config=settings,
+            same_trees=config.same_trees,
+        )
+        return found.action, found.action_weights
+
+    def rules(variables, key, position):
+        return plies_alone(game, hashed(variables), key, position, simulations)
+
+    times = networks.times_alone(batch)
+
+    def network_alone(variables, key, position):
+        return networks.evaluate_alone(learned(variables), key, position, times)
+
+    programs = {
+        "rules": Loop(rules, simulations),
+        "azo tree": Loop(functools.partial(azo, hashed), simulations),
+        "mctx tree": Loop(functools.partial(mctx, hashed), simulations),
+    }
+    if config.with_network:
+        programs |= {
+            "network": Loop(network_alone, times),
+            "azo network": Loop(functools.partial(azo, learned), simulations),
+            "mctx network": Loop(functools.partial(mctx, learned), simulations),
+        }
+    return programs
+
+
+def hashed_evaluation(
+    game: protocol.Game, key: jax.Array | None, position: protocol.Position
+) -> policy.Evaluation:
+    """Evaluates positions by a few bit operations: logits in [-2, 2), values in [-1, 1)."""
+    del key
+    words = game.pack(position)
+    mixed = jnp.zeros_like(words[..., 0])
+    for word in range(game.packed_words):
+        mixed = (mixed ^ words[..., word]) * jnp.uint32(0x9E3779B1)
+        mixed = mixed ^ (mixed >> 15)
+    odd = 2 * jnp.arange(game.num_actions, dtype=jnp.uint32) + 1
+    per_action = mixed[..., None] * (odd * jnp.uint32(0x85EBCA6B))[None]
+    return policy.Evaluation(
+        prior_logits=(per_action >> 8).astype(jnp.float32) / 2**22 - 2,
+        value=(mixed >> 8).astype(jnp.float32) / 2**23 - 1,
+    )
+
+
+def plies_alone(
+    game: protocol.Game,
+    evaluate: policy.Evaluate,
+    key: jax.Array,
+    position: protocol.Position,
+    num_plies: int,
+) -> jax.Array:
+    """Plays and evaluates without a tree; returns `[B]` float32, a sum of all that was found.
+
+    Actions need not be legal: what a ply costs does not depend on that.
+    """
+
+    def ply(index: jax.Array, state: tuple) -> tuple:
+        position, total = state
+        action = game.pack(position)[..., 0] % game.num_actions
+        step = game.step(position, action.astype(jnp.int32))
+        found = evaluate(jax.random.fold_in(key, index), step.position)
+        total += found.prior_logits.sum(axis=-1) + found.value + step.reward + step.discount
+        return step.position, total
+
+    start = position, jnp.zeros(game.is_over(position).shape)
+    return jax.lax.fori_loop(0, num_plies, ply, start)[1]
+
+
+def _measure_cell(
+    config: SearchBenchConfig,
+    loops: dict[str, Loop],
+    inputs: tuple,
+    batch: int,
+    simulations: int,
+    known: dict[str, dict[tuple[int, int], float]],
+) -> Cell:
+    too_long = f"over {config.limit_seconds:g} s"
+    skipped: dict[str, str] = {}
+    programs = {}
+    for name, loop in loops.items():
+        expected = expected_seconds(known.get(name, {}), batch, loop.length)
+        if expected * (config.repeats + 1) > config.limit_seconds:
+            skipped[name] = too_long
+            continue
+        program = measure.compile_program(loop.function, *inputs)
+        gigabytes = program.num_bytes / 1e9
+        if gigabytes > config.limit_gigabytes:
+            skipped[name] = f"{gigabytes:.1f} GB"
+        else:
+            programs[name] = program
+    timings = measure.take_turns(
+        {name: program.call for name, program in programs.items()},
+        config.repeats,
+        limit_seconds=config.limit_seconds,
+    )
+    skipped |= dict.fromkeys(programs.keys() - timings.keys(), too_long)
+    lengths = {name: loop.length for name, loop in loops.items()}
+    return Cell(batch, simulations, timings, lengths, skipped)
+
+
+def expected_seconds(known: dict[tuple[int, int], float], batch: int, length: int) -> float:
+    """Returns what a loop should take, from the largest smaller one; 0 if there is none.
+
+    Args:
+      known: seconds by number of games and length of the loop.
+      batch: games.
+      length: passes.
+    """
+    smaller = [size for size in known if size[0] <= batch and size[1] <= length]
+    if not smaller:
+        return 0.0
+    nearest = max(smaller, key=lambda size: size[0] * size[1])
+    return known[nearest] * batch / nearest[0] * (length / nearest[1]) ** GROWTH
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+"""How fast is self-play, against the AlphaZero example of Pgx, and how near to the device's limits?
+
+    python -m benchmarks.selfplay --cells 5x64:32 3x32:200 --batch 64
+
+A ply is a Gumbel search, the move, and a new game where one ended, for a batch of 8x8 games. They
+stand at all plies of a game, as azo's do from the start and those of the example in the long run;
+with `--before-ply 40` none is near its end (see `positions.py`). All programs have the same network
+with the same parameters, 16 moves considered at the root and no random openings:
+
+* azo as it runs in training: `selfplay.play`, the normalisation folded away;
+* the example: environment and loops as in its `train.py`, and the network as usually written,
+  with XLA's own convolution in float32 and the batch normalisation at each evaluation;
+* the example with the network as azo has it, which shows what the rest brings.
+
+The example is left out if Pgx is not installed (it belongs to the extra `bench`).
+"""
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import jax
+import pydantic
+
+from azo.games import othello
+from azo.learning import network as azo_network
+from azo.learning import selfplay
+from azo.search import policy
+from benchmarks import baselines, command, measure, networks, positions, roofline
+
+PLIES_A_GAME = 60
+NETWORK = "azo's network alone"
+EXAMPLE, EXAMPLE_BY_AZO = "Pgx example", "Pgx example, azo's network"
+# How many times faster than the example azo is to be, by network and simulations.
+AIMS = {"5x64:32": 1.1, "3x32:32": 2.0, "3x32:200": 2.5}
+
+
+class SelfplayBenchConfig(command.Settings):
+    """How fast is self-play, against the AlphaZero example of Pgx, and how near to the limits?"""
+
+    cells: tuple[Annotated[str, pydantic.Field(pattern=r"^\d+x\d+:\d+$")], ...] = tuple(AIMS)
+    """Residual blocks, channels and simulations: 5x64:32."""
+    batch: pydantic.PositiveInt = 64
+    """Games side by side."""
+    num_plies: pydantic.PositiveInt = 2
+    """Plies of one call."""
+    before_ply: positions.BeforePly = None
+    """Games stand at plies before this one; by default at all plies of a game."""
+    repeats: pydantic.PositiveInt = 5
+    """Turns; each times every program once."""
+    with_pgx: bool = True
+    """Compare with the example of Pgx, if it is installed."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return command.run("benchmarks.selfplay", SelfplayBenchConfig, report, argv)
+
+
+def report(config: SelfplayBenchConfig) -> list[str]:
+    """Runs the benchmark and returns its lines of markdown."""
+    peaks = roofline.measure_peaks(config.repeats)
+    speeds, ratios, limits = [], [], []
+    for cell in config.cells:
+        timings, work = _measure_cell(config, cell)
+        azo = timings["azo"]
+        speeds += [
+            _speed_row(config, cell, name, timing)
+            for name, timing in timings.items()
+            if name != NETWORK
+        ]
+        for name in (EXAMPLE, EXAMPLE_BY_AZO):
+            if name in timings:
+                ratio = measure.speedup(azo.seconds, timings[name].seconds)
+                aim = f"at least {AIMS[cell]}" if name == EXAMPLE and cell in AIMS else ""
+                ratios.append((f"{_title(cell)}, against {name}", str(ratio), aim))
+        limits.append(_limits_row(config, cell, timings, work, peaks))
+
+    lines = [
+        f"{config.batch} games at"
+        f" {f'plies before {config.before_ply}' if config.before_ply else 'all plies'},"
+        f" {config.num_plies} plies a call, {config.repeats} turns: median (smallest to largest)."
+        f" A game is taken as {PLIES_A_GAME} plies.",
+        "",
+        measure.markdown_table(
+            ("self-play", "ms a ply of the batch", "simulations a second", "games an hour"),
+            speeds,
+        ),
+        "",
+    ]
+    if ratios:
+        columns = ("times faster: azo", "by wall clock", "aim")
+        lines += [measure.markdown_table(columns, ratios), ""]
+    else:
+        lines += ["Pgx was left out: not asked for, or not installed (extra `bench`).", ""]
+    columns = (
+        "azo and the device's limits",
+        "network's share of the time",
+        "MFLOP an evaluation",
+        "GFLOP/s",
+        "share of peak",
+        "MB an evaluation",
+        "GB/s",
+        "share of peak",
+    )
+    lines += [
+        f"Peaks measured: {measure.short(peaks.flops_per_second / 1e9)} GFLOP/s in a {peaks.dtype}"
+        f" product, {measure.short(peaks.bytes_per_second / 1e9)} GB/s in passes over an array."
+        " Operations and bytes are those of the network as XLA counts them, over the time of all"
+        " self-play; more bytes than the peak allows come from the caches.",
+        "",
+        measure.markdown_table(columns, limits),
+        "",
+    ]
+    return lines
+
+
+def _title(cell: str) -> str:
+    network, simulations = cell.split(":")
+    return f"{network}, {simulations} simulations"
+
+
+def _speed_row(
+    config: SelfplayBenchConfig, cell: str, name: str, timing: measure.Timing
+) -> tuple[str, ...]:
+    milliseconds = measure.summary([1e3 * one / config.num_plies for one in timing.seconds])
+    num_plies = config.batch * config.num_plies
+    simulations = int(cell.split(":")[1])
+    return (
+        f"{name}, {_title(cell)}{' NOISY' if timing.is_noisy else ''}",
+        str(milliseconds),
+        str(measure.rate(timing.seconds, num_plies * simulations)),
+        str(measure.rate(timing.seconds, num_plies * 3600 / PLIES_A_GAME)),
+    )
+
+
+def _limits_row(
+    config: SelfplayBenchConfig,
+    cell: str,
+    timings: dict[str, measure.Timing],
+    work: roofline.Work,
+    peaks: roofline.Peaks,
+) -> tuple[str, ...]:
+    """`work` is that of one evaluation of the whole batch."""
+    simulations = int(cell.split(":")[1])
+    azo = timings["azo"].seconds
+    evaluations = config.num_plies * (simulations + 1)  # of the batch, the roots' included
+    repeated = evaluations / networks.times_alone(config.batch)
+    share = measure.speedup(azo, [repeated * one for one in timings[NETWORK].seconds])
+    flops = measure.rate(azo, evaluations * work.flops).median
+    num_bytes = measure.rate(azo, evaluations * work.num_bytes).median
+    return (
+        _title(cell),
+        str(share),
+        measure.short(work.flops / config.batch / 1e6),
+        measure.short(flops / 1e9),
+        f"{flops / peaks.flops_per_second:.1%}",
+        measure.short(work.num_bytes / config.batch / 1e6),
+        measure.short(num_bytes / 1e9),
+        f"{num_bytes / peaks.bytes_per_second:.1%}",
+    )
+
+
+def _measure_cell(
+    config: SelfplayBenchConfig, cell: str
+) -> tuple[dict[str, measure.Timing], roofline.Work]:
+    """Returns timings by program, and the work of one evaluation of the batch."""
+    size, simulations = cell.split(":")
+    begin_key, play_key, network_key = jax.random.split(jax.random.key(config.seed), 3)
+    game = othello.Othello(8)
+    network_config = networks.config(size)
+    network = azo_network.build(game, network_config)
+    variables = jax.jit(functools.partial(azo_network.init, game, network_config))(network_key)
+    begin = functools.partial(jax.jit(selfplay.begin, static_argnums=(0, 2)), game, begin_key)
+    games = positions.spread(begin, 64, config.batch, config.before_ply)
+
+    def azo(variables, key, games):
+        return selfplay.play(
+            game,
+            azo_network.evaluator(game, *azo_network.fold(network, variables)),
+            key,
+            games,
+            search=policy.SearchConfig(num_simulations=int(simulations)),
+            config=selfplay.SelfplayConfig(num_games=config.batch, num_plies=config.num_plies),
+        )
+
+    folded, folded_variables = azo_network.fold(network, variables)
+
+    def alone(variables, key, position):
+        evaluate = azo_network.evaluator(game, folded, variables)
+        times = networks.times_alone(config.batch)
+        return networks.evaluate_alone(evaluate, key, position, times)
+
+    inputs = folded_variables, play_key, games.position
+    programs = {
+        "azo": measure.compile_program(azo, variables, play_key, games),
+        NETWORK: measure.compile_program(alone, *inputs),
+    }
+    if config.with_pgx and baselines.has_pgx():
+        env = baselines.pgx_othello()
+        pgx_begin = jax.jit(functools.partial(baselines.pgx_begin, env), static_argnums=1)
+        begin = functools.partial(pgx_begin, begin_key)
+        state = positions.spread(begin, 64, config.batch, config.before_ply)
+
+        def as_usual(variables):
+            return functools.partial(networks.usual, variables)
+
+        def as_in_azo(variables):
+            return functools.partial(folded.apply, azo_network.fold(network, variables)[1])
+
+        for name, network_of in {EXAMPLE: as_usual, EXAMPLE_BY_AZO: as_in_azo}.items():
+            play = functools.partial(_example, config, env, network_of, int(simulations))
+            programs[name] = measure.compile_program(play, variables, play_key, state)
+    timings = measure.take_turns(
+        {name: program.call for name, program in programs.items()}, config.repeats
+    )
+    planes = game.planes(games.position)
+    return timings, roofline.count(folded.apply, folded_variables, planes)
+
+
+def _example(
+    config: SelfplayBenchConfig, env, network_of: Callable, simulations: int, variables, key, state
+):
+    return baselines.pgx_play(
+        env,
+        network_of(variables),
+        key,
+        state,
+        num_simulations=simulations,
+        num_plies=config.num_plies,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

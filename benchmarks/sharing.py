@@ -1,0 +1,116 @@
+"""How many of the network's evaluations in self-play say what another one says already?
+
+    python -m benchmarks.sharing runs/quickstart --max-opening-plies 6
+
+Three things could be saved: positions that several games evaluate in the same simulation; positions
+that any game evaluates in any simulation of the same search (the table that OthelloZero's games
+share); and the part of the tree that lies behind the move that is played, kept for the next search.
+"""
+
+import functools
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pydantic
+import tyro
+
+from azo import checkpoint
+from azo.games import protocol, registry
+from azo.learning import network as networks
+from azo.learning import selfplay
+from azo.search import policy
+from benchmarks import command, measure
+
+
+class SharingBenchConfig(command.Settings):
+    """How many of the network's evaluations in self-play say what another one says already?"""
+
+    folder: Annotated[pathlib.Path, tyro.conf.Positional]
+    """Of a run or an exported network."""
+    algorithm: Literal["gumbel", "puct"] = "gumbel"
+    """Of the search."""
+    num_simulations: pydantic.PositiveInt = 32
+    """A move."""
+    num_games: pydantic.PositiveInt = 128
+    """Games side by side."""
+    num_plies: pydantic.PositiveInt = 8
+    """Plies that are looked at."""
+    warmup_plies: pydantic.PositiveInt = 40
+    """Plies before them, until all games are of the network's own making."""
+    max_opening_plies: pydantic.NonNegativeInt = 0
+    """Games begin after 0 to this many random plies."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return command.run("benchmarks.sharing", SharingBenchConfig, report, argv)
+
+
+def report(config: SharingBenchConfig) -> list[str]:
+    """Plays, counts, and returns lines of markdown."""
+    variables, trained = checkpoint.load_params(config.folder)
+    game = registry.make(trained.game)
+    search = policy.SearchConfig.model_validate(
+        trained.search.model_dump()
+        | {"algorithm": config.algorithm, "num_simulations": config.num_simulations}
+    )
+    evaluate = networks.evaluator(
+        game, *networks.fold(networks.build(game, trained.network), variables)
+    )
+    play = functools.partial(_play_ply, game, evaluate, search, config.max_opening_plies)
+    advance = jax.jit(lambda games, keys: jax.lax.scan(play, games, keys))
+    begin_key, warmup_key, key = jax.random.split(jax.random.key(config.seed), 3)
+    games = selfplay.begin(game, begin_key, config.num_games)
+    # In scans of one length, which are compiled once.
+    for keys in jax.random.split(warmup_key, (config.warmup_plies, 1)):
+        games, _ = advance(games, keys)
+
+    total, in_simulation, in_search, behind_move = 0, 0, 0, []
+    for keys in jax.random.split(key, (config.num_plies, 1)):
+        games, found = advance(games, keys)
+        packed, is_evaluated, kept = (x[0] for x in jax.device_get(found))
+        position = np.ascontiguousarray(packed).view(f"V{4 * game.packed_words}")[..., 0]
+        for s in range(config.num_simulations):
+            in_simulation += len(np.unique(position[:, s][is_evaluated[:, s]]))
+        total += is_evaluated.sum()
+        in_search += len(np.unique(position[is_evaluated]))
+        behind_move.append(kept[kept >= 0].mean())
+    rows = [
+        ("among the games of one simulation", f"{1 - in_simulation / total:.1%}"),
+        ("among all simulations of one search", f"{1 - in_search / total:.1%}"),
+        ("visits behind the move played", f"{np.mean(behind_move) / config.num_simulations:.1%}"),
+    ]
+    return [measure.markdown_table(("known already", "part of the evaluations"), rows)]
+
+
+def _play_ply(
+    game: protocol.Game,
+    evaluate: policy.Evaluate,
+    search: policy.SearchConfig,
+    max_opening_plies: int,
+    games: selfplay.Games,
+    key: jax.Array,
+) -> tuple[selfplay.Games, Any]:
+    """Returns the games one ply on, and what is counted.
+
+    Of the trees `[B, N - 1]`, the root left out, packed positions and which of them were evaluated;
+    `[B]` visits below the move played, -1 where it ended the game.
+    """
+    found = policy.search(game, evaluate, key, games.position, config=search, ply=games.ply)
+    step = game.step(games.position, found.action)
+    tree = found.tree
+    is_played = tree.moves.action[:, 0] == found.action[:, None]
+    node = jnp.where(is_played, tree.child[:, 0], 0).max(axis=-1).astype(jnp.int32)
+    visits = jnp.take_along_axis(tree.visits, node[:, None], axis=1)[:, 0]
+    after = selfplay.restarted(game, key, step, games.ply, max_opening_plies=max_opening_plies)
+    is_evaluated = (tree.visits > 0) & ~tree.is_over
+    kept = jnp.where(step.discount == 0, -1, visits - 1)
+    return after, (game.pack(tree.position)[:, 1:], is_evaluated[:, 1:], kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
