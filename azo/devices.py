@@ -61,7 +61,7 @@ def asked_by_any(is_asked: bool) -> bool:
 
 
 def _join() -> None:
-    """Meets the other processes; JAX knows the common clusters, and has no variables of its own."""
+    """Meets the other processes: JAX knows the common clusters, elsewhere three variables tell."""
     # Its preemption service would take SIGTERM, at which a run saves and stops.
     jax.config.update("jax_enable_preemption_service", False)
     try:

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import pathlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import pydantic
 from azo import config as configs
 from benchmarks import measure
 
+REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 MAX_BUSY = 0.1  # part of a core that other work may use before the machine is called loaded
 
 
@@ -61,7 +63,8 @@ def _run(module: str, kind: type[Settings], report: Callable, argv: Sequence[str
     if not is_pinned:
         measure.keep_on_cores(allowed)  # compilation for an accelerator uses them all
     lines = report(config)
-    heading = [*measure.header(), f"Settings: {config.model_dump_json()}"]
+    settings = config.model_dump_json().replace(f"{REPOSITORY}/", "")
+    heading = [*measure.header(), f"Settings: {settings}"]
     if is_pinned:
         cores = sorted(measure.thread_cores())
         heading.append(f"Cores: all threads on {', '.join(map(str, cores))}")

@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(config: MemoryBenchConfig) -> list[str]:
     """Returns the lines of markdown."""
-    rows = {
+    rows: dict[str, list[str]] = {
         "state of a game": [],
         f"node of a search of {config.simulations} simulations, in each game": [],
         "the same with mctx and azo's positions": [],
@@ -54,8 +54,8 @@ def report(config: MemoryBenchConfig) -> list[str]:
     columns = ["bytes", *(f"azo {size}x{size}" for size in BOARDS)]
     if config.with_pgx and baselines.has_pgx():
         columns.append("Pgx and mctx, 8x8")
-        for cells, value in zip(rows.values(), pgx_bytes(config.simulations), strict=True):
-            cells.append("" if value is None else f"{value:,.0f}")
+        for cells, found in zip(rows.values(), pgx_bytes(config.simulations), strict=True):
+            cells.append("" if found is None else f"{found:,.0f}")
     aims = ["", f"at most {MAX_NODE_BYTES}", "", "", "", ""]
     return [
         measure.markdown_table(

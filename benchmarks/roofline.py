@@ -65,4 +65,6 @@ def count(function: Callable[..., Any], *args: Any) -> Work:
     lowered = jax.jit(function).lower(*args)
     written = lowered.cost_analysis()
     compiled = lowered.compile().cost_analysis()
+    assert written is not None
+    assert compiled is not None
     return Work(flops=written["flops"], num_bytes=compiled["bytes accessed"])

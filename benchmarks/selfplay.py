@@ -93,7 +93,7 @@ def report(config: SelfplayBenchConfig) -> list[str]:
         lines += [measure.markdown_table(columns, ratios), ""]
     else:
         lines += ["Pgx was left out: not asked for, or not installed (extra `bench`).", ""]
-    columns = (
+    limit_columns = (
         "azo and the device's limits",
         "network's share of the time",
         "MFLOP an evaluation",
@@ -109,7 +109,7 @@ def report(config: SelfplayBenchConfig) -> list[str]:
         " Operations and bytes are those of the network as XLA counts them, over the time of all"
         " self-play; more bytes than the peak allows come from the caches.",
         "",
-        measure.markdown_table(columns, limits),
+        measure.markdown_table(limit_columns, limits),
         "",
     ]
     return lines
