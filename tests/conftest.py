@@ -1,6 +1,6 @@
 """Strict JAX settings for all tests, and the fixtures that they share.
 
-Tests run on the CPU unless told otherwise: `JAX_PLATFORMS=cuda pytest -m gpu`.
+Tests run on the CPU unless told otherwise: `JAX_PLATFORMS=cuda,cpu pytest -m gpu`.
 """
 
 import os
@@ -8,7 +8,6 @@ import pathlib
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-import chex
 import jax
 import pytest
 
@@ -21,13 +20,6 @@ jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     jax.config.update("jax_compilation_cache_dir", str(_CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-
-
-@pytest.fixture(autouse=True)
-def _count_traces_anew():
-    chex.clear_trace_counter()
-    yield
-    chex.clear_trace_counter()
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ from azo.learning import loop
 from azo.measure import arena, players
 
 TESTS = pathlib.Path(__file__).parent
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 240
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
 

@@ -2,7 +2,6 @@
 
 import functools
 
-import chex
 import jax
 import numpy as np
 
@@ -43,7 +42,6 @@ def begin(num_devices: int):
 @functools.cache
 def iteration(num_devices: int):
     """Returns the jitted iteration."""
-    chex.clear_trace_counter()  # it cannot tell a second mesh from a second trace
     recipe, mesh = settings(), loop.make_mesh(num_devices)
     return loop.build(game(), recipe, mesh, total_steps=TOTAL_STEPS)
 
