@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import difflib
 import io
+import os
 import pathlib
 import re
 import sys
@@ -165,6 +166,10 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
         return 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Whoever reads our output has seen enough, as `head` does. Nothing is to be flushed to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def _is_raised_here(error: ValueError) -> bool:

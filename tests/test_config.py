@@ -1,4 +1,6 @@
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -190,3 +192,14 @@ def test_a_value_error_inside_a_library_keeps_its_traceback():
 
 def test_an_entry_point_that_returns_nothing_has_succeeded():
     assert config.run_main(lambda argv: None, []) == 0
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    program = "lambda argv: [print('x' * 99) for _ in range(9999)] and 0"
+    text = f"import sys; from azo import config; sys.exit(config.run_main({program}))"
+    command = [sys.executable, "-c", text]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
