@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello
-from azo.learning import selfplay
+from azo.learning import resignation, selfplay
 from azo.search import policy
 
 GAME = othello.Othello(4)
@@ -25,11 +25,21 @@ def played(seed=0):
 def begin_and_play(key):
     begin_key, play_key = jax.random.split(key)
     games = selfplay.begin(GAME, begin_key, NUM_GAMES)
-    after, plies = selfplay.play(GAME, _flat, play_key, games, search=_SEARCH, config=_PLAYS)
-    return games, after, plies
+    after, found = selfplay.play(
+        GAME,
+        flat,
+        play_key,
+        play_key,
+        games,
+        search=_SEARCH,
+        config=_PLAYS,
+        resigning=resignation.ResignationConfig(),
+    )
+    return games, after, found.plies
 
 
-def _flat(key, position):
+def flat(key, position):
+    """Returns a network's evaluation that prefers nothing."""
     del key
     legal = GAME.legal_mask(position)
     return policy.Evaluation(prior_logits=jnp.zeros(legal.shape), value=jnp.zeros(legal.shape[:-1]))

@@ -1,4 +1,4 @@
-"""Trees against a plain Python search and against mctx, node by node."""
+"""Trees against those of mctx, node by node, and what single nodes hold."""
 
 import dataclasses
 import functools
@@ -15,7 +15,7 @@ import slow_puct
 import slow_tictactoe
 
 from azo.games import othello, tictactoe
-from azo.search import policy
+from azo.search import policy, selection
 from azo.search import tree as trees
 
 _TIC_TAC_TOE = tictactoe.TicTacToe()
@@ -23,8 +23,6 @@ _OTHELLO = othello.Othello(6)
 _KEY = jax.random.key(0)
 # Sums of up to 101 values in float32 against double precision: relative error below 101 * 6e-8.
 _ROUNDING = 1e-5
-# A choice between scores nearer than this may go either way for the same reason.
-_TIE = 1e-5
 
 
 @functools.partial(jax.jit, static_argnames=("game", "config", "is_greedy"))
@@ -36,70 +34,6 @@ def _search(game, position, config, is_greedy=True):
 def _dense(tree, game):
     """Returns the trees with all actions, `[B, N, A]`."""
     return jax.device_get(jax.jit(trees.to_mctx, static_argnums=1)(tree, game.num_actions))
-
-
-def _boards_where_the_game_goes_on(count):
-    boards = [b for b in slow_tictactoe.boards() if slow_tictactoe.result(b) is None]
-    order = np.random.default_rng(3).permutation(len(boards))
-    return ["-" * 9] + [boards[i] for i in order[: count - 1]]
-
-
-@functools.cache
-def _evaluations():
-    """Returns what the hash says of every board, for the plain search."""
-    boards = slow_tictactoe.boards()
-    evaluation = fake_evaluation.hashed(_TIC_TAC_TOE)(_KEY, slow_tictactoe.position(boards))
-    logits, value = np.asarray(evaluation.prior_logits, float), np.asarray(evaluation.value, float)
-    evaluations = {}
-    for row, board in enumerate(boards):
-        legal = slow_tictactoe.legal_actions(board)
-        odds = np.exp(logits[row, legal])
-        prior = dict(zip(legal, odds / odds.sum(), strict=True))
-        evaluations[board] = slow_puct.Evaluation(prior, value[row])
-    return evaluations
-
-
-def _assert_same_trees(tree, row, index, node):
-    where = f"{node.board}, node {index}"
-    assert tree.node_visits[row, index] == node.visits, where
-    np.testing.assert_allclose(
-        tree.node_values[row, index], node.value, atol=_ROUNDING, err_msg=where
-    )
-    child = tree.children_index[row, index]
-    assert set(np.flatnonzero(child >= 0)) == set(node.children), where
-    for action, behind in node.children.items():
-        _assert_same_trees(tree, row, child[action], behind)
-
-
-@pytest.mark.parametrize(
-    ("num_simulations", "c_puct", "unvisited_value"),
-    [(30, 0.5, "loss"), (50, 3.0, "draw"), (100, 2.0, "parent")],
-)
-def test_puct_builds_the_trees_of_a_plain_python_search(num_simulations, c_puct, unvisited_value):
-    config = policy.SearchConfig(
-        algorithm="puct",
-        num_simulations=num_simulations,
-        c_puct=c_puct,
-        unvisited_value=unvisited_value,
-    )
-    boards = _boards_where_the_game_goes_on(64)
-    found = jax.device_get(_search(_TIC_TAC_TOE, slow_tictactoe.position(boards), config))
-    tree = _dense(found.tree, _TIC_TAC_TOE)
-    num_compared = 0
-    for row, board in enumerate(boards):
-        plain = slow_puct.Search(_evaluations(), c_puct, unvisited_value)
-        root = plain.run(board, num_simulations)
-        if plain.smallest_gap < _TIE:
-            continue
-        num_compared += 1
-        _assert_same_trees(tree, row, 0, root)
-        shares = np.zeros(9)
-        for action, child in root.children.items():
-            shares[action] = child.visits / num_simulations
-        np.testing.assert_allclose(found.policy[row], shares, atol=1e-6)
-        np.testing.assert_allclose(found.value[row], root.value, atol=_ROUNDING)
-        assert found.action[row] == shares.argmax(), board
-    assert num_compared >= 60
 
 
 def _recurrent(game, key, action, position):
@@ -215,7 +149,7 @@ def test_puct_trees_are_those_of_mctx_with_the_same_rule(game, batch):
             children_prior_logits=logits,
         )
         batch = types.SimpleNamespace(**{k: x[None, None] for k, x in vars(seen).items()})
-        return policy.puct_action(
+        return selection.puct_action(
             batch, c_puct=config.c_puct, unvisited_value=config.unvisited_value
         )[0]
 
@@ -241,7 +175,7 @@ def test_the_view_of_a_node_holds_its_visits_values_and_children():
     config = policy.SearchConfig(
         algorithm="puct", num_simulations=30, c_puct=0.5, unvisited_value="loss"
     )
-    position = slow_tictactoe.position(_boards_where_the_game_goes_on(64))
+    position = slow_tictactoe.position(slow_puct.boards_to_search(64))
     tree = jax.device_get(_search(_TIC_TAC_TOE, position, config)).tree
     node = np.where(tree.is_over[:, 1], 0, 1)
     seen = jax.jit(trees.view)(jax.tree.map(jnp.asarray, tree), jnp.asarray(node))

@@ -1,0 +1,82 @@
+"""Positions that a search looked into but that were not played, as further examples.
+
+OLIVAW (Norelli and Panconesi, 2021, arXiv:2103.17228) learns from the most visited of them, as many
+as were played, with the values of the search in place of a result.
+"""
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from azo.games import protocol
+from azo.search import tree as trees
+
+
+@flax.struct.dataclass
+class Explored:
+    """Positions of a search. Rows that are not valid are finite, and mean nothing."""
+
+    board: jax.Array  # [M, words] uint32, packed
+    policy: jax.Array  # [M, A] float32, shares of the visits to the moves
+    value: jax.Array  # [M] float32, mean value of the visits, for the side to move
+    visits: jax.Array  # [M] int32
+    is_valid: jax.Array  # [M] bool, false once there are no more
+
+
+def explored(
+    game: protocol.Game, tree: trees.Tree, action: jax.Array, num_positions: int
+) -> Explored:
+    """Returns the most visited unplayed positions of all trees together, the most visited first.
+
+    The fewest visits that a position needs thus adapt to the batch. Ties go to the lowest tree,
+    then to the lowest node. Not taken are roots, what lies behind the move played, for the next
+    search looks into it more deeply, and positions from which no move was tried: finished games,
+    nodes not in use and nodes visited once.
+
+    Args:
+      game: the rules.
+      tree: from a search, `B` trees of `N` nodes.
+      action: `[B]` int32, the moves played.
+      num_positions: `M`, at most `B * N`.
+    """
+    visits = jnp.where(_is_candidate(tree, action), tree.visits, 0)
+    # Of equal ones, `top_k` takes the lowest first.
+    visits, index = jax.lax.top_k(visits.reshape(-1), num_positions)
+    row, node = jnp.divmod(index, tree.visits.shape[1])
+    position, moves, child = jax.tree.map(
+        lambda x: x[row, node], (tree.position, tree.moves, tree.child)
+    )
+    behind = tree.visits[row[:, None], jnp.maximum(child, 0)]
+    to_moves = jnp.where(child != trees.UNVISITED, behind, 0)
+    shares = to_moves / jnp.maximum(to_moves.sum(axis=-1, keepdims=True), 1)
+    return Explored(
+        board=game.pack(position),
+        policy=moves.spread(shares, game.num_actions),
+        value=tree.value()[row, node],
+        visits=visits,
+        is_valid=visits > 0,
+    )
+
+
+def _is_candidate(tree: trees.Tree, action: jax.Array) -> jax.Array:
+    """Returns `[B, N]` bool."""
+    has_children = (tree.child != trees.UNVISITED).any(axis=-1)
+    is_root = jnp.arange(tree.visits.shape[1])[None] == 0
+    return has_children & ~is_root & ~_is_behind(tree, action)
+
+
+def _is_behind(tree: trees.Tree, action: jax.Array) -> jax.Array:
+    """Returns `[B, N]` bool, the nodes behind the roots' moves `[B]`, whatever the depth."""
+    num_nodes = tree.visits.shape[1]
+    is_played = tree.moves.action[:, 0] == action[:, None]
+    played = jnp.where(is_played, tree.child[:, 0], trees.UNVISITED).max(axis=-1, keepdims=True)
+    nodes = jnp.arange(num_nodes)[None]
+    is_end = nodes == played
+    # The played node is its own ancestor, like the root; each jump doubles the way up.
+    above = jnp.where(is_end, nodes, jnp.maximum(trees.parents(tree), 0))
+
+    def jump(_: jax.Array, above: jax.Array) -> jax.Array:
+        return jnp.take_along_axis(above, above, axis=1)
+
+    above = jax.lax.fori_loop(0, (num_nodes - 1).bit_length(), jump, above)
+    return above == played

@@ -1,0 +1,51 @@
+"""Dirichlet noise in the prior of a root, so that self-play tries moves the network does not like.
+
+AlphaZero draws it over the legal moves (Silver et al., 2017, arXiv:1712.01815). mctx and others
+draw it over all actions and then drop the illegal ones, and most of the noise with them: with 10
+legal moves of 65 a share of 25 % shrinks to 5 %.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from azo.search import tree as trees
+
+
+def mixed(
+    key: jax.Array,
+    moves: trees.Moves,
+    *,
+    fraction: float,
+    alpha: float | None,
+    num_actions: int | None,
+) -> trees.Moves:
+    """Returns the moves of positions `[B, S]` with noise in their prior, which sums to 1 again.
+
+    Args:
+      key: for the noise.
+      moves: with logits as `trees.compact` gives them.
+      fraction: share of the noise.
+      alpha: concentration of the noise; None is min(1, 10 / legal moves).
+      num_actions: draw over so many actions; None draws over the legal moves.
+    """
+    legal = moves.is_legal()
+    num_legal = legal.sum(axis=-1, keepdims=True)
+    if alpha is None:
+        alphas = jnp.minimum(1.0, 10.0 / num_legal)
+    else:
+        alphas = jnp.full(num_legal.shape, alpha)
+    if num_actions is None:
+        log_gamma = jax.random.loggamma(key, jnp.broadcast_to(alphas, legal.shape))
+        noise = jax.nn.softmax(jnp.where(legal, log_gamma, -jnp.inf))
+        prior = (1 - fraction) * jnp.exp(moves.logits) + fraction * noise
+    else:
+        over_all = jnp.broadcast_to(alphas, (legal.shape[0], num_actions))
+        noise = jax.nn.softmax(jax.random.loggamma(key, over_all))
+        noise = jnp.take_along_axis(noise, jnp.maximum(moves.action, 0), axis=1)
+        prior = (1 - fraction) * jnp.exp(moves.logits) + jnp.where(legal, fraction * noise, 0)
+        prior /= prior.sum(axis=-1, keepdims=True)
+    tiny = jnp.finfo(prior.dtype).tiny
+    logits = jnp.where(legal, jnp.log(jnp.maximum(prior, tiny)), moves.logits)
+    return dataclasses.replace(moves, logits=logits)
