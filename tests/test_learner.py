@@ -1,4 +1,4 @@
-"""Loss, optimiser and steps, on positions of tic-tac-toe with made-up policies."""
+"""Rates, optimisers and steps, on positions of tic-tac-toe; `test_losses` has the losses."""
 
 import functools
 
@@ -6,129 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import random_games
+import some_examples
 import tiny_run
 from jax.sharding import PartitionSpec
 
-from azo.games import tictactoe
-from azo.learning import learner, loop, network, replay, state
-from azo.search import policy
+from azo.learning import learner, loop, network, state
 
-GAME = tictactoe.TicTacToe()
-NUM_EXAMPLES = 16
-PLAIN = learner.LearnerConfig(augment=False)
-
-
-@functools.cache
-def examples():
-    """Positions under way, each with a policy over its legal moves and a result."""
-    games = random_games.play(GAME, 8, seed=0)
-    chosen = jax.tree.map(lambda x: jnp.asarray(x[1:3]).reshape(-1), games.position)
-    legal = np.asarray(GAME.legal_mask(chosen))
-    rng = np.random.default_rng(0)
-    weights = rng.random(legal.shape) * legal
-    return replay.Examples(
-        board=GAME.pack(chosen),
-        policy=jnp.asarray(weights / weights.sum(axis=1, keepdims=True), jnp.float32),
-        value=jnp.asarray(rng.choice([-1.0, 0.0, 1.0], NUM_EXAMPLES), jnp.float32),
-    )
-
-
-def legal_moves():
-    return np.asarray(GAME.legal_mask(GAME.unpack(examples().board)))
-
-
-class Table:
-    """In place of a network: the parameters are its answers."""
-
-    def apply(self, variables, planes, mutable):
-        del planes, mutable
-        return policy.Evaluation(**variables["params"]), {}
-
-
-def answers(logits=None, value=None):
-    shape = (NUM_EXAMPLES, GAME.num_actions)
-    return {
-        "prior_logits": jax.random.normal(jax.random.key(1), shape) if logits is None else logits,
-        "value": jnp.zeros(NUM_EXAMPLES) if value is None else value,
-    }
-
-
-def loss(params, net=None, config=PLAIN, some=None, key=0):
-    some = examples() if some is None else some
-    return learner.loss(GAME, net or Table(), params, {}, jax.random.key(key), some, config=config)
-
-
-def test_illegal_moves_get_no_gradient_and_legal_ones_the_difference_to_the_target():
-    params = answers()
-    gradient = jax.grad(lambda p: loss(p)[0])(params)["prior_logits"]
-    legal = legal_moves()
-    assert (np.asarray(gradient)[~legal] == 0).all()
-    found = jax.nn.softmax(jnp.where(legal, params["prior_logits"], -jnp.inf))
-    expected = (found - examples().policy) / NUM_EXAMPLES
-    np.testing.assert_allclose(gradient, expected, atol=1e-6)
-
-
-def test_the_logits_of_illegal_moves_do_not_matter():
-    params = answers()
-    odd = answers(jnp.where(legal_moves(), params["prior_logits"], 50.0))
-    assert loss(params)[0] == loss(odd)[0]
-
-
-def test_a_perfect_prediction_costs_the_entropy_of_the_target():
-    some = examples()
-    perfect = answers(jnp.log(jnp.maximum(some.policy, 1e-30)), some.value)
-    total, (losses, _) = loss(perfect)
-    target = np.asarray(some.policy, np.float64)
-    entropy = -(target * np.log(np.where(target > 0, target, 1))).sum(axis=1).mean()
-    assert losses.value == 0
-    np.testing.assert_allclose([losses.policy, losses.policy_entropy, total], entropy, rtol=1e-5)
-    assert loss(answers())[1][0].policy > losses.policy
-
-
-def test_the_loss_is_the_mean_over_the_batch_of_two_weighted_parts():
-    config = PLAIN.model_copy(update={"value_weight": 3.0})
-    params = answers()
-    total, (losses, _) = loss(params, config=config)
-    np.testing.assert_allclose(total, losses.policy + 3 * losses.value, rtol=1e-6)
-    singles = [
-        loss(*jax.tree.map(lambda x, i=i: x[i : i + 1], (params, None)), config=config,
-             some=jax.tree.map(lambda x, i=i: x[i : i + 1], examples()))[0]
-        for i in range(NUM_EXAMPLES)
-    ]  # fmt: skip
-    np.testing.assert_allclose(total, np.mean(singles), rtol=1e-5)
-
-
-class Neighbours:
-    """In place of a network: logits by a fixed kernel over the planes it is shown."""
-
-    def __init__(self, is_symmetric):
-        corner, edge, centre = (1.0, 2.0, 3.0) if is_symmetric else (1.0, -2.0, 3.0)
-        kernel = np.array([[corner, edge, corner], [edge, centre, edge], [corner, edge, corner]])
-        if not is_symmetric:
-            kernel[0] = 5.0
-        self.kernel = jnp.asarray(np.stack([kernel, -0.5 * kernel], axis=-1)[..., None], "float32")
-
-    def apply(self, variables, planes, mutable):
-        del mutable
-        layout = ("NHWC", "HWIO", "NHWC")
-        kernel = self.kernel * variables["params"]
-        shown = planes.astype(jnp.float32)
-        logits = jax.lax.conv_general_dilated(
-            shown, kernel, (1, 1), "SAME", dimension_numbers=layout
-        )
-        value = jnp.zeros(len(planes))
-        return policy.Evaluation(logits.reshape(len(planes), -1), value), {}
-
-
-def test_planes_legal_moves_and_target_are_turned_alike():
-    symmetric, lopsided = Neighbours(True), Neighbours(False)
-    turned = learner.LearnerConfig(augment=True)
-    one = jnp.float32(1)
-    plain = loss(one, symmetric)[0]
-    for key in range(3):
-        np.testing.assert_allclose(loss(one, symmetric, turned, key=key)[0], plain, rtol=1e-5)
-    assert abs(loss(one, lopsided, turned)[0] - loss(one, lopsided)[0]) > 1e-3
+GAME = some_examples.GAME
 
 
 @pytest.mark.parametrize(
@@ -144,15 +28,66 @@ def test_planes_legal_moves_and_target_are_turned_alike():
         ("cosine", 60, (0.2 + 0.01) / 2),
         ("cosine", 110, 0.01),
         ("cosine", 500, 0.01),
+        ("linear", 5, 0.1),
+        ("linear", 10, 0.2),
+        ("linear", 35, 0.2 - 0.19 / 4),
+        ("linear", 110, 0.01),
+        ("linear", 500, 0.01),
+        ("piecewise", 5, 0.1),
+        ("piecewise", 54, 0.2),
+        ("piecewise", 55, 0.1),
+        ("piecewise", 87, 0.1),
+        ("piecewise", 88, 0.002),
+        ("piecewise", 500, 0.002),
     ],
 )
 def test_the_learning_rate_follows_its_schedule(kind, step, expected):
-    config = learner.LearnerConfig(learning_rate=0.2, warmup_steps=10, schedule=kind)
+    config = learner.LearnerConfig(
+        learning_rate=0.2,
+        warmup_steps=10,
+        schedule=kind,
+        schedule_steps=((0.5, 0.5), (0.8, 0.01)),
+    )
     rate = learner.learning_rate(config, total_steps=110)
     np.testing.assert_allclose(rate(step), expected, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["constant", "cosine"])
+def test_a_short_run_takes_the_last_factor_of_those_that_begin_together():
+    config = learner.LearnerConfig(
+        learning_rate=0.2,
+        warmup_steps=100,
+        schedule="piecewise",
+        schedule_steps=((0.5, 0.5), (0.8, 0.01)),
+    )
+    rate = learner.learning_rate(config, total_steps=5)  # four steps of warm-up
+    np.testing.assert_allclose([rate(s) for s in range(5)], [0, 0.05, 0.1, 0.15, 0.002], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"schedule": "piecewise"}, "needs schedule_steps, such as"),
+        ({"schedule_steps": ((0.5, 0.1), (0.5, 0.01))}, "shares must ascend between 0 and 1"),
+        ({"schedule_steps": ((0.0, 0.1),)}, "shares must ascend between 0 and 1"),
+        ({"schedule_steps": ((1.0, 0.1),)}, "shares must ascend between 0 and 1"),
+        ({"schedule_steps": ((0.5, 0.0),)}, "factors be above 0"),
+    ],
+)
+def test_steps_of_the_schedule_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        learner.LearnerConfig(**settings)
+
+
+@pytest.mark.parametrize("name", ["ownership", "margin"])
+def test_a_loss_is_weighted_only_if_the_network_has_its_head(name):
+    weighted = learner.LearnerConfig(**{f"{name}_weight": 0.5})
+    with pytest.raises(ValueError, match=f"{name}_weight is 0.5, .* set network.has_{name}_head"):
+        learner.check_heads(network.NetworkConfig(), weighted)
+    learner.check_heads(network.NetworkConfig(**{f"has_{name}_head": True}), weighted)
+    learner.check_heads(network.NetworkConfig(), learner.LearnerConfig())
+
+
+@pytest.mark.parametrize("kind", ["constant", "cosine", "linear"])
 @pytest.mark.parametrize(("warmup", "total_steps"), [(0, 100), (100, 1), (100, 50)])
 def test_short_runs_and_no_warmup_still_learn(kind, warmup, total_steps):
     config = learner.LearnerConfig(learning_rate=0.2, warmup_steps=warmup, schedule=kind)
@@ -189,21 +124,11 @@ def test_sgd_adds_momentum_and_scales_large_gradients_down():
     np.testing.assert_allclose(second, [-0.57, -0.76], rtol=1e-5)  # -0.1 * (0.9 + 1) * (3, 4)
 
 
-def ring(some, num_devices=1):
-    """A full ring of the examples, as many rows as there are."""
-    whole = jnp.full(num_devices, len(some.value) // num_devices, jnp.int32)
-    return replay.Replay(
-        board=some.board,
-        policy=jnp.round(some.policy * 255).astype(jnp.uint8),
-        value=some.value.astype(jnp.float16),
-        next_row=jnp.zeros_like(whole),
-        size=whole,
+def learned(config, num_devices, sample):
+    """Learner and losses after `config.num_steps` steps, a device's examples drawn by `sample`."""
+    net_config = tiny_run.settings().network.model_copy(
+        update={"has_ownership_head": True, "has_margin_head": True}
     )
-
-
-def learned(config, num_devices):
-    """Learner and losses after `config.num_steps` steps on the examples."""
-    net_config = tiny_run.settings().network
     net = network.build(GAME, net_config).clone(is_training=True, axis_name=state.AXIS)
     optimiser = learner.make_optimiser(config, total_steps=1000)
     mesh = loop.make_mesh(num_devices)
@@ -215,9 +140,8 @@ def learned(config, num_devices):
             optimiser,
             jax.random.key(1),
             start,
-            some,
+            functools.partial(sample, some),
             config=config,
-            num_examples=config.batch_size // num_devices,
             axis_name=state.AXIS,
         )
 
@@ -236,37 +160,51 @@ def learned(config, num_devices):
         )
         return sharded(start, some)
 
-    return jax.device_get(jax.jit(run)(ring(examples(), num_devices)))
+    return jax.device_get(jax.jit(run)(some_examples.finished()))
 
 
 def test_a_few_positions_are_learned_by_heart():
+    def draw(some, key):
+        row = jax.random.randint(key, (32,), 0, len(some.value))
+        return jax.tree.map(lambda x: x[row], some)
+
     config = learner.LearnerConfig(
-        batch_size=32, num_steps=600, learning_rate=1e-2, augment=False, warmup_steps=0
+        num_steps=600,
+        learning_rate=1e-2,
+        augment=False,
+        warmup_steps=0,
+        ownership_weight=1.0,
+        margin_weight=1.0,
     )
-    after, mean = learned(config, 1)
+    after, mean = learned(config, 1, draw)
     assert int(after.num_steps) == 600
-    # Over all steps, the first ones with 0.46 and 0.75 among them.
+    # Over all steps, the first ones with 0.44, 0.80, 0.66 and 0.25 among them.
     assert mean.policy - mean.policy_entropy < 0.1
     assert mean.value < 0.3
+    assert mean.ownership < 0.2
+    assert mean.margin < 0.05
 
 
-def test_a_batch_spread_over_two_devices_gives_the_same_steps(monkeypatch):
+def test_a_batch_spread_over_two_devices_gives_the_same_steps():
     if jax.device_count() < 2:
         pytest.skip("needs two devices")
 
-    def in_order(some, key, num_examples):
+    def all_of_them(some, key):
         del key
-        return replay.Examples(
-            board=some.board[:num_examples],
-            policy=some.policy[:num_examples] / 255.0,
-            value=some.value[:num_examples].astype(jnp.float32),
-        )
+        return some
 
-    monkeypatch.setattr(replay, "sample", in_order)
     config = learner.LearnerConfig(
-        optimiser="sgd", batch_size=16, num_steps=2, augment=False, warmup_steps=0
+        optimiser="sgd",
+        num_steps=2,
+        augment=False,
+        warmup_steps=0,
+        l2_weight=1e-3,
+        entropy_bonus=0.1,
+        ownership_weight=1.0,
+        margin_weight=1.0,
     )
-    (one, one_losses), (two, two_losses) = (learned(config, n) for n in (1, 2))
+    # Of the first device's examples two have no known end, of the second's five.
+    (one, one_losses), (two, two_losses) = (learned(config, n, all_of_them) for n in (1, 2))
     close = functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)  # another order
     jax.tree.map(close, one.params, two.params)
     jax.tree.map(close, one.batch_stats, two.batch_stats)

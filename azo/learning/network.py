@@ -1,19 +1,25 @@
 """The residual network with a policy and a value head, as AlphaZero's (arXiv:1712.01815).
 
+The policy may have a network of its own instead of a head. Two more heads, for training alone,
+predict the end of the game as KataGo's do (arXiv:1902.10565, section 4.1): whose disc will be on
+each square, and the final difference in discs.
+
 Logits come out for all actions, legal or not: masking is the caller's, in search and in the loss.
 Normalisation is by batch statistics, kept as running averages for play; `fold` turns them into
 plain biases and scales, which gives the same function without any normalisation left.
 
-Parameters, statistics, the stream past the blocks and both heads are float32; only the factors of
-the tower's convolutions are bfloat16 where `precision` says so. Channels are not padded: XLA pads
-those of float16 convolutions to multiples of 8, not of bfloat16 ones, and NVIDIA advises multiples
-of 8, better of 64 (docs.nvidia.com/deeplearning/performance/dl-performance-convolutional).
+Parameters, statistics, the stream past the blocks and all heads are float32; only the factors of
+the towers' 3x3 convolutions are bfloat16 where `precision` says so. Channels are not padded: XLA
+pads those of float16 convolutions to multiples of 8, not of bfloat16 ones, and NVIDIA advises
+multiples of 8, better of 64
+(docs.nvidia.com/deeplearning/performance/dl-performance-convolutional).
 """
 
 import dataclasses
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import flax.linen as nn
+import flax.struct
 import jax
 import jax.numpy as jnp
 import pydantic
@@ -34,31 +40,54 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Residual blocks of two convolutions each."""
     num_channels: pydantic.PositiveInt = 32
     """Channels of every convolution of the tower; accelerators like multiples of 64."""
+    block_channels: tuple[pydantic.PositiveInt, ...] = ()
+    """Channels of each block, in place of num_blocks; num_channels are then those of the stem."""
     input: Literal["two_planes", "signed_plane"] = "two_planes"
     """One plane a side, or a single plane with 1 for the mover's pieces and -1 for the others."""
+    policy_network: Literal["head", "tower", "mlp"] = "head"
+    """A head of the common tower, a head of a second such tower, or dense layers on the board."""
     policy_channels: pydantic.PositiveInt = 16
-    """Channels that the policy head reads."""
+    """Channels that the policy head reads, unless it is dense layers on the board."""
+    policy_units: pydantic.NonNegativeInt = 0
+    """Hidden units of the policy head, 0 for none."""
+    policy_mlp_units: tuple[pydantic.PositiveInt, ...] = (128, 256, 256, 256, 128)
+    """Hidden units of the dense layers on the board, from the board to the logits."""
     value_channels: pydantic.PositiveInt = 8
     """Channels that the value head reads."""
     value_units: pydantic.PositiveInt = 64
     """Hidden units of the value head."""
+    dropout: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
+    """Share of the hidden units of heads and dense layers that a training step leaves out."""
+    has_ownership_head: bool = False
+    """Predict whose disc will be on each square at the end; see learner.ownership_weight."""
+    has_margin_head: bool = False
+    """Predict the final difference in discs; see learner.margin_weight."""
     normalisation: Literal["batch", "none"] = "batch"
     """Batch normalisation after every convolution, or none."""
     precision: convolution.Precision = "auto"
     """Of the tower's convolutions: auto is float32 on the CPU and bfloat16 on accelerators."""
 
 
+@flax.struct.dataclass
+class Prediction:
+    """All that the network says of positions, each seen by the side to move."""
+
+    prior_logits: jax.Array  # [M, A] float32, of all actions, legal or not
+    value: jax.Array  # [M] float32 in (-1, 1)
+    ownership: jax.Array | None  # [M, squares] float32 in (-1, 1), None without such a head
+    margin: jax.Array | None  # [M] float32 in (-1, 1), discs / squares, None without such a head
+
+
 class Network(nn.Module):
-    """A residual tower; build it with `build`."""
+    """A residual tower or two; build it with `build`."""
 
     config: NetworkConfig
     num_actions: int
-    is_training: bool = False  # normalise by the statistics of this batch, and update the averages
+    is_training: bool = False  # drop units, normalise by this batch, and update the averages
     axis_name: str | None = None  # in training, the mesh axis over which a batch is spread
 
-    @nn.compact
     def __call__(self, planes: jax.Array) -> policy.Evaluation:
-        """Evaluates positions.
+        """Evaluates positions, as the search needs it.
 
         Args:
           planes: `[M, rows, columns, 2]` bool or float, the mover's pieces and the other side's.
@@ -66,24 +95,59 @@ class Network(nn.Module):
         Returns:
           Logits `[M, A]` float32 of all actions and values `[M]` float32 for the side to move.
         """
+        found = self.predict(planes)
+        return policy.Evaluation(prior_logits=found.prior_logits, value=found.value)
+
+    @nn.compact
+    def predict(self, planes: jax.Array) -> Prediction:
+        """Evaluates positions `planes`, as `__call__` has them, with every head there is.
+
+        In training with dropout it needs the stream of random numbers "dropout".
+        """
         config = self.config
         # Squares before examples: see `azo.learning.winograd`.
-        x = planes.astype(jnp.float32).transpose(1, 2, 0, 3)
+        board = planes.astype(jnp.float32).transpose(1, 2, 0, 3)
         if config.input == "signed_plane":
-            x = x[..., :1] - x[..., 1:]
-        x = self._convolved(x, config.num_channels, "stem")
-        for block in range(config.num_blocks):
-            y = self._convolved(x, config.num_channels, f"block{block}_first")
-            x = self._convolved(y, config.num_channels, f"block{block}_second", skip=x)
-
-        p = self._projected(x, config.policy_channels, "policy_projection")
+            board = board[..., :1] - board[..., 1:]
+        x = self._tower(board, "")
+        p = self._policy_features(board, x)
         logits = nn.Dense(self.num_actions, name="policy_logits")(p)
-        v = self._projected(x, config.value_channels, "value_projection")
-        v = nn.relu(nn.Dense(config.value_units, name="value_hidden")(v))
-        # A small last layer: an untrained network calls every position even.
-        small = nn.initializers.variance_scaling(0.01, "fan_in", "truncated_normal")
-        value = jnp.tanh(nn.Dense(1, name="value_output", kernel_init=small)(v))
-        return policy.Evaluation(prior_logits=logits, value=value[..., 0])
+
+        v = nn.relu(self._projected(x, config.value_channels, "value_projection"))
+        hidden = self._hidden(_flat(v), config.value_units, "value_hidden")
+        value = self._small_output(hidden, "value_output")[..., 0]
+        ownership = margin = None
+        if config.has_ownership_head:
+            ownership = _flat(self._small_output(v, "ownership_output"))
+        if config.has_margin_head:
+            margin = self._small_output(hidden, "margin_output")[..., 0]
+        return Prediction(logits, value, ownership, margin)
+
+    def _policy_features(self, board: jax.Array, x: jax.Array) -> jax.Array:
+        """Returns `[M, features]`, from which the logits are a linear map."""
+        config = self.config
+        if config.policy_network == "mlp":
+            p = _flat(board)
+            for layer, units in enumerate(config.policy_mlp_units):
+                p = self._hidden(p, units, f"policy_mlp{layer}")
+            return p
+        if config.policy_network == "tower":
+            x = self._tower(board, "policy_")
+        p = _flat(nn.relu(self._projected(x, config.policy_channels, "policy_projection")))
+        return self._hidden(p, config.policy_units, "policy_hidden") if config.policy_units else p
+
+    def _tower(self, x: jax.Array, prefix: str) -> jax.Array:
+        """Returns `[rows, columns, M, channels]` after the stem and all residual blocks."""
+        config = self.config
+        same = (config.num_channels,) * config.num_blocks
+        x = self._convolved(x, config.num_channels, f"{prefix}stem")
+        for number, channels in enumerate(config.block_channels or same):
+            block = f"{prefix}block{number}"
+            y = self._convolved(x, channels, f"{block}_first")
+            if x.shape[-1] != channels:
+                x = self._projected(x, channels, f"{block}_shortcut")
+            x = self._convolved(y, channels, f"{block}_second", skip=x)
+        return x
 
     def _convolved(
         self, x: jax.Array, channels: int, name: str, skip: jax.Array | None = None
@@ -98,13 +162,25 @@ class Network(nn.Module):
         return nn.relu(x if skip is None else x + skip)
 
     def _projected(self, x: jax.Array, channels: int, name: str) -> jax.Array:
-        """Returns `[M, squares * channels]`: a 1x1 convolution, flattened."""
+        """Returns `[rows, columns, M, channels]`: a 1x1 convolution, normalised."""
         x = nn.Dense(channels, use_bias=False, name=name)(x)
         if self.config.normalisation == "none":
-            x = x + jnp.broadcast_to(self._bias(name, channels), x.shape)
-        else:
-            x = self._normalised(x, name)
-        return nn.relu(x).transpose(2, 0, 1, 3).reshape(x.shape[2], -1)
+            return x + jnp.broadcast_to(self._bias(name, channels), x.shape)
+        return self._normalised(x, name)
+
+    def _hidden(self, x: jax.Array, units: int, name: str) -> jax.Array:
+        """Returns `[M, units]` of a dense layer; dropout comes after it, as in AlphaZero General.
+
+        https://github.com/suragnair/alpha-zero-general, othello/pytorch/OthelloNNet.py
+        """
+        x = nn.relu(nn.Dense(units, name=name)(x))
+        return nn.Dropout(self.config.dropout, deterministic=not self.is_training)(x)
+
+    def _small_output(self, x: jax.Array, name: str) -> jax.Array:
+        """Returns one number in (-1, 1) in place of the last axis, near 0 before training."""
+        # A small last layer: an untrained network calls every position even.
+        small = nn.initializers.variance_scaling(0.01, "fan_in", "truncated_normal")
+        return jnp.tanh(nn.Dense(1, name=name, kernel_init=small)(x))
 
     def _bias(self, name: str, channels: int) -> jax.Array:
         return self.param(f"{name}_bias", nn.initializers.zeros, (channels,))
@@ -117,6 +193,11 @@ class Network(nn.Module):
             axis_name=self.axis_name,
             name=f"{name}_norm",
         )(x)
+
+
+def _flat(x: jax.Array) -> jax.Array:
+    """Returns `[M, squares * channels]` of `[rows, columns, M, channels]`."""
+    return x.transpose(2, 0, 1, 3).reshape(x.shape[2], -1)
 
 
 def build(game: protocol.Game, config: NetworkConfig) -> Network:
