@@ -1,0 +1,117 @@
+"""Games to learn from before there are any: random ones, and ones searched by values alone.
+
+As the 6x6 project begins: random games teach the value network, repeated positions by their mean
+result; then games searched with those values teach the policy network.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from azo.games import protocol
+from azo.learning import resignation, selfplay, supervised, targets
+from azo.search import policy as policies
+
+
+def random_games(
+    game: protocol.Game, key: jax.Array, num_games: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns actions `[G, L]` int32 and results `[G]` float32 of random games."""
+    action, value = jax.device_get(_random_games(game, num_games, key))
+    return action.T, value
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _random_games(game: protocol.Game, num_games: int, key: jax.Array) -> Any:
+    def play(state, given):
+        position, value = state
+        ply_key, ply = given
+        action = game.random_action(ply_key, position)
+        is_over = game.is_over(position)
+        step = game.step(position, action)
+        value += jnp.where(ply % 2 == 0, step.reward, -step.reward)
+        return (step.position, value), jnp.where(is_over, -1, action).astype(jnp.int32)
+
+    given = jax.random.split(key, game.max_plies), jnp.arange(game.max_plies)
+    (_, value), action = jax.lax.scan(play, (game.start(num_games), jnp.zeros(num_games)), given)
+    return action, value
+
+
+def without_prior(evaluate: policies.Evaluate) -> policies.Evaluate:
+    """Returns a network whose values are kept while all moves are equally likely."""
+
+    def evaluate_values(key: jax.Array, position: protocol.Position) -> policies.Evaluation:
+        found = evaluate(key, position)
+        return dataclasses.replace(found, prior_logits=jnp.zeros_like(found.prior_logits))
+
+    return evaluate_values
+
+
+def searched_plies(
+    game: protocol.Game,
+    evaluate: policies.Evaluate,
+    key: jax.Array,
+    num_games: int,
+    *,
+    search: policies.SearchConfig,
+    max_opening_plies: int,
+) -> supervised.Plies:
+    """Returns the plies of games in which a network searches for both sides.
+
+    The games are played side by side for as long as one can last, and others follow where one ends
+    early; only those that end count, at least `num_games` of them. `action` is the move that the
+    search likes best.
+
+    Args:
+      game: the rules.
+      evaluate: the network.
+      key: for openings and searches.
+      num_games: games side by side.
+      search: how moves are searched.
+      max_opening_plies: games begin after 0 to this many random plies.
+    """
+    begin_key, play_key, shared_key = jax.random.split(key, 3)
+    # As after the end of a game, so that `restarted` opens new ones.
+    zeros = jnp.zeros(num_games)
+    games = selfplay.restarted(
+        game,
+        begin_key,
+        protocol.Step(game.start(num_games), zeros, zeros),
+        zeros.astype(jnp.int32),
+        max_opening_plies=max_opening_plies,
+    )
+    config = selfplay.SelfplayConfig(
+        num_games=num_games, num_plies=game.max_plies, max_opening_plies=max_opening_plies
+    )
+    _, found = selfplay.play(
+        game,
+        evaluate,
+        play_key,
+        shared_key,
+        games,
+        search=search,
+        config=config,
+        resigning=resignation.ResignationConfig(),
+    )
+    played = found.plies
+    value = targets.outcome_targets(played.reward, played.discount)
+    is_decided = targets.is_decided(played.discount)
+    # Game after game: a column's games follow one another.
+    played, value, is_decided = jax.tree.map(
+        lambda x: np.asarray(x).swapaxes(0, 1), (played, value, is_decided)
+    )
+    ended_before = np.cumsum(played.discount == 0, axis=1) - (played.discount == 0)
+    number = ended_before + np.arange(num_games)[:, None] * game.max_plies
+    policy = played.policy[is_decided]
+    return supervised.Plies(
+        board=played.board[is_decided],
+        action=policy.argmax(axis=1).astype(np.int32),
+        value=value[is_decided],
+        ply=played.ply[is_decided],
+        game=np.unique(number[is_decided], return_inverse=True)[1].astype(np.int32),
+        policy=policy,
+    )
