@@ -30,7 +30,7 @@ _CHECKPOINTS = "checkpoints"
 _NETWORK = "network"
 
 # What a resumed run may have otherwise than the run that it continues.
-_FREE_SECTIONS = ("evaluation", "distributed")
+_FREE_SECTIONS = ("evaluation", "distributed", "curriculum")
 _FREE_RUN_SETTINGS = (
     "folder",
     "num_iterations",
@@ -38,6 +38,7 @@ _FREE_RUN_SETTINGS = (
     "save_every",
     "keep_checkpoints",
     "log_every",
+    "max_evaluations",
 )
 
 
@@ -123,7 +124,10 @@ class Checkpoints:
             return
         if jax.process_index() == 0:
             _write_atomically(self.folder / SETTINGS, configs.to_json(config))
-        variables = state.variables() if state.best is None else state.best
+        variables = state.variables()
+        # Without a gate `best` is a teacher's network, not this run's.
+        if config.gate.is_enabled and state.best is not None:
+            variables = state.best
         args = ocp.args.Composite(
             state=ocp.args.StandardSave(_without_keys(state)),
             network=ocp.args.StandardSave(dict(variables)),
@@ -297,7 +301,10 @@ def _with_rings(template: states.RunState, shape: tuple[int, ...]) -> states.Run
     count: Any = jax.ShapeDtypeStruct(
         shape, template.replay.size.dtype, sharding=template.iteration.sharding
     )
-    replay = dataclasses.replace(template.replay, next_row=count, size=count)
+    marks: Any = jax.ShapeDtypeStruct(
+        (*shape, replays.MAX_WINDOW), template.replay.marks.dtype, sharding=count.sharding
+    )
+    replay = dataclasses.replace(template.replay, next_row=count, size=count, marks=marks)
     return dataclasses.replace(template, replay=replay)
 
 

@@ -7,18 +7,15 @@ Wrong input raises ValueError; `run_main` is how entry points turn that into an 
 """
 
 import argparse
-import contextlib
 import dataclasses
 import difflib
-import io
 import os
 import pathlib
-import re
 import sys
 import tomllib
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 import tyro
@@ -26,15 +23,27 @@ import tyro
 # Full names: the fields of `Config` are called as the modules, and would hide them.
 import azo.games.protocol
 import azo.games.registry
+import azo.learning.learner
 import azo.learning.state
 import azo.measure.evaluation
+from azo import checks, parsing
 
 Settings = TypeVar("Settings", bound=pydantic.BaseModel)
-Parsed = TypeVar("Parsed")
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
 CONFIG_FOLDER = _PACKAGE.parent / "configs"
 DEFAULT_CONFIG = CONFIG_FOLDER / "quickstart.toml"
+
+# What gives the state of a run its shape, or a run its place, and so cannot change on the way.
+_FIXED_SECTIONS = ("game", "network", "generation", "evaluation", "run")
+_FIXED_SETTINGS = (
+    "selfplay.num_games",
+    "selfplay.teacher",
+    "resignation.is_enabled",
+    "replay.capacity",
+    "learner.optimiser",
+    "gate.is_enabled",
+)
 
 
 class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -54,6 +63,19 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Latest checkpoints kept; the best one is kept beside them."""
     log_every: pydantic.PositiveInt = 1
     """Iterations between lines of metrics."""
+    max_evaluations: pydantic.PositiveInt | None = None
+    """The run ends when self-play and gates have taken so many network evaluations."""
+    start_from: pathlib.Path | None = None
+    """Folder of a run or network to begin with, in place of a fresh one."""
+
+
+class Phase(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """A part of a curriculum: a run of its own, with other settings."""
+
+    name: Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_-]+$")]
+    """What to call it; its folder is the run's folder / its number and name."""
+    set: dict[str, Any] = {}
+    """Settings by their full names; `{NAME}` in a text is the folder of an earlier phase."""
 
 
 class Config(azo.learning.state.RecipeConfig):
@@ -62,33 +84,92 @@ class Config(azo.learning.state.RecipeConfig):
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
     evaluation: azo.measure.evaluation.EvaluationConfig = azo.measure.evaluation.EvaluationConfig()
     run: RunConfig = RunConfig()
+    curriculum: tuple[Phase, ...] = ()
+    """Phases, one after the other; without any, one run with the settings as they are."""
     distributed: bool = False
     """Train together with other processes, on one host or on many; see docs/scaling.md."""
 
     @pydantic.model_validator(mode="after")
     def _check_across_sections(self) -> "Config":
         game = azo.games.registry.make(self.game)
-        _check_openings(self, game)
-        _check_replay(self, game)
+        checks.check_openings(self, game)
+        checks.check_replay(self, game)
+        checks.check_search(self)
+        checks.check_generations(self)
+        azo.learning.learner.check_heads(self.network, self.learner)
         if self.run.num_devices is not None:
-            check_devices(self, self.run.num_devices)
+            checks.check_devices(self, self.run.num_devices)
+        for stage in self.generation.stages:
+            at_generation(self, stage.start)
+        for index in range(len(self.curriculum)):
+            of_phase(self, index)
         return self
 
 
-def check_devices(config: Config, num_devices: int) -> None:
-    """Raises ValueError unless games, batches and replay split evenly over `num_devices`."""
-    split = {
-        "selfplay.num_games": config.selfplay.num_games,
-        "learner.batch_size": config.learner.batch_size,
-        "replay.capacity": config.replay.capacity,
-    }
-    for name, number in split.items():
-        if number % num_devices:
-            higher = (number // num_devices + 1) * num_devices
-            raise ValueError(
-                f"{name} is {number}, which does not split over {num_devices} devices:"
-                f" {higher} would, or fewer devices by --run.num-devices"
-            )
+def with_settings(config: Config, changes: Mapping[str, Any]) -> Config:
+    """Returns the settings with some changed, by full names such as `search.num_simulations`.
+
+    Raises:
+      ValueError: One line that names what is wrong.
+    """
+    tree = config.model_dump()
+    for name, value in changes.items():
+        section, _, setting = name.partition(".")
+        known = list(_sections()[section].model_fields) if section in _sections() else []
+        if setting not in known:
+            every = [f"{s}.{x}" for s, kind in _sections().items() for x in kind.model_fields]
+            raise ValueError(f"unknown setting {name!r}. {_suggest(name, known or every)}")
+        tree[section][setting] = value
+    return _validate(tree, None)
+
+
+def at_generation(config: Config, generation: int) -> Config:
+    """Returns the settings as they are in a generation, the first being 0."""
+    stages = [stage for stage in config.generation.stages if stage.start <= generation]
+    changes = {name: value for stage in stages for name, value in stage.set.items()}
+    for name in changes:
+        if name.partition(".")[0] in _FIXED_SECTIONS or name in _FIXED_SETTINGS:
+            raise ValueError(f"generation.stages: {name} cannot change during a run")
+    plain = config.generation.model_copy(update={"stages": ()})
+    return with_settings(config.model_copy(update={"generation": plain}), changes)
+
+
+def of_phase(config: Config, index: int) -> Config:
+    """Returns the settings of one phase of the curriculum, the first being 0.
+
+    It begins with the network of the phase before, unless that is of another shape or its settings
+    say otherwise.
+    """
+    folders = [
+        str(config.run.folder / f"{number}-{phase.name}")
+        for number, phase in enumerate(config.curriculum, start=1)
+    ]
+    names = [phase.name for phase in config.curriculum]
+    known = dict(zip(names[:index], folders[:index], strict=True))
+    phase = config.curriculum[index]
+
+    def filled(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        for name, folder in known.items():
+            value = value.replace("{" + name + "}", folder)
+        if "{" in value:
+            there = ", ".join(known) or "none"
+            raise ValueError(f"phase {phase.name}: {value!r} names no earlier phase: {there}")
+        return value
+
+    alone = config.model_copy(update={"curriculum": ()})
+    changes = {name: filled(value) for name, value in phase.set.items()}
+    changed = with_settings(alone, changes | {"run.folder": folders[index]})
+    if index and "run.start_from" not in changes:
+        before = with_settings(alone, _network_settings(config.curriculum[index - 1]))
+        if before.network == changed.network:
+            changed = with_settings(changed, {"run.start_from": folders[index - 1]})
+    return changed
+
+
+def _network_settings(phase: Phase) -> dict[str, Any]:
+    return {name: value for name, value in phase.set.items() if name.startswith("network.")}
 
 
 def load(argv: Sequence[str], *, prog: str = "python -m azo.train") -> Config:
@@ -117,7 +198,7 @@ def parse_flags(kind: type[Settings], argv: Sequence[str], *, prog: str) -> Sett
     def parse(flags: list[str]) -> Settings:
         return tyro.cli(kind, args=flags, prog=prog, description=kind.__doc__)
 
-    return _parse_quietly(parse, list(argv))
+    return parsing.parse_quietly(parse, list(argv))
 
 
 def load_file(path: pathlib.Path) -> Config:
@@ -177,31 +258,6 @@ def _is_raised_here(error: ValueError) -> bool:
     return _PACKAGE in pathlib.Path(last_frame.filename).resolve().parents
 
 
-def _check_openings(config: Config, game: azo.games.protocol.Game) -> None:
-    plies = config.evaluation.opening_plies
-    if plies >= game.max_plies:
-        raise ValueError(
-            f"evaluation.opening_plies is {plies}, but a game of {game.name} has at most"
-            f" {game.max_plies} plies: choose fewer"
-        )
-
-
-def _check_replay(config: Config, game: azo.games.protocol.Game) -> None:
-    capacity, plays = config.replay.capacity, config.selfplay
-    # At worst one iteration decides all that waited and all that it played.
-    most_added = plays.num_games * (game.max_plies + plays.num_plies)
-    if capacity < most_added:
-        raise ValueError(
-            f"replay.capacity is {capacity}, but one iteration of {plays.num_games} games can add"
-            f" {most_added} positions: raise it to {most_added} or lower selfplay.num_games"
-        )
-    if config.replay.min_positions > capacity:
-        raise ValueError(
-            f"replay.min_positions is {config.replay.min_positions}, more than the"
-            f" {capacity} of replay.capacity: learning would never begin"
-        )
-
-
 def _defaults() -> Config:
     """An installation without the repository has no configs/, and learns from the defaults."""
     return load_file(DEFAULT_CONFIG) if DEFAULT_CONFIG.exists() else Config()
@@ -249,22 +305,10 @@ def _override(config: Config, flags: list[str], prog: str, path: pathlib.Path | 
             return_unknown_args=True,
         )
 
-    tree, unknown = _parse_quietly(parse, flags)
+    tree, unknown = parsing.parse_quietly(parse, flags)
     if unknown:
         raise ValueError(_unknown_flag(unknown[0]))
     return _validate(tree, None)
-
-
-def _parse_quietly(parse: Callable[[list[str]], Parsed], flags: list[str]) -> Parsed:
-    """Returns what tyro makes of the flags; its framed messages become one line."""
-    if {"-h", "--help"} & set(flags):
-        parse(flags)
-    boxed = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(boxed):
-            return parse(flags)
-    except SystemExit:
-        raise ValueError(_unbox(boxed.getvalue())) from None
 
 
 def _help_text(path: pathlib.Path | None) -> str:
@@ -338,18 +382,3 @@ def _unknown_flag(flag: str) -> str:
     sections = ", ".join(f"--{name}.*" for name in known)
     there = f"--config, {sections}, --distributed"
     return f"unknown flag '{flag}'. There are: {there}; --help lists them all"
-
-
-def _unbox(text: str) -> str:
-    """Returns the sentence in a message that tyro has framed, between its title and its hints."""
-    parts: list[list[str]] = [[]]
-    for line in text.splitlines():
-        content = line.strip(" │")
-        if re.fullmatch("[─-]{3,}", content):
-            parts.append([])
-        elif not content.startswith(("╭", "╰")):
-            parts[-1].append(content)
-    # Where standard output is not UTF-8 there is no frame, and the title is a part by itself.
-    sentence = parts[0] if "╭" in text or len(parts) == 1 else parts[1]
-    message = " ".join(sentence).strip().removeprefix("Error parsing ")
-    return message.replace("invalid literal for int() with base 10:", "not a whole number:")

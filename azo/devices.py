@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
+from azo import checks
 from azo import config as configs
 
 
@@ -41,7 +42,7 @@ def prepare(config: configs.Config) -> int:
             f" give --run.num-devices {available} or fewer"
         )
     num_devices = (wanted or available) * jax.process_count()
-    configs.check_devices(config, num_devices)
+    checks.check_devices(config, num_devices)
     return num_devices
 
 

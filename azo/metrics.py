@@ -13,6 +13,7 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import tensorboardX
 
 FILE = "metrics.jsonl"
@@ -49,7 +50,7 @@ class MetricsWriter:
         Args:
           event: What happened, such as "iteration", "evaluation" or "gate".
           iteration: Iterations done when it happened.
-          metrics: Numbers, which become curves too, or text. What is not finite becomes null.
+          metrics: Numbers, which become curves too, arrays or text; null where not finite.
         """
         plain = {name: _plain(value) for name, value in metrics.items()}
         line = {"event": event, "iteration": iteration, **plain}
@@ -72,9 +73,13 @@ def read(folder: pathlib.Path, event: str | None = None) -> list[dict[str, Any]]
 
 
 def _plain(value: Any) -> Any:
-    """Arrays of one number and NumPy's numbers as Python's."""
+    """Arrays and NumPy's numbers as Python's, of few digits in arrays."""
     if isinstance(value, str) or value is None:
         return value
+    if isinstance(value, list):
+        return [_plain(x) for x in value]
+    if getattr(value, "ndim", 0):
+        return _plain(np.round(value, 4).tolist())
     number = value.item() if hasattr(value, "item") else value
     return number if math.isfinite(number) else None
 

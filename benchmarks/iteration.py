@@ -55,7 +55,7 @@ def report(config: IterationBenchConfig) -> list[str]:
     timings = measure.take_turns(
         {name: program.call for name, program in programs.items()}, config.repeats
     )
-    num_games = int(programs["playing"].call()[1].played.num_games)
+    num_games = int(programs["playing"].call()[1].played.games.num_games)
     lines = [
         f"{game.name}, settings of {config.config.name}, devices: {mesh.size}, {config.repeats}"
         " turns: median (smallest to largest). Compiled in"
@@ -181,6 +181,7 @@ def _full_of_starts(game: protocol.Game, ring: replays.Replay, capacity: int) ->
         board=jnp.broadcast_to(game.pack(game.start(1)), ring.board.shape),
         policy=jnp.full_like(ring.policy, 255),
         size=jnp.full_like(ring.size, capacity),
+        marks=jnp.full_like(ring.marks, capacity),
     )
 
 

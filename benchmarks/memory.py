@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello
+from azo.learning import history as histories
 from azo.learning import replay
 from azo.search import policy
 from benchmarks import baselines, command, measure
@@ -76,8 +77,8 @@ def azo_bytes(game: othello.Othello, simulations: int) -> list[float]:
     mctx_search = functools.partial(baselines.mctx_search, game, config=config)
     by_mctx = jax.eval_shape(functools.partial(mctx_search, _evaluation(game)), key, position)
     ring = jax.eval_shape(functools.partial(replay.empty_ring, game, 1))
-    history = jax.eval_shape(functools.partial(replay.empty_history, game, 1))
-    counters = num_bytes((ring.next_row, ring.size))
+    history = jax.eval_shape(functools.partial(histories.empty, game, 1))
+    counters = num_bytes((ring.next_row, ring.size, ring.marks))
     return [
         num_bytes(position),
         num_bytes(found.tree) / (simulations + 1),

@@ -25,7 +25,7 @@ import pydantic
 
 from azo.games import othello
 from azo.learning import network as azo_network
-from azo.learning import selfplay
+from azo.learning import resignation, selfplay
 from azo.search import policy
 from benchmarks import baselines, command, measure, networks, positions, roofline
 
@@ -179,9 +179,11 @@ def _measure_cell(
             game,
             azo_network.evaluator(game, *azo_network.fold(network, variables)),
             key,
+            key,
             games,
             search=policy.SearchConfig(num_simulations=int(simulations)),
             config=selfplay.SelfplayConfig(num_games=config.batch, num_plies=config.num_plies),
+            resigning=resignation.ResignationConfig(),
         )
 
     folded, folded_variables = azo_network.fold(network, variables)

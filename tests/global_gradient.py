@@ -4,7 +4,6 @@ As a program it writes the gradient to a file: `python global_gradient.py FILE [
 """
 
 import sys
-from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -32,16 +31,15 @@ def of_run(settings: config.Config) -> dict[str, np.ndarray]:
     # An optimiser that does nothing but remember: its state is the gradient.
     remember = optax.trace(decay=0.0)
 
-    def step(start: learner.Learner, ring: replay.Replay) -> learner.Learner:
+    def step(start: learner.Learner, examples: replay.Examples) -> learner.Learner:
         after, _ = learner.learn(
             game,
             net.clone(is_training=True, axis_name=state.AXIS),
             remember,
             jax.random.key(0),
             start,
-            ring,
+            lambda key: examples,  # the rows of this device as they are, in place of random ones
             config=recipe.learner,
-            num_examples=BATCH_SIZE // num_devices,
             axis_name=state.AXIS,
         )
         return after
@@ -66,38 +64,24 @@ def of_run(settings: config.Config) -> dict[str, np.ndarray]:
         )
         return spread(start, batch)
 
-    with mock.patch.object(replay, "sample", _in_order):
-        after = jax.jit(run, out_shardings=NamedSharding(mesh, PartitionSpec()))()
+    after = jax.jit(run, out_shardings=NamedSharding(mesh, PartitionSpec()))()
     found = {"gradient": after.optimiser_state.trace, "averages": after.batch_stats}
     leaves = jax.tree.leaves_with_path(jax.device_get(found))
     return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 
 
-def _batch() -> replay.Replay:
-    """Returns a ring of `BATCH_SIZE` positions of random games, the same in every process."""
+def _batch() -> replay.Examples:
+    """Returns `BATCH_SIZE` positions of random games, the same in every process."""
     game = tiny_run.game()
     games = random_games.play(game, BATCH_SIZE, seed=0)
     position = jax.tree.map(lambda x: jnp.asarray(x[3]), games.position)
     rng = np.random.default_rng(0)
-    unread = jnp.zeros(BATCH_SIZE, jnp.int32)
     weights = jnp.asarray(rng.random((BATCH_SIZE, game.num_actions)), jnp.float32)
-    return replay.Replay(
-        board=game.pack(position),
-        policy=selfplay.quantise(jnp.where(game.legal_mask(position), weights, 0.0)),
-        value=jnp.asarray(rng.choice([-1.0, 0.0, 1.0], BATCH_SIZE), jnp.float16),
-        next_row=unread,
-        size=unread,
-    )
-
-
-def _in_order(ring: replay.Replay, key: jax.Array, num_examples: int) -> replay.Examples:
-    """Takes the rows of this device as they are, in place of random ones."""
-    del key
-    assert len(ring.value) == num_examples
+    policy = selfplay.quantise(jnp.where(game.legal_mask(position), weights, 0.0))
     return replay.Examples(
-        board=ring.board,
-        policy=selfplay.restore(ring.policy),
-        value=ring.value.astype(jnp.float32),
+        board=game.pack(position),
+        policy=selfplay.restore(policy),
+        value=jnp.asarray(rng.choice([-1.0, 0.0, 1.0], BATCH_SIZE), jnp.float32),
     )
 
 

@@ -299,7 +299,7 @@ def test_compilation_is_faster_from_the_cache(tmp_path):
 def test_memory_report_gives_the_bytes_of_a_state_and_of_a_replay_row():
     text = "\n".join(memory.report(memory.MemoryBenchConfig(simulations=4, with_pgx=False)))
     assert "| state of a game | 16 | 16 |" in text
-    assert "| position in the replay | 55 | 83 |" in text
+    assert "| position in the replay | 63 | 91 |" in text
 
 
 def test_node_of_a_search_takes_no_more_bytes_than_aimed_at():

@@ -260,9 +260,19 @@ def test_a_run_gives_its_best_network_and_else_its_latest(tmp_path, settings, st
 
 def test_a_gated_run_gives_the_network_that_passed_the_gate(tmp_path, settings, state):
     best = jax.tree.map(lambda x: x + 1, state.variables())
+    gated = changed(settings, "gate", is_enabled=True)
+    gated = changed(gated, "generation", num_games=10)
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
-        checkpoints.save(1, state.replace(best=best), settings)
+        checkpoints.save(1, state.replace(best=best), gated)
     assert_same_bits(checkpoint.load_params(tmp_path)[0], best)
+
+
+def test_a_taught_run_gives_the_network_that_learns_and_not_its_teachers(tmp_path, settings, state):
+    teacher = jax.tree.map(lambda x: x + 1, state.variables())
+    taught = changed(settings, "selfplay", teacher="elsewhere")
+    with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
+        checkpoints.save(1, state.replace(best=teacher), taught)
+    assert_same_bits(checkpoint.load_params(tmp_path)[0], state.variables())
 
 
 def test_what_is_no_network_is_refused(tmp_path, settings, state):

@@ -177,6 +177,8 @@ def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
     assert "--distributed" in shown
     for section, settings in config.Config():
         for name in getattr(type(settings), "model_fields", ()):
+            if (section, name) == ("generation", "stages"):
+                continue  # a list of tables, which only a file can give
             assert f"--{section}.{name.replace('_', '-')}" in shown
 
 
@@ -203,3 +205,111 @@ def test_a_reader_that_stops_early_is_no_error():
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+def small(**sections):
+    """Settings of a small run, `sections` given as in a file."""
+    return config.Config.model_validate({"game": {"name": "tictactoe"}} | sections)
+
+
+STAGES = [
+    {"start": 2, "set": {"search.num_simulations": 64, "learner.learning_rate": 0.5}},
+    {"start": 5, "set": {"search.num_simulations": 128}},
+]
+
+
+@pytest.mark.parametrize(
+    ("generation", "num_simulations", "learning_rate"),
+    [(0, 16, 0.25), (1, 16, 0.25), (2, 64, 0.5), (4, 64, 0.5), (5, 128, 0.5), (99, 128, 0.5)],
+)
+def test_stages_add_up_as_generations_go_on(generation, num_simulations, learning_rate):
+    settings = small(
+        generation={"stages": STAGES},
+        search={"num_simulations": 16},
+        learner={"learning_rate": 0.25},
+    )
+    found = config.at_generation(settings, generation)
+    assert found.search.num_simulations == num_simulations
+    assert found.learner.learning_rate == learning_rate
+    assert found.selfplay == settings.selfplay
+
+
+def message_of_validation(**sections):
+    with pytest.raises(ValueError) as caught:
+        small(**sections)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["network.num_blocks", "selfplay.num_games", "gate.is_enabled", "run.seed"]
+)
+def test_what_shapes_a_run_cannot_change_in_a_stage(name):
+    stage = {"start": 1, "set": {name: 3}}
+    message = message_of_validation(generation={"stages": [stage]})
+    assert f"generation.stages: {name} cannot change during a run" in message
+
+
+def test_phases_change_settings_and_begin_with_the_phase_before_where_they_can():
+    settings = small(
+        run={"folder": "runs/x"},
+        curriculum=[
+            {"name": "a", "set": {"search.num_simulations": 8}},
+            {"name": "b"},
+            {"name": "c", "set": {"network.num_blocks": 7, "selfplay.teacher": "{b}"}},
+            {"name": "d", "set": {"network.num_blocks": 7, "evaluation.opponent": "network:{a}:9"}},
+            {"name": "e", "set": {"run.start_from": "{a}"}},
+        ],
+    )
+    found = [config.of_phase(settings, index) for index in range(5)]
+    assert [str(one.run.folder) for one in found] == [
+        f"runs/x/{n}" for n in ("1-a", "2-b", "3-c", "4-d", "5-e")
+    ]
+    starts = [one.run.start_from and str(one.run.start_from) for one in found]
+    assert starts == [None, "runs/x/1-a", None, "runs/x/3-c", "runs/x/1-a"]
+    assert found[0].search.num_simulations == 8
+    assert found[1].search == settings.search
+    assert found[2].selfplay.teacher == "runs/x/2-b"
+    assert found[3].evaluation.opponent == "network:runs/x/1-a:9"
+    assert not any(one.curriculum for one in found)
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected"),
+    [
+        ({"gate": {"is_enabled": True}}, "gate.is_enabled asks for generations: set"),
+        ({"generation": {"num_samples": 9}}, "learned after generation.num_games, which is 0"),
+        (
+            {
+                "generation": {"num_games": 9},
+                "gate": {"is_enabled": True, "after_failure": "learn"},
+            },
+            "gate.after_failure 'learn' asks for generation.num_samples",
+        ),
+        (
+            {
+                "generation": {"num_games": 9},
+                "gate": {"is_enabled": True},
+                "selfplay": {"teacher": "x"},
+            },
+            "selfplay.teacher plays all games, so gate.is_enabled has no meaning",
+        ),
+        (
+            {"selfplay": {"explored_share": 5}, "search": {"num_simulations": 4}},
+            "selfplay.explored_share is 5, but a search of 4 simulations has no more",
+        ),
+        (
+            {
+                "selfplay": {"full_search_share": 0.5, "fast_simulations": 6},
+                "search": {"leaves_per_step": 4},
+            },
+            "selfplay.fast_simulations is 6, but should be a multiple of search.leaves_per_step, 4",
+        ),
+        (
+            # 128 games of 9 waiting plies and 16 new ones, and as many explored as new.
+            {"selfplay": {"explored_share": 1.0}, "replay": {"capacity": 5247}},
+            "one iteration of 128 games can add 5248 positions",
+        ),
+    ],
+)
+def test_settings_that_contradict_one_another_are_refused(sections, expected):
+    assert expected in message_of_validation(**sections)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from azo import config, train
+from azo import config, metrics, train
 from azo.games import registry, tictactoe
 from azo.measure import arena, players
 
@@ -21,6 +21,103 @@ def test_a_settings_file_loads_and_names_its_own_folder(path):
     settings = config.load_file(path)
     registry.make(settings.game)
     assert settings.run.folder.name == path.stem
+
+
+# What a settings file is reduced to; its switches, formulas, schedules and phases stay.
+REDUCED = {
+    "search.num_simulations": 4,
+    "search.max_considered_actions": 3,
+    "network.num_blocks": 1,
+    "network.num_channels": 8,
+    "selfplay.num_games": 4,
+    "selfplay.num_plies": 14,  # a 4x4 game has about twelve
+    "replay.capacity": 512,
+    "replay.min_positions": 4,
+    "learner.batch_size": 8,
+    "learner.num_steps": 1,
+    "evaluation.num_games": 2,
+    "evaluation.num_simulations": 2,
+    "evaluation.opening_plies": 0,
+    "evaluation.opponent": "random",
+    "run.num_devices": 1,
+    "run.num_iterations": 2,
+}
+# These only where they are larger, or lists of as many units.
+AT_MOST = {
+    "network.policy_units": 8,
+    "network.value_units": 8,
+    "network.block_channels": [8],
+    "network.policy_mlp_units": [8],
+    "selfplay.min_opening_plies": 2,
+    "selfplay.max_opening_plies": 4,
+    "generation.num_games": 1,
+    "generation.num_samples": 8,
+    "gate.num_games": 2,
+    "gate.num_simulations": 2,
+}
+
+
+def reduced(settings, folder):
+    """Returns the settings with a small board, network and search, and every phase so too."""
+    tree = settings.model_dump()
+
+    def smaller(name, value):
+        if name == "evaluation.opponent" and "{" in value:
+            return value.replace(":100", ":2")  # the network of an earlier phase
+        if name == "run.num_iterations":
+            return 1
+        if name in AT_MOST:
+            return AT_MOST[name] if value else value
+        return REDUCED.get(name, value)
+
+    for name, value in REDUCED.items():
+        section, _, setting = name.partition(".")
+        tree[section][setting] = value
+    for name in AT_MOST:
+        section, _, setting = name.partition(".")
+        tree[section][setting] = smaller(name, tree[section][setting])
+    if tree["game"]["name"] == "othello":
+        tree["game"]["size"] = 4
+    tree["run"]["folder"] = folder
+    if tree["curriculum"]:
+        tree["run"]["num_iterations"] = 1
+    for part in (*tree["curriculum"], *tree["generation"]["stages"]):
+        part["set"] = {name: smaller(name, value) for name, value in part["set"].items()}
+    return config.Config.model_validate(tree)
+
+
+@pytest.fixture
+def _quick_compilation():
+    """Compiles in half the time what will hardly run."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+@pytest.mark.usefixtures("_quick_compilation")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
+    # Matches have tests of their own, and would take longest to compile.
+    drawn = arena.MatchResult(1, 0, 1)
+    monkeypatch.setattr(arena, "play_match", lambda *_, **__: drawn)
+    settings = reduced(config.load_file(path), tmp_path / "run")
+    folders, num_iterations = [tmp_path / "run"], 2
+    with train.StopRequest() as stop:
+        if settings.curriculum:
+            train.train_phases(settings, stop)
+            phases = range(len(settings.curriculum))
+            folders = [config.of_phase(settings, index).run.folder for index in phases]
+            num_iterations = 1
+        else:
+            train.train(settings, stop)
+    for folder in folders:
+        events = metrics.read(folder, "iteration")
+        assert [event["iteration"] for event in events] == list(range(1, num_iterations + 1))
+        assert events[0]["selfplay/evaluations"] >= 4 * 14 * (4 + 1)
+        losses = [event["learner/policy_loss"] for event in events]
+        assert any(loss is not None and np.isfinite(loss) for loss in losses), losses
+        (end,) = metrics.read(folder, "end")
+        assert end["iteration"] == num_iterations
 
 
 @functools.cache

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tiny_run
 
-from azo.learning import loop
+from azo.learning import loop, statistics
 
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
@@ -114,16 +114,48 @@ def test_learning_waits_for_enough_positions():
 def test_counters_and_metrics_cover_all_devices(num_devices):
     state, found = run(5, num_devices)
     assert int(state.iteration) == 5
-    assert int(state.num_games) == sum(int(m.played.num_games) for m in found) > 8
+    assert int(state.num_games) == sum(int(m.played.games.num_games) for m in found) > 8
     assert state.replay.size.shape == (num_devices,)
     assert int(found[-1].replay_size) == int(state.replay.size.sum())
     state, found = run(3, num_devices)
     # Every recorded ply is in the ring or waits for the end of its game.
     assert int(found[-1].replay_size) + int(state.history.is_waiting.sum()) == 3 * 8 * 4
+    # Every position was evaluated once, and once more in each of four simulations.
+    assert state.num_evaluations() == 3 * 8 * 4 * (1 + 4)
     for metrics in found:
-        assert 5 <= metrics.played.mean_plies <= 9
-        assert 0 <= metrics.played.first_player_score <= 1
-        assert 0 <= metrics.played.policy_entropy <= np.log(9)
+        assert int(metrics.played.num_devices) == num_devices
+        assert int(metrics.played.evaluations_by_ply.sum()) == 8 * 4 * (1 + 4)
+        figures = statistics.describe(metrics.played)
+        assert 5 <= figures["selfplay/mean_plies"] <= 9
+        assert 0 <= figures["selfplay/first_player_score"] <= 1
+        assert 0 <= figures["selfplay/policy_entropy"] <= np.log(9)
+        assert figures["selfplay/legal_mass"] <= 1
+
+
+def test_evaluations_are_counted_beyond_a_million():
+    state = tiny_run.begin(1)
+    for more, expected in [(2_999_999, 2_999_999), (1, 3_000_000), (2_000_000_000, 2_003_000_000)]:
+        state = state.with_evaluations(more)
+        assert state.num_evaluations() == expected
+    for _ in range(3):  # above what 32 bits hold
+        state = state.with_evaluations(2_000_000_000)
+    assert state.num_evaluations() == 8_003_000_000
+
+
+def test_the_window_of_iterations_turns_with_each_of_them():
+    recipe = tiny_run.settings(replay={"window_iterations": 2, "min_positions": 1})
+    iterate = loop.build(tiny_run.game(), recipe, loop.make_mesh(1), total_steps=12)
+    state, sizes = tiny_run.begin(1), [0]
+    for _ in range(5):
+        state, metrics = iterate(state)
+        sizes.append(int(metrics.replay_size))
+        iteration = np.asarray(state.replay.iteration)[: sizes[-1]]
+        # Rows enter in order, so the window is what the last two iterations have decided.
+        in_window = int(loop.replays.num_in_window(state.replay, 2)[0])
+        assert in_window == sizes[-1] - sizes[max(len(sizes) - 3, 0)]
+        assert (np.diff(sizes) > 0).all()
+        assert iteration.max() == int(state.iteration) - 1
+    assert float(metrics.replay_age) < 3  # what is drawn was played lately, or waited for its end
 
 
 @needs_devices

@@ -1,12 +1,23 @@
 import io
 import json
+import struct
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import rich.console
+from tensorboardX.proto import event_pb2
 
 from azo import console, metrics
+
+
+def tensorboard_events(path):
+    """The events of a file: each has 12 bytes before it, the first 8 its length, and 4 after it."""
+    content, start = path.read_bytes(), 0
+    while start < len(content):
+        (length,) = struct.unpack("<Q", content[start : start + 8])
+        yield event_pb2.Event.FromString(content[start + 12 : start + 12 + length])
+        start += 16 + length
 
 
 def curve_files(folder):
@@ -38,6 +49,26 @@ def test_numbers_of_arrays_are_written_as_numbers(tmp_path, number):
     with metrics.MetricsWriter(tmp_path) as writer:
         writer.write("iteration", 1, {"x": number})
     assert metrics.read(tmp_path)[0]["x"] == 2.5
+
+
+def test_arrays_are_written_as_lists_of_few_digits_and_are_no_curves(tmp_path):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        found = {
+            "a": np.array([1.23456, np.nan, -np.inf]),
+            "b": jnp.array([[1, 2], [3, 4]]),
+            "selfplay/total": 3,
+        }
+        writer.write("iteration", 1, found)
+    (line,) = metrics.read(tmp_path)
+    assert line["a"] == [1.2346, None, None]
+    assert line["b"] == [[1, 2], [3, 4]]
+    tags = {
+        value.tag
+        for path in curve_files(tmp_path)
+        for event in tensorboard_events(path)
+        for value in event.summary.value
+    }
+    assert tags == {"selfplay/total"}
 
 
 def test_what_is_not_finite_becomes_null_so_that_every_line_is_json(tmp_path):

@@ -1,5 +1,8 @@
 """Self-play, on the games of `flat_games`."""
 
+import functools
+
+import fake_evaluation
 import flat_games
 import jax
 import jax.numpy as jnp
@@ -7,7 +10,8 @@ import numpy as np
 import pytest
 
 from azo.games import othello, protocol, tictactoe
-from azo.learning import selfplay
+from azo.learning import resignation, selfplay
+from azo.search import explored, policy
 
 GAME, NUM_GAMES, NUM_PLIES = flat_games.GAME, flat_games.NUM_GAMES, flat_games.NUM_PLIES
 
@@ -128,3 +132,119 @@ def test_an_opening_that_would_end_the_game_is_not_played():
     games = selfplay.restarted(game, jax.random.key(0), step, jnp.full(200, 9), max_opening_plies=9)
     assert not game.is_over(games.position).any()
     assert games.ply.max() > 4
+
+
+TIC_TAC_TOE = tictactoe.TicTacToe()
+
+
+@functools.partial(jax.jit, static_argnames=("evaluate", "search", "config"))
+def play(key, evaluate, search, config):
+    """Games of tic-tac-toe from their start."""
+    games = selfplay.Games(
+        TIC_TAC_TOE.start(config.num_games), jnp.zeros(config.num_games, jnp.int32), None
+    )
+    return selfplay.play(
+        TIC_TAC_TOE,
+        evaluate,
+        key,
+        jax.random.fold_in(key, 1),
+        games,
+        search=search,
+        config=config,
+        resigning=resignation.ResignationConfig(),
+        iteration=6,
+        network=3,
+    )[1]
+
+
+def test_with_a_playout_cap_a_share_of_plies_is_searched_in_full_and_only_they_teach():
+    evaluated = []
+
+    def counting(key, position):
+        # Every call is counted as it is made, with as many positions as it has.
+        num_positions = position.player.size
+        jax.debug.callback(lambda: evaluated.append(num_positions))
+        return fake_evaluation.hashed(TIC_TAC_TOE)(key, position)
+
+    num_plies, share = 400, 0.25
+    played = play(
+        jax.random.key(0),
+        counting,
+        policy.SearchConfig(num_simulations=12, max_considered_actions=4),
+        selfplay.SelfplayConfig(
+            num_games=2, num_plies=num_plies, full_search_share=share, fast_simulations=3
+        ),
+    )
+    jax.effects_barrier()
+    is_full = np.asarray(played.plies.is_example)
+    np.testing.assert_array_equal(is_full[:, 0], is_full[:, 1])
+    num_full = int(is_full[:, 0].sum())
+    # Five standard deviations of the binomial distribution.
+    assert abs(num_full - share * num_plies) < 5 * np.sqrt(num_plies * share * (1 - share))
+    counted = np.asarray(played.opinions.num_evaluations)
+    np.testing.assert_array_equal(counted, np.where(is_full[:, 0], 13, 4))
+    assert sum(evaluated) == 2 * counted.sum() == 2 * (13 * num_full + 4 * (num_plies - num_full))
+
+
+def test_as_many_explored_positions_are_found_as_are_played():
+    search = policy.SearchConfig(algorithm="puct", num_simulations=16, c_puct=1.0)
+    config = selfplay.SelfplayConfig(num_games=8, num_plies=3, explored_share=1.0)
+    evaluate = fake_evaluation.hashed(TIC_TAC_TOE)
+    played = play(jax.random.key(0), evaluate, search, config)
+    assert played.explored.value.shape == played.plies.value.shape
+    assert np.asarray(played.explored.is_valid).all()
+    # They are those of the first ply's own trees, and no others.
+    search_key, *_ = jax.random.split(jax.random.split(jax.random.key(0), 3)[0], 3)
+
+    @jax.jit
+    def by_hand():
+        start = TIC_TAC_TOE.start(8)
+        found = policy.search(
+            TIC_TAC_TOE, evaluate, search_key, start, config=search, ply=jnp.zeros(8, jnp.int32)
+        )
+        return found.action, explored.explored(TIC_TAC_TOE, found.tree, found.action, 8)
+
+    action, expected = by_hand()
+    np.testing.assert_array_equal(played.plies.action[0], action)
+    first = jax.tree.map(lambda x: x[0], played.explored)
+    jax.tree.map(np.testing.assert_array_equal, first, expected)
+
+
+def test_fast_plies_give_no_explored_positions():
+    config = selfplay.SelfplayConfig(
+        num_games=8, num_plies=6, full_search_share=0.5, fast_simulations=8, explored_share=1.0
+    )
+    search = policy.SearchConfig(algorithm="puct", num_simulations=16, c_puct=1.0)
+    played = play(jax.random.key(2), fake_evaluation.hashed(TIC_TAC_TOE), search, config)
+    is_full = np.asarray(played.plies.is_example).all(axis=1)
+    assert 0 < is_full.sum() < 6
+    assert not np.asarray(played.explored.is_valid)[~is_full].any()
+    assert np.asarray(played.explored.is_valid)[is_full].any(axis=1).all()
+
+
+def test_plies_say_when_and_by_which_network_they_were_played():
+    config = selfplay.SelfplayConfig(num_games=8, num_plies=3, explored_share=1.0)
+    search = policy.SearchConfig(algorithm="puct", num_simulations=16, c_puct=1.0)
+    plies = play(jax.random.key(0), fake_evaluation.hashed(TIC_TAC_TOE), search, config).plies
+    assert (np.asarray(plies.iteration) == 6).all()
+    assert (np.asarray(plies.network) == 3).all()
+    evaluation = fake_evaluation.hashed(TIC_TAC_TOE)(None, TIC_TAC_TOE.unpack(plies.board))
+    np.testing.assert_allclose(plies.raw_value, evaluation.value, atol=1e-3)  # float16
+
+
+def test_new_games_begin_after_no_fewer_random_plies_than_asked_for():
+    game, ended = othello.Othello(6), jnp.zeros(600)
+    step = protocol.Step(position=game.start(600), reward=ended, discount=ended)
+    games = selfplay.restarted(
+        game,
+        jax.random.key(0),
+        step,
+        jnp.full(600, 30),
+        min_opening_plies=3,
+        max_opening_plies=5,
+    )
+    counts = np.bincount(games.ply, minlength=6)
+    np.testing.assert_array_equal(counts[:3], 0)
+    assert counts[3:].min() > 140  # 200 of each are expected
+    with pytest.raises(ValueError, match="min_opening_plies is 6, more than max_opening_plies, 5"):
+        selfplay.SelfplayConfig(min_opening_plies=6, max_opening_plies=5)

@@ -55,3 +55,37 @@ def test_columns_are_independent():
 def test_arrays_of_different_shapes_are_refused():
     with pytest.raises(AssertionError):
         targets.outcome_targets(jnp.zeros((3, 2)), jnp.zeros((3, 1)))
+
+
+# Two games in one column, and the beginning of a third. The first is won by its last mover, the
+# second lost by it. Values are the search's, for the player who moved.
+REWARD = [0, 0, 1, 0, -1, 0]
+DISCOUNT = [GOES_ON, GOES_ON, LAST, GOES_ON, LAST, GOES_ON]
+VALUE = [0.4, -0.2, 0.6, 0.5, -0.3, 0.8]
+OUTCOME = [1, -1, 1, 1, -1, 0]
+
+
+def column_of_targets(**settings):
+    columns = (jnp.array(x, jnp.float32)[:, None] for x in (REWARD, DISCOUNT, VALUE))
+    return np.asarray(targets.value_targets(targets.TargetsConfig(**settings), *columns))[:, 0]
+
+
+def test_lambda_returns_are_as_by_hand():
+    # Backwards, with lambda 1/2: 1; -(0.6 + 1) / 2 = -0.8; -(-0.2 - 0.8) / 2 = 0.5. The second
+    # game: -1; -(-0.3 - 1) / 2 = 0.65.
+    found = column_of_targets(value="lambda", trace_decay=0.5)
+    np.testing.assert_allclose(found[:5], [0.5, -0.8, 1, 0.65, -1], atol=1e-6)
+
+
+def test_lambda_one_is_the_outcome_and_zero_the_value_one_ply_later():
+    np.testing.assert_array_equal(column_of_targets(value="outcome"), OUTCOME)
+    np.testing.assert_array_equal(column_of_targets(value="lambda", trace_decay=1.0), OUTCOME)
+    found = column_of_targets(value="lambda", trace_decay=0.0)
+    np.testing.assert_allclose(found[:5], [0.2, -0.6, 1, 0.3, -1], atol=1e-6)
+
+
+def test_search_values_and_mixes_are_as_by_hand():
+    np.testing.assert_allclose(column_of_targets(value="search"), VALUE, atol=1e-6)
+    found = column_of_targets(value="mix", search_share=0.25)
+    expected = 0.75 * np.array(OUTCOME) + 0.25 * np.array(VALUE)
+    np.testing.assert_allclose(found[:5], expected[:5], atol=1e-6)

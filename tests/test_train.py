@@ -12,6 +12,7 @@ import pytest
 import tiny_run
 
 from azo import checkpoint, config, console, metrics, train
+from azo.learning import loop
 
 ROOT = pathlib.Path(train.__file__).parents[1]
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -22,10 +23,14 @@ def main(*arguments):
     return config.run_main(train.main, [str(argument) for argument in arguments])
 
 
-def state_of(folder):
+def state_of(folder, **sections):
     """The latest saved state."""
+    like = tiny_run.begin(1)
+    if sections:
+        recipe, mesh = tiny_run.settings(**sections), loop.make_mesh(1)
+        like = loop.begin(tiny_run.game(), recipe, mesh, seed=0, total_steps=tiny_run.TOTAL_STEPS)
     with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
-        return checkpoints.restore(tiny_run.begin(1))
+        return checkpoints.restore(like)
 
 
 def iterations(folder):
@@ -126,6 +131,41 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_to_the_same_end(place, wh
     assert iterations(place / "killed") == [1, 2, 3, 4, 5, 6]
 
 
+def test_a_stopped_run_repeats_the_uninterrupted_one_with_everything_switched_on(
+    place, at_iteration
+):
+    everything = tiny_run.EVERYTHING
+    (place / "everything.toml").write_text(tiny_run.toml(**everything))
+    run = ("--config", place / "everything.toml", "--run.folder")
+    assert main(*run, place / "at-once") == 0
+    for iteration in (3, 6):
+        at_iteration(iteration, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        assert main(*run, place / "in-parts") == 0
+        assert int(state_of(place / "in-parts", **everything).iteration) == iteration
+    assert main(*run, place / "in-parts") == 0
+    one, other = (state_of(place / name, **everything) for name in ("at-once", "in-parts"))
+    tiny_run.assert_same_bits(one, other)
+    matches = [metrics.read(place / name, "gate") for name in ("at-once", "in-parts")]
+    assert matches[0] == matches[1]
+    assert matches[0]
+    events = [metrics.read(place / name, "iteration") for name in ("at-once", "in-parts")]
+    for pair in zip(*events, strict=True):
+        timeless = [
+            {k: v for k, v in event.items() if "time/" not in k and "per_second" not in k}
+            for event in pair
+        ]
+        assert timeless[0] == timeless[1]
+    # An iteration either plays or learns, and both kinds have been seen.
+    plays = ["selfplay/mean_plies" in event for event in events[0]]
+    learns = [event["learner/policy_loss"] is not None for event in events[0]]
+    assert learns == [not is_playing for is_playing in plays]
+    assert 0 < sum(plays) < 8
+    # Every evaluation is counted: those of self-play by ply, and the most that matches can take.
+    by_ply = [sum(event.get("selfplay/evaluations_by_ply", [])) for event in events[0]]
+    of_gates = len(matches[0]) * 2 * 9 * (2 + 1)
+    assert one.num_evaluations() == sum(by_ply) + of_gates
+
+
 def test_a_second_signal_does_not_wait(place, at_iteration):
     def insist():
         for _ in range(2):
@@ -169,15 +209,25 @@ def test_a_process_told_to_terminate_saves_and_ends_well(place):
 @needs_devices
 def test_the_gate_is_played_and_saved_on_several_devices(place):
     sections = {
-        "gate": {"is_enabled": True, "every": 2, "num_games": 2, "num_simulations": 2},
+        "gate": {"is_enabled": True, "threshold": 0.0, "num_games": 2, "num_simulations": 2},
+        "generation": {"num_games": 8},
         "run": {"num_devices": 2, "num_iterations": 4, "folder": str(place / "gated")},
     }
-    always = sections | {"gate": sections["gate"] | {"threshold": 0.0}}
-    (place / "gated.toml").write_text(tiny_run.toml(**always))
+    (place / "gated.toml").write_text(tiny_run.toml(**sections))
     assert main("--config", place / "gated.toml") == 0
     matches = metrics.read(place / "gated", "gate")
-    assert [match["iteration"] for match in matches] == [2, 4]
+    events = metrics.read(place / "gated", "iteration")
+    games = {event["iteration"]: event["selfplay/games"] for event in events}
+    # A match is played as soon as another eight games are finished.
+    expected, last = [], 0
+    for iteration, number in games.items():
+        if number - last >= 8:
+            expected.append(iteration)
+            last = number
+    assert [match["iteration"] for match in matches] == expected
+    assert expected
     passed = [match["gate/score"] > 0 for match in matches]
+    assert [match["gate/is_promoted"] for match in matches] == passed
     assert matches[-1]["gate/generation"] == sum(passed)
     variables, _ = checkpoint.load_params(place / "gated")
     assert set(variables) == {"params", "batch_stats"}

@@ -21,6 +21,26 @@ SECTIONS = {
 }
 TOTAL_STEPS = 12
 
+# The same with everything switched on that carries something from one iteration to the next.
+EVERYTHING = {
+    "search": {"num_simulations": 8, "max_considered_actions": 4},
+    "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8, "has_ownership_head": True},
+    "selfplay": {
+        "num_games": 8,
+        "num_plies": 4,
+        "full_search_share": 0.5,
+        "fast_simulations": 4,
+        "explored_share": 1.0,
+    },
+    "resignation": {"is_enabled": True, "played_out_share": 0.5, "min_games": 1},
+    "targets": {"value": "lambda", "average_duplicates": "symmetric"},
+    "replay": {"capacity": 256, "min_positions": 16, "window_generations": 1},
+    "learner": {"batch_size": 16, "num_steps": 2, "warmup_steps": 2, "ownership_weight": 0.1},
+    "generation": {"num_games": 8, "num_samples": 32},
+    "gate": {"is_enabled": True, "num_games": 2, "num_simulations": 2, "threshold": 0.4},
+    "run": {"num_iterations": 8, "num_devices": 1, "save_every": 1},
+}
+
 
 def settings(**sections) -> config.Config:
     """Returns the settings of the run, `sections` changed where given."""

@@ -1,42 +1,98 @@
-"""Gating: self-play goes on with the best network until the learner's beats it in a match.
+"""Generations: what one network plays, how much is learned from it, and which network is next.
 
-Learning knows nothing of players and arenas, so the match comes in as a function.
+Without a gate self-play always uses the newest network. With one it uses the best: at the end of a
+generation the learner's network meets it in a match, and takes its place if it passes. Learning
+knows nothing of players and arenas, so the match comes in as a function.
 """
 
 import dataclasses
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import jax
 import pydantic
+import scipy.stats
 
 from azo.learning import network
 
-# Plays the first variables against the second, with a key; returns the first's score in [0, 1].
-Match = Callable[[network.Variables, network.Variables, jax.Array], float]
+Activity = Literal["both", "play", "learn"]
+_SIGNIFICANT = 0.05  # probability of such a match, or a better one, between equals
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """Games of a match, as seen by the new network."""
+
+    wins: int
+    draws: int
+    losses: int
+
+    @property
+    def points(self) -> float:
+        """Share of the points: a draw is half a win."""
+        return (self.wins + self.draws / 2) / (self.wins + self.draws + self.losses)
+
+
+# Plays the first variables against the second, with a key.
+Match = Callable[[network.Variables, network.Variables, jax.Array], Score]
+
+
+class Stage(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Settings that change as a generation begins."""
+
+    start: pydantic.PositiveInt
+    """Generation from which on they hold; the first is 0."""
+    set: dict[str, Any]
+    """Settings by their full names, such as {"search.num_simulations" = 200}."""
+
+
+class GenerationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """How long a generation lasts."""
+
+    num_games: pydantic.NonNegativeInt = 0
+    """Games of a generation; 0: every iteration is one."""
+    num_samples: pydantic.NonNegativeInt = 0
+    """Examples to learn from after these games; 0: learn while playing, in every iteration."""
+    stages: tuple[Stage, ...] = ()
+    """Settings of later generations, such as simulations and learning rate."""
 
 
 class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """When self-play takes up new parameters."""
+    """Which network self-play takes up."""
 
     is_enabled: bool = False
     """Play with the best network so far; without a gate, always with the newest."""
-    every: pydantic.PositiveInt = 20
-    """Iterations between matches."""
     num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 64
     """Games of a match: pairs from the same opening with both colours."""
     num_simulations: pydantic.PositiveInt = 64
     """Network evaluations a move in a match."""
+    test: Literal["threshold", "significant"] = "threshold"
+    """Pass by points, or by a one-sided binomial test of wins against losses at 5 %."""
     threshold: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.55
-    """Score, draws as halves, that the new network has to exceed."""
+    """Share of the points, draws as halves, that the new network has to exceed."""
+    after_failure: Literal["play", "learn"] = "play"
+    """Play another generation's games with the old network, or learn on without new games."""
+    max_failures: pydantic.PositiveInt = 5
+    """After so many failures in a row new games are played in any case."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
     """What a gate's match says."""
 
-    score: float  # of the new network against the best, draws as halves
+    score: Score
     is_promoted: bool
+
+
+def activity(
+    config: GenerationConfig, *, num_games: int, num_samples: int
+) -> Activity | Literal["end"]:
+    """Returns what the next iteration of a generation does, given what it has done so far."""
+    if not config.num_samples:
+        return "both" if num_games < max(config.num_games, 1) else "end"
+    if num_games < config.num_games:
+        return "play"
+    return "learn" if num_samples < config.num_samples else "end"
 
 
 def judge(
@@ -46,6 +102,17 @@ def judge(
     best: network.Variables,
     key: jax.Array,
 ) -> Verdict:
-    """Plays the new network against the best; it has to exceed the threshold."""
+    """Plays the new network against the best, and says whether it takes its place."""
     score = match(new, best, key)
-    return Verdict(score=score, is_promoted=score > config.threshold)
+    return Verdict(score=score, is_promoted=passes(config, score))
+
+
+def passes(config: GateConfig, score: Score) -> bool:
+    """Returns whether a match is good enough."""
+    if config.test == "threshold":
+        return score.points > config.threshold
+    decided = score.wins + score.losses
+    if not decided:
+        return False
+    test = scipy.stats.binomtest(score.wins, decided, alternative="greater")
+    return bool(test.pvalue < _SIGNIFICANT)

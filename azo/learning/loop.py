@@ -2,6 +2,8 @@
 
     play T plies of B games  ->  label finished games  ->  fill the ring  ->  optimiser steps
 
+or one half of that, where a generation's games come before its learning.
+
 It runs under `shard_map` over the mesh axis `data`, with one device too: each device plays its own
 games into its own ring, without waiting for others at every step of a search; only gradients, the
 statistics of the normalisation and the metrics are averaged.
@@ -18,21 +20,27 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from azo.games import protocol
+from azo.learning import duplicates, generations, resignation, selfplay, statistics, targets
+from azo.learning import history as histories
 from azo.learning import learner as learners
 from azo.learning import network as networks
 from azo.learning import replay as replays
-from azo.learning import selfplay
 from azo.learning import state as states
 
 
 @flax.struct.dataclass
 class Metrics:
-    """What an iteration reports, each a scalar."""
+    """What an iteration reports, each a scalar unless it says otherwise."""
 
-    losses: learners.Losses  # means over the steps; NaN before learning begins
-    played: "Played"
+    losses: learners.Losses  # means over the steps; NaN where nothing is learned
+    new_losses: learners.Losses  # of positions just added, before any step on them; NaN if none
+    played: statistics.Sums | None  # over devices, unless nothing is played
     replay_size: jax.Array  # int32, positions in the ring
+    replay_age: jax.Array  # float32, mean iterations since the examples of a batch were played
+    unique_share: jax.Array  # float32, distinct positions among the examples of a batch
     learning_rate: jax.Array  # float32, of the next step
+    threshold: jax.Array | None  # float32, of resignation, if games may be resigned
+    false_positive_share: jax.Array | None  # float32, of games resigned by it that could be won
 
 
 def make_mesh(num_devices: int) -> Mesh:
@@ -58,19 +66,47 @@ def shardings(config: states.RecipeConfig, mesh: Mesh) -> Any:
 
 
 def begin(
-    game: protocol.Game, config: states.RecipeConfig, mesh: Mesh, *, seed: int, total_steps: int
+    game: protocol.Game,
+    config: states.RecipeConfig,
+    mesh: Mesh,
+    *,
+    seed: int,
+    total_steps: int,
+    start: networks.Variables | None = None,
+    teacher: networks.Variables | None = None,
 ) -> states.RunState:
-    """Returns the state before the first iteration, laid out over the mesh."""
+    """Returns the state before the first iteration, laid out over the mesh.
 
-    def create() -> states.RunState:
+    Arguments as in `state.create`.
+    """
+
+    def create(
+        start: networks.Variables | None, teacher: networks.Variables | None
+    ) -> states.RunState:
         return states.create(
-            game, config, seed=seed, total_steps=total_steps, num_devices=mesh.size
+            game,
+            config,
+            seed=seed,
+            total_steps=total_steps,
+            num_devices=mesh.size,
+            start=start,
+            teacher=teacher,
         )
 
-    return jax.jit(create, out_shardings=shardings(config, mesh))()
+    # From the host, since what was loaded may lie on one device of the mesh alone.
+    start, teacher = jax.device_get((start, teacher))
+    return jax.jit(create, out_shardings=shardings(config, mesh))(start, teacher)
 
 
-def build(game: protocol.Game, config: states.RecipeConfig, mesh: Mesh, *, total_steps: int) -> Any:
+def build(
+    game: protocol.Game,
+    config: states.RecipeConfig,
+    mesh: Mesh,
+    *,
+    total_steps: int,
+    activity: generations.Activity = "both",
+    player: networks.NetworkConfig | None = None,
+) -> Any:
     """Returns `iteration(state) -> (state, metrics)`, jitted: one call that donates its state.
 
     Args:
@@ -78,70 +114,33 @@ def build(game: protocol.Game, config: states.RecipeConfig, mesh: Mesh, *, total
       config: the settings; batches must divide over the devices of the mesh.
       mesh: from `make_mesh`.
       total_steps: optimiser steps of the whole run, for the learning rate's schedule.
+      activity: whether it plays, learns, or both.
+      player: shape of the network that plays, if not that of the one that learns.
     """
-    playing = networks.build(game, config.network)
-    training = playing.clone(is_training=True, axis_name=states.AXIS)
-    optimiser = learners.make_optimiser(config.learner, total_steps)
-    learning_rate = learners.learning_rate(config.learner, total_steps)
-
     traces = itertools.count(1)
 
     def iterate(state: states.RunState) -> tuple[states.RunState, Metrics]:
         assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
-        key = jax.random.fold_in(state.key, state.iteration)
-        key = jax.random.fold_in(key, jax.lax.axis_index(states.AXIS))
+        shared_key = jax.random.fold_in(state.key, state.iteration)
+        key = jax.random.fold_in(shared_key, jax.lax.axis_index(states.AXIS))
         play_key, learn_key = jax.random.split(key)
-
-        best = state.variables() if state.best is None else state.best
-        folded = networks.fold(playing, best)
-        evaluate = networks.evaluator(
-            game, *folded, use_random_symmetry=config.search.random_symmetry
-        )
-        games, plies = selfplay.play(
-            game,
-            evaluate,
-            play_key,
-            state.games,
-            search=config.search,
-            config=config.selfplay,
-        )
-        replay, history = replays.add(state.replay, state.history, plies)
-        replay_size = _total(replay.size[0])
-
-        def learn(learner: learners.Learner) -> tuple[learners.Learner, learners.Losses]:
-            return learners.learn(
-                game,
-                training,
-                optimiser,
-                learn_key,
-                learner,
-                replay,
-                config=config.learner,
-                num_examples=config.learner.batch_size // mesh.size,
-                axis_name=states.AXIS,
+        played, num_added = None, jnp.int32(0)
+        if activity != "learn":
+            state, played, num_added = _play(
+                game, config, player or config.network, play_key, shared_key, state
             )
-
-        # The same everywhere, so the devices agree on whether to meet in `learn`.
-        can_learn = jax.lax.pmin(replay.size[0], states.AXIS) > 0
-        can_learn &= replay_size >= config.replay.min_positions
-        learner, losses = jax.lax.cond(can_learn, learn, _wait, state.learner)
-
-        played = _played(plies)
-        state = dataclasses.replace(
+        state, metrics = _learn(
+            game,
+            config,
+            learn_key,
             state,
-            learner=learner,
-            games=games,
-            history=history,
-            replay=replay,
-            iteration=state.iteration + 1,
-            num_games=state.num_games + played.num_games,
+            num_added,
+            total_steps=total_steps,
+            num_devices=mesh.size,
+            is_learning=activity != "play",
         )
-        return state, Metrics(
-            losses=losses,
-            played=played,
-            replay_size=replay_size,
-            learning_rate=jnp.asarray(learning_rate(learner.num_steps)),
-        )
+        state = dataclasses.replace(state, iteration=state.iteration + 1)
+        return state, dataclasses.replace(metrics, played=played)
 
     where = states.partition(config)
     sharded = jax.shard_map(
@@ -150,39 +149,151 @@ def build(game: protocol.Game, config: states.RecipeConfig, mesh: Mesh, *, total
     return jax.jit(sharded, donate_argnums=0)
 
 
-@flax.struct.dataclass
-class Played:
-    """What self-play reports of an iteration, each a scalar."""
+def _play(
+    game: protocol.Game,
+    config: states.RecipeConfig,
+    player: networks.NetworkConfig,
+    key: jax.Array,
+    shared_key: jax.Array,
+    state: states.RunState,
+) -> tuple[states.RunState, statistics.Sums, jax.Array]:
+    """Plays, and adds what is decided to the ring; also returns how many positions that is."""
+    playing = networks.build(game, player)
+    variables, since = state.variables(), state.iteration
+    if state.best is not None:
+        variables, since = state.best, state.best_since
+    evaluate = networks.evaluator(
+        game,
+        *networks.fold(playing, variables),
+        use_random_symmetry=config.search.random_symmetry,
+    )
+    threshold = None
+    if state.tally is not None:
+        threshold, _ = resignation.threshold(state.tally, config.resignation)
+    games, played = selfplay.play(
+        game,
+        evaluate,
+        key,
+        shared_key,
+        state.games,
+        threshold,
+        search=config.search,
+        config=config.selfplay,
+        resigning=config.resignation,
+        iteration=state.iteration,
+        network=since,
+    )
+    tally = state.tally
+    if tally is not None:
+        tally = resignation.remember(tally, _total(played.tally), config.resignation)
 
-    num_games: jax.Array  # int32, games that ended
-    mean_plies: jax.Array  # float32, their length
-    first_player_score: jax.Array  # float32 in [0, 1], of the player who began them, draws half
-    policy_entropy: jax.Array  # float32, nats, mean of the searched policies of all plies
+    settled, history = histories.settle(state.history, played.plies)
+    plies = settled.plies
+    value = targets.value_targets(
+        config.targets, plies.reward, plies.discount, plies.value.astype(jnp.float32)
+    )
+    replay = state.replay
+    if config.replay.window_iterations:
+        replay = replays.turn_window(replay)
+    replay = replays.add_played(game, replay, settled, value)
+    num_added = (settled.is_ready & plies.is_example).sum(dtype=jnp.int32)
+    if played.explored is not None:
+        replay = replays.add_explored(
+            replay, played.explored, iteration=state.iteration, network=since
+        )
+        num_added += played.explored.is_valid.sum(dtype=jnp.int32)
+
+    sums = _total(statistics.gather(game, played, settled))
+    state = dataclasses.replace(
+        state,
+        games=games,
+        history=history,
+        replay=replay,
+        tally=tally,
+        num_games=state.num_games + sums.games.num_games.astype(jnp.int32),
+    )
+    num_evaluations = config.selfplay.num_games * played.opinions.num_evaluations.sum()
+    return state.with_evaluations(num_evaluations), sums, num_added
 
 
-def _wait(learner: learners.Learner) -> tuple[learners.Learner, learners.Losses]:
-    unknown = jnp.float32(jnp.nan)
-    return learner, learners.Losses(unknown, unknown, unknown, unknown)
+def _learn(
+    game: protocol.Game,
+    config: states.RecipeConfig,
+    key: jax.Array,
+    state: states.RunState,
+    num_added: jax.Array,
+    *,
+    total_steps: int,
+    num_devices: int,
+    is_learning: bool,
+) -> tuple[states.RunState, Metrics]:
+    """Takes the steps of an iteration, unless there is too little to learn from."""
+    network = networks.build(game, config.network)
+    num_examples = config.learner.batch_size // num_devices
+    window = config.replay.window
+    row_key = jax.random.fold_in(key, 0)
 
+    newest = jax.random.randint(row_key, (num_examples,), 0, jnp.maximum(num_added, 1))
+    row = (state.replay.next_row[0] - 1 - newest) % state.replay.value.shape[0]
+    examples = replays.take(game, state.replay, row)
+    new_losses = learners.evaluate_loss(
+        game, network, state.variables(), examples, config=config.learner
+    )
+    new_losses = jax.tree.map(lambda x: jnp.where(num_added > 0, x, jnp.nan), new_losses)
 
-def _played(plies: selfplay.Plies) -> Played:
-    is_end = plies.discount == 0
-    num_games = _total(is_end.sum(dtype=jnp.int32))
-    first_player_reward = jnp.where(plies.ply % 2 == 0, plies.reward, -plies.reward)
-    policy = selfplay.restore(plies.policy)
-    entropy = jax.scipy.special.entr(policy).sum(axis=-1).mean()
+    row = replays.draw(state.replay, row_key, num_examples, window)
+    age = (state.iteration - state.replay.iteration[row]).astype(jnp.float32).mean()
+    every = jnp.ones(num_examples, bool)
+    count = duplicates.groups(state.replay.board[row], every).count
+    unique_share = (1 / count).mean()
 
-    def mean_at_end(x: jax.Array) -> jax.Array:
-        return _total(jnp.where(is_end, x, 0).sum()) / num_games
+    def learn(learner: learners.Learner) -> tuple[learners.Learner, learners.Losses]:
+        replay = replays.averaged(game, state.replay, config.targets)
 
-    return Played(
-        num_games=num_games,
-        mean_plies=mean_at_end(plies.ply + 1),
-        first_player_score=0.5 + 0.5 * mean_at_end(first_player_reward),
-        policy_entropy=jax.lax.pmean(entropy, states.AXIS),
+        def sample(key: jax.Array) -> replays.Examples:
+            return replays.take(game, replay, replays.draw(replay, key, num_examples, window))
+
+        return learners.learn(
+            game,
+            network.clone(is_training=True, axis_name=states.AXIS),
+            learners.make_optimiser(config.learner, total_steps),
+            key,
+            learner,
+            sample,
+            config=config.learner,
+            axis_name=states.AXIS,
+        )
+
+    learner, losses = _wait(state.learner)
+    if is_learning:
+        in_window = replays.num_in_window(state.replay, window)[0]
+        # The same everywhere, so the devices agree on whether to meet in `learn`.
+        can_learn = jax.lax.pmin(in_window, states.AXIS) > 0
+        can_learn &= _total(in_window) >= config.replay.min_positions
+        learner, losses = jax.lax.cond(can_learn, learn, _wait, state.learner)
+
+    threshold = share = None
+    if state.tally is not None:
+        threshold, share = resignation.threshold(state.tally, config.resignation)
+    learning_rate = learners.learning_rate(config.learner, total_steps)
+    new_losses, age, unique_share = jax.lax.pmean((new_losses, age, unique_share), states.AXIS)
+    return dataclasses.replace(state, learner=learner), Metrics(
+        losses=losses,
+        new_losses=new_losses,
+        played=None,
+        replay_size=_total(state.replay.size[0]),
+        replay_age=age,
+        unique_share=unique_share,
+        learning_rate=jnp.asarray(learning_rate(learner.num_steps)),
+        threshold=threshold,
+        false_positive_share=share,
     )
 
 
-def _total(x: jax.Array) -> jax.Array:
+def _wait(learner: learners.Learner) -> tuple[learners.Learner, learners.Losses]:
+    return learner, learners.unknown_losses()
+
+
+def _total(x: Any) -> Any:
     """Returns the sum over all devices."""
     return jax.lax.psum(x, states.AXIS)

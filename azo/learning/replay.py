@@ -1,19 +1,26 @@
 """The replay ring: the latest positions of finished games, on the device.
 
-A position takes 4 bytes a packed word, 1 byte an action and 2 bytes for its value: 83 bytes on
-8x8, 55 on 6x6. Plies whose games are still under way wait in `History`, which takes another 13
-bytes a ply. Each device has a ring of its own and samples from it alone, so nothing is gathered.
+A position takes 4 bytes a packed word, 1 byte an action and 10 bytes for its value and origin: 91
+bytes on 8x8, 63 on 6x6; final boards for ownership and margin add 4 bytes a word and one. Each
+device has a ring of its own and samples from it alone, so nothing is gathered.
+
+Rows are in the order of their entry, so a window of the last generations or iterations is the
+newest so many rows: `marks` remembers how many rows there were when each of them began.
 """
 
-from typing import Any
+import dataclasses
+from typing import Annotated, Any
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import protocol
-from azo.learning import selfplay, targets
+from azo.games import protocol, symmetry
+from azo.learning import duplicates, history, selfplay, targets
+from azo.search import explored
+
+MAX_WINDOW = 64
 
 
 class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -22,7 +29,24 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     capacity: pydantic.PositiveInt = 100_000
     """Positions kept, over all devices; the oldest are overwritten."""
     min_positions: pydantic.PositiveInt = 2_000
-    """Positions there must be before learning begins, over all devices."""
+    """Positions there must be in the window before learning begins, over all devices."""
+    window_generations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = 0
+    """Learn from the last so many generations only, the present one included; 0: from all."""
+    window_iterations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = 0
+    """Learn from the last so many iterations only; 0: from all."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_one_window(self) -> "ReplayConfig":
+        if self.window_generations and self.window_iterations:
+            raise ValueError(
+                "window_generations and window_iterations are both set: set one of them to 0"
+            )
+        return self
+
+    @property
+    def window(self) -> int:
+        """Generations or iterations to learn from; 0 for all."""
+        return self.window_generations or self.window_iterations
 
 
 @flax.struct.dataclass
@@ -31,17 +55,14 @@ class Replay:
 
     board: jax.Array  # [R, words] uint32
     policy: jax.Array  # [R, A] uint8, see `selfplay.quantise`
-    value: jax.Array  # [R] float16, final result for the side to move
+    value: jax.Array  # [R] float16, what is to be learned, for the side to move
+    iteration: jax.Array  # [R] int32, when the position was played
+    network: jax.Array  # [R] int32, whose search it was: see `selfplay.Plies`
+    final: history.FinalBoards | None  # [R], if ownership or margin are learned
     next_row: jax.Array  # [1] int32, [D] in a whole state: where the next position goes
     size: jax.Array  # [1] int32, [D] in a whole state: positions in the ring
-
-
-@flax.struct.dataclass
-class History:
-    """The latest plies, long enough for any game, until their results are known."""
-
-    plies: selfplay.Plies  # [L, B]
-    is_waiting: jax.Array  # [L, B] bool, played, and not yet in the ring
+    marks: jax.Array  # [1, MAX_WINDOW] int32, [D, ...] in a whole state: positions added since each
+    # of the latest generations or iterations began, the present one first
 
 
 @flax.struct.dataclass
@@ -51,62 +72,125 @@ class Examples:
     board: jax.Array  # [M, words] uint32
     policy: jax.Array  # [M, A] float32, summing to 1
     value: jax.Array  # [M] float32, for the side to move
+    ownership: jax.Array | None = None  # [M, squares] float32, final discs: 1 the mover's, -1, 0
+    is_finished: jax.Array | None = None  # [M] float32, 1 where the final board is known, else 0
 
 
-def empty_ring(game: protocol.Game, capacity: int) -> Replay:
-    """Returns a ring without positions."""
+def empty_ring(
+    game: protocol.Game, capacity: int, *, has_final: bool = False, num_devices: int = 1
+) -> Replay:
+    """Returns rings without positions, of `capacity` rows together."""
+    final = history.FinalBoards(
+        board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
+        sign=jnp.zeros(capacity, jnp.int8),
+    )
     return Replay(
         board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
         policy=jnp.zeros((capacity, game.num_actions), jnp.uint8),
         value=jnp.zeros(capacity, jnp.float16),
-        next_row=jnp.zeros(1, jnp.int32),
-        size=jnp.zeros(1, jnp.int32),
+        iteration=jnp.zeros(capacity, jnp.int32),
+        network=jnp.zeros(capacity, jnp.int32),
+        final=final if has_final else None,
+        next_row=jnp.zeros(num_devices, jnp.int32),
+        size=jnp.zeros(num_devices, jnp.int32),
+        marks=jnp.zeros((num_devices, MAX_WINDOW), jnp.int32),
     )
 
 
-def empty_history(game: protocol.Game, num_games: int) -> History:
-    """Returns a history in which nothing waits."""
-    shape = (game.max_plies, num_games)
-    plies = selfplay.Plies(
-        board=jnp.zeros((*shape, game.packed_words), jnp.uint32),
-        policy=jnp.zeros((*shape, game.num_actions), jnp.uint8),
-        ply=jnp.zeros(shape, jnp.int32),
-        reward=jnp.zeros(shape),
-        discount=jnp.full(shape, -1.0, jnp.float32),
-    )
-    return History(plies=plies, is_waiting=jnp.zeros(shape, bool))
+def add_played(
+    game: protocol.Game, replay: Replay, settled: history.Settled, value: jax.Array
+) -> Replay:
+    """Adds the positions that are ready; `value` `[W, B]` is what they are to teach."""
+    plies = settled.plies
+    final = None if replay.final is None else history.final_boards(game, settled)
+    entries = {
+        "board": plies.board,
+        "policy": plies.policy,
+        "value": value.astype(replay.value.dtype),
+        "iteration": plies.iteration,
+        "network": plies.network,
+        "final": final,
+    }
+    return _add(replay, settled.is_ready & plies.is_example, entries)
 
 
-def add(replay: Replay, history: History, plies: selfplay.Plies) -> tuple[Replay, History]:
-    """Adds every position whose result these plies `[T, B]` bring, and keeps the rest waiting."""
-    window = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), history.plies, plies)
-    is_new = jnp.ones(plies.reward.shape, bool)
-    is_waiting = jnp.concatenate([history.is_waiting, is_new])
-    is_ready = is_waiting & targets.is_decided(window.discount)
-    value = targets.outcome_targets(window.reward, window.discount)
-
-    row = _ring_rows(replay, is_ready.reshape(-1))
-    num_ready = is_ready.sum(dtype=jnp.int32)
-    capacity = replay.value.shape[0]
-    replay = Replay(
-        board=_put(replay.board, row, window.board),
-        policy=_put(replay.policy, row, window.policy),
-        value=_put(replay.value, row, value.astype(replay.value.dtype)),
-        next_row=(replay.next_row + num_ready) % capacity,
-        size=jnp.minimum(replay.size + num_ready, capacity),
-    )
-    length = history.is_waiting.shape[0]
-    latest = jax.tree.map(lambda x: x[-length:], (window, is_waiting & ~is_ready))
-    return replay, History(*latest)
+def add_explored(
+    replay: Replay, found: explored.Explored, *, iteration: jax.Array, network: jax.Array
+) -> Replay:
+    """Adds positions `[T, M]` that were searched but not played, with the search's own values."""
+    shape = found.is_valid.shape
+    unknown = jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[1:]), x.dtype), replay.final)
+    entries = {
+        "board": found.board,
+        "policy": selfplay.quantise(found.policy),
+        "value": found.value.astype(replay.value.dtype),
+        "iteration": jnp.full(shape, iteration, jnp.int32),
+        "network": jnp.full(shape, network, jnp.int32),
+        "final": unknown,
+    }
+    return _add(replay, found.is_valid, entries)
 
 
-def sample(replay: Replay, key: jax.Array, num_examples: int) -> Examples:
-    """Draws positions uniformly, with replacement; undefined if the ring is empty."""
-    row = jax.random.randint(key, (num_examples,), 0, replay.size[0])
+def turn_window(replay: Replay) -> Replay:
+    """Returns the rings as a new generation or iteration begins."""
+    marks = jnp.roll(replay.marks, 1, axis=-1).at[:, 0].set(0)
+    return dataclasses.replace(replay, marks=marks)
+
+
+def num_in_window(replay: Replay, window: int) -> jax.Array:
+    """Returns `[D]` int32, positions of the last `window` generations or iterations; 0 for all."""
+    if not window:
+        return replay.size
+    return jnp.minimum(replay.size, replay.marks[:, window - 1])
+
+
+def draw(replay: Replay, key: jax.Array, num_examples: int, window: int = 0) -> jax.Array:
+    """Draws rows `[M]` uniformly, with replacement; undefined if the window is empty."""
+    back = jax.random.randint(key, (num_examples,), 0, num_in_window(replay, window)[0])
+    return (replay.next_row[0] - 1 - back) % replay.value.shape[0]
+
+
+def take(game: protocol.Game, replay: Replay, row: jax.Array) -> Examples:
+    """Returns the positions in rows `[M]`."""
+    ownership = is_finished = None
+    if replay.final is not None:
+        sign = replay.final.sign[row].astype(jnp.float32)
+        discs = game.planes(game.unpack(replay.final.board[row])).astype(jnp.float32)
+        difference = (discs[..., 0] - discs[..., 1]).reshape(row.shape[0], -1)
+        ownership, is_finished = sign[:, None] * difference, jnp.abs(sign)
     return Examples(
         board=replay.board[row],
         policy=selfplay.restore(replay.policy[row]),
         value=replay.value[row].astype(jnp.float32),
+        ownership=ownership,
+        is_finished=is_finished,
+    )
+
+
+def averaged(game: protocol.Game, replay: Replay, config: targets.TargetsConfig) -> Replay:
+    """Returns the rings with policies and values of duplicates averaged.
+
+    Every copy of a position that the same network searched gets the mean of all copies, so that a
+    position keeps the weight of its copies.
+    """
+    if config.average_duplicates == "none":
+        return replay
+    permutations = game.square_symmetries
+    policy, keys, which = selfplay.restore(replay.policy), replay.board, None
+    if config.average_duplicates == "symmetric":
+        keys, which = duplicates.canonical_keys(game, replay.board)
+        policy = symmetry.move_policy(permutations, which, policy)
+    keys = jnp.concatenate([keys, replay.network[:, None].astype(jnp.uint32)], axis=1)
+    is_used = jnp.arange(replay.value.shape[0]) < replay.size[0]
+    both = jnp.concatenate([policy, replay.value[:, None].astype(jnp.float32)], axis=1)
+    means, _ = duplicates.group_means(keys, both, is_used)
+    policy = means[:, :-1]
+    if which is not None:
+        policy = symmetry.move_policy(symmetry.inverse(permutations), which, policy)
+    return dataclasses.replace(
+        replay,
+        policy=jnp.where(is_used[:, None], selfplay.quantise(policy), 0),
+        value=means[:, -1].astype(replay.value.dtype),
     )
 
 
@@ -128,23 +212,43 @@ def redistribute(replay: Replay, num_devices: int) -> Replay:
     is_used = age < replay.size[ring]
     in_order = jnp.argsort(jnp.where(is_used, -age, 1), stable=True)  # rows without position last
     row = in_order.reshape(new, num_devices).T.reshape(-1)
-    size = (replay.size.sum() + jnp.arange(num_devices)[::-1]) // num_devices
+
+    def dealt(total: jax.Array) -> jax.Array:
+        device = jnp.arange(num_devices).reshape(-1, *(1,) * total.ndim)
+        return (total[None] + num_devices - 1 - device) // num_devices
+
+    total = replay.size.sum(axis=0)
+    size = dealt(total)
+    in_window = jnp.minimum(replay.marks, replay.size[:, None]).sum(axis=0)
+    rows = {name: getattr(replay, name) for name in _ROWS}
     return Replay(
-        board=replay.board[row],
-        policy=replay.policy[row],
-        value=replay.value[row],
+        **jax.tree.map(lambda x: x[row], rows),
         next_row=size % new,
         size=size,
+        marks=size[:, None] - dealt(total - in_window),  # the newest ones are dealt last
     )
 
 
-def _ring_rows(replay: Replay, is_added: jax.Array) -> jax.Array:
-    """Returns the row of each entry that is added, and a row out of range for the others."""
+_ROWS = ("board", "policy", "value", "iteration", "network", "final")
+
+
+def _add(replay: Replay, is_added: jax.Array, entries: dict[str, Any]) -> Replay:
+    """Adds the chosen ones of entries `[W, B]`."""
+    is_added = is_added.reshape(-1)
     capacity = replay.value.shape[0]
     place = replay.next_row + jnp.cumsum(is_added) - 1
-    return jnp.where(is_added, place % capacity, capacity)
+    row = jnp.where(is_added, place % capacity, capacity)  # out of range: dropped
 
+    def put(ring: jax.Array, entry: jax.Array) -> jax.Array:
+        flat = entry.reshape(row.shape[0], *ring.shape[1:])
+        return ring.at[row].set(flat, mode="drop")
 
-def _put(ring: jax.Array, row: jax.Array, entries: Any) -> jax.Array:
-    flat = entries.reshape(row.shape[0], *ring.shape[1:])
-    return ring.at[row].set(flat, mode="drop")
+    rings = {name: getattr(replay, name) for name in _ROWS}
+    num_added = is_added.sum(dtype=jnp.int32)
+    return dataclasses.replace(
+        replay,
+        **jax.tree.map(put, rings, entries),
+        next_row=(replay.next_row + num_added) % capacity,
+        size=jnp.minimum(replay.size + num_added, capacity),
+        marks=jnp.minimum(replay.marks + num_added, 2**30),
+    )

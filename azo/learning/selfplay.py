@@ -4,24 +4,50 @@ Everything stays on the device. A ply is recorded as packed words and a policy o
 action; whoever needs more works it out from the position again.
 """
 
+import dataclasses
+from typing import Annotated
+
 import flax.struct
 import jax
 import jax.numpy as jnp
 import pydantic
 
 from azo.games import protocol
+from azo.learning import resignation
+from azo.search import explored
 from azo.search import policy as policies
+
+Fraction = Annotated[float, pydantic.Field(ge=0, le=1)]
 
 
 class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """How much is played in an iteration."""
+    """How much is played in an iteration, and by whom."""
 
     num_games: pydantic.PositiveInt = 128
     """Games side by side, over all devices."""
     num_plies: pydantic.PositiveInt = 16
     """Plies of each game in an iteration."""
+    min_opening_plies: pydantic.NonNegativeInt = 0
+    """Games begin after at least so many random plies: with many, only endings are played."""
     max_opening_plies: pydantic.NonNegativeInt = 0
-    """Games begin after 0 to this many random plies, drawn evenly: a wider choice of openings."""
+    """Games begin after at most so many, drawn evenly: a wider choice of openings."""
+    full_search_share: Annotated[float, pydantic.Field(gt=0, le=1)] = 1.0
+    """Playout cap: share of plies with all simulations and noise; only they are learned from."""
+    fast_simulations: pydantic.PositiveInt = 8
+    """Playout cap: simulations of the other plies."""
+    explored_share: Annotated[float, pydantic.Field(ge=0, le=8)] = 0.0
+    """Positions searched but not played to learn from, for each played one: the most visited."""
+    teacher: str | None = None
+    """Folder of a network that plays in place of the one that learns."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_openings(self) -> "SelfplayConfig":
+        if self.min_opening_plies > self.max_opening_plies:
+            raise ValueError(
+                f"min_opening_plies is {self.min_opening_plies}, more than max_opening_plies,"
+                f" {self.max_opening_plies}"
+            )
+        return self
 
 
 @flax.struct.dataclass
@@ -30,6 +56,7 @@ class Games:
 
     position: protocol.Position  # [B], never over
     ply: jax.Array  # [B] int32, plies played so far
+    watch: resignation.Watch | None  # [B], if games may be resigned
 
 
 @flax.struct.dataclass
@@ -38,9 +65,48 @@ class Plies:
 
     board: jax.Array  # [T, B, words] uint32, the position before the move, packed
     policy: jax.Array  # [T, B, A] uint8, the search's policy, see `quantise`
+    action: jax.Array  # [T, B] int16, the move played
     ply: jax.Array  # [T, B] int32, plies played before, even for the first player
+    value: jax.Array  # [T, B] float16, the search's value for the player who moved
+    raw_value: jax.Array  # [T, B] float16, the network's own value of the same
+    is_example: jax.Array  # [T, B] bool, to be learned from
+    iteration: jax.Array  # [T, B] int32, when it was played
+    network: jax.Array  # [T, B] int32, iteration since which the playing network has been the same
     reward: jax.Array  # [T, B] float32, result for the player who moved; 0 until a game ends
     discount: jax.Array  # [T, B] float32, -1 while a game goes on, 0 on its last ply
+
+
+@flax.struct.dataclass
+class Opinions:
+    """How network and search see the positions of each ply, means over the games."""
+
+    policy_entropy: jax.Array  # [T] float32, nats, of the searched policy
+    prior_entropy: jax.Array  # [T] float32, nats, of the network's policy over legal moves
+    prior_divergence: jax.Array  # [T] float32, nats, KL of the searched policy from the network's
+    legal_mass: jax.Array  # [T] float32, share of the network's policy that is on legal moves
+    num_evaluations: jax.Array  # [T] int32, of each game
+
+
+@flax.struct.dataclass
+class Played:
+    """What an iteration of self-play gives."""
+
+    plies: Plies  # [T, B]
+    explored: explored.Explored | None  # [T, M], if they are asked for
+    opinions: Opinions  # [T]
+    tally: resignation.Tally | None  # of games played out in spite of a hopeless value
+
+
+@flax.struct.dataclass
+class _Searched:
+    """What is kept of a search, whatever the size of its tree."""
+
+    action: jax.Array  # [B] int32
+    policy: jax.Array  # [B, A] uint8
+    value: jax.Array  # [B] float32
+    raw_value: jax.Array  # [B] float32
+    explored: explored.Explored | None  # [M]
+    opinions: Opinions  # []
 
 
 def quantise(policy: jax.Array) -> jax.Array:
@@ -64,14 +130,14 @@ def begin(game: protocol.Game, key: jax.Array, num_games: int) -> Games:
     Games that all begin at once would also all end at once, and the replay would then hold one
     stage of the game at a time.
     """
-    start = Games(position=game.start(num_games), ply=jnp.zeros(num_games, jnp.int32))
+    start = Games(position=game.start(num_games), ply=jnp.zeros(num_games, jnp.int32), watch=None)
     rows, columns = game.board_shape
     target = jnp.arange(num_games) % (rows * columns)
 
     def advance(ply: jax.Array, games: Games) -> Games:
         action = game.random_action(jax.random.fold_in(key, ply), games.position)
         step = game.step(games.position, action)
-        after = restarted(game, key, step, games.ply, max_opening_plies=0)
+        after = restarted(game, key, step, games.ply)
         return _where(ply < target, after, games)
 
     return jax.lax.fori_loop(0, rows * columns, advance, start)
@@ -83,69 +149,149 @@ def restarted(
     step: protocol.Step,
     ply: jax.Array,
     *,
-    max_opening_plies: int,
+    min_opening_plies: int = 0,
+    max_opening_plies: int = 0,
 ) -> Games:
-    """Returns the games after a step, new ones where it was the last.
+    """Returns the games after a step, new ones where it was the last; without `watch`.
 
-    A new game's random opening counts as played plies, and a game that it would end begins at the
-    start instead.
+    A new game's random opening counts as played plies. A random ply that would end the game is not
+    played.
     """
-    fresh = Games(position=game.start(*ply.shape), ply=jnp.zeros_like(ply))
-    num_plies = jax.random.randint(key, ply.shape, 0, max_opening_plies + 1)
+    fresh = Games(position=game.start(*ply.shape), ply=jnp.zeros_like(ply), watch=None)
+    num_plies = jax.random.randint(key, ply.shape, min_opening_plies, max_opening_plies + 1)
 
     def advance(index: jax.Array, games: Games) -> Games:
         action = game.random_action(jax.random.fold_in(key, index), games.position)
-        after = Games(game.step(games.position, action).position, games.ply + 1)
-        return _where(index < num_plies, after, games)
+        after = Games(game.step(games.position, action).position, games.ply + 1, None)
+        return _where((index < num_plies) & ~game.is_over(after.position), after, games)
 
     opened = jax.lax.fori_loop(0, max_opening_plies, advance, fresh)
-    opened = _where(game.is_over(opened.position), fresh, opened)
-    return _where(step.discount == 0, opened, Games(position=step.position, ply=ply + 1))
+    return _where(step.discount == 0, opened, Games(step.position, ply + 1, None))
 
 
 def play(
     game: protocol.Game,
     evaluate: policies.Evaluate,
     key: jax.Array,
+    shared_key: jax.Array,
     games: Games,
+    threshold: jax.Array | None = None,
     *,
     search: policies.SearchConfig,
     config: SelfplayConfig,
-) -> tuple[Games, Plies]:
+    resigning: resignation.ResignationConfig,
+    iteration: jax.Array | int = 0,
+    network: jax.Array | int = 0,
+) -> tuple[Games, Played]:
     """Plays `config.num_plies` plies `T` of every game.
 
     Args:
       game: the rules.
       evaluate: the network, or what stands in for it.
       key: for the search of every ply.
+      shared_key: the same on every device: which plies are searched in full.
       games: the games so far.
+      threshold: `[]` float32, below which a value is hopeless; None if nobody resigns.
       search: how moves are searched.
       config: how many plies, and how games begin.
+      resigning: which games are played out all the same.
+      iteration: what to record as the time of these plies.
+      network: what to record as the identity of the playing network.
 
     Returns:
-      The games as they stand, and the plies `[T, B]`; games may follow one another in a column.
+      The games as they stand, and what was played; games may follow one another in a column.
     """
+    num_explored = round(config.explored_share * games.ply.shape[0])
+    fast = search.model_copy(
+        update={"num_simulations": config.fast_simulations, "root_noise_fraction": 0.0}
+    )
 
-    def play_ply(games: Games, key: jax.Array) -> tuple[Games, Plies]:
-        search_key, opening_key = jax.random.split(key)
-        found = policies.search(
-            game, evaluate, search_key, games.position, config=search, ply=games.ply
+    def searched(key: jax.Array, games: Games, search: policies.SearchConfig) -> _Searched:
+        found = policies.search(game, evaluate, key, games.position, config=search, ply=games.ply)
+        extra = None
+        if num_explored:
+            extra = explored.explored(game, found.tree, found.action, num_explored)
+        return _Searched(
+            action=found.action,
+            policy=quantise(found.policy),
+            value=found.value,
+            raw_value=found.raw_value,
+            explored=extra,
+            opinions=_opinions(found, search.num_simulations + 1),
         )
+
+    def play_ply(
+        games: Games, inputs: tuple[jax.Array, jax.Array]
+    ) -> tuple[Games, tuple[Plies, explored.Explored | None, Opinions, resignation.Tally | None]]:
+        key, is_full = inputs
+        search_key, opening_key, watch_key = jax.random.split(key, 3)
+        if config.full_search_share < 1:
+            found = jax.lax.cond(
+                is_full,
+                lambda: searched(search_key, games, search),
+                lambda: searched(search_key, games, fast),
+            )
+        else:
+            found = searched(search_key, games, search)
+        extra = found.explored
+        if extra is not None:
+            extra = dataclasses.replace(extra, is_valid=extra.is_valid & is_full)
+
         step = game.step(games.position, found.action)
+        watch, tally = games.watch, None
+        if watch is not None:
+            assert threshold is not None
+            step, watch = resignation.consider(watch, found.value, games.ply, threshold, step)
+            tally = resignation.count(watch, games.ply, step)
         record = Plies(
             board=game.pack(games.position),
-            policy=quantise(found.policy),
+            policy=found.policy,
+            action=found.action.astype(jnp.int16),
             ply=games.ply,
+            value=found.value.astype(jnp.float16),
+            raw_value=found.raw_value.astype(jnp.float16),
+            is_example=jnp.broadcast_to(is_full, games.ply.shape),
+            iteration=jnp.full_like(games.ply, iteration),
+            network=jnp.full_like(games.ply, network),
             reward=step.reward,
             discount=step.discount,
         )
         after = restarted(
-            game, opening_key, step, games.ply, max_opening_plies=config.max_opening_plies
+            game,
+            opening_key,
+            step,
+            games.ply,
+            min_opening_plies=config.min_opening_plies,
+            max_opening_plies=config.max_opening_plies,
         )
-        return after, record
+        if watch is not None:
+            fresh = resignation.begin(watch_key, step.discount.shape[0], resigning)
+            watch = _where(step.discount == 0, fresh, watch)
+        after = dataclasses.replace(after, watch=watch)
+        return after, (record, extra, found.opinions, tally)
 
-    return jax.lax.scan(play_ply, games, jax.random.split(key, config.num_plies))
+    is_full = jax.random.uniform(shared_key, (config.num_plies,)) < config.full_search_share
+    keys = jax.random.split(key, config.num_plies)
+    games, (plies, extra, opinions, tally) = jax.lax.scan(play_ply, games, (keys, is_full))
+    total = jax.tree.map(lambda x: x.sum(axis=0), tally)
+    return games, Played(plies=plies, explored=extra, opinions=opinions, tally=total)
 
 
-def _where(condition: jax.Array, yes: Games, no: Games) -> Games:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+def _opinions(found: policies.SearchResult, num_evaluations: int) -> Opinions:
+    prior_entropy = jax.scipy.special.entr(found.prior).sum(axis=-1)
+    tiny = jnp.finfo(jnp.float32).tiny
+    divergence = jax.scipy.special.rel_entr(found.policy, jnp.maximum(found.prior, tiny))
+    return Opinions(
+        policy_entropy=jax.scipy.special.entr(found.policy).sum(axis=-1).mean(),
+        prior_entropy=prior_entropy.mean(),
+        prior_divergence=divergence.sum(axis=-1).mean(),
+        legal_mass=found.legal_mass.mean(),
+        num_evaluations=jnp.int32(num_evaluations),
+    )
+
+
+def _where(condition: jax.Array, yes, no):
+    def choose(a: jax.Array, b: jax.Array) -> jax.Array:
+        return jnp.where(condition.reshape(condition.shape + (1,) * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(choose, yes, no)

@@ -15,13 +15,17 @@ from jax.sharding import PartitionSpec
 
 from azo.games import protocol
 from azo.learning import generations
+from azo.learning import history as histories
 from azo.learning import learner as learners
 from azo.learning import network as networks
 from azo.learning import replay as replays
+from azo.learning import resignation as resigning
 from azo.learning import selfplay as selfplays
+from azo.learning import targets as target
 from azo.search import policy
 
 AXIS = "data"
+_MILLION = 1_000_000
 
 
 class RecipeConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -30,9 +34,17 @@ class RecipeConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     search: policy.SearchConfig = policy.SearchConfig()
     network: networks.NetworkConfig = networks.NetworkConfig()
     selfplay: selfplays.SelfplayConfig = selfplays.SelfplayConfig()
+    resignation: resigning.ResignationConfig = resigning.ResignationConfig()
+    targets: target.TargetsConfig = target.TargetsConfig()
     replay: replays.ReplayConfig = replays.ReplayConfig()
     learner: learners.LearnerConfig = learners.LearnerConfig()
+    generation: generations.GenerationConfig = generations.GenerationConfig()
     gate: generations.GateConfig = generations.GateConfig()
+
+    @property
+    def has_player(self) -> bool:
+        """Whether another network than the learner's newest plays."""
+        return self.gate.is_enabled or self.selfplay.teacher is not None
 
 
 @flax.struct.dataclass
@@ -40,28 +52,77 @@ class RunState:
     """State in, state out."""
 
     learner: learners.Learner
-    best: networks.Variables | None  # what self-play uses if gating is on, else None
+    best: networks.Variables | None  # what self-play uses with a gate or a teacher, else None
     games: selfplays.Games
-    history: replays.History
+    history: histories.History
     replay: replays.Replay
+    tally: resigning.Tally | None  # if games may be resigned
     iteration: jax.Array  # [] int32, iterations done
-    generation: jax.Array  # [] int32, promotions so far
+    generation: jax.Array  # [] int32, of the games now played
+    generation_games: jax.Array  # [] int32, games finished before this generation's
+    generation_steps: jax.Array  # [] int32, optimiser steps before this generation's
+    num_failures: jax.Array  # [] int32, at the gate, in a row
+    best_since: jax.Array  # [] int32, iterations done when `best` began to play
     num_games: jax.Array  # [] int32, games finished
+    evaluations: jax.Array  # [2] int32, network evaluations of search: millions, and the rest
     key: jax.Array  # [] typed key, constant: iterations fold their number in
 
     def variables(self) -> networks.Variables:
         """Returns the network's variables as the learner has them."""
         return {"params": self.learner.params, "batch_stats": self.learner.batch_stats}
 
-    def promoted(self) -> "RunState":
-        """Returns the state of the next generation, with the learner's network as the best."""
+    def num_evaluations(self) -> int:
+        """Returns the network evaluations of self-play and gates so far; for the host."""
+        millions, rest = (int(x) for x in self.evaluations)
+        return millions * _MILLION + rest
+
+    def with_evaluations(self, number: jax.Array | int) -> "RunState":
+        """Returns the state with so many more network evaluations, below 2**31."""
+        rest = self.evaluations[1] + number
+        evaluations = jnp.stack([self.evaluations[0] + rest // _MILLION, rest % _MILLION])
+        return dataclasses.replace(self, evaluations=evaluations)
+
+    def next_generation(self, *, is_promoted: bool, turns_window: bool) -> "RunState":
+        """Returns the state as a new generation begins.
+
+        Args:
+          is_promoted: the learner's network becomes the best.
+          turns_window: the replay counts its window in generations.
+        """
+        replay = replays.turn_window(self.replay) if turns_window else self.replay
+        state = dataclasses.replace(
+            self.continued(restarts_games=True),
+            replay=replay,
+            generation=self.generation + 1,
+            num_failures=jnp.zeros_like(self.num_failures),
+        )
+        if not is_promoted:
+            return state
         # A copy: the iteration donates the learner's own.
         best = jax.tree.map(jnp.copy, self.variables())
-        return dataclasses.replace(self, best=best, generation=self.generation + 1)
+        return dataclasses.replace(state, best=best, best_since=jnp.copy(self.iteration))
+
+    def failed(self, *, restarts_games: bool) -> "RunState":
+        """Returns the state after a failure at the gate."""
+        state = self.continued(restarts_games=restarts_games)
+        return dataclasses.replace(state, num_failures=self.num_failures + 1)
+
+    def continued(self, *, restarts_games: bool) -> "RunState":
+        """Returns the state with this generation's samples, perhaps games too, counted anew."""
+        games = jnp.copy(self.num_games if restarts_games else self.generation_games)
+        steps = jnp.copy(self.learner.num_steps)
+        return dataclasses.replace(self, generation_games=games, generation_steps=steps)
 
 
 def create(
-    game: protocol.Game, config: RecipeConfig, *, seed: int, total_steps: int, num_devices: int
+    game: protocol.Game,
+    config: RecipeConfig,
+    *,
+    seed: int,
+    total_steps: int,
+    num_devices: int,
+    start: networks.Variables | None = None,
+    teacher: networks.Variables | None = None,
 ) -> RunState:
     """Returns the state before the first iteration; jittable.
 
@@ -71,28 +132,48 @@ def create(
       seed: of all that is random in the run.
       total_steps: optimiser steps of the whole run, for the learning rate's schedule.
       num_devices: over how many devices games and replay are split.
+      start: the network to begin with; a fresh one if None.
+      teacher: the network that plays, where the settings ask for one.
     """
     network_key, games_key, run_key = jax.random.split(jax.random.key(seed), 3)
-    variables = networks.init(game, config.network, network_key)
+    variables = networks.init(game, config.network, network_key) if start is None else start
     optimiser = learners.make_optimiser(config.learner, total_steps)
     params = variables["params"]
     num_games = config.selfplay.num_games
-    ring = replays.empty_ring(game, config.replay.capacity)
-    zeros = jnp.zeros(num_devices, jnp.int32)
+    games = selfplays.begin(game, games_key, num_games)
+    tally = None
+    if config.resignation.is_enabled:
+        watch_key = jax.random.fold_in(games_key, 0)
+        watch = resigning.begin(watch_key, num_games, config.resignation)
+        games = dataclasses.replace(games, watch=watch)
+        tally = resigning.empty_tally()
+    best = None
+    if config.has_player:
+        best = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
+    has_final = config.network.has_ownership_head or config.network.has_margin_head
+    zero = jnp.int32(0)
     return RunState(
         learner=learners.Learner(
             params=params,
             batch_stats=variables.get("batch_stats", {}),
             optimiser_state=optimiser.init(params),
-            num_steps=jnp.int32(0),
+            num_steps=zero,
         ),
-        best=variables if config.gate.is_enabled else None,
-        games=selfplays.begin(game, games_key, num_games),
-        history=replays.empty_history(game, num_games),
-        replay=dataclasses.replace(ring, next_row=zeros, size=zeros),
-        iteration=jnp.int32(0),
-        generation=jnp.int32(0),
-        num_games=jnp.int32(0),
+        best=best,
+        games=games,
+        history=histories.empty(game, num_games),
+        replay=replays.empty_ring(
+            game, config.replay.capacity, has_final=has_final, num_devices=num_devices
+        ),
+        tally=tally,
+        iteration=zero,
+        generation=zero,
+        generation_games=zero,
+        generation_steps=zero,
+        num_failures=zero,
+        best_since=zero,
+        num_games=zero,
+        evaluations=jnp.zeros(2, jnp.int32),
         key=run_key,
     )
 
@@ -102,14 +183,14 @@ def partition(config: RecipeConfig) -> Any:
     everywhere: Any = PartitionSpec()
     games: Any = PartitionSpec(AXIS)
     plies: Any = PartitionSpec(None, AXIS)
+    fields = dict.fromkeys((field.name for field in dataclasses.fields(RunState)), everywhere)
     return RunState(
-        learner=everywhere,
-        best=everywhere if config.gate.is_enabled else None,
-        games=games,
-        history=plies,
-        replay=games,
-        iteration=everywhere,
-        generation=everywhere,
-        num_games=everywhere,
-        key=everywhere,
+        **fields
+        | {
+            "best": everywhere if config.has_player else None,
+            "games": games,
+            "history": plies,
+            "replay": games,
+            "tally": everywhere if config.resignation.is_enabled else None,
+        }
     )

@@ -22,6 +22,8 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Opponent: random, greedy, rollouts:N (N simulations a move) or the path of a checkpoint."""
     opening_plies: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 4
     """Random plies at the start of each game, so that games differ; even: black moves first."""
+    until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None
+    """The run ends when a match reaches this score."""
 
 
 def is_due(config: EvaluationConfig, num_iterations: int, *, is_last: bool) -> bool:

@@ -141,8 +141,9 @@ def rollout_config(num_simulations: int) -> policy.SearchConfig:
 
 
 def with_simulations(config: policy.SearchConfig, num_simulations: int) -> policy.SearchConfig:
-    """Returns the same search with another number of simulations a move."""
-    return _search_config(**(config.model_dump() | {"num_simulations": num_simulations}))
+    """Returns the same search with another number of simulations a move, one leaf a step."""
+    changes = {"num_simulations": num_simulations, "leaves_per_step": 1}
+    return _search_config(**(config.model_dump() | changes))
 
 
 def network_player(

@@ -1,0 +1,97 @@
+"""What must hold between the sections of a run's settings.
+
+Each check raises ValueError with one line that names the settings and what would work.
+"""
+
+from typing import TYPE_CHECKING
+
+from azo.games import protocol
+
+if TYPE_CHECKING:
+    from azo import config as configs
+
+
+def check_devices(config: "configs.Config", num_devices: int) -> None:
+    """Raises ValueError unless games, batches and replay split evenly over `num_devices`."""
+    split = {
+        "selfplay.num_games": config.selfplay.num_games,
+        "learner.batch_size": config.learner.batch_size,
+        "replay.capacity": config.replay.capacity,
+    }
+    for name, number in split.items():
+        if number % num_devices:
+            higher = (number // num_devices + 1) * num_devices
+            raise ValueError(
+                f"{name} is {number}, which does not split over {num_devices} devices:"
+                f" {higher} would, or fewer devices by --run.num-devices"
+            )
+
+
+def check_openings(config: "configs.Config", game: protocol.Game) -> None:
+    """Raises ValueError unless random openings leave a game to play."""
+    plies = config.evaluation.opening_plies
+    if plies >= game.max_plies:
+        raise ValueError(
+            f"evaluation.opening_plies is {plies}, but a game of {game.name} has at most"
+            f" {game.max_plies} plies: choose fewer"
+        )
+    rows, columns = game.board_shape
+    plies = config.selfplay.max_opening_plies
+    if plies >= rows * columns:
+        raise ValueError(
+            f"selfplay.max_opening_plies is {plies}, but the board of {game.name} is full after"
+            f" fewer: at most {rows * columns - 1}"
+        )
+
+
+def check_search(config: "configs.Config") -> None:
+    """Raises ValueError unless every search is a whole number of steps."""
+    plays, leaves = config.selfplay, config.search.leaves_per_step
+    if plays.full_search_share < 1 and plays.fast_simulations % leaves:
+        raise ValueError(
+            f"selfplay.fast_simulations is {plays.fast_simulations}, but should be a multiple of"
+            f" search.leaves_per_step, {leaves}"
+        )
+    fewest = config.search.num_simulations
+    if plays.full_search_share < 1:
+        fewest = min(fewest, plays.fast_simulations)
+    if plays.explored_share > fewest:
+        raise ValueError(
+            f"selfplay.explored_share is {plays.explored_share:g}, but a search of {fewest}"
+            " simulations has no more positions than that: lower it"
+        )
+
+
+def check_generations(config: "configs.Config") -> None:
+    """Raises ValueError if generations, gate and teacher contradict one another."""
+    generation, gate = config.generation, config.gate
+    if config.selfplay.teacher is not None and gate.is_enabled:
+        raise ValueError(
+            "selfplay.teacher plays all games, so gate.is_enabled has no meaning: leave one out"
+        )
+    if gate.is_enabled and not generation.num_games:
+        raise ValueError("gate.is_enabled asks for generations: set generation.num_games, say 500")
+    if generation.num_samples and not generation.num_games:
+        raise ValueError(
+            "generation.num_samples is learned after generation.num_games, which is 0: set it"
+        )
+    if gate.after_failure == "learn" and not generation.num_samples:
+        raise ValueError("gate.after_failure 'learn' asks for generation.num_samples: set it")
+
+
+def check_replay(config: "configs.Config", game: protocol.Game) -> None:
+    """Raises ValueError unless the ring holds what an iteration can add."""
+    capacity, plays = config.replay.capacity, config.selfplay
+    # At worst one iteration decides all that waited and all that it played.
+    most_added = plays.num_games * (game.max_plies + plays.num_plies)
+    most_added += plays.num_plies * round(plays.num_games * plays.explored_share)
+    if capacity < most_added:
+        raise ValueError(
+            f"replay.capacity is {capacity}, but one iteration of {plays.num_games} games can add"
+            f" {most_added} positions: raise it to {most_added} or lower selfplay.num_games"
+        )
+    if config.replay.min_positions > capacity:
+        raise ValueError(
+            f"replay.min_positions is {config.replay.min_positions}, more than the"
+            f" {capacity} of replay.capacity: learning would never begin"
+        )

@@ -1,0 +1,94 @@
+"""Plies wait here until their game is decided, so that all games are always under way.
+
+The history is as long as the longest possible game, so that no position is lost.
+"""
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from azo.games import protocol
+from azo.learning import selfplay, targets
+
+
+@flax.struct.dataclass
+class History:
+    """The latest plies, long enough for any game, until their results are known."""
+
+    plies: selfplay.Plies  # [L, B]
+    is_waiting: jax.Array  # [L, B] bool, played, and not yet settled
+
+
+@flax.struct.dataclass
+class Settled:
+    """A window of plies, and which of them are decided now."""
+
+    plies: selfplay.Plies  # [W, B]
+    is_ready: jax.Array  # [W, B] bool, decided by the latest plies
+    outcome: jax.Array  # [W, B] float32, final result for the player to move, where ready
+
+
+@flax.struct.dataclass
+class FinalBoards:
+    """How the game of each ply ended."""
+
+    board: jax.Array  # [W, B, words] uint32, packed
+    sign: jax.Array  # [W, B] int8, 1 if seen by the same player as the ply, -1 if by the other;
+    # 0 where the game was not played to its end
+
+
+def empty(game: protocol.Game, num_games: int) -> History:
+    """Returns a history in which nothing waits."""
+    shape = (game.max_plies, num_games)
+    plies = selfplay.Plies(
+        board=jnp.zeros((*shape, game.packed_words), jnp.uint32),
+        policy=jnp.zeros((*shape, game.num_actions), jnp.uint8),
+        action=jnp.zeros(shape, jnp.int16),
+        ply=jnp.zeros(shape, jnp.int32),
+        value=jnp.zeros(shape, jnp.float16),
+        raw_value=jnp.zeros(shape, jnp.float16),
+        is_example=jnp.zeros(shape, bool),
+        iteration=jnp.zeros(shape, jnp.int32),
+        network=jnp.zeros(shape, jnp.int32),
+        reward=jnp.zeros(shape),
+        discount=jnp.full(shape, -1.0, jnp.float32),
+    )
+    return History(plies=plies, is_waiting=jnp.zeros(shape, bool))
+
+
+def settle(history: History, plies: selfplay.Plies) -> tuple[Settled, History]:
+    """Returns what the new plies `[T, B]` decide, and the history of what still waits."""
+    window = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), history.plies, plies)
+    is_new = jnp.ones(plies.reward.shape, bool)
+    is_waiting = jnp.concatenate([history.is_waiting, is_new])
+    is_ready = is_waiting & targets.is_decided(window.discount)
+    outcome = targets.outcome_targets(window.reward, window.discount)
+    length = history.is_waiting.shape[0]
+    latest = jax.tree.map(lambda x: x[-length:], (window, is_waiting & ~is_ready))
+    return Settled(plies=window, is_ready=is_ready, outcome=outcome), History(*latest)
+
+
+def after(game: protocol.Game, plies: selfplay.Plies) -> protocol.Position:
+    """Returns the positions `[W, B]` after each ply, seen by the side that moves next."""
+    return game.step(game.unpack(plies.board), plies.action.astype(jnp.int32)).position
+
+
+def final_boards(game: protocol.Game, settled: Settled) -> FinalBoards:
+    """Returns the final boards, carried back to every ply of their games."""
+    plies = settled.plies
+    end = after(game, plies)
+    ends = game.pack(end)
+    is_end = plies.discount == 0
+    # A resigned game ends in the middle: what the board would have become is not known.
+    sign = jnp.where(is_end & game.is_over(end), -1, 0).astype(jnp.int8)
+
+    def step_back(later, ply):
+        later_board, later_sign = later
+        board_t, sign_t, is_end_t = ply
+        board = jnp.where(is_end_t[:, None], board_t, later_board)
+        sign = jnp.where(is_end_t, sign_t, -later_sign)
+        return (board, sign), (board, sign)
+
+    nothing = jnp.zeros_like(ends[0]), jnp.zeros_like(sign[0])
+    _, (board, sign) = jax.lax.scan(step_back, nothing, (ends, sign, is_end), reverse=True)
+    return FinalBoards(board=board, sign=sign)
