@@ -22,6 +22,14 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
+@pytest.fixture
+def quick_compilation():
+    """Compiles in half the time what will hardly run."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> pathlib.Path:
     """The data folder; skips the test if there is none."""

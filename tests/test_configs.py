@@ -86,15 +86,7 @@ def reduced(settings, folder):
     return config.Config.model_validate(tree)
 
 
-@pytest.fixture
-def _quick_compilation():
-    """Compiles in half the time what will hardly run."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
-@pytest.mark.usefixtures("_quick_compilation")
+@pytest.mark.usefixtures("quick_compilation")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
     # Matches have tests of their own, and would take longest to compile.

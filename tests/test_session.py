@@ -145,6 +145,7 @@ def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkey
     assert "the run has ended: score 0.700 against random" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("quick_compilation")
 def test_stages_change_simulations_and_learning_rate_until_the_evaluations_are_used(
     tmp_path, monkeypatch
 ):
