@@ -1,0 +1,114 @@
+"""Positions with known scores as text: OBF lines of Edax, and CSV.
+
+An OBF line is `board mover; MOVE:score; MOVE:score; ... % comment`: a board as `notation` reads it,
+and scores of moves for the side to move, in any order, possibly none. A CSV has a heading with
+at least `board` and `mover`, and perhaps `score` or `score_mover`. Lines are numbered from 1.
+"""
+
+import csv
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator
+
+from azo.games import notation
+
+_FILLER = "--"  # Edax fills lines up with --:-127, which is no move
+_NUMBER = re.compile(r"[+-]?\d+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One position, and what a file says of it."""
+
+    line: int
+    size: int
+    board: notation.Board
+    score: int | None  # for the side to move, where it is not that of a move
+    move_scores: dict[int, int]  # by action; empty if the file has none
+
+    def best_score(self, *, is_reversed: bool = False) -> int | None:
+        """Returns the score that the file gives the position, None if it has none."""
+        best = min if is_reversed else max
+        return best(self.move_scores.values(), default=self.score)
+
+    @property
+    def num_empties(self) -> int:
+        """How many squares are empty."""
+        return self.size**2 - (self.board.black | self.board.white).bit_count()
+
+
+def parse_lines(lines: Iterable[str], place: str) -> Iterator[Problem]:
+    """Yields the positions of an OBF file or of a CSV, which its first line tells apart.
+
+    Raises:
+      ValueError: At the first line that is wrong; `place` and the number of the line come first.
+    """
+    rows = iter(lines)
+    first = next(rows, "")
+    if "," in first:
+        yield from _parse_csv(first, rows, place)
+        return
+    for number, line in enumerate([first, *rows], start=1):
+        text = line.partition("%")[0].strip()
+        if text:
+            try:
+                yield parse_line(text, number)
+            except ValueError as error:
+                raise ValueError(f"{place}:{number}: {error}") from None
+
+
+def parse_line(text: str, number: int = 1) -> Problem:
+    """Returns the position of one OBF line.
+
+    Raises:
+      ValueError: If the board, a move or a score cannot be read, or the board is impossible.
+    """
+    first, *rest = text.partition("%")[0].split(";")
+    size, board = _parse_board(first)
+    move_scores = {}
+    for part in filter(None, map(str.strip, rest)):
+        move, _, score = part.partition(":")
+        if move == _FILLER:
+            continue
+        try:
+            action = notation.parse_action(move, size)
+        except ValueError as error:
+            raise ValueError(f"cannot read move and score {part!r}: {error}") from None
+        if not _NUMBER.fullmatch(score):
+            raise ValueError(f"cannot read move and score {part!r}: expected something like F5:+2")
+        move_scores[action] = int(score)
+    return Problem(number, size, board, None, move_scores)
+
+
+def _parse_csv(heading: str, rows: Iterable[str], place: str) -> Iterator[Problem]:
+    names = [name.strip() for name in heading.split(",")]
+    missing = [name for name in ("board", "mover") if name not in names]
+    if missing:
+        raise ValueError(f"{place}: no column {missing[0]!r}; there are: {', '.join(names)}")
+    for number, row in enumerate(csv.DictReader(rows, names), start=2):
+        try:
+            size, board = _parse_board(f"{row['board']} {row['mover']}")
+            text = row.get("score_mover") or row.get("score")
+            if text and not _NUMBER.fullmatch(text):
+                raise ValueError(f"score {text!r} is not a whole number")
+            yield Problem(number, size, board, int(text) if text else None, {})
+        except ValueError as error:
+            raise ValueError(f"{place}:{number}: {error}") from None
+
+
+def _parse_board(text: str) -> tuple[int, notation.Board]:
+    words = text.split()
+    length = len(words[0]) if words else 0
+    size = math.isqrt(length)
+    if length not in (16, 36, 64):
+        raise ValueError(f"board of {length} squares; boards have 16 (4x4), 36 (6x6) or 64 (8x8)")
+    board = notation.parse_coloured_board(" ".join(words), size)
+    low = size // 2 - 1
+    for row, column in ((low, low), (low, low + 1), (low + 1, low), (low + 1, low + 1)):
+        if not (board.black | board.white) >> (8 * row + column) & 1:
+            square = notation.action_text(row * size + column, size)
+            raise ValueError(
+                f"impossible board: {square} is empty, but the four squares in the middle never are"
+            )
+    return size, board

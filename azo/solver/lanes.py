@@ -1,0 +1,332 @@
+"""Alpha-beta searches side by side: `L` lanes, each with a stack, all one event ahead in a step.
+
+An event of a lane is one move on its board: a position is looked at and, unless its value is known
+at once, becomes the lane's node. Before it, a lane whose node is done returns to the node above,
+so a return costs a step only where that node is then done as well. Three things keep the number
+of steps low:
+
+* With one empty square left, or none, the value follows from the flips, and the move ends there.
+* A pass changes sides within the node (`has_passed`).
+* With `RATED_EMPTIES` or more, moves are first rated, one a step, by the replies they leave: the
+  fewest first (fastest-first heuristic). Below, `ordering.first` alone decides.
+
+The search is fail-hard: a node returns its `alpha`, which is its value if that lies between the
+bounds. Values are `utility`: what the side to move gains, `score` or, reversed, its negative.
+
+Everything is one word a lane, and the stack is read and written by comparing each of its few rows
+with the lane's depth. XLA's CPU backend does that at vector speed; gathers and scatters go lane
+by lane. Where a value has several uses it leaves a branch, or that backend computes it for each.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from azo.games import bitboard, othello
+from azo.solver import ordering
+
+RATED_EMPTIES = 6
+# Moves that leave at most so many replies go into the same bin; the others into a last one.
+_BIN_REPLIES = (1, 2, 4)
+_BIN_BITS = 2
+_BOUND_OFFSET = 128  # makes a bound an unsigned byte
+
+
+@flax.struct.dataclass
+class Node:
+    """The position a lane stands at, and what remains to be done there."""
+
+    player: bitboard.Bitboard  # [L]
+    opponent: bitboard.Bitboard  # [L]
+    untried: bitboard.Bitboard  # [L], legal moves not yet tried
+    alpha: jax.Array  # [L] int32, utility that the side to move is sure of
+    beta: jax.Array  # [L] int32, utility from which on the other side avoids this node
+    has_passed: jax.Array  # [L] bool, the side that was to move here had no move
+
+
+@flax.struct.dataclass
+class Rating:
+    """Which moves of the node are still to be rated, and the bins of those that are."""
+
+    unrated: bitboard.Bitboard  # [L]
+    bin_bits: tuple[bitboard.Bitboard, ...]  # [L] each, the highest bit of the bins first
+
+
+@flax.struct.dataclass
+class Lanes:
+    """Searches under way."""
+
+    node: Node
+    is_stuck: jax.Array  # [L] bool, the side to move has no move and has still to pass
+    rating: Rating
+    node_stack: tuple[jax.Array, ...]  # words of nodes, [max_empties - 2, L] uint32 each
+    bin_stack: tuple[jax.Array, ...]  # words of bins, only of nodes that can be rated
+    depth: jax.Array  # [L] int32, nodes on the stack
+    nodes: jax.Array  # [L] int32, positions looked at, without those for a rating
+    root_disc: bitboard.Bitboard  # [L], the move at the root that is being searched
+    best_disc: bitboard.Bitboard  # [L], the best move at the root so far; none for a pass
+
+    @property
+    def is_solved(self) -> jax.Array:
+        """`[L]` bool: the search is done."""
+        return _is_done(self.node, self.is_stuck) & (self.depth == 0)
+
+    @property
+    def utility(self) -> jax.Array:
+        """`[L]` int32, for the side to move at the root, where solved."""
+        return jnp.where(self.node.has_passed, -self.node.alpha, self.node.alpha)
+
+
+@dataclasses.dataclass(frozen=True)
+class Searcher:
+    """Begins and continues searches.
+
+    Attributes:
+      game: the rules.
+      max_empties: no root has more empty squares.
+      window: utilities between which the value is wanted exactly.
+      max_nodes: lanes stop after so many positions.
+    """
+
+    game: othello.Othello
+    max_empties: int
+    window: tuple[int, int]
+    max_nodes: int | jax.Array
+
+    def start(self, root: othello.Position) -> Lanes:
+        """Returns searches of the positions `[L]`."""
+        shape = root.player.lower.shape
+        legal = self.game.legal_squares(root)
+        none = bitboard.from_int(0, *shape)
+        alpha, beta = (jnp.full(shape, bound, jnp.int32) for bound in self.window)
+        zeros = jnp.zeros(shape, jnp.int32)
+        node_rows, bin_rows = (
+            jnp.zeros((rows, *shape), jnp.uint32)
+            for rows in (max(self.max_empties - 2, 1), max(self.max_empties - RATED_EMPTIES + 1, 0))
+        )
+        node = Node(root.player, root.opponent, legal, alpha, beta, jnp.zeros(shape, bool))
+        unrated = self._to_rate(legal, self._empties(root).count())
+        return Lanes(
+            node=node,
+            is_stuck=legal.is_empty(),
+            rating=Rating(unrated, (none,) * _BIN_BITS),
+            node_stack=(node_rows,) * len(_pack(node)),
+            bin_stack=(bin_rows,) * (2 * _BIN_BITS),
+            depth=zeros,
+            nodes=zeros,
+            root_disc=none,
+            best_disc=ordering.lowest(legal),
+        )
+
+    def step(self, lanes: Lanes) -> Lanes:
+        """Returns the lanes one event further; those that are solved or out of nodes stay."""
+        is_running = lanes.nodes < self.max_nodes
+        lanes = self._return(lanes, is_running)
+        node = lanes.node
+        is_active = is_running & ~_is_done(node, lanes.is_stuck)
+        is_rating = is_active & ~lanes.rating.unrated.is_empty()
+        plays = is_active & ~is_rating
+        disc = self._choose(lanes, is_rating).where(is_active)
+        position = othello.Position(node.player, node.opponent)
+        child = self._play(position, disc)
+        legal = self.game.legal_squares(child)
+        num_empties = self._empties(child).count()
+
+        passes = plays & lanes.is_stuck
+        is_known, utility = self._value(child, legal, num_empties, passes)
+        takes_value = plays & is_known & ~lanes.is_stuck
+        enters = plays & ~is_known & ~lanes.is_stuck
+        changes = enters | passes
+
+        is_better = takes_value & (-utility > node.alpha)
+        here = dataclasses.replace(
+            node,
+            untried=node.untried & ~disc.where(plays),
+            alpha=jnp.where(is_better, -utility, node.alpha),
+        )
+        alpha, beta = -node.beta, -node.alpha
+        below = Node(
+            player=child.player,
+            opponent=child.opponent,
+            untried=legal.where(~is_known),
+            alpha=jnp.where(is_known, jnp.maximum(alpha, utility), alpha),
+            beta=beta,
+            has_passed=passes,
+        )
+        rated = self._rated(lanes.rating, disc.where(is_rating), legal.count())
+        fresh = Rating(
+            unrated=self._to_rate(below.untried, num_empties),
+            bin_bits=(bitboard.from_int(0, *num_empties.shape),) * _BIN_BITS,
+        )
+        row = jnp.where(enters, lanes.depth, -1)
+        is_root = (lanes.depth == 0) & ~node.has_passed
+        return Lanes(
+            node=_where(changes, below, here),
+            is_stuck=jnp.where(changes, legal.is_empty() & ~passes, lanes.is_stuck),
+            rating=_where(changes, fresh, rated),
+            node_stack=_write(lanes.node_stack, row, _pack(here)),
+            bin_stack=_write(lanes.bin_stack, row, jax.tree.leaves(rated.bin_bits)),
+            depth=lanes.depth + enters,
+            nodes=lanes.nodes + plays,
+            root_disc=_where(enters & is_root, disc, lanes.root_disc),
+            best_disc=_where(is_better & is_root, disc, lanes.best_disc),
+        )
+
+    def _return(self, lanes: Lanes, is_running: jax.Array) -> Lanes:
+        """Goes up one node where the node is done, and gives its value to the one above."""
+        returns = is_running & _is_done(lanes.node, lanes.is_stuck) & (lanes.depth > 0)
+
+        def go_up(lanes: Lanes) -> Lanes:
+            row = lanes.depth - 1
+            above = _unpack(_read(lanes.node_stack, row))
+            bins = _read(lanes.bin_stack, row)
+            value = jnp.where(lanes.node.has_passed, lanes.node.alpha, -lanes.node.alpha)
+            is_better = value > above.alpha
+            above = dataclasses.replace(above, alpha=jnp.where(is_better, value, above.alpha))
+            bin_bits = tuple(map(bitboard.Bitboard, bins[::2], bins[1::2]))
+            is_best = returns & is_better & (row == 0) & ~above.has_passed
+            return dataclasses.replace(
+                lanes,
+                node=_where(returns, above, lanes.node),
+                # Nothing is left to rate: all moves of a node are rated before the first is tried.
+                rating=dataclasses.replace(
+                    lanes.rating, bin_bits=_where(returns, bin_bits, lanes.rating.bin_bits)
+                ),
+                depth=lanes.depth - returns,
+                best_disc=_where(is_best, lanes.root_disc, lanes.best_disc),
+            )
+
+        stacks = {name: getattr(lanes, name) for name in ("node_stack", "bin_stack")}
+        moved = _where_any(
+            returns,
+            lambda lanes: dataclasses.replace(go_up(lanes), node_stack=(), bin_stack=()),
+            lambda lanes: dataclasses.replace(lanes, node_stack=(), bin_stack=()),
+            lanes,
+        )
+        return dataclasses.replace(moved, **stacks)
+
+    def _choose(self, lanes: Lanes, is_rating: jax.Array) -> bitboard.Bitboard:
+        """Returns the next move to rate or to try."""
+
+        def try_next(lanes: Lanes) -> bitboard.Bitboard:
+            moves = lanes.node.untried
+            for bits in lanes.rating.bin_bits:
+                moves = ordering.preferred(moves, ~bits)
+            here = othello.Position(lanes.node.player, lanes.node.opponent)
+            return ordering.first(self.game, moves, self._empties(here))
+
+        def rate_or_try(lanes: Lanes) -> bitboard.Bitboard:
+            return _where(is_rating, ordering.lowest(lanes.rating.unrated), try_next(lanes))
+
+        return _where_any(is_rating, rate_or_try, try_next, lanes)
+
+    def _play(self, position: othello.Position, disc: bitboard.Bitboard) -> othello.Position:
+        flips = bitboard.flips(position.player, position.opponent, disc)
+        return othello.Position(
+            player=position.opponent & ~flips, opponent=position.player | flips | disc
+        )
+
+    def _value(
+        self,
+        child: othello.Position,
+        legal: bitboard.Bitboard,
+        num_empties: jax.Array,
+        passed: jax.Array,
+    ) -> tuple[jax.Array, jax.Array]:
+        """Returns where the value of a position is known, and that utility for its side to move.
+
+        It is where one square is empty or none, and where the game is over: nobody can move.
+        """
+        margin = self.game.margin(child)
+        is_over = passed & legal.is_empty()
+        last = self._empties(child).where(num_empties == 1)
+        mine = bitboard.flips(child.player, child.opponent, last).count()
+        yours = bitboard.flips(child.opponent, child.player, last).count()
+        to_winner = margin + jnp.sign(margin) * num_empties
+        score = jnp.where(yours > 0, margin - 2 * yours - 1, to_winner)
+        score = jnp.where(mine > 0, margin + 2 * mine + 1, score)
+        return is_over | (num_empties <= 1), -score if self.game.is_reversed else score
+
+    def _to_rate(self, legal: bitboard.Bitboard, num_empties: jax.Array) -> bitboard.Bitboard:
+        return legal.where((num_empties >= RATED_EMPTIES) & ordering.has_several(legal))
+
+    def _rated(self, rating: Rating, disc: bitboard.Bitboard, num_replies: jax.Array) -> Rating:
+        """Returns the rating with one more move (or none) put into its bin."""
+        number = jnp.zeros_like(num_replies)
+        for most in _BIN_REPLIES:
+            number = number + (num_replies > most)
+        places = reversed(range(_BIN_BITS))
+        return Rating(
+            unrated=rating.unrated & ~disc,
+            bin_bits=tuple(
+                bits | disc.where((number >> place) & 1 == 1)
+                for bits, place in zip(rating.bin_bits, places, strict=True)
+            ),
+        )
+
+    def _empties(self, position: othello.Position) -> bitboard.Bitboard:
+        size = self.game.size
+        board = sum(1 << (8 * row + column) for row in range(size) for column in range(size))
+        return ~(position.player | position.opponent) & bitboard.from_int(board)
+
+
+def _is_done(node: Node, is_stuck: jax.Array) -> jax.Array:
+    return (node.alpha >= node.beta) | (node.untried.is_empty() & ~is_stuck)
+
+
+def _where(condition: jax.Array, chosen: Any, other: Any) -> Any:
+    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), chosen, other)
+
+
+def _where_any(mask: jax.Array, needed: Callable, enough: Callable, operand: Any) -> Any:
+    """Returns `needed(operand)`; where no lane is in the mask, `enough(operand)` says the same.
+
+    A branch on the CPU, so that the result is stored. Accelerators would wait for the predicate.
+    """
+    return jax.lax.platform_dependent(
+        operand,
+        cpu=lambda operand: jax.lax.cond(jnp.any(mask), needed, enough, operand),
+        default=needed,
+    )
+
+
+def _pack(node: Node) -> list[jax.Array]:
+    """Returns the words of nodes: the boards, and one for the rest."""
+    alpha, beta = ((bound + _BOUND_OFFSET).astype(jnp.uint32) for bound in (node.alpha, node.beta))
+    rest = alpha | beta << jnp.uint32(8) | node.has_passed.astype(jnp.uint32) << jnp.uint32(16)
+    return [*jax.tree.leaves((node.player, node.opponent, node.untried)), rest]
+
+
+def _unpack(words: list[jax.Array]) -> Node:
+    player, opponent, untried = map(bitboard.Bitboard, words[:-1:2], words[1:-1:2])
+    alpha, beta = (
+        ((words[-1] >> jnp.uint32(shift)) & jnp.uint32(255)).astype(jnp.int32) - _BOUND_OFFSET
+        for shift in (0, 8)
+    )
+    has_passed = words[-1] >> jnp.uint32(16) == 1
+    return Node(player, opponent, untried, alpha, beta, has_passed)
+
+
+def _read(stack: tuple[jax.Array, ...], row: jax.Array) -> list[jax.Array]:
+    """Returns the words `[L]` of each lane's row, zero where it is not on the stack."""
+    words = []
+    for rows in stack:
+        word = jnp.zeros(row.shape, jnp.uint32)
+        for index in range(rows.shape[0]):
+            word = jnp.where(row == index, rows[index], word)
+        words.append(word)
+    return words
+
+
+def _write(
+    stack: tuple[jax.Array, ...], row: jax.Array, words: list[jax.Array]
+) -> tuple[jax.Array, ...]:
+    """Returns the stack with the words `[L]` in each lane's row; those not on it are dropped."""
+    return tuple(
+        jnp.where(jnp.arange(rows.shape[0])[:, None] == row[None], word[None], rows)
+        for rows, word in zip(stack, words, strict=True)
+    )

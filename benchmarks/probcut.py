@@ -1,0 +1,70 @@
+"""Fits multi-ProbCut and measures how often its scores are right.
+
+`python -m benchmarks.probcut fit [SIZE normal|reversed]` samples positions, solves them and writes
+`azo/solver/probcut.json`; `python -m benchmarks.probcut measure FILE.obf.gz NUM` solves positions
+drawn from a file of exact scores with each confidence. Both take minutes.
+"""
+
+import gzip
+import json
+import pathlib
+import random
+import sys
+
+from azo.games import obf
+from azo.solver import host, probcut
+
+_SEED = 20
+
+
+def fit(size: int, variant: str) -> None:
+    """Fits one board and variant, and writes it beside the others."""
+    num_positions = dict.fromkeys(range(6, 16), 600) | {16: 400, 17: 200, 18: 150}
+    is_reversed = variant == "reversed"
+    solver = host.Solver(size, is_reversed=is_reversed)
+    solve = lambda *board: solver.solve(*board).score  # noqa: E731
+    rows = probcut.fit(solve, size, num_positions, is_reversed=is_reversed, seed=_SEED)
+    fits = json.loads(probcut.FILE.read_text()) if probcut.FILE.exists() else {}
+    fits[probcut.name_of(size, is_reversed=is_reversed)] = rows
+    lines = [
+        f"  {json.dumps(name)}: [\n    " + ",\n    ".join(map(json.dumps, rows)) + "\n  ]"
+        for name, rows in fits.items()
+    ]
+    probcut.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    for row in rows:
+        print({name: value for name, value in row.items() if name != "weights"})
+
+
+def measure(path: pathlib.Path, num: int) -> None:
+    """Prints a row for each confidence: what was right, and what it cost."""
+    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+    problems = list(obf.parse_lines(text.splitlines(), str(path)))
+    chosen = random.Random(_SEED).sample(problems, min(num, len(problems)))
+    solver = host.Solver(8)
+    print("confidence  score right  mean error  best move  nodes/position  s/position")
+    for confidence in (0.9, 0.95, 0.98, 1.0):
+        right = best = nodes = 0
+        error = seconds = 0.0
+        for problem in chosen:
+            board = problem.board
+            found = solver.solve(board.player, board.opponent, confidence=confidence)
+            expected = problem.best_score()
+            assert expected is not None
+            right += found.score == expected
+            error += abs(found.score - expected)
+            best += problem.move_scores.get(found.best_move or 0) == expected
+            nodes += found.num_nodes
+            seconds += found.seconds
+        n = len(chosen)
+        print(
+            f"{confidence:10.2f}  {right / n:11.3f}  {error / n:10.2f}  {best / n:9.3f}"
+            f"  {nodes / n:14,.0f}  {seconds / n:10.3f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "fit":
+        fit(int(sys.argv[2]), sys.argv[3])
+    else:
+        measure(pathlib.Path(sys.argv[2]), int(sys.argv[3]))

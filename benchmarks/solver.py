@@ -1,0 +1,157 @@
+"""How many positions a second does the batched solver solve, and how many nodes does it look at?
+
+    python -m benchmarks.solver --empties 6 8 10 12 --batch 4096 --wants score
+
+Positions come from games of random moves that have just reached a number of empty squares and are
+not over. Each device has its own share and its own lanes; on the CPU a device is a core. A node is
+a position that the search enters or whose value it takes; those looked at only to put moves in
+order are not counted, nor is the last disc of a board, which is never placed.
+"""
+
+import functools
+import sys
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pydantic
+from jax.sharding import NamedSharding, PartitionSpec
+
+from azo.games import othello
+from azo.solver import batched
+from benchmarks import command, measure
+
+
+class SolverBenchConfig(command.Settings):
+    """How many positions a second does the batched solver solve?"""
+
+    empties: tuple[pydantic.PositiveInt, ...] = (6, 8, 10, 12)
+    """Empty squares, one row each."""
+    batch: pydantic.PositiveInt = 4096
+    """Positions of one call, over all devices."""
+    num_lanes: pydantic.PositiveInt = 256
+    """Searches side by side, on each device."""
+    num_devices: pydantic.PositiveInt = 2
+    """Devices that share the batch; on the CPU as many cores."""
+    wants: tuple[batched.Wanted, ...] = ("score", "result")
+    """What is solved for, one row each."""
+    size: int = pydantic.Field(default=8, ge=4, le=8)
+    """Rows and columns of the board."""
+    is_reversed: bool = False
+    """Reversed Othello."""
+    max_nodes: pydantic.PositiveInt = 100_000_000
+    """After so many a position is left unsolved."""
+    limit_seconds: pydantic.PositiveFloat = 300.0
+    """Rows that would take longer, with all turns together, are left out."""
+
+    @property
+    def num_cores(self) -> int:
+        return self.num_devices
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return command.run("benchmarks.solver", SolverBenchConfig, report, argv)
+
+
+def report(config: SolverBenchConfig) -> list[str]:
+    """Runs the benchmark and returns its lines of markdown."""
+    rows = [_row(config, empties, wants) for empties in config.empties for wants in config.wants]
+    columns = (
+        "empties, wanted",
+        "positions/s",
+        "million nodes/s",
+        "the same by processor time, one core",
+        "nodes a position, mean",
+        "largest",
+        "unsolved",
+        "compile seconds",
+        "share of a core",
+    )
+    return [
+        f"{config.batch} positions over {len(_devices(config))} devices, {config.num_lanes} lanes"
+        f" each, {config.repeats} turns: median (smallest to largest).",
+        "",
+        measure.markdown_table(columns, rows),
+        "",
+    ]
+
+
+def positions(game: othello.Othello, num_empties: int, batch: int, seed: int) -> othello.Position:
+    """Returns positions `[batch]` of random games, with so many empty squares and not over."""
+
+    @jax.jit
+    def play(key: jax.Array) -> tuple[othello.Position, jax.Array]:
+        def ply(position, ply_key):
+            stays = is_reached(position) | game.is_over(position)
+            after = game.play(position, game.random_action(ply_key, position))
+            return jax.tree.map(lambda x, y: jnp.where(stays, x, y), position, after), None
+
+        keys = jax.random.split(key, game.max_plies)
+        position = jax.lax.scan(ply, game.start(2 * batch), keys)[0]
+        return position, is_reached(position) & ~game.is_over(position)
+
+    def is_reached(position: othello.Position) -> jax.Array:
+        return (position.player | position.opponent).count() >= game.size**2 - num_empties
+
+    position, is_fit = play(jax.random.key(seed))
+    chosen = np.flatnonzero(is_fit)[:batch]
+    if len(chosen) < batch:
+        raise ValueError(f"only {len(chosen)} of {2 * batch} games reach {num_empties} empties")
+    return jax.tree.map(lambda words: words[chosen], position)
+
+
+def _row(config: SolverBenchConfig, num_empties: int, wants: batched.Wanted) -> tuple[str, ...]:
+    game = othello.Othello(config.size, config.is_reversed)
+    name = f"{num_empties}, {wants}"
+    where = PartitionSpec("data")
+    mesh = jax.make_mesh(
+        (len(_devices(config)),),
+        ("data",),
+        (jax.sharding.AxisType.Auto,),
+        devices=_devices(config),
+    )
+    sharded = jax.shard_map(
+        functools.partial(
+            batched.solve,
+            game,
+            max_empties=num_empties,
+            num_lanes=config.num_lanes,
+            max_nodes=config.max_nodes,
+            wants=wants,
+        ),
+        mesh=mesh,
+        in_specs=where,
+        out_specs=where,
+        check_vma=False,
+    )
+    position = positions(game, num_empties, config.batch, config.seed)
+    position = jax.device_put(position, NamedSharding(mesh, where))
+    program = measure.compile_program(sharded, position)
+    solution = jax.device_get(program.call())
+    timings = measure.take_turns(
+        {name: program.call}, config.repeats, limit_seconds=config.limit_seconds
+    )
+    if name not in timings:
+        return (name, f"over {config.limit_seconds:.0f} s", *[""] * 7)
+    seconds, processor_seconds = timings[name].seconds, timings[name].processor_seconds
+    num_nodes = solution.nodes.sum(dtype=np.int64)
+    return (
+        name,
+        str(measure.rate(seconds, config.batch)),
+        str(measure.rate(seconds, num_nodes / 1e6)),
+        str(measure.rate(processor_seconds, num_nodes / 1e6)),
+        measure.short(num_nodes / config.batch),
+        measure.short(solution.nodes.max()),
+        str((~solution.is_solved).sum()),
+        f"{program.compile_seconds:.1f}",
+        f"{timings[name].share / len(_devices(config)):.2f}",
+    )
+
+
+def _devices(config: SolverBenchConfig) -> list[jax.Device]:
+    return jax.devices()[: config.num_devices]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

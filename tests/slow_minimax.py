@@ -1,0 +1,81 @@
+"""Plain minimax of Othello endings, without bits, bounds or ordering: numpy, whole levels at once.
+
+Shares nothing with `azo`. A board is `[n, n]` int8: 1 for discs of the side to move, -1 for the
+other side's, 0 for empty squares.
+"""
+
+import numpy as np
+
+_DIRECTIONS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
+
+
+def scores(boards: np.ndarray, *, is_reversed: bool) -> np.ndarray:
+    """Returns the final margins `[N]` for the side to move, empty squares to whoever has more.
+
+    In reversed Othello both sides make their margin small. Equal positions are solved once.
+    """
+    if len(boards) == 0:
+        return np.zeros(0, int)
+    size = boards.shape[-1]
+    parents, children = [], []
+    for row in range(size):
+        for column in range(size):
+            is_legal, after = play(boards, row, column)
+            parents.append(np.flatnonzero(is_legal))
+            children.append(after[is_legal])
+    can_move = np.zeros(len(boards), bool)
+    can_move[np.concatenate(parents)] = True
+    passes = ~can_move & can_play(-boards)
+    parents.append(np.flatnonzero(passes))
+    children.append(-boards[passes])
+    distinct, index = np.unique(np.concatenate(children), axis=0, return_inverse=True)
+    values = -scores(distinct, is_reversed=is_reversed)[index.ravel()]
+    sign = -1 if is_reversed else 1
+    best = np.full(len(boards), -1000)
+    np.maximum.at(best, np.concatenate(parents), sign * values)
+    return np.where(can_move | passes, sign * best, final_scores(boards))
+
+
+def move_scores(boards: np.ndarray, *, is_reversed: bool) -> np.ndarray:
+    """Returns the score `[N, n * n]` of every legal disc for the side to move, and -1000."""
+    size = boards.shape[-1]
+    found = np.full((len(boards), size * size), -1000)
+    for square in range(size * size):
+        is_legal, after = play(boards, *divmod(square, size))
+        found[is_legal, square] = -scores(after[is_legal], is_reversed=is_reversed)
+    return found
+
+
+def play(boards: np.ndarray, row: int, column: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns where a disc may be placed, `[N]` bool, and the boards then, seen by the other."""
+    size = boards.shape[-1]
+    placed = boards.copy()
+    is_legal = np.zeros(len(boards), bool)
+    for down, right in _DIRECTIONS:
+        passed = []
+        follows = boards[:, row, column] == 0
+        r, c = row + down, column + right
+        while 0 <= r < size and 0 <= c < size:
+            ends = follows & (boards[:, r, c] == 1)
+            if passed:
+                is_legal |= ends
+                for square in passed:
+                    placed[ends, square[0], square[1]] = 1
+            follows &= boards[:, r, c] == -1
+            passed.append((r, c))
+            r, c = r + down, c + right
+    placed[is_legal, row, column] = 1
+    return is_legal, -placed
+
+
+def can_play(boards: np.ndarray) -> np.ndarray:
+    """Returns `[N]` bool: the side to move may place a disc somewhere."""
+    size = boards.shape[-1]
+    found = [play(boards, row, column)[0] for row in range(size) for column in range(size)]
+    return np.any(found, axis=0)
+
+
+def final_scores(boards: np.ndarray) -> np.ndarray:
+    """Returns the margins `[N]` with the empty squares added to whoever has more."""
+    margin = boards.sum(axis=(1, 2), dtype=int)
+    return margin + np.sign(margin) * (boards == 0).sum(axis=(1, 2))
