@@ -186,6 +186,9 @@ class Solver:
                     break
                 scores[square] = -low
         order = sorted(scores, key=lambda square: (-scores[square], square != best, square))
+        if order:
+            best = order[0]
+            lower = upper = scores[best]
         move_scores = {self._action(square): scores[square] for square in order}
         action = None if best is None else self._action(best)
         return Solution(lower, upper, action, move_scores)
@@ -200,10 +203,12 @@ class Solver:
             bound = self._ask(P, O, alpha)
             if bound is None:
                 break
+            # Answers of a selective search may contradict one another: then the earlier ones hold.
             if bound > alpha:
-                lower = alpha = bound
+                lower = alpha = min(bound, upper)
             else:
-                upper, alpha = bound, bound - 2
+                upper = max(bound, lower)
+                alpha = upper - 2
         return lower, upper
 
     def _ask(self, P: np.uint64, O: np.uint64, alpha: int) -> int | None:
