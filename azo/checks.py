@@ -5,7 +5,7 @@ Each check raises ValueError with one line that names the settings and what woul
 
 from typing import TYPE_CHECKING
 
-from azo.games import protocol
+from azo.games import othello, protocol
 
 if TYPE_CHECKING:
     from azo import config as configs
@@ -17,6 +17,7 @@ def check_devices(config: "configs.Config", num_devices: int) -> None:
         "selfplay.num_games": config.selfplay.num_games,
         "learner.batch_size": config.learner.batch_size,
         "replay.capacity": config.replay.capacity,
+        "endings.num_positions": config.endings.num_positions,
     }
     for name, number in split.items():
         if number % num_devices:
@@ -62,6 +63,30 @@ def check_search(config: "configs.Config") -> None:
         )
 
 
+def check_endings(config: "configs.Config", game: protocol.Game) -> None:
+    """Raises ValueError unless the game has endings to solve, and something before them."""
+    endings = config.endings
+    used = {"adjudicate_empties": endings.adjudicate_empties}
+    if endings.num_positions:
+        used["max_empties"] = endings.max_empties
+    for name, empties in used.items():
+        if empties and not isinstance(game, othello.Othello):
+            raise ValueError(
+                f"endings.{name} is {empties}, but {game.name} has no solver: leave it out"
+            )
+        rows, columns = game.board_shape
+        if empties > rows * columns - 5:
+            raise ValueError(
+                f"endings.{name} is {empties}, but a game of {game.name} begins with"
+                f" {rows * columns - 4} empty squares: at most {rows * columns - 5}"
+            )
+    if endings.num_positions and config.generation.num_games:
+        raise ValueError(
+            "endings.num_positions solves endings in place of self-play, so no generation would get"
+            " its generation.num_games: leave one out"
+        )
+
+
 def check_generations(config: "configs.Config") -> None:
     """Raises ValueError if generations, gate and teacher contradict one another."""
     generation, gate = config.generation, config.gate
@@ -81,14 +106,19 @@ def check_generations(config: "configs.Config") -> None:
 
 def check_replay(config: "configs.Config", game: protocol.Game) -> None:
     """Raises ValueError unless the ring holds what an iteration can add."""
-    capacity, plays = config.replay.capacity, config.selfplay
+    capacity, plays, endings = config.replay.capacity, config.selfplay, config.endings
     # At worst one iteration decides all that waited and all that it played.
     most_added = plays.num_games * (game.max_plies + plays.num_plies)
     most_added += plays.num_plies * round(plays.num_games * plays.explored_share)
+    most_added += plays.num_plies * plays.num_games * endings.adjudicate_empties
+    number, name = f"{plays.num_games} games", "selfplay.num_games"
+    if endings.num_positions:
+        most_added = endings.num_positions * endings.max_empties
+        number, name = f"{endings.num_positions} endings", "endings.num_positions"
     if capacity < most_added:
         raise ValueError(
-            f"replay.capacity is {capacity}, but one iteration of {plays.num_games} games can add"
-            f" {most_added} positions: raise it to {most_added} or lower selfplay.num_games"
+            f"replay.capacity is {capacity}, but one iteration of {number} can add"
+            f" {most_added} positions: raise it to {most_added} or lower {name}"
         )
     if config.replay.min_positions > capacity:
         raise ValueError(

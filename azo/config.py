@@ -93,6 +93,7 @@ class Config(azo.learning.state.RecipeConfig):
     def _check_across_sections(self) -> "Config":
         game = azo.games.registry.make(self.game)
         checks.check_openings(self, game)
+        checks.check_endings(self, game)
         checks.check_replay(self, game)
         checks.check_search(self)
         checks.check_generations(self)

@@ -33,12 +33,13 @@ def make(game, shape, **fields) -> selfplay.Plies:
     )
 
 
-def settled(plies: selfplay.Plies, outcome) -> history.Settled:
+def settled(game, plies: selfplay.Plies, outcome) -> history.Settled:
     """Returns the plies as all decided."""
     return history.Settled(
         plies=plies,
         is_ready=jnp.ones(plies.reward.shape, bool),
         outcome=jnp.asarray(outcome, jnp.float32),
+        after=game.step(game.unpack(plies.board), plies.action.astype(jnp.int32)).position,
     )
 
 

@@ -47,6 +47,11 @@ def test_squares_lists_the_bits_row_by_row(num_rows, num_columns):
     for number, squares in zip(numbers, found, strict=True):
         rows = [[number >> (8 * r + c) & 1 for c in range(num_columns)] for r in range(num_rows)]
         np.testing.assert_array_equal(squares, np.array(rows, bool))
+    boards = bitboard.from_squares(jax.numpy.asarray(found))
+    on_board = sum(1 << (8 * r + c) for r in range(num_rows) for c in range(num_columns))
+    for i, number in enumerate(numbers):
+        single = jax.tree.map(lambda word, i=i: word[i], boards)
+        assert bitboard.to_int(single) == number & on_board
 
 
 def test_test_helpers_read_and_write_the_same_bits():

@@ -52,7 +52,7 @@ def fill(plies, capacity):
 
     def add(carry, some):
         ring, history = carry
-        settled, history = histories.settle(history, some)
+        settled, history = histories.settle(GAME, history, some)
         ring = replay.add_played(GAME, ring, settled, settled.outcome)
         return (ring, history), ring
 
@@ -192,7 +192,7 @@ def add_numbers(ring, numbers):
 @jax.jit
 def _add_column(ring, is_example, value):
     plies = made_plies.make(GAME, value.shape, is_example=is_example)
-    return replay.add_played(GAME, ring, made_plies.settled(plies, value), value)
+    return replay.add_played(GAME, ring, made_plies.settled(GAME, plies, value), value)
 
 
 def drawn_numbers(ring, window):
@@ -337,6 +337,6 @@ def test_plies_that_are_no_examples_are_left_out():
     plies = made_plies.make(GAME, (4, 1), is_example=is_example)
     value = jnp.arange(4.0)[:, None]
     ring = replay.empty_ring(GAME, 8)
-    ring = replay.add_played(GAME, ring, made_plies.settled(plies, value), value)
+    ring = replay.add_played(GAME, ring, made_plies.settled(GAME, plies, value), value)
     assert int(ring.size[0]) == 2
     np.testing.assert_array_equal(ring.value[:2], [0, 2])

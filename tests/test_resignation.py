@@ -47,7 +47,8 @@ def counted_by_a_loop(games, threshold):
 def ply(threshold, watch, value, number, reward, discount):
     step = protocol.Step(position=jnp.zeros_like(reward), reward=reward, discount=discount)
     step, watch = resignation.consider(watch, value, number, jnp.float32(threshold), step)
-    return watch, step.reward, step.discount, resignation.count(watch, number, step)
+    tally = resignation.count(watch, number, step.reward, step.discount)
+    return watch, step.reward, step.discount, tally
 
 
 def watched(games, config, threshold=resignation.NEVER):
@@ -183,7 +184,7 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
             config=selfplay.SelfplayConfig(num_games=64, num_plies=20),
             resigning=config,
         )
-        settled, _ = history.settle(history.empty(game, 64), played.plies)
+        settled, _ = history.settle(game, history.empty(game, 64), played.plies)
         final = history.final_boards(game, settled)
         value = targets.value_targets(
             targets.TargetsConfig(),

@@ -51,13 +51,14 @@ def figures(games):
         waiting, found = history.empty(GAME, 1), []
         for where, evaluations in ((slice(cut), 9), (slice(cut, None), 17)):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
-            settled, waiting = history.settle(waiting, some)
+            settled, waiting = history.settle(GAME, waiting, some)
             num_plies = some.ply.shape[0]
             played = selfplay.Played(
                 plies=some,
                 explored=None,
                 opinions=opinions(num_plies, np.full(num_plies, evaluations)),
                 tally=None,
+                adjudicated=None,
             )
             found.append(statistics.gather(GAME, played, settled))
         return jax.tree.map(jnp.add, *found)
@@ -165,9 +166,11 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
     @jax.jit
     def gathered():
         plies = made_plies.make(GAME, (2, 1))
-        settled, _ = history.settle(history.empty(GAME, 1), plies)
+        settled, _ = history.settle(GAME, history.empty(GAME, 1), plies)
         seen = opinions(2, np.ones(2))
-        played = selfplay.Played(plies=plies, explored=None, opinions=seen, tally=None)
+        played = selfplay.Played(
+            plies=plies, explored=None, opinions=seen, tally=None, adjudicated=None
+        )
         return statistics.gather(GAME, played, settled)
 
     found = statistics.describe(gathered())

@@ -91,6 +91,16 @@ def squares(board: Bitboard, num_rows: int, num_columns: int) -> jax.Array:
     return ((word >> shift) & jnp.uint32(1)).astype(bool)
 
 
+def from_squares(is_set: jax.Array) -> Bitboard:
+    """Returns bitboards from `[..., rows, columns]` bool: the inverse of `squares`."""
+    num_rows, num_columns = is_set.shape[-2:]
+    index = np.broadcast_to(8 * np.arange(num_rows)[:, None], (num_rows, num_columns))
+    index = index + np.arange(num_columns)
+    bit = jnp.where(is_set, jnp.uint32(1) << jnp.asarray(index & 31, jnp.uint32), jnp.uint32(0))
+    words = (bit[..., :4, :], bit[..., 4:, :])
+    return Bitboard(*(word.sum(axis=(-2, -1), dtype=jnp.uint32) for word in words))
+
+
 def select_bit(board: Bitboard, rank: jax.Array) -> jax.Array:
     """Returns the index of the set bit that has `rank` set bits below it.
 

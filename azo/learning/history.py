@@ -26,6 +26,8 @@ class Settled:
     plies: selfplay.Plies  # [W, B]
     is_ready: jax.Array  # [W, B] bool, decided by the latest plies
     outcome: jax.Array  # [W, B] float32, final result for the player to move, where ready
+    after: protocol.Position  # [W, B], after each ply, seen by the side that moves next; where a
+    # game was adjudicated the end of its exact line, seen by the same side
 
 
 @flax.struct.dataclass
@@ -56,7 +58,12 @@ def empty(game: protocol.Game, num_games: int) -> History:
     return History(plies=plies, is_waiting=jnp.zeros(shape, bool))
 
 
-def settle(history: History, plies: selfplay.Plies) -> tuple[Settled, History]:
+def settle(
+    game: protocol.Game,
+    history: History,
+    plies: selfplay.Plies,
+    adjudicated: selfplay.Adjudicated | None = None,
+) -> tuple[Settled, History]:
     """Returns what the new plies `[T, B]` decide, and the history of what still waits."""
     window = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), history.plies, plies)
     is_new = jnp.ones(plies.reward.shape, bool)
@@ -65,22 +72,21 @@ def settle(history: History, plies: selfplay.Plies) -> tuple[Settled, History]:
     outcome = targets.outcome_targets(window.reward, window.discount)
     length = history.is_waiting.shape[0]
     latest = jax.tree.map(lambda x: x[-length:], (window, is_waiting & ~is_ready))
-    return Settled(plies=window, is_ready=is_ready, outcome=outcome), History(*latest)
-
-
-def after(game: protocol.Game, plies: selfplay.Plies) -> protocol.Position:
-    """Returns the positions `[W, B]` after each ply, seen by the side that moves next."""
-    return game.step(game.unpack(plies.board), plies.action.astype(jnp.int32)).position
+    after = game.step(game.unpack(window.board), window.action.astype(jnp.int32)).position
+    if adjudicated is not None:
+        end = game.unpack(adjudicated.lines.end.reshape(plies.board.shape))
+        is_solved = jnp.concatenate([jnp.zeros_like(history.is_waiting), adjudicated.begin])
+        ends = jax.tree.map(lambda all, new: all.at[-len(new) :].set(new), after, end)
+        after = jax.tree.map(lambda x, y: jnp.where(is_solved, x, y), ends, after)
+    return Settled(window, is_ready, outcome, after), History(*latest)
 
 
 def final_boards(game: protocol.Game, settled: Settled) -> FinalBoards:
     """Returns the final boards, carried back to every ply of their games."""
-    plies = settled.plies
-    end = after(game, plies)
-    ends = game.pack(end)
-    is_end = plies.discount == 0
+    ends = game.pack(settled.after)
+    is_end = settled.plies.discount == 0
     # A resigned game ends in the middle: what the board would have become is not known.
-    sign = jnp.where(is_end & game.is_over(end), -1, 0).astype(jnp.int8)
+    sign = jnp.where(is_end & game.is_over(settled.after), -1, 0).astype(jnp.int8)
 
     def step_back(later, ply):
         later_board, later_sign = later

@@ -19,8 +19,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from azo.games import protocol
-from azo.learning import duplicates, generations, resignation, selfplay, statistics, targets
+from azo.games import othello, protocol
+from azo.learning import (
+    duplicates,
+    endings,
+    generations,
+    resignation,
+    selfplay,
+    statistics,
+    targets,
+)
 from azo.learning import history as histories
 from azo.learning import learner as learners
 from azo.learning import network as networks
@@ -126,9 +134,12 @@ def build(
         play_key, learn_key = jax.random.split(key)
         played, num_added = None, jnp.int32(0)
         if activity != "learn":
-            state, played, num_added = _play(
-                game, config, player or config.network, play_key, shared_key, state
-            )
+            if config.endings.num_positions:
+                state, num_added = _solve(game, config, play_key, state, mesh.size)
+            else:
+                state, played, num_added = _play(
+                    game, config, player or config.network, play_key, shared_key, state
+                )
         state, metrics = _learn(
             game,
             config,
@@ -180,6 +191,7 @@ def _play(
         search=config.search,
         config=config.selfplay,
         resigning=config.resignation,
+        adjudicate_empties=config.endings.adjudicate_empties,
         iteration=state.iteration,
         network=since,
     )
@@ -187,7 +199,7 @@ def _play(
     if tally is not None:
         tally = resignation.remember(tally, _total(played.tally), config.resignation)
 
-    settled, history = histories.settle(state.history, played.plies)
+    settled, history = histories.settle(game, state.history, played.plies, played.adjudicated)
     plies = settled.plies
     value = targets.value_targets(
         config.targets, plies.reward, plies.discount, plies.value.astype(jnp.float32)
@@ -202,6 +214,10 @@ def _play(
             replay, played.explored, iteration=state.iteration, network=since
         )
         num_added += played.explored.is_valid.sum(dtype=jnp.int32)
+    if played.adjudicated is not None:
+        lines = played.adjudicated.lines
+        replay = replays.add_exact(replay, lines, iteration=state.iteration, network=since)
+        num_added += lines.is_valid.sum(dtype=jnp.int32)
 
     sums = _total(statistics.gather(game, played, settled))
     state = dataclasses.replace(
@@ -214,6 +230,28 @@ def _play(
     )
     num_evaluations = config.selfplay.num_games * played.opinions.num_evaluations.sum()
     return state.with_evaluations(num_evaluations), sums, num_added
+
+
+def _solve(
+    game: protocol.Game,
+    config: states.RecipeConfig,
+    key: jax.Array,
+    state: states.RunState,
+    num_devices: int,
+) -> tuple[states.RunState, jax.Array]:
+    """Solves random endings into the ring; also returns how many positions that is."""
+    assert isinstance(game, othello.Othello), game.name
+    ending_key, solve_key = jax.random.split(key)
+    num_endings = config.endings.num_positions // num_devices
+    position, is_found = endings.random_endings(game, ending_key, num_endings, config.endings)
+    lines = endings.solve(
+        game, solve_key, position, is_found, max_empties=config.endings.max_empties
+    )
+    replay = state.replay
+    if config.replay.window_iterations:
+        replay = replays.turn_window(replay)
+    replay = replays.add_exact(replay, lines, iteration=state.iteration, network=state.iteration)
+    return dataclasses.replace(state, replay=replay), lines.is_valid.sum(dtype=jnp.int32)
 
 
 def _learn(

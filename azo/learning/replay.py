@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import duplicates, history, selfplay, targets
+from azo.learning import duplicates, endings, history, selfplay, targets
 from azo.search import explored
 
 MAX_WINDOW = 64
@@ -129,6 +129,26 @@ def add_explored(
         "final": unknown,
     }
     return _add(replay, found.is_valid, entries)
+
+
+def add_exact(
+    replay: Replay, lines: endings.Lines, *, iteration: jax.Array, network: jax.Array
+) -> Replay:
+    """Adds solved positions, with their results and best moves."""
+    shape = lines.is_valid.shape
+    final = None
+    if replay.final is not None:
+        end = jnp.broadcast_to(lines.end[None], lines.board.shape)
+        final = history.FinalBoards(board=end, sign=lines.sign)
+    entries = {
+        "board": lines.board,
+        "policy": lines.policy,
+        "value": lines.value.astype(replay.value.dtype),
+        "iteration": jnp.full(shape, iteration, jnp.int32),
+        "network": jnp.full(shape, network, jnp.int32),
+        "final": final,
+    }
+    return _add(replay, lines.is_valid, entries)
 
 
 def turn_window(replay: Replay) -> Replay:

@@ -95,16 +95,24 @@ def consider(
     return step, dataclasses.replace(watch, resigned_by=first)
 
 
-def count(watch: Watch, ply: jax.Array, step: protocol.Step) -> Tally:
-    """Returns what the games that end with this step `[B]` say of each threshold."""
-    is_counted = watch.is_played_out & (step.discount == 0)
-    result = jnp.where(ply % 2 == 0, step.reward, -step.reward)  # of the player who began
-    resigned = is_counted[:, None] & (watch.resigned_by != 0)
-    won = resigned & (watch.resigned_by == result[:, None])
+def count(watch: Watch, ply: jax.Array, reward: jax.Array, discount: jax.Array) -> Tally:
+    """Returns what the games that end with these plies `[..., B]` say of each threshold.
+
+    Args:
+      watch: over the games as each ply left it, `[..., B]`.
+      ply: `[..., B]` int32, plies played before.
+      reward: `[..., B]` float32, result for the player who moved.
+      discount: `[..., B]` float32, 0 on the last ply of a game.
+    """
+    is_counted = watch.is_played_out & (discount == 0)
+    result = jnp.where(ply % 2 == 0, reward, -reward)  # of the player who began
+    resigned = is_counted[..., None] & (watch.resigned_by != 0)
+    won = resigned & (watch.resigned_by == result[..., None])
+    plies = tuple(range(is_counted.ndim))
     return Tally(
         num_games=is_counted.sum(dtype=jnp.float32),
-        resigned=resigned.sum(axis=0, dtype=jnp.float32),
-        won=won.sum(axis=0, dtype=jnp.float32),
+        resigned=resigned.sum(axis=plies, dtype=jnp.float32),
+        won=won.sum(axis=plies, dtype=jnp.float32),
     )
 
 

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import protocol
-from azo.learning import resignation
+from azo.games import othello, protocol
+from azo.learning import endings, resignation
 from azo.search import explored
 from azo.search import policy as policies
 
@@ -88,6 +88,14 @@ class Opinions:
 
 
 @flax.struct.dataclass
+class Adjudicated:
+    """Where games were adjudicated, and how they go on from there."""
+
+    begin: jax.Array  # [T, B] bool, after this ply
+    lines: endings.Lines  # [K, T * B]
+
+
+@flax.struct.dataclass
 class Played:
     """What an iteration of self-play gives."""
 
@@ -95,6 +103,7 @@ class Played:
     explored: explored.Explored | None  # [T, M], if they are asked for
     opinions: Opinions  # [T]
     tally: resignation.Tally | None  # of games played out in spite of a hopeless value
+    adjudicated: Adjudicated | None  # of adjudicated games, if there are any
 
 
 @flax.struct.dataclass
@@ -107,6 +116,15 @@ class _Searched:
     raw_value: jax.Array  # [B] float32
     explored: explored.Explored | None  # [M]
     opinions: Opinions  # []
+
+
+@flax.struct.dataclass
+class _End:
+    """What a ply left, should its game end there."""
+
+    position: protocol.Position  # [B], seen by the side that would move next
+    is_solved: jax.Array  # [B] bool, the game is adjudicated
+    watch: resignation.Watch | None  # [B]
 
 
 def quantise(policy: jax.Array) -> jax.Array:
@@ -124,7 +142,9 @@ def restore(quantised: jax.Array) -> jax.Array:
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def begin(game: protocol.Game, key: jax.Array, num_games: int) -> Games:
+def begin(
+    game: protocol.Game, key: jax.Array, num_games: int, *, adjudicate_empties: int = 0
+) -> Games:
     """Returns games at plies spread evenly over a game's length, after random moves.
 
     Games that all begin at once would also all end at once, and the replay would then hold one
@@ -137,6 +157,7 @@ def begin(game: protocol.Game, key: jax.Array, num_games: int) -> Games:
     def advance(ply: jax.Array, games: Games) -> Games:
         action = game.random_action(jax.random.fold_in(key, ply), games.position)
         step = game.step(games.position, action)
+        step, _ = endings.adjudicate(game, step, adjudicate_empties)
         after = restarted(game, key, step, games.ply)
         return _where(ply < target, after, games)
 
@@ -151,19 +172,21 @@ def restarted(
     *,
     min_opening_plies: int = 0,
     max_opening_plies: int = 0,
+    adjudicate_empties: int = 0,
 ) -> Games:
     """Returns the games after a step, new ones where it was the last; without `watch`.
 
-    A new game's random opening counts as played plies. A random ply that would end the game is not
-    played.
+    A new game's random opening counts as played plies. A random ply that would end the game, or
+    have it adjudicated, is not played.
     """
     fresh = Games(position=game.start(*ply.shape), ply=jnp.zeros_like(ply), watch=None)
     num_plies = jax.random.randint(key, ply.shape, min_opening_plies, max_opening_plies + 1)
 
     def advance(index: jax.Array, games: Games) -> Games:
         action = game.random_action(jax.random.fold_in(key, index), games.position)
-        after = Games(game.step(games.position, action).position, games.ply + 1, None)
-        return _where((index < num_plies) & ~game.is_over(after.position), after, games)
+        step, _ = endings.adjudicate(game, game.step(games.position, action), adjudicate_empties)
+        after = Games(step.position, games.ply + 1, None)
+        return _where((index < num_plies) & (step.discount != 0), after, games)
 
     opened = jax.lax.fori_loop(0, max_opening_plies, advance, fresh)
     return _where(step.discount == 0, opened, Games(step.position, ply + 1, None))
@@ -180,6 +203,7 @@ def play(
     search: policies.SearchConfig,
     config: SelfplayConfig,
     resigning: resignation.ResignationConfig,
+    adjudicate_empties: int = 0,
     iteration: jax.Array | int = 0,
     network: jax.Array | int = 0,
 ) -> tuple[Games, Played]:
@@ -195,6 +219,7 @@ def play(
       search: how moves are searched.
       config: how many plies, and how games begin.
       resigning: which games are played out all the same.
+      adjudicate_empties: games are solved when no more squares are empty; 0 if never.
       iteration: what to record as the time of these plies.
       network: what to record as the identity of the playing network.
 
@@ -222,7 +247,7 @@ def play(
 
     def play_ply(
         games: Games, inputs: tuple[jax.Array, jax.Array]
-    ) -> tuple[Games, tuple[Plies, explored.Explored | None, Opinions, resignation.Tally | None]]:
+    ) -> tuple[Games, tuple[Plies, explored.Explored | None, Opinions, _End]]:
         key, is_full = inputs
         search_key, opening_key, watch_key = jax.random.split(key, 3)
         if config.full_search_share < 1:
@@ -238,11 +263,12 @@ def play(
             extra = dataclasses.replace(extra, is_valid=extra.is_valid & is_full)
 
         step = game.step(games.position, found.action)
-        watch, tally = games.watch, None
+        watch = games.watch
         if watch is not None:
             assert threshold is not None
             step, watch = resignation.consider(watch, found.value, games.ply, threshold, step)
-            tally = resignation.count(watch, games.ply, step)
+        step, is_solved = endings.adjudicate(game, step, adjudicate_empties)
+        end = _End(step.position, is_solved, watch)
         record = Plies(
             board=game.pack(games.position),
             policy=found.policy,
@@ -263,18 +289,38 @@ def play(
             games.ply,
             min_opening_plies=config.min_opening_plies,
             max_opening_plies=config.max_opening_plies,
+            adjudicate_empties=adjudicate_empties,
         )
         if watch is not None:
             fresh = resignation.begin(watch_key, step.discount.shape[0], resigning)
             watch = _where(step.discount == 0, fresh, watch)
         after = dataclasses.replace(after, watch=watch)
-        return after, (record, extra, found.opinions, tally)
+        return after, (record, extra, found.opinions, end)
 
     is_full = jax.random.uniform(shared_key, (config.num_plies,)) < config.full_search_share
     keys = jax.random.split(key, config.num_plies)
-    games, (plies, extra, opinions, tally) = jax.lax.scan(play_ply, games, (keys, is_full))
-    total = jax.tree.map(lambda x: x.sum(axis=0), tally)
-    return games, Played(plies=plies, explored=extra, opinions=opinions, tally=total)
+    games, (plies, extra, opinions, end) = jax.lax.scan(play_ply, games, (keys, is_full))
+    adjudicated = tally = None
+    if adjudicate_empties:
+        solve_key = jax.random.fold_in(key, config.num_plies)
+        plies, adjudicated = _adjudicate(game, solve_key, plies, end, adjudicate_empties)
+    if end.watch is not None:
+        tally = resignation.count(end.watch, plies.ply, plies.reward, plies.discount)
+    return games, Played(
+        plies=plies, explored=extra, opinions=opinions, tally=tally, adjudicated=adjudicated
+    )
+
+
+def _adjudicate(
+    game: protocol.Game, key: jax.Array, plies: Plies, end: _End, max_empties: int
+) -> tuple[Plies, Adjudicated]:
+    """Returns the plies with the rewards of the adjudicated games, and their endings."""
+    assert isinstance(game, othello.Othello), game.name
+    position, is_wanted = jax.tree.map(jnp.ravel, (end.position, end.is_solved))
+    lines = endings.solve(game, key, position, is_wanted, max_empties=max_empties)
+    reward = -game.result(game.unpack(lines.end)).reshape(plies.reward.shape)
+    reward = jnp.where(end.is_solved, reward, plies.reward)
+    return dataclasses.replace(plies, reward=reward), Adjudicated(end.is_solved, lines)
 
 
 def _opinions(found: policies.SearchResult, num_evaluations: int) -> Opinions:

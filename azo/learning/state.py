@@ -14,6 +14,7 @@ import pydantic
 from jax.sharding import PartitionSpec
 
 from azo.games import protocol
+from azo.learning import endings as solved
 from azo.learning import generations
 from azo.learning import history as histories
 from azo.learning import learner as learners
@@ -35,6 +36,7 @@ class RecipeConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     network: networks.NetworkConfig = networks.NetworkConfig()
     selfplay: selfplays.SelfplayConfig = selfplays.SelfplayConfig()
     resignation: resigning.ResignationConfig = resigning.ResignationConfig()
+    endings: solved.EndingsConfig = solved.EndingsConfig()
     targets: target.TargetsConfig = target.TargetsConfig()
     replay: replays.ReplayConfig = replays.ReplayConfig()
     learner: learners.LearnerConfig = learners.LearnerConfig()
@@ -140,7 +142,9 @@ def create(
     optimiser = learners.make_optimiser(config.learner, total_steps)
     params = variables["params"]
     num_games = config.selfplay.num_games
-    games = selfplays.begin(game, games_key, num_games)
+    games = selfplays.begin(
+        game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties
+    )
     tally = None
     if config.resignation.is_enabled:
         watch_key = jax.random.fold_in(games_key, 0)

@@ -41,6 +41,7 @@ class Games:
     num_plies: jax.Array  # [] float32
     results: jax.Array  # [3] float32, games won, drawn and lost by the player who began
     resigned: jax.Array  # [] float32
+    adjudicated: jax.Array  # [] float32, results found by the solver
     drop: jax.Array  # [] float32, sum of the largest drops
     drop_squared: jax.Array  # [] float32
     crucial_by_ply: jax.Array  # [P] float32
@@ -66,7 +67,7 @@ def gather(game: protocol.Game, played: selfplay.Played, settled: history.Settle
     evaluations = jnp.broadcast_to(played.opinions.num_evaluations[:, None], plies.ply.shape)
     return Sums(
         by_ply=_by_ply(game, settled),
-        games=_games(game, settled),
+        games=_games(game, played, settled),
         evaluations_by_ply=_histogram(plies.ply, game.max_plies, evaluations.astype(jnp.float32)),
         num_devices=jnp.float32(1),
         opinions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), played.opinions),
@@ -90,6 +91,7 @@ def describe(sums: Sums) -> dict[str, Any]:
             "selfplay/draws": draws,
             "selfplay/first_player_losses": losses,
             "selfplay/resigned_share": games.resigned / games.num_games,
+            "selfplay/adjudicated_share": games.adjudicated / games.num_games,
             "selfplay/policy_entropy": means.policy_entropy,
             "selfplay/prior_entropy": means.prior_entropy,
             "selfplay/prior_divergence": means.prior_divergence,
@@ -123,7 +125,7 @@ def _by_ply(game: protocol.Game, settled: history.Settled) -> ByPly:
     )
 
 
-def _games(game: protocol.Game, settled: history.Settled) -> Games:
+def _games(game: protocol.Game, played: selfplay.Played, settled: history.Settled) -> Games:
     plies, is_ready = settled.plies, settled.is_ready
     is_end = is_ready & (plies.discount == 0)
     ended = is_end.astype(jnp.float32)
@@ -131,7 +133,7 @@ def _games(game: protocol.Game, settled: history.Settled) -> Games:
     result = (sign * plies.reward).astype(jnp.int32)  # of the player who began
     outcome = 1 - result  # 0 won, 1 drawn, 2 lost
 
-    last = history.after(game, plies)
+    last = settled.after
     is_over = game.is_over(last)
     discs = game.planes(last).astype(jnp.int32)
     # Seen by the side that would move next, so by the player who began after an odd ply.
@@ -141,6 +143,10 @@ def _games(game: protocol.Game, settled: history.Settled) -> Games:
     cell = outcome * num_margins + margin + rows * columns
     is_played = jnp.where(is_over, ended, 0.0)
     margins = _histogram(cell, 3 * num_margins, is_played).reshape(3, num_margins)
+
+    num_adjudicated = jnp.int32(0)
+    if played.adjudicated is not None:
+        num_adjudicated = played.adjudicated.begin.sum()
 
     drop, place = _largest_drops(settled)
     starts = is_ready & jnp.concatenate(
@@ -153,6 +159,7 @@ def _games(game: protocol.Game, settled: history.Settled) -> Games:
         num_plies=(ended * (plies.ply + 1)).sum(),
         results=_histogram(outcome, 3, ended),
         resigned=jnp.where(is_over, 0.0, ended).sum(),
+        adjudicated=num_adjudicated.astype(jnp.float32),
         drop=(first * drop).sum(),
         drop_squared=(first * drop**2).sum(),
         crucial_by_ply=_histogram(plies.ply.reshape(-1)[crucial], game.max_plies, first),

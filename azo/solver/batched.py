@@ -41,6 +41,7 @@ class Solution:
 def solve(
     game: othello.Othello,
     position: othello.Position,
+    is_asked: jax.Array | None = None,
     *,
     max_empties: int,
     num_lanes: int,
@@ -55,6 +56,7 @@ def solve(
     Args:
       game: the rules.
       position: `[M]`, of any stage; where the game is over, its score is that of the board.
+      is_asked: `[M]` bool, the others are left unsolved at once and cost nothing; None for all.
       max_empties: positions with more empty squares are left unsolved at once; memory of a lane
         grows with it.
       num_lanes: searches side by side.
@@ -69,19 +71,21 @@ def solve(
     """
     chex.assert_rank(jax.tree.leaves(position), 1)
     empties = game.size**2 - (position.player | position.opponent).count()
-    is_small = empties <= max_empties
+    is_tried = empties <= max_empties
+    if is_asked is not None:
+        is_tried &= is_asked
     bound = game.size**2
     window = (-1, 1) if wants == "result" else (-bound - 1, bound)
     searcher = searches.Searcher(game, max_empties, window, max_nodes)
     if wants == "every_move":
-        return _solve_moves(searcher, position, is_small, num_lanes)
-    found = _search(searcher, position, is_small, num_lanes)
+        return _solve_moves(searcher, position, is_tried, num_lanes)
+    found = _search(searcher, position, is_tried, num_lanes)
     utility = jnp.sign(found.utility) if wants == "result" else found.utility
     first_legal = game.legal_actions(position, 1)[:, 0]
     return Solution(
         score=jnp.where(found.is_solved, _score(game, utility), 0),
         is_solved=found.is_solved,
-        best_action=jnp.where(is_small, found.best_action, first_legal),
+        best_action=jnp.where(is_tried, found.best_action, first_legal),
         move_score=None,
         nodes=found.nodes,
     )
@@ -90,22 +94,22 @@ def solve(
 def _solve_moves(
     searcher: searches.Searcher,
     position: othello.Position,
-    is_small: jax.Array,
+    is_tried: jax.Array,
     num_lanes: int,
 ) -> Solution:
     """Searches the position behind each move with the whole window."""
     game = searcher.game
-    num_positions, num_slots = *is_small.shape, max(searcher.max_empties, 1)
+    num_positions, num_slots = *is_tried.shape, max(searcher.max_empties, 1)
     shape = (num_positions, num_slots)
     actions = game.legal_actions(position, num_slots)
     before = jax.tree.map(lambda word: jnp.broadcast_to(word[:, None], shape), position)
     after = jax.tree.map(jnp.ravel, game.play(before, actions))
-    is_wanted = (actions >= 0) & is_small[:, None]
+    is_wanted = (actions >= 0) & is_tried[:, None]
     found = _search(searcher, after, is_wanted.ravel(), num_lanes)
     is_known = found.is_solved.reshape(shape)
     utility = jnp.where(is_known, -found.utility.reshape(shape), NO_SCORE)
     best = utility.argmax(axis=1, keepdims=True)
-    is_solved = is_small & (is_known | ~is_wanted).all(axis=1)
+    is_solved = is_tried & (is_known | ~is_wanted).all(axis=1)
     score = _score(game, jnp.take_along_axis(utility, best, axis=1)[:, 0])
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
     row = jnp.arange(num_positions)[:, None]
