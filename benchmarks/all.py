@@ -60,6 +60,7 @@ PRESETS = {
         Section("The whole iteration on two cores", "iteration"),
         Section("Memory", "memory"),
         Section("Compilation", "compilation"),
+        Section("The endgame solvers", "solver", "--empties 6 8 10"),
     ),
     "gpu": (
         Section(
@@ -73,6 +74,11 @@ PRESETS = {
             "--batches 2048 --simulations 64 --network 5x128 --limit-gigabytes 40",
         ),
         Section("The whole iteration", "iteration", "--config configs/othello8.toml"),
+        Section(
+            "The endgame solvers",
+            "solver",
+            "--num-devices 1 --num-lanes 4096 --batch 65536 --limit-seconds 60",
+        ),
     ),
     # Every script in a minute or two, to see that it works.
     "tiny": (
@@ -82,6 +88,11 @@ PRESETS = {
         Section("Memory", "memory", "--simulations 4"),
         Section("Iteration", "iteration", "--config configs/tictactoe.toml --repeats 1"),
         Section("Compilation", "compilation", "--config configs/tictactoe.toml"),
+        Section(
+            "The endgame solvers",
+            "solver",
+            "--size 4 --empties 5 --batch 16 --num-lanes 8 --host-empties 5 --repeats 1",
+        ),
     ),
 }
 LIMIT_MINUTES = {"cpu": 25.0, "gpu": 8.0, "tiny": 8.0}

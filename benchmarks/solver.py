@@ -5,7 +5,8 @@
 Positions come from games of random moves that have just reached a number of empty squares and are
 not over. Each device has its own share and its own lanes; on the CPU a device is a core. A node is
 a position that the search enters or whose value it takes; those looked at only to put moves in
-order are not counted, nor is the last disc of a board, which is never placed.
+order are not counted, nor is the last disc of a board, which is never placed. The host's solver
+takes some of the same positions one by one, on one core; its nodes are the positions it visits.
 """
 
 import functools
@@ -18,8 +19,8 @@ import numpy as np
 import pydantic
 from jax.sharding import NamedSharding, PartitionSpec
 
-from azo.games import othello
-from azo.solver import batched
+from azo.games import bitboard, othello
+from azo.solver import batched, host
 from benchmarks import command, measure
 
 
@@ -36,6 +37,10 @@ class SolverBenchConfig(command.Settings):
     """Devices that share the batch; on the CPU as many cores."""
     wants: tuple[batched.Wanted, ...] = ("score", "result")
     """What is solved for, one row each."""
+    host_empties: tuple[pydantic.PositiveInt, ...] = (10,)
+    """Empty squares of the rows for the host's solver."""
+    host_batch: pydantic.PositiveInt = 256
+    """Positions of these rows."""
     size: int = pydantic.Field(default=8, ge=4, le=8)
     """Rows and columns of the board."""
     is_reversed: bool = False
@@ -57,6 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(config: SolverBenchConfig) -> list[str]:
     """Runs the benchmark and returns its lines of markdown."""
     rows = [_row(config, empties, wants) for empties in config.empties for wants in config.wants]
+    rows += [_host_row(config, empties) for empties in config.host_empties]
     columns = (
         "empties, wanted",
         "positions/s",
@@ -146,6 +152,38 @@ def _row(config: SolverBenchConfig, num_empties: int, wants: batched.Wanted) -> 
         str((~solution.is_solved).sum()),
         f"{program.compile_seconds:.1f}",
         f"{timings[name].share / len(_devices(config)):.2f}",
+    )
+
+
+def _host_row(config: SolverBenchConfig, num_empties: int) -> tuple[str, ...]:
+    game = othello.Othello(config.size, config.is_reversed)
+    count = min(config.host_batch, config.batch)
+    position = positions(game, num_empties, config.batch, config.seed)
+    position = jax.device_get(position)
+    boards = [
+        tuple(
+            bitboard.to_int(jax.tree.map(lambda words, row=row: words[row], side))
+            for side in (position.player, position.opponent)
+        )
+        for row in range(count)
+    ]
+    solver = host.Solver(config.size, is_reversed=config.is_reversed)
+
+    def solve() -> list[int]:
+        return [solver.solve(*sides).num_nodes for sides in boards]
+
+    nodes, name = solve(), f"{num_empties}, score, {count} by the host"
+    timing = measure.take_turns({name: solve}, config.repeats)[name]
+    return (
+        name,
+        str(measure.rate(timing.seconds, count)),
+        str(measure.rate(timing.seconds, sum(nodes) / 1e6)),
+        str(measure.rate(timing.processor_seconds, sum(nodes) / 1e6)),
+        measure.short(sum(nodes) / count),
+        measure.short(max(nodes)),
+        "0",
+        "",
+        f"{timing.share:.2f}",
     )
 
 

@@ -46,7 +46,7 @@ def parse_lines(lines: Iterable[str], place: str) -> Iterator[Problem]:
     """
     rows = iter(lines)
     first = next(rows, "")
-    if "," in first:
+    if "," in first.partition("%")[0]:
         yield from _parse_csv(first, rows, place)
         return
     for number, line in enumerate([first, *rows], start=1):
