@@ -8,11 +8,9 @@ With `--output`, results are kept as JSON lines, and those already there are not
 """
 
 import dataclasses
-import gzip
 import json
 import pathlib
 import sys
-import zlib
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -21,7 +19,7 @@ import rich.console
 import rich.progress
 import tyro
 
-from azo import config
+from azo import config, problems
 from azo.games import notation, obf
 from azo.solver import host
 
@@ -86,14 +84,14 @@ def main(argv: Sequence[str]) -> int:
 
 def run(settings: SolveConfig, console: rich.console.Console) -> int:
     """Solves a file and prints to `console`; returns the exit code of `main`."""
-    problems = _wanted(settings, list(obf.parse_lines(_read(settings.file), str(settings.file))))
+    wanted = _wanted(settings, problems.read(settings.file))
     records = _load_records(settings)
     solvers: dict[int, host.Solver] = {}
     totals = _Totals()
     columns = (*rich.progress.Progress.get_default_columns(), rich.progress.MofNCompleteColumn())
     is_hidden = not console.is_terminal
     with rich.progress.Progress(*columns, console=console, disable=is_hidden) as progress:
-        for problem in progress.track(problems, description=settings.file.name):
+        for problem in progress.track(wanted, description=settings.file.name):
             record = records.get(problem.line)
             if record is not None and _is_enough(settings, problem, record):
                 totals.skipped += 1
@@ -144,22 +142,12 @@ def _compare(totals: _Totals, problem: obf.Problem, record: dict[str, Any]) -> l
     return differences
 
 
-def _read(path: pathlib.Path) -> list[str]:
-    try:
-        raw = path.read_bytes()
-        text = gzip.decompress(raw) if path.suffix == ".gz" else raw
-        return text.decode("utf-8").splitlines()
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"{path}: cannot be read: {reason}") from None
-
-
-def _wanted(settings: SolveConfig, problems: list[obf.Problem]) -> list[obf.Problem]:
-    if not problems:
+def _wanted(settings: SolveConfig, found: list[obf.Problem]) -> list[obf.Problem]:
+    if not found:
         raise ValueError(f"{settings.file}: no positions in it")
-    small = [problem for problem in problems if problem.num_empties <= settings.max_empties]
-    if len(small) < len(problems) and not settings.skip_larger:
-        large = next(x for x in problems if x.num_empties > settings.max_empties)
+    small = [problem for problem in found if problem.num_empties <= settings.max_empties]
+    if len(small) < len(found) and not settings.skip_larger:
+        large = next(x for x in found if x.num_empties > settings.max_empties)
         raise ValueError(
             f"{settings.file}:{large.line}: {large.num_empties} empty squares, but --max-empties is"
             f" {settings.max_empties}; raise it, or leave such positions out with --skip-larger"

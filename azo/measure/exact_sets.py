@@ -1,0 +1,259 @@
+"""Positions with exact scores: as a file tells them, from random games, and along perfect games.
+
+Moves whose scores nobody tells are solved: by the batched solver up to 12 empty squares, above by
+the host's, which needs numba.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from azo.games import bitboard, notation, obf, othello
+from azo.measure import exact
+from azo.solver import batched
+
+# Perfect games from the usual start of 6x6 by whether fewer discs win, with black's utility.
+# Normal: Joel Feinstein, 1993, https://www.maths.nottingham.ac.uk/plp/pmzjff/Othello/6x6sol.html.
+# Reversed: F. Pittner, 2006, http://www.tothello.com/html/solving_the_6x6_reversed.html.
+PERFECT_GAMES = {
+    False: (
+        -4,
+        ("c2b4c5d2e4e3d1c1b1d5d6f4b3b2f3f2e2b6a4c6a6a2b5a5e6e5a3a1f5f6e1f1",),
+    ),
+    True: (
+        2,
+        (
+            "c2b4d5e2e3c1b1e4d1d2f2e1f3f4b3d6a5a4a3a2b5b2e6c5c6f1f5e5f6b6a6a1",
+            "c2d2e4d5e3f3f4f5e1b3b2e5c5b4a4d6a5b1d1c1e2a2b5a3c6b6e6f2f1f6a1a6",
+        ),
+    ),
+}
+
+_MAX_BATCHED = 12  # empty squares
+_MAX_HOST = 20
+_NUM_LANES = 256
+_MAX_NODES = 2**31 - 1  # as good as none
+_MAX_DRAWS = 20
+
+_legal_mask = jax.jit(othello.Othello.legal_mask, static_argnums=0)
+_is_over = jax.jit(othello.Othello.is_over, static_argnums=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A perfect game of `M` moves, passes left out."""
+
+    known: exact.ExactSet  # the position before each move
+    moves: tuple[frozenset[int], ...]  # the move, and those that the board's symmetry makes equal
+    texts: tuple[str, ...]  # the moves as written
+
+
+def of_problems(
+    game: othello.Othello, problems: Sequence[obf.Problem], *, max_solved: int
+) -> exact.ExactSet:
+    """Returns the positions of a file, finished games left out; the scores are those of the file.
+
+    Args:
+      game: the rules, of the size of all boards.
+      problems: positions that have a score.
+      max_solved: where the file has not the scores of all moves, they are solved up to so many
+        empty squares.
+
+    Raises:
+      ValueError: if a scored move is illegal; the number of the line comes first.
+    """
+    sides = [[getattr(x.board, side) for x in problems] for side in ("player", "opponent")]
+    position = othello.Position(*map(_bitboards, sides))
+    legal, is_over = np.asarray(_legal_mask(game, position)), np.asarray(_is_over(game, position))
+    sign = -1 if game.is_reversed else 1
+    utility = np.zeros(len(problems), int)
+    moves = np.full(legal.shape, exact.NO_UTILITY)
+    for row, problem in enumerate(problems):
+        score = problem.best_score(is_reversed=game.is_reversed)
+        assert score is not None
+        utility[row] = sign * score
+        told = list(problem.move_scores)
+        if not legal[row, told].all() and not is_over[row]:
+            wrong = next(action for action in told if not legal[row, action])
+            raise ValueError(f"{problem.line}: {notation.action_text(wrong, game.size)} is illegal")
+        if len(told) == legal[row].sum():
+            moves[row, told] = sign * np.array(list(problem.move_scores.values()))
+    known = exact.ExactSet(position, utility, moves)
+    return _with_moves(game, _rows(known, np.flatnonzero(~is_over)), max_solved)
+
+
+def of_random_games(
+    game: othello.Othello, key: jax.Array, *, num_positions: int, num_empties: int
+) -> exact.ExactSet:
+    """Returns different positions of games of random moves, each as the mover finds it, solved.
+
+    Where a disc can be placed: a forced pass is played. There are fewer than `num_positions` if
+    games hardly lead to others.
+
+    Raises:
+      ValueError: if no position has so many empty squares, or the solvers are too slow for them.
+    """
+    start = game.start()
+    most = game.size**2 - int((start.player | start.opponent).count())
+    limit = min(most, _MAX_HOST)
+    if not 1 <= num_empties <= limit:
+        raise ValueError(f"{num_empties} empty squares: 1 to {limit} can be had and solved here")
+    found = np.zeros((0, game.packed_words), np.uint32)
+    for number in range(_MAX_DRAWS):
+        draw_key = jax.random.fold_in(key, number)
+        packed, is_wanted = _play_down(
+            game, draw_key, num_games=num_positions, num_empties=num_empties
+        )
+        found = np.concatenate([found, np.asarray(packed)[np.asarray(is_wanted)]])
+        _, first = np.unique(found, axis=0, return_index=True)
+        found = found[np.sort(first)][:num_positions]
+        if len(found) == num_positions:
+            break
+    if not len(found):
+        raise ValueError(f"no random game went on with {num_empties} empty squares")
+    position = game.unpack(jnp.asarray(found))
+    unknown = np.full((len(found), game.num_actions), exact.NO_UTILITY)
+    known = exact.ExactSet(position, np.zeros(len(found), int), unknown)
+    known = _with_moves(game, known, num_empties)
+    return dataclasses.replace(known, utility=known.move_utility.max(axis=1))
+
+
+def perfect_games(game: othello.Othello, *, max_solved: int) -> list[Line]:
+    """Returns the published perfect games of a board, solved up to `max_solved` empty squares.
+
+    Raises:
+      ValueError: if the game is not 6x6 from the usual start.
+    """
+    if game != othello.Othello(6, game.is_reversed):
+        raise ValueError("perfect games are known of 6x6 from its usual start alone")
+    black, games = PERFECT_GAMES[game.is_reversed]
+    return [_line(game, text, black, max_solved) for text in games]
+
+
+def _line(game: othello.Othello, text: str, black: int, max_solved: int) -> Line:
+    replay = notation.replay(text, game)
+    plies = [ply for ply, action in enumerate(replay.actions) if action != game.pass_action]
+    position = jax.tree.map(lambda *words: jnp.stack(words), *(replay.positions[p] for p in plies))
+    utility = np.array([black if ply % 2 == 0 else -black for ply in plies])
+    unknown = np.full((len(plies), game.num_actions), exact.NO_UTILITY)
+    known = _with_moves(game, exact.ExactSet(position, utility, unknown), max_solved)
+    planes = np.asarray(game.planes(position)).reshape(len(plies), -1, 2)
+    actions = [replay.actions[ply] for ply in plies]
+    moves = (_equal_moves(game, *pair) for pair in zip(planes, actions, strict=True))
+    texts = (notation.action_text(action, game.size) for action in actions)
+    return Line(known, tuple(moves), tuple(texts))
+
+
+def _equal_moves(game: othello.Othello, board: np.ndarray, action: int) -> frozenset[int]:
+    """Returns the moves that symmetries which leave the board as it is make of one."""
+    kept = [turned for turned in game.square_symmetries if (board[turned] == board).all()]
+    return frozenset(int(turned[action]) for turned in kept)
+
+
+def _with_moves(game: othello.Othello, known: exact.ExactSet, max_solved: int) -> exact.ExactSet:
+    """Returns the set with all moves solved where none is known and few squares are empty."""
+    both = known.position.player | known.position.opponent
+    empties = game.size**2 - np.asarray(both.count())
+    is_unknown = (known.move_utility == exact.NO_UTILITY).all(axis=1) & (empties <= max_solved)
+    moves = known.move_utility.copy()
+    for is_mine, solve in ((empties <= _MAX_BATCHED, _batched), (empties > _MAX_BATCHED, _host)):
+        rows = np.flatnonzero(is_unknown & is_mine)
+        if len(rows):
+            score = solve(game, _rows(known, rows).position)
+            sign = np.where(score != exact.NO_UTILITY, -1 if game.is_reversed else 1, 1)
+            moves[rows] = sign * score
+    return dataclasses.replace(known, move_utility=moves)
+
+
+def _batched(game: othello.Othello, position: othello.Position) -> np.ndarray:
+    """Returns the scores `[M, A]` of all moves."""
+    count = position.player.lower.shape[0]
+    # Few different sizes are few compilations; empty boards are too large to be looked at.
+    size = 1 << max(count - 1, 63).bit_length()
+    filled = jax.tree.map(
+        lambda words: jnp.zeros(size, words.dtype).at[:count].set(words), position
+    )
+    found = _solve(game, filled)
+    assert found.is_solved[:count].all()
+    return np.asarray(found.move_score)[:count]
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _solve(game: othello.Othello, position: othello.Position) -> batched.Solution:
+    return batched.solve(
+        game,
+        position,
+        max_empties=_MAX_BATCHED,
+        num_lanes=_NUM_LANES,
+        max_nodes=_MAX_NODES,
+        wants="every_move",
+    )
+
+
+def _host(game: othello.Othello, position: othello.Position) -> np.ndarray:
+    """Returns the scores `[M, A]` of all moves."""
+    try:
+        from azo.solver import host
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"more than {_MAX_BATCHED} empty squares are solved with {error.name}, which is not"
+            ' installed: pip install "azo[solver]"'
+        ) from None
+    solver = host.Solver(game.size, is_reversed=game.is_reversed)
+    sides = zip(_integers(position.player), _integers(position.opponent), strict=True)
+    score = np.full((position.player.lower.shape[0], game.num_actions), exact.NO_UTILITY)
+    for row, side in zip(score, sides, strict=True):
+        for action, found in solver.solve(*side, every_move=True).move_scores.items():
+            row[action] = found
+    return score
+
+
+@functools.partial(jax.jit, static_argnames=("game", "num_games"))
+def _play_down(
+    game: othello.Othello, key: jax.Array, *, num_games: int, num_empties: jax.Array | int
+) -> tuple[jax.Array, jax.Array]:
+    """Returns packed positions `[num_games, words]`, and which of them are as wanted, `[...]`."""
+
+    def play(state: tuple[jax.Array, othello.Position]) -> tuple[jax.Array, othello.Position]:
+        ply, position = state
+        action = game.random_action(jax.random.fold_in(key, ply), position)
+        after = game.step(position, action).position
+        goes_on = is_open(position)
+        kept = jax.tree.map(lambda new, old: jnp.where(goes_on, new, old), after, position)
+        return ply + 1, kept
+
+    def num_empty(position: othello.Position) -> jax.Array:
+        return game.size**2 - (position.player | position.opponent).count()
+
+    def is_open(position: othello.Position) -> jax.Array:
+        must_pass = game.legal_squares(position).is_empty()
+        return ~game.is_over(position) & ((num_empty(position) > num_empties) | must_pass)
+
+    state = jnp.int32(0), game.start(num_games)
+    _, position = jax.lax.while_loop(lambda state: is_open(state[1]).any(), play, state)
+    return game.pack(position), (num_empty(position) == num_empties) & ~game.is_over(position)
+
+
+def _rows(known: exact.ExactSet, rows: np.ndarray) -> exact.ExactSet:
+    return exact.ExactSet(
+        position=jax.tree.map(lambda words: words[rows], known.position),
+        utility=known.utility[rows],
+        move_utility=known.move_utility[rows],
+    )
+
+
+def _bitboards(discs: Sequence[int]) -> bitboard.Bitboard:
+    words = np.array(discs, np.uint64)
+    lower, upper = (words & np.uint64(0xFFFFFFFF)), words >> np.uint64(32)
+    return bitboard.Bitboard(
+        jnp.asarray(lower.astype(np.uint32)), jnp.asarray(upper.astype(np.uint32))
+    )
+
+
+def _integers(board: bitboard.Bitboard) -> list[int]:
+    words = zip(np.asarray(board.lower), np.asarray(board.upper), strict=True)
+    return [int(lower) | int(upper) << 32 for lower, upper in words]
