@@ -10,6 +10,8 @@ from azo import checkpoint, config, metrics, session, train
 from azo.learning import generations, loop
 from azo.measure import arena, evaluation
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 GATED = {
     "generation": {"num_games": 20, "num_samples": 64},
     "gate": {"is_enabled": True, "num_games": 4, "num_simulations": 5, "after_failure": "learn"},
@@ -145,7 +147,6 @@ def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkey
     assert "the run has ended: score 0.700 against random" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("quick_compilation")
 def test_stages_change_simulations_and_learning_rate_until_the_evaluations_are_used(
     tmp_path, monkeypatch
 ):

@@ -1,0 +1,144 @@
+"""Does a network with search play white perfectly? On 6x6 white wins with perfect play, by 4 discs.
+
+    python -m benchmarks.perfect runs/azo --num-simulations 400
+
+Black plays at random for some plies, a different number in every game, and from then on as well
+as white: by the same network. Two things are asked. Of the positions at which black begins to play
+well, and which the solver can still tell to be won for white, how many does white win? And how many
+of white's moves keep the exact result, and the exact score, once few squares are empty?
+"""
+
+import functools
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pydantic
+import tyro
+
+from azo import checkpoint
+from azo.games import othello, registry
+from azo.measure import players
+from azo.solver import host
+from benchmarks import command, measure
+
+
+class PerfectBenchConfig(command.Settings):
+    """Does a network with search play white perfectly?"""
+
+    folder: Annotated[pathlib.Path, tyro.conf.Positional]
+    """Of a run or an exported network."""
+    num_simulations: pydantic.PositiveInt = 400
+    """A move."""
+    num_games: pydantic.PositiveInt = 200
+    """Games side by side."""
+    max_random_plies: pydantic.NonNegativeInt = 24
+    """Black plays at random in the first 0 to this many plies of a game."""
+    max_move_empties: pydantic.PositiveInt = 16
+    """White's moves are judged with at most so many empty squares."""
+    max_start_empties: pydantic.PositiveInt = 20
+    """Positions at which black begins to play well are solved with at most so many."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return command.run("benchmarks.perfect", PerfectBenchConfig, report, argv)
+
+
+def report(config: PerfectBenchConfig) -> list[str]:
+    """Plays, solves, and returns lines of markdown."""
+    variables, trained = checkpoint.load_params(config.folder)
+    game = registry.make(trained.game)
+    if not isinstance(game, othello.Othello):
+        raise ValueError(f"{config.folder}: only Othello can be solved, not {game.name}")
+    network = players.TrainedNetwork(variables, trained.network, trained.search)
+    player = players.network_player(game, network, config.num_simulations)
+    key = jax.random.key(config.seed)
+    num_random = np.arange(config.num_games) * (config.max_random_plies + 1) // config.num_games
+    position, is_open, result = jax.device_get(
+        _play(game, player, key, jnp.asarray(num_random, jnp.int32))
+    )
+    solve = _Scores(game)
+    starts, moves = [], []
+    for number in range(config.num_games):
+        plies = [
+            jax.tree.map(lambda words, t=t, b=number: words[t, b], position)
+            for t in np.flatnonzero(is_open[:, number])
+        ]
+        start = num_random[number] + num_random[number] % 2  # black moves at even plies
+        if start < len(plies) and solve.empties(plies[start]) <= config.max_start_empties:
+            starts.append((-np.sign(solve(plies[start])), result[number]))
+        for t in range(1, len(plies) - 1, 2):
+            if solve.empties(plies[t]) <= config.max_move_empties and solve.has_choice(plies[t]):
+                moves.append((solve(plies[t]), -solve(plies[t + 1])))
+    outcomes, kept = np.array(starts).reshape(-1, 2), np.array(moves).reshape(-1, 2)
+    won = outcomes[outcomes[:, 0] > 0]
+    rows = [
+        ("games white won, drew, lost", "/".join(str((result == x).sum()) for x in (1, 0, -1))),
+        ("positions at which black began to play well that were solved", str(len(outcomes))),
+        ("of these won for white, and then won", f"{len(won)}, {(won[:, 1] > 0).sum()}"),
+        (f"white's moves with at most {config.max_move_empties} empty squares", str(len(kept))),
+        ("that kept the exact result", str((np.sign(kept[:, 0]) == np.sign(kept[:, 1])).sum())),
+        ("that kept the exact score", str((kept[:, 0] == kept[:, 1]).sum())),
+    ]
+    return [measure.markdown_table((f"{config.num_simulations} simulations", "count"), rows)]
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _play(
+    game: othello.Othello, player: players.Player, key: jax.Array, num_random: jax.Array
+) -> tuple[othello.Position, jax.Array, jax.Array]:
+    """Returns positions `[T, B]`, where the game goes on `[T, B]`, and white's results `[B]`."""
+
+    def ply(
+        carry: tuple[othello.Position, jax.Array], number: jax.Array
+    ) -> tuple[tuple[othello.Position, jax.Array], tuple[othello.Position, jax.Array]]:
+        position, result = carry
+        random_key, player_key = jax.random.split(jax.random.fold_in(key, number))
+        is_random = (number % 2 == 0) & (number < num_random)
+        chosen = player(player_key, position, number)
+        action = jnp.where(is_random, game.random_action(random_key, position), chosen)
+        is_open = ~game.is_over(position)
+        step = game.step(position, action)
+        reward = jnp.where(number % 2 == 1, step.reward, -step.reward)
+        return (step.position, result + jnp.where(is_open, reward, 0.0)), (position, is_open)
+
+    begin = game.start(*num_random.shape), jnp.zeros(num_random.shape)
+    (_, result), (position, is_open) = jax.lax.scan(ply, begin, jnp.arange(game.max_plies))
+    return position, is_open, result
+
+
+class _Scores:
+    """Exact utilities of single positions for the side to move, each solved once."""
+
+    def __init__(self, game: othello.Othello):
+        self._game = game
+        self._solver = host.Solver(game.size, is_reversed=game.is_reversed)
+        self._known: dict[tuple[int, int], int] = {}
+
+    def __call__(self, position: othello.Position) -> int:
+        sides = _integers(position)
+        if sides not in self._known:
+            score = self._solver.solve(*sides).score
+            self._known[sides] = -score if self._game.is_reversed else score
+        return self._known[sides]
+
+    def empties(self, position: othello.Position) -> int:
+        player, opponent = _integers(position)
+        return self._game.size**2 - (player | opponent).bit_count()
+
+    def has_choice(self, position: othello.Position) -> bool:
+        return int(self._game.legal_squares(position).count()) > 1
+
+
+def _integers(position: othello.Position) -> tuple[int, int]:
+    sides = position.player, position.opponent
+    player, opponent = (int(side.lower) | int(side.upper) << 32 for side in sides)
+    return player, opponent
+
+
+if __name__ == "__main__":
+    sys.exit(main())
