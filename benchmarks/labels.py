@@ -15,12 +15,12 @@ from typing import Annotated
 import jax
 import numpy as np
 import pydantic
-import scipy.stats
 import tyro
 
 from azo import checkpoint
 from azo.games import bitboard, notation, othello, registry
 from azo.learning import loop
+from azo.measure import exact
 from azo.solver import host
 from benchmarks import command, measure
 
@@ -73,8 +73,8 @@ def compare(
       name: of the run, for the file of hard positions.
     """
     position = jax.device_get(game.unpack(jax.numpy.asarray(board)))
-    num_empties = game.size**2 - np.asarray((position.player | position.opponent).count())
-    player, opponent = (_integers(discs) for discs in (position.player, position.opponent))
+    num_empties = np.asarray(game.num_empties(position))
+    player, opponent = (bitboard.to_ints(discs) for discs in (position.player, position.opponent))
     solver = host.Solver(game.size, is_reversed=game.is_reversed)
     sign = -1 if game.is_reversed else 1
     rng = np.random.default_rng(config.seed)
@@ -83,7 +83,8 @@ def compare(
         rows = rng.permutation(np.flatnonzero(num_empties == empties))[: config.num_positions]
         found = [solver.solve(player[row], opponent[row]) for row in rows]
         result = [sign * np.sign(one.score) for one in found]
-        cells.append(_share(np.round(label[rows]) == result))
+        is_right = np.round(label[rows]) == result
+        cells.append(exact.text(exact.share(is_right), 3, has_count=True) if found else "none")
         if config.hard is not None and found:
             hardest = max(range(len(found)), key=lambda i: found[i].num_nodes)
             row, nodes = rows[hardest], found[hardest].num_nodes
@@ -107,19 +108,6 @@ def _load(folder: pathlib.Path) -> tuple[othello.Othello, np.ndarray, np.ndarray
         ring = jax.device_get(checkpoints.restore(like).replay)
     size = int(ring.size[0])
     return game, ring.board[:size], ring.value[:size].astype(np.float32)
-
-
-def _integers(board: bitboard.Bitboard) -> list[int]:
-    words = zip(np.asarray(board.lower), np.asarray(board.upper), strict=True)
-    return [int(lower) | int(upper) << 32 for lower, upper in words]
-
-
-def _share(is_right: np.ndarray) -> str:
-    count = len(is_right)
-    if not count:
-        return "none"
-    found = scipy.stats.binomtest(int(is_right.sum()), count).proportion_ci(method="wilson")
-    return f"{is_right.mean():.3f}, {found.low:.3f} to {found.high:.3f}, of {count}"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ of white's moves keep the exact result, and the exact score, once few squares ar
 import functools
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import jax
@@ -21,7 +21,7 @@ import pydantic
 import tyro
 
 from azo import checkpoint
-from azo.games import othello, registry
+from azo.games import bitboard, othello, registry
 from azo.measure import players
 from azo.solver import host
 from benchmarks import command, measure
@@ -61,7 +61,9 @@ def report(config: PerfectBenchConfig) -> list[str]:
     position, is_open, result = jax.device_get(
         _play(game, player, key, jnp.asarray(num_random, jnp.int32))
     )
-    solve = _Scores(game)
+    num_empties = np.asarray(game.num_empties(position))
+    has_choice = np.asarray(game.legal_squares(position).count()) > 1
+    score = _scores(game)
     starts, moves = [], []
     for number in range(config.num_games):
         plies = [
@@ -69,11 +71,11 @@ def report(config: PerfectBenchConfig) -> list[str]:
             for t in np.flatnonzero(is_open[:, number])
         ]
         start = num_random[number] + num_random[number] % 2  # black moves at even plies
-        if start < len(plies) and solve.empties(plies[start]) <= config.max_start_empties:
-            starts.append((-np.sign(solve(plies[start])), result[number]))
+        if start < len(plies) and num_empties[start, number] <= config.max_start_empties:
+            starts.append((-np.sign(score(plies[start])), result[number]))
         for t in range(1, len(plies) - 1, 2):
-            if solve.empties(plies[t]) <= config.max_move_empties and solve.has_choice(plies[t]):
-                moves.append((solve(plies[t]), -solve(plies[t + 1])))
+            if num_empties[t, number] <= config.max_move_empties and has_choice[t, number]:
+                moves.append((score(plies[t]), -score(plies[t + 1])))
     outcomes, kept = np.array(starts).reshape(-1, 2), np.array(moves).reshape(-1, 2)
     won = outcomes[outcomes[:, 0] > 0]
     rows = [
@@ -111,33 +113,12 @@ def _play(
     return position, is_open, result
 
 
-class _Scores:
-    """Exact utilities of single positions for the side to move, each solved once."""
-
-    def __init__(self, game: othello.Othello):
-        self._game = game
-        self._solver = host.Solver(game.size, is_reversed=game.is_reversed)
-        self._known: dict[tuple[int, int], int] = {}
-
-    def __call__(self, position: othello.Position) -> int:
-        sides = _integers(position)
-        if sides not in self._known:
-            score = self._solver.solve(*sides).score
-            self._known[sides] = -score if self._game.is_reversed else score
-        return self._known[sides]
-
-    def empties(self, position: othello.Position) -> int:
-        player, opponent = _integers(position)
-        return self._game.size**2 - (player | opponent).bit_count()
-
-    def has_choice(self, position: othello.Position) -> bool:
-        return int(self._game.legal_squares(position).count()) > 1
-
-
-def _integers(position: othello.Position) -> tuple[int, int]:
-    sides = position.player, position.opponent
-    player, opponent = (int(side.lower) | int(side.upper) << 32 for side in sides)
-    return player, opponent
+def _scores(game: othello.Othello) -> Callable[[othello.Position], int]:
+    """Returns what solves a single position: its exact utility for the side to move."""
+    solver = host.Solver(game.size, is_reversed=game.is_reversed)
+    sign = -1 if game.is_reversed else 1
+    solve = functools.cache(lambda *sides: sign * solver.solve(*sides).score)
+    return lambda position: solve(*map(bitboard.to_int, (position.player, position.opponent)))
 
 
 if __name__ == "__main__":

@@ -5,13 +5,12 @@
 drawn from a file of exact scores with each confidence. Both take minutes.
 """
 
-import gzip
 import json
 import pathlib
 import random
 import sys
 
-from azo.games import obf
+from azo import problems
 from azo.solver import host, probcut
 
 _SEED = 20
@@ -37,9 +36,8 @@ def fit(size: int, variant: str) -> None:
 
 def measure(path: pathlib.Path, num: int) -> None:
     """Prints a row for each confidence: what was right, and what it cost."""
-    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
-    problems = list(obf.parse_lines(text.splitlines(), str(path)))
-    chosen = random.Random(_SEED).sample(problems, min(num, len(problems)))
+    found = problems.read(path)
+    chosen = random.Random(_SEED).sample(found, min(num, len(found)))
     solver = host.Solver(8)
     print("confidence  score right  mean error  best move  nodes/position  s/position")
     for confidence in (0.9, 0.95, 0.98, 1.0):

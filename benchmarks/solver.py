@@ -20,6 +20,7 @@ import pydantic
 from jax.sharding import NamedSharding, PartitionSpec
 
 from azo.games import bitboard, othello
+from azo.learning import endings
 from azo.solver import batched, host
 from benchmarks import command, measure
 
@@ -88,17 +89,10 @@ def positions(game: othello.Othello, num_empties: int, batch: int, seed: int) ->
 
     @jax.jit
     def play(key: jax.Array) -> tuple[othello.Position, jax.Array]:
-        def ply(position, ply_key):
-            stays = is_reached(position) | game.is_over(position)
-            after = game.play(position, game.random_action(ply_key, position))
-            return jax.tree.map(lambda x, y: jnp.where(stays, x, y), position, after), None
-
-        keys = jax.random.split(key, game.max_plies)
-        position = jax.lax.scan(ply, game.start(2 * batch), keys)[0]
-        return position, is_reached(position) & ~game.is_over(position)
-
-    def is_reached(position: othello.Position) -> jax.Array:
-        return (position.player | position.opponent).count() >= game.size**2 - num_empties
+        wanted = jnp.full(2 * batch, num_empties)
+        position = endings.from_random_games(game, key, wanted)
+        is_reached = game.num_empties(position) <= num_empties
+        return position, is_reached & ~game.is_over(position)
 
     position, is_fit = play(jax.random.key(seed))
     chosen = np.flatnonzero(is_fit)[:batch]
@@ -159,14 +153,8 @@ def _host_row(config: SolverBenchConfig, num_empties: int) -> tuple[str, ...]:
     game = othello.Othello(config.size, config.is_reversed)
     count = min(config.host_batch, config.batch)
     position = positions(game, num_empties, config.batch, config.seed)
-    position = jax.device_get(position)
-    boards = [
-        tuple(
-            bitboard.to_int(jax.tree.map(lambda words, row=row: words[row], side))
-            for side in (position.player, position.opponent)
-        )
-        for row in range(count)
-    ]
+    sides = (bitboard.to_ints(side) for side in (position.player, position.opponent))
+    boards = list(zip(*sides, strict=True))[:count]
     solver = host.Solver(config.size, is_reversed=config.is_reversed)
 
     def solve() -> list[int]:

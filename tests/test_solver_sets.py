@@ -1,6 +1,5 @@
 """Both solvers on sets of positions that take minutes; the smaller ones are beside each solver."""
 
-import gzip
 import random
 
 import jax
@@ -9,7 +8,8 @@ import pytest
 import random_games
 import slow_minimax
 
-from azo.games import obf, othello
+from azo import problems
+from azo.games import bitboard, othello
 from azo.solver import batched, host
 
 VARIANTS = [othello.Othello(size, is_reversed) for size in (4, 6, 8) for is_reversed in (0, 1)]
@@ -44,15 +44,10 @@ def plain_scores(position, game):
     )
 
 
-def as_integers(board):
-    return [int(low) | int(high) << 32 for low, high in zip(board.lower, board.upper, strict=True)]
-
-
 def edax_positions(data_folder, num):
     """Returns positions with 20 empty squares, drawn from the file by a seed."""
-    path = data_folder / "endgame" / "edax_full_20.obf.gz"
-    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-    return random.Random(20).sample(list(obf.parse_lines(lines, path.name)), num)
+    found = problems.read(data_folder / "endgame" / "edax_full_20.obf.gz")
+    return random.Random(20).sample(found, num)
 
 
 @pytest.mark.slow
@@ -71,7 +66,9 @@ def test_both_solvers_and_plain_minimax_agree_on_positions_of_random_games(game)
     result = solve(game, position, wants="result", **settings)
     np.testing.assert_array_equal(result.score, np.sign(scores))
     solver = host.Solver(game.size, is_reversed=game.is_reversed)
-    boards = zip(as_integers(position.player), as_integers(position.opponent), strict=True)
+    boards = zip(
+        bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True
+    )
     solved = [solver.solve(*board, every_move=True) for board in boards]
     assert len(solved) == len(NUM_EMPTIES) * NUM_POSITIONS
     np.testing.assert_array_equal([one.score for one in solved], scores)

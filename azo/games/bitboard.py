@@ -69,6 +69,12 @@ def to_int(board: Bitboard) -> int:
     return int(board.lower) | int(board.upper) << 32
 
 
+def to_ints(board: Bitboard) -> list[int]:
+    """Returns the bits of bitboards `[M]` as Python integers."""
+    words = zip(np.asarray(board.lower), np.asarray(board.upper), strict=True)
+    return [int(lower) | int(upper) << 32 for lower, upper in words]
+
+
 def square_bit(index: jax.Array) -> Bitboard:
     """Returns bitboards with the one bit `index` `[...]` int32; none where it is not in 0..63."""
     one = jnp.uint32(1) << (index & 31).astype(jnp.uint32)

@@ -132,6 +132,10 @@ class Othello:
             discount=jnp.where(was_over | is_last, 0.0, -1.0),
         )
 
+    def num_empties(self, position: Position) -> jax.Array:
+        """Returns `[...]` int32, how many squares are empty."""
+        return self.size**2 - (position.player | position.opponent).count()
+
     def margin(self, position: Position) -> jax.Array:
         """Returns `[...]` int32, discs of the side to move minus the opponent's."""
         return position.player.count() - position.opponent.count()
@@ -143,8 +147,7 @@ class Othello:
         squares count as the loser's discs, so a negative score wins.
         """
         margin = self.margin(position)
-        empties = self.size**2 - (position.player | position.opponent).count()
-        return margin + jnp.sign(margin) * empties
+        return margin + jnp.sign(margin) * self.num_empties(position)
 
     def result(self, position: Position) -> jax.Array:
         sign = -1.0 if self.is_reversed else 1.0

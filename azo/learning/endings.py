@@ -81,8 +81,7 @@ def adjudicate(
     if not max_empties:
         return step, jnp.zeros(step.discount.shape, bool)
     assert isinstance(game, othello.Othello), game.name
-    board = step.position.player | step.position.opponent
-    is_solved = (step.discount != 0) & (board.count() >= game.size**2 - max_empties)
+    is_solved = (step.discount != 0) & (game.num_empties(step.position) <= max_empties)
     return dataclasses.replace(step, discount=jnp.where(is_solved, 0.0, step.discount)), is_solved
 
 
@@ -153,20 +152,22 @@ def random_endings(
     shape = (num_positions,)
     lowest, highest = config.min_empties, config.max_empties
     num_empties = jax.random.randint(number_key, shape, lowest, highest + 1)
-    found = _from_games(game, play_key, num_empties)
+    found = from_random_games(game, play_key, num_empties)
     if config.made_share:
         made = _made_up(game, made_key, num_empties)
         is_made = jax.random.uniform(which_key, shape) < config.made_share
         found = _where(is_made, made, found)
-    left = game.size**2 - (found.player | found.opponent).count()
     # A random game may be over with more squares empty.
-    return found, ~game.is_over(found) & (left <= num_empties)
+    return found, ~game.is_over(found) & (game.num_empties(found) <= num_empties)
 
 
-def _from_games(game: othello.Othello, key: jax.Array, num_empties: jax.Array) -> othello.Position:
+def from_random_games(
+    game: othello.Othello, key: jax.Array, num_empties: jax.Array
+) -> othello.Position:
+    """Returns positions `[M]` of random games, stopped at so many empty squares or at their end."""
+
     def ply(position: othello.Position, key: jax.Array) -> tuple[othello.Position, None]:
-        left = game.size**2 - (position.player | position.opponent).count()
-        stays = (left <= num_empties) | game.is_over(position)
+        stays = (game.num_empties(position) <= num_empties) | game.is_over(position)
         after = game.play(position, game.random_action(key, position))
         return _where(stays, position, after), None
 

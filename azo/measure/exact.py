@@ -145,8 +145,8 @@ def grade(game: othello.Othello, known: ExactSet, opinion: Opinion) -> Grade:
     margin = opinion.margin
     return Grade(
         value_error=_mean(np.abs(value - result)),
-        right_sign=_share(np.sign(value[is_decided]) == result[is_decided]),
-        best_move=_share(lost == 0),
+        right_sign=share(np.sign(value[is_decided]) == result[is_decided]),
+        best_move=share(lost == 0),
         discs_lost=_mean(lost),
         margin_error=None if margin is None else _mean(np.abs(np.asarray(margin) - score)),
     )
@@ -158,16 +158,17 @@ def row(name: str, player: str, count: int, found: Grade) -> str:
         name,
         f"{count:,}",
         player,
-        _text(found.value_error, 3),
-        _text(found.right_sign, 3, has_count=True),
-        _text(found.best_move, 3, has_count=True),
-        _text(found.discs_lost, 2),
-        _text(found.margin_error, 2),
+        text(found.value_error, 3),
+        text(found.right_sign, 3, has_count=True),
+        text(found.best_move, 3, has_count=True),
+        text(found.discs_lost, 2),
+        text(found.margin_error, 2),
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def _text(found: Estimate | None, digits: int, *, has_count: bool = False) -> str:
+def text(found: Estimate | None, digits: int, *, has_count: bool = False) -> str:
+    """Returns a mean with its interval, and of how many if asked for; - for None."""
     if found is None:
         return "-"
     parts = [f"{found.mean:.{digits}f}"]
@@ -189,7 +190,7 @@ def _mean(numbers: np.ndarray) -> Estimate | None:
     return Estimate(mean, interval, count)
 
 
-def _share(is_so: np.ndarray) -> Estimate | None:
+def share(is_so: np.ndarray) -> Estimate | None:
     """Returns the share of those that are so, with its Wilson interval; None without any."""
     if len(is_so) == 0:
         return None

@@ -97,9 +97,7 @@ def of_random_games(
     Raises:
       ValueError: if no position has so many empty squares, or the solvers are too slow for them.
     """
-    start = game.start()
-    most = game.size**2 - int((start.player | start.opponent).count())
-    limit = min(most, _MAX_HOST)
+    limit = min(int(game.num_empties(game.start())), _MAX_HOST)
     if not 1 <= num_empties <= limit:
         raise ValueError(f"{num_empties} empty squares: 1 to {limit} can be had and solved here")
     found = np.zeros((0, game.packed_words), np.uint32)
@@ -156,8 +154,7 @@ def _equal_moves(game: othello.Othello, board: np.ndarray, action: int) -> froze
 
 def _with_moves(game: othello.Othello, known: exact.ExactSet, max_solved: int) -> exact.ExactSet:
     """Returns the set with all moves solved where none is known and few squares are empty."""
-    both = known.position.player | known.position.opponent
-    empties = game.size**2 - np.asarray(both.count())
+    empties = np.asarray(game.num_empties(known.position))
     is_unknown = (known.move_utility == exact.NO_UTILITY).all(axis=1) & (empties <= max_solved)
     moves = known.move_utility.copy()
     for is_mine, solve in ((empties <= _MAX_BATCHED, _batched), (empties > _MAX_BATCHED, _host)):
@@ -204,7 +201,7 @@ def _host(game: othello.Othello, position: othello.Position) -> np.ndarray:
             ' installed: pip install "azo[solver]"'
         ) from None
     solver = host.Solver(game.size, is_reversed=game.is_reversed)
-    sides = zip(_integers(position.player), _integers(position.opponent), strict=True)
+    sides = zip(bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True)
     score = np.full((position.player.lower.shape[0], game.num_actions), exact.NO_UTILITY)
     for row, side in zip(score, sides, strict=True):
         for action, found in solver.solve(*side, every_move=True).move_scores.items():
@@ -226,16 +223,15 @@ def _play_down(
         kept = jax.tree.map(lambda new, old: jnp.where(goes_on, new, old), after, position)
         return ply + 1, kept
 
-    def num_empty(position: othello.Position) -> jax.Array:
-        return game.size**2 - (position.player | position.opponent).count()
-
     def is_open(position: othello.Position) -> jax.Array:
         must_pass = game.legal_squares(position).is_empty()
-        return ~game.is_over(position) & ((num_empty(position) > num_empties) | must_pass)
+        return ~game.is_over(position) & ((game.num_empties(position) > num_empties) | must_pass)
 
     state = jnp.int32(0), game.start(num_games)
     _, position = jax.lax.while_loop(lambda state: is_open(state[1]).any(), play, state)
-    return game.pack(position), (num_empty(position) == num_empties) & ~game.is_over(position)
+    return game.pack(position), (game.num_empties(position) == num_empties) & ~game.is_over(
+        position
+    )
 
 
 def _rows(known: exact.ExactSet, rows: np.ndarray) -> exact.ExactSet:
@@ -252,8 +248,3 @@ def _bitboards(discs: Sequence[int]) -> bitboard.Bitboard:
     return bitboard.Bitboard(
         jnp.asarray(lower.astype(np.uint32)), jnp.asarray(upper.astype(np.uint32))
     )
-
-
-def _integers(board: bitboard.Bitboard) -> list[int]:
-    words = zip(np.asarray(board.lower), np.asarray(board.upper), strict=True)
-    return [int(lower) | int(upper) << 32 for lower, upper in words]

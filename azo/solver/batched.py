@@ -70,8 +70,7 @@ def solve(
       that is the only action. With "result" and a position that is lost it is any move.
     """
     chex.assert_rank(jax.tree.leaves(position), 1)
-    empties = game.size**2 - (position.player | position.opponent).count()
-    is_tried = empties <= max_empties
+    is_tried = game.num_empties(position) <= max_empties
     if is_asked is not None:
         is_tried &= is_asked
     bound = game.size**2
