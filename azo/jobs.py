@@ -9,13 +9,12 @@ import dataclasses
 import json
 import math
 import pathlib
-import tomllib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 import pydantic
 
-from azo import config, metrics
+from azo import config, metrics, parsing
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 _Settings = dict[str, Any]
@@ -128,16 +127,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     Raises:
       ValueError: one line that says what is wrong with the file or the settings of an arm.
     """
-    try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such queue file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{path}: cannot read the queue: {error}") from None
-    try:
-        queue = Queue.model_validate(tree)
-    except pydantic.ValidationError as error:
-        raise ValueError(f"{path}: {_describe(error)}") from None
+    queue = parsing.read_toml(Queue, path, "queue")
     jobs = {}
     for arm in queue.arms:
         try:
@@ -255,16 +245,3 @@ def _with_phases(settings: config.Config, phases: Mapping[str, _Settings]) -> co
         for phase in settings.curriculum
     )
     return settings.model_copy(update={"curriculum": curriculum})
-
-
-def _describe(error: pydantic.ValidationError) -> str:
-    """One line for the first thing that is wrong."""
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "value_error":
-        return str(first["ctx"]["error"])
-    place = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"unknown setting {place!r}"
-    if first["type"] == "missing":
-        return f"{place} is missing"
-    return f"{place} is {first['input']!r}, but {first['msg'].replace('Input should', 'should', 1)}"

@@ -152,8 +152,7 @@ def _made(settings: SuperviseConfig, game: protocol.Game) -> tuple[np.ndarray, s
     if registry.make(found.game) != game:
         name = registry.make(found.game).name
         raise ValueError(f"{settings.player}: a network for {name}, not for {game.name}")
-    network, folded = networks.fold(networks.build(game, found.network), variables)
-    evaluate = networks.evaluator(game, network, folded)
+    evaluate = networks.folded_evaluator(game, found.network, variables)
     plies = pretraining.searched_plies(
         game,
         pretraining.without_prior(evaluate) if settings.uniform_prior else evaluate,

@@ -1,12 +1,17 @@
-"""Reading flags with tyro, whose framed messages become one line."""
+"""Reading flags and settings files, with messages of one line."""
 
 import contextlib
 import io
+import pathlib
 import re
+import tomllib
 from collections.abc import Callable
 from typing import TypeVar
 
+import pydantic
+
 Parsed = TypeVar("Parsed")
+Settings = TypeVar("Settings", bound=pydantic.BaseModel)
 
 
 def parse_quietly(parse: Callable[[list[str]], Parsed], flags: list[str]) -> Parsed:
@@ -19,6 +24,37 @@ def parse_quietly(parse: Callable[[list[str]], Parsed], flags: list[str]) -> Par
             return parse(flags)
     except SystemExit:
         raise ValueError(_unbox(boxed.getvalue())) from None
+
+
+def read_toml(kind: type[Settings], path: pathlib.Path, what: str) -> Settings:
+    """Returns the settings of a TOML file; `what` is what messages call it, such as "queue".
+
+    Raises:
+      ValueError: One line that says what is wrong.
+    """
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such {what} file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path}: cannot read the {what}: {error}") from None
+    try:
+        return kind.model_validate(tree)
+    except pydantic.ValidationError as error:
+        raise ValueError(f"{path}: {describe(error)}") from None
+
+
+def describe(error: pydantic.ValidationError) -> str:
+    """Returns one line for the first thing that is wrong."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "value_error":
+        return str(first["ctx"]["error"])
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown setting {place!r}"
+    if first["type"] == "missing":
+        return f"{place} is missing"
+    return f"{place} is {first['input']!r}, but {first['msg'].replace('Input should', 'should', 1)}"
 
 
 def _unbox(text: str) -> str:

@@ -149,9 +149,7 @@ def _programs(
     key = jax.random.key(seed)
 
     def evaluate(variables: azo_network.Variables, position: protocol.Position) -> jax.Array:
-        see = azo_network.evaluator(
-            game, folded, variables, use_random_symmetry=settings.search.random_symmetry
-        )
+        see = azo_network.evaluator(game, folded, variables, symmetry=settings.search.symmetry)
         return networks.evaluate_alone(see, key, position, _times_alone(settings, mesh))
 
     everywhere, games = PartitionSpec(), PartitionSpec(states.AXIS)

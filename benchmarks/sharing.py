@@ -58,9 +58,7 @@ def report(config: SharingBenchConfig) -> list[str]:
         trained.search.model_dump()
         | {"algorithm": config.algorithm, "num_simulations": config.num_simulations}
     )
-    evaluate = networks.evaluator(
-        game, *networks.fold(networks.build(game, trained.network), variables)
-    )
+    evaluate = networks.folded_evaluator(game, trained.network, variables)
     play = functools.partial(_play_ply, game, evaluate, search, config.max_opening_plies)
     advance = jax.jit(lambda games, keys: jax.lax.scan(play, games, keys))
     begin_key, warmup_key, key = jax.random.split(jax.random.key(config.seed), 3)

@@ -218,7 +218,7 @@ class Mirror:
 def test_logits_are_turned_back_to_the_position_as_it_was():
     game = GAMES[1]
     position = positions(game, 20, 64)
-    evaluate = network.evaluator(game, Mirror(), {}, use_random_symmetry=True)
+    evaluate = network.evaluator(game, Mirror(), {}, symmetry="random")
     found = evaluate(jax.random.key(0), position)
     pieces = np.asarray(game.planes(position))[..., 0].reshape(64, -1)
     np.testing.assert_array_equal(found.prior_logits[:, :-1], pieces)
@@ -229,8 +229,7 @@ def test_all_eight_symmetries_are_shown_and_nothing_else():
     game = GAMES[1]
     position = jax.tree.map(lambda x: jnp.repeat(x[:1], 400, axis=0), positions(game, 20))
     plain, turned = (
-        network.evaluator(game, Mirror(), {}, use_random_symmetry=is_random)
-        for is_random in (False, True)
+        network.evaluator(game, Mirror(), {}, symmetry=which) for which in ("none", "random")
     )
     shown = np.asarray(turned(jax.random.key(0), position).value)
     pieces = np.asarray(game.planes(position))[0, ..., 0].reshape(-1)
@@ -241,28 +240,23 @@ def test_all_eight_symmetries_are_shown_and_nothing_else():
     assert set(np.asarray(plain(jax.random.key(0), position).value)) < eight
 
 
-def test_the_mean_over_the_symmetries_turns_with_the_board():
+def test_averaging_takes_the_mean_over_all_eight_views():
     game = tiny_run.game()
-    net, variables = network.fold(
-        network.build(game, tiny_run.settings().network), tiny_run.trained().variables()
-    )
+    config, variables = tiny_run.settings().network, tiny_run.trained().variables()
     permutations = game.square_symmetries
     undo = symmetry.inverse(permutations)
-    planes = game.planes(positions(game))
-
-    def mean(planes):
-        """Mean logits over all eight views of each board."""
-        views = []
-        for k in range(len(permutations)):
-            which = jnp.full(len(planes), k)
-            logits = net.apply(
-                variables, symmetry.move_planes(permutations, which, planes)
-            ).prior_logits
-            views.append(symmetry.move_policy(undo, which, logits))
-        return jnp.mean(jnp.stack(views), axis=0)
-
+    net, folded = network.fold(network.build(game, config), variables)
+    position = positions(game)
+    planes = game.planes(position)
+    views = []
     for k in range(8):
         which = jnp.full(len(planes), k)
-        moved_first = mean(symmetry.move_planes(permutations, which, planes))
-        moved_last = symmetry.move_policy(permutations, which, mean(planes))
-        np.testing.assert_allclose(moved_first, moved_last, atol=1e-5)  # sums in another order
+        seen = net.apply(folded, symmetry.move_planes(permutations, which, planes))
+        policies = jax.nn.softmax(symmetry.move_policy(undo, which, seen.prior_logits))
+        views.append((policies, seen.value))
+    policies, values = (np.mean(np.stack(several), axis=0) for several in zip(*views, strict=True))
+
+    evaluate = network.folded_evaluator(game, config, variables, symmetry="average")
+    found = evaluate(jax.random.key(0), position)
+    np.testing.assert_allclose(jax.nn.softmax(found.prior_logits), policies, atol=1e-6)
+    np.testing.assert_allclose(found.value, values, atol=1e-6)

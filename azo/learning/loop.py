@@ -169,15 +169,10 @@ def _play(
     state: states.RunState,
 ) -> tuple[states.RunState, statistics.Sums, jax.Array]:
     """Plays, and adds what is decided to the ring; also returns how many positions that is."""
-    playing = networks.build(game, player)
     variables, since = state.variables(), state.iteration
     if state.best is not None:
         variables, since = state.best, state.best_since
-    evaluate = networks.evaluator(
-        game,
-        *networks.fold(playing, variables),
-        use_random_symmetry=config.search.random_symmetry,
-    )
+    evaluate = networks.folded_evaluator(game, player, variables, symmetry=config.search.symmetry)
     threshold = None
     if state.tally is not None:
         threshold, _ = resignation.threshold(state.tally, config.resignation)

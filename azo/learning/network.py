@@ -24,12 +24,14 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import protocol, symmetry
+from azo.games import protocol
+from azo.games import symmetry as symmetries
 from azo.learning import convolution
 from azo.search import policy
 
 _EPSILON = 1e-5  # added to variances
 
+Symmetry = Literal["none", "random", "average"]
 Variables = dict[str, Any]  # flax collections: "params", and "batch_stats" unless folded
 
 
@@ -233,33 +235,51 @@ def fold(network: Network, variables: Variables) -> tuple[Network, Variables]:
     return network.clone(config=plain), {"params": params}
 
 
+def folded_evaluator(
+    game: protocol.Game, config: NetworkConfig, variables: Variables, *, symmetry: Symmetry = "none"
+) -> policy.Evaluate:
+    """Returns a trained network as the search sees it; see `evaluator`."""
+    return evaluator(game, *fold(build(game, config), variables), symmetry=symmetry)
+
+
 def evaluator(
     game: protocol.Game,
     network: Network,
     variables: Variables,
     *,
-    use_random_symmetry: bool = False,
+    symmetry: Symmetry = "none",
 ) -> policy.Evaluate:
     """Returns the network as the search sees it.
 
-    With `use_random_symmetry` it sees each position turned or mirrored at random, and its logits
-    are turned back.
+    It sees each position as it is, turned or mirrored at random, or in all `K` ways at the cost of
+    `K` evaluations: then probabilities and values are averaged. Logits are turned back.
     """
     permutations = game.square_symmetries
-    undo = symmetry.inverse(permutations)
+    undo = symmetries.inverse(permutations)
 
     def apply(planes: jax.Array) -> policy.Evaluation:
         found = network.apply(variables, planes)
         assert isinstance(found, policy.Evaluation)
         return found
 
+    def moved(which: jax.Array, planes: jax.Array) -> policy.Evaluation:
+        found = apply(symmetries.move_planes(permutations, which, planes))
+        logits = symmetries.move_policy(undo, which, found.prior_logits)
+        return dataclasses.replace(found, prior_logits=logits)
+
     def evaluate(key: jax.Array, position: protocol.Position) -> policy.Evaluation:
         planes = game.planes(position)
-        if not use_random_symmetry:
+        if symmetry == "none":
             return apply(planes)
-        which = jax.random.randint(key, planes.shape[:1], 0, len(permutations))
-        moved = apply(symmetry.move_planes(permutations, which, planes))
-        logits = symmetry.move_policy(undo, which, moved.prior_logits)
-        return dataclasses.replace(moved, prior_logits=logits)
+        if symmetry == "random":
+            which = jax.random.randint(key, planes.shape[:1], 0, len(permutations))
+            return moved(which, planes)
+        ways = jnp.repeat(jnp.arange(len(permutations)), planes.shape[0])
+        every = moved(ways, jnp.tile(planes, (len(permutations), 1, 1, 1)))
+        by_way = jax.tree.map(lambda x: x.reshape(len(permutations), -1, *x.shape[1:]), every)
+        return policy.Evaluation(
+            prior_logits=jnp.log(jax.nn.softmax(by_way.prior_logits).mean(axis=0)),
+            value=by_way.value.mean(axis=0),
+        )
 
     return evaluate

@@ -165,7 +165,7 @@ def sample_positions(
     the network's policy, without search, to the end. Its position is drawn evenly from the plies
     after the opening; from all if the opening ended the game.
     """
-    evaluate = _evaluator(game, variables, config, use_random_symmetry=False)
+    evaluate = network.folded_evaluator(game, config, variables)
     length_key, play_key, choice_key = jax.random.split(key, 3)
     opening = jax.random.randint(length_key, (num_positions,), 0, opening_plies + 1)
 
@@ -199,17 +199,6 @@ def _verdict(
     search: policies.SearchConfig,
 ) -> tuple[jax.Array, jax.Array]:
     """Returns the root values `[B]` and the best moves `[B]`."""
-    evaluate = _evaluator(game, variables, config, use_random_symmetry=search.random_symmetry)
+    evaluate = network.folded_evaluator(game, config, variables, symmetry=search.symmetry)
     found = policies.search(game, evaluate, key, position, config=search, is_greedy=True)
     return found.value, found.action
-
-
-def _evaluator(
-    game: protocol.Game,
-    variables: network.Variables,
-    config: network.NetworkConfig,
-    *,
-    use_random_symmetry: bool,
-) -> policies.Evaluate:
-    folded = network.fold(network.build(game, config), variables)
-    return network.evaluator(game, *folded, use_random_symmetry=use_random_symmetry)

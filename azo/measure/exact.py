@@ -241,9 +241,5 @@ def _searched(
     config: network.NetworkConfig,
     search_config: policies.SearchConfig,
 ) -> Opinion:
-    evaluate = network.evaluator(
-        game,
-        *network.fold(network.build(game, config), variables),
-        use_random_symmetry=search_config.random_symmetry,
-    )
+    evaluate = network.folded_evaluator(game, config, variables, symmetry=search_config.symmetry)
     return searched_opinion(game, evaluate, key, position, config=search_config)

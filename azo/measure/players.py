@@ -12,12 +12,17 @@ import chex
 import flax.struct
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from azo.games import protocol
 from azo.learning import network
+from azo.measure import classical
 from azo.search import policy, rollouts
 
-_NAMES = "random, greedy, rollouts:100, policy:PATH, network:PATH, network:PATH:100 or PATH"
+_NAMES = (
+    "random, greedy, iagno:hard, alphabeta:4, rollouts:100, policy:PATH, network:PATH, "
+    "network:PATH:100 or PATH"
+)
 # Weight of the uniform prior in the search of `rollouts:N`. On 6x6, 100 simulations with weight 1
 # scored 42 % and with weight 4 44 % against it (128 games each, error 9 %).
 ROLLOUT_C_PUCT = 2.0
@@ -86,7 +91,7 @@ class PolicyPlayer:
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
         del ply
-        evaluate = _network_evaluator(self.game, self.network_config, self.variables)
+        evaluate = network.folded_evaluator(self.game, self.network_config, self.variables)
         logits = evaluate(key, position).prior_logits
         chex.assert_axis_dimension(logits, -1, self.game.num_actions)
         return jnp.argmax(jnp.where(self.game.legal_mask(position), logits, -jnp.inf), axis=-1)
@@ -102,13 +107,38 @@ class NetworkPlayer:
     search_config: policy.SearchConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
-        evaluate = _network_evaluator(
+        evaluate = network.folded_evaluator(
             self.game,
             self.network_config,
             self.variables,
-            use_random_symmetry=self.search_config.random_symmetry,
+            symmetry=self.search_config.symmetry,
         )
         return _best_move(self.game, evaluate, key, position, ply, self.search_config)
+
+
+@flax.struct.dataclass
+class HostPlayer:
+    """Asks a player on the host; every row of the batch counts as a game with a seed of its own.
+
+    A match keeps a game in its row, so what is drawn for a game stays. Both games of an opening
+    are in one row and share it.
+    """
+
+    program: classical.Program = flax.struct.field(pytree_node=False)
+    game: protocol.Game = flax.struct.field(pytree_node=False)
+    seed: jax.Array | int = 0  # [] below 2**31; another one draws anew for every game
+
+    def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        del key, ply
+        packed = self.game.pack(position)
+        actions = jax.ShapeDtypeStruct(packed.shape[:1], jnp.int32)
+        return jax.pure_callback(self._choose, actions, jnp.asarray(self.seed, jnp.int32), packed)
+
+    def _choose(self, seed: jax.Array, packed: jax.Array) -> np.ndarray:
+        words = np.asarray(packed).astype(np.uint64)
+        player, opponent = (words[:, i] | words[:, i + 1] << np.uint64(32) for i in (0, 2))
+        seeds = (int(seed) << 32) + np.arange(len(words), dtype=np.int64)
+        return self.program.choose(player, opponent, seeds)[0]
 
 
 @flax.struct.dataclass
@@ -160,9 +190,10 @@ def parse(text: str, game: protocol.Game, load: Load) -> Player:
     """Makes the player that a command line names.
 
     Args:
-      text: `random`, `greedy`, `rollouts:N` with N simulations a move, `policy:PATH` for a
-        network without search, `network:PATH:N` for one with N simulations a move,
-        `network:PATH` or just `PATH` for one with as many as its settings say.
+      text: `random`, `greedy`, `iagno:LEVEL` with easy, medium or hard, `alphabeta:DEPTH` with a
+        depth in plies, `rollouts:N` with N simulations a move, `policy:PATH` for a network without
+        search, `network:PATH:N` for one with N simulations a move, `network:PATH` or just `PATH`
+        for one with as many as its settings say.
       game: the rules to play by.
       load: reads a checkpoint; raises OSError where there is none, ValueError where it is unfit.
 
@@ -174,6 +205,8 @@ def parse(text: str, game: protocol.Game, load: Load) -> Player:
         return RandomPlayer(game)
     if text == "greedy":
         return GreedyPlayer(game)
+    if name in ("iagno", "alphabeta"):
+        return HostPlayer(_classical(name, rest, text, game), game)
     if name == "rollouts":
         return RolloutPlayer(game, rollout_config(_num_simulations(rest, text)))
     if name == "policy" and colon:
@@ -200,28 +233,33 @@ def _best_move(
     return found.action
 
 
-def _network_evaluator(
-    game: protocol.Game,
-    config: network.NetworkConfig,
-    variables: network.Variables,
-    *,
-    use_random_symmetry: bool = False,
-) -> policy.Evaluate:
-    folded = network.fold(network.build(game, config), variables)
-    return network.evaluator(game, *folded, use_random_symmetry=use_random_symmetry)
-
-
 def _search_config(**settings: Any) -> policy.SearchConfig:
     return policy.SearchConfig.model_validate(settings)
 
 
 def _num_simulations(count: str, text: str) -> int:
-    if not (count.isascii() and count.isdigit() and int(count) > 0):
+    if not _is_positive(count):
         raise ValueError(
             f"player {text!r}: the number of simulations is {count!r}, not a positive whole "
             "number such as 100"
         )
     return int(count)
+
+
+def _is_positive(count: str) -> bool:
+    return count.isascii() and count.isdigit() and int(count) > 0
+
+
+def _classical(name: str, detail: str, text: str, game: protocol.Game) -> classical.Program:
+    """Returns Iagno at a level, or alpha-beta to a depth."""
+    try:
+        if name == "iagno":
+            return classical.Iagno(detail, game)
+        if not _is_positive(detail):
+            raise ValueError(f"the depth is {detail!r}, not a positive whole number such as 4")
+        return classical.AlphaBeta(int(detail), game)
+    except ValueError as error:
+        raise ValueError(f"player {text!r}: {error}") from None
 
 
 def _loaded(path: str, text: str, load: Load) -> TrainedNetwork:

@@ -30,8 +30,8 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """All but Gumbel: play the most visited move, or the one of highest Q among much visited."""
     prior_temperature: pydantic.PositiveFloat = 1.0
     """Above 1 the network's policy is flattened before the search uses it."""
-    random_symmetry: bool = False
-    """Show the network each position turned or mirrored at random."""
+    symmetry: Literal["none", "random", "average"] = "none"
+    """The network sees a position as it is, turned or mirrored at random, or in all ways."""
     max_considered_actions: pydantic.PositiveInt = 16
     """Gumbel: moves that share the simulations at the root."""
     value_scale: pydantic.PositiveFloat = 0.3

@@ -1,0 +1,187 @@
+"""Games in the Generic Game Format of GGS, which the NBoard protocol sends to engines.
+
+A game is one text of properties, `(;GM[Othello]PB[name]PW[name]RE[+4]TY[8]BO[8 ... *]B[F5]W[D6];)`:
+`PB` and `PW` name the players, `RE` is the result for black in discs, `BO` has the size, the
+squares of the start position row by row and the side to move (`*` is black), `B` and `W` are moves,
+passes included (`PA`). A move may go on with the engine's evaluation and the seconds taken,
+`F5/1.20/3.5`, which are read over, as are properties that are not in `Game`. Described at
+https://www.skatgame.net/mburo/ggsa/ggf. Moves are not played here, so they may be illegal;
+`notation.replay` finds out.
+"""
+
+import dataclasses
+import re
+
+from azo.games import notation
+
+_PROPERTY = re.compile(r"\s*([A-Za-z]+)\s*\[([^\]]*)\]")
+_RESULT = re.compile(r"([+-]?\d+(?:\.\d+)?)(?::([a-z]))?")
+_TYPE = re.compile(r"[sbw]?(\d+)(a?)(?:r\d+)?(a?)", re.IGNORECASE)
+_ENDINGS = {"r": "resigned", "t": "timed out", "s": "agreed", "l": "left"}
+_SIZES = range(4, 9)
+
+
+@dataclasses.dataclass(frozen=True)
+class Game:
+    """One game, or the beginning of one."""
+
+    size: int
+    board: notation.Board  # the start position
+    moves: tuple[int, ...] = ()  # actions since then, passes included
+    black: str = ""  # who plays black
+    white: str = ""
+    black_score: float | None = None  # black's discs minus white's as recorded; None if unknown
+    ending: str = ""  # of a score: "resigned", "timed out", "agreed", "left"; "" if played out
+    is_reversed: bool = False  # the side with fewer discs wins
+    place: str = ""
+    date: str = ""
+    time: str = ""  # the clocks, such as "15:00"
+
+
+def parse(text: str) -> Game:
+    """Returns the game of a GGF text.
+
+    Raises:
+      ValueError: what is wrong, and where: a text that does not begin with `(;` and end with `;)`,
+        another game than Othello, no start position, a wrong board or result, or a move that cannot
+        be read or is of the side that is not to move.
+    """
+    known: dict[str, str] = {}
+    moves = []
+    for name, value in _properties(text):
+        if name in ("B", "W"):
+            moves.append((name, value))
+        elif name in ("KB", "KW"):
+            raise ValueError(f"GGF: {name}[{value}] is a move of a komi game, which is not read")
+        elif name in known:
+            raise ValueError(f"GGF: {name} is there twice, as {known[name]!r} and {value!r}")
+        else:
+            known[name] = value.strip()
+    if known.get("GM", "").lower() != "othello":
+        raise ValueError(f"GGF: the game is {known.get('GM', 'not named')!r}, not 'Othello'")
+    size, board = _parse_board(known)
+    black_score, ending = _parse_result(known.get("RE", "?"))
+    return Game(
+        size=size,
+        board=board,
+        moves=_parse_moves(moves, size, board),
+        black=known.get("PB", ""),
+        white=known.get("PW", ""),
+        black_score=black_score,
+        ending=ending,
+        is_reversed=_parse_type(known.get("TY", str(size)), size),
+        place=known.get("PC", ""),
+        date=known.get("DT", ""),
+        time=known.get("TI", ""),
+    )
+
+
+def to_text(game: Game) -> str:
+    """Returns the game as one line of GGF, which `parse` reads back.
+
+    Raises:
+      ValueError: if a name, place, date or time has a bracket `]`, which ends a property.
+    """
+    flags = {ending: flag for flag, ending in _ENDINGS.items()}
+    result = "?" if game.black_score is None else f"{game.black_score:+g}"
+    if game.ending and game.black_score is not None:
+        result += f":{flags[game.ending]}"
+    squares, mover = notation.board_text(game.board, game.size).replace("X", "*").split()
+    properties = [
+        ("GM", "Othello"),
+        ("PC", game.place),
+        ("DT", game.date),
+        ("PB", game.black),
+        ("PW", game.white),
+        ("RE", result),
+        ("TI", game.time),
+        ("TY", f"{game.size}{'a' if game.is_reversed else ''}"),
+        ("BO", f"{game.size} {squares} {mover}"),
+    ]
+    is_black = game.board.is_black_to_move
+    for ply, action in enumerate(game.moves):
+        colour = "B" if is_black == (ply % 2 == 0) else "W"
+        properties.append((colour, move_text(action, game.size)))
+    for name, value in properties:
+        if "]" in value:
+            raise ValueError(f"GGF: {name} is {value!r}, but the bracket ']' ends a property")
+    return "(;" + "".join(f"{name}[{value}]" for name, value in properties if value) + ";)"
+
+
+def move_text(action: int, size: int) -> str:
+    """Returns a move as GGF and NBoard write it: "F5", or "PA" for a pass."""
+    return notation.action_text(action, size)[:2].upper()
+
+
+def _properties(text: str) -> list[tuple[str, str]]:
+    body = text.strip()
+    if not (body.startswith("(;") and body.endswith(";)") and len(body) >= 4):
+        raise ValueError(f"GGF: {_short(body)!r} is no game, which is written (; ... ;)")
+    found, place = [], 2
+    while body[place:-2].strip():
+        match = _PROPERTY.match(body, place, len(body) - 2)
+        if match is None:
+            raise ValueError(
+                f"GGF: cannot read {_short(body[place:])!r} at character {place + 1}: expected a"
+                " property such as B[F5]"
+            )
+        found.append((match[1].upper(), match[2]))
+        place = match.end()
+    return found
+
+
+def _parse_board(known: dict[str, str]) -> tuple[int, notation.Board]:
+    if "BO" not in known:
+        raise ValueError("GGF: there is no start position, such as BO[8 ... *]")
+    words = known["BO"].split()
+    if len(words) < 3 or not words[0].isdecimal() or int(words[0]) not in _SIZES:
+        raise ValueError(
+            f"GGF: BO is {_short(known['BO'])!r}, but should be the size (4 to 8), the squares and"
+            " the side to move"
+        )
+    size = int(words[0])
+    try:
+        # The rows may stand apart from one another.
+        board = notation.parse_coloured_board(f"{''.join(words[1:-1])} {words[-1]}", size)
+    except ValueError as error:
+        raise ValueError(f"GGF: BO: {error}") from None
+    return size, board
+
+
+def _parse_result(text: str) -> tuple[float | None, str]:
+    if text in ("", "?"):
+        return None, ""
+    match = _RESULT.fullmatch(text)
+    if match is None or (match[2] or "r") not in _ENDINGS:
+        raise ValueError(f"GGF: RE is {text!r}, but should be black's discs minus white's, or '?'")
+    return float(match[1]), _ENDINGS.get(match[2], "")
+
+
+def _parse_type(text: str, size: int) -> bool:
+    """Returns whether the side with fewer discs wins."""
+    match = _TYPE.fullmatch(text)
+    if match is None or int(match[1]) != size:
+        raise ValueError(
+            f"GGF: TY is {text!r}, but should be {size} as in BO, with 'a' where fewer discs win"
+            " and 'r' and a number for a random start"
+        )
+    return bool(match[2] or match[3])
+
+
+def _parse_moves(moves: list[tuple[str, str]], size: int, board: notation.Board) -> tuple[int, ...]:
+    actions = []
+    is_black = board.is_black_to_move
+    for number, (colour, text) in enumerate(moves, start=1):
+        where = f"GGF: move {number}, {colour}[{text}]"
+        if (colour == "B") != is_black:
+            raise ValueError(f"{where}: {'black' if is_black else 'white'} is to move")
+        try:
+            actions.append(notation.parse_action(text.partition("/")[0], size))
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+        is_black = not is_black
+    return tuple(actions)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,376 @@
+"""Ratings from a cross-table, with intervals that hold, and performance over a series.
+
+The model is Bradley and Terry's with draws (Davidson, 1970, JASA 65:317-328). For players whose
+ratings differ by `D` points of Elo, win, draw and loss are as `10^(D/800)`, `v` and `10^(-D/800)`,
+with one `v` for all pairings that is estimated too. So a win against a loss is `10^(D/400)`, and
+of a player the likelihood knows no more than opponents and points, a draw being half a win. No
+side has an advantage: openings are played with both colours.
+
+**The prior** is one game of everyone against one virtual player: a third won, a third drawn, a
+third lost. It keeps perfect scores finite and joins players who never met. It moves little where
+games decide: 60 of 100 are 70.4 Elo without it and 70.6 with it, 19 of 20 are 512 and 504. 20 of
+20 are infinite without it, and with it 863, from 368 to 2417.
+
+**Intervals** are 95 % of the profile likelihood, as lopsided as the results are. The two games of
+an opening may hang together, which the model does not know. Where the points of pairs scatter more
+than it says, the likelihood is divided by how much more (`dispersion`). Where they scatter less,
+intervals stay as they are, too wide: to narrow them, or to take the scatter of each match for
+its error (the sandwich), is wrong where nearly all games have one winner. For players 500 Elo apart
+with 10 games a pairing, it left 15 % of the narrowed and 24 % of the sandwich's intervals without
+the truth, 3 % of those used here. Over 300 simulated tournaments of each of nine fields, 95 to 98 %
+held the truth (93 to 98 % for single players); see `tests/test_rating.py`.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+import scipy.sparse.csgraph
+import scipy.stats
+
+PRIOR_RESULTS = 1 / 3
+"""Wins, draws and losses (as many of each) of every player against one virtual player."""
+
+_ELO = 400 / math.log(10)  # points of Elo for odds of e
+_Z95 = float(scipy.stats.norm.ppf(0.975))
+_RANDOM = "random"
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairing:
+    """Games between two players, told by the first."""
+
+    first: str
+    second: str
+    wins: int
+    draws: int
+    losses: int
+    pair_scores: tuple[int, int, int, int, int] | None = None
+    """How many openings, played with both colours, gave the first 0, 1/2, 1, 3/2 and 2 points.
+    Their games are among those counted above. None if no openings were paired."""
+
+    def __post_init__(self):
+        counts = (self.wins, self.draws, self.losses, *(self.pair_scores or ()))
+        if self.first == self.second:
+            raise ValueError(f"{self.first} cannot play against itself")
+        if min(counts) < 0:
+            raise ValueError(f"{self.first} - {self.second}: negative count in {counts}")
+        if 2 * sum(self.pair_scores or ()) > self.num_games:
+            raise ValueError(
+                f"{self.first} - {self.second}: {sum(self.pair_scores or ())} pairs of games, "
+                f"but only {self.num_games} games"
+            )
+
+    @property
+    def num_games(self) -> int:
+        return self.wins + self.draws + self.losses
+
+    @property
+    def points(self) -> float:
+        """Points of the first: 1 for a win, 1/2 for a draw."""
+        return self.wins + self.draws / 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """One player of a table. Ratings in Elo, intervals 95 %."""
+
+    name: str
+    num_games: int
+    points: float
+    rating: float  # the anchor is 0
+    interval: tuple[float, float]  # of the difference to the anchor
+    relative: float  # to the mean of all players
+    relative_interval: tuple[float, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Ratings:
+    """A rated field."""
+
+    standings: tuple[Standing, ...]  # highest rating first
+    anchor: str | None  # who is 0; None: the mean of all players is
+    draw_share: float  # of the games between equals
+    dispersion: float | None
+    """Scatter of the points of paired openings, as a multiple of what independent games would have.
+    None without pairs. Intervals are widened by its root where it is above 1."""
+    warnings: tuple[str, ...]  # what the prior alone decided
+
+
+def rate(
+    pairings: Sequence[Pairing], *, players: Sequence[str] = (), anchor: str | None = None
+) -> Ratings:
+    """Returns the ratings of all players of a cross-table.
+
+    Args:
+      pairings: games played; a pair of players may come several times and either way round.
+      players: more names, of players who may have no games.
+      anchor: who is rated 0. None: `random` if it takes part, or else the mean of all.
+
+    Raises:
+      ValueError: there is nobody to rate, or the anchor does not take part.
+    """
+    names = list(dict.fromkeys([*players, *(n for p in pairings for n in (p.first, p.second))]))
+    if not names:
+        raise ValueError("no players to rate")
+    if anchor is None and _RANDOM in names:
+        anchor = _RANDOM
+    if anchor is not None and anchor not in names:
+        raise ValueError(f"no player {anchor!r} to be rated 0 among {', '.join(names)}")
+    model = _Model.of(pairings, names)
+    best = model.fit(np.zeros(len(names) + 1))
+    dispersion = _dispersion(pairings, model, best)
+    drop = _Z95**2 / 2 * max(1.0, dispersion or 0.0)
+
+    identity = np.eye(len(names))
+    standings = []
+    for index, name in enumerate(names):
+        own = [p for p in pairings if name in (p.first, p.second)]
+        relative = _interval(model, best, identity[index] - 1 / len(names), drop)
+        rated = relative
+        if anchor is not None:
+            contrast = identity[index] - identity[names.index(anchor)]
+            rated = _interval(model, best, contrast, drop)
+        standings.append(
+            Standing(
+                name=name,
+                num_games=sum(p.num_games for p in own),
+                points=float(
+                    sum(p.points if p.first == name else p.num_games - p.points for p in own)
+                ),
+                rating=rated[0],
+                interval=rated[1],
+                relative=relative[0],
+                relative_interval=relative[1],
+            )
+        )
+    standings.sort(key=lambda standing: -standing.rating)
+    return Ratings(
+        standings=tuple(standings),
+        anchor=anchor,
+        draw_share=float(1 / (1 + 2 * math.exp(-best[-1]))),
+        dispersion=dispersion,
+        warnings=_warnings(pairings, [standing.name for standing in standings]),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """What was scored against an opponent of known rating (Elo)."""
+
+    rating: float
+    points: float
+    num_games: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Performance:
+    """The rating that a series of games suggests (Elo), and its 95 % interval."""
+
+    rating: float
+    interval: tuple[float, float]  # infinite above all points won, and below none
+
+
+def performance(scores: Sequence[Score], *, draw_share: float = 0.0) -> Performance:
+    """Returns the rating at which the expected points are those scored.
+
+    The opponents' ratings count as exact. All or no points count as half a point off, or the
+    rating would be infinite. The interval holds all ratings whose expected points are within 1.96
+    standard deviations of those scored: against one opponent and without draws that is Wilson's.
+
+    Args:
+      scores: the series.
+      draw_share: share of draws between equals, as `rate` finds it.
+
+    Raises:
+      ValueError: there are no games.
+    """
+    num_games = sum(score.num_games for score in scores)
+    points = sum(score.points for score in scores)
+    if num_games == 0:
+        raise ValueError("no games to tell a performance from")
+    ratings = np.array([score.rating for score in scores]) / _ELO
+    games = np.array([score.num_games for score in scores])
+    draws = math.log(2 * draw_share / (1 - draw_share)) if draw_share > 0 else -math.inf
+    low, high = ratings.min() - 25, ratings.max() + 25  # odds of e^25: nothing lies beyond
+
+    def deviations(rating: float) -> float:
+        mean, variance = _points(np.exp(_log_probabilities(rating - ratings, draws)))
+        return float((points - games @ mean) / math.sqrt(games @ variance))
+
+    def balance(rating: float) -> float:
+        mean, _ = _points(np.exp(_log_probabilities(rating - ratings, draws)))
+        return float(min(max(points, 0.5), num_games - 0.5) - games @ mean)
+
+    def root(function: Callable[[float], float]) -> float:
+        return _ELO * scipy.optimize.brentq(function, low, high)
+
+    return Performance(
+        rating=root(balance),
+        interval=(
+            -math.inf if points == 0 else root(lambda rating: deviations(rating) - _Z95),
+            math.inf if points == num_games else root(lambda rating: deviations(rating) + _Z95),
+        ),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Model:
+    """Davidson's likelihood of a table, `P` rows of results of two players.
+
+    Parameters are ratings in units of `_ELO` and, last, the logarithm of `v`. Differences of
+    ratings are `design @ parameters + offset`; the offset allows to hold one combination fixed.
+    """
+
+    design: np.ndarray  # [P, parameters], last column 0
+    offset: np.ndarray  # [P]
+    results: np.ndarray  # [3, P] wins, draws, losses of the first; the prior's are fractions
+
+    @classmethod
+    def of(cls, pairings: Sequence[Pairing], names: Sequence[str]) -> "_Model":
+        """Returns the model of a table; after its rows come those of the prior."""
+        index = {name: number for number, name in enumerate(names)}
+        identity = np.eye(len(names), len(names) + 1)
+        games = [identity[index[p.first]] - identity[index[p.second]] for p in pairings]
+        results = [(p.wins, p.draws, p.losses) for p in pairings]
+        prior = [(PRIOR_RESULTS,) * 3 for _ in names]
+        return cls(
+            design=np.array([*games, *identity]),
+            offset=np.zeros(len(results) + len(prior)),
+            results=np.array([*results, *prior], dtype=float).T,
+        )
+
+    def held(self, contrast: np.ndarray) -> tuple[np.ndarray, Callable[[float], "_Model"]]:
+        """Returns a basis of all parameters that leave a contrast of ratings unchanged.
+
+        The second part gives the model in coordinates of this basis where the contrast is a number.
+        """
+        free = scipy.linalg.block_diag(scipy.linalg.null_space(contrast[None]), np.eye(1))
+        design = self.design @ free
+        along = self.design[:, :-1] @ contrast / (contrast @ contrast)
+        return free, lambda value: _Model(design, along * value, self.results)
+
+    def fit(self, start: np.ndarray) -> np.ndarray:
+        """Returns the parameters of the largest likelihood; it is concave, so there is one."""
+        found = scipy.optimize.minimize(
+            self.loss, start, jac=True, hess=self.curvature, method="trust-exact"
+        )
+        return found.x
+
+    def log_probabilities(self, parameters: np.ndarray) -> np.ndarray:
+        """Returns `[3, P]` of win, draw and loss."""
+        return _log_probabilities(self.design @ parameters + self.offset, parameters[-1])
+
+    def loss(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        """Returns the negative logarithm of the likelihood, and its gradient."""
+        found = self.log_probabilities(parameters)
+        missed = self.results - self.results.sum(axis=0) * np.exp(found)
+        gradient = self.design.T @ (missed[0] - missed[2]) / 2
+        gradient[-1] += missed[1].sum()
+        return -float((self.results * found).sum()), -gradient
+
+    def curvature(self, parameters: np.ndarray) -> np.ndarray:
+        """Returns the second derivatives of the loss: the information."""
+        found = np.exp(self.log_probabilities(parameters))
+        games = self.results.sum(axis=0)
+        _, variance = _points(found)
+        matrix = self.design.T @ ((games * variance)[:, None] * self.design)
+        mixed = -self.design.T @ (games * found[1] * (found[0] - found[2]) / 2)
+        matrix[-1] += mixed
+        matrix[:, -1] += mixed
+        matrix[-1, -1] += (games * found[1] * (1 - found[1])).sum()
+        return matrix
+
+
+def _log_probabilities(difference: np.ndarray, draws: float) -> np.ndarray:
+    """Returns `[3, ...]` of win, draw and loss, `draws` being the logarithm of `v`."""
+    logits = np.stack([difference / 2, np.full_like(difference, draws), -difference / 2])
+    return logits - np.logaddexp.reduce(logits, axis=0)
+
+
+def _points(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns mean and variance of the points of a game."""
+    win, draw, loss = probabilities
+    return (1 + win - loss) / 2, (draw * (win + loss) + 4 * win * loss) / 4
+
+
+def _interval(
+    model: _Model, best: np.ndarray, contrast: np.ndarray, drop: float
+) -> tuple[float, tuple[float, float]]:
+    """Returns a difference of ratings, and where the best likelihood with it has lost `drop`."""
+    if not contrast.any():  # the anchor against itself, or a field of one
+        return 0.0, (0.0, 0.0)
+    estimate = float(contrast @ best[:-1])
+    free, held = model.held(contrast)
+    enough = model.loss(best)[0] + drop
+    direction = np.append(contrast, 0.0)
+    tangent = np.linalg.solve(model.curvature(best), direction)
+    variance = float(direction @ tangent)  # by the information
+    step = math.sqrt(2 * drop * variance)
+
+    def excess(value: float) -> float:
+        at = held(value)
+        start = best + (value - estimate) / variance * tangent
+        return at.loss(at.fit(free.T @ start))[0] - enough
+
+    ends = []
+    for side in (-step, step):
+        near, far = 0.0, 1.0
+        while excess(estimate + far * side) < 0:
+            near, far = far, 2 * far
+        ends.append(
+            scipy.optimize.brentq(lambda t, s=side: excess(estimate + t * s), near, far, rtol=1e-4)
+        )
+    return _ELO * estimate, (_ELO * (estimate - ends[0] * step), _ELO * (estimate + ends[1] * step))
+
+
+def _dispersion(pairings: Sequence[Pairing], model: _Model, parameters: np.ndarray) -> float | None:
+    """Returns Pearson's dispersion of the points of pairs of games, None without pairs."""
+    counts = np.array([p.pair_scores or (0,) * 5 for p in pairings]).reshape(-1, 5)
+    if not counts.any():
+        return None
+    mean, variance = _points(np.exp(model.log_probabilities(parameters)[:, : len(pairings)]))
+    squares = (np.arange(5) / 2 - 2 * mean[:, None]) ** 2
+    return float((counts * squares).sum() / (counts.sum(axis=1) @ (2 * variance)))
+
+
+def _warnings(pairings: Sequence[Pairing], names: Sequence[str]) -> tuple[str, ...]:
+    """Returns what the games leave open, and the prior decided.
+
+    Likelihood alone has a maximum if each part of the field took points from the rest (Ford, 1957,
+    American Mathematical Monthly 64:28-33).
+    """
+    index = {name: number for number, name in enumerate(names)}
+    took = np.zeros((len(names), len(names)), dtype=bool)  # row took points from column
+    for pairing in pairings:
+        one, other = index[pairing.first], index[pairing.second]
+        took[one, other] |= pairing.wins + pairing.draws > 0
+        took[other, one] |= pairing.losses + pairing.draws > 0
+    groups = _components(took, names, "weak")
+    warnings = []
+    if len(groups) > 1:
+        warnings.append(
+            "No games connect these groups, only the prior does: "
+            + " | ".join(", ".join(group) for group in groups)
+        )
+    for group in groups:
+        members = [index[name] for name in group]
+        levels = _components(took[np.ix_(members, members)], group, "strong")
+        if len(levels) > 1:
+            warnings.append(
+                "Nobody took a point from those further left, so how far apart they are is in part "
+                "the prior's: " + " > ".join(", ".join(level) for level in levels)
+            )
+    return tuple(warnings)
+
+
+def _components(edges: np.ndarray, names: Sequence[str], connection: str) -> list[list[str]]:
+    """Returns the connected groups of names, in the order of their first."""
+    _, labels = scipy.sparse.csgraph.connected_components(edges, connection=connection)
+    groups: dict[int, list[str]] = {}
+    for name, label in zip(names, labels, strict=True):
+        groups.setdefault(int(label), []).append(name)
+    return list(groups.values())

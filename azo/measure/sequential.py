@@ -1,0 +1,96 @@
+"""A sequential test for "is A better than B": play until it is known, with stated error rates.
+
+The generalised sequential probability ratio test (Li, Liu and Ying, 2014, Sequential Analysis
+33:539-563) for the mean of a distribution, as fishtest has it (M. Van den Bergh,
+hardy.uhasselt.be/Fishtest/support_MLE_multinomial.pdf). The two games of an opening are one
+observation, whatever their dependence, and nothing is assumed of how its points are distributed.
+Elo is logistic, of the expected score: `1 / (1 + 10^(-elo / 400))`.
+
+The test may be looked at after every observation. Its error rates are those of many observations.
+Measured with 5 % for each and looks after every pair of games (1,000 tests a case, 200 for 30
+Elo): equal players were called better in 1 to 6.5 % of the tests; players better by 30, 100 or 200
+Elo were not in 1.5 to 6 %. Equal players took 420 to 670 games for 30 Elo, 46 to 66 for 100, 16 to
+21 for 200; players halfway between took 1.5 to 2 times as many.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import scipy.optimize
+
+Verdict = Literal["better", "not better", "undecided"]
+
+_UNSEEN = 1e-3  # count of a score that did not occur, as fishtest has it: no score is impossible
+
+
+@dataclasses.dataclass(frozen=True)
+class SequentialTest:
+    """Where a test stands."""
+
+    llr: float  # log-likelihood ratio of H1 to H0
+    lower: float  # at most this: H0
+    upper: float  # at least this: H1
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.llr >= self.upper:
+            return "better"
+        return "not better" if self.llr <= self.lower else "undecided"
+
+
+def sequential_test(
+    counts: Sequence[int], *, elo0: float, elo1: float, alpha: float = 0.05, beta: float = 0.05
+) -> SequentialTest:
+    """Tests H0, A is at most `elo0` above B, against H1, A is at least `elo1` above B.
+
+    Args:
+      counts: observations by A's points, fewest first. Five: pairs of games of an opening
+        with 0, 1/2, 1, 3/2 and 2 points. Three: single games, that is losses, draws and wins.
+      elo0: difference that does not count, in Elo.
+      elo1: difference that should be found, above `elo0`.
+      alpha: how often "better" is said at `elo0`, at most.
+      beta: how often "not better" is said at `elo1`, at most.
+
+    Raises:
+      ValueError: other than three or five counts, or limits that are no limits.
+    """
+    if len(counts) not in (3, 5) or min(counts) < 0:
+        raise ValueError(f"expected counts of 3 results or of 5 pair scores, got {list(counts)}")
+    if not elo0 < elo1:
+        raise ValueError(f"elo0 {elo0:g} is not below elo1 {elo1:g}")
+    if not (0 < alpha < 0.5 and 0 < beta < 0.5):
+        raise ValueError(f"alpha {alpha:g} and beta {beta:g} must be between 0 and 0.5")
+    llr = 0.0
+    if any(counts):
+        weights = np.maximum(np.asarray(counts, dtype=float), _UNSEEN)
+        ratio = np.log(_weights_with_mean(weights, _expected_score(elo1)))
+        ratio -= np.log(_weights_with_mean(weights, _expected_score(elo0)))
+        llr = float(weights @ ratio)
+    return SequentialTest(
+        llr=llr, lower=math.log(beta / (1 - alpha)), upper=math.log((1 - beta) / alpha)
+    )
+
+
+def _expected_score(elo: float) -> float:
+    return 1 / (1 + 10 ** (-elo / 400))
+
+
+def _weights_with_mean(weights: np.ndarray, mean: float) -> np.ndarray:
+    """Returns the likeliest distribution of a mean, given counts of the scores from 0 to 1.
+
+    It is in proportion to `weights / (1 + x * (score - mean))`, with the `x` that brings about the
+    mean (Owen, 2001, "Empirical Likelihood").
+    """
+    away = np.linspace(0, 1, len(weights)) - mean
+    share = weights / weights.sum()
+    margin = 1e-12 / (mean * (1 - mean))
+    multiplier = scipy.optimize.brentq(
+        lambda x: share @ (away / (1 + x * away)),
+        -1 / (1 - mean) + margin,
+        1 / mean - margin,
+        xtol=1e-14,
+    )
+    return share / (1 + multiplier * away)
