@@ -63,6 +63,7 @@ class HeatMap:
     row_ticks: Sequence[str]
     column_ticks: Sequence[str]
     limits: tuple[float, float] | None = None  # symmetric about 0 gives diverging colours
+    texts: Sequence[Sequence[str]] | None = None  # [rows][columns], written into the fields
 
 
 Panel = Lines | Bars | HeatMap
@@ -77,6 +78,7 @@ class Picture:
     caption: str  # what it shows, and how to read it
     panels: Sequence[Panel]  # empty if the run lacks all of `missing`
     missing: Sequence[str] = ()  # metrics that a panel would have needed
+    scale: float = 1.0  # size of a panel, 1 being two beside one another on a page
 
 
 def picture(name: str, title: str, caption: str, panels: Mapping[str, Panel | None]) -> Picture:

@@ -48,7 +48,8 @@ def draw(picture: panels.Picture) -> bytes:
     rows = math.ceil(len(picture.panels) / columns)
     with matplotlib.rc_context(_STYLE):
         figure = matplotlib.figure.Figure(
-            figsize=(columns * _WIDTH, rows * _HEIGHT), layout="constrained"
+            figsize=(columns * _WIDTH * picture.scale, rows * _HEIGHT * picture.scale),
+            layout="constrained",
         )
         for index, panel in enumerate(picture.panels):
             axes = figure.add_subplot(rows, columns, index + 1)
@@ -169,6 +170,11 @@ def _heat_map(
     )
     axes.grid(visible=False)
     axes.set_facecolor("#EEEEEE")  # where nothing is known
+    for row, texts in enumerate(panel.texts or ()):
+        for column, text in enumerate(texts):
+            shade = image.cmap(image.norm(panel.values[row, column]))
+            colour = "black" if sum(shade[:3]) > 1.5 else "white"
+            axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
     _set_ticks(axes, "x", panel.column_ticks)
     _set_ticks(axes, "y", panel.row_ticks)
     figure.colorbar(image, ax=axes, label=panel.colour_label)

@@ -1,0 +1,196 @@
+"""Tables of a tournament, and the page that keeps them, with a picture of the cross-table."""
+
+import datetime
+import importlib.metadata
+import itertools
+import pathlib
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from azo.measure import cycles, rating, sequential
+from azo.measure.report import panels
+from azo.measure.tournament import standings
+from azo.measure.tournament.records import Record
+
+# What counts as better, and how often its test may be wrong either way.
+_ELO = 50.0
+_ERROR = 0.05
+
+
+def tables(
+    names: Sequence[str], records: Sequence[Record], *, anchor: str | None, num_missing: int
+) -> list[str]:
+    """Returns lines of Markdown: ratings, cross-table, which neighbours differ, cycles."""
+    pairings = standings.pairings(names, records)
+    rated = rating.rate(pairings, players=names, anchor=anchor)
+    ranked = [standing.name for standing in rated.standings]
+    lines = _leaderboard(rated, records)
+    if num_missing:
+        lines += ["", f"{num_missing:,} games are still to be played."]
+    lines += ["", *(f"* {warning}" for warning in rated.warnings)] if rated.warnings else []
+    lines += ["", *_cross_table(ranked, pairings), "", *_neighbours(ranked, pairings), ""]
+    found = cycles.find_cycles(pairings)
+    lines += [f"Cycle: {cycle}" for cycle in found] or [
+        "No cycles: nobody surely loses to a player whom he surely beats, himself or by way of others."
+    ]
+    return lines
+
+
+def write(
+    path: pathlib.Path,
+    title: str,
+    command: str,
+    names: Sequence[str],
+    records: Sequence[Record],
+    lines: Sequence[str],
+) -> None:
+    """Writes the page and, beside it, its picture; `lines` are those of `tables`.
+
+    Raises:
+      ValueError: matplotlib is not installed, or the page cannot be written.
+    """
+    plots = check_drawing()
+    picture = path.with_suffix(".png")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("jax", "mctx"))
+    text = [
+        f"# {title}",
+        "",
+        f"`{command}`",
+        "",
+        f"{len(records):,} games, {datetime.date.today()}, {platform.machine()},"
+        f" {jax.devices()[0].device_kind}, Python {platform.python_version()}, {versions}.",
+        "",
+        *lines,
+        "",
+        f"![Points of each row against each column]({picture.name})",
+    ]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(text) + "\n", encoding="utf-8")
+        picture.write_bytes(plots.draw(_picture(title, names, records)))
+    except OSError as error:
+        raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+
+
+def check_drawing() -> Any:
+    """Returns what draws; raises ValueError if matplotlib is not installed."""
+    try:
+        from azo.measure.report import plots
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        raise ValueError("a page needs matplotlib: pip install 'azo[report]'") from None
+    return plots
+
+
+def _leaderboard(rated: rating.Ratings, records: Sequence[Record]) -> list[str]:
+    origin = "the mean" if rated.anchor is None else rated.anchor
+    lines = [
+        f"| | player | Elo ({origin} 0) | 95 % | games | won/drawn/lost | points | positions a move"
+        " | seconds a move | lost early |",
+        "| ---: | --- " + "| ---: " * 8 + "|",
+    ]
+    for place, one in enumerate(rated.standings, start=1):
+        did = standings.effort(one.name, records)
+        results = _results(one.name, records)
+        low, high = one.interval
+        cells = [
+            str(place),
+            one.name,
+            f"{one.rating:.0f}",
+            "" if one.name == rated.anchor else f"{low:.0f} to {high:.0f}",
+            f"{one.num_games:,}",
+            "/".join(map(str, results)),
+            f"{one.points:g}",
+            "" if did.positions is None else f"{did.positions:,.0f}",
+            "" if did.seconds is None else f"{did.seconds:.3g}",
+            str(did.num_forfeits),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    notes = f"Draws between equals: {rated.draw_share:.1%}."
+    if rated.dispersion is not None:
+        notes += (
+            f" Scatter of pairs of games: {rated.dispersion:.2f} times that of independent ones."
+        )
+    return [*lines, "", notes]
+
+
+def _results(name: str, records: Sequence[Record]) -> tuple[int, int, int]:
+    """Returns wins, draws and losses of a player."""
+    found = [r.result for r in records if r.fixture.black == name]
+    found += [-r.result for r in records if r.fixture.white == name]
+    return found.count(1), found.count(0), found.count(-1)
+
+
+def _cross_table(ranked: Sequence[str], pairings: Sequence[rating.Pairing]) -> list[str]:
+    by_row = _by_row(pairings)
+    heads = " | ".join(str(place) for place, _ in enumerate(ranked, start=1))
+    lines = [f"| won/drawn/lost | {heads} |", "| --- " + "| :---: " * len(ranked) + "|"]
+    for place, row in enumerate(ranked, start=1):
+        cells = ["/".join(map(str, by_row.get((row, column), ()))) for column in ranked]
+        lines.append(f"| {place} {row} | {' | '.join(cells)} |")
+    return lines
+
+
+def _neighbours(ranked: Sequence[str], pairings: Sequence[rating.Pairing]) -> list[str]:
+    """Returns whether each player is better than the next, by the sequential test."""
+    lines = [
+        f"Is it better than the next one? Sequential test of no difference against {_ELO:g} Elo,"
+        f" error rates {_ERROR:.0%}:",
+        "",
+        "| player | the next | points of games | log-likelihood ratio | verdict |",
+        "| --- | --- | ---: | ---: | --- |",
+    ]
+    known = {(p.first, p.second): p for p in pairings}
+    for better, worse in itertools.pairwise(ranked):
+        met = known.get((better, worse)) or known.get((worse, better))
+        if met is None:
+            lines.append(f"| {better} | {worse} | | | have not met |")
+            continue
+        assert met.pair_scores is not None
+        counts = met.pair_scores if met.first == better else met.pair_scores[::-1]
+        points = met.points if met.first == better else met.num_games - met.points
+        test = sequential.sequential_test(counts, elo0=0, elo1=_ELO, alpha=_ERROR, beta=_ERROR)
+        cells = [
+            better,
+            worse,
+            f"{points:g} of {met.num_games}",
+            f"{test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})",
+            test.verdict,
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _by_row(pairings: Sequence[rating.Pairing]) -> dict[tuple[str, str], tuple[int, int, int]]:
+    """Returns wins, draws and losses of (row, column)."""
+    found = {(p.first, p.second): (p.wins, p.draws, p.losses) for p in pairings}
+    return found | {(p.second, p.first): (p.losses, p.draws, p.wins) for p in pairings}
+
+
+def _picture(title: str, names: Sequence[str], records: Sequence[Record]) -> panels.Picture:
+    pairings = standings.pairings(names, records)
+    ranked = [s.name for s in rating.rate(pairings, players=names).standings]
+    by_row = _by_row(pairings)
+    values = np.full((len(ranked), len(ranked)), np.nan)
+    texts = [["" for _ in ranked] for _ in ranked]
+    for (row, column), (wins, draws, losses) in by_row.items():
+        place = ranked.index(row), ranked.index(column)
+        values[place] = (wins - losses) / (wins + draws + losses)
+        texts[place[0]][place[1]] = f"{wins}/{draws}/{losses}"
+    panel = panels.HeatMap(
+        title=f"{title}: won/drawn/lost of each row",
+        x_label="against",
+        y_label="player",
+        colour_label="wins minus losses, a game",
+        values=values,
+        row_ticks=ranked,
+        column_ticks=ranked,
+        limits=(-1.0, 1.0),
+        texts=texts,
+    )
+    return panels.Picture("cross-table", title, "", [panel], scale=max(1.0, len(ranked) / 7))
