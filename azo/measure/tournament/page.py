@@ -35,7 +35,7 @@ def tables(
     lines += ["", *_cross_table(ranked, pairings), "", *_neighbours(ranked, pairings), ""]
     found = cycles.find_cycles(pairings)
     lines += [f"Cycle: {cycle}" for cycle in found] or [
-        "No cycles: nobody surely loses to a player whom he surely beats, himself or by way of others."
+        "No cycles: nobody surely loses to a player whom he surely beats by way of others."
     ]
     return lines
 
