@@ -30,7 +30,7 @@ _CHECKPOINTS = "checkpoints"
 _NETWORK = "network"
 
 # What a resumed run may have otherwise than the run that it continues.
-_FREE_SECTIONS = ("evaluation", "distributed", "curriculum")
+_FREE_SECTIONS = ("evaluation", "ratings", "distributed", "curriculum")
 _FREE_RUN_SETTINGS = (
     "folder",
     "num_iterations",
@@ -199,7 +199,7 @@ def save_params(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
-    with ocp.StandardCheckpointer() as checkpointer:
+    with _checkpointer() as checkpointer:
         checkpointer.save((folder / _NETWORK).absolute(), dict(variables))
     _write_atomically(folder / SETTINGS, configs.to_json(config))
 
@@ -360,8 +360,15 @@ def _abstract(leaf: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
 
 
+def _checkpointer() -> ocp.StandardCheckpointer:
+    """Returns what reads and writes networks in this process, without waiting for others."""
+    here = jax.process_index()
+    alone = ocp.options.MultiprocessingOptions(here, {here}, f"process{here}")
+    return ocp.StandardCheckpointer(multiprocessing_options=alone)
+
+
 def _metadata(folder: pathlib.Path) -> Any:
-    with _quiet_library(), ocp.StandardCheckpointer() as checkpointer:
+    with _quiet_library(), _checkpointer() as checkpointer:
         return checkpointer.metadata(folder.absolute()).item_metadata.tree
 
 
@@ -383,7 +390,7 @@ def _load_tree(folder: pathlib.Path) -> Any:
     template = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device), _metadata(folder)
     )
-    with ocp.StandardCheckpointer() as checkpointer:
+    with _checkpointer() as checkpointer:
         return checkpointer.restore(folder.absolute(), template)
 
 

@@ -26,6 +26,7 @@ import azo.games.registry
 import azo.learning.learner
 import azo.learning.state
 import azo.measure.evaluation
+import azo.measure.progress
 from azo import checks, parsing
 
 Settings = TypeVar("Settings", bound=pydantic.BaseModel)
@@ -35,7 +36,7 @@ CONFIG_FOLDER = _PACKAGE.parent / "configs"
 DEFAULT_CONFIG = CONFIG_FOLDER / "quickstart.toml"
 
 # What gives the state of a run its shape, or a run its place, and so cannot change on the way.
-_FIXED_SECTIONS = ("game", "network", "generation", "evaluation", "run")
+_FIXED_SECTIONS = ("game", "network", "generation", "evaluation", "ratings", "run")
 _FIXED_SETTINGS = (
     "selfplay.num_games",
     "selfplay.teacher",
@@ -83,6 +84,7 @@ class Config(azo.learning.state.RecipeConfig):
 
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
     evaluation: azo.measure.evaluation.EvaluationConfig = azo.measure.evaluation.EvaluationConfig()
+    ratings: azo.measure.progress.RatingsConfig = azo.measure.progress.RatingsConfig()
     run: RunConfig = RunConfig()
     curriculum: tuple[Phase, ...] = ()
     """Phases, one after the other; without any, one run with the settings as they are."""

@@ -44,20 +44,23 @@ class MetricsWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def write(self, event: str, iteration: int, metrics: Mapping[str, Any]) -> None:
+    def write(
+        self, event: str, iteration: int, metrics: Mapping[str, Any], *, has_curves: bool = True
+    ) -> None:
         """Appends one event, on disk when this returns.
 
         Args:
           event: What happened, such as "iteration", "evaluation" or "gate".
           iteration: Iterations done when it happened.
           metrics: Numbers, which become curves too, arrays or text; null where not finite.
+          has_curves: False where an iteration has several such events.
         """
         plain = {name: _plain(value) for name, value in metrics.items()}
         line = {"event": event, "iteration": iteration, **plain}
         self._lines.write(json.dumps(line, allow_nan=False) + "\n")
         self._lines.flush()
         for name, value in plain.items():
-            if isinstance(value, int | float):
+            if has_curves and isinstance(value, int | float):
                 self._curves.add_scalar(name, value, iteration)
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ import tyro
 from azo import checkpoint, config, metrics
 from azo.games import protocol, registry
 from azo.measure import diagnostics, players
-from azo.measure.report import games, learning, page, panels
+from azo.measure.report import games, learning, page, panels, strength
 from azo.measure.report import record as records
 
 FOLDER = "report"
@@ -57,7 +57,11 @@ def write(settings: ReportConfig) -> pathlib.Path:
     record = _record(settings.run, runs, notes)
     chosen, game = _settings(runs[-1])
     found = _fluctuation(settings, runs, notes) if settings.num_positions else None
-    pictures = games.pictures(record, game.board_shape) + learning.pictures(record, found)
+    pictures = [
+        *games.pictures(record, game.board_shape),
+        *strength.pictures(record),
+        *learning.pictures(record, found),
+    ]
     folder = settings.run / FOLDER
     drawn: list[tuple[panels.Picture, bytes | None]] = [
         (picture, plots.draw(picture) if picture.panels else None) for picture in pictures

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from azo import checkpoint, config, console, devices, metrics
+from azo import checkpoint, config, console, devices, metrics, ratings
 from azo.games import protocol
 from azo.learning import generations, loop, network, replay, selfplay, state, statistics
-from azo.measure import arena, diagnostics, evaluation, players
+from azo.measure import arena, diagnostics, evaluation, players, progress
 
 
 @dataclasses.dataclass
@@ -34,6 +34,9 @@ class Session:
         self.training_seconds = earlier[-1]["time/training_seconds"] if earlier else 0.0
         # The settings that each was compiled for, and the program.
         self.compiled: dict[generations.Activity, tuple[config.Config, Any]] = {}
+        self.rater = None
+        if self.writer is not None and self.settings.ratings.every:
+            self.rater = ratings.Rater(self.settings, self.game, self.writer)
 
     def go_on(
         self, now: state.RunState, first: int, is_stopped: Callable[[], bool]
@@ -43,6 +46,7 @@ class Session:
         done = first
         reason = self.end_reason(now, done, self.score_at(done))
         self.announce(first, reason)
+        self.rate(now, first)  # a session that was stopped left it to this one
         while reason is None:
             iterate = self.compile(now)
             start = time.perf_counter()
@@ -62,6 +66,9 @@ class Session:
             result = self.evaluate(now, done) if is_due else None
             match = f"against {self.settings.evaluation.opponent}: {result}" if result else None
             self.screen.update({"iteration": done, **named}, match)
+            is_due = progress.is_due(self.settings.ratings, done)
+            if is_due and not devices.asked_by_any(is_stopped()):
+                self.rate(now, done)
             reason = self.end_reason(now, done, result.score if result else None)
             stops = devices.asked_by_any(is_stopped())
             if reason:
@@ -204,10 +211,9 @@ class Session:
 
     def evaluate(self, now: state.RunState, done: int) -> arena.MatchResult:
         """Plays a match against the opponent of the settings, and looks into the replay."""
-        variables = now.best if self.settings.gate.is_enabled else now.variables()
         start = time.perf_counter()
         key = jax.random.fold_in(jax.random.key(self.settings.run.seed), done)
-        trained, match = self.trained(variables), self.settings.evaluation
+        trained, match = self.trained(self.playing(now)), self.settings.evaluation
         result = _played_by_first(
             lambda: evaluation.against_opponent(self.game, trained, self.opponent, key, match)
         )
@@ -230,6 +236,18 @@ class Session:
         )
         self.inspect(now, done)
         return result
+
+    def rate(self, now: state.RunState, done: int) -> None:
+        """Keeps and rates the network that plays, if that is due and not yet done."""
+        if self.rater is None or not progress.is_due(self.settings.ratings, done):
+            return
+        if not self.rater.is_rated(done):
+            found = self.rater.rate(jax.device_get(self.playing(now)), done)
+            self.screen.note(f"iteration {done}: {found}")
+
+    def playing(self, now: state.RunState) -> Any:
+        """Returns the run's network that plays: the best one, if there is a gate."""
+        return now.best if self.settings.gate.is_enabled else now.variables()
 
     def inspect(self, now: state.RunState, done: int) -> None:
         """Writes how often positions of the replay repeat, on the first device's ring."""

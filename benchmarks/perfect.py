@@ -34,6 +34,8 @@ class PerfectBenchConfig(command.Settings):
     """Of a run or an exported network."""
     num_simulations: pydantic.PositiveInt = 400
     """A move."""
+    exact_empties: pydantic.NonNegativeInt = 0
+    """Positions in the tree with at most so many empty squares are solved."""
     num_games: pydantic.PositiveInt = 200
     """Games side by side."""
     max_random_plies: pydantic.NonNegativeInt = 24
@@ -54,7 +56,8 @@ def report(config: PerfectBenchConfig) -> list[str]:
     game = registry.make(trained.game)
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{config.folder}: only Othello can be solved, not {game.name}")
-    network = players.TrainedNetwork(variables, trained.network, trained.search)
+    search = trained.search.model_copy(update={"exact_empties": config.exact_empties})
+    network = players.TrainedNetwork(variables, trained.network, search)
     player = players.network_player(game, network, config.num_simulations)
     key = jax.random.key(config.seed)
     num_random = np.arange(config.num_games) * (config.max_random_plies + 1) // config.num_games

@@ -219,6 +219,30 @@ def test_players_replicated_over_all_devices_play_the_same_match():
     assert match(OTHELLO4, jax.device_put(one, everywhere), other) == expected
 
 
+def test_pair_scores_add_up_the_two_games_of_each_opening():
+    random = players.RandomPlayer(TIC_TAC_TOE)
+    games = recorded(TIC_TAC_TOE, random, random, num_games=60, opening_plies=2)
+    expected = [0] * 5
+    for opening in range(30):
+        points = [(1 + games.result[game]) / 2 for game in (opening, opening + 30)]
+        expected[int(2 * sum(points))] += 1
+    result = match(TIC_TAC_TOE, random, random, num_games=60, opening_plies=2)
+    assert list(result.pair_scores) == expected
+    assert min(expected) > 0  # or the comparison says little
+
+
+def test_a_deterministic_player_against_itself_halves_every_opening():
+    result = match(OTHELLO4, lowest(OTHELLO4), lowest(OTHELLO4), num_games=32, opening_plies=2)
+    assert result.pair_scores == (0, 0, 16, 0, 0)
+
+
+def test_results_of_several_matches_add_up():
+    one = arena.MatchResult(3, 0, 1, pair_scores=(0, 0, 1, 0, 1))
+    other = arena.MatchResult(0, 1, 3, pair_scores=(1, 1, 0, 0, 0))
+    assert one + other == arena.MatchResult(3, 1, 4, pair_scores=(1, 1, 1, 0, 1))
+    assert one + arena.MatchResult(1, 0, 1) == arena.MatchResult(4, 0, 2)
+
+
 @pytest.mark.parametrize("num_games", [-2, 0, 1, 7])
 def test_a_match_needs_pairs_of_games(num_games):
     random = players.RandomPlayer(OTHELLO4)

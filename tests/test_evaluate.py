@@ -56,6 +56,46 @@ def test_a_match_is_told_from_the_first_players_side_and_repeats(capsys):
     assert capsys.readouterr().out != one
 
 
+def sequence(capsys, *arguments):
+    """Returns the games after each batch, those of the result line, and the conclusion."""
+    flags = ["--game.name", "tictactoe", "--opening-plies", 1, "--num-games", 50]
+    assert main(*arguments, *flags) == 0
+    *batches, result, conclusion = capsys.readouterr().out.splitlines()
+    counts = [tuple(map(int, re.findall(r"(\d+)/(\d+)/(\d+) ", line)[0])) for line in batches]
+    assert [line.split()[0] for line in batches] == [str(sum(count)) for count in counts]
+    last = re.findall(r"^\w+ against \w+: (\d+)/(\d+)/(\d+) ", result)[0]
+    assert tuple(map(int, last)) == counts[-1]
+    return counts, conclusion
+
+
+def test_a_better_player_is_found_out_in_batches_of_new_games(capsys):
+    counts, conclusion = sequence(capsys, "greedy", "random", "--sprt.elo1", 30)
+    assert 1 < len(counts) < 20
+    one, two = counts[0], tuple(np.subtract(counts[1], counts[0]))
+    assert sum(one) == sum(two) == 50
+    assert one != two
+    wins, draws, losses = counts[-1]
+    assert wins > losses
+    share = (wins + draws / 2) / sum(counts[-1])
+    assert conclusion.startswith(
+        "greedy is better than random, by more than 0 Elo (error rate 0.05), after"
+        f" {sum(counts[-1])} games: difference {400 * np.log10(share / (1 - share)):+.0f} Elo, 95 %"
+    )
+
+
+def test_an_equal_player_is_not_found_better(capsys):
+    counts, conclusion = sequence(capsys, "random", "random", "--sprt.elo1", 40)
+    assert conclusion.startswith("random is not better than random, by as much as 40 Elo")
+    assert sum(counts[-1]) > 100
+
+
+def test_a_test_gives_up_after_so_many_games(capsys):
+    flags = ["--sprt.elo0", -1, "--sprt.elo1", 1, "--sprt.max-games", 149]
+    counts, conclusion = sequence(capsys, "random", "random", *flags)
+    assert [sum(count) for count in counts] == [50, 100]
+    assert conclusion.startswith("undecided whether random is better than random after 100 games")
+
+
 def test_the_game_is_that_of_the_network_on_either_side(net, capsys):
     for players in (["policy:{}", "random"], ["random", "policy:{}"]):
         named = [player.format(net) for player in players]
@@ -77,6 +117,17 @@ def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
         (["random", "random", "--num-games", "3"], "num_games is 3, but openings are played in"),
         (["random", "random", "--opening-plies", "99"], "opening_plies is 99: random openings"),
         (["random", "random", "--games", "3"], "--games"),
+        (["random", "random", "--sprt.alpha", "0.1"], "a test, which needs --sprt.elo1"),
+        (["random", "random", "--sprt.elo1", "-1"], "elo0 0 is not below elo1 -1"),
+        (["random", "random", "--sprt.elo1", "1", "--sprt.beta", "2"], "beta 2 must be between"),
+        (
+            ["random", "random", "--sprt.elo1", "1", "--sprt.max-games", "9"],
+            "--sprt.max-games 9 is less than a batch, --num-games 128",
+        ),
+        (
+            ["random", "--exact", "line", "--sprt.elo1", "1"],
+            "--exact plays no games to test: leave --sprt.* out",
+        ),
         ([], "(required)"),
     ],
 )
@@ -225,11 +276,11 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
         ),
         (
             ["policy:{othello_net}", "--exact", "{folder}/plain.obf"],
-            "{folder}/plain.obf: no exact scores in it",
+            "{folder}/plain.obf: no position in it has a score",
         ),
         (
             ["policy:{othello_net}", "--exact", "{folder}/large.obf"],
-            "{folder}/large.obf:2: a board of 8x8 squares, but policy:{othello_net} plays 4x4",
+            "{folder}/large.obf:2: a board of 8x8 squares, not 4x4",
         ),
         (
             ["policy:{othello_net}", "--exact", "{folder}/illegal.obf"],

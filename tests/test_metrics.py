@@ -38,6 +38,15 @@ def test_an_event_is_one_line_of_json_and_a_curve(tmp_path):
     assert b"learner/loss" in curves.read_bytes()
 
 
+def test_events_of_which_an_iteration_has_several_are_no_curves(tmp_path):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        for wins in (3, 5):
+            writer.write("rating_match", 1, {"rating_match/wins": wins}, has_curves=False)
+    assert [event["rating_match/wins"] for event in metrics.read(tmp_path)] == [3, 5]
+    (curves,) = curve_files(tmp_path)
+    assert b"rating_match" not in curves.read_bytes()
+
+
 def test_an_event_is_on_disk_before_the_writer_is_closed(tmp_path):
     with metrics.MetricsWriter(tmp_path) as writer:
         writer.write("iteration", 1, {})

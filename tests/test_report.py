@@ -6,10 +6,11 @@ import pathlib
 import fake_run
 import numpy as np
 import pytest
+import test_strength
 
 from azo import report
 from azo.measure import diagnostics
-from azo.measure.report import games, learning
+from azo.measure.report import games, learning, strength
 from azo.measure.report import record as records
 
 FLUCTUATION = diagnostics.Fluctuation((1, 10, 100), (0.5, 0.25, 0.0), (0.4, 0.1, 0.0), 64)
@@ -264,10 +265,13 @@ def test_the_search_is_compared_with_its_largest():
 
 def test_every_picture_of_a_full_run_has_all_its_panels(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "_fluctuation", lambda *_: FLUCTUATION)
-    page = written(tmp_path / "run", fake_run.events(24, num_generations=4))
+    rated = test_strength.rated
+    kept = [*rated(8, ("random", 3)), *rated(16, ("random", 4), (8, 3))]
+    page = written(tmp_path / "run", fake_run.events(24, num_generations=4) + kept)
     assert page.lacking == {}
     assert page.notes == []
     names = {one.name for one in games.pictures(record_of(iteration(1)), (6, 6))}
+    names |= {one.name for one in strength.pictures(record_of(iteration(1)))}
     names |= {one.name for one in learning.pictures(record_of(iteration(1)), None)}
     assert page.images.keys() == names
     for name, png in page.images.items():

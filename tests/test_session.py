@@ -147,6 +147,55 @@ def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkey
     assert "the run has ended: score 0.700 against random" in capsys.readouterr().out
 
 
+class StopAfter:
+    """Asks a run to stop once it has done so many iterations."""
+
+    def __init__(self, folder, number):
+        self.folder, self.number = folder, number
+
+    @property
+    def is_made(self):
+        return len(metrics.read(self.folder, "iteration")) >= self.number
+
+
+def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
+    asked = {"every": 2, "pool": ["random"], "num_earlier": 1, "num_games": 8}
+    asked["num_simulations"] = 2
+    monkeypatch.setattr(evaluation, "against_opponent", lambda *_: arena.MatchResult(1, 0, 1))
+    arena.play_games.clear_cache()
+    states, events = [], []
+    for name in ("whole", "parts"):
+        settings = run(tmp_path / name, ratings=asked)
+        if name == "parts":  # as iteration 4 ends, before its network is rated
+            train.train(settings, StopAfter(tmp_path / name, 4))
+            assert [event["iteration"] for event in metrics.read(tmp_path / name, "rating")] == [2]
+        states.append(train.train(settings))
+        found = metrics.read(tmp_path / name)
+        of_ratings = [event for event in found if event["event"].startswith("rating")]
+        events.append([event | {"time/rating_seconds": 0} for event in of_ratings])
+    tiny_run.assert_same_bits(*states)
+    assert events[0] == events[1]
+    told = [
+        (event["iteration"], event.get("rating_match/opponent", event.get("rating_match/earlier")))
+        for event in events[0]
+    ]
+    assert told == [
+        *[(2, "random"), (2, None)],
+        *[(4, "random"), (4, 2), (4, None)],
+        *[(6, "random"), (6, 4), (6, None)],
+    ]
+    # One program against random, and one for all networks against one another.
+    assert arena.play_games._cache_size() == 2
+
+
+def test_with_a_gate_it_is_the_best_network_that_is_judged(tmp_path):
+    one, _ = a_session(tmp_path, [], **GATED)
+    state = begin(one.settings)
+    assert one.playing(state) is state.best is not None
+    plain, _ = a_session(tmp_path, [])
+    tiny_run.assert_same_bits(plain.playing(state), state.variables())
+
+
 def test_stages_change_simulations_and_learning_rate_until_the_evaluations_are_used(
     tmp_path, monkeypatch
 ):

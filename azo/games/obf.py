@@ -2,7 +2,8 @@
 
 An OBF line is `board mover; MOVE:score; MOVE:score; ... % comment`: a board as `notation` reads it,
 and scores of moves for the side to move, in any order, possibly none. A CSV has a heading with
-at least `board` and `mover`, and perhaps `score` or `score_mover`. Lines are numbered from 1.
+at least `board` and `mover`, and perhaps `score` or `score_mover`, and `best_move`. Lines are
+numbered from 1.
 """
 
 import csv
@@ -26,6 +27,7 @@ class Problem:
     board: notation.Board
     score: int | None  # for the side to move, where it is not that of a move
     move_scores: dict[int, int]  # by action; empty if the file has none
+    best_move: int | None = None  # one of the best, where the file names it without its score
 
     def best_score(self, *, is_reversed: bool = False) -> int | None:
         """Returns the score that the file gives the position, None if it has none."""
@@ -92,7 +94,9 @@ def _parse_csv(heading: str, rows: Iterable[str], place: str) -> Iterator[Proble
             text = row.get("score_mover") or row.get("score")
             if text and not _NUMBER.fullmatch(text):
                 raise ValueError(f"score {text!r} is not a whole number")
-            yield Problem(number, size, board, int(text) if text else None, {})
+            best = row.get("best_move")
+            best_move = notation.parse_action(best, size) if best else None
+            yield Problem(number, size, board, int(text) if text else None, {}, best_move)
         except ValueError as error:
             raise ValueError(f"{place}:{number}: {error}") from None
 

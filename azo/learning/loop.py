@@ -24,6 +24,7 @@ from azo.learning import (
     duplicates,
     endings,
     generations,
+    leaves,
     resignation,
     selfplay,
     statistics,
@@ -172,7 +173,7 @@ def _play(
     variables, since = state.variables(), state.iteration
     if state.best is not None:
         variables, since = state.best, state.best_since
-    evaluate = networks.folded_evaluator(game, player, variables, symmetry=config.search.symmetry)
+    evaluate = leaves.evaluator(game, player, variables, config.search)
     threshold = None
     if state.tally is not None:
         threshold, _ = resignation.threshold(state.tally, config.resignation)

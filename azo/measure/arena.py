@@ -13,6 +13,7 @@ which wait for the longest.
 import dataclasses
 import functools
 import math
+import operator
 from typing import Any
 
 import chex
@@ -38,6 +39,25 @@ class MatchResult:
     wins: int
     draws: int
     losses: int
+    pair_scores: tuple[int, int, int, int, int] | None = dataclasses.field(
+        default=None, kw_only=True
+    )
+    """Openings whose two games gave the first player 0, 1/2, 1, 3/2 and 2 points, if known."""
+
+    def __add__(self, other: "MatchResult") -> "MatchResult":
+        """Returns the result of all games of two matches of the same players."""
+        both = None
+        if self.pair_scores is not None and other.pair_scores is not None:
+            none, half, one, most, everything = map(
+                operator.add, self.pair_scores, other.pair_scores
+            )
+            both = (none, half, one, most, everything)
+        return MatchResult(
+            self.wins + other.wins,
+            self.draws + other.draws,
+            self.losses + other.losses,
+            pair_scores=both,
+        )
 
     @property
     def num_games(self) -> int:
@@ -130,7 +150,11 @@ def play_match(
         raise ValueError(too_long)
     result = np.asarray(games.result)
     wins, draws, losses = (int((result == points).sum()) for points in (1, 0, -1))
-    return MatchResult(wins, draws, losses)
+    halves = result.reshape(2, -1)  # games of an opening below one another
+    none, half, one, most, everything = (
+        int((halves.sum(axis=0) == points).sum()) for points in (-2, -1, 0, 1, 2)
+    )
+    return MatchResult(wins, draws, losses, pair_scores=(none, half, one, most, everything))
 
 
 @functools.partial(jax.jit, static_argnames=("game", "num_games", "opening_plies"))

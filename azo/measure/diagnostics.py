@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import duplicates, network
+from azo.learning import duplicates, leaves, network
 from azo.measure import players
 from azo.search import policy as policies
 
@@ -199,6 +199,6 @@ def _verdict(
     search: policies.SearchConfig,
 ) -> tuple[jax.Array, jax.Array]:
     """Returns the root values `[B]` and the best moves `[B]`."""
-    evaluate = network.folded_evaluator(game, config, variables, symmetry=search.symmetry)
+    evaluate = leaves.evaluator(game, config, variables, search)
     found = policies.search(game, evaluate, key, position, config=search, is_greedy=True)
     return found.value, found.action

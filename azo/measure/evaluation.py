@@ -19,7 +19,7 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_simulations: pydantic.PositiveInt = 100
     """Simulations a move of the network."""
     opponent: str = "rollouts:100"
-    """Opponent: random, greedy, rollouts:N (N simulations a move) or the path of a checkpoint."""
+    """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, rollouts:N or a checkpoint's path."""
     opening_plies: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 4
     """Random plies at the start of each game, so that games differ; even: black moves first."""
     until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None

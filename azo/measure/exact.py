@@ -17,7 +17,7 @@ import numpy as np
 import scipy.stats
 
 from azo.games import othello, protocol
-from azo.learning import network
+from azo.learning import leaves, network
 from azo.measure import players
 from azo.search import policy as policies
 from azo.solver import batched
@@ -241,5 +241,5 @@ def _searched(
     config: network.NetworkConfig,
     search_config: policies.SearchConfig,
 ) -> Opinion:
-    evaluate = network.folded_evaluator(game, config, variables, symmetry=search_config.symmetry)
+    evaluate = leaves.evaluator(game, config, variables, search_config)
     return searched_opinion(game, evaluate, key, position, config=search_config)

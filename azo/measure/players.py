@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import network
+from azo.learning import leaves, network
 from azo.measure import classical
 from azo.search import policy, rollouts
 
@@ -107,11 +107,8 @@ class NetworkPlayer:
     search_config: policy.SearchConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
-        evaluate = network.folded_evaluator(
-            self.game,
-            self.network_config,
-            self.variables,
-            symmetry=self.search_config.symmetry,
+        evaluate = leaves.evaluator(
+            self.game, self.network_config, self.variables, self.search_config
         )
         return _best_move(self.game, evaluate, key, position, ply, self.search_config)
 

@@ -32,6 +32,8 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Above 1 the network's policy is flattened before the search uses it."""
     symmetry: Literal["none", "random", "average"] = "none"
     """The network sees a position as it is, turned or mirrored at random, or in all ways."""
+    exact_empties: Annotated[int, pydantic.Field(ge=0, le=14)] = 0
+    """Positions in the tree with at most so many empty squares are solved; Othello alone."""
     max_considered_actions: pydantic.PositiveInt = 16
     """Gumbel: moves that share the simulations at the root."""
     value_scale: pydantic.PositiveFloat = 0.3

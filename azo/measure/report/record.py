@@ -13,6 +13,7 @@ import numpy as np
 Event = dict[str, Any]  # a line of `metrics.jsonl`
 
 _TOTALS = ("iteration", "selfplay/games", "selfplay/evaluations", "time/training_seconds")
+_EARLIER = "rating_match/earlier"  # an iteration too
 _MOST_GENERATIONS = 40  # that are told apart in a picture
 # Cycles of a run of one generation, or of too many; none reaches over two phases.
 _NUM_PARTS = 10
@@ -42,6 +43,8 @@ class Record:
     evaluations: Sequence[Event]
     gates: Sequence[Event]
     replays: Sequence[Event]  # diagnostics of the replay
+    rating_matches: Sequence[Event]
+    ratings: Sequence[Event]
     cycles: Sequence[Cycle]
     cycle_name: str  # what a cycle is: "generation" or "part of the run"
     phases: Sequence[tuple[str, int]]  # names and first iterations; empty unless a curriculum
@@ -62,7 +65,7 @@ def make(phases: Sequence[tuple[str, Sequence[Event]]]) -> Record:
         events += [_shifted(event, before) | {"phase": name} for event in phase]
     of_kind = {
         kind: [event for event in events if event["event"] == kind]
-        for kind in ("iteration", "evaluation", "gate", "replay")
+        for kind in ("iteration", "evaluation", "gate", "replay", "rating_match", "rating")
     }
     if not of_kind["iteration"]:
         raise ValueError("no iteration is recorded yet")
@@ -72,6 +75,8 @@ def make(phases: Sequence[tuple[str, Sequence[Event]]]) -> Record:
         evaluations=of_kind["evaluation"],
         gates=of_kind["gate"],
         replays=of_kind["replay"],
+        rating_matches=of_kind["rating_match"],
+        ratings=of_kind["rating"],
         cycles=cycles,
         cycle_name=cycle_name,
         phases=starts if len(starts) > 1 else [],
@@ -138,7 +143,9 @@ def total_at(record: Record, field: str, iterations: np.ndarray) -> np.ndarray:
 
 def _shifted(event: Event, before: Event) -> Event:
     """Returns an event with its totals counted on from those of the last iteration before."""
-    more = {
+    earlier = event.get(_EARLIER)
+    more = {} if earlier is None else {_EARLIER: earlier + before.get("iteration", 0)}
+    more |= {
         name: event[name] + before.get(name, 0)
         for name in _TOTALS
         if event.get(name) is not None and before.get(name) is not None
