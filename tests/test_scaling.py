@@ -23,7 +23,7 @@ import tiny_run
 from azo import checkpoint, config, metrics, train
 from azo.games import registry
 from azo.learning import loop
-from azo.measure import arena, players
+from azo.measure import arena, players, progress
 
 TESTS = pathlib.Path(__file__).parent
 LIMIT_SECONDS = 240
@@ -102,9 +102,10 @@ def test_two_processes_stop_and_save_together_and_one_goes_on(tmp_path, tiny):
     folder = tmp_path / "run"
     flags = ["--config", str(tiny), "--run.folder", str(folder)]
     endless = ["--distributed", "--run.num-iterations", "1000000", "--evaluation.every", "2"]
+    endless += ["--ratings.every", "1", "--ratings.pool", "random", "--ratings.num-games", "2"]
     processes = start(2, "-m", "azo.train", *flags, *endless)
     limit_seconds = time.monotonic() + LIMIT_SECONDS
-    while not metrics.read(folder, "evaluation"):
+    while not (metrics.read(folder, "evaluation") and len(metrics.read(folder, "rating")) > 1):
         assert all(process.poll() is None for process in processes), finish(processes)
         assert time.monotonic() < limit_seconds
         time.sleep(0.1)
@@ -122,6 +123,8 @@ def test_two_processes_stop_and_save_together_and_one_goes_on(tmp_path, tiny):
     assert int(state.iteration) == done + 2
     assert state.replay.size.shape == (1,)
     assert int(state.learner.num_steps) > 0
+    met = [event for event in metrics.read(folder, "rating_match") if event["iteration"] == 2]
+    assert [progress.opponent(event) for event in met] == ["random", 1]
 
 
 def test_without_other_processes_to_find_there_is_one_line_and_code_2(tiny):

@@ -28,7 +28,7 @@ def tables(
     pairings = standings.pairings(names, records)
     rated = rating.rate(pairings, players=names, anchor=anchor)
     ranked = [standing.name for standing in rated.standings]
-    lines = _leaderboard(rated, records)
+    lines = _leaderboard(rated, pairings, records)
     if num_missing:
         lines += ["", f"{num_missing:,} games are still to be played."]
     lines += ["", *(f"* {warning}" for warning in rated.warnings)] if rated.warnings else []
@@ -87,12 +87,14 @@ def check_drawing() -> Any:
     return plots
 
 
-def _leaderboard(rated: rating.Ratings, records: Sequence[Record]) -> list[str]:
+def _leaderboard(
+    rated: rating.Ratings, pairings: Sequence[rating.Pairing], records: Sequence[Record]
+) -> list[str]:
     origin = "the mean" if rated.anchor is None else rated.anchor
     lines = [
-        f"| | player | Elo ({origin} 0) | 95 % | games | won/drawn/lost | points | positions a move"
-        " | seconds a move | lost early |",
-        "| ---: | --- " + "| ---: " * 8 + "|",
+        f"| | player | Elo ({origin} 0) | 95 % | performance | games | won/drawn/lost | points"
+        " | positions a move | seconds a move | lost early |",
+        "| ---: | --- " + "| ---: " * 9 + "|",
     ]
     for place, one in enumerate(rated.standings, start=1):
         did = standings.effort(one.name, records)
@@ -103,6 +105,7 @@ def _leaderboard(rated: rating.Ratings, records: Sequence[Record]) -> list[str]:
             one.name,
             f"{one.rating:.0f}",
             "" if one.name == rated.anchor else f"{low:.0f} to {high:.0f}",
+            _performance(one.name, rated, pairings),
             f"{one.num_games:,}",
             "/".join(map(str, results)),
             f"{one.points:g}",
@@ -111,12 +114,29 @@ def _leaderboard(rated: rating.Ratings, records: Sequence[Record]) -> list[str]:
             str(did.num_forfeits),
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    notes = f"Draws between equals: {rated.draw_share:.1%}."
+    notes = "Performance: the rating that a player's own games suggest, its opponents' being right."
+    notes += f" Draws between equals: {rated.draw_share:.1%}."
     if rated.dispersion is not None:
         notes += (
             f" Scatter of pairs of games: {rated.dispersion:.2f} times that of independent ones."
         )
     return [*lines, "", notes]
+
+
+def _performance(name: str, rated: rating.Ratings, pairings: Sequence[rating.Pairing]) -> str:
+    """Returns the rating that a player's own games suggest if those of its opponents are right."""
+    known = {standing.name: standing.rating for standing in rated.standings}
+    scores = [
+        rating.Score(known[p.second], p.points, p.num_games) for p in pairings if p.first == name
+    ]
+    scores += [
+        rating.Score(known[p.first], p.num_games - p.points, p.num_games)
+        for p in pairings
+        if p.second == name
+    ]
+    if not scores:
+        return ""
+    return f"{rating.performance(scores, draw_share=rated.draw_share).rating:.0f}"
 
 
 def _results(name: str, records: Sequence[Record]) -> tuple[int, int, int]:
