@@ -21,6 +21,7 @@ import orbax.checkpoint as ocp
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
 from azo import config as configs
+from azo import keys
 from azo.learning import network as networks
 from azo.learning import replay as replays
 from azo.learning import state as states
@@ -129,7 +130,7 @@ class Checkpoints:
         if config.gate.is_enabled and state.best is not None:
             variables = state.best
         args = ocp.args.Composite(
-            state=ocp.args.StandardSave(_without_keys(state)),
+            state=ocp.args.StandardSave(keys.without_keys(state)),
             network=ocp.args.StandardSave(dict(variables)),
             settings=ocp.args.JsonSave(json.loads(configs.to_json(config))),
         )
@@ -153,7 +154,7 @@ class Checkpoints:
           ValueError: There is no such checkpoint, or it holds arrays of other shapes.
         """
         step = self._existing(step)
-        template = jax.tree.map(_abstract, _abstract_without_keys(like))
+        template = jax.tree.map(_abstract, keys.abstract_without_keys(like))
         shapes = self._shapes(step)
         rings = template.replay.size.shape
         saved_rings = shapes.get("replay.size", rings)
@@ -163,7 +164,7 @@ class Checkpoints:
         plain = self._manager.restore(step, args=args)["state"]
         if saved_rings != rings:
             plain = dataclasses.replace(plain, replay=_dealt(plain.replay, template.replay))
-        return jax.tree.map(_with_key, like, plain)
+        return jax.tree.map(keys.with_key, like, plain)
 
     def _existing(self, step: int | None) -> int:
         steps = self.all_steps()
@@ -204,17 +205,20 @@ def save_params(
     _write_atomically(folder / SETTINGS, configs.to_json(config))
 
 
-def load_params(folder: pathlib.Path) -> tuple[networks.Variables, configs.Config]:
+def load_params(
+    folder: pathlib.Path, *, is_latest: bool = False
+) -> tuple[networks.Variables, configs.Config]:
     """Returns a network, on the default device, and the settings that it was made with.
 
     Args:
       folder: One that `save_params` wrote; or a run's, which gives its best checkpoint, or its
         latest if none was evaluated.
+      is_latest: Of a run, the latest in any case.
 
     Raises:
       ValueError: The folder is missing, is neither, or its run has no checkpoint yet.
     """
-    place, config = _find_network(folder)
+    place, config = _find_network(folder, is_latest)
     return _load_tree(place), config
 
 
@@ -223,7 +227,9 @@ def load_settings(folder: pathlib.Path) -> configs.Config:
     return _find_network(folder)[1]
 
 
-def _find_network(folder: pathlib.Path) -> tuple[pathlib.Path, configs.Config]:
+def _find_network(
+    folder: pathlib.Path, is_latest: bool = False
+) -> tuple[pathlib.Path, configs.Config]:
     """Returns where in a folder the network lies, and its settings."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; give a run's or an exported network's")
@@ -234,7 +240,7 @@ def _find_network(folder: pathlib.Path) -> tuple[pathlib.Path, configs.Config]:
     if not (folder / _CHECKPOINTS).is_dir():
         raise ValueError(f"{folder}: neither a run nor an exported network: no {_CHECKPOINTS}/")
     with _quiet_library(), _open_manager(folder, keep=None) as manager:
-        best = manager.best_step()
+        best = None if is_latest else manager.best_step()
         step = manager.latest_step() if best is None else best
         if step is None:
             raise ValueError(f"{folder}: the run has no checkpoint yet")
@@ -325,34 +331,6 @@ def _path(path: tuple[Any, ...]) -> str:
     """Attributes and dictionary keys alike, since orbax names both by their text."""
     names = (getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))) for key in path)
     return ".".join(str(name) for name in names)
-
-
-def _is_key(leaf: Any) -> bool:
-    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _without_keys(tree: Any) -> Any:
-    """Typed random keys as their bits."""
-    return jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, tree)
-
-
-def _abstract_without_keys(tree: Any) -> Any:
-    def strip(leaf: Any) -> Any:
-        if not _is_key(leaf):
-            return leaf
-        bits = jax.eval_shape(jax.random.key_data, leaf)
-        return jax.ShapeDtypeStruct(bits.shape, bits.dtype, sharding=leaf.sharding)
-
-    return jax.tree.map(strip, tree)
-
-
-def _with_key(like: Any, leaf: jax.Array) -> jax.Array:
-    if not _is_key(like):
-        return leaf
-    implementations: list[Any] = []
-    # Traced, because an abstract key cannot be asked directly.
-    jax.eval_shape(lambda key: implementations.append(jax.random.key_impl(key)), like)
-    return jax.random.wrap_key_data(leaf, impl=implementations[0])
 
 
 def _abstract(leaf: Any) -> jax.ShapeDtypeStruct:

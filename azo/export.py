@@ -20,6 +20,8 @@ class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     run: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run: its best checkpoint is taken, or its latest if none was evaluated."""
+    latest: bool = False
+    """Take the latest: the best is that of one match with one opponent, who may tell little."""
     folder: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="FOLDER")]
     """New folder to write."""
 
@@ -27,7 +29,7 @@ class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 def main(argv: Sequence[str]) -> int:
     """Exports and says how much; returns the exit code."""
     export = config.parse_flags(ExportConfig, argv, prog="python -m azo.export")
-    variables, settings = checkpoint.load_params(export.run)
+    variables, settings = checkpoint.load_params(export.run, is_latest=export.latest)
     checkpoint.save_params(export.folder, variables, settings)
     size = sum(path.stat().st_size for path in export.folder.rglob("*") if path.is_file())
     print(f"{export.run} exported to {export.folder}, {size / 1e6:.2f} MB")

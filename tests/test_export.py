@@ -1,5 +1,6 @@
 """Exports by way of the entry point; what is in a network's folder, `test_checkpoint` says."""
 
+import jax
 import pytest
 import tiny_run
 
@@ -26,6 +27,19 @@ def test_an_export_holds_the_runs_network_and_settings_and_no_more(run, tmp_path
     tiny_run.assert_same_bits(variables, expected)
     assert settings == tiny_run.settings()
     assert sorted(path.name for path in new.iterdir()) == ["network", "settings.json"]
+
+
+def test_the_best_checkpoint_is_taken_unless_the_latest_is_asked_for(tmp_path):
+    first = tiny_run.begin(1)
+    second = first.replace(learner=jax.tree.map(lambda x: x + 1, first.learner))
+    with checkpoint.Checkpoints(tmp_path / "run", keep=1) as checkpoints:
+        checkpoints.save(1, first, tiny_run.settings(), 0.75)
+        checkpoints.save(2, second, tiny_run.settings(), 0.5)
+    assert main(tmp_path / "run", tmp_path / "best") == 0
+    assert main(tmp_path / "run", tmp_path / "last", "--latest") == 0
+    for name, state in (("best", first), ("last", second)):
+        variables, _ = checkpoint.load_params(tmp_path / name)
+        tiny_run.assert_same_bits(variables["params"], state.variables()["params"])
 
 
 def test_an_export_can_be_exported_again(run, tmp_path):

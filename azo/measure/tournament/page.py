@@ -17,7 +17,7 @@ from azo.measure.tournament import standings
 from azo.measure.tournament.records import Record
 
 # What counts as better, and how often its test may be wrong either way.
-_ELO = 50.0
+_ELO = 100.0
 _ERROR = 0.05
 
 
