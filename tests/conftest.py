@@ -22,6 +22,18 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
+_MAPPINGS = pathlib.Path("/proc/self/maps")
+_MANY_MAPPINGS = 20_000  # of 65,530 that Linux allows a process
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_programs_do_not_pile_up():
+    """Every compiled program holds some mappings of memory; without any left XLA crashes."""
+    yield
+    if _MAPPINGS.exists() and _MAPPINGS.read_bytes().count(b"\n") > _MANY_MAPPINGS:
+        jax.clear_caches()
+
+
 @pytest.fixture
 def quick_compilation():
     """Compiles in half the time what will hardly run."""

@@ -62,11 +62,15 @@ class Seat(Protocol):
 
 
 class DeviceSeat:
-    """A player of `players`, searching in all its games side by side."""
+    """A player of `players`, searching in all its games side by side.
+
+    It has a thread of its own, since one search hardly keeps more than one core busy.
+    """
 
     def __init__(self, player: players.Player, seed: int):
         self._player, self._key = player, jax.random.key(seed)
         self._num_calls = 0
+        self._thread = concurrent.futures.ThreadPoolExecutor(1)
         search = getattr(player, "search_config", None)
         self._positions = 0 if search is None else search.num_simulations
         if isinstance(player, players.PolicyPlayer):
@@ -84,10 +88,10 @@ class DeviceSeat:
             seconds = (time.perf_counter() - start) / count
             return [Reply(action, self._positions, seconds) for action in actions]
 
-        return choose
+        return self._thread.submit(choose).result
 
     def close(self) -> None:
-        pass
+        self._thread.shutdown(cancel_futures=True)
 
 
 class ClassicalSeat:
@@ -150,5 +154,5 @@ def _choose(player: Any, key: jax.Array, position: protocol.Position) -> jax.Arr
 
 
 def _padded(count: int) -> int:
-    """Returns the next power of four, so that few sizes are compiled."""
-    return 4 ** -(-(count - 1).bit_length() // 2)
+    """Returns 1, or the next power of two from 4 on, so that few sizes are compiled."""
+    return 1 if count == 1 else max(4, 1 << (count - 1).bit_length())
