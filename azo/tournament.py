@@ -8,6 +8,7 @@ failed. `--report PAGE.md` writes a page with a picture.
 """
 
 import contextlib
+import fcntl
 import json
 import logging
 import pathlib
@@ -29,6 +30,7 @@ from azo.measure.tournament import export, openings, page, pool, records, seats
 GAMES = "games.jsonl"
 LOG = "engines.log"
 _PLAYERS = "players.json"
+_LOCK = ".lock"
 
 
 class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -53,6 +55,16 @@ def main(argv: Sequence[str]) -> int:
         page.check_drawing()
     asked = entrants.load(flags.file, num_games=flags.num_games)
     folder = flags.folder or pathlib.Path("runs") / flags.file.stem
+    with _alone_in(folder):
+        return _run(flags, asked, folder, argv)
+
+
+def _run(
+    flags: TournamentFlags,
+    asked: entrants.TournamentConfig,
+    folder: pathlib.Path,
+    argv: Sequence[str],
+) -> int:
     game = registry.make(asked.game)
     everyone = entrants.entrants(asked, game)
     drawn = entrants.draw_openings(asked, game)
@@ -124,6 +136,22 @@ def _seated(everyone: Iterator[entrants.Entrant]) -> Iterator[dict[str, seats.Se
             found[entrant.name] = entrant.sit()
             stack.callback(found[entrant.name].close)
         yield found
+
+
+@contextlib.contextmanager
+def _alone_in(folder: pathlib.Path) -> Iterator[None]:
+    """Keeps others out of a folder, so that no game is played twice.
+
+    Raises:
+      ValueError: another tournament is under way there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{folder}: another tournament is under way there") from None
+        yield
 
 
 @contextlib.contextmanager

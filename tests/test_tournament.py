@@ -138,7 +138,7 @@ def test_the_table_counts_points_as_the_records_do(small, capsys, tmp_path):
     assert page.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_killed_tournament_loses_and_repeats_no_finished_game(tmp_path):
+def test_a_killed_tournament_loses_and_repeats_no_finished_game(tmp_path, capsys):
     slow = SMALL.replace("num_games = 6", "num_games = 12").replace(
         'player = "rollouts:4"', f'engine = "{tmp_path}/late.toml"'
     )
@@ -154,6 +154,8 @@ def test_a_killed_tournament_loses_and_repeats_no_finished_game(tmp_path):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    assert main(path, "--folder", folder) == 2
+    assert "another tournament is under way there" in capsys.readouterr().err
     process.send_signal(signal.SIGKILL)
     process.wait()
     before = [line for line in games.read_text().splitlines(keepends=True) if line.endswith("\n")]
