@@ -10,6 +10,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
 import pytest
+import tiny_run
 
 from azo import data
 
@@ -32,6 +33,7 @@ def _compiled_programs_do_not_pile_up():
     yield
     if _MAPPINGS.exists() and _MAPPINGS.read_bytes().count(b"\n") > _MANY_MAPPINGS:
         jax.clear_caches()
+        tiny_run.iteration.cache_clear()  # it would be traced again, which it forbids
 
 
 @pytest.fixture
