@@ -25,7 +25,7 @@ import rich.progress
 import tyro
 
 from azo import config, jobs, metrics, train
-from azo.measure import arena, comparison
+from azo.measure import arena, comparison, journal
 
 _RESULTS = "results.jsonl"
 _LINES_OF_LOG = 8
@@ -304,8 +304,7 @@ def read_results(path: pathlib.Path, asked: Sequence[jobs.Job]) -> list[dict[str
     Raises:
       ValueError: A result of one of the jobs asked for is of other settings.
     """
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    results = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    results = [json.loads(line) for line in journal.read(path)]
     for job in asked:
         found = _result_of(job, results)
         for name, value in job.asked.items() if found else ():
@@ -320,15 +319,7 @@ def read_results(path: pathlib.Path, asked: Sequence[jobs.Job]) -> list[dict[str
 
 def append(path: pathlib.Path, result: dict[str, Any]) -> None:
     """Adds one line to the file of results, on disk when this returns."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        file.seek(0)
-        whole = file.read()
-        if not whole.endswith(b"\n"):  # nothing yet, or a line that a crash cut short
-            file.truncate(whole.rfind(b"\n") + 1)
-        file.write(json.dumps(result).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    journal.append(path, json.dumps(result))
 
 
 def _result_of(job: jobs.Job, results: Iterable[dict[str, Any]]) -> Any:

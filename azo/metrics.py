@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import tensorboardX
 
+from azo.measure import journal
+
 FILE = "metrics.jsonl"
 
 
@@ -89,9 +91,8 @@ def _plain(value: Any) -> Any:
 
 def _whole_lines(path: pathlib.Path) -> Iterator[dict[str, Any]]:
     """Yields the events; a last line that a crash cut short is not one."""
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.endswith("\n"):
-            yield json.loads(line)
+    for line in journal.read(path):
+        yield json.loads(line)
 
 
 def _drop_after(path: pathlib.Path, last_iteration: int) -> None:

@@ -25,7 +25,8 @@ import tyro
 
 from azo import config, entrants
 from azo.games import protocol, registry
-from azo.measure.tournament import export, openings, page, pool, records, seats
+from azo.measure import rating
+from azo.measure.tournament import export, openings, page, pool, records, seats, standings
 
 GAMES = "games.jsonl"
 LOG = "engines.log"
@@ -83,13 +84,14 @@ def _run(
         raise ValueError(f"{folder / GAMES}: no game has been played")
     export.write(folder, counted, game, flags.file.stem)
     names = [entrant.name for entrant in everyone]
-    tables = page.tables(
-        names, counted, anchor=asked.anchor, num_missing=len(fixtures) - len(counted)
-    )
+    pairings = standings.pairings(names, counted)
+    rated = rating.rate(pairings, players=names, anchor=asked.anchor)
+    num_missing = len(fixtures) - len(counted)
+    tables = page.tables(rated, pairings, counted, num_missing=num_missing)
     print("\n".join(tables))
     if flags.report is not None:
         command = shlex.join(["python", "-m", "azo.tournament", *argv])
-        page.write(flags.report, flags.file.stem, command, names, counted, tables)
+        page.write(flags.report, flags.file.stem, command, rated, pairings, tables)
     return 0
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import network
+from azo.learning import leaves, network
 from azo.measure import arena, players
 from azo.search import policy as policies
 
@@ -168,7 +168,7 @@ def _move(
         player = players.PolicyPlayer(variables, game, config)
         action = player(key, position, jnp.int32(0))
         return action, jnp.ones_like(action)
-    evaluate = network.folded_evaluator(game, config, variables, symmetry=search.symmetry)
+    evaluate = leaves.evaluator(game, config, variables, search)
     found = policies.search(game, evaluate, key, position, config=search, is_greedy=True)
     is_reached = (found.tree.visits > 0) & ~found.tree.is_over
     return found.action, is_reached.sum(axis=1)

@@ -22,11 +22,13 @@ _ERROR = 0.05
 
 
 def tables(
-    names: Sequence[str], records: Sequence[Record], *, anchor: str | None, num_missing: int
+    rated: rating.Ratings,
+    pairings: Sequence[rating.Pairing],
+    records: Sequence[Record],
+    *,
+    num_missing: int,
 ) -> list[str]:
     """Returns lines of Markdown: ratings, cross-table, which neighbours differ, cycles."""
-    pairings = standings.pairings(names, records)
-    rated = rating.rate(pairings, players=names, anchor=anchor)
     ranked = [standing.name for standing in rated.standings]
     lines = _leaderboard(rated, pairings, records)
     if num_missing:
@@ -44,8 +46,8 @@ def write(
     path: pathlib.Path,
     title: str,
     command: str,
-    names: Sequence[str],
-    records: Sequence[Record],
+    rated: rating.Ratings,
+    pairings: Sequence[rating.Pairing],
     lines: Sequence[str],
 ) -> None:
     """Writes the page and, beside it, its picture; `lines` are those of `tables`.
@@ -61,8 +63,9 @@ def write(
         "",
         f"`{command}`",
         "",
-        f"{len(records):,} games, {datetime.date.today()}, {platform.machine()},"
-        f" {jax.devices()[0].device_kind}, Python {platform.python_version()}, {versions}.",
+        f"{sum(p.num_games for p in pairings):,} games, {datetime.date.today()},"
+        f" {platform.machine()}, {jax.devices()[0].device_kind},"
+        f" Python {platform.python_version()}, {versions}.",
         "",
         *lines,
         "",
@@ -71,7 +74,7 @@ def write(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(text) + "\n", encoding="utf-8")
-        picture.write_bytes(plots.draw(_picture(title, names, records)))
+        picture.write_bytes(plots.draw(_picture(title, rated, pairings)))
     except OSError as error:
         raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
 
@@ -192,9 +195,10 @@ def _by_row(pairings: Sequence[rating.Pairing]) -> dict[tuple[str, str], tuple[i
     return found | {(p.second, p.first): (p.losses, p.draws, p.wins) for p in pairings}
 
 
-def _picture(title: str, names: Sequence[str], records: Sequence[Record]) -> panels.Picture:
-    pairings = standings.pairings(names, records)
-    ranked = [s.name for s in rating.rate(pairings, players=names).standings]
+def _picture(
+    title: str, rated: rating.Ratings, pairings: Sequence[rating.Pairing]
+) -> panels.Picture:
+    ranked = [standing.name for standing in rated.standings]
     by_row = _by_row(pairings)
     values = np.full((len(ranked), len(ranked)), np.nan)
     texts = [["" for _ in ranked] for _ in ranked]

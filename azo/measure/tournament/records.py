@@ -15,11 +15,11 @@ three are [black's, white's]: moves chosen where there was a choice, positions s
 
 import dataclasses
 import json
-import os
 import pathlib
 from collections.abc import Iterable, Sequence
 
 from azo.games import notation
+from azo.measure import journal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,13 +78,8 @@ def read(path: pathlib.Path, size: int) -> list[Record]:
     Raises:
       ValueError: another line is no record.
     """
-    if not path.exists():
-        return []
     found = []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    for number, line in enumerate(lines, start=1):
-        if not line.endswith("\n"):
-            continue
+    for number, line in enumerate(journal.read(path), start=1):
         try:
             found.append(of_line(line, size))
         except ValueError as error:
@@ -94,15 +89,7 @@ def read(path: pathlib.Path, size: int) -> list[Record]:
 
 def append(path: pathlib.Path, record: Record, size: int) -> None:
     """Adds a record to a file, on disk when this returns; a line cut short goes first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        file.seek(0)
-        whole = file.read()
-        if not whole.endswith(b"\n"):
-            file.truncate(whole.rfind(b"\n") + 1)
-        file.write(to_line(record, size).encode())
-        file.flush()
-        os.fsync(file.fileno())
+    journal.append(path, to_line(record, size).removesuffix("\n"))
 
 
 def missing(fixtures: Sequence[Fixture], records: Iterable[Record]) -> list[Fixture]:
