@@ -7,7 +7,7 @@
 
     [[players]]
     name = "azo"
-    network = "../../checkpoints/azo8"
+    network = "../../azo/play/networks/othello8"
     simulations = [400, 1000]         # two players, azo-400 and azo-1000
 
     [[players]]

@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import random
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +11,6 @@ import pytest
 import slow_board
 import slow_iagno
 
-import azo.measure
-import azo.solver
 from azo.games import notation, othello, tictactoe
 from azo.measure import arena, classical, iagno, lookahead, players
 from azo.solver import leaves
@@ -308,19 +305,3 @@ def test_what_cannot_be_played_is_told(text, game, message):
     with pytest.raises(ValueError) as error:
         players.parse(text, game, None)
     assert str(error.value) == f"player '{text}': {message}"
-
-
-def test_classical_players_need_numba(monkeypatch):
-    loaded = [f"azo.measure.{name}" for name in ("lookahead", "iagno")]
-    loaded += [name for name in sys.modules if name.startswith("azo.solver.")]
-    for name in loaded:
-        room, _, module = name.rpartition(".")
-        monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr({"azo.measure": azo.measure, "azo.solver": azo.solver}[room], module)
-    monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(ValueError) as error:
-        players.parse("iagno:hard", EIGHT, None)
-    assert str(error.value) == (
-        "player 'iagno:hard': this player is compiled by numba, which is not installed: pip install"
-        ' "azo[solver]"'
-    )

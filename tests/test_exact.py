@@ -3,7 +3,6 @@
 import functools
 import gzip
 import json
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,6 @@ import pytest
 import random_games
 import slow_minimax
 
-import azo.solver
 from azo.games import notation, obf, othello
 from azo.learning import network
 from azo.measure import exact, exact_sets, players
@@ -286,21 +284,6 @@ def test_a_scored_move_that_is_illegal_is_told():
     with pytest.raises(ValueError) as error:
         exact_sets.of_problems(FOUR, problems_of("", f"{START} X; A1:-10"), max_solved=0)
     assert str(error.value) == "2: a1 is illegal"
-
-
-def test_many_empty_squares_need_numba(monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("azo.solver.")]:
-        monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr(azo.solver, name.rpartition(".")[2])
-    monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(ValueError) as error:
-        exact_sets.of_problems(
-            EIGHT, problems_of("board,mover,score", f"{FFO_1},X,18"), max_solved=14
-        )
-    assert str(error.value) == (
-        "more than 12 empty squares are solved with numba, which is not installed: pip install"
-        ' "azo[solver]"'
-    )
 
 
 # Positions, and those that list two moves or more: counted with grep.

@@ -13,7 +13,8 @@ _IMPURE_CALLS = {"print", "open", "input"}
 
 
 def _modules(*rooms):
-    return sorted(path for room in rooms for path in (_PACKAGE / room).rglob("*.py"))
+    found = (path for room in rooms for path in (_PACKAGE / room).rglob("*.py"))
+    return sorted(path for path in found if path.name != "__main__.py")  # an entry point
 
 
 def _name(path):

@@ -147,11 +147,6 @@ def _noisy_table(seed: int) -> np.ndarray:
 
 
 def _lookahead() -> types.ModuleType:
-    try:
-        from azo.measure import lookahead
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"this player is compiled by {error.name}, which is not installed: pip install"
-            ' "azo[solver]"'
-        ) from None
+    from azo.measure import lookahead  # takes a second, and is seldom needed
+
     return lookahead

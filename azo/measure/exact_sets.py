@@ -1,7 +1,7 @@
 """Positions with exact scores: as a file tells them, from random games, and along perfect games.
 
 Moves whose scores nobody tells are solved: by the batched solver up to 12 empty squares, above by
-the host's, which needs numba.
+the host's.
 """
 
 import dataclasses
@@ -193,13 +193,8 @@ def _solve(game: othello.Othello, position: othello.Position) -> batched.Solutio
 
 def _host(game: othello.Othello, position: othello.Position) -> np.ndarray:
     """Returns the scores `[M, A]` of all moves."""
-    try:
-        from azo.solver import host
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"more than {_MAX_BATCHED} empty squares are solved with {error.name}, which is not"
-            ' installed: pip install "azo[solver]"'
-        ) from None
+    from azo.solver import host  # takes a second, and is seldom needed
+
     solver = host.Solver(game.size, is_reversed=game.is_reversed)
     sides = zip(bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True)
     score = np.full((position.player.lower.shape[0], game.num_actions), exact.NO_UTILITY)

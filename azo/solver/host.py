@@ -12,6 +12,7 @@ margins of discs as `othello.Othello.score` counts them, of which reversed Othel
 import dataclasses
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -96,6 +97,7 @@ class Solver:
         max_nodes: int | None = None,
         max_seconds: float | None = None,
         confidence: float = 1.0,
+        is_stopped: Callable[[], bool] | None = None,
     ) -> Solution:
         """Returns the score of a position and a best move: exact, unless a confidence is given.
 
@@ -106,6 +108,7 @@ class Solver:
           max_nodes: when to give up, in positions visited; passed over by a few thousand at most.
           max_seconds: when to give up; passed over by some tenths of a second at most.
           confidence: 1 for exact scores, or that of each cut by multi-ProbCut, 0.9 to 0.98.
+          is_stopped: asked some times a second whether to give up.
 
         Returns:
           The solution. When a limit was reached it holds the bounds proved until then, and of
@@ -120,6 +123,7 @@ class Solver:
         start = time.perf_counter()
         self._max_nodes = math.inf if max_nodes is None else max_nodes
         self._end_seconds = math.inf if max_seconds is None else start + max_seconds
+        self._is_stopped = is_stopped or (lambda: False)
         self._stack.counters[:] = 0
         P, O = np.uint64(player), np.uint64(opponent)
         moves, has_passed = self._legal(P, O), False
@@ -216,7 +220,8 @@ class Solver:
         counters = self._stack.counters
         while True:
             num_nodes = counters[leaves.NODES]
-            if num_nodes >= self._max_nodes or time.perf_counter() >= self._end_seconds:
+            is_late = num_nodes >= self._max_nodes or time.perf_counter() >= self._end_seconds
+            if is_late or self._is_stopped():
                 counters[deep.LEVEL] = 0
                 return None
             bound = self._search(P, O, alpha, int(min(num_nodes + _SLICE_NODES, self._max_nodes)))

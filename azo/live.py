@@ -1,0 +1,84 @@
+"""Engines from files, for the programs that play: which network, which level, which settings."""
+
+import os
+import pathlib
+from typing import Annotated
+
+import jax
+import pydantic
+import tyro
+
+from azo import checkpoint
+from azo.games import othello, registry
+from azo.measure import players
+from azo.play import settings
+from azo.play.engine import Engine
+from azo.play.oracle import Oracle
+
+_NETWORKS = pathlib.Path(__file__).parent / "play" / "networks"
+_SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
+
+
+class PlayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Who plays, and how well."""
+
+    network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Folder of a run or of an exported network; by default one that comes with azo."""
+    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
+    """Without a network: rows and columns of the board."""
+    reversed: bool = False
+    """Without a network: the side with fewer discs wins."""
+    level: Annotated[int, pydantic.Field(ge=1, le=settings.NUM_LEVELS)] = settings.NUM_LEVELS
+    """From 1 for beginners to full strength, which is what the settings of the engine say."""
+    engine: settings.EngineConfig = settings.EngineConfig()
+    """How it thinks."""
+    seed: pydantic.NonNegativeInt = 0
+    """Of what is drawn at low levels."""
+
+
+def load_engine(play: PlayConfig) -> Engine:
+    """Returns an engine at the start of a game.
+
+    Raises:
+      ValueError: One line: there is no such network, or none for such a board.
+    """
+    oracle = load_oracle(play.network, play.size, is_reversed=play.reversed)
+    return Engine(oracle, settings.at_level(play.engine, play.level), seed=play.seed)
+
+
+def load_oracle(
+    network: pathlib.Path | None = None, size: int = 8, *, is_reversed: bool = False
+) -> Oracle:
+    """Returns a network for play, that of a folder or one that comes with azo.
+
+    Raises:
+      ValueError: One line: there is no such network, it is for another game than Othello, or there
+        is none for the board.
+    """
+    _keep_compiled_programs()
+    if network is None:
+        wanted = f"othello{size}{'-reversed' if is_reversed else ''}"
+        if wanted not in shipped():
+            raise ValueError(
+                f"no network for {wanted} comes with azo (there are: {', '.join(shipped())}):"
+                " train one and give its folder with --network"
+            )
+        network = _NETWORKS / wanted
+    variables, config = checkpoint.load_params(network)
+    game = registry.make(config.game)
+    if not isinstance(game, othello.Othello):
+        raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")
+    return Oracle(game, players.TrainedNetwork(variables, config.network, config.search))
+
+
+def shipped() -> tuple[str, ...]:
+    """Returns the games of the networks that come with azo, such as "othello6-reversed"."""
+    return tuple(sorted(path.name for path in _NETWORKS.iterdir() if path.is_dir()))
+
+
+def _keep_compiled_programs() -> None:
+    """Keeps what JAX compiles for play in the user's cache, unless a place was chosen already."""
+    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
+        base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", _SECONDS_TO_KEEP)

@@ -1,0 +1,132 @@
+"""The game that is being played: where it began, what was played, what may be played now."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from azo.games import notation, othello
+from azo.solver import kernels, leaves
+
+
+class LiveGame:
+    """A game of Othello on the host, one ply at a time."""
+
+    def __init__(self, game: othello.Othello):
+        """Begins at the start position of the rules."""
+        self.game = game
+        self._rules = leaves.make_rules(game.size, is_reversed=game.is_reversed)
+        usual = notation.board_of(game.start(), is_black_to_move=True)
+        self._usual_start = usual
+        self._boards: list[notation.Board] = [usual]
+        self._actions: list[int] = []
+
+    @property
+    def start(self) -> notation.Board:
+        """Where the game began."""
+        return self._boards[0]
+
+    @property
+    def board(self) -> notation.Board:
+        """The position now."""
+        return self._boards[-1]
+
+    @property
+    def boards(self) -> tuple[notation.Board, ...]:
+        """The positions before each action, and after the last."""
+        return tuple(self._boards)
+
+    @property
+    def actions(self) -> tuple[int, ...]:
+        """What was played since the start, passes included."""
+        return tuple(self._actions)
+
+    @property
+    def legal_actions(self) -> tuple[int, ...]:
+        """What may be played now, ascending: a pass only if nothing else; () if it is over."""
+        return self._legal_actions(self.board)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether neither side can place a disc."""
+        return not self.legal_actions
+
+    @property
+    def num_empties(self) -> int:
+        """Empty squares now."""
+        return self.game.size**2 - (self.board.black | self.board.white).bit_count()
+
+    def final_score(self) -> int:
+        """Returns black's discs minus white's, the empty squares given to who has more.
+
+        Of a game that goes on, it is the score as if it ended here.
+        """
+        margin = self.board.black.bit_count() - self.board.white.bit_count()
+        return margin + ((margin > 0) - (margin < 0)) * self.num_empties
+
+    def new_game(self, board: notation.Board | None = None, actions: Sequence[int] = ()) -> None:
+        """Begins anew, by default at the usual start, and plays some moves.
+
+        Raises:
+          ValueError: the board is impossible, or a move is illegal; then nothing has changed.
+        """
+        board = board or self._usual_start
+        if board.black & board.white:
+            raise ValueError("impossible board: both sides have a disc on one square")
+        if (board.black | board.white) & ~int(self._rules.on_board):
+            size = self.game.size
+            raise ValueError(f"impossible board: a disc lies outside of {size}x{size} squares")
+        boards, played = [board], []
+        for action in actions:
+            boards.append(self._after(boards[-1], action))
+            played.append(int(action))
+        self._boards, self._actions = boards, played
+
+    def play(self, action: int) -> None:
+        """Plays a move or a forced pass.
+
+        Raises:
+          ValueError: it is illegal, with what is legal, or the game is over.
+        """
+        self._boards.append(self._after(self.board, action))
+        self._actions.append(int(action))
+
+    def undo(self) -> int:
+        """Takes the last move back and returns it.
+
+        Raises:
+          ValueError: nothing was played.
+        """
+        if not self._actions:
+            raise ValueError("nothing to take back: no move was played")
+        self._boards.pop()
+        return self._actions.pop()
+
+    def _legal_actions(self, board: notation.Board) -> tuple[int, ...]:
+        size = self.game.size
+        P, O = np.uint64(board.player), np.uint64(board.opponent)
+        squares = int(kernels.legal_moves(P, O, self._rules.on_board))
+        if squares:
+            bits = (bit for bit in range(64) if squares >> bit & 1)
+            return tuple(bit // 8 * size + bit % 8 for bit in bits)
+        can_opponent = kernels.legal_moves(O, P, self._rules.on_board)
+        return (self.game.pass_action,) if can_opponent else ()
+
+    def _after(self, board: notation.Board, action: int) -> notation.Board:
+        size, legal = self.game.size, self._legal_actions(board)
+        if not legal:
+            raise ValueError("the game is over")
+        if action not in legal:
+            name = notation.action_text(action, size) if 0 <= action <= size * size else action
+            moves = " ".join(notation.action_text(other, size) for other in legal)
+            mover = "black" if board.is_black_to_move else "white"
+            raise ValueError(f"illegal move {name}: {mover} may play {moves}")
+        if action == self.game.pass_action:
+            return notation.Board(board.black, board.white, not board.is_black_to_move)
+        row, column = divmod(int(action), size)
+        square = 8 * row + column
+        turned = int(
+            kernels.flips(np.uint64(board.player), np.uint64(board.opponent), np.uint64(square))
+        )
+        mine, theirs = board.player | turned | 1 << square, board.opponent ^ turned
+        black, white = (mine, theirs) if board.is_black_to_move else (theirs, mine)
+        return notation.Board(black, white, not board.is_black_to_move)

@@ -1,0 +1,167 @@
+"""The search of one position: a tree that moves on with the game, a cache, and the clock."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from azo.games import notation
+from azo.play import tree as trees
+from azo.play.oracle import Oracle
+from azo.play.settings import EngineConfig, Limits
+from azo.play.thought import MoveThought
+from azo.solver import leaves
+
+MAX_NODES = 2_000_000  # about 250 MB
+_MOST_PER_STEP = 64  # simulations without the network between two looks at the clock
+_UNVISITED_VALUES = {"parent": 0, "loss": 1, "draw": 2}
+
+
+class Search:
+    """The tree of a live game; not for several threads at once."""
+
+    def __init__(self, oracle: Oracle, config: EngineConfig, board: notation.Board):
+        """Begins with a position, an empty tree and an empty cache."""
+        game = oracle.game
+        self._oracle, self._config = oracle, config
+        self._cache = trees.make_cache(config.cache_positions, game.num_actions)
+        self._batch = trees.make_batch(config.leaves_per_step)
+        self._rules = trees.Rules(
+            board=leaves.make_rules(game.size, is_reversed=game.is_reversed),
+            size=game.size,
+            c_puct=config.c_puct,
+            virtual_loss=config.virtual_loss,
+            unvisited=_UNVISITED_VALUES[config.unvisited_value],
+            temperature=config.prior_temperature,
+            exact_empties=config.exact_empties,
+        )
+        # What the solver of leaves works in, see `azo.solver.leaves.few`.
+        self._stack, self._counters = np.zeros((24, 6), np.uint64), np.zeros(1, np.int64)
+        self.num_evaluations = 0  # by the network, since the beginning
+        self.restart(board)
+
+    def restart(self, board: notation.Board) -> None:
+        """Begins with a position and an empty tree; the cache stays."""
+        self._tree = trees.make_tree(board.player, board.opponent)
+
+    def advance(self, action: int, board: notation.Board) -> None:
+        """Makes the position after a move the root, with what the tree holds behind it.
+
+        Args:
+          action: legal in the present position.
+          board: the position that it leads to.
+        """
+        node = self._child(0, action)
+        if node is None or self._tree.state[node] != trees.OPEN:
+            self.restart(board)
+            return
+        self._tree = trees.subtree(self._tree, node)
+
+    def grow(
+        self,
+        limits: Limits,
+        *,
+        is_stopped: Callable[[], bool] | None = None,
+        on_progress: Callable[[int], None] | None = None,
+        progress_seconds: float = 0.25,
+    ) -> int:
+        """Searches until a limit is reached, but at least the root; returns the simulations done.
+
+        Args:
+          limits: numbers and times from now on.
+          is_stopped: asked after every batch.
+          on_progress: told the simulations done, every so many seconds.
+          progress_seconds: how many.
+        """
+        start = time.perf_counter()
+        next_report = start + progress_seconds
+        if self._tree.state[0] == trees.NEW:
+            self._step(1)
+        most = np.inf if limits.num_simulations is None else limits.num_simulations
+        end = np.inf if limits.seconds is None else start + limits.seconds
+        most_per_step = max(_MOST_PER_STEP, self._config.leaves_per_step)
+        num_done = 0
+        while num_done < most and self._tree.counts[trees.NODES] < MAX_NODES:
+            num_done += self._step(int(min(most - num_done, most_per_step)))
+            now = time.perf_counter()
+            if now >= end or (is_stopped is not None and is_stopped()):
+                break
+            if on_progress is not None and now >= next_report:
+                on_progress(num_done)
+                next_report = now + progress_seconds
+        return num_done
+
+    @property
+    def raw_value(self) -> float:
+        """The network's value of the root; only after `grow`."""
+        return float(self._tree.raw_value[0])
+
+    @property
+    def value(self) -> float:
+        """The mean value of the root's visits; only after `grow`."""
+        return float(self._tree.value_sum[0] / self._tree.visits[0])
+
+    def look(self, line: Sequence[int] = ()) -> tuple[MoveThought, ...]:
+        """Returns the moves behind a line of moves, most visited first; () if it is not there."""
+        node = 0
+        for action in line:
+            child = self._child(node, action)
+            if child is None:
+                return ()
+            node = child
+        branches = [self._branch(edge) for edge in self._edges(node)]
+        total = sum(branch.prior for branch in branches)
+        branches = [dataclasses.replace(b, prior=b.prior / total) for b in branches]
+        return tuple(sorted(branches, key=lambda b: (-b.visits, -b.prior, b.action)))
+
+    def _step(self, budget: int) -> int:
+        """Evaluates one batch; returns how many simulations that completed, at least one."""
+        self._tree = tree = trees.with_room(self._tree, budget + 1)
+        batch = self._batch
+        num_waiting, num_done = trees.gather(
+            tree, batch, self._cache, self._rules, budget, self._stack, self._counters
+        )
+        if num_waiting:
+            logits, value = self._oracle.evaluate(
+                batch.player[:num_waiting],
+                batch.opponent[:num_waiting],
+                symmetry=self._config.symmetry,
+                batch_size=len(batch.player),
+            )
+            trees.expand(tree, batch, num_waiting, logits, value, self._cache, self._rules)
+            self.num_evaluations += num_waiting
+        return num_done + num_waiting
+
+    def _edges(self, node: int) -> range:
+        first = int(self._tree.first_edge[node])
+        return range(first, first + int(self._tree.num_edges[node]))
+
+    def _child(self, node: int, action: int) -> int | None:
+        for edge in self._edges(node):
+            if self._tree.action[edge] == action and self._tree.child[edge] >= 0:
+                return int(self._tree.child[edge])
+        return None
+
+    def _branch(self, edge: int) -> MoveThought:
+        tree, child = self._tree, int(self._tree.child[edge])
+        visits = int(tree.visits[child]) if child >= 0 else 0
+        line = [int(tree.action[edge])]
+        while child >= 0 and (edges := self._edges(child)):
+            best = max(edges, key=self._visits)
+            if not self._visits(best):
+                break
+            line.append(int(tree.action[best]))
+            child = int(tree.child[best])
+        return MoveThought(
+            action=line[0],
+            visits=visits,
+            prior=float(tree.prior[edge]) ** self._config.prior_temperature,
+            value=-float(tree.value_sum[tree.child[edge]]) / visits if visits else None,
+            score=None,
+            line=tuple(line),
+        )
+
+    def _visits(self, edge: int) -> int:
+        child = int(self._tree.child[edge])
+        return int(self._tree.visits[child]) if child >= 0 else 0

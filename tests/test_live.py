@@ -1,0 +1,71 @@
+"""Engines from files: the networks that come with azo, and those that do not fit."""
+
+import random
+
+import jax
+import pytest
+
+from azo import checkpoint, config, live
+from azo.games import registry
+from azo.learning import network
+from azo.play import settings
+from azo.play.settings import EngineConfig, Limits
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return live.load_engine(live.PlayConfig(engine=EngineConfig(leaves_per_step=4)))
+
+
+def test_the_network_for_8x8_knows_that_the_first_moves_are_one(engine):
+    thought = engine.think(Limits(64))
+    assert [move.prior for move in thought.moves] == pytest.approx([0.25] * 4, abs=0.1)
+    assert abs(thought.value) < 0.3
+
+
+def test_the_network_for_8x8_beats_random_play(engine):
+    rng = random.Random(0)
+    for is_black in (True, False, True, False):
+        engine.new_game()
+        while not engine.is_over:
+            is_own = engine.board.is_black_to_move == is_black
+            action = engine.think(Limits(32)).action if is_own else rng.choice(engine.legal_actions)
+            engine.play(action)
+        assert (engine.final_score() > 0) == is_black
+
+
+def test_each_network_that_comes_with_azo_is_for_the_game_it_is_named_after():
+    assert "othello8" in live.shipped()
+    for name in live.shipped():
+        size, is_reversed = int(name[7]), name.endswith("-reversed")
+        assert live.load_oracle(None, size, is_reversed=is_reversed).game.name == name
+
+
+def test_levels_and_settings_reach_the_engine():
+    play = live.PlayConfig(level=2, engine=EngineConfig(c_puct=1.0))
+    found = live.load_engine(play)
+    assert found.config == settings.at_level(play.engine, 2)
+    assert found.config.c_puct == 1.0
+
+
+def test_a_board_without_network_is_told():
+    with pytest.raises(ValueError, match="no network for othello4-reversed comes with azo"):
+        live.load_engine(live.PlayConfig(size=4, reversed=True))
+
+
+def test_a_network_of_another_game_is_told(tmp_path):
+    game_config = registry.GameConfig(name="tictactoe")
+    small = network.NetworkConfig(num_blocks=1, num_channels=4)
+    settings_of_run = config.Config(game=game_config, network=small)
+    game = registry.make(game_config)
+    variables = network.init(game, settings_of_run.network, jax.random.key(0))
+    checkpoint.save_params(tmp_path / "net", variables, settings_of_run)
+    with pytest.raises(ValueError, match="net: a network for tictactoe, but only Othello is"):
+        live.load_oracle(tmp_path / "net")
+
+
+def test_a_folder_that_is_no_network_is_told(tmp_path):
+    with pytest.raises(ValueError, match="neither a run nor an exported network"):
+        live.load_oracle(tmp_path)
+    with pytest.raises(ValueError, match="no such folder"):
+        live.load_oracle(tmp_path / "none")
