@@ -11,7 +11,8 @@ import tyro
 from azo import checkpoint
 from azo.games import othello, registry
 from azo.measure import players
-from azo.play import settings
+from azo.play import book as books
+from azo.play import live_game, settings
 from azo.play.engine import Engine
 from azo.play.oracle import Oracle
 
@@ -32,18 +33,43 @@ class PlayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """From 1 for beginners to full strength, which is what the settings of the engine say."""
     engine: settings.EngineConfig = settings.EngineConfig()
     """How it thinks."""
+    book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Opening book (see azo.book): as long as it knows the position, its moves are played."""
+    learn: bool = False
+    """Let the book learn from every game that ends, and save it."""
     seed: pydantic.NonNegativeInt = 0
-    """Of what is drawn at low levels."""
+    """Of what is drawn: moves at low levels and of the book."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_book(self) -> "PlayConfig":
+        if self.learn and self.book is None:
+            raise ValueError("--learn is for a book: give its file with --book")
+        return self
 
 
 def load_engine(play: PlayConfig) -> Engine:
     """Returns an engine at the start of a game.
 
     Raises:
-      ValueError: One line: there is no such network, or none for such a board.
+      ValueError: One line: there is no such network, or none for such a board, or no such book.
     """
     oracle = load_oracle(play.network, play.size, is_reversed=play.reversed)
-    return Engine(oracle, settings.at_level(play.engine, play.level), seed=play.seed)
+    book = None if play.book is None else books.load(play.book, oracle.game)
+
+    def learn(game: live_game.LiveGame) -> None:
+        assert book is not None
+        assert play.book is not None
+        score = game.final_score() * (-1 if game.game.is_reversed else 1)
+        book.learn(game.actions, (score > 0) - (score < 0), game.start)
+        book.save(play.book)
+
+    return Engine(
+        oracle,
+        settings.at_level(play.engine, play.level),
+        book=book,
+        on_end=learn if play.learn else None,
+        seed=play.seed,
+    )
 
 
 def load_oracle(

@@ -1,15 +1,19 @@
-"""At which plies the games of a search or of self-play stand.
+"""Positions to measure with: at which plies the games of a search or of self-play stand.
 
 That matters to mctx: in a game that is nearly over it goes on below the end, one node deeper with
 each simulation, and the whole batch waits. azo stops at the end.
 """
 
+import random
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import jax
 import numpy as np
 import pydantic
+
+from azo.games import othello
+from azo.play.live_game import LiveGame
 
 # None: at all plies of a game.
 BeforePly = Annotated[int, pydantic.Field(ge=1)] | None
@@ -29,3 +33,13 @@ def spread(begin: Callable[[int], Any], num_squares: int, batch: int, before_ply
     games = begin(number)
     kept = np.flatnonzero(np.arange(number) % num_squares < plies)[:batch]
     return jax.tree.map(lambda x: x[kept], games)
+
+
+def random_game(game: othello.Othello, rng: random.Random, num_plies: int) -> LiveGame:
+    """Returns a game that goes on after so many random plies."""
+    live_game = LiveGame(game)
+    while len(live_game.actions) < num_plies:
+        live_game.play(rng.choice(live_game.legal_actions))
+        if live_game.is_over:
+            live_game.new_game()
+    return live_game

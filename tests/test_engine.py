@@ -248,6 +248,15 @@ def test_a_book_is_asked_first_but_not_believed_blindly():
     assert live.think().source == "search"
 
 
+def test_the_end_of_a_game_is_told_once_it_is_played():
+    ended = []
+    live = make(4, on_end=lambda game: ended.append((game.actions, game.final_score())))
+    random_game(live, random.Random(3))
+    assert ended == [(live.actions, live.final_score())]
+    live.new_game(actions=live.actions)  # nobody played that
+    assert len(ended) == 1
+
+
 def test_levels_go_from_beginner_to_full():
     full = EngineConfig(num_simulations=1000)
     levels = [settings.at_level(full, level) for level in range(1, settings.NUM_LEVELS + 1)]

@@ -41,11 +41,20 @@ class Engine(live_game.LiveGame):
         config: EngineConfig | None = None,
         *,
         book: Book | None = None,
+        on_end: Callable[[live_game.LiveGame], None] | None = None,
         seed: int = 0,
     ):
-        """Begins a game; compiles the network for the settings, which may take seconds."""
+        """Begins a game; compiles the network for the settings, which may take seconds.
+
+        Args:
+          oracle: the network.
+          config: how to think; the usual settings by default.
+          book: asked for a move first.
+          on_end: told of every game that a move ends, such as for a book to learn from.
+          seed: of drawn moves.
+        """
         super().__init__(oracle.game)
-        self.oracle, self.book = oracle, book
+        self.oracle, self.book, self._on_end = oracle, book, on_end
         self._rng = np.random.default_rng(seed)
         self._solver: host.Solver | None = None
         self.config = config or EngineConfig()
@@ -78,6 +87,8 @@ class Engine(live_game.LiveGame):
         """Plays a move; see `LiveGame`. The tree behind it is kept."""
         super().play(action)
         self._search.advance(int(action), self.board)
+        if self._on_end is not None and self.is_over:
+            self._on_end(self)
 
     def undo(self) -> int:
         """Takes the last move back; see `LiveGame`. The tree begins anew, the cache stays."""

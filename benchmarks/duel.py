@@ -1,0 +1,96 @@
+"""Which way for the engine to play is better, and what does thinking in batches cost?
+
+    python -m benchmarks.duel --first.leaves-per-step 8 --second.leaves-per-step 1
+
+One setting of the engine against another, with the same network, from paired random openings. With
+one leaf a step the search is plain PUCT.
+"""
+
+import pathlib
+import random
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+import pydantic
+import tyro
+
+from azo import live
+from azo.measure import arena
+from azo.play.engine import Engine
+from azo.play.live_game import LiveGame
+from azo.play.settings import EngineConfig
+from azo.solver import host
+from benchmarks import command, positions
+
+_NO_SOLVER = EngineConfig(solve_empties=0, exact_empties=0)
+
+
+class DuelConfig(command.Settings):
+    """One setting of the engine against another."""
+
+    first: EngineConfig = _NO_SOLVER
+    """Whose score is told."""
+    second: EngineConfig = _NO_SOLVER
+    """Its opponent."""
+    network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Of a run or an exported network; by default the one that comes with azo for 8x8."""
+    num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 200
+    """Pairs from the same random opening with both colours."""
+    opening_plies: pydantic.NonNegativeInt = 8
+    """Random plies at the start of each game."""
+    solved_empties: pydantic.NonNegativeInt = 12
+    """With so few empty squares a game ends with its exact result."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return command.run("benchmarks.duel", DuelConfig, report, argv)
+
+
+def report(config: DuelConfig) -> list[str]:
+    """Returns the result of a match."""
+    oracle = live.load_oracle(config.network)
+    pair = [Engine(oracle, each, seed=config.seed) for each in (config.first, config.second)]
+    solver = host.Solver(oracle.game.size, is_reversed=oracle.game.is_reversed)
+    rng = random.Random(config.seed)
+    results = []
+    for number in range(config.num_games):
+        if number % 2 == 0:
+            opening = positions.random_game(oracle.game, rng, config.opening_plies)
+        black, white = pair if number % 2 == 0 else pair[::-1]
+        result = _play(black, white, opening, solver, config.solved_empties)
+        results.append(result if number % 2 == 0 else -result)
+        if number % 20 == 19:
+            print(_match_result(results), file=sys.stderr, flush=True)
+    return [f"{_changes(config.first)} against {_changes(config.second)}: {_match_result(results)}"]
+
+
+def _play(
+    black: Engine, white: Engine, opening: LiveGame, solver: host.Solver, solved_empties: int
+) -> int:
+    """Returns black's result."""
+    for engine in (black, white):
+        engine.new_game(actions=opening.actions)
+    while not black.is_over and black.num_empties > solved_empties:
+        mover = black if black.board.is_black_to_move else white
+        action = mover.think().action
+        black.play(action)
+        white.play(action)
+    score = solver.solve(black.board.player, black.board.opponent).score
+    sign = 1 if black.board.is_black_to_move else -1
+    return int(np.sign(score)) * sign * (-1 if black.game.is_reversed else 1)
+
+
+def _match_result(results: Sequence[int]) -> arena.MatchResult:
+    return arena.MatchResult(results.count(1), results.count(0), results.count(-1))
+
+
+def _changes(config: EngineConfig) -> str:
+    """Returns the settings that differ from the usual ones."""
+    usual = EngineConfig().model_dump()
+    return ", ".join(f"{k} {v}" for k, v in config.model_dump().items() if v != usual[k])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
