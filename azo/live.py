@@ -1,5 +1,6 @@
 """Engines from files, for the programs that play: which network, which level, which settings."""
 
+import contextlib
 import os
 import pathlib
 from typing import Annotated
@@ -81,7 +82,7 @@ def load_oracle(
       ValueError: One line: there is no such network, it is for another game than Othello, or there
         is none for the board.
     """
-    _keep_compiled_programs()
+    _prepare_jax()
     if network is None:
         wanted = f"othello{size}{'-reversed' if is_reversed else ''}"
         if wanted not in shipped():
@@ -102,8 +103,13 @@ def shipped() -> tuple[str, ...]:
     return tuple(sorted(path.name for path in _NETWORKS.iterdir() if path.is_dir()))
 
 
-def _keep_compiled_programs() -> None:
-    """Keeps what JAX compiles for play in the user's cache, unless a place was chosen already."""
+def _prepare_jax() -> None:
+    """Asks for a CPU device for each of some cores, and keeps compiled programs on disk.
+
+    What was chosen before holds: a place for them, and devices once JAX is in use.
+    """
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
     if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))

@@ -72,7 +72,7 @@ def report(config: LatencyConfig) -> list[str]:
             )
             start = time.perf_counter()
             for _ in range(config.num_simulations):
-                oracle.evaluate(player, opponent, symmetry="none", batch_size=1)
+                np.asarray(oracle.ask(player, opponent, symmetry="none", batch_size=1))
             seconds[0].append(time.perf_counter() - start)
             for size, engine in engines.items():
                 engine.config = engine.config  # an empty tree and an empty cache

@@ -4,6 +4,7 @@ import functools
 
 import fake_evaluation
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from azo.games import bitboard, othello
@@ -12,25 +13,26 @@ from azo.games import bitboard, othello
 class HashOracle:
     """Says of a position what `fake_evaluation.hashed` says, and counts how it is asked."""
 
-    def __init__(self, game: othello.Othello):
+    def __init__(self, game: othello.Othello, num_streams: int = 1):
         self.game = game
         self.batches: list[int] = []  # how many positions were asked about each time
+        self.num_streams = num_streams
 
-    def compiled(self, symmetry, batch_size):
+    def compiled(self, symmetry, batch_size, stream=0):
         """Has nothing to compile ahead."""
 
-    def evaluate(self, player, opponent, *, symmetry, batch_size):
+    def ask(self, player, opponent, *, symmetry, batch_size, stream=0):
         assert 1 <= len(player) <= batch_size
+        assert 0 <= stream < self.num_streams
         self.batches.append(len(player))
         words = np.zeros((batch_size, 4), np.uint32)
         words[: len(player), :2] = player[:, None].view(np.uint32)
         words[: len(player), 2:] = opponent[:, None].view(np.uint32)
-        logits, value = jax.device_get(_opinion(self.game, words))
-        return logits[: len(player)], value[: len(player)]
+        return _opinion(self.game, words)
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _opinion(game, words):
     sides = [bitboard.Bitboard(words[:, i], words[:, i + 1]) for i in (0, 2)]
     found = fake_evaluation.hashed(game)(jax.random.key(0), othello.Position(*sides))
-    return found.prior_logits, found.value
+    return jnp.concatenate([found.prior_logits, found.value[:, None]], axis=1)

@@ -11,13 +11,13 @@ JSON with the game and the sizes, then two tables, positions in ascending order 
 after another.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import json
 import math
 import os
 import pathlib
-import tempfile
 import zlib
 from collections.abc import Sequence
 
@@ -230,15 +230,19 @@ class Book:
                 ).tobytes(),
             ]
         )
+        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            with partial.open("wb") as file:
                 file.write(_MAGIC + zlib.compress(content))
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(file.name, path)
+            os.replace(partial, path)
         except OSError as error:
             raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink()
 
     def _canonical(self, board: notation.Board) -> tuple[Key, list[int]]:
         """Returns the canonical form of a position, and all symmetries that lead there."""

@@ -67,7 +67,6 @@ class Engine(live_game.LiveGame):
     @config.setter
     def config(self, config: EngineConfig) -> None:
         self._config = config
-        self.oracle.compiled(config.symmetry, config.leaves_per_step)
         self._search = searches.Search(self.oracle, config, self.board)
 
     def new_game(self, board: notation.Board | None = None, actions: Sequence[int] = ()) -> None:

@@ -2,8 +2,10 @@
 
 import dataclasses
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 
+import jax
 import numpy as np
 
 from azo.games import notation
@@ -14,8 +16,19 @@ from azo.play.thought import MoveThought
 from azo.solver import leaves
 
 MAX_NODES = 2_000_000  # about 250 MB
-_MOST_PER_STEP = 64  # simulations without the network between two looks at the clock
+_MOST_PER_WALK = 256  # simulations between two looks at the clock; above all batches' sizes
+_LEAST_BATCH = 4  # leaves that are worth a batch of their own
 _UNVISITED_VALUES = {"parent": 0, "loss": 1, "draw": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """A batch that the network has not answered yet."""
+
+    stream: int
+    batch: trees.Batch
+    num_leaves: int
+    answer: jax.Array
 
 
 class Search:
@@ -26,7 +39,15 @@ class Search:
         game = oracle.game
         self._oracle, self._config = oracle, config
         self._cache = trees.make_cache(config.cache_positions, game.num_actions)
-        self._batch = trees.make_batch(config.leaves_per_step)
+        num_batches = min(oracle.num_streams, max(config.leaves_per_step // _LEAST_BATCH, 1))
+        self._batch_size = -(-config.leaves_per_step // num_batches)
+        # Batches on their way to the network, the oldest first, and those that are free.
+        self._asked: deque[_Asked] = deque()
+        self._free = [
+            (stream, trees.make_batch(self._batch_size)) for stream in reversed(range(num_batches))
+        ]
+        for stream in range(num_batches):
+            oracle.compiled(config.symmetry, self._batch_size, stream)
         self._rules = trees.Rules(
             board=leaves.make_rules(game.size, is_reversed=game.is_reversed),
             size=game.size,
@@ -80,16 +101,17 @@ class Search:
             self._step(1)
         most = np.inf if limits.num_simulations is None else limits.num_simulations
         end = np.inf if limits.seconds is None else start + limits.seconds
-        most_per_step = max(_MOST_PER_STEP, self._config.leaves_per_step)
         num_done = 0
         while num_done < most and self._tree.counts[trees.NODES] < MAX_NODES:
-            num_done += self._step(int(min(most - num_done, most_per_step)))
+            num_done += self._step(most - num_done)
             now = time.perf_counter()
             if now >= end or (is_stopped is not None and is_stopped()):
                 break
             if on_progress is not None and now >= next_report:
                 on_progress(num_done)
                 next_report = now + progress_seconds
+        while self._asked:
+            num_done += self._take_answer()
         return num_done
 
     @property
@@ -115,23 +137,47 @@ class Search:
         branches = [dataclasses.replace(b, prior=b.prior / total) for b in branches]
         return tuple(sorted(branches, key=lambda b: (-b.visits, -b.prior, b.action)))
 
-    def _step(self, budget: int) -> int:
-        """Evaluates one batch; returns how many simulations that completed, at least one."""
-        self._tree = tree = trees.with_room(self._tree, budget + 1)
-        batch = self._batch
-        num_waiting, num_done = trees.gather(
-            tree, batch, self._cache, self._rules, budget, self._stack, self._counters
-        )
-        if num_waiting:
-            logits, value = self._oracle.evaluate(
-                batch.player[:num_waiting],
-                batch.opponent[:num_waiting],
-                symmetry=self._config.symmetry,
-                batch_size=len(batch.player),
+    def _step(self, budget: float) -> int:
+        """Asks about all that may wait, then takes the oldest answer.
+
+        Args:
+          budget: simulations that may be completed, those on their way included.
+
+        Returns:
+          How many were completed, at least one.
+        """
+        num_done = 0
+        left = budget - sum(asked.num_leaves for asked in self._asked)
+        while self._free and left > 0:
+            self._tree = tree = trees.with_room(self._tree, _MOST_PER_WALK + 1)
+            stream, batch = self._free.pop()
+            most = int(min(left, _MOST_PER_WALK))
+            num_leaves, num_known = trees.gather(
+                tree, batch, self._cache, self._rules, most, self._stack, self._counters
             )
-            trees.expand(tree, batch, num_waiting, logits, value, self._cache, self._rules)
-            self.num_evaluations += num_waiting
-        return num_done + num_waiting
+            num_done += num_known
+            left -= num_known + num_leaves
+            if not num_leaves:
+                self._free.append((stream, batch))
+                break
+            answer = self._oracle.ask(
+                batch.player[:num_leaves],
+                batch.opponent[:num_leaves],
+                symmetry=self._config.symmetry,
+                batch_size=self._batch_size,
+                stream=stream,
+            )
+            self._asked.append(_Asked(stream, batch, num_leaves, answer))
+        return num_done + (self._take_answer() if self._asked else 0)
+
+    def _take_answer(self) -> int:
+        """Opens the leaves that were asked about first, and returns their number."""
+        asked = self._asked.popleft()
+        found = np.asarray(asked.answer)
+        trees.expand(self._tree, asked.batch, asked.num_leaves, found, self._cache, self._rules)
+        self._free.append((asked.stream, asked.batch))
+        self.num_evaluations += asked.num_leaves
+        return asked.num_leaves
 
     def _edges(self, node: int) -> range:
         first = int(self._tree.first_edge[node])

@@ -169,17 +169,21 @@ def gather(tree, batch, cache, rules, budget, stack, counters):
 
 
 @jit
-def expand(tree, batch, num_waiting, logits, value, cache, rules):
-    """Opens the leaves of a batch by what the network says of them, and backs up their values."""
+def expand(tree, batch, num_waiting, found, cache, rules):
+    """Opens the leaves of a batch, and backs up their values.
+
+    `found` is `[L, A + 1]` float32, what the network says of them: logits, then the value.
+    """
     for leaf in range(num_waiting):
         path, length = batch.path[leaf], batch.length[leaf]
         node = path[length - 1]
+        logits, value = found[leaf, :-1], found[leaf, -1]
         if len(cache.value):
             row = _row(batch.player[leaf], batch.opponent[leaf], len(cache.value))
             cache.player[row], cache.opponent[row] = batch.player[leaf], batch.opponent[leaf]
-            cache.logits[row] = logits[leaf]
-            cache.value[row] = value[leaf]
-        _open(tree, node, logits[leaf], value[leaf], batch.symmetry[leaf], rules)
+            cache.logits[row] = logits
+            cache.value[row] = value
+        _open(tree, node, logits, value, batch.symmetry[leaf], rules)
         for i in range(length):
             tree.virtual[path[i]] -= 1
         _back_up(tree, path, length)

@@ -1,0 +1,330 @@
+"""The Go Text Protocol, version 2 (https://www.lysator.liu.se/~gunnar/gtp), with Othello's board.
+
+Squares are those of the rest of azo, a1 in the upper left; `pass` is a move. As in gtp-rhino and
+Quarry a pass may be left out: where the side to move can only pass, a command for the other colour
+plays the pass first. It is taken back together with the move that followed.
+
+What speaks this protocol besides: `set_game`, `list_games` (Quarry), `level`, and `azo-analyze`,
+which goes on until the next line of input, in the form of KataGo's `kata-analyze`.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from azo.games import notation
+from azo.play import settings
+from azo.play.engine import Engine
+from azo.play.gtp_clock import GtpClock
+from azo.play.lines import Lines
+from azo.play.settings import EngineConfig, Limits
+from azo.play.thought import MoveThought, Thought
+
+_COLOURS = {"b": True, "black": True, "w": False, "white": False}
+_GAMES = ("othello", "reversi")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_MAX_MESSAGE = 200
+_UNTIMED_SECONDS = 10.0  # a move, if neither the settings nor a clock end it
+_INTERVAL_CENTISECONDS = 100
+
+
+class _Error(Exception):
+    """What the answer says after `?`."""
+
+
+class _Command(NamedTuple):
+    number: str  # its identity, digits or nothing
+    name: str
+    arguments: list[str]
+
+
+class Gtp:
+    """An engine behind the protocol."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        lines: Lines,
+        write: Callable[[str], object],
+        *,
+        version: str,
+        full: EngineConfig,
+        load: Callable[[int], Engine],
+    ):
+        """Prepares to `run`.
+
+        Args:
+          engine: begins with whatever game it holds.
+          lines: what the front end says.
+          write: hears what the engine says, at once.
+          version: of azo.
+          full: the settings that the command `level` weakens.
+          load: returns an engine for a board of so many rows; ValueError if there is none.
+        """
+        self._engine, self._lines, self._write = engine, lines, write
+        self._full, self._load = full, load
+        self._time_settings = (0, 0, 0)
+        self._clock = GtpClock()
+        self._komi = 0.0
+        # Plies that each command played: 2 with a pass before the move, 0 for a pass after the end.
+        self._steps: list[int] = []
+        self._version = version
+        self._commands: dict[str, tuple[Callable[..., str | None], str]] = {
+            "protocol_version": (lambda: "2", ""),
+            "name": (lambda: "azo", ""),
+            "version": (lambda: self._version, ""),
+            "known_command": (lambda name: str(name in self._commands).lower(), "COMMAND"),
+            "list_commands": (lambda: "\n".join(sorted(self._commands)), ""),
+            "quit": (lambda: "", ""),
+            "boardsize": (self._set_board_size, "ROWS"),
+            "clear_board": (self._clear_board, ""),
+            "komi": (self._set_komi, "DISCS"),
+            "play": (self._play, "COLOUR MOVE"),
+            "genmove": (self._generate_move, "COLOUR"),
+            "reg_genmove": (self._suggest_move, "COLOUR"),
+            "undo": (self._undo, ""),
+            "showboard": (self._show_board, ""),
+            "final_score": (self._final_score, ""),
+            "time_settings": (self._set_time, "MAIN_SECONDS PERIOD_SECONDS PERIOD_MOVES"),
+            "time_left": (self._set_time_left, "COLOUR SECONDS MOVES"),
+            "level": (self._set_level, "LEVEL"),
+            "set_game": (self._set_game, "GAME"),
+            "list_games": (lambda: "Othello", ""),
+            "azo-analyze": (self._analyse, "[COLOUR] [CENTISECONDS]"),
+        }
+
+    def run(self) -> None:
+        """Answers commands until `quit` or the end of the input."""
+        for line in self._lines:
+            if self.answer(line) == "quit":
+                return
+
+    def answer(self, line: str) -> str:
+        """Answers one line, and returns the name of the command, "" if there was none."""
+        command = _parse(line)
+        if command is None:
+            return ""
+        try:
+            text = self._result(command)
+        except _Error as error:
+            self._write(f"?{command.number} {str(error)[:_MAX_MESSAGE]}\n\n")
+            return ""
+        if text is not None:
+            space = " " if text and not text.startswith("\n") else ""
+            self._write(f"={command.number}{space}{text}\n\n")
+        return command.name
+
+    def _result(self, command: _Command) -> str | None:
+        """Returns what follows `=`; None if the command has answered by itself."""
+        name, arguments = command.name, command.arguments
+        if name not in self._commands:
+            raise _Error("unknown command")
+        run, usage = self._commands[name]
+        names = usage.split()
+        if not len([n for n in names if not n.startswith("[")]) <= len(arguments) <= len(names):
+            raise _Error(f"syntax error: expected '{' '.join([name, *names])}'")
+        if name == "azo-analyze":
+            return run(command.number, *arguments)
+        return run(*arguments)
+
+    def _set_board_size(self, rows: str) -> str:
+        size = _integer(rows)
+        if size != self._engine.game.size:
+            try:
+                engine = self._load(size)
+            except ValueError as error:
+                raise _Error(f"unacceptable size: {error}") from None
+            engine.config = self._engine.config
+            self._engine = engine
+        return self._clear_board()
+
+    def _clear_board(self) -> str:
+        self._engine.new_game()
+        self._clock = GtpClock(*self._time_settings)
+        self._steps.clear()
+        return ""
+
+    def _set_komi(self, discs: str) -> str:
+        if not re.fullmatch(r"[+-]?\d{1,3}(\.\d{1,3})?", discs, re.ASCII):
+            raise _Error(f"syntax error: komi {discs!r} is not a number of discs")
+        self._komi = float(discs)
+        return ""
+
+    def _play(self, colour: str, move: str) -> str:
+        is_black, action = _is_black(colour), self._action(move)
+        engine = self._engine
+        if engine.is_over:
+            if action != engine.game.pass_action:
+                raise _Error("illegal move: the game is over")
+            self._steps.append(0)
+            return ""
+        num_passes = self._give_turn(is_black, "illegal move")
+        try:
+            engine.play(action)
+        except ValueError as error:
+            self._take_back(num_passes)
+            raise _Error(str(error)) from None
+        self._steps.append(num_passes + 1)
+        return ""
+
+    def _generate_move(self, colour: str) -> str:
+        is_black = _is_black(colour)
+        if self._engine.is_over:
+            self._steps.append(0)
+            return notation.PASS_TEXT
+        num_passes = self._give_turn(is_black, "no move")
+        start = time.monotonic()
+        thought = self._engine.think(self._limits(is_black))
+        self._clock.use(is_black, time.monotonic() - start)
+        self._engine.play(thought.action)
+        self._steps.append(num_passes + 1)
+        return self._move_text(thought.action)
+
+    def _suggest_move(self, colour: str) -> str:
+        is_black = _is_black(colour)
+        if self._engine.is_over:
+            return notation.PASS_TEXT
+        num_passes = self._give_turn(is_black, "no move")
+        thought = self._engine.think(self._limits(is_black))
+        self._take_back(num_passes)
+        return self._move_text(thought.action)
+
+    def _undo(self) -> str:
+        if not self._steps:
+            raise _Error("cannot undo")
+        self._take_back(self._steps.pop())
+        return ""
+
+    def _show_board(self) -> str:
+        board = self._engine.board
+        discs = f"black {board.black.bit_count()}, white {board.white.bit_count()}"
+        diagram = notation.diagram(board, self._engine.game.size)
+        if self._engine.is_over:
+            diagram = diagram.rpartition("\n")[0] + "\nthe game is over"
+        return f"\n{diagram}\n{discs}"
+
+    def _final_score(self) -> str:
+        if not self._engine.is_over:
+            raise _Error("cannot score: the game goes on")
+        sign = -1 if self._engine.game.is_reversed else 1
+        lead = sign * self._engine.final_score() - self._komi
+        if lead == 0:
+            return "0"
+        return f"{'B' if lead > 0 else 'W'}+{abs(lead):g}"
+
+    def _set_time(self, main: str, period: str, moves: str) -> str:
+        self._time_settings = _integer(main), _integer(period), _integer(moves)
+        self._clock = GtpClock(*self._time_settings)
+        return ""
+
+    def _set_time_left(self, colour: str, seconds: str, moves: str) -> str:
+        self._clock.set_left(_is_black(colour), _integer(seconds), _integer(moves))
+        return ""
+
+    def _set_level(self, level: str) -> str:
+        try:
+            self._engine.config = settings.at_level(self._full, _integer(level))
+        except ValueError as error:
+            raise _Error(str(error)) from None
+        return ""
+
+    def _set_game(self, name: str) -> str:
+        if name.lower() not in _GAMES:
+            raise _Error(f"unsupported game: azo plays Othello, not {name}")
+        return ""
+
+    def _analyse(self, number: str, *arguments: str) -> None:
+        """Writes what is known of every move, again and again until there is input."""
+        is_black, interval = self._engine.board.is_black_to_move, _INTERVAL_CENTISECONDS
+        colours = [text for text in arguments if text.lower() in _COLOURS]
+        if len(arguments) - len(colours) > 1 or arguments[: len(colours)] != tuple(colours):
+            raise _Error("syntax error: expected 'azo-analyze [COLOUR] [CENTISECONDS]'")
+        if colours:
+            is_black = _is_black(colours[0])
+        if len(arguments) > len(colours):
+            interval = max(_integer(arguments[-1]), 1)
+        if self._engine.is_over:
+            raise _Error("nothing to analyze: the game is over")
+        num_passes = self._give_turn(is_black, "nothing to analyze")
+        self._write(f"={number}\n")
+        thought = self._engine.think(
+            Limits(is_analysis=True),
+            is_stopped=self._lines.is_waiting,
+            on_progress=self._write_analysis,
+            progress_seconds=interval / 100,
+        )
+        self._write_analysis(thought)
+        self._lines.wait()
+        self._write("\n")
+        self._take_back(num_passes)
+
+    def _write_analysis(self, thought: Thought) -> None:
+        moves = [self._info(order, move) for order, move in enumerate(thought.moves)]
+        self._write(" ".join(moves) + "\n")
+
+    def _info(self, order: int, move: MoveThought) -> str:
+        words = [f"info move {self._move_text(move.action)} visits {move.visits}"]
+        if move.value is not None:
+            words.append(f"winrate {(move.value + 1) / 2:.6f}")
+        words.append(f"prior {move.prior:.6f}")
+        if move.score is not None:
+            words.append(f"scoreLead {move.score}")
+        line = " ".join(self._move_text(action) for action in move.line)
+        return " ".join([*words, f"order {order} pv {line}"])
+
+    def _give_turn(self, is_black: bool, complaint: str) -> int:
+        """Plays the pass that alone keeps a colour from moving; returns the plies played."""
+        engine = self._engine
+        if engine.board.is_black_to_move == is_black:
+            return 0
+        if engine.legal_actions != (engine.game.pass_action,):
+            raise _Error(f"{complaint}: {'white' if is_black else 'black'} is to move")
+        engine.play(engine.game.pass_action)
+        return 1
+
+    def _take_back(self, num_plies: int) -> None:
+        for _ in range(num_plies):
+            self._engine.undo()
+
+    def _limits(self, is_black: bool) -> Limits:
+        config = self._engine.config
+        on_clock = self._clock.seconds_for_move(is_black, self._engine.num_empties)
+        times = [seconds for seconds in (config.seconds, on_clock) if seconds is not None]
+        if not times and config.num_simulations is None:
+            times = [_UNTIMED_SECONDS]
+        return Limits(config.num_simulations, min(times, default=None))
+
+    def _action(self, move: str) -> int:
+        try:
+            return notation.parse_action(move, self._engine.game.size)
+        except ValueError as error:
+            raise _Error(f"syntax error: {error}") from None
+
+    def _move_text(self, action: int) -> str:
+        text = notation.action_text(action, self._engine.game.size)
+        return text if text == notation.PASS_TEXT else text.upper()
+
+
+def _parse(line: str) -> _Command | None:
+    """Returns the command of a line, None if there is none."""
+    words = _CONTROL.sub("", line).partition("#")[0].replace("\t", " ").split(" ")
+    words = [word for word in words if word]
+    number = ""
+    if words and words[0].isascii() and words[0].isdecimal():
+        number = words.pop(0)
+    if not words:
+        return _Command(number, "", []) if number else None
+    return _Command(number, words[0], words[1:])
+
+
+def _is_black(colour: str) -> bool:
+    if colour.lower() not in _COLOURS:
+        raise _Error(f"syntax error: colour {colour!r} is neither black nor white")
+    return _COLOURS[colour.lower()]
+
+
+def _integer(text: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+        raise _Error(f"syntax error: {text!r} is not a number")
+    return int(text)

@@ -1,0 +1,101 @@
+"""Lines from a front end, read by a thread of their own, so that a new one can end thinking."""
+
+import collections
+import io
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+_CHUNK_BYTES = 1 << 16
+_MAX_LINE_BYTES = 1 << 16  # the rest of a longer line is dropped
+_MAX_WAITING = 1000  # lines; whoever sends more has to wait
+
+
+class Lines:
+    """The lines of an input, in order: iterate over them."""
+
+    def __init__(self, read: Callable[[], bytes]):
+        """Begins to read.
+
+        Args:
+          read: returns the next bytes as soon as there are some, and none at the end.
+        """
+        self._read = read
+        self._waiting: collections.deque[str] = collections.deque()
+        self._has_ended = False
+        self._changed = threading.Condition()
+        threading.Thread(target=self._collect, daemon=True).start()
+
+    def __iter__(self) -> Iterator[str]:
+        while True:
+            self.wait()
+            with self._changed:
+                if not self._waiting:
+                    return
+                line = self._waiting.popleft()
+                self._changed.notify_all()
+            yield line
+
+    def wait(self) -> None:
+        """Returns as soon as a line, or the end, is there to be read."""
+        with self._changed:
+            self._changed.wait_for(self.is_waiting)
+
+    def is_waiting(self) -> bool:
+        """Returns whether a line, or the end, is there to be read."""
+        return bool(self._waiting) or self._has_ended
+
+    def has(self, is_wanted: Callable[[str], bool]) -> bool:
+        """Returns whether one of the lines that are there to be read is wanted."""
+        with self._changed:
+            return any(map(is_wanted, self._waiting))
+
+    def _collect(self) -> None:
+        partial, is_too_long = b"", False
+        while chunk := self._read():
+            *ends, rest = (partial + chunk).split(b"\n")
+            for line in ends:
+                if not is_too_long:
+                    self._add(line)
+                is_too_long = False
+            if len(rest) > _MAX_LINE_BYTES and not is_too_long:
+                self._add(rest)
+                is_too_long = True
+            partial = b"" if is_too_long else rest
+        if partial:
+            self._add(partial)
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def _add(self, line: bytes) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING)
+            self._waiting.append(line[:_MAX_LINE_BYTES].decode(errors="replace"))
+            self._changed.notify_all()
+
+
+def of_standard_input() -> Lines:
+    """Returns the lines of standard input."""
+
+    def read() -> bytes:
+        # Not `sys.stdin`: a thread that waits in there holds a lock that Python needs to exit.
+        try:
+            return os.read(0, _CHUNK_BYTES)
+        except OSError:  # the terminal is gone
+            return b""
+
+    return Lines(read)
+
+
+def to_standard_output() -> Callable[[str], None]:
+    """Returns what writes text to standard output at once; letters unknown there are escaped."""
+    output = sys.stdout
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(errors="backslashreplace")
+
+    def write(text: str) -> None:
+        print(text, end="", file=output, flush=True)
+
+    return write

@@ -1,0 +1,277 @@
+"""NBoard's protocol, version 2, by Chris Welty, whose description comes with his NTest.
+
+Evaluations are in discs for the side to move, as the protocol wants them. A position that is solved
+has its exact score. For another one the expected result, from -1 to 1, is multiplied by 64: what a
+network for results can say. `set depth` means simulations: 400 at depth 10, doubled by every two
+plies more. Positions are searched on their own and not from the end backwards in `analyze`.
+
+The protocol has no errors. An unknown line is ignored, as it demands; what is wrong with a known
+one is told by `status`, which NBoard shows, and the game stays as it was.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable
+
+from azo.games import ggf, notation
+from azo.play import clock
+from azo.play.book import Book, BookMove
+from azo.play.engine import Engine
+from azo.play.lines import Lines
+from azo.play.settings import Limits
+from azo.play.thought import MoveThought, Thought
+
+_SIMULATIONS_AT_DEPTH_0 = 12.5
+_PLIES_TO_DOUBLE = 2
+_USUAL_DEPTH = 10
+_MAX_DEPTH = 30  # 400,000 simulations; more is taken as this
+_MAX_STATUS = 200
+_PROPERTY = re.compile(r"([A-Za-z]+)\s*\[([^\]]*)\]")  # of GGF
+_CLOCK = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
+
+
+class NBoard:
+    """An engine behind the protocol."""
+
+    def __init__(self, engine: Engine, lines: Lines, write: Callable[[str], object]):
+        """Prepares to `run`.
+
+        Args:
+          engine: its game is played on until `set game`.
+          lines: what NBoard says.
+          write: hears what the engine says, at once.
+        """
+        self._engine, self._lines, self._write_text = engine, lines, write
+        self._depth: int | None = None
+        self._clock = _Clock("")
+        self._commands: dict[str, Callable[[str], None]] = {
+            "nboard": self._begin,
+            "set": self._set,
+            "move": self._move,
+            "hint": self._hint,
+            "go": self._go,
+            "ping": self._ping,
+            "learn": self._learn,
+            "analyze": self._analyse,
+        }
+
+    def run(self) -> None:
+        """Answers lines until `quit` or the end of the input."""
+        for line in self._lines:
+            if line.split()[:1] == ["quit"]:
+                return
+            self.answer(line)
+
+    def answer(self, line: str) -> None:
+        """Answers one line."""
+        name, rest = [*line.strip().split(maxsplit=1), "", ""][:2]
+        if name not in self._commands:
+            return
+        try:
+            self._commands[name](rest)
+        except ValueError as error:
+            self._write(f"status error: {' '.join(str(error).split())[:_MAX_STATUS]}")
+
+    def _begin(self, version: str) -> None:
+        if _integer(version, "nboard") < 2:
+            raise ValueError(f"nboard {version}: version 2 is spoken here")
+        self._write("set myname azo")
+
+    def _set(self, rest: str) -> None:
+        name, value = [*rest.split(maxsplit=1), "", ""][:2]
+        if name == "depth":
+            depth = _integer(value, "set depth")
+            if depth < 1:
+                raise ValueError(f"set depth {depth}: depths begin with 1")
+            self._depth = min(depth, _MAX_DEPTH)
+            self._write(f"set myname azo{depth}")
+        elif name == "game":
+            self._set_game(value)
+
+    def _set_game(self, text: str) -> None:
+        game, rules = ggf.parse(text), self._engine.game
+        if (game.size, game.is_reversed) != (rules.size, rules.is_reversed):
+            asked, known = (
+                f"{each.size}x{each.size}{', fewer discs win' if each.is_reversed else ''}"
+                for each in (game, rules)
+            )
+            raise ValueError(f"the game is {asked}, but the network plays {known}")
+        properties = [(name.upper(), value) for name, value in _PROPERTY.findall(text)]
+        times = [(name == "B", _seconds(value)) for name, value in properties if name in ("B", "W")]
+        self._engine.new_game(game.board, game.moves)
+        self._clock = _Clock(game.time)
+        for is_black, seconds in times:
+            self._clock.use(is_black, seconds)
+
+    def _move(self, text: str) -> None:
+        seconds = _seconds(text)
+        action = notation.parse_action(text.partition("/")[0], self._engine.game.size)
+        is_black = self._engine.board.is_black_to_move
+        self._engine.play(action)
+        self._clock.use(is_black, seconds)
+
+    def _ping(self, text: str) -> None:
+        self._write(f"pong {_integer(text, 'ping')}")
+
+    def _learn(self, rest: str) -> None:
+        self._write("learned")
+
+    def _hint(self, text: str) -> None:
+        num_moves = _integer(text, "hint")
+        if num_moves < 1:
+            raise ValueError("hint 0: at least one move is asked for")
+        self._check_not_over("hint")
+        self._write("status azo is analyzing")
+        known = self._book_moves()[:num_moves]
+        for book_move in known:
+            self._write(self._book_line(book_move))
+        num_left, done = num_moves - len(known), {move.action for move in known}
+
+        def show(thought: Thought) -> None:
+            depth = _depth_of(thought.num_simulations)
+            moves = [move for move in thought.moves if move.action not in done][:num_left]
+            if moves and moves[0].value is None and not known:  # stopped, but one line is due
+                moves[0] = dataclasses.replace(moves[0], value=thought.value)
+            for move in moves:
+                if move.value is not None:
+                    self._write(self._search_line(move, depth))
+            self._write_stats(thought)
+
+        if num_left:
+            show(self._think(Limits(self._num_simulations(), is_analysis=True), show))
+        self._write("status azo is waiting")
+
+    def _go(self, rest: str) -> None:
+        self._check_not_over("go")
+        engine = self._engine
+        on_clock = self._clock.seconds_for_move(engine.board.is_black_to_move, engine.num_empties)
+        times = [seconds for seconds in (engine.config.seconds, on_clock) if seconds is not None]
+        self._write("status azo is thinking")
+        limits = Limits(self._num_simulations(), min(times, default=None))
+        thought = self._think(limits, self._write_stats)
+        self._write_stats(thought)
+        value = "" if thought.source == "forced" else f"{self._discs(thought):.2f}"
+        move = ggf.move_text(thought.action, engine.game.size)
+        self._write(f"=== {move}/{value}/{thought.seconds:.2f}")
+        self._write("status azo is waiting")
+
+    def _analyse(self, rest: str) -> None:
+        engine = self._engine
+        start, actions = engine.start, engine.actions
+        self._write("status azo is analyzing")
+        try:
+            for num_moves in range(len(actions), -1, -1):
+                engine.new_game(start, actions[:num_moves])
+                self._write(f"analysis {num_moves} {self._position_value():.2f}")
+                if self._is_stopped():
+                    break
+        finally:
+            engine.new_game(start, actions)
+        self._write("status azo is waiting")
+
+    def _position_value(self) -> float:
+        engine = self._engine
+        if engine.is_over:
+            sign = 1 if engine.board.is_black_to_move != engine.game.is_reversed else -1
+            return float(sign * engine.final_score())
+        return self._discs(self._think(Limits(self._num_simulations(), is_analysis=True)))
+
+    def _think(
+        self, limits: Limits, on_progress: Callable[[Thought], None] | None = None
+    ) -> Thought:
+        return self._engine.think(limits, is_stopped=self._is_stopped, on_progress=on_progress)
+
+    def _is_stopped(self) -> bool:
+        return self._lines.has(lambda line: line.split()[:1] in (["ping"], ["quit"]))
+
+    def _num_simulations(self) -> int:
+        if self._depth is not None:
+            return _simulations_of(self._depth)
+        return self._engine.config.num_simulations or _simulations_of(_USUAL_DEPTH)
+
+    def _check_not_over(self, command: str) -> None:
+        if self._engine.is_over:
+            raise ValueError(f"{command}: the game is over")
+
+    def _discs(self, thing: Thought | MoveThought) -> float:
+        """Returns the evaluation of a position or of a move, in discs for the side to move."""
+        game = self._engine.game
+        if thing.score is not None:
+            return float(-thing.score if game.is_reversed else thing.score)
+        assert thing.value is not None
+        return thing.value * game.size**2
+
+    def _search_line(self, move: MoveThought, depth: int) -> str:
+        size = self._engine.game.size
+        line = "".join(ggf.move_text(action, size) for action in move.line)
+        depth_text = f"{depth}" if move.score is None else "100%"
+        more = f"visits {move.visits} prior {move.prior:.3f}"
+        return f"search {line} {self._discs(move):.2f} 0 {depth_text} {more}"
+
+    def _book_moves(self) -> list[BookMove]:
+        """Returns the moves whose value the opening book knows, best first."""
+        book = self._engine.book
+        found = book.lookup(self._engine.board) if isinstance(book, Book) else []
+        return [move for move in found if move.value is not None]
+
+    def _book_line(self, move: BookMove) -> str:
+        game, entry = self._engine.game, move.entry
+        assert move.value is not None
+        text = f"{ggf.move_text(move.action, game.size)} {move.value * game.size**2:.2f}"
+        return f"book {text} {entry.num_games} {_depth_of(entry.num_visits)}"
+
+    def _write_stats(self, thought: Thought) -> None:
+        self._write(f"nodestats {thought.num_simulations} {thought.seconds:.2f}")
+
+    def _write(self, line: str) -> None:
+        self._write_text(line + "\n")
+
+
+class _Clock:
+    """The clocks of a game of GGF, such as 15:00 or 5:00/0:10 with seconds for each move."""
+
+    def __init__(self, text: str):
+        main, _, rest = text.partition("/")
+        self._increment = _clock_seconds(rest.partition("/")[0])
+        self._left = dict.fromkeys((False, True), _clock_seconds(main))
+        self._is_there = self._left[True] > 0
+
+    def use(self, is_black: bool, seconds: float) -> None:
+        self._left[is_black] += self._increment - seconds
+
+    def seconds_for_move(self, is_black: bool, num_empties: int) -> float | None:
+        if not self._is_there:
+            return None
+        left, increment = self._left[is_black], self._increment
+        return clock.seconds_for_move(left, num_empties, increment=increment)
+
+
+def _clock_seconds(text: str) -> float:
+    """Returns the seconds of `hours:minutes:seconds`, the first of them optional; 0 for others."""
+    match = _CLOCK.fullmatch(text.strip())
+    hours, minutes, seconds = match.groups(default="0") if match else ("0", "0", "0")
+    return 3600.0 * int(hours) + 60 * int(minutes) + int(seconds)
+
+
+def _simulations_of(depth: int) -> int:
+    return math.ceil(_SIMULATIONS_AT_DEPTH_0 * 2 ** (depth / _PLIES_TO_DOUBLE))
+
+
+def _depth_of(num_simulations: int) -> int:
+    doublings = math.log2(max(num_simulations, 1) / _SIMULATIONS_AT_DEPTH_0)
+    return max(math.floor(_PLIES_TO_DOUBLE * doublings), 1)
+
+
+def _integer(text: str, command: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+        raise ValueError(f"{command} {text!r}: expected a number")
+    return int(text)
+
+
+def _seconds(move: str) -> float:
+    """Returns the time in `move/evaluation/seconds`, 0 if there is none."""
+    text = [*move.split("/"), "", ""][2].strip()
+    if not re.fullmatch(r"(\d{1,9}(\.\d*)?)?", text, re.ASCII):
+        raise ValueError(f"move {move!r}: the time {text!r} is not a number of seconds")
+    return float(text or 0)
