@@ -13,6 +13,12 @@ import pydantic
 Parsed = TypeVar("Parsed")
 Settings = TypeVar("Settings", bound=pydantic.BaseModel)
 
+# What tyro prints of a ValidationError: of all that text one part is for people.
+_OUT_OF_BOUNDS = re.compile(
+    r"\w+: \d+ validation errors? for \w+ (?:(?P<place>[a-z_.]+) )?(?P<reason>[A-Z].*?)"
+    r" \[type=(?P<type>\w+), input_value=(?P<value>.*?), input_type="
+)
+
 
 def parse_quietly(parse: Callable[[list[str]], Parsed], flags: list[str]) -> Parsed:
     """Returns what tyro makes of the flags; its framed messages become one line."""
@@ -23,7 +29,9 @@ def parse_quietly(parse: Callable[[list[str]], Parsed], flags: list[str]) -> Par
         with contextlib.redirect_stderr(boxed):
             return parse(flags)
     except SystemExit:
-        raise ValueError(_unbox(boxed.getvalue())) from None
+        message = _unbox(boxed.getvalue())
+        found = _OUT_OF_BOUNDS.match(message)
+        raise ValueError(_out_of_bounds(found) if found else message) from None
 
 
 def read_toml(kind: type[Settings], path: pathlib.Path, what: str) -> Settings:
@@ -55,6 +63,14 @@ def describe(error: pydantic.ValidationError) -> str:
     if first["type"] == "missing":
         return f"{place} is missing"
     return f"{place} is {first['input']!r}, but {first['msg'].replace('Input should', 'should', 1)}"
+
+
+def _out_of_bounds(found: re.Match[str]) -> str:
+    """Returns one line as `describe` would."""
+    if found["type"] == "value_error":
+        return found["reason"].removeprefix("Value error, ")
+    reason = found["reason"].replace("Input should", "should", 1)
+    return f"{found['place']} is {found['value']}, but {reason}"
 
 
 def _unbox(text: str) -> str:

@@ -17,7 +17,7 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Leaves of the tree that wait for one evaluation by the network."""
     virtual_loss: pydantic.NonNegativeFloat = 1.0
     """Visits that a leaf counts as lost until it is evaluated."""
-    c_puct: pydantic.PositiveFloat = 3.0
+    c_puct: pydantic.PositiveFloat = 1.0
     """Weight of trying moves against Q."""
     prior_temperature: pydantic.PositiveFloat = 1.5
     """Above 1 the network's policy is flattened before the search uses it."""

@@ -1,0 +1,99 @@
+"""A board and what stands beside it, for terminals: with colours, or with letters alone.
+
+Nothing is told by hue: discs differ in shape and brightness, the last move stands in brackets, and
+without colours (NO_COLOR, a pipe) black is X and white is O.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import rich.console
+import rich.text
+
+from azo.games import notation
+
+_BOARD = "on #3c8272"
+_GAP = "   "
+
+
+@dataclasses.dataclass(frozen=True)
+class Symbols:
+    """What squares look like."""
+
+    black: str
+    white: str
+    empty: str
+    legal: str
+    styles: dict[str, str]  # by symbol
+
+    def legend(self) -> str:
+        """Returns what the symbols mean."""
+        return f"{self.black} black  {self.white} white  {self.legal} legal  [ ] last move"
+
+
+_PLAIN = Symbols("X", "O", "-", "+", {})
+_COLOURED = Symbols(
+    "●",
+    "○",
+    "·",
+    "+",
+    {"●": "#000000", "○": "bold #ffffff", "·": "#24554a", "+": "bold #ffffff"},
+)
+
+
+def symbols(console: rich.console.Console) -> Symbols:
+    """Returns the symbols that a console can show."""
+    has_colours = console.color_system is not None and not console.no_color
+    return _COLOURED if has_colours and console.encoding.startswith("utf") else _PLAIN
+
+
+def board(
+    shown: notation.Board, size: int, legal: Sequence[int], last: int | None, signs: Symbols
+) -> list[rich.text.Text]:
+    """Returns the lines of a board with its coordinates.
+
+    Args:
+      shown: the discs.
+      size: rows and columns.
+      legal: actions to mark.
+      last: the last action, to mark; None or a pass marks nothing.
+      signs: what squares look like.
+    """
+    letters = rich.text.Text("   " + "  ".join("abcdefgh"[:size]) + "   ")
+    lines = [letters]
+    for row in range(size):
+        line = rich.text.Text(f"{row + 1} ")
+        for column in range(size):
+            action, bit = size * row + column, 8 * row + column
+            sign = signs.legal if action in legal else signs.empty
+            sign = signs.black if shown.black >> bit & 1 else sign
+            sign = signs.white if shown.white >> bit & 1 else sign
+            before, after = "[]" if action == last else "  "
+            on_board = _BOARD if signs.styles else ""
+            edge = f"bold #ffffff {on_board}" if signs.styles else ""
+            line.append(before, edge)
+            line.append(sign, f"{signs.styles.get(sign, '')} {on_board}".strip())
+            line.append(after, edge)
+        lines.append(line.append(f" {row + 1}"))
+    return [*lines, letters]
+
+
+def beside(
+    lines: Sequence[rich.text.Text], notes: Sequence[str], width: int, signs: Symbols
+) -> rich.text.Text:
+    """Returns a board with notes to the right of it, cut off at the width of the terminal."""
+    left = max(line.cell_len for line in lines)
+    whole = rich.text.Text()
+    for index in range(max(len(lines), len(notes))):
+        line = lines[index].copy() if index < len(lines) else rich.text.Text()
+        line.pad_right(left - line.cell_len)
+        if index < len(notes) and notes[index]:
+            note = rich.text.Text(notes[index])
+            for disc in (signs.black, signs.white):
+                if signs.styles:
+                    note.highlight_words([disc], f"{signs.styles[disc]} {_BOARD}")
+            line.append(_GAP).append_text(note)
+            line.truncate(width)
+        line.rstrip()
+        whole.append_text(line).append("\n")
+    return whole
