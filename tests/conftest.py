@@ -7,6 +7,13 @@ import os
 import pathlib
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Most programs run once or twice, so most of the time goes into compiling them: a third less.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+# Programs that tests start inherit these, and so share the cache.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parents[1] / ".cache" / "jax")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 import jax
 import pytest
@@ -14,13 +21,8 @@ import tiny_run
 
 from azo import data
 
-_CACHE = pathlib.Path(__file__).parents[1] / ".cache" / "jax"
-
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    jax.config.update("jax_compilation_cache_dir", str(_CACHE))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 _MAPPINGS = pathlib.Path("/proc/self/maps")
@@ -37,11 +39,11 @@ def _compiled_programs_do_not_pile_up():
 
 
 @pytest.fixture
-def quick_compilation():
-    """Compiles in half the time what will hardly run."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
+def thorough_compilation():
+    """Compiles as in use, for what runs long."""
     jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture(scope="session")

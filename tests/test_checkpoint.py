@@ -107,7 +107,6 @@ def positions(ring):
 
 
 @pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
-@pytest.mark.usefixtures("quick_compilation")
 def test_a_run_moves_to_other_numbers_of_devices_with_all_its_positions_and_goes_on(tmp_path):
     state, step = tiny_run.begin(1), 0
     for num_devices, num_iterations in [(1, 3), (2, 3), (8, 3), (1, 3)]:

@@ -239,7 +239,6 @@ class Lowest:
         return np.array(actions, np.int32), np.zeros(len(actions), np.int64)
 
 
-@pytest.mark.usefixtures("quick_compilation")
 def test_a_host_player_is_asked_with_one_seed_a_game_throughout_a_match():
     game, program = othello.Othello(4), Lowest()
     player = players.HostPlayer(program, game, seed=3)
@@ -257,7 +256,6 @@ def test_a_host_player_is_asked_with_one_seed_a_game_throughout_a_match():
         position = game.step(position, jnp.maximum(actions[ply], 0)).position
 
 
-@pytest.mark.usefixtures("quick_compilation")
 def test_alpha_beta_beats_random_moves():
     game = othello.Othello(6)
     deep, plain = (players.parse(name, game, None) for name in ("alphabeta:3", "random"))

@@ -90,7 +90,6 @@ def reduced(settings, folder):
     return config.Config.model_validate(tree)
 
 
-@pytest.mark.usefixtures("quick_compilation")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
     # Matches have tests of their own, and would take longest to compile.
@@ -158,6 +157,7 @@ class PerfectPlayer:
         return jax.random.categorical(key, jnp.where(is_best, 0.0, -jnp.inf))
 
 
+@pytest.mark.usefixtures("thorough_compilation")
 def test_tic_tac_toe_is_learned_from_nothing_until_it_never_loses(tmp_path):
     path = config.CONFIG_FOLDER / "tictactoe.toml"
     flags = ["--config", str(path), "--run.folder", str(tmp_path / "run"), "--run.num-devices", "1"]

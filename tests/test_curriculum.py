@@ -9,7 +9,6 @@ from azo import checkpoint, config, console, metrics, train
 from azo.learning import network
 from azo.measure import arena, evaluation
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 NOTHING_LEARNED = {"replay.min_positions": 128}  # as many as the ring has rows
 
 

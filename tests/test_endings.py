@@ -14,8 +14,6 @@ from azo.games import othello
 from azo.learning import endings, history, replay, resignation, selfplay, statistics
 from azo.search import policy
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 FOUR = othello.Othello(4)
 EMPTIES = 6
 

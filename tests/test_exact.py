@@ -21,7 +21,6 @@ FOUR_REVERSED = othello.Othello(4, is_reversed=True)
 NO = exact.NO_UTILITY
 START = "-----OX--XO-----"
 FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO--"  # 14 empty squares
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 VARIANTS = pytest.mark.parametrize("is_reversed", [False, True])
 
 

@@ -1,10 +1,17 @@
 """Exports by way of the entry point; what is in a network's folder, `test_checkpoint` says."""
 
+import json
+
 import jax
+import jax.export
+import numpy as np
 import pytest
 import tiny_run
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
 
 from azo import checkpoint, config, export
+from azo.learning import network
 
 
 def main(*arguments):
@@ -68,3 +75,57 @@ def test_a_place_that_cannot_be_written_is_refused(run, tmp_path, capsys):
     assert main(run, tmp_path / "file" / "new") == 2
     message = f"{tmp_path}/file/new: cannot write here (Not a directory)\n"
     assert capsys.readouterr().err == message
+
+
+@pytest.fixture(scope="module")
+def portable(run, tmp_path_factory):
+    """A folder with programs, and what `network.json` says of them."""
+    new = tmp_path_factory.mktemp("portable") / "new"
+    assert main(run, new, "--portable", "--batch-size", 3) == 0
+    assert sorted(path.name for path in new.iterdir()) == ["network", "portable", "settings.json"]
+    return new, json.loads((new / "portable" / "network.json").read_text())
+
+
+def test_a_portable_export_says_what_its_programs_take_and_give(portable):
+    new, said = portable
+    names = sorted(path.name for path in (new / "portable").iterdir())
+    assert names == sorted([*said["files"], "network.json"])
+    assert said["game"]["name"] == "tictactoe"
+    assert said["input"]["planes"]["shape"] == ["b", 3, 3, 2]
+    assert said["output"]["logits"]["shape"] == ["b", 9]
+    assert said["output"]["logits"]["meaning"].endswith("move row * 3 + column is a square")
+    assert said["made"]["from"] == "run"
+
+
+def test_the_program_for_jax_is_the_exported_network(portable):
+    new, said = portable
+    program = jax.export.deserialize((new / "portable" / "network.jaxexport").read_bytes())
+    assert list(program.platforms) == said["files"]["network.jaxexport"]["platforms"]
+    variables, settings = checkpoint.load_params(new)
+    planes = np.eye(9, 18, dtype=np.float32).reshape(9, 3, 3, 2)
+    apply = network.build(tiny_run.game(), settings.network).apply
+    expected = jax.jit(apply)(variables, planes)
+    logits, value = jax.jit(program.call)(planes)
+    np.testing.assert_allclose(logits, expected.prior_logits, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(value, expected.value, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "number"), [("cpu", "float32"), ("accelerator", "bfloat16")])
+def test_the_stablehlo_programs_have_the_batch_size_asked_for(portable, kind, number):
+    new, said = portable
+    file = f"network-{kind}.mlirbc"
+    assert said["files"][file] == {"form": "StableHLO", "b": 3, "convolutions": number}
+    with ir.Context() as context:
+        stablehlo.register_dialect(context)
+        content = (new / "portable" / file).read_bytes()
+        text = str(stablehlo.deserialize_portable_artifact(context, content))
+    takes = next(line for line in text.splitlines() if "@main" in line)
+    assert "(%arg0: tensor<3x3x3x2xf32>) -> (tensor<3x9xf32>" in takes
+    assert ("bf16" in text) == (number == "bfloat16")
+
+
+def test_a_batch_size_without_programs_to_have_it_is_refused(run, tmp_path, capsys):
+    assert main(run, tmp_path / "new", "--batch-size", 8) == 2
+    message = "--batch-size is for the programs of --portable; a network takes any\n"
+    assert capsys.readouterr().err == message
+    assert not (tmp_path / "new").exists()

@@ -11,8 +11,6 @@ from azo.games import othello, tictactoe
 from azo.learning import leaves, network
 from azo.search import policy
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 def unsure(key, position):
     """In place of a network: 0.125 for every position."""

@@ -40,7 +40,6 @@ def searched(game, config, num_simulations):
     ("size", "plies", "unvisited"),
     [(8, 20, "parent"), (6, 24, "draw"), (4, 5, "loss")],
 )
-@pytest.mark.usefixtures("quick_compilation")
 def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies, unvisited):
     game = midgame(size, plies)
     config = PLAIN.model_copy(update={"unvisited_value": unvisited, "prior_temperature": 1.5})

@@ -166,6 +166,7 @@ def test_devices_play_different_games():
 
 
 @needs_devices
+@pytest.mark.usefixtures("thorough_compilation")
 @pytest.mark.parametrize("num_devices", [1, 2, 8])
 def test_the_network_learns_alike_on_any_number_of_devices(num_devices):
     _, found = run(300, num_devices)

@@ -17,7 +17,6 @@ FOUR = othello.Othello(4)
 SECTIONS = {"game": {"name": "othello", "size": 4}, "replay": {"capacity": 4096}}
 START = "-----OX--XO-----"
 PNG = b"\x89PNG\r\n\x1a\n"
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def main(*arguments):

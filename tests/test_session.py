@@ -10,8 +10,6 @@ from azo import checkpoint, config, metrics, session, train
 from azo.learning import generations, loop
 from azo.measure import arena, evaluation
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 GATED = {
     "generation": {"num_games": 20, "num_samples": 64},
     "gate": {"is_enabled": True, "num_games": 4, "num_simulations": 5, "after_failure": "learn"},

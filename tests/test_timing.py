@@ -14,7 +14,6 @@ from azo.measure import players, timing
 
 GAME = tictactoe.TicTacToe()
 SETTINGS = tiny_run.settings()
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 @functools.cache
