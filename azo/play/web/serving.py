@@ -1,0 +1,79 @@
+"""Sockets and the web server that runs an application on one."""
+
+import asyncio
+import socket
+import types
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+_MAX_CONNECTIONS = 64
+_MAX_HEADER_BYTES = 16 * 1024
+_IDLE_SECONDS = 15
+_SHUTDOWN_SECONDS = 2  # for what is still to be sent
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Returns a socket that listens at an address; port 0 takes a free one.
+
+    Raises:
+      ValueError: One line: there is no such address here, or the port is taken.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ValueError(f"--host {host}: {error.strerror}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        where = f"--host {host} --port {port}"
+        raise ValueError(f"{where}: {error.strerror}; --port 0 takes a free port") from None
+    return listener
+
+
+def url(listener: socket.socket) -> str:
+    """Returns the address to open on this machine."""
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "localhost"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """The web server, which has long answers broken off when it is told to end."""
+
+    def __init__(self, app: ASGIApp, stop_answers: Callable[[], None]):
+        """Prepares to serve `app`; `stop_answers` must return at once."""
+        super().__init__(_config(app))
+        self._stop_answers = stop_answers
+
+    def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
+        """Ends the server; called by Ctrl-C and other signals."""
+        self._stop_answers()
+        super().handle_exit(sig, frame)
+
+
+def serve(app: ASGIApp, listener: socket.socket, stop_answers: Callable[[], None]) -> None:
+    """Serves until Ctrl-C, which it passes on as KeyboardInterrupt."""
+    asyncio.run(Server(app, stop_answers).serve(sockets=[listener]))
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        log_level="warning",
+        server_header=False,
+        ws="none",
+        limit_concurrency=_MAX_CONNECTIONS,
+        h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )

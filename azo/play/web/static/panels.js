@@ -1,0 +1,128 @@
+// What azo thinks of a position, and the list of moves.
+
+import { capital, headline, outcome, percent, share, signed, winner } from "./words.js";
+
+const ROWS = 6;
+const LINE_MOVES = 8;
+const MISTAKES = [[0.4, "??"], [0.2, "?"], [0.1, "?!"]]; // shares of the points given away
+
+const byId = (id) => document.getElementById(id);
+
+/** Shows a thought, or that there is none. */
+export function showThought(thought, ply, { isReversed, isThinking }) {
+  if (thought === undefined) {
+    const advice = isThinking ? "" : "A hint or a map on the board starts a search.";
+    showSummary(isThinking ? "…" : "Not searched yet", advice);
+    showRows([]);
+    return;
+  }
+  showSummary(headline(thought, ply, isReversed), details(thought, ply), blackShare(thought, ply));
+  const most = Math.max(1, ...thought.moves.map((move) => move.visits));
+  showRows(
+    thought.moves.slice(0, ROWS).map((move) => row(move, most, move.move === thought.move)),
+  );
+}
+
+/** Shows how a game ended; `thought` holds its value. */
+export function showResult(thought, ply, text) {
+  showSummary(text, "", blackShare(thought, ply));
+  showRows([]);
+}
+
+function showSummary(headline, details, black = null) {
+  byId("headline").textContent = headline;
+  byId("details").textContent = details;
+  byId("share").classList.toggle("unknown", black === null);
+  byId("share").style.setProperty("--black", black ?? 0.5);
+}
+
+const blackShare = ({ value }, { mover }) => share(mover === "black" ? value : -value);
+
+/** Shows always as many rows, so that the page does not jump. */
+function showRows(rows) {
+  const body = byId("lines").tBodies[0];
+  body.replaceChildren(...rows);
+  while (body.rows.length < ROWS) body.insertRow().insertCell().colSpan = 5;
+}
+
+function details(thought, ply) {
+  const visits = thought.moves.reduce((sum, move) => sum + move.visits, 0);
+  const alone = `network alone ${percent(share(thought.raw_value))} for ${ply.mover}`;
+  const how = {
+    exact: "solved to the end",
+    forced: "the only move",
+    book: "from the opening book",
+    search: `${visits.toLocaleString("en")} simulations`,
+  }[thought.source];
+  return `${how} in ${thought.seconds.toFixed(1)} s, ${alone}`;
+}
+
+function row(move, most, isChosen) {
+  const line = document.createElement("tr");
+  line.classList.toggle("chosen", isChosen);
+  const value = move.value === null ? "–" : percent(share(move.value));
+  const cells = [
+    move.move,
+    move.score === null ? value : signed(move.score),
+    move.visits.toLocaleString("en"),
+    percent(move.prior),
+    move.line.slice(1, LINE_MOVES).join(" "),
+  ];
+  for (const text of cells) {
+    const cell = document.createElement("td");
+    cell.textContent = text;
+    line.append(cell);
+  }
+  line.cells[2].style.setProperty("--part", move.visits / most);
+  return line;
+}
+
+/** Shows the moves. Buttons stay what they are: one may be focused, or half clicked. */
+export function showMoves({ moves, plies }, cursor, thoughts) {
+  const list = byId("moves");
+  while (list.children.length > moves.length) list.lastChild.remove();
+  while (list.children.length < moves.length) {
+    list.append(document.createElement("li"));
+    list.lastChild.append(document.createElement("button"));
+  }
+  moves.forEach((move, index) => {
+    const button = list.children[index].firstChild;
+    const { mark, loss } = mistake(move, thoughts[index], thoughts[index + 1]);
+    button.className = plies[index].mover;
+    button.classList.toggle("mistake", mark !== "");
+    button.title = loss;
+    write(button, `${move}${mark}`);
+    if (index + 1 === cursor) button.setAttribute("aria-current", "step");
+    else button.removeAttribute("aria-current");
+  });
+  if (list.dataset.cursor === String(cursor)) return;
+  list.dataset.cursor = cursor;
+  const current = list.children[Math.max(cursor - 1, 0)];
+  // Only the list scrolls: the page stays where the reader has it.
+  if (current) list.scrollTop = current.offsetTop - list.clientHeight / 2;
+}
+
+/** Changes a text, unless it is the same: screen readers would read it again. */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** How much a move gave away, if both positions were searched. */
+function mistake(move, before, after) {
+  const none = { mark: "", loss: "" };
+  if (!before || !after || move === before.move) return none;
+  const given = share(before.value) - (1 - share(after.value));
+  const mark = MISTAKES.find(([least]) => given >= least)?.[1] ?? "";
+  const isSolved = before.score !== null && after.score !== null;
+  const discs = isSolved ? `, ${Math.abs(before.score + after.score)} discs` : "";
+  return { mark, loss: given > 0 ? `gave away ${percent(given)}${discs}; ${before.move} was best` : "" };
+}
+
+/** The result of a finished game, in words; the winner's discs come first. */
+export function result(game, isReversed) {
+  const squares = game.plies.at(-1).board.length;
+  const black = (squares + game.margin) / 2;
+  const discs = [black, squares - black];
+  if (winner(game.margin, isReversed) === "white") discs.reverse();
+  return `${capital(outcome(game.margin, isReversed))}: ${discs.join(" to ")}`;
+}
