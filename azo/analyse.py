@@ -7,6 +7,7 @@ that turned out well. docs/analysis.md explains the figures.
 """
 
 import json
+import os
 import pathlib
 import sys
 from collections.abc import Callable, Sequence
@@ -90,7 +91,7 @@ def _read(settings: AnalyseConfig, engine: engines.Engine) -> game_files.Record:
             raise ValueError(f"standard input: {error}") from None
     path = pathlib.Path(settings.game)
     is_path = path.suffix or "/" in settings.game
-    if "(;" not in settings.game and len(settings.game) < 256 and (is_path or path.is_file()):
+    if "(;" not in settings.game and len(settings.game) < 256 and (is_path or os.path.isfile(path)):
         return game_files.read(path, rules, number=number)
     return game_files.parse(settings.game, rules, number=number)
 

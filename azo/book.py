@@ -33,7 +33,7 @@ class BuildConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Builds a book, or goes on with one."""
 
     book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
-    """File to write, such as openings.npz; if it exists, it grows."""
+    """File to write, such as openings.book; if it exists, it grows."""
     files: Annotated[
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="[FILE ...]")
     ] = ()

@@ -25,6 +25,8 @@ def main(argv: Sequence[str]) -> int:
         engine = live.load_engine(play)
 
         def load(size: int) -> Engine:
+            if size == engine.game.size:
+                return engine
             other = {"network": None, "size": size, "reversed": engine.game.is_reversed}
             no_book = {"book": None, "learn": False}  # it is for the first game alone
             return live.load_engine(play.model_copy(update=other | no_book))

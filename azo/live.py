@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import sys
 from typing import Annotated
 
 import jax
@@ -15,7 +16,7 @@ from azo.measure import players
 from azo.play import book as books
 from azo.play import live_game, settings
 from azo.play.engine import Engine
-from azo.play.oracle import Oracle
+from azo.play.oracle import Oracle, num_cores
 
 _NETWORKS = pathlib.Path(__file__).parent / "play" / "networks"
 _SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
@@ -62,7 +63,10 @@ def load_engine(play: PlayConfig) -> Engine:
         assert play.book is not None
         score = game.final_score() * (-1 if game.game.is_reversed else 1)
         book.learn(game.actions, (score > 0) - (score < 0), game.start)
-        book.save(play.book)
+        try:
+            book.save(play.book)
+        except ValueError as error:  # the move that ended the game was played all the same
+            print(error, file=sys.stderr)
 
     return Engine(
         oracle,
@@ -109,7 +113,7 @@ def _prepare_jax() -> None:
     What was chosen before holds: a place for them, and devices once JAX is in use.
     """
     with contextlib.suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
+        jax.config.update("jax_num_cpu_devices", num_cores())
     if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))

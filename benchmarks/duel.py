@@ -20,7 +20,7 @@ from azo import live
 from azo.measure import arena
 from azo.play.engine import Engine
 from azo.play.live_game import LiveGame
-from azo.play.settings import EngineConfig
+from azo.play.settings import NUM_LEVELS, EngineConfig, at_level
 from azo.solver import host
 from benchmarks import command, positions
 
@@ -34,6 +34,10 @@ class DuelConfig(command.Settings):
     """Whose score is told."""
     second: EngineConfig = _NO_SOLVER
     """Its opponent."""
+    first_level: int = NUM_LEVELS
+    """Level of the first, which weakens its settings."""
+    second_level: int = NUM_LEVELS
+    """Level of its opponent."""
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Of a run or an exported network; by default the one that comes with azo for 8x8."""
     num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 200
@@ -51,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(config: DuelConfig) -> list[str]:
     """Returns the result of a match."""
     oracle = live.load_oracle(config.network)
-    pair = [Engine(oracle, each, seed=config.seed) for each in (config.first, config.second)]
+    both = at_level(config.first, config.first_level), at_level(config.second, config.second_level)
+    pair = [Engine(oracle, each, seed=config.seed) for each in both]
     solver = host.Solver(oracle.game.size, is_reversed=oracle.game.is_reversed)
     rng = random.Random(config.seed)
     results = []
@@ -63,7 +68,8 @@ def report(config: DuelConfig) -> list[str]:
         results.append(result if number % 2 == 0 else -result)
         if number % 20 == 19:
             print(_match_result(results), file=sys.stderr, flush=True)
-    return [f"{_changes(config.first)} against {_changes(config.second)}: {_match_result(results)}"]
+    first, second = map(_changes, both)
+    return [f"{first} against {second}: {_match_result(results)}"]
 
 
 def _play(

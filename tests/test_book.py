@@ -3,6 +3,7 @@
 import pathlib
 import random
 import re
+import zlib
 
 import numpy as np
 import pytest
@@ -227,6 +228,9 @@ def test_a_damaged_book_is_refused(tmp_path):
             damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
         path.write_bytes(damaged)
         assert "opening book" in refusal(path)
+    for header in (b"[]", b'{"num_positions": 0, "num_moves": 0}', b'{"num_positions": null}'):
+        path.write_bytes(b"azo opening book 1\n" + zlib.compress(header + b"\n"))
+        assert refusal(path) == "a damaged opening book"
 
 
 # The command.

@@ -295,3 +295,29 @@ def test_the_clock_lasts_for_the_game():
     assert clock.seconds_for_move(5.0, 40, increment=1.0) > 1.0
     assert clock.seconds_for_move(1.0, 40, increment=9.0) == pytest.approx(0.7)
     assert clock.seconds_for_move(0.0, 40) == pytest.approx(0.02)
+
+
+def test_a_stop_ends_the_line_of_a_solved_position_too():
+    config = QUICK.model_copy(update={"solve_empties": 9})
+    live, rng = make(6, config), random.Random(7)
+    while live.num_empties > 9:
+        live.play(rng.choice(live.legal_actions))
+    assert len(live.think().line) > 2
+    solve, calls = live._solver.solve, []
+
+    def counted(*args, **kwargs):
+        calls.append(solve(*args, **kwargs))
+        return calls[-1]
+
+    live._solver.solve = counted
+    thought = live.think(is_stopped=lambda: bool(calls))
+    assert (thought.source, thought.line) == ("exact", (thought.action,))
+
+
+def test_a_level_is_never_stronger_than_the_settings():
+    weak = EngineConfig(num_simulations=20, solve_empties=3, exact_empties=2, temperature=0.6)
+    found = settings.at_level(weak, settings.NUM_LEVELS - 1)
+    assert (found.num_simulations, found.solve_empties, found.exact_empties) == (20, 3, 2)
+    assert found.temperature == 0.6
+    only_time = EngineConfig(num_simulations=None, seconds=5.0)
+    assert settings.at_level(only_time, 1).num_simulations == 2

@@ -22,6 +22,8 @@ def test_games_are_read_from_texts_files_and_numbers(tmp_path):
     assert game_files.parse("f5f6\n\nf5d6c3", _GAME, number=2).actions == expected
     paper = game_files.read(_DATA / "olivaw_game12.txt", _GAME)
     assert (paper.black, paper.white, len(paper.actions)) == ("Borassi", "OLIVAW 20", 61)
+    (tmp_path / "windows.ggf").write_text(text, encoding="utf-8-sig")
+    assert game_files.read(tmp_path / "windows.ggf", _GAME).actions == expected
     games = [wthor.Game("a", "b", moves, 0) for moves in ((19,), expected)]
     (tmp_path / "two.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2)).games)
     assert game_files.read(tmp_path / "two.wtb", _GAME, number=2).actions == expected

@@ -16,9 +16,11 @@ import slow_minimax
 from fake_engines import GAME, PASS, actions, after, pass_ply, play_out, random_game
 from front_end import QUICK, GtpSession, Input, ScriptedEngine, quick_engine, squares
 
+from azo import gtp as gtp_program
+from azo import live
 from azo.games import notation
 from azo.measure import engines
-from azo.play import clock, gtp, settings
+from azo.play import clock, gtp, lines, settings
 
 CONFIGS = pathlib.Path(__file__).parents[1] / "configs" / "engines"
 WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
@@ -216,6 +218,22 @@ def test_the_board_is_that_of_a_network_which_exists():
     assert squares(session.board, 6) == slow_board.text(slow_board.play(slow_board.start(6), 8))
     assert session.ask("clear_board") == "=\n\n"
     assert squares(session.board, 6) == slow_board.text(slow_board.start(6))
+
+
+def test_the_first_board_comes_back_with_the_network_that_was_asked_for(monkeypatch, capsys):
+    loaded = []
+
+    def load(play):
+        loaded.append((play.network, play.size))
+        return quick_engine(play.size)
+
+    monkeypatch.setattr(live, "load_engine", load)
+    source = Input("boardsize 6\nboardsize 8\nquit\n")
+    monkeypatch.setattr(lines, "of_standard_input", lambda: source.lines)
+    own = pathlib.Path("own")
+    assert gtp_program.main(["--network", "own"]) == 0
+    assert capsys.readouterr().out == "=\n\n" * 3
+    assert loaded == [(own, 8), (None, 6)]
 
 
 def test_quarry_is_told_that_the_game_is_othello():

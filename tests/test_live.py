@@ -1,14 +1,16 @@
 """Engines from files: the networks that come with azo, and those that do not fit."""
 
+import os
 import random
 
+import fake_oracle
 import jax
 import pytest
 
 from azo import checkpoint, config, live
 from azo.games import notation, othello, registry
 from azo.learning import network
-from azo.play import book, settings
+from azo.play import book, oracle, settings
 from azo.play.settings import EngineConfig, Limits
 
 
@@ -67,6 +69,28 @@ def test_a_book_is_used_and_learns_when_asked(tmp_path):
     assert saved.num_wins == (found.final_score() > 0)
     with pytest.raises(ValueError, match="--learn is for a book"):
         live.PlayConfig(learn=True)
+
+
+def test_a_book_that_cannot_be_saved_is_told_and_the_game_ends_as_usual(
+    tmp_path, monkeypatch, capsys
+):
+    game = othello.Othello(4)
+    monkeypatch.setattr(live, "load_oracle", lambda *_, **__: fake_oracle.HashOracle(game))
+    path = tmp_path / "books" / "mine.book"
+    book.Book(game).save(path)
+    found = live.load_engine(live.PlayConfig(size=4, book=path, learn=True))
+    path.unlink()
+    path.parent.rmdir()
+    path.parent.write_text("no folder any more")
+    while not found.is_over:
+        found.play(found.legal_actions[0])
+    assert capsys.readouterr().err.startswith(f"{path}: cannot write here")
+
+
+def test_where_the_system_does_not_tell_which_cores_are_free_all_are_counted(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert oracle.num_cores() == 3
 
 
 def test_a_board_without_network_is_told():

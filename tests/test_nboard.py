@@ -194,6 +194,14 @@ def test_a_depth_is_a_number_of_simulations(depth, simulations):
     assert f" 0 {min(depth, 30)} visits" in session.ask("hint 1")[1]
 
 
+def test_a_clock_that_is_no_time_is_no_clock():
+    engine = ScriptedEngine(GAME)
+    session = NBoardSession(engine)
+    assert session.ask(f"set game {game_text(actions('f5'), time='9' * 400 + ':00:00')}") == []
+    session.ask("go")
+    assert engine.limits[0].seconds is None
+
+
 def test_a_move_ends_by_the_clock_of_the_game_too():
     engine = ScriptedEngine(GAME, config=settings.EngineConfig(num_simulations=50))
     session = NBoardSession(engine)

@@ -105,6 +105,9 @@ def test_exact_scores_are_said_in_discs(score, is_reversed, said):
         ("play green", "play 'green': choose black, white, both or none"),
         ("load absent", "absent: cannot be read (No such file or directory)"),
         ("load x y", "load: 'y' is not the number of a game"),
+        ("save " + "a" * 256, "a" * 16 + ": cannot write here (File name too long)"),
+        ("save ~nobody-here/a", "~nobody-here/a: cannot write here (No such file or directory)"),
+        ("load ~nobody-here/a", "~nobody-here/a: cannot be read (No such file or directory)"),
         ("analyse", "no move was played yet"),
         ("network x", "no networks can be read here"),
     ],
@@ -193,6 +196,7 @@ def test_a_solved_position_gives_hints_in_discs():
     rows = {line.split()[0]: line for line in out.splitlines() if " by " in line}
     assert "win by 4" in rows["d3"]
     assert "loss by 2" in rows["c4"]
+    assert "black wins by 4 if both play perfectly (exact)" in rows["black"]
 
 
 def test_levels_change_the_engine():

@@ -275,11 +275,12 @@ def load(path: pathlib.Path, game: othello.Othello) -> Book:
         num_positions, num_moves = header["num_positions"], header["num_moves"]
         positions = np.frombuffer(tables, _POSITION, num_positions)
         moves = np.frombuffer(tables, _MOVE, num_moves, offset=positions.nbytes)
-    except (zlib.error, ValueError, KeyError):
+        name, start = header["game"], header["start"]
+    except (zlib.error, ValueError, KeyError, TypeError):
         raise ValueError(f"{path}: a damaged opening book") from None
-    if header["game"] != game.name:
-        raise ValueError(f"{path}: a book for {header['game']}, not for {game.name}")
-    if header["start"] != (game.start_bits and list(game.start_bits)):
+    if name != game.name:
+        raise ValueError(f"{path}: a book for {name}, not for {game.name}")
+    if start != (game.start_bits and list(game.start_bits)):
         raise ValueError(f"{path}: a book for {game.name} from another start position")
     book = Book(game)
     rows = iter(moves.tolist())

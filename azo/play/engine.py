@@ -68,6 +68,9 @@ class Engine(live_game.LiveGame):
     def config(self, config: EngineConfig) -> None:
         self._config = config
         self._search = searches.Search(self.oracle, config, self.board)
+        # Now rather than when it is asked, since its first call may compile.
+        if self._solver is None and config.solve_empties and self.game.size in _SOLVED_SIZES:
+            self._solver = host.Solver(self.game.size, is_reversed=self.game.is_reversed)
 
     def new_game(self, board: notation.Board | None = None, actions: Sequence[int] = ()) -> None:
         """Begins anew; see `LiveGame`. The tree is kept if the position is in it."""
@@ -158,7 +161,7 @@ class Engine(live_game.LiveGame):
         solution = self._solve(limits, deadline, is_stopped)
         if solution is not None:
             self._search.grow(Limits(num_simulations=0))
-            found = self._exact(solution, thought(0), deadline)
+            found = self._exact(solution, thought(0), deadline, is_stopped)
             return dataclasses.replace(found, seconds=time.perf_counter() - start)
         if len(legal) == 1 and not limits.is_analysis:
             self._search.grow(Limits(num_simulations=0))
@@ -200,11 +203,8 @@ class Engine(live_game.LiveGame):
         self, limits: Limits, deadline: float, is_stopped: Callable[[], bool] | None
     ) -> host.Solution | None:
         """Returns the exact solution, None if there are too many empty squares for the time."""
-        size = self.game.size
-        if self.num_empties > self.config.solve_empties or size not in _SOLVED_SIZES:
+        if self._solver is None or self.num_empties > self.config.solve_empties:
             return None
-        if self._solver is None:
-            self._solver = host.Solver(size, is_reversed=self.game.is_reversed)
         seconds = _SOLVER_SHARE * max(deadline - time.perf_counter(), 0.0)
         found = self._solver.solve(
             self.board.player,
@@ -215,7 +215,13 @@ class Engine(live_game.LiveGame):
         )
         return found if found.is_solved else None
 
-    def _exact(self, solution: host.Solution, thought: Thought, deadline: float) -> Thought:
+    def _exact(
+        self,
+        solution: host.Solution,
+        thought: Thought,
+        deadline: float,
+        is_stopped: Callable[[], bool] | None,
+    ) -> Thought:
         """Returns a thought with exact scores in place of what the search said."""
         assert solution.best_move is not None
         scores = solution.move_scores or {solution.best_move: solution.score}
@@ -227,7 +233,7 @@ class Engine(live_game.LiveGame):
                 return move
             line = move.line
             if move.action == solution.best_move:
-                line = self._exact_line(move.action, deadline)
+                line = self._exact_line(move.action, deadline, is_stopped)
             return dataclasses.replace(move, score=score, value=self._result(score), line=line)
 
         def rank(move: MoveThought) -> tuple[bool, bool, int]:
@@ -247,14 +253,18 @@ class Engine(live_game.LiveGame):
         sign = (score > 0) - (score < 0)
         return float(-sign if self.game.is_reversed else sign)
 
-    def _exact_line(self, action: int, deadline: float) -> tuple[int, ...]:
+    def _exact_line(
+        self, action: int, deadline: float, is_stopped: Callable[[], bool] | None
+    ) -> tuple[int, ...]:
         """Returns a line of best moves to the end of the game, as far as there is time."""
         assert self._solver is not None
         line = live_game.LiveGame(self.game)
         line.new_game(self.board, [action])
         end = min(deadline, time.perf_counter() + self.config.solve_seconds)
         while not line.is_over and (left := end - time.perf_counter()) > 0:
-            found = self._solver.solve(line.board.player, line.board.opponent, max_seconds=left)
+            found = self._solver.solve(
+                line.board.player, line.board.opponent, max_seconds=left, is_stopped=is_stopped
+            )
             if found.best_move is None or not found.is_solved:
                 break
             line.play(found.best_move)

@@ -74,7 +74,7 @@ def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None
     if path.suffix.lower() == WTHOR_SUFFIX:
         return _of_wthor(content, str(path), game, number)
     try:
-        return parse(content.decode("utf-8"), game, number=number)
+        return parse(content.decode("utf-8-sig"), game, number=number)
     except UnicodeDecodeError:
         raise ValueError(f"{path}: no game: it is not text, nor named .wtb as WTHOR is") from None
     except ValueError as error:

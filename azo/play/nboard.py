@@ -28,7 +28,7 @@ _USUAL_DEPTH = 10
 _MAX_DEPTH = 30  # 400,000 simulations; more is taken as this
 _MAX_STATUS = 200
 _PROPERTY = re.compile(r"([A-Za-z]+)\s*\[([^\]]*)\]")  # of GGF
-_CLOCK = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+)", re.ASCII)
+_CLOCK = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9})", re.ASCII)
 
 
 class NBoard:

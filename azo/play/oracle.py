@@ -24,6 +24,13 @@ Symmetry = Literal["none", "average"]
 _MOST_STREAMS = 4
 
 
+def num_cores() -> int:
+    """Returns the cores that this process may use, where the system tells, or else all."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class Oracle:
     """What a network says of positions of Othello; engines and threads may share one."""
 
@@ -35,7 +42,7 @@ class Oracle:
         self._programs: dict[tuple[Symmetry, int, int], jax.stages.Compiled] = {}
         devices = jax.local_devices()
         if devices[0].platform == "cpu":
-            self._devices = devices[: min(len(os.sched_getaffinity(0)), _MOST_STREAMS)]
+            self._devices = devices[: min(num_cores(), _MOST_STREAMS)]
         else:
             self._devices = devices[:1] * 2  # one batch is computed while another is gathered
 
@@ -47,8 +54,10 @@ class Oracle:
     def compiled(self, symmetry: Symmetry, batch_size: int, stream: int = 0) -> jax.stages.Compiled:
         """Returns the program for batches of one size; the first call for it takes seconds."""
         device = self._devices[stream]
+        key = symmetry, batch_size, device.id
+        if key in self._programs:  # so that no search waits while another program is compiled
+            return self._programs[key]
         with self._lock:
-            key = symmetry, batch_size, device.id
             if key not in self._programs:
                 place = jax.sharding.SingleDeviceSharding(device)
                 words = jax.ShapeDtypeStruct((batch_size, 4), jnp.uint32, sharding=place)

@@ -16,8 +16,10 @@ from azo.play.thought import MoveThought
 from azo.solver import leaves
 
 MAX_NODES = 2_000_000  # about 250 MB
+MAX_VISITS = 2**31 - 2**20  # of the root: counts have 32 bits
 _MOST_PER_WALK = 256  # simulations between two looks at the clock; above all batches' sizes
 _LEAST_BATCH = 4  # leaves that are worth a batch of their own
+_SOLVED_SIZES = (4, 6, 8)  # by the solver of leaves
 _UNVISITED_VALUES = {"parent": 0, "loss": 1, "draw": 2}
 
 
@@ -55,12 +57,22 @@ class Search:
             virtual_loss=config.virtual_loss,
             unvisited=_UNVISITED_VALUES[config.unvisited_value],
             temperature=config.prior_temperature,
-            exact_empties=config.exact_empties,
+            exact_empties=config.exact_empties if game.size in _SOLVED_SIZES else 0,
         )
         # What the solver of leaves works in, see `azo.solver.leaves.few`.
         self._stack, self._counters = np.zeros((24, 6), np.uint64), np.zeros(1, np.int64)
         self.num_evaluations = 0  # by the network, since the beginning
         self.restart(board)
+        self._compile()
+
+    def _compile(self) -> None:
+        # Or loads what was compiled before, so that no move is charged for it. Does nothing else.
+        batch = self._free[0][1]
+        found = np.zeros((self._batch_size, self._oracle.game.num_actions + 1), np.float32)
+        found.flags.writeable = False  # as answers are, which is a type of its own
+        trees.gather(self._tree, batch, self._cache, self._rules, 0, self._stack, self._counters)
+        trees.expand(self._tree, batch, 0, found, self._cache, self._rules)
+        trees.subtree(self._tree, 0)
 
     def restart(self, board: notation.Board) -> None:
         """Begins with a position and an empty tree; the cache stays."""
@@ -102,16 +114,18 @@ class Search:
         most = np.inf if limits.num_simulations is None else limits.num_simulations
         end = np.inf if limits.seconds is None else start + limits.seconds
         num_done = 0
-        while num_done < most and self._tree.counts[trees.NODES] < MAX_NODES:
-            num_done += self._step(most - num_done)
-            now = time.perf_counter()
-            if now >= end or (is_stopped is not None and is_stopped()):
-                break
-            if on_progress is not None and now >= next_report:
-                on_progress(num_done)
-                next_report = now + progress_seconds
-        while self._asked:
-            num_done += self._take_answer()
+        try:
+            while num_done < most and not self._is_full():
+                num_done += self._step(most - num_done)
+                now = time.perf_counter()
+                if now >= end or (is_stopped is not None and is_stopped()):
+                    break
+                if on_progress is not None and now >= next_report:
+                    on_progress(num_done)
+                    next_report = now + progress_seconds
+        finally:  # also after an exception: leaves that wait belong to this tree
+            while self._asked:
+                num_done += self._take_answer()
         return num_done
 
     @property
@@ -133,9 +147,18 @@ class Search:
                 return ()
             node = child
         branches = [self._branch(edge) for edge in self._edges(node)]
-        total = sum(branch.prior for branch in branches)
-        branches = [dataclasses.replace(b, prior=b.prior / total) for b in branches]
+        # The temperature is taken out again, relative to the likeliest move: powers get very small.
+        highest = max((branch.prior for branch in branches), default=1.0)
+        weights = [(b.prior / highest) ** self._config.prior_temperature for b in branches]
+        branches = [
+            dataclasses.replace(branch, prior=weight / sum(weights))
+            for branch, weight in zip(branches, weights, strict=True)
+        ]
         return tuple(sorted(branches, key=lambda b: (-b.visits, -b.prior, b.action)))
+
+    def _is_full(self) -> bool:
+        tree = self._tree
+        return bool(tree.counts[trees.NODES] >= MAX_NODES or tree.visits[0] >= MAX_VISITS)
 
     def _step(self, budget: float) -> int:
         """Asks about all that may wait, then takes the oldest answer.
@@ -147,15 +170,18 @@ class Search:
           How many were completed, at least one.
         """
         num_done = 0
-        left = budget - sum(asked.num_leaves for asked in self._asked)
+        num_waiting = sum(asked.num_leaves for asked in self._asked)
+        left = budget - num_waiting
         while self._free and left > 0:
-            self._tree = tree = trees.with_room(self._tree, _MOST_PER_WALK + 1)
+            num_more = num_waiting + _MOST_PER_WALK + 1  # leaves that wait have no edges yet
+            self._tree = tree = trees.with_room(self._tree, num_more)
             stream, batch = self._free.pop()
             most = int(min(left, _MOST_PER_WALK))
             num_leaves, num_known = trees.gather(
                 tree, batch, self._cache, self._rules, most, self._stack, self._counters
             )
             num_done += num_known
+            num_waiting += num_leaves
             left -= num_known + num_leaves
             if not num_leaves:
                 self._free.append((stream, batch))
@@ -202,7 +228,7 @@ class Search:
         return MoveThought(
             action=line[0],
             visits=visits,
-            prior=float(tree.prior[edge]) ** self._config.prior_temperature,
+            prior=float(tree.prior[edge]),
             value=-float(tree.value_sum[tree.child[edge]]) / visits if visits else None,
             score=None,
             line=tuple(line),

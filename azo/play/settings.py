@@ -15,8 +15,8 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Time a move; the limit that is reached first counts."""
     leaves_per_step: Annotated[int, pydantic.Field(ge=1, le=256)] = 8
     """Leaves of the tree that wait for one evaluation by the network."""
-    virtual_loss: pydantic.NonNegativeFloat = 1.0
-    """Visits that a leaf counts as lost until it is evaluated."""
+    virtual_loss: pydantic.NonNegativeFloat = 0.0
+    """Losses that a leaf counts for until it is evaluated; a visit it counts as in any case."""
     c_puct: pydantic.PositiveFloat = 1.0
     """Weight of trying moves against Q."""
     prior_temperature: pydantic.PositiveFloat = 1.5
@@ -86,12 +86,15 @@ def at_level(config: EngineConfig, level: int) -> EngineConfig:
     if level == NUM_LEVELS:
         return config
     weaker = _LEVELS[level - 1]
+    # Never stronger than the settings themselves, where those are weak.
     return config.model_copy(
         update={
-            "num_simulations": weaker.num_simulations,
+            "num_simulations": min(
+                config.num_simulations or weaker.num_simulations, weaker.num_simulations
+            ),
             "leaves_per_step": 1,
-            "temperature": weaker.temperature,
-            "solve_empties": weaker.solve_empties,
+            "temperature": max(config.temperature, weaker.temperature),
+            "solve_empties": min(config.solve_empties, weaker.solve_empties),
             "exact_empties": min(config.exact_empties, weaker.solve_empties),
         }
     )

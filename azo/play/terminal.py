@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import difflib
 import inspect
+import os
 import pathlib
 import signal
 import threading
@@ -292,7 +293,8 @@ class Terminal:
             words.hint(thought, self._engine.game.size, most=_HINTS, is_reversed=is_reversed)
         )
         if thought.score is not None:
-            self._say(words.outlook(thought, "you", is_reversed=is_reversed))
+            mover = "black" if thought.board.is_black_to_move else "white"
+            self._say(words.outlook(thought, mover, is_reversed=is_reversed))
 
     def _analyse(self) -> None:
         if not self._engine.actions:
@@ -334,9 +336,7 @@ class Terminal:
         self._show()
 
     def _save(self, name: str) -> None:
-        path, engine = pathlib.Path(name).expanduser(), self._engine
-        if path.exists() and path != self._state.saved:
-            raise ValueError(f"{path}: exists already, choose another name")
+        path, engine = _path(name), self._engine
         who = {
             colour: "you" if self._state.sides in (colour, "both") else "azo"
             for colour in ("black", "white")
@@ -345,6 +345,8 @@ class Terminal:
         is_ggf = path.suffix.lower() == game_files.GGF_SUFFIX
         text = game_files.to_text(record, engine.game, is_ggf=is_ggf)
         try:
+            if path.exists() and path != self._state.saved:
+                raise ValueError(f"{path}: exists already, choose another name")
             path.write_text(text + "\n", encoding="utf-8")
         except OSError as error:
             raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
@@ -354,7 +356,7 @@ class Terminal:
     def _load(self, name: str, number: str = "") -> None:
         if number and not number.isdecimal():
             raise ValueError(f"load: {number!r} is not the number of a game")
-        path = pathlib.Path(name).expanduser()
+        path = _path(name)
         record = game_files.read(path, self._engine.game, number=int(number) if number else None)
         self._engine.new_game(record.board, record.actions)
         self._state.saved, self._state.is_paused = None, True
@@ -363,7 +365,7 @@ class Terminal:
     def _network(self, name: str) -> None:
         if self._load_engine is None:
             raise ValueError("no networks can be read here")
-        new, old = self._load_engine(pathlib.Path(name).expanduser()), self._engine
+        new, old = self._load_engine(_path(name)), self._engine
         if new.game != old.game:
             raise ValueError(
                 f"{name}: a network for {new.game.name}, but this game is {old.game.name}"
@@ -384,3 +386,8 @@ class Terminal:
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False)
+
+
+def _path(name: str) -> pathlib.Path:
+    # Not `Path.expanduser`, which raises where there is no such user.
+    return pathlib.Path(os.path.expanduser(name))

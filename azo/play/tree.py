@@ -2,8 +2,9 @@
 
 The search of `azo.search` steps many games side by side on the device, which for one game is a
 row of tiny programs. Here a tree is walked by the host, and the device is asked only for batches of
-leaves: `gather` goes down the tree until so many leaves wait for the network (each counts as lost
-by then, so that the next way down avoids it), `expand` takes the answers.
+leaves: `gather` goes down the tree until so many leaves wait for the network, `expand` takes the
+answers. By then each way counts as a visit, and as a loss if the settings say so (virtual loss), so
+that the next way down looks elsewhere.
 
 Nodes and edges are rows of arrays. A node's value is seen by the side to move there, and the choice
 of a move is that of `azo.search.selection.puct_action`. Leaves that are over or solved, and those
@@ -211,16 +212,17 @@ def _best_edge(tree, node, rules):
     begin = tree.first_edge[node]
     own = tree.value_sum[node] / tree.visits[node]
     unvisited = own if rules.unvisited == 0 else np.float64(rules.unvisited - 2)
-    explore = rules.c_puct * np.sqrt(tree.visits[node] + rules.virtual_loss * tree.virtual[node])
+    explore = rules.c_puct * np.sqrt(tree.visits[node] + tree.virtual[node])
     best, best_score = begin, -np.inf
     for edge in range(begin, begin + tree.num_edges[node]):
         child = tree.child[edge]
-        visits, q = 0.0, unvisited
+        visits, q = 0, unvisited
         if child != _UNVISITED:
+            # Ways that wait count as visits, and for the value as losses of some weight.
             lost = rules.virtual_loss * tree.virtual[child]
-            visits = tree.visits[child] + lost
-            if visits > 0:
-                q = -(tree.value_sum[child] + lost) / visits
+            if tree.visits[child] + lost > 0:
+                q = -(tree.value_sum[child] + lost) / (tree.visits[child] + lost)
+            visits = tree.visits[child] + tree.virtual[child]
         score = q + explore * tree.prior[edge] / (1 + visits)
         if score > best_score:
             best, best_score = edge, score
