@@ -38,7 +38,7 @@ train: $(VENV)/.installed-run$(EXTRAS)
 	$(BIN)/python -m azo.train $(ARGS)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 bench: $(VENV)/.installed-run$(EXTRAS) $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.all $(ARGS)

@@ -3,19 +3,21 @@
     python -m benchmarks.latency
 
 Positions from the middle of random games are searched by the engine, next to as many evaluations of
-single positions one after the other, in turns. One leaf a step is plain PUCT.
+single positions one after the other, in turns. One leaf a step is plain PUCT. Single evaluations
+are those of self-play's network, and once more with its weights as constants of the program, as the
+engine has them, which makes them three times as fast.
 """
 
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
 import pydantic
 
-from azo.games import othello
+from azo.games import notation, othello
 from azo.learning import network
 from azo.measure import players
 from azo.play.engine import Engine
@@ -36,7 +38,7 @@ class LatencyConfig(command.Settings):
     """A move, and evaluations of single positions."""
     num_positions: pydantic.PositiveInt = 20
     """After 10 to 30 random plies."""
-    leaves_per_step: tuple[pydantic.PositiveInt, ...] = (1, 4, 8, 16, 32)
+    leaves_per_step: tuple[pydantic.PositiveInt, ...] = (1, 2, 4, 8, 16)
     """Sizes of batches to try."""
 
     @property
@@ -54,55 +56,92 @@ def report(config: LatencyConfig) -> list[str]:
     shape = network.NetworkConfig(num_blocks=config.num_blocks, num_channels=config.num_channels)
     variables = network.init(game, shape, jax.random.key(config.seed))
     oracle = Oracle(game, players.TrainedNetwork(variables, shape, settings.SearchConfig()))
-    rng = random.Random(config.seed)
+    rng, number = random.Random(config.seed), config.num_simulations
     boards = [
         positions.random_game(game, rng, 10 + rng.randrange(21)).board
         for _ in range(config.num_positions)
     ]
-    engines = {
-        size: Engine(oracle, EngineConfig(leaves_per_step=size, solve_empties=0))
-        for size in config.leaves_per_step
+    programs: dict[str, Callable[[notation.Board], int]] = {
+        f"{number} single evaluations": _one_by_one(_plain(game, shape, variables), number),
+        "the same, weights as constants": _one_by_one(_constant(oracle), number),
     }
-    seconds: dict[int, list[float]] = {size: [] for size in (0, *engines)}
-    evaluations: dict[int, list[int]] = {size: [] for size in engines}
+    for size in config.leaves_per_step:
+        engine = Engine(oracle, EngineConfig(leaves_per_step=size, solve_empties=0))
+        programs[f"{number} simulations, {size} leaves a step"] = _searched(engine, number)
+    times: dict[str, list[float]] = {name: [] for name in programs}
+    counts: dict[str, int] = {}
     for repeat in range(config.repeats + 1):
         for board in boards:
-            player, opponent = (
-                np.array([side], np.uint64) for side in (board.player, board.opponent)
-            )
-            start = time.perf_counter()
-            for _ in range(config.num_simulations):
-                np.asarray(oracle.ask(player, opponent, symmetry="none", batch_size=1))
-            seconds[0].append(time.perf_counter() - start)
-            for size, engine in engines.items():
-                engine.config = engine.config  # an empty tree and an empty cache
-                engine.new_game(board)
+            for name, run in programs.items():
                 start = time.perf_counter()
-                thought = engine.think(Limits(config.num_simulations))
-                seconds[size].append(time.perf_counter() - start)
-                evaluations[size].append(thought.num_evaluations)
-        if repeat == 0:
-            for times in (*seconds.values(), *evaluations.values()):
-                times.clear()  # the first turn warms up
-    single = np.array(seconds[0])
-    rows = [(f"{config.num_simulations} single evaluations", _ms(single), "", "")]
-    for size in engines:
-        ratio = np.array(seconds[size]) / single
-        low, middle, high = np.quantile(ratio, (0.1, 0.5, 0.9))
-        rows.append(
-            (
-                f"{config.num_simulations} simulations, {size} leaves a step",
-                _ms(np.array(seconds[size])),
-                f"{np.mean(evaluations[size]):.0f}",
-                f"{middle:.2f} ({low:.2f} to {high:.2f})",
-            )
+                counts[name] = run(board)
+                if repeat:  # the first turn warms up
+                    times[name].append(time.perf_counter() - start)
+    plain, constant = (np.array(times[name]) for name in list(programs)[:2])
+    rows = [
+        (
+            name,
+            f"{1000 * np.median(seconds):.0f}",
+            str(counts[name]),
+            _ratio(np.array(seconds) / plain),
+            _ratio(np.array(seconds) / constant),
         )
-    name = f"{config.num_blocks} x {config.num_channels}, 8x8"
-    return [measure.markdown_table((name, "ms a move", "evaluations", "ratio"), rows)]
+        for name, seconds in times.items()
+    ]
+    heading = (
+        f"{config.num_blocks} x {config.num_channels}, 8x8",
+        "ms a move",
+        "evaluations of the last",
+        "to single evaluations",
+        "to those with constants",
+    )
+    return [measure.markdown_table(heading, rows)]
 
 
-def _ms(seconds: np.ndarray) -> str:
-    return f"{1000 * np.median(seconds):.0f}"
+def _plain(
+    game: othello.Othello, shape: network.NetworkConfig, variables: network.Variables
+) -> Callable[[np.ndarray], jax.Array]:
+    """Returns the network as self-play has it: folded, compiled, weights as arguments."""
+    plain, folded = network.fold(network.build(game, shape), variables)
+
+    @jax.jit
+    def evaluate(folded: network.Variables, words: jax.Array) -> tuple[jax.Array, jax.Array]:
+        judge = network.evaluator(game, plain, folded)
+        found = judge(jax.random.key(0), game.unpack(words))
+        return found.prior_logits, found.value
+
+    return lambda words: evaluate(folded, words)
+
+
+def _constant(oracle: Oracle) -> Callable[[np.ndarray], jax.Array]:
+    program = oracle.compiled("none", 1)
+    return lambda words: program(words)
+
+
+def _one_by_one(
+    evaluate: Callable[[np.ndarray], jax.Array], number: int
+) -> Callable[[notation.Board], int]:
+    def run(board: notation.Board) -> int:
+        sides = np.array([[board.player, board.opponent]], np.uint64)
+        for _ in range(number):
+            jax.device_get(evaluate(sides.view(np.uint32)))
+        return number
+
+    return run
+
+
+def _searched(engine: Engine, number: int) -> Callable[[notation.Board], int]:
+    def run(board: notation.Board) -> int:
+        engine.config = engine.config  # an empty tree and an empty cache
+        engine.new_game(board)
+        return engine.think(Limits(number)).num_evaluations
+
+    return run
+
+
+def _ratio(ratios: np.ndarray) -> str:
+    low, middle, high = np.quantile(ratios, (0.1, 0.5, 0.9))
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
 
 
 if __name__ == "__main__":

@@ -262,6 +262,7 @@ def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue,
     assert result["overrides"] == {"search.num_simulations": 3}
 
 
+@pytest.mark.slow  # the others judge made-up runs
 def test_a_real_job_trains_to_its_budget_is_stopped_resumed_and_judged(queue, capsys):
     folder = queue.parent / "runs"
     queue.write_text(HEAD.replace("[0, 1]", "[2]") + ARMS[: ARMS.index("[[arms]]", 5)])

@@ -106,6 +106,7 @@ def positions(ring):
     return collections.Counter(tuple(x.tobytes() for x in row) for some in rows for row in some)
 
 
+@pytest.mark.slow  # test_train.py goes on with other numbers of devices too
 @pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 def test_a_run_moves_to_other_numbers_of_devices_with_all_its_positions_and_goes_on(tmp_path):
     state, step = tiny_run.begin(1), 0

@@ -90,7 +90,15 @@ def reduced(settings, folder):
     return config.Config.model_validate(tree)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+# Two compile for minutes: a curriculum of many phases, and a large network.
+_LONG = {"tothello", "othellozero-big"}
+EVERY = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in _LONG else [])
+    for path in FILES
+]
+
+
+@pytest.mark.parametrize("path", EVERY)
 def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
     # Matches have tests of their own, and would take longest to compile.
     drawn = arena.MatchResult(1, 0, 1)

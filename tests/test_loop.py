@@ -57,7 +57,7 @@ def test_nothing_is_traced_or_compiled_again_after_the_first_iteration():
 
 def test_each_iteration_that_is_built_may_be_traced_once_and_no_more():
     mesh = loop.make_mesh(1)
-    state = jax.eval_shape(lambda: tiny_run.begin(1))
+    state = tiny_run.begin(1)
     for _ in range(2):
         iterate = loop.build(
             tiny_run.game(), tiny_run.settings(), mesh, total_steps=tiny_run.TOTAL_STEPS

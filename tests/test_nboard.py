@@ -282,6 +282,10 @@ def program(**options):
     )
 
 
+@pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
+    reason="these tests run where Ctrl-C is ignored, and programs inherit that",
+)
 def test_the_program_is_quiet_when_it_is_interrupted():
     with program() as process:
         process.stdin.write("nboard 2\n")

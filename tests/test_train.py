@@ -206,6 +206,7 @@ def test_a_process_told_to_terminate_saves_and_ends_well(place):
     assert int(state_of(folder).iteration) == iterations(folder)[-1]
 
 
+@pytest.mark.slow
 @needs_devices
 def test_the_gate_is_played_and_saved_on_several_devices(place):
     sections = {

@@ -18,7 +18,7 @@ from azo.solver import leaves
 MAX_NODES = 2_000_000  # about 250 MB
 MAX_VISITS = 2**31 - 2**20  # of the root: counts have 32 bits
 _MOST_PER_WALK = 256  # simulations between two looks at the clock; above all batches' sizes
-_LEAST_BATCH = 4  # leaves that are worth a batch of their own
+_LEAST_BATCH = 2  # leaves that are worth a batch of their own
 _SOLVED_SIZES = (4, 6, 8)  # by the solver of leaves
 _UNVISITED_VALUES = {"parent": 0, "loss": 1, "draw": 2}
 

@@ -13,7 +13,7 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Simulations a move, on top of what is kept of the tree; None: only time ends the search."""
     seconds: pydantic.PositiveFloat | None = None
     """Time a move; the limit that is reached first counts."""
-    leaves_per_step: Annotated[int, pydantic.Field(ge=1, le=256)] = 8
+    leaves_per_step: Annotated[int, pydantic.Field(ge=1, le=256)] = 4
     """Leaves of the tree that wait for one evaluation by the network."""
     virtual_loss: pydantic.NonNegativeFloat = 0.0
     """Losses that a leaf counts for until it is evaluated; a visit it counts as in any case."""
