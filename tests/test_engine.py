@@ -320,4 +320,4 @@ def test_a_level_is_never_stronger_than_the_settings():
     assert (found.num_simulations, found.solve_empties, found.exact_empties) == (20, 3, 2)
     assert found.temperature == 0.6
     only_time = EngineConfig(num_simulations=None, seconds=5.0)
-    assert settings.at_level(only_time, 1).num_simulations == 2
+    assert settings.at_level(only_time, 1).num_simulations == 6

@@ -60,17 +60,18 @@ class _Level:
     name: str
     num_simulations: int
     temperature: float
+    prior_temperature: float  # flattened, so that bad moves are tried and drawn
     solve_empties: int
 
 
 _LEVELS = (
-    _Level("beginner", 2, 2.0, 0),
-    _Level("novice", 4, 1.0, 0),
-    _Level("casual", 10, 0.7, 4),
-    _Level("improver", 25, 0.5, 6),
-    _Level("club", 50, 0.3, 8),
-    _Level("strong", 100, 0.0, 12),
-    _Level("expert", 200, 0.0, 16),
+    _Level("beginner", 6, 2.0, 10.0, 0),
+    _Level("novice", 8, 1.0, 4.0, 0),
+    _Level("casual", 12, 0.7, 2.5, 4),
+    _Level("improver", 25, 0.5, 2.0, 6),
+    _Level("club", 50, 0.3, 1.5, 8),
+    _Level("strong", 100, 0.0, 1.5, 12),
+    _Level("expert", 200, 0.0, 1.5, 16),
 )
 NUM_LEVELS = len(_LEVELS) + 1
 
@@ -94,6 +95,7 @@ def at_level(config: EngineConfig, level: int) -> EngineConfig:
             ),
             "leaves_per_step": 1,
             "temperature": max(config.temperature, weaker.temperature),
+            "prior_temperature": max(config.prior_temperature, weaker.prior_temperature),
             "solve_empties": min(config.solve_empties, weaker.solve_empties),
             "exact_empties": min(config.exact_empties, weaker.solve_empties),
         }
