@@ -20,6 +20,7 @@ import tyro
 
 from azo import config, live
 from azo.games import notation
+from azo.measure.report import drawing
 from azo.play import analysis as analyses
 from azo.play import engine as engines
 from azo.play import game_files
@@ -135,12 +136,8 @@ def _print(
 
 def _drawing() -> Callable[[analyses.Analysis, str], bytes]:
     """Returns what draws the plot, which needs a library that the rest does not."""
-    try:
+    with drawing.needing_matplotlib("--plot"):
         from azo.play.report import plot
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise ValueError("--plot needs matplotlib: pip install 'azo[report]'") from None
     return plot.draw
 
 

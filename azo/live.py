@@ -61,7 +61,7 @@ def load_engine(play: PlayConfig) -> Engine:
     def learn(game: live_game.LiveGame) -> None:
         assert book is not None
         assert play.book is not None
-        score = game.final_score() * (-1 if game.game.is_reversed else 1)
+        score = game.utility(game.final_score())
         book.learn(game.actions, (score > 0) - (score < 0), game.start)
         try:
             book.save(play.book)

@@ -18,6 +18,7 @@ import tyro
 from azo import config, networks, problems
 from azo.games import othello, protocol, registry
 from azo.measure import calibration, exact, players, timing
+from azo.measure.report import drawing
 from azo.search import tree
 
 
@@ -154,12 +155,8 @@ def _drawing(settings: PuzzlesConfig) -> Any:
             f"--plot shows up to {calibration.MAX_CURVES} numbers of simulations, not"
             f" {len(settings.simulations)}"
         )
-    try:
+    with drawing.needing_matplotlib("--plot"):
         from azo.measure.report import plots
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise ValueError("--plot needs matplotlib: pip install 'azo[report]'") from None
     _write(settings.plot, b"")  # better now than after hours
     return plots.draw
 

@@ -19,7 +19,7 @@ import tyro
 from azo import checkpoint, config, metrics
 from azo.games import protocol, registry
 from azo.measure import diagnostics, players
-from azo.measure.report import games, learning, page, panels, strength
+from azo.measure.report import drawing, games, learning, page, panels, strength
 from azo.measure.report import record as records
 
 FOLDER = "report"
@@ -84,12 +84,8 @@ def write(settings: ReportConfig) -> pathlib.Path:
 
 def _drawing() -> Any:
     """Returns `plots`, which needs a library that training does not."""
-    try:
+    with drawing.needing_matplotlib("a report"):
         from azo.measure.report import plots
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise ValueError("a report needs matplotlib: pip install 'azo[report]'") from None
     return plots
 
 

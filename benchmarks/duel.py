@@ -85,7 +85,7 @@ def _play(
         white.play(action)
     score = solver.solve(black.board.player, black.board.opponent).score
     sign = 1 if black.board.is_black_to_move else -1
-    return int(np.sign(score)) * sign * (-1 if black.game.is_reversed else 1)
+    return int(np.sign(black.utility(score))) * sign
 
 
 def _match_result(results: Sequence[int]) -> arena.MatchResult:

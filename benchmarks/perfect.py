@@ -102,12 +102,8 @@ def _play(engine: Engine, rng: random.Random, num_random: int) -> _Game:
         is_random = engine.board.is_black_to_move and len(engine.actions) < num_random
         engine.play(rng.choice(legal) if is_random else engine.think().action)
     boards = engine.boards
-    start = next(
-        ply
-        for ply in range(num_random, len(boards) + 1)
-        if ply == len(boards) or boards[ply].is_black_to_move
-    )
-    utility = -engine.final_score() if not engine.game.is_reversed else engine.final_score()
+    start = num_random + num_random % 2  # black moves at even plies
+    utility = -engine.utility(engine.final_score())
     return _Game(boards, tuple(num_legal), start, (utility > 0) - (utility < 0))
 
 
@@ -118,8 +114,7 @@ def _num_empties(engine: Engine, board: notation.Board) -> int:
 def _scores(engine: Engine) -> Callable[[notation.Board], int]:
     """Returns what solves a position: its exact utility for the side to move."""
     solver = host.Solver(engine.game.size, is_reversed=engine.game.is_reversed)
-    sign = -1 if engine.game.is_reversed else 1
-    solve = functools.cache(lambda *sides: sign * solver.solve(*sides).score)
+    solve = functools.cache(lambda *sides: engine.utility(solver.solve(*sides).score))
     return lambda board: solve(board.player, board.opponent)
 
 

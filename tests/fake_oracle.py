@@ -5,9 +5,9 @@ import functools
 import fake_evaluation
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from azo.games import bitboard, othello
+from azo.games import othello
+from azo.play import oracle
 
 
 class HashOracle:
@@ -25,14 +25,10 @@ class HashOracle:
         assert 1 <= len(player) <= batch_size
         assert 0 <= stream < self.num_streams
         self.batches.append(len(player))
-        words = np.zeros((batch_size, 4), np.uint32)
-        words[: len(player), :2] = player[:, None].view(np.uint32)
-        words[: len(player), 2:] = opponent[:, None].view(np.uint32)
-        return _opinion(self.game, words)
+        return _opinion(self.game, oracle.packed(player, opponent, batch_size))
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _opinion(game, words):
-    sides = [bitboard.Bitboard(words[:, i], words[:, i + 1]) for i in (0, 2)]
-    found = fake_evaluation.hashed(game)(jax.random.key(0), othello.Position(*sides))
+    found = fake_evaluation.hashed(game)(jax.random.key(0), game.unpack(words))
     return jnp.concatenate([found.prior_logits, found.value[:, None]], axis=1)

@@ -24,7 +24,7 @@ class ScriptedEngine(live_game.LiveGame):
         self.limits.append(limits)
         opinion = self.opinions.get(len(self.actions), {})
         moves = self.look()
-        best = opinion.get("best", moves[0].action)
+        best = opinion.get("best", self.legal_actions[0])
         moves = sorted(moves, key=lambda move: move.action != best)
         found = thought.Thought(
             board=self.board,
@@ -47,7 +47,7 @@ class ScriptedEngine(live_game.LiveGame):
         there.new_game(self.board, line)
         legal = there.legal_actions
         opinion = {} if line else self.opinions.get(len(self.actions), {})
-        return tuple(
+        moves = [
             thought.MoveThought(
                 action=action,
                 visits=opinion.get("visits", {}).get(action, 20),
@@ -57,4 +57,5 @@ class ScriptedEngine(live_game.LiveGame):
                 line=(action,),
             )
             for action in legal
-        )
+        ]
+        return tuple(sorted(moves, key=lambda move: -move.visits))

@@ -1,5 +1,6 @@
 """Searches for several pages: few at a time, one for each page, and none for nobody."""
 
+import contextlib
 import http.client
 import json
 import threading
@@ -74,13 +75,20 @@ def test_more_searches_than_are_allowed_are_told_to_wait():
         assert ask(port, "/api/think", question(session="c" * 16)).status == 200
 
 
-def test_a_new_question_of_a_page_ends_the_one_before():
+@contextlib.contextmanager
+def searching():
+    """A slow server that has begun a long search for a page; yields its port, and the pages."""
     game = othello.Othello(6)
     oracle = SlowOracle(game)
     with running({game.name: offer(game, oracle)}) as port:
         pages = _Pages(port)
         pages.ask("a" * 16, seconds=20.0)
         assert wait_until(lambda: len(oracle.batches) > 4)
+        yield port, pages
+
+
+def test_a_new_question_of_a_page_ends_the_one_before():
+    with searching() as (port, pages):
         start = time.perf_counter()
         second = ask(port, "/api/think", question(session="a" * 16, num_simulations=8))
         assert second.lines[-1]["is_final"]
@@ -113,12 +121,7 @@ def _is_quiet(oracle):
 
 
 def test_the_server_ends_soon_although_it_searches():
-    game = othello.Othello(6)
-    oracle = SlowOracle(game)
-    with running({game.name: offer(game, oracle)}) as port:
-        pages = _Pages(port)
-        pages.ask("a" * 16, seconds=20.0)
-        assert wait_until(lambda: len(oracle.batches) > 4)
+    with searching() as (_, pages):
         start = time.perf_counter()
     assert time.perf_counter() - start < 5
     pages.wait()

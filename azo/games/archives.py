@@ -27,8 +27,8 @@ from azo.games import bitboard, notation, othello
 NO_ACTION = -1
 
 _OTHELLO = othello.Othello()
-_HEADER_BYTES = 16
-_RECORD_BYTES = 68
+WTHOR_HEADER_BYTES = 16
+WTHOR_RECORD_BYTES = 68
 _MOVES = slice(8, 68)
 _CSV_COLUMNS = ("winner", "game_moves")
 _MOVE = re.compile(r"\s*([a-h][1-8]|pass|pa|ps|--)", re.IGNORECASE)
@@ -88,8 +88,8 @@ def read_wthor(content: bytes, place: str, *, skip_bad: bool = False) -> Games:
         than follow; a record cut short; a square, move or score that cannot be.
     """
     problems = _Problems(place, skip_bad)
-    if len(content) < _HEADER_BYTES:
-        detail = f"{len(content)} bytes, but a WTHOR header has {_HEADER_BYTES}"
+    if len(content) < WTHOR_HEADER_BYTES:
+        detail = f"{len(content)} bytes, but a WTHOR header has {WTHOR_HEADER_BYTES}"
         problems.note(None, "header cut short", detail)
         return _replayed(_OTHELLO, [], problems)
     num_games = int.from_bytes(content[4:8], "little", signed=True)
@@ -98,17 +98,17 @@ def read_wthor(content: bytes, place: str, *, skip_bad: bool = False) -> Games:
         problems.note(None, "wrong board size", f"games on {size}x{size}, not 8x8")
         return _replayed(_OTHELLO, [], problems)
 
-    num_whole, rest = divmod(len(content) - _HEADER_BYTES, _RECORD_BYTES)
+    num_whole, rest = divmod(len(content) - WTHOR_HEADER_BYTES, WTHOR_RECORD_BYTES)
     if rest:
-        detail = f"cut short, {rest} of {_RECORD_BYTES} bytes"
+        detail = f"cut short, {rest} of {WTHOR_RECORD_BYTES} bytes"
         problems.note(num_whole + 1, "record cut short", detail)
     if num_games != num_whole + (rest > 0):
         detail = f"the header says {num_games} games, but {num_whole} follow"
         missing = max(num_games - num_whole - (rest > 0), 1)
         problems.note(None, "header says another number of games", detail, count=missing)
 
-    whole = content[_HEADER_BYTES : len(content) - rest]
-    table = np.frombuffer(whole, np.uint8).reshape(num_whole, _RECORD_BYTES)
+    whole = content[WTHOR_HEADER_BYTES : len(content) - rest]
+    table = np.frombuffer(whole, np.uint8).reshape(num_whole, WTHOR_RECORD_BYTES)
     squares = table[:, _MOVES].astype(np.int64)
     row, column = np.divmod(squares, 10)
     is_square = (row >= 1) & (row <= 8) & (column >= 1) & (column <= 8)

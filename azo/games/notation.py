@@ -23,7 +23,7 @@ PASS_TEXT = "pass"
 
 _COLUMNS = "abcdefgh"
 _PASS_TEXTS = ("pass", "pa", "ps", "--")
-_MOVE = re.compile(r"[a-h][1-8]|pass|pa|ps|--", re.IGNORECASE)
+MOVE = re.compile(r"[a-h][1-8]|pass|pa|ps|--", re.IGNORECASE)
 _COLOUR_OF = {"X": "X", "x": "X", "*": "X", "O": "O", "o": "O", "-": "-", ".": "-"}
 
 # Compiled once for each game, since games are equal if their rules and start are.
@@ -222,7 +222,7 @@ def _split(text: str, size: int) -> list[str]:
     moves: list[str] = []
     rest = text.lstrip()
     while rest:
-        match = _MOVE.match(rest)
+        match = MOVE.match(rest)
         if match is None:
             corner = action_text(size * size - 1, size)
             raise ValueError(

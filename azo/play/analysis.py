@@ -218,8 +218,8 @@ def _think(
     if engine.is_over:
         black_score = engine.final_score()
         score = black_score if engine.board.is_black_to_move else -black_score
-        sign = -1 if engine.game.is_reversed else 1
-        value = float(sign * ((score > 0) - (score < 0)))
+        utility = engine.utility(score)
+        value = float((utility > 0) - (utility < 0))
         return Position(
             number=number,
             board=engine.board,
@@ -250,8 +250,7 @@ def _branches(
 ) -> tuple[Branch, ...]:
     if depth == 0:
         return ()
-    visited = [move for move in engine.look(line) if move.visits]
-    chosen = sorted(visited, key=lambda move: -move.visits)[:width]
+    chosen = [move for move in engine.look(line) if move.visits][:width]
     return tuple(
         Branch(move, _branches(engine, (*line, move.action), depth - 1, width)) for move in chosen
     )

@@ -19,9 +19,8 @@ from azo.play.oracle import Oracle
 from azo.play.settings import EngineConfig, Limits
 from azo.play.thought import MoveThought, Thought
 from azo.search import policy
-from azo.solver import host
+from azo.solver import host, leaves
 
-_SOLVED_SIZES = (4, 6, 8)
 _SOLVER_SHARE = 0.5  # of the time of a move
 
 
@@ -69,7 +68,7 @@ class Engine(live_game.LiveGame):
         self._config = config
         self._search = searches.Search(self.oracle, config, self.board)
         # Now rather than when it is asked, since its first call may compile.
-        if self._solver is None and config.solve_empties and self.game.size in _SOLVED_SIZES:
+        if self._solver is None and config.solve_empties and self.game.size in leaves.SIZES:
             self._solver = host.Solver(self.game.size, is_reversed=self.game.is_reversed)
 
     def new_game(self, board: notation.Board | None = None, actions: Sequence[int] = ()) -> None:
@@ -225,7 +224,6 @@ class Engine(live_game.LiveGame):
         """Returns a thought with exact scores in place of what the search said."""
         assert solution.best_move is not None
         scores = solution.move_scores or {solution.best_move: solution.score}
-        sign = -1 if self.game.is_reversed else 1
 
         def exact(move: MoveThought) -> MoveThought:
             score = scores.get(move.action)
@@ -238,7 +236,7 @@ class Engine(live_game.LiveGame):
 
         def rank(move: MoveThought) -> tuple[bool, bool, int]:
             is_best = move.action == solution.best_move
-            return not is_best, move.score is None, -sign * (move.score or 0)
+            return not is_best, move.score is None, -self.utility(move.score or 0)
 
         return dataclasses.replace(
             thought,
@@ -250,8 +248,8 @@ class Engine(live_game.LiveGame):
         )
 
     def _result(self, score: int) -> float:
-        sign = (score > 0) - (score < 0)
-        return float(-sign if self.game.is_reversed else sign)
+        utility = self.utility(score)
+        return float((utility > 0) - (utility < 0))
 
     def _exact_line(
         self, action: int, deadline: float, is_stopped: Callable[[], bool] | None

@@ -15,7 +15,6 @@ GGF_SUFFIX = ".ggf"
 WTHOR_SUFFIX = ".wtb"
 
 _MOST_BYTES = 64 * 2**20  # the largest year of WTHOR has less than half a megabyte
-_WTHOR_HEADER, _WTHOR_RECORD = 16, 68
 _FIELD = re.compile(r"\s*(\w+)\s*:\s*(.*)")
 
 
@@ -149,14 +148,16 @@ def _of_ggf(found: ggf.Game, game: othello.Othello) -> Record:
 def _of_wthor(content: bytes, place: str, game: othello.Othello, number: int | None) -> Record:
     if game.name != "othello8":
         raise ValueError(f"{place}: games of othello8, but the network plays {game.name}")
-    num_games = max(len(content) - _WTHOR_HEADER, 0) // _WTHOR_RECORD
+    num_games = max(len(content) - archives.WTHOR_HEADER_BYTES, 0) // archives.WTHOR_RECORD_BYTES
     if number is None or not 1 <= number <= num_games:
         raise ValueError(f"{place}: {num_games} games in it: choose one by its number, from 1")
-    first = _WTHOR_HEADER + (number - 1) * _WTHOR_RECORD
+    first = archives.WTHOR_HEADER_BYTES + (number - 1) * archives.WTHOR_RECORD_BYTES
     # A file of this game alone, so that the others are not replayed.
-    header = content[:4] + (1).to_bytes(4, "little") + content[8:_WTHOR_HEADER]
+    header = content[:4] + (1).to_bytes(4, "little") + content[8 : archives.WTHOR_HEADER_BYTES]
     try:
-        games = archives.read_wthor(header + content[first : first + _WTHOR_RECORD], place)
+        games = archives.read_wthor(
+            header + content[first : first + archives.WTHOR_RECORD_BYTES], place
+        )
     except ValueError as error:
         raise ValueError(str(error).replace("record 1:", f"record {number}:")) from None
     actions = games.action[0]

@@ -207,8 +207,7 @@ class Gtp:
     def _final_score(self) -> str:
         if not self._engine.is_over:
             raise _Error("cannot score: the game goes on")
-        sign = -1 if self._engine.game.is_reversed else 1
-        lead = sign * self._engine.final_score() - self._komi
+        lead = self._engine.utility(self._engine.final_score()) - self._komi
         if lead == 0:
             return "0"
         return f"{'B' if lead > 0 else 'W'}+{abs(lead):g}"

@@ -63,6 +63,10 @@ class LiveGame:
         margin = self.board.black.bit_count() - self.board.white.bit_count()
         return margin + ((margin > 0) - (margin < 0)) * self.num_empties
 
+    def utility(self, score: int) -> int:
+        """Returns a final margin of discs as its side wants it high: reversed Othello wants few."""
+        return -score if self.game.is_reversed else score
+
     def new_game(self, board: notation.Board | None = None, actions: Sequence[int] = ()) -> None:
         """Begins anew, by default at the usual start, and plays some moves.
 

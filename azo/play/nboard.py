@@ -173,8 +173,8 @@ class NBoard:
     def _position_value(self) -> float:
         engine = self._engine
         if engine.is_over:
-            sign = 1 if engine.board.is_black_to_move != engine.game.is_reversed else -1
-            return float(sign * engine.final_score())
+            black = engine.utility(engine.final_score())
+            return float(black if engine.board.is_black_to_move else -black)
         return self._discs(self._think(Limits(self._num_simulations(), is_analysis=True)))
 
     def _think(

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import bitboard, othello
+from azo.games import othello
 from azo.learning import network
 from azo.measure import players
 
@@ -29,6 +29,15 @@ def num_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def packed(player: np.ndarray, opponent: np.ndarray, batch_size: int) -> np.ndarray:
+    """Returns `[batch_size, 4]` uint32 of discs `[M]` uint64 as `Othello.pack`; zeros after `M`."""
+    words = np.zeros((batch_size, 4), np.uint32)
+    # Little-endian, as all machines that JAX runs on: the lower word comes first.
+    words[: len(player), :2] = player[:, None].view(np.uint32)
+    words[: len(player), 2:] = opponent[:, None].view(np.uint32)
+    return words
 
 
 class Oracle:
@@ -87,19 +96,14 @@ class Oracle:
           `[batch_size, A + 1]` float32, of which the first `M` rows count: logits, also of illegal
           moves, and in the last column values for the side to move.
         """
-        words = np.zeros((batch_size, 4), np.uint32)
-        # Little-endian, as all machines that JAX runs on: the lower word comes first.
-        words[: len(player), :2] = player[:, None].view(np.uint32)
-        words[: len(player), 2:] = opponent[:, None].view(np.uint32)
-        return self.compiled(symmetry, batch_size, stream)(words)
+        return self.compiled(symmetry, batch_size, stream)(packed(player, opponent, batch_size))
 
     def _evaluate(self, symmetry: Symmetry, words: jax.Array) -> jax.Array:
         # The weights are constants of the program: with few positions at a time, folding and
         # transforming them would take longer than the rest (5 x 64, one position: 1.0 ms to 0.3).
-        boards = [bitboard.Bitboard(words[:, i], words[:, i + 1]) for i in (0, 2)]
         trained = self._trained
         judge = network.folded_evaluator(
             self.game, trained.network_config, trained.variables, symmetry=symmetry
         )
-        found = judge(jax.random.key(0), othello.Position(*boards))
+        found = judge(jax.random.key(0), self.game.unpack(words))
         return jnp.concatenate([found.prior_logits, found.value[:, None]], axis=1)

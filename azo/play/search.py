@@ -19,8 +19,7 @@ MAX_NODES = 2_000_000  # about 250 MB
 MAX_VISITS = 2**31 - 2**20  # of the root: counts have 32 bits
 _MOST_PER_WALK = 256  # simulations between two looks at the clock; above all batches' sizes
 _LEAST_BATCH = 2  # leaves that are worth a batch of their own
-_SOLVED_SIZES = (4, 6, 8)  # by the solver of leaves
-_UNVISITED_VALUES = {"parent": 0, "loss": 1, "draw": 2}
+_UNVISITED_VALUES = {"parent": np.nan, "draw": 0.0, "loss": -1.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Search:
             virtual_loss=config.virtual_loss,
             unvisited=_UNVISITED_VALUES[config.unvisited_value],
             temperature=config.prior_temperature,
-            exact_empties=config.exact_empties if game.size in _SOLVED_SIZES else 0,
+            exact_empties=config.exact_empties if game.size in leaves.SIZES else 0,
         )
         # What the solver of leaves works in, see `azo.solver.leaves.few`.
         self._stack, self._counters = np.zeros((24, 6), np.uint64), np.zeros(1, np.int64)
@@ -150,8 +149,9 @@ class Search:
         # The temperature is taken out again, relative to the likeliest move: powers get very small.
         highest = max((branch.prior for branch in branches), default=1.0)
         weights = [(b.prior / highest) ** self._config.prior_temperature for b in branches]
+        total = sum(weights)
         branches = [
-            dataclasses.replace(branch, prior=weight / sum(weights))
+            dataclasses.replace(branch, prior=weight / total)
             for branch, weight in zip(branches, weights, strict=True)
         ]
         return tuple(sorted(branches, key=lambda b: (-b.visits, -b.prior, b.action)))

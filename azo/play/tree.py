@@ -62,7 +62,7 @@ class Rules(NamedTuple):
     size: int
     c_puct: float
     virtual_loss: float
-    unvisited: int  # 0: the parent's value, otherwise the value `unvisited - 2`
+    unvisited: float  # value of a move not yet tried; NaN: its parent's
     temperature: float  # of the prior
     exact_empties: int
 
@@ -103,6 +103,8 @@ def with_room(tree: Tree, num_more: int) -> Tree:
     """Returns the tree with room for so many more nodes and their edges."""
     nodes, edges = int(tree.counts[NODES]) + num_more, int(tree.counts[EDGES])
     edges += num_more * _MAX_EDGES
+    if nodes <= len(tree.player) and edges <= len(tree.action):
+        return tree
 
     def grown(array: np.ndarray, num_rows: int) -> np.ndarray:
         if len(array) >= num_rows:
@@ -211,7 +213,7 @@ def _descend(tree, path, rules, stack, counters):
 def _best_edge(tree, node, rules):
     begin = tree.first_edge[node]
     own = tree.value_sum[node] / tree.visits[node]
-    unvisited = own if rules.unvisited == 0 else np.float64(rules.unvisited - 2)
+    unvisited = own if np.isnan(rules.unvisited) else rules.unvisited
     explore = rules.c_puct * np.sqrt(tree.visits[node] + tree.virtual[node])
     best, best_score = begin, -np.inf
     for edge in range(begin, begin + tree.num_edges[node]):

@@ -73,7 +73,7 @@ class Solver:
         Raises:
           ValueError: If the size is not 4, 6 or 8.
         """
-        if size not in (4, 6, 8):
+        if size not in leaves.SIZES:
             raise ValueError(f"board size {size}: the solver knows 4, 6 and 8")
         self._size = size
         self._rules = leaves.make_rules(size, is_reversed=is_reversed)

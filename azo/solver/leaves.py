@@ -13,6 +13,8 @@ import numpy as np
 from azo.solver import kernels
 from azo.solver.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
 
+SIZES = (4, 6, 8)  # of boards that can be solved: with odd numbers of squares, scores are odd
+
 
 class Rules(NamedTuple):
     """What differs between boards and variants."""

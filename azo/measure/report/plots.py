@@ -15,26 +15,16 @@ import matplotlib.figure
 import matplotlib.ticker
 import numpy as np
 
-from azo.measure.report import panels
+from azo.measure.report import drawing, panels
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_COLOURS = (drawing.BLUE, drawing.ORANGE, drawing.GREEN, "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES = ("-", "--", "-.", ":", "-", "--")
 _MARKERS = ("o", "x", "s", "^", "v", "D")
 _OUTCOMES = ("#222222", "#E69F00", "#FFFFFF")  # first player wins, draw, second player wins
 _STYLE: dict[Any, Any] = {
-    "font.size": 11,
-    "axes.titlesize": 12,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#DDDDDD",
+    **drawing.STYLE,
     "legend.edgecolor": "white",
     "legend.fancybox": False,
-    "legend.fontsize": 10,
-    "figure.facecolor": "white",
     "lines.linewidth": 1.8,
 }
 _WIDTH, _HEIGHT = 5.6, 3.6  # inches of a panel

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from azo.measure import cycles, rating, sequential
-from azo.measure.report import panels
+from azo.measure.report import drawing, panels
 from azo.measure.tournament import standings
 from azo.measure.tournament.records import Record
 
@@ -81,12 +81,8 @@ def write(
 
 def check_drawing() -> Any:
     """Returns what draws; raises ValueError if matplotlib is not installed."""
-    try:
+    with drawing.needing_matplotlib("a page"):
         from azo.measure.report import plots
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise ValueError("a page needs matplotlib: pip install 'azo[report]'") from None
     return plots
 
 

@@ -16,23 +16,10 @@ import matplotlib.ticker
 import numpy as np
 
 from azo.games import notation
+from azo.measure.report import drawing
 from azo.play import analysis as analyses
 
-_BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
-_STYLE: dict[Any, Any] = {
-    "font.size": 11,
-    "axes.titlesize": 12,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#DDDDDD",
-    "legend.frameon": False,
-    "legend.fontsize": 10,
-    "figure.facecolor": "white",
-}
+_STYLE: dict[Any, Any] = {**drawing.STYLE, "legend.frameon": False}
 
 
 def draw(analysis: analyses.Analysis, title: str) -> bytes:
@@ -63,12 +50,16 @@ def _values(axes: matplotlib.axes.Axes, analysis: analyses.Analysis) -> None:
     first_exact = _first_exact(analysis)
     axes.axhline(0, color="#888888", linewidth=1)
     if first_exact is not None:
-        axes.axvspan(first_exact - 0.5, plies[-1] + 0.5, color=_GREEN, alpha=0.1, linewidth=0)
+        axes.axvspan(
+            first_exact - 0.5, plies[-1] + 0.5, color=drawing.GREEN, alpha=0.1, linewidth=0
+        )
         axes.annotate(
             "exact", (plies[-1] + 0.3, 1.12), ha="right", va="center", color="#00664b", fontsize=10
         )
-    axes.plot(plies, raw, ":", color=_ORANGE, linewidth=1.5, label="network alone")
-    axes.plot(plies, value, "-o", color=_BLUE, markersize=3.5, linewidth=1.8, label="searched")
+    axes.plot(plies, raw, ":", color=drawing.ORANGE, linewidth=1.5, label="network alone")
+    axes.plot(
+        plies, value, "-o", color=drawing.BLUE, markersize=3.5, linewidth=1.8, label="searched"
+    )
     for position in analysis.drops:
         after = positions[position.number]  # `number` counts from 1: the next position
         is_black = position.board.is_black_to_move
@@ -95,7 +86,7 @@ def _scores(axes: matplotlib.axes.Axes, analysis: analyses.Analysis) -> None:
         [position.number - 1 for position in solved],
         [position.black_score or 0 for position in solved],
         "-s",
-        color=_GREEN,
+        color=drawing.GREEN,
         markersize=3.5,
     )
     axes.set(ylabel="black's final margin\n(discs, perfect play)")

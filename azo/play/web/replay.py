@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from azo.games import ggf, notation, othello
 from azo.play import live_game
 
-_MOVE = re.compile(r"[a-h][1-8]|pass|pa|ps|--", re.IGNORECASE)
 _BETWEEN_MOVES = re.compile(r"(?:[\s,;]|\b\d+\.(?:\.\.)?)*")  # "1. f5 d6 2. c3"
 _MOVES_LINE = re.compile(r"^moves:(.*)$", re.IGNORECASE | re.MULTILINE)
 _BOARD = re.compile(r"[XO*.\-\s]+", re.IGNORECASE)
@@ -114,7 +113,7 @@ def _split(text: str, size: int) -> list[int]:
     actions: list[int] = []
     place = _end_of_gap(text, 0)
     while place < len(text):
-        match = _MOVE.match(text, place)
+        match = notation.MOVE.match(text, place)
         if match is None:
             raise ValueError(
                 f"cannot read {text[place : place + 10]!r} after {len(actions)} moves: write moves"
