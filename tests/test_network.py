@@ -41,6 +41,18 @@ def test_every_action_has_a_logit_and_every_position_a_value(game):
     assert np.isfinite(found.prior_logits).all()
 
 
+@pytest.mark.parametrize("num_games", [64, 65, 200])
+def test_a_batch_larger_than_the_cache_is_evaluated_as_a_whole_one(num_games):
+    game = GAMES[1]
+    variables = fresh(game, TINY)  # 64 positions at a time
+    position = positions(game, 20, num_games)
+    whole = network.build(game, TINY).apply(variables, game.planes(position))
+    found = jax.jit(network.folded_evaluator(game, TINY, variables))(jax.random.key(0), position)
+    assert len(set(np.asarray(whole.value).tolist())) > num_games / 2
+    np.testing.assert_allclose(found.value, whole.value, atol=1e-6)
+    np.testing.assert_allclose(found.prior_logits, whole.prior_logits, atol=1e-5)
+
+
 def test_an_untrained_network_calls_every_position_about_even():
     game = GAMES[1]
     config = network.NetworkConfig()
@@ -206,6 +218,8 @@ def test_in_bfloat16_gradients_keep_their_direction():
 
 class Mirror:
     """In place of a network: its logits are the mover's pieces as it is shown them."""
+
+    config = TINY
 
     def apply(self, variables, planes):
         del variables

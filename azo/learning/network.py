@@ -16,6 +16,8 @@ multiples of 8, better of 64
 """
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import flax.linen as nn
@@ -257,10 +259,17 @@ def evaluator(
     permutations = game.square_symmetries
     undo = symmetries.inverse(permutations)
 
-    def apply(planes: jax.Array) -> policy.Evaluation:
+    def whole(planes: jax.Array) -> policy.Evaluation:
         found = network.apply(variables, planes)
         assert isinstance(found, policy.Evaluation)
         return found
+
+    def apply(planes: jax.Array) -> policy.Evaluation:
+        few = _num_cached(network.config.num_channels)
+        if planes.shape[0] <= few:
+            return whole(planes)
+        in_parts = functools.partial(_in_parts, whole, few)
+        return jax.lax.platform_dependent(planes, cpu=in_parts, default=whole)
 
     def moved(which: jax.Array, planes: jax.Array) -> policy.Evaluation:
         found = apply(symmetries.move_planes(permutations, which, planes))
@@ -283,3 +292,26 @@ def evaluator(
         )
 
     return evaluate
+
+
+def _num_cached(num_channels: int) -> int:
+    """Returns how many positions a core evaluates at a time.
+
+    What a layer leaves to the next is to stay in the core's cache, and each kernel fetched into it
+    is to be used for enough squares. Measured on 8x8 with a cache of 1 MB, against the whole batch
+    at once: 1.07 times faster for 64 positions and 1.12 for 256 with 32 channels, 1.05 and 1.6
+    with 64 channels, 1.10 for 64 positions with 128.
+    """
+    return max(256 // num_channels, num_channels // 16, 4)
+
+
+def _in_parts(
+    apply: Callable[[jax.Array], policy.Evaluation], size: int, planes: jax.Array
+) -> policy.Evaluation:
+    """Evaluates `size` positions after another; the last part is filled up with empty boards."""
+    batch = planes.shape[0]
+    num_parts = -(-batch // size)
+    missing = num_parts * size - batch
+    full = jnp.concatenate([planes, jnp.zeros((missing, *planes.shape[1:]), planes.dtype)])
+    found = jax.lax.map(apply, full.reshape(num_parts, size, *planes.shape[1:]))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:batch], found)
