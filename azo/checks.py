@@ -6,6 +6,7 @@ Each check raises ValueError with one line that names the settings and what woul
 from typing import TYPE_CHECKING
 
 from azo.games import othello, protocol
+from azo.solver import probcut
 
 if TYPE_CHECKING:
     from azo import config as configs
@@ -18,6 +19,7 @@ def check_devices(config: "configs.Config", num_devices: int) -> None:
         "learner.batch_size": config.learner.batch_size,
         "replay.capacity": config.replay.capacity,
         "endings.num_positions": config.endings.num_positions,
+        "endings.deep_positions": config.endings.deep_positions,
     }
     for name, number in split.items():
         if number % num_devices:
@@ -67,7 +69,8 @@ def check_endings(config: "configs.Config", game: protocol.Game) -> None:
     """Raises ValueError unless the game has endings to solve, and something before them."""
     endings = config.endings
     used = {"adjudicate_empties": endings.adjudicate_empties}
-    if endings.num_positions:
+    solved = endings.num_positions or endings.deep_positions
+    if solved:
         used["max_empties"] = endings.max_empties
     for name, empties in used.items():
         if empties and not isinstance(game, othello.Othello):
@@ -80,11 +83,15 @@ def check_endings(config: "configs.Config", game: protocol.Game) -> None:
                 f"endings.{name} is {empties}, but a game of {game.name} begins with"
                 f" {rows * columns - 4} empty squares: at most {rows * columns - 5}"
             )
-    if endings.num_positions and config.generation.num_games:
+    if solved and config.generation.num_games:
+        name = "num_positions" if endings.num_positions else "deep_positions"
         raise ValueError(
-            "endings.num_positions solves endings in place of self-play, so no generation would get"
+            f"endings.{name} solves endings in place of self-play, so no generation would get"
             " its generation.num_games: leave one out"
         )
+    if endings.deep_positions and endings.confidence < 1:
+        assert isinstance(game, othello.Othello)
+        probcut.load_cuts(game.size, endings.confidence, is_reversed=game.is_reversed)
 
 
 def check_generations(config: "configs.Config") -> None:
@@ -111,13 +118,17 @@ def check_replay(config: "configs.Config", game: protocol.Game) -> None:
     most_added = plays.num_games * (game.max_plies + plays.num_plies)
     most_added += plays.num_plies * round(plays.num_games * plays.explored_share)
     most_added += plays.num_plies * plays.num_games * endings.adjudicate_empties
-    number, name = f"{plays.num_games} games", "selfplay.num_games"
+    source, name = f"one iteration of {plays.num_games} games", "selfplay.num_games"
     if endings.num_positions:
         most_added = endings.num_positions * endings.max_empties
-        number, name = f"{endings.num_positions} endings", "endings.num_positions"
+        source = f"one iteration of {endings.num_positions} endings"
+        name = "endings.num_positions"
+    if endings.deep_positions:
+        most_added = endings.deep_positions * endings.max_empties
+        source, name = f"the lines of {endings.deep_positions} endings", "endings.deep_positions"
     if capacity < most_added:
         raise ValueError(
-            f"replay.capacity is {capacity}, but one iteration of {number} can add"
+            f"replay.capacity is {capacity}, but {source} can add"
             f" {most_added} positions: raise it to {most_added} or lower {name}"
         )
     if config.replay.min_positions > capacity:

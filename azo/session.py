@@ -144,6 +144,8 @@ class Session:
         return found
 
     def progress(self, now: state.RunState) -> generations.Activity | Literal["end"]:
+        if self.settings.endings.deep_positions:
+            return "learn"  # from what the replay was filled with
         steps = int(now.learner.num_steps) - int(now.generation_steps)
         return generations.activity(
             self.settings.generation,

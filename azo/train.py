@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
+import jax
 import rich.console
 
-from azo import checkpoint, config, console, devices, metrics, networks, session
-from azo.games import protocol, registry
+from azo import checkpoint, config, console, deep_endings, devices, metrics, networks, session
+from azo.games import othello, protocol, registry
 from azo.learning import loop, state
 from azo.measure import players
 
@@ -85,12 +86,21 @@ def train(settings: config.Config, stop: StopRequest | None = None) -> state.Run
         (first,) = devices.told_by_first([checkpoints.latest_step() or 0])
         if first:
             now = checkpoints.restore(now, first)
-        with _writer(settings, first) as writer, _screen(settings, game, first) as screen:
-            player = teacher.network_config if teacher else settings.network
-            one = session.Session(
-                settings, game, mesh, player, opponent, checkpoints, writer, screen
-            )
-            return one.go_on(now, first, lambda: stop.is_made)
+        with _writer(settings, first) as writer:
+            if settings.endings.deep_positions and not first:
+                assert isinstance(game, othello.Othello)
+                if writer is None or jax.process_count() > 1:
+                    raise ValueError("endings.deep_positions are solved by a run of one process")
+                lines = deep_endings.prepare(settings, game, writer, lambda: stop.is_made)
+                if lines is None:
+                    return now
+                now = loop.fill(settings, mesh, now, lines)
+            with _screen(settings, game, first) as screen:
+                player = teacher.network_config if teacher else settings.network
+                one = session.Session(
+                    settings, game, mesh, player, opponent, checkpoints, writer, screen
+                )
+                return one.go_on(now, first, lambda: stop.is_made)
 
 
 def train_phases(settings: config.Config, stop: StopRequest) -> None:

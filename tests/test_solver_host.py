@@ -69,6 +69,9 @@ def test_every_score_is_that_of_plain_minimax(size, most, is_reversed):
     for board, score, expected in zip(boards, scores, moves, strict=True):
         solution = solver.solve(*_words(board), every_move=True)
         assert solution.score == score
+        best_moves = solver.solve(*_words(board), every_best=True).best_moves
+        all_best = {move for move, x in solution.move_scores.items() if x == score}
+        assert sorted(best_moves) == sorted(all_best)
         if expected:
             assert solution.move_scores == expected
             assert expected[solution.best_move] == score
@@ -117,10 +120,13 @@ def test_ffo_positions_with_every_move_and_up_to_22_empty_squares():
 
 def test_a_pass_is_the_move_where_nothing_else_is_legal():
     # White has no legal move; black then takes the last square and turns two discs.
-    solution = host.Solver(4).solve(*_read("XXXXXXXXXXXX-OOX O", 4), every_move=True)
+    board = _read("XXXXXXXXXXXX-OOX O", 4)
+    solver = host.Solver(4)
+    solution = solver.solve(*board, every_move=True)
     assert solution.score == -16
     assert solution.best_move == 16
     assert solution.move_scores == {16: -16}
+    assert solver.solve(*board, every_best=True).best_moves == (16,)
 
 
 def test_empty_squares_go_to_the_winner_of_a_finished_game():
@@ -145,7 +151,9 @@ def test_equal_calls_search_equal_nodes():
 
 @pytest.mark.parametrize("max_nodes", [1, 500, 5_000, 15_000])
 def test_too_few_nodes_leave_the_score_between_bounds(max_nodes):
-    solution = host.Solver().solve(*_read(_FFO_1), every_move=True, max_nodes=max_nodes)
+    solution = host.Solver().solve(
+        *_read(_FFO_1), every_move=True, every_best=True, max_nodes=max_nodes
+    )
     assert not solution.is_solved
     assert solution.lower <= 18 <= solution.upper
     assert solution.move_scores == {}

@@ -12,7 +12,7 @@ turns them into straight vector code. In them `P` and `O` are the discs of the s
 the other side.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import flax.struct
 import jax
@@ -73,6 +73,12 @@ def to_ints(board: Bitboard) -> list[int]:
     """Returns the bits of bitboards `[M]` as Python integers."""
     words = zip(np.asarray(board.lower), np.asarray(board.upper), strict=True)
     return [int(lower) | int(upper) << 32 for lower, upper in words]
+
+
+def from_ints(bits: Sequence[int]) -> Bitboard:
+    """Returns bitboards `[M]` with the bits of Python integers: the inverse of `to_ints`."""
+    words = np.array(bits, "<u8").view("<u4").reshape(-1, 2)  # the lower one first
+    return Bitboard(jnp.asarray(words[:, 0]), jnp.asarray(words[:, 1]))
 
 
 def square_bit(index: jax.Array) -> Bitboard:

@@ -3,28 +3,31 @@
 A game that comes down to a few empty squares need not be searched any further. It is adjudicated:
 its result, carried back to all its positions, is the exact one, and the rest of the game becomes
 a line of best moves by both sides whose positions teach all moves that keep the exact score. Lines
-also teach by themselves, from random endings: so learning can begin at the end of the game.
+also teach by themselves, from random endings: so learning can begin at the end of the game. Those
+of deep endings are solved on the host, see `azo.deep_endings`.
 """
 
 import dataclasses
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import flax.struct
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pydantic
 
 from azo.games import bitboard, othello, protocol
 from azo.solver import batched
 
 # A solution takes about six times as long with two more empty squares.
-MAX_EMPTIES = 14
+MAX_EMPTIES, MAX_DEEP_EMPTIES = 14, 26
 _NUM_LANES = 256
 _NO_LIMIT = 2**31 - 1  # in nodes: whatever is begun is solved
 # Boards drawn for one made-up ending; the one with fewest moves is taken.
 _NUM_DRAWN = 4
 
-Empties = Annotated[int, pydantic.Field(ge=1, le=MAX_EMPTIES)]
+Empties = Annotated[int, pydantic.Field(ge=1, le=MAX_DEEP_EMPTIES)]
 
 
 class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -34,6 +37,10 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Games of self-play are solved once no more squares are empty; 0: played to the end."""
     num_positions: pydantic.NonNegativeInt = 0
     """Random endings solved in each iteration, over all devices, in place of self-play; 0: none."""
+    deep_positions: pydantic.NonNegativeInt = 0
+    """Random endings solved on the host before the run, which learns from nothing else; 0: none."""
+    confidence: float = 1.0
+    """Of scores with 20 empty squares or more: 1 for exact, or 0.9 to 0.98, which is faster."""
     min_empties: Empties = 4
     """Fewest empty squares of those endings."""
     max_empties: Empties = 10
@@ -46,6 +53,17 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         if self.min_empties > self.max_empties:
             raise ValueError(
                 f"min_empties is {self.min_empties}, more than max_empties, {self.max_empties}"
+            )
+        if self.num_positions and self.deep_positions:
+            raise ValueError(
+                "num_positions and deep_positions are both set: endings are solved either in each"
+                " iteration or before the run"
+            )
+        if self.max_empties > MAX_EMPTIES and not self.deep_positions:
+            raise ValueError(
+                f"max_empties is {self.max_empties}, but the device solves endings with at most"
+                f" {MAX_EMPTIES} empty squares: deep_positions, on the host, may have"
+                f" {MAX_DEEP_EMPTIES}"
             )
         return self
 
@@ -105,14 +123,9 @@ def solve(
       max_empties: length `K` of the lines.
     """
 
-    def ply(
-        carry: tuple[othello.Position, jax.Array, jax.Array], key: jax.Array
-    ) -> tuple[tuple[othello.Position, jax.Array, jax.Array], tuple[jax.Array, ...]]:
-        position, sign, is_open = carry
-        must_pass = is_open & game.legal_squares(position).is_empty()
-        position = _where(must_pass, _turned(position), position)
-        sign = jnp.where(must_pass, -sign, sign)
-        is_open &= ~game.legal_squares(position).is_empty()
+    def choose(
+        position: othello.Position, is_open: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
         solution = batched.solve(
             game,
             position,
@@ -124,15 +137,62 @@ def solve(
         )
         assert solution.move_score is not None
         is_best = solution.move_score == solution.score[:, None]
-        action = jnp.where(is_best, jax.random.uniform(key, is_best.shape), -1.0).argmax(axis=-1)
+        return jnp.where(is_best, jax.random.uniform(key, is_best.shape), -1.0).argmax(-1), is_best
+
+    return _follow(game, position, is_wanted, choose, jax.random.split(key, max_empties))
+
+
+def replay(
+    game: othello.Othello, position: othello.Position, action: jax.Array, is_best: jax.Array
+) -> Lines:
+    """Returns lines that are known already.
+
+    Args:
+      game: the rules.
+      position: `[M]`.
+      action: `[K, M]` int32, what is played wherever a disc can be placed; `K` reaches to the end.
+      is_best: `[K, M, A]` bool, all actions that keep the exact score.
+    """
+
+    def choose(
+        position: othello.Position, is_open: jax.Array, known: tuple[jax.Array, jax.Array]
+    ) -> tuple[jax.Array, jax.Array]:
+        del position, is_open
+        return known
+
+    everywhere = jnp.ones(action.shape[1], bool)
+    return _follow(game, position, everywhere, choose, (action, is_best))
+
+
+# Gives the action `[M]` and all best ones `[M, A]` bool, of positions, where they are wanted, and
+# what the ply has from `_follow`'s `by_ply`.
+_Choose = Callable[[othello.Position, jax.Array, Any], tuple[jax.Array, jax.Array]]
+
+
+def _follow(
+    game: othello.Othello,
+    position: othello.Position,
+    is_wanted: jax.Array,
+    choose: _Choose,
+    by_ply: Any,
+) -> Lines:
+    """Plays lines to the end of the game, a disc a ply; `by_ply` are arrays `[K, ...]`."""
+    Carry = tuple[othello.Position, jax.Array, jax.Array]
+
+    def ply(carry: Carry, known: Any) -> tuple[Carry, tuple[jax.Array, ...]]:
+        position, sign, is_open = carry
+        must_pass = is_open & game.legal_squares(position).is_empty()
+        position = _where(must_pass, _turned(position), position)
+        sign = jnp.where(must_pass, -sign, sign)
+        is_open &= ~game.legal_squares(position).is_empty()
+        action, is_best = choose(position, is_open, known)
         policy = jnp.where(is_best, 255, 0).astype(jnp.uint8)
         after = _where(is_open, game.play(position, action), position)
         row = (game.pack(position), policy, sign, is_open)
         return (after, jnp.where(is_open, -sign, sign), is_open), row
 
-    keys = jax.random.split(key, max_empties)
     begin = position, jnp.ones(is_wanted.shape, jnp.int8), is_wanted
-    (last, last_sign, _), (board, policy, sign, is_valid) = jax.lax.scan(ply, begin, keys)
+    (last, last_sign, _), (board, policy, sign, is_valid) = jax.lax.scan(ply, begin, by_ply)
     end = _where(last_sign == 1, last, _turned(last))
     return Lines(
         board=board,
@@ -176,11 +236,19 @@ def from_random_games(
 
 
 def _made_up(game: othello.Othello, key: jax.Array, num_empties: jax.Array) -> othello.Position:
-    """Fills boards at random, each with its own share of the mover's discs; few moves are left."""
+    """Fills boards at random, each with its own share of the mover's discs; few moves are left.
+
+    As in a game the squares in the middle are never empty.
+    """
     place_key, share_key, disc_key = jax.random.split(key, 3)
     shape = (*num_empties.shape, _NUM_DRAWN)
     squares = (*shape, game.size**2)
-    order = jax.random.uniform(place_key, squares).argsort(axis=-1).argsort(axis=-1)
+    low, high = game.size // 2 - 1, game.size // 2 + 1
+    is_inner = np.zeros(game.board_shape, bool)
+    is_inner[low:high, low:high] = True
+    inner = jnp.broadcast_to(is_inner.reshape(-1), squares)
+    order = jnp.where(inner, 1.0, jax.random.uniform(place_key, squares))
+    order = order.argsort(axis=-1).argsort(axis=-1)
     is_disc = order >= num_empties[:, None, None]
     share = jax.random.uniform(share_key, (*shape, 1), minval=0.1, maxval=0.9)
     is_mine = jax.random.uniform(disc_key, squares) < share

@@ -112,6 +112,27 @@ def begin(
     )
 
 
+def fill(
+    config: states.RecipeConfig, mesh: Mesh, state: states.RunState, lines: endings.Lines
+) -> states.RunState:
+    """Returns the state with solved positions in the replay: `lines` `[K, M]`, `M` over devices."""
+
+    def add(state: states.RunState, lines: endings.Lines) -> states.RunState:
+        now = state.iteration
+        replay = replays.add_exact(state.replay, lines, iteration=now, network=now)
+        return dataclasses.replace(state, replay=replay)
+
+    where = states.partition(config)
+    by_ply: Any = PartitionSpec(None, states.AXIS)
+    fields = dict.fromkeys((field.name for field in dataclasses.fields(lines)), by_ply)
+    of_lines = endings.Lines(**fields | {"end": PartitionSpec(states.AXIS)})
+    sharded = jax.shard_map(
+        add, mesh=mesh, in_specs=(where, of_lines), out_specs=where, check_vma=False
+    )
+    # From the host: what was made on one device.
+    return jax.jit(sharded, donate_argnums=0)(state, jax.device_get(lines))
+
+
 def build(
     game: protocol.Game,
     config: states.RecipeConfig,

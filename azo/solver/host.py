@@ -35,6 +35,7 @@ class Solution:
     upper: int  # and at most this
     best_move: int | None  # action; None if the game is over or nothing was found out
     move_scores: dict[int, int]  # of all legal actions, best first, if asked for and all were found
+    best_moves: tuple[int, ...] = ()  # all actions with the score, if asked for and all were found
     confidence: float = 1.0  # in each cut of the search; 1 if all of this is exact
     num_nodes: int = 0
     seconds: float = 0.0
@@ -75,7 +76,7 @@ class Solver:
         """
         if size not in leaves.SIZES:
             raise ValueError(f"board size {size}: the solver knows 4, 6 and 8")
-        self._size = size
+        self.size = size
         self._rules = leaves.make_rules(size, is_reversed=is_reversed)
         self._stack = deep.Stack()
         self._cuts = deep.no_cuts()
@@ -94,6 +95,7 @@ class Solver:
         opponent: int,
         *,
         every_move: bool = False,
+        every_best: bool = False,
         max_nodes: int | None = None,
         max_seconds: float | None = None,
         confidence: float = 1.0,
@@ -105,6 +107,7 @@ class Solver:
           player: discs of the side to move, as a Python integer with bit `8 * row + column`.
           opponent: discs of the other side.
           every_move: whether to find the scores of all legal moves too.
+          every_best: whether to find all moves that are as good as the best, which takes less.
           max_nodes: when to give up, in positions visited; passed over by a few thousand at most.
           max_seconds: when to give up; passed over by some tenths of a second at most.
           confidence: 1 for exact scores, or that of each cut by multi-ProbCut, 0.9 to 0.98.
@@ -112,7 +115,7 @@ class Solver:
 
         Returns:
           The solution. When a limit was reached it holds the bounds proved until then, and of
-          `every_move` nothing.
+          `every_move` and `every_best` nothing.
 
         Raises:
           ValueError: If the discs overlap or lie outside the board, or the confidence is none that
@@ -132,15 +135,21 @@ class Solver:
             moves = self._legal(P, O)
         if moves:
             found = self._solve_moves(P, O, moves, every_move and not has_passed)
+            if every_best and found.is_solved and not has_passed:
+                best_moves = self._best_moves(P, O, moves, found)
+                found = dataclasses.replace(found, best_moves=best_moves)
         else:
             score = int(leaves.final_score(P, O, self._rules))
             found = Solution(score, score, None, {})
         if has_passed:
             found = dataclasses.replace(found, lower=-found.upper, upper=-found.lower)
             if moves:
-                passing = self._size**2
+                passing = self.size**2
                 scores = {passing: found.lower} if every_move and found.is_solved else {}
-                found = dataclasses.replace(found, best_move=passing, move_scores=scores)
+                best_moves = (passing,) if every_best and found.is_solved else ()
+                found = dataclasses.replace(
+                    found, best_move=passing, move_scores=scores, best_moves=best_moves
+                )
         if self._rules.sign < 0:
             scores = {action: -score for action, score in found.move_scores.items()}
             found = dataclasses.replace(
@@ -153,19 +162,30 @@ class Solver:
             seconds=time.perf_counter() - start,
         )
 
+    def play(self, player: int, opponent: int, action: int) -> tuple[int, int]:
+        """Returns the discs after a legal action, a pass too, those of the next side to move first.
+
+        Arguments as in `solve`.
+        """
+        if action == self.size**2:
+            return opponent, player
+        square = action // self.size * 8 + action % self.size
+        P, O = _after(np.uint64(player), np.uint64(opponent), square)
+        return int(P), int(O)
+
     def _cuts_for(self, confidence: float) -> deep.Cuts:
         if confidence == 1.0:
             return deep.no_cuts()
-        return probcut.load_cuts(self._size, confidence, is_reversed=self._rules.sign < 0)
+        return probcut.load_cuts(self.size, confidence, is_reversed=self._rules.sign < 0)
 
     def _check(self, player: int, opponent: int) -> None:
         both = player & opponent
         if both:
-            square = notation.action_text(self._action(both.bit_length() - 1), self._size)
+            square = notation.action_text(self._action(both.bit_length() - 1), self.size)
             raise ValueError(f"impossible board: both sides have a disc on {square}")
         if (player | opponent) & ~int(self._rules.on_board):
             raise ValueError(
-                f"impossible board: a disc lies outside of {self._size}x{self._size} squares"
+                f"impossible board: a disc lies outside of {self.size}x{self.size} squares"
             )
 
     def _solve_moves(
@@ -181,10 +201,7 @@ class Solver:
         scores: dict[int, int] = {}
         if every_move and lower == upper:
             for square in moves:
-                turned = kernels.flips(P, O, np.uint64(square))
-                child_P = np.uint64(int(O) ^ int(turned))
-                child_O = np.uint64(int(P) | int(turned) | 1 << square)
-                low, high = self._bounds(child_P, child_O, -lower)
+                low, high = self._bounds(*_after(P, O, square), -lower)
                 if low < high:
                     scores.clear()
                     break
@@ -196,6 +213,22 @@ class Solver:
         move_scores = {self._action(square): scores[square] for square in order}
         action = None if best is None else self._action(best)
         return Solution(lower, upper, action, move_scores)
+
+    def _best_moves(
+        self, P: np.uint64, O: np.uint64, moves: list[int], found: Solution
+    ) -> tuple[int, ...]:
+        """Returns all actions that keep a score that was found, none if a limit was reached."""
+        best = []
+        for square in moves:
+            action = self._action(square)
+            if action != found.best_move and found.lower > -self._rules.num_squares:
+                bound = self._ask(*_after(P, O, square), -found.lower)
+                if bound is None:
+                    return ()
+                if bound > -found.lower:
+                    continue
+            best.append(action)
+        return tuple(best)
 
     def _bounds(self, P: np.uint64, O: np.uint64, guess: int) -> tuple[int, int]:
         """Returns bounds of the score, equal unless a limit was reached."""
@@ -264,4 +297,10 @@ class Solver:
 
     def _action(self, square: int) -> int:
         """Returns the action of a square of the 8-wide board."""
-        return square // 8 * self._size + square % 8
+        return square // 8 * self.size + square % 8
+
+
+def _after(P: np.uint64, O: np.uint64, square: int) -> tuple[np.uint64, np.uint64]:
+    """Returns the position after a move, the side to move first."""
+    turned = int(kernels.flips(P, O, np.uint64(square)))
+    return np.uint64(int(O) ^ turned), np.uint64(int(P) | turned | 1 << square)

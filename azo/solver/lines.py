@@ -1,0 +1,113 @@
+"""Best play from deep endings to the end of the game, solved on all cores of the host."""
+
+import concurrent.futures
+import dataclasses
+import functools
+import multiprocessing
+import os
+import random
+import signal
+from collections.abc import Generator, Sequence
+
+from azo.solver import host
+
+SELECTIVE_EMPTIES = 20  # so many empty squares or more are solved with the confidence asked for
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """Best play by both sides; passes are left out.
+
+    With a confidence below 1 the first moves are likely to be best, and the later ones are.
+    """
+
+    moves: tuple[int, ...]  # actions played
+    best: tuple[tuple[int, ...], ...]  # before each of them, all actions that keep the score
+    score: int  # of the ending, as `host.Solution` has it
+    confidence: float  # of that score
+    num_nodes: int
+    seconds: float
+
+
+def solve(
+    solver: host.Solver, player: int, opponent: int, *, seed: str, confidence: float = 1.0
+) -> Line:
+    """Returns a line from a position; of several best moves a random one is played.
+
+    Args:
+      solver: for the board.
+      player: discs of the side to move, bit `8 * row + column`.
+      opponent: discs of the other side.
+      seed: of the choice among best moves.
+      confidence: of scores with `SELECTIVE_EMPTIES` empty squares or more.
+    """
+    rng = random.Random(seed)
+    passing = solver.size**2
+    moves: list[int] = []
+    best: list[tuple[int, ...]] = []
+    solutions: list[host.Solution] = []
+    while True:
+        empties = solver.size**2 - (player | opponent).bit_count()
+        is_deep = empties >= SELECTIVE_EMPTIES
+        found = solver.solve(
+            player, opponent, every_best=True, confidence=confidence if is_deep else 1.0
+        )
+        solutions.append(found)
+        if found.best_move is None:
+            return Line(
+                moves=tuple(moves),
+                best=tuple(best),
+                score=solutions[0].score,
+                confidence=solutions[0].confidence,
+                num_nodes=sum(one.num_nodes for one in solutions),
+                seconds=sum(one.seconds for one in solutions),
+            )
+        action = rng.choice(found.best_moves)
+        if action != passing:
+            moves.append(action)
+            best.append(found.best_moves)
+        player, opponent = solver.play(player, opponent, action)
+
+
+def solve_all(
+    endings: Sequence[tuple[int, int]],
+    *,
+    size: int,
+    is_reversed: bool,
+    seed: int,
+    confidence: float,
+    first: int = 0,
+) -> Generator[Line]:
+    """Yields a line for each ending `(player, opponent)` from the one numbered `first` on.
+
+    They are solved in as many processes as this one may use cores. If the caller stops asking,
+    what has not begun is dropped.
+    """
+    work = functools.partial(_solve_numbered, seed=seed, confidence=confidence)
+    with concurrent.futures.ProcessPoolExecutor(
+        max_workers=len(os.sched_getaffinity(0)),
+        mp_context=multiprocessing.get_context("spawn"),  # a fork of a process with threads hangs
+        initializer=_begin,
+        initargs=(size, is_reversed),
+    ) as pool:
+        numbered = [(number, *endings[number]) for number in range(first, len(endings))]
+        waiting = [pool.submit(work, *one) for one in numbered]
+        try:
+            for one in waiting:
+                yield one.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+_solvers: list[host.Solver] = []  # of a process of the pool: one
+
+
+def _begin(size: int, is_reversed: bool) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
+    _solvers.append(host.Solver(size, is_reversed=is_reversed))
+
+
+def _solve_numbered(
+    number: int, player: int, opponent: int, *, seed: int, confidence: float
+) -> Line:
+    return solve(_solvers[0], player, opponent, seed=f"{seed}/{number}", confidence=confidence)
