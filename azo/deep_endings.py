@@ -22,6 +22,7 @@ from azo import config, metrics
 from azo.games import bitboard, notation, othello
 from azo.learning import endings
 from azo.measure import journal
+from azo.play.oracle import num_cores
 from azo.solver import lines
 
 FILE, HARD_FILE = "endings.jsonl", "hard.obf"
@@ -53,7 +54,9 @@ def prepare(
     folder, drawn = settings.run.folder, draw(game, settings)
     texts = [notation.board_text(_board(*one), game.size) for one in drawn]
     records = [json.loads(line) for line in journal.read(folder / FILE)]
-    if [record["board"] for record in records] != texts[: len(records)]:
+    confidence = settings.endings.confidence
+    expected = [(text, lines.used_confidence(confidence, text.count("-"))) for text in texts]
+    if [(x["board"], x["confidence"]) for x in records] != expected[: len(records)]:
         raise ValueError(
             f"{folder / FILE} holds the endings of other settings: choose another --run.folder"
         )
@@ -62,7 +65,8 @@ def prepare(
         size=game.size,
         is_reversed=game.is_reversed,
         seed=settings.run.seed,
-        confidence=settings.endings.confidence,
+        confidence=confidence,
+        num_processes=num_cores(),
         first=len(records),
     )
     console = rich.console.Console(highlight=False, emoji=False)

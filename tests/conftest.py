@@ -10,7 +10,7 @@ import pathlib
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Most programs run once or twice, so most of the time goes into compiling them: a third less.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-# And the older emitters, called and not inlined, halve the rest. Unknown flags would end the process.
+# XLA's older emitters without inlining halve the rest. A flag that it does not know would end it.
 if importlib.metadata.version("jaxlib").startswith("0.10."):
     os.environ.setdefault(
         "XLA_FLAGS",

@@ -104,6 +104,21 @@ def test_endings_of_other_settings_are_refused(solved):
         prepare(settings(folder, made_share=0.0))
 
 
+def test_deep_endings_are_solved_selectively_if_asked_and_are_not_mixed_with_exact_ones(tmp_path):
+    deep = {"min_empties": 19, "max_empties": 20, "deep_positions": 6}
+    prepare(settings(tmp_path, confidence=0.95, **deep))
+    records = records_in(tmp_path)
+    empties = [record["board"].count("-") for record in records]
+    assert set(empties) == {19, 20}
+    assert all(
+        record["confidence"] == (0.95 if count == 20 else 1)
+        for record, count in zip(records, empties, strict=True)
+    )
+    assert "confidence 0.95" in (tmp_path / deep_endings.HARD_FILE).read_text()
+    with pytest.raises(ValueError, match="endings of other settings"):
+        prepare(settings(tmp_path, confidence=1.0, **deep))
+
+
 def test_hard_endings_can_be_solved_again(solved):
     folder, _ = solved
     hard = problems.read(folder / deep_endings.HARD_FILE)

@@ -4,7 +4,6 @@ import concurrent.futures
 import dataclasses
 import functools
 import multiprocessing
-import os
 import random
 import signal
 from collections.abc import Generator, Sequence
@@ -29,6 +28,11 @@ class Line:
     seconds: float
 
 
+def used_confidence(wanted: float, num_empties: int) -> float:
+    """Returns with which confidence a position with so many empty squares is solved."""
+    return wanted if num_empties >= SELECTIVE_EMPTIES else 1.0
+
+
 def solve(
     solver: host.Solver, player: int, opponent: int, *, seed: str, confidence: float = 1.0
 ) -> Line:
@@ -48,9 +52,8 @@ def solve(
     solutions: list[host.Solution] = []
     while True:
         empties = solver.size**2 - (player | opponent).bit_count()
-        is_deep = empties >= SELECTIVE_EMPTIES
         found = solver.solve(
-            player, opponent, every_best=True, confidence=confidence if is_deep else 1.0
+            player, opponent, every_best=True, confidence=used_confidence(confidence, empties)
         )
         solutions.append(found)
         if found.best_move is None:
@@ -76,16 +79,16 @@ def solve_all(
     is_reversed: bool,
     seed: int,
     confidence: float,
+    num_processes: int,
     first: int = 0,
 ) -> Generator[Line]:
     """Yields a line for each ending `(player, opponent)` from the one numbered `first` on.
 
-    They are solved in as many processes as this one may use cores. If the caller stops asking,
-    what has not begun is dropped.
+    If the caller stops asking, what has not begun is dropped.
     """
     work = functools.partial(_solve_numbered, seed=seed, confidence=confidence)
     with concurrent.futures.ProcessPoolExecutor(
-        max_workers=len(os.sched_getaffinity(0)),
+        max_workers=num_processes,
         mp_context=multiprocessing.get_context("spawn"),  # a fork of a process with threads hangs
         initializer=_begin,
         initargs=(size, is_reversed),
