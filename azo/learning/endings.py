@@ -39,7 +39,7 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Random endings solved in each iteration, over all devices, in place of self-play; 0: none."""
     deep_positions: pydantic.NonNegativeInt = 0
     """Random endings solved on the host before the run, which learns from nothing else; 0: none."""
-    confidence: float = 1.0
+    confidence: Annotated[float, pydantic.Field(ge=0.9, le=1)] = 1.0
     """Of scores with 20 empty squares or more: 1 for exact, or 0.9 to 0.98, which is faster."""
     min_empties: Empties = 4
     """Fewest empty squares of those endings."""
