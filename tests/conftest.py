@@ -3,19 +3,12 @@
 Tests run on the CPU unless told otherwise: `JAX_PLATFORMS=cuda,cpu pytest -m gpu`.
 """
 
-import importlib.metadata
 import os
 import pathlib
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Most programs run once or twice, so most of the time goes into compiling them: a third less.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-# XLA's older emitters without inlining halve the rest. A flag that it does not know would end it.
-if importlib.metadata.version("jaxlib").startswith("0.10."):
-    os.environ.setdefault(
-        "XLA_FLAGS",
-        "--xla_cpu_use_fusion_emitters=false --xla_llvm_force_inline_before_split=false",
-    )
 # Programs that tests start inherit these, and so share the cache.
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parents[1] / ".cache" / "jax")
