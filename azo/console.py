@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import rich.console
 import rich.live
 import rich.panel
+import rich.progress
 import rich.progress_bar
 import rich.table
 import rich.text
@@ -29,6 +30,16 @@ _LEARNING = (
     ("replay", "replay/size", "{:,.0f}"),
 )
 _SECONDS_BETWEEN_LINES = 10.0
+
+
+def counting(console: rich.console.Console) -> rich.progress.Progress:
+    """Returns a bar that counts what is done, time left included; hidden where nobody looks on."""
+    return rich.progress.Progress(
+        *rich.progress.Progress.get_default_columns(),
+        rich.progress.MofNCompleteColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
 
 
 class Console:

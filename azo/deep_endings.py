@@ -16,9 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import rich.console
-import rich.progress
 
-from azo import config, metrics
+from azo import config, console, metrics
 from azo.games import bitboard, notation, othello
 from azo.learning import endings
 from azo.measure import journal
@@ -69,25 +68,20 @@ def prepare(
         num_processes=num_cores(),
         first=len(records),
     )
-    console = rich.console.Console(highlight=False, emoji=False)
+    screen = rich.console.Console(highlight=False, emoji=False)
     start = time.perf_counter()
-    columns = (*rich.progress.Progress.get_default_columns(), rich.progress.MofNCompleteColumn())
-    is_hidden = not console.is_terminal
-    with (
-        contextlib.closing(left),
-        rich.progress.Progress(*columns, console=console, disable=is_hidden) as progress,
-    ):
+    with contextlib.closing(left), console.counting(screen) as progress:
         task = progress.add_task("solving endings", total=len(drawn), completed=len(records))
         for line in left:
             records.append(_record(texts[len(records)], line, game.size))
             journal.append(folder / FILE, json.dumps(records[-1]))
             progress.advance(task)
             if is_stopped():
-                console.print(f"stopped after solving {len(records)} of {len(drawn)} endings")
+                screen.print(f"stopped after solving {len(records)} of {len(drawn)} endings")
                 return None
     seconds = time.perf_counter() - start
     of_cores = sum(record["seconds"] for record in records)
-    console.print(f"solved {len(records)} endings: {of_cores:.0f} s of a core", soft_wrap=True)
+    screen.print(f"solved {len(records)} endings: {of_cores:.0f} s of a core", soft_wrap=True)
     writer.write(
         "endings",
         0,

@@ -16,10 +16,10 @@ from typing import Annotated, Any
 
 import pydantic
 import rich.console
-import rich.progress
 import tyro
 
 from azo import config, problems
+from azo import console as azo_console
 from azo.games import notation, obf
 from azo.solver import host
 
@@ -88,9 +88,7 @@ def run(settings: SolveConfig, console: rich.console.Console) -> int:
     records = _load_records(settings)
     solvers: dict[int, host.Solver] = {}
     totals = _Totals()
-    columns = (*rich.progress.Progress.get_default_columns(), rich.progress.MofNCompleteColumn())
-    is_hidden = not console.is_terminal
-    with rich.progress.Progress(*columns, console=console, disable=is_hidden) as progress:
+    with azo_console.counting(console) as progress:
         for problem in progress.track(wanted, description=settings.file.name):
             record = records.get(problem.line)
             if record is not None and _is_enough(settings, problem, record):

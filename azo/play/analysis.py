@@ -218,8 +218,7 @@ def _think(
     if engine.is_over:
         black_score = engine.final_score()
         score = black_score if engine.board.is_black_to_move else -black_score
-        utility = engine.utility(score)
-        value = float((utility > 0) - (utility < 0))
+        value = engine.result(score)
         return Position(
             number=number,
             board=engine.board,

@@ -232,7 +232,7 @@ class Engine(live_game.LiveGame):
             line = move.line
             if move.action == solution.best_move:
                 line = self._exact_line(move.action, deadline, is_stopped)
-            return dataclasses.replace(move, score=score, value=self._result(score), line=line)
+            return dataclasses.replace(move, score=score, value=self.result(score), line=line)
 
         def rank(move: MoveThought) -> tuple[bool, bool, int]:
             is_best = move.action == solution.best_move
@@ -242,14 +242,10 @@ class Engine(live_game.LiveGame):
             thought,
             action=solution.best_move,
             moves=tuple(sorted(map(exact, thought.moves), key=rank)),
-            value=self._result(solution.score),
+            value=self.result(solution.score),
             score=solution.score,
             source="exact",
         )
-
-    def _result(self, score: int) -> float:
-        utility = self.utility(score)
-        return float((utility > 0) - (utility < 0))
 
     def _exact_line(
         self, action: int, deadline: float, is_stopped: Callable[[], bool] | None

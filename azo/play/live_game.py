@@ -67,6 +67,11 @@ class LiveGame:
         """Returns a final margin of discs as its side wants it high: reversed Othello wants few."""
         return -score if self.game.is_reversed else score
 
+    def result(self, score: int) -> float:
+        """Returns 1, 0 or -1: what a final margin of discs is worth to its side."""
+        utility = self.utility(score)
+        return float((utility > 0) - (utility < 0))
+
     def new_game(self, board: notation.Board | None = None, actions: Sequence[int] = ()) -> None:
         """Begins anew, by default at the usual start, and plays some moves.
 
