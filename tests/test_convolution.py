@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from azo.learning import convolution, winograd
+from azo.learning import convolution
 
 # Of the largest entry: the transforms multiply by up to 8, and by up to 5 again.
 _ROUNDING = 1e-5
@@ -88,14 +88,6 @@ def test_the_bias_is_added_to_every_square(precision):
     np.testing.assert_allclose(found(bias), without + bias[None, None, None], atol=1e-4)
     gradient = jax.grad(lambda bias: (found(bias) * weight).sum())(bias)
     np.testing.assert_allclose(gradient, weight.sum(axis=(0, 1, 2)), rtol=1e-5)
-
-
-@_over_boards
-def test_the_kernel_gradient_for_accelerators_is_the_same(rows, columns):
-    images, _ = images_and_kernel(7, rows, columns)
-    gradient = jax.random.normal(jax.random.key(1), (rows, columns, 7, 6))
-    found = convolution._kernel_gradient(images, gradient)
-    assert relative_error(found, winograd.kernel_gradient(images, gradient)) < _ROUNDING
 
 
 def test_gradients_inside_a_scan_are_those_outside():

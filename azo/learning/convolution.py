@@ -10,8 +10,6 @@ convolution of mixed types for NVIDIA GPUs and would turn both factors back into
 (`ConvBfloat16Support` in its nvptx_compiler.cc).
 """
 
-import functools
-from collections.abc import Callable
 from typing import Literal
 
 import jax
@@ -22,7 +20,6 @@ from azo.learning import winograd
 Precision = Literal["auto", "float32", "bfloat16"]
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
 def convolve(
     images: jax.Array, kernel: jax.Array, bias: jax.Array | None, precision: Precision
 ) -> jax.Array:
@@ -40,7 +37,7 @@ def convolve(
     """
 
     def elsewhere(images: jax.Array, kernel: jax.Array, bias: jax.Array | None) -> jax.Array:
-        found = _in_precision(precision, _convolution, images, kernel)
+        found = _convolution(images, kernel, precision)
         return found if bias is None else found + jnp.broadcast_to(bias, found.shape)
 
     if precision == "bfloat16":
@@ -50,60 +47,12 @@ def convolve(
     )
 
 
-_Saved = tuple[jax.Array, jax.Array, jax.Array | None]
-
-
-def _forward(
-    images: jax.Array, kernel: jax.Array, bias: jax.Array | None, precision: Precision
-) -> tuple[jax.Array, _Saved]:
-    return convolve(images, kernel, bias, precision), (images, kernel, bias)
-
-
-def _backward(
-    precision: Precision, saved: _Saved, gradient: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array | None]:
-    images, kernel, bias = saved
-    mirrored = jnp.flip(kernel, axis=(0, 1)).swapaxes(2, 3)
-    image_gradient = convolve(gradient, mirrored, None, precision)
-    elsewhere = functools.partial(_in_precision, precision, _kernel_gradient)
-    if precision == "bfloat16":
-        kernel_gradient = elsewhere(images, gradient)
-    else:
-        kernel_gradient = jax.lax.platform_dependent(
-            images, gradient, cpu=winograd.kernel_gradient, default=elsewhere
-        )
-    bias_gradient = None if bias is None else gradient.sum(axis=(0, 1, 2))
-    return image_gradient, kernel_gradient, bias_gradient
-
-
-def _in_precision(
-    precision: Precision,
-    product: Callable[[jax.Array, jax.Array], jax.Array],
-    left: jax.Array,
-    right: jax.Array,
-) -> jax.Array:
-    """Returns a product as accelerators form it: in bfloat16 but for `float32`."""
-    if precision == "float32":
-        return product(left, right)
-    return product(left.astype(jnp.bfloat16), right.astype(jnp.bfloat16)).astype(jnp.float32)
-
-
-def _convolution(images: jax.Array, kernel: jax.Array) -> jax.Array:
+def _convolution(images: jax.Array, kernel: jax.Array, precision: Precision) -> jax.Array:
+    """Returns the convolution as accelerators form it: in bfloat16 but for `float32`."""
+    if precision != "float32":
+        images, kernel = images.astype(jnp.bfloat16), kernel.astype(jnp.bfloat16)
     layout = ("HWNC", "HWIO", "HWNC")
-    return jax.lax.conv_general_dilated(
+    found = jax.lax.conv_general_dilated(
         images, kernel, window_strides=(1, 1), padding="SAME", dimension_numbers=layout
     )
-
-
-def _kernel_gradient(images: jax.Array, gradient: jax.Array) -> jax.Array:
-    """Convolves with examples and channels exchanged, as differentiating the other would."""
-    return jax.lax.conv_general_dilated(
-        images,
-        gradient,
-        window_strides=(1, 1),
-        padding=((1, 1), (1, 1)),
-        dimension_numbers=("HWCN", "HWIO", "HWNC"),
-    )
-
-
-convolve.defvjp(_forward, _backward)
+    return found.astype(jnp.float32)

@@ -28,10 +28,8 @@ import pydantic
 
 from azo.games import protocol
 from azo.games import symmetry as symmetries
-from azo.learning import convolution
+from azo.learning import convolution, normalisation
 from azo.search import policy
-
-_EPSILON = 1e-5  # added to variances
 
 Symmetry = Literal["none", "random", "average"]
 Variables = dict[str, Any]  # flax collections: "params", and "batch_stats" unless folded
@@ -117,7 +115,7 @@ class Network(nn.Module):
         p = self._policy_features(board, x)
         logits = nn.Dense(self.num_actions, name="policy_logits")(p)
 
-        v = nn.relu(self._projected(x, config.value_channels, "value_projection"))
+        v = self._projected(x, config.value_channels, "value_projection")
         hidden = self._hidden(_flat(v), config.value_units, "value_hidden")
         value = self._small_output(hidden, "value_output")[..., 0]
         ownership = margin = None
@@ -137,7 +135,7 @@ class Network(nn.Module):
             return p
         if config.policy_network == "tower":
             x = self._tower(board, "policy_")
-        p = _flat(nn.relu(self._projected(x, config.policy_channels, "policy_projection")))
+        p = _flat(self._projected(x, config.policy_channels, "policy_projection"))
         return self._hidden(p, config.policy_units, "policy_hidden") if config.policy_units else p
 
     def _tower(self, x: jax.Array, prefix: str) -> jax.Array:
@@ -149,7 +147,7 @@ class Network(nn.Module):
             block = f"{prefix}block{number}"
             y = self._convolved(x, channels, f"{block}_first")
             if x.shape[-1] != channels:
-                x = self._projected(x, channels, f"{block}_shortcut")
+                x = self._projected(x, channels, f"{block}_shortcut", rectify=False)
             x = self._convolved(y, channels, f"{block}_second", skip=x)
         return x
 
@@ -161,16 +159,19 @@ class Network(nn.Module):
         is_plain = self.config.normalisation == "none"
         bias = self._bias(name, channels) if is_plain else None
         x = convolution.convolve(x, kernel, bias, self.config.precision)
-        if not is_plain:
-            x = self._normalised(x, name)
-        return nn.relu(x if skip is None else x + skip)
+        if is_plain:
+            return nn.relu(x if skip is None else x + skip)
+        return self._normalisation(name)(x, skip)
 
-    def _projected(self, x: jax.Array, channels: int, name: str) -> jax.Array:
+    def _projected(
+        self, x: jax.Array, channels: int, name: str, *, rectify: bool = True
+    ) -> jax.Array:
         """Returns `[rows, columns, M, channels]`: a 1x1 convolution, normalised."""
         x = nn.Dense(channels, use_bias=False, name=name)(x)
         if self.config.normalisation == "none":
-            return x + jnp.broadcast_to(self._bias(name, channels), x.shape)
-        return self._normalised(x, name)
+            x += jnp.broadcast_to(self._bias(name, channels), x.shape)
+            return nn.relu(x) if rectify else x
+        return self._normalisation(name)(x, rectify=rectify)
 
     def _hidden(self, x: jax.Array, units: int, name: str) -> jax.Array:
         """Returns `[M, units]` of a dense layer; dropout comes after it, as in AlphaZero General.
@@ -189,14 +190,8 @@ class Network(nn.Module):
     def _bias(self, name: str, channels: int) -> jax.Array:
         return self.param(f"{name}_bias", nn.initializers.zeros, (channels,))
 
-    def _normalised(self, x: jax.Array, name: str) -> jax.Array:
-        return nn.BatchNorm(
-            use_running_average=not self.is_training,
-            momentum=0.95,
-            epsilon=_EPSILON,
-            axis_name=self.axis_name,
-            name=f"{name}_norm",
-        )(x)
+    def _normalisation(self, name: str) -> normalisation.BatchNorm:
+        return normalisation.BatchNorm(self.is_training, self.axis_name, name=f"{name}_norm")
 
 
 def _flat(x: jax.Array) -> jax.Array:
@@ -227,7 +222,7 @@ def fold(network: Network, variables: Variables) -> tuple[Network, Variables]:
     for norm, statistics in variables["batch_stats"].items():
         layer = norm.removesuffix("_norm")
         affine = params.pop(norm)
-        scale = affine["scale"] / jnp.sqrt(statistics["var"] + _EPSILON)
+        scale = affine["scale"] / jnp.sqrt(statistics["var"] + normalisation.EPSILON)
         params[f"{layer}_bias"] = affine["bias"] - statistics["mean"] * scale
         if layer in params:
             params[layer] = {"kernel": params[layer]["kernel"] * scale[None]}

@@ -22,6 +22,7 @@ _SIZES = (2, 3, 4)
 _POINTS = (0, 1, -1, 2, -2)
 
 
+@jax.custom_vjp
 def convolve(images: jax.Array, kernel: jax.Array, bias: jax.Array | None) -> jax.Array:
     """Returns the same-size 3x3 convolution, squares beyond the edge counting as zero.
 
@@ -33,49 +34,50 @@ def convolve(images: jax.Array, kernel: jax.Array, bias: jax.Array | None) -> ja
     Returns:
       `[rows, columns, M, D]` float32.
     """
-    rows, columns, batch, _ = images.shape
-    size = _tile_size(rows, columns)
-    from_tiles = _transforms(size).from_tiles
-    products = jnp.matmul(_spread(images, size), _spread_kernel(kernel, size))
+    return _forward(images, kernel, bias)[0]
+
+
+_Saved = tuple[jax.Array, jax.Array, jax.Array | None]
+
+
+def _forward(
+    images: jax.Array, kernel: jax.Array, bias: jax.Array | None
+) -> tuple[jax.Array, _Saved]:
+    size = _tile_size(*images.shape[:2])
+    transforms = _transforms(size)
+    tiles = _into_tiles(images, transforms.into_tiles, size, first=-1)
+    products = jnp.matmul(tiles, _at_points(kernel, size))
     if bias is not None:
         # What belongs to the point 1 is added to all squares of a tile; adding the bias to these
         # instead would cut the long rows short.
         at_one = _POINTS.index(1)
         products = products.at[at_one, at_one].add(jnp.broadcast_to(bias, products.shape[2:]))
-    flat = products.reshape(*products.shape[:2], -(-rows // size), -(-columns // size), -1)
-    # Along columns, then along rows.
-    done = jnp.stack([_sum(row, flat.swapaxes(0, 1)) for row in from_tiles], axis=3)
-    done = jnp.stack([_sum(row, done) for row in from_tiles], axis=1)
-    tiled_rows, tiled_columns = (size * count for count in flat.shape[2:4])
-    board = done.reshape(tiled_rows, tiled_columns, batch, -1)
-    return board[:rows, :columns]
+    found = _out_of_tiles(products, transforms.from_tiles.T, size, images.shape[:3], first=0)
+    return found, (tiles, kernel, bias)
 
 
-def kernel_gradient(images: jax.Array, gradient: jax.Array) -> jax.Array:
-    """Returns `[3, 3, C, D]`, the gradient of the kernel.
-
-    Args:
-      images: `[rows, columns, M, C]` float32, what was convolved.
-      gradient: `[rows, columns, M, D]` float32, of the result.
-    """
-    size = _tile_size(*images.shape[:2])
+def _backward(saved: _Saved, gradient: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array | None]:
+    """Goes back through the same tiles: one transform of the gradient serves images and kernel."""
+    tiles, kernel, bias = saved
+    size = _tile_size(*gradient.shape[:2])
     transforms = _transforms(size)
     of_products = _into_tiles(gradient, transforms.from_tiles.T, size, first=0)
-    of_tiles = jnp.matmul(_spread(images, size).swapaxes(2, 3), of_products)
-    back = jnp.asarray(np.kron(transforms.kernel, transforms.kernel).T, images.dtype)
-    flat = jnp.matmul(back, of_tiles.reshape(back.shape[1], -1))
-    return flat.reshape(3, 3, *of_tiles.shape[2:])
+    of_tiles = jnp.matmul(of_products, _at_points(kernel.swapaxes(2, 3), size))
+    of_images = _out_of_tiles(of_tiles, transforms.into_tiles, size, gradient.shape[:3], first=-1)
+    of_points = jnp.matmul(tiles.swapaxes(2, 3), of_products)
+    of_kernel = jnp.matmul(transforms.to_points.T, of_points.reshape(len(transforms.to_points), -1))
+    of_bias = None if bias is None else gradient.sum(axis=(0, 1, 2))
+    return of_images, of_kernel.reshape(kernel.shape), of_bias
 
 
-def _spread(images: jax.Array, size: int) -> jax.Array:
-    return _into_tiles(images, _transforms(size).into_tiles, size, first=-1)
+convolve.defvjp(_forward, _backward)
 
 
-def _spread_kernel(kernel: jax.Array, size: int) -> jax.Array:
-    """Returns `[a, a, C, D]`."""
-    one = _transforms(size).kernel
-    both = jnp.asarray(np.kron(one, one), kernel.dtype)
-    return jnp.matmul(both, kernel.reshape(9, -1)).reshape(len(one), len(one), *kernel.shape[2:])
+def _at_points(kernel: jax.Array, size: int) -> jax.Array:
+    """Returns the kernel `[3, 3, C, D]` as `[a, a, C, D]`."""
+    length = size + 2
+    points = jnp.matmul(_transforms(size).to_points, kernel.reshape(9, -1))
+    return points.reshape(length, length, *kernel.shape[2:])
 
 
 def _into_tiles(x: jax.Array, transform: np.ndarray, size: int, first: int) -> jax.Array:
@@ -109,7 +111,43 @@ def _into_tiles(x: jax.Array, transform: np.ndarray, size: int, first: int) -> j
     return done.reshape(*done.shape[:2], -1, x.shape[-1])
 
 
-def _sum(weights: np.ndarray, terms: Iterable[jax.Array]) -> jax.Array:
+def _out_of_tiles(
+    x: jax.Array, transform: np.ndarray, size: int, shape: tuple[int, ...], first: int
+) -> jax.Array:
+    """Returns `[*shape, C]`, the transpose of `_into_tiles`.
+
+    Args:
+      x: `[a, a, T, C]`.
+      transform: `[a, k]`.
+      size: squares from one tile to the next.
+      shape: rows, columns and `M`.
+      first: the first square of the first tile.
+    """
+
+    def squares(x: jax.Array, axis: int) -> list[jax.Array]:
+        """Returns the sums over `[a, ...]` for each of a tile's own squares, tiles along `axis`."""
+        own: list[list[jax.Array]] = [[] for _ in range(size)]
+        for place, weights in enumerate(transform.T, first):
+            own[place % size].append(_shifted(_sum(weights, x), place // size, axis))
+        return [functools.reduce(jnp.add, terms) for terms in own]
+
+    rows, columns, _ = shape
+    num_tiles = (-(-rows // size), -(-columns // size))
+    tiles = x.reshape(*x.shape[:2], *num_tiles, -1)
+    # Along columns, then along rows.
+    strips = jnp.stack(squares(tiles.swapaxes(0, 1), axis=2), axis=3)
+    board = jnp.stack(squares(strips, axis=0), axis=1)
+    tiled = (size * num_tiles[0], size * num_tiles[1])
+    return board.reshape(*tiled, shape[2], -1)[:rows, :columns]
+
+
+def _shifted(x: jax.Array, by: int, axis: int) -> jax.Array:
+    """Moves `x` along an axis, zeros coming in."""
+    padding = [(by, -by, 0) if i == axis else (0, 0, 0) for i in range(x.ndim)]
+    return jax.lax.pad(x, jnp.zeros((), x.dtype), padding) if by else x
+
+
+def _sum(weights: Iterable[float], terms: Iterable[jax.Array]) -> jax.Array:
     """Returns the weighted sum of arrays of one shape."""
     pairs = zip(weights, terms, strict=True)
     return functools.reduce(jnp.add, [float(w) * term for w, term in pairs if w != 0])
@@ -136,6 +174,8 @@ class _Transforms:
             self.into_tiles[i, : length - 1] = np.poly(others)[::-1]
         self.from_tiles[-1, -1] = self.kernel[-1, -1] = 1
         self.into_tiles[-1] = np.poly(points)[::-1]
+        # Of a whole kernel, `[a**2, 9]`.
+        self.to_points = np.kron(self.kernel, self.kernel).astype(np.float32)
 
 
 _transforms = functools.cache(_Transforms)

@@ -1,0 +1,158 @@
+"""Batch normalisation (Ioffe and Szegedy, 2015, arXiv:1502.03167), with what follows it in a tower.
+
+What is added and the rectifier belong to it, so that the whole and its gradient are one pass each
+over the board. On the CPU the gain is large: see `_in_one_pass`.
+"""
+
+import functools
+from collections.abc import Callable
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+EPSILON = 1e-5  # added to variances
+_MOMENTUM = 0.95  # of the running averages
+
+
+class BatchNorm(nn.Module):
+    """Normalises each channel by its mean and variance, with flax's names for the variables."""
+
+    is_training: bool  # normalise by this batch and update the running averages, or use them
+    axis_name: str | None  # in training, the mesh axis over which a batch is spread
+
+    @nn.compact
+    def __call__(
+        self, x: jax.Array, skip: jax.Array | None = None, *, rectify: bool = True
+    ) -> jax.Array:
+        """Returns `relu(normalised x + skip)`, or without `relu` if not to `rectify`.
+
+        Args:
+          x: `[rows, columns, M, C]` float32.
+          skip: the same, or None for nothing.
+          rectify: whether to cut off what is below zero.
+        """
+        channels = x.shape[-1:]
+        scale = self.param("scale", nn.initializers.ones, channels)
+        bias = self.param("bias", nn.initializers.zeros, channels)
+        average = self.variable("batch_stats", "mean", jnp.zeros, channels)
+        average_variance = self.variable("batch_stats", "var", jnp.ones, channels)
+        if not self.is_training:
+            factor = scale * jax.lax.rsqrt(average_variance.value + EPSILON)
+            return _apply(rectify, average.value, factor, bias, x, skip)
+        found, mean, variance = _normalise(x, skip, scale, bias, rectify, self.axis_name)
+        average.value = _MOMENTUM * average.value + (1 - _MOMENTUM) * mean
+        average_variance.value = _MOMENTUM * average_variance.value + (1 - _MOMENTUM) * variance
+        return found
+
+
+_Found = tuple[jax.Array, jax.Array, jax.Array]
+_Saved = tuple[jax.Array, bool, jax.Array, jax.Array, jax.Array, jax.Array]
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4, 5))
+def _normalise(
+    x: jax.Array,
+    skip: jax.Array | None,
+    scale: jax.Array,
+    bias: jax.Array,
+    rectify: bool,
+    axis_name: str | None,
+) -> _Found:
+    """Returns what `BatchNorm` returns in training, and the mean and variance of the batch.
+
+    Mean and variance are for the running averages: no gradient flows through these results.
+    """
+    return _forward(x, skip, scale, bias, rectify, axis_name)[0]
+
+
+def _forward(
+    x: jax.Array,
+    skip: jax.Array | None,
+    scale: jax.Array,
+    bias: jax.Array,
+    rectify: bool,
+    axis_name: str | None,
+) -> tuple[_Found, _Saved]:
+    mean, square = _means(axis_name, x, x * x)
+    variance = jnp.maximum(square - mean * mean, 0.0)
+    inverse = jax.lax.rsqrt(variance + EPSILON)
+    found = _in_one_pass(
+        functools.partial(_apply, rectify, mean, scale * inverse, bias),
+        *((x,) if skip is None else (x, skip)),
+    )
+    return (found, mean, variance), (x, skip is not None, scale, mean, inverse, found)
+
+
+def _backward(
+    rectify: bool, axis_name: str | None, saved: _Saved, gradients: _Found
+) -> tuple[jax.Array, jax.Array | None, jax.Array, jax.Array]:
+    x, has_skip, scale, mean, inverse, found = saved
+    gradient = jnp.where(found > 0, gradients[0], 0.0) if rectify else gradients[0]
+    # Sums over this device's examples are gradients of scale and bias: see `learner.take_step`.
+    of_bias, of_scale = _means(None, gradient, gradient * _centred(x, mean))
+    of_scale *= inverse
+    num_values = x.size // x.shape[-1]
+    # Mean and variance move with every value of the batch, on whichever device.
+    slope, drift = of_scale, of_bias
+    if axis_name is not None:
+        slope, drift = jax.lax.pmean((slope, drift), axis_name)
+    factor = scale * inverse
+
+    def of_input(gradient: jax.Array, x: jax.Array) -> jax.Array:
+        moved = _wide(factor * inverse * slope) * _centred(x, mean)
+        return _wide(factor) * gradient - moved - _wide(factor * drift)
+
+    of_x = _in_one_pass(of_input, gradient, x)
+    of_skip = gradient if has_skip else None
+    return of_x, of_skip, of_scale * num_values, of_bias * num_values
+
+
+_normalise.defvjp(_forward, _backward)
+
+
+def _apply(
+    rectify: bool,
+    mean: jax.Array,
+    factor: jax.Array,
+    bias: jax.Array,
+    x: jax.Array,
+    skip: jax.Array | None = None,
+) -> jax.Array:
+    found = _centred(x, mean) * _wide(factor) + _wide(bias)
+    if skip is not None:
+        found += skip
+    return jnp.maximum(found, 0.0) if rectify else found
+
+
+def _means(axis_name: str | None, *arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """Returns the means `[C]` of arrays `[rows, columns, M, C]`, over all devices of the axis."""
+    means = tuple(x.mean(axis=(0, 1, 2)) for x in arrays)
+    return means if axis_name is None else jax.lax.pmean(means, axis_name)
+
+
+def _centred(x: jax.Array, mean: jax.Array) -> jax.Array:
+    return x - _wide(mean)
+
+
+def _wide(x: jax.Array) -> jax.Array:
+    """Returns a number for each channel `[C]` as `[1, 1, 1, C]`."""
+    return x[None, None, None]
+
+
+def _in_one_pass(compute: Callable[..., jax.Array], *arrays: jax.Array) -> jax.Array:
+    """Returns `compute(*arrays)`, on the CPU in a loop of its own over the squares and channels.
+
+    XLA's CPU compiler works out cheap operations anew for whatever uses their result, numbers of a
+    channel for every square and, in the gradient, each block's sum from the stem on. It does not
+    look into a conditional, so there is one here that always holds: only a batch that is not finite
+    fails it, and gives NaN as it would anyhow. A step of learning took 1.3 times as long without.
+    """
+
+    def on_its_own(*arrays: jax.Array) -> jax.Array:
+        def unknown(x: jax.Array, *_: jax.Array) -> jax.Array:
+            return jnp.full_like(x, jnp.nan)
+
+        return jax.lax.cond(arrays[-1][0, 0, 0, 0] < jnp.inf, compute, unknown, *arrays)
+
+    return jax.lax.platform_dependent(*arrays, cpu=on_its_own, default=compute)
