@@ -92,8 +92,9 @@ def reduced(settings, folder):
     return config.Config.model_validate(tree)
 
 
-# Two compile for minutes: a curriculum of many phases, and a large network.
-_LONG = {"tothello", "othellozero-big"}
+# Two compile for minutes: a curriculum of many phases, and a large network. Two make the program of
+# azo.toml again at this size, with other numbers, and tic-tac-toe's is trained whole below.
+_LONG = {"tothello", "othellozero-big", "othello6", "othello8", "tictactoe"}
 EVERY = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in _LONG else [])
     for path in FILES

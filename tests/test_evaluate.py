@@ -189,7 +189,7 @@ def test_a_network_is_compared_with_the_scores_of_files(othello_net, tmp_path, c
     # Black loses: the right value is -1.
     net = network.build(othello.Othello(4), tiny_run.settings().network)
     variables = network.init(othello.Othello(4), tiny_run.settings().network, jax.random.key(0))
-    said = net.apply(variables, othello.Othello(4).planes(othello.Othello(4).start(1)))
+    said = jax.jit(net.apply)(variables, othello.Othello(4).planes(othello.Othello(4).start(1)))
     assert float(rows[0][3]) == pytest.approx(abs(float(said.value[0]) + 1), abs=6e-4)
     assert rows[0][4].startswith("1.000" if said.value[0] < 0 else "0.000")
     assert rows[2][3:5] == rows[0][3:5]

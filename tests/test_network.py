@@ -19,9 +19,13 @@ TINY = network.NetworkConfig(num_blocks=1, num_channels=4, value_units=4)
 GAMES = [othello.Othello(4), othello.Othello(6), othello.Othello(8), tictactoe.TicTacToe()]
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
 def fresh(game, config):
     return network.init(game, config, jax.random.key(0))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def apply(net, variables, planes):
+    return net.apply(variables, planes)
 
 
 def positions(game, num_plies=4, num_games=8):
@@ -46,7 +50,7 @@ def test_a_batch_larger_than_the_cache_is_evaluated_as_a_whole_one(num_games):
     game = GAMES[1]
     variables = fresh(game, TINY)  # 64 positions at a time
     position = positions(game, 20, num_games)
-    whole = network.build(game, TINY).apply(variables, game.planes(position))
+    whole = apply(network.build(game, TINY), variables, game.planes(position))
     found = jax.jit(network.folded_evaluator(game, TINY, variables))(jax.random.key(0), position)
     assert len(set(np.asarray(whole.value).tolist())) > num_games / 2
     np.testing.assert_allclose(found.value, whole.value, atol=1e-6)
@@ -57,7 +61,9 @@ def test_an_untrained_network_calls_every_position_about_even():
     game = GAMES[1]
     config = network.NetworkConfig()
     variables = fresh(game, config)
-    value = network.build(game, config).apply(variables, game.planes(positions(game, 20, 64))).value
+    value = apply(
+        network.build(game, config), variables, game.planes(positions(game, 20, 64))
+    ).value
     assert np.abs(value).max() < 0.5
 
 
@@ -74,7 +80,7 @@ def test_the_signed_plane_tells_the_sides_apart():
     variables = fresh(game, config)
     net = network.build(game, config)
     planes = game.planes(positions(game))
-    own, other = (net.apply(variables, x).prior_logits for x in (planes, planes[..., ::-1]))
+    own, other = (apply(net, variables, x).prior_logits for x in (planes, planes[..., ::-1]))
     assert np.abs(own - other).max() > 1e-3
 
 
@@ -94,7 +100,7 @@ def test_the_folded_network_is_the_same_function():
     folded_net, folded = network.fold(net, variables)
     assert set(folded) == {"params"}
     planes = game.planes(positions(game))
-    one, other = net.apply(variables, planes), folded_net.apply(folded, planes)
+    one, other = apply(net, variables, planes), apply(folded_net, folded, planes)
     # The same sums of float32 in another order.
     np.testing.assert_allclose(one.prior_logits, other.prior_logits, atol=1e-5)
     np.testing.assert_allclose(one.value, other.value, atol=1e-5)
@@ -145,7 +151,7 @@ def evaluate(config, *, is_folded=False):
         net = network.build(game, config)
         if is_folded:
             net, variables = network.fold(net, variables)
-        found = net.apply(variables, game.planes(position))
+        found = apply(net, variables, game.planes(position))
         logits = tree.mask_illegal(found.prior_logits, game.legal_mask(position))
         return found.value, jax.nn.log_softmax(logits)
 
@@ -265,7 +271,7 @@ def test_averaging_takes_the_mean_over_all_eight_views():
     views = []
     for k in range(8):
         which = jnp.full(len(planes), k)
-        seen = net.apply(folded, symmetry.move_planes(permutations, which, planes))
+        seen = apply(net, folded, symmetry.move_planes(permutations, which, planes))
         policies = jax.nn.softmax(symmetry.move_policy(undo, which, seen.prior_logits))
         views.append((policies, seen.value))
     policies, values = (np.mean(np.stack(several), axis=0) for several in zip(*views, strict=True))

@@ -57,7 +57,9 @@ def test_the_policy_player_takes_the_legal_move_with_the_highest_logit():
     player = players.parse("policy:here", OTHELLO4, load)
     position = random_positions(OTHELLO4, 32, 5)
     net = network.build(OTHELLO4, SMALL)
-    logits = np.asarray(net.apply(trained().variables, OTHELLO4.planes(position)).prior_logits)
+    logits = np.asarray(
+        jax.jit(net.apply)(trained().variables, OTHELLO4.planes(position)).prior_logits
+    )
     legal = np.asarray(OTHELLO4.legal_mask(position))
     action = player(jax.random.key(0), position, jnp.int32(5))
     for row in range(32):

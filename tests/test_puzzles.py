@@ -80,7 +80,7 @@ def test_values_are_compared_with_the_scores_of_a_file(net, known, scored, tmp_p
 
     settings = tiny_run.settings(**SECTIONS).network
     variables = network.init(FOUR, settings, jax.random.key(0))
-    said = network.build(FOUR, settings).apply(variables, FOUR.planes(known.position))
+    said = jax.jit(network.build(FOUR, settings).apply)(variables, FOUR.planes(known.position))
     value, utility = np.asarray(said.value), known.utility
     correlation = scipy.stats.spearmanr(value, utility).statistic
     assert float(raw[3].split(",")[0]) == pytest.approx(correlation, abs=6e-3)

@@ -204,6 +204,7 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
     return Network(config=config, num_actions=game.num_actions)
 
 
+@functools.partial(jax.jit, static_argnums=(0, 1))  # one program, not one for each operation
 def init(game: protocol.Game, config: NetworkConfig, key: jax.Array) -> Variables:
     """Returns fresh variables."""
     planes = game.planes(game.start(1))
