@@ -35,7 +35,7 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@touch $@
 
 train: $(VENV)/.installed-run$(EXTRAS)
-	$(BIN)/python -m azo.train $(ARGS)
+	$(BIN)/azo train $(ARGS)
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)

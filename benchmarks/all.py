@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 import pydantic
 
-from azo import config as configs
+from azo.run import config
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
@@ -110,21 +110,21 @@ class AllConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    return configs.run_main(_main, argv)
+    return config.run_main(_main, argv)
 
 
 def _main(argv: Sequence[str]) -> int:
-    config = configs.parse_flags(AllConfig, argv, prog="python -m benchmarks.all")
+    settings = config.parse_flags(AllConfig, argv, prog="python -m benchmarks.all")
     try:
-        replaced(config.readme.read_text(), config.preset, "")
+        replaced(settings.readme.read_text(), settings.preset, "")
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
-    limit = 60 * (config.limit_minutes or LIMIT_MINUTES[config.preset])
+    limit = 60 * (settings.limit_minutes or LIMIT_MINUTES[settings.preset])
     start = time.monotonic()
     sections = []
     seen: set[str] = set()
-    for section in PRESETS[config.preset]:
+    for section in PRESETS[settings.preset]:
         output = _output(section, start + limit - time.monotonic())
         if output is None:
             return 1
@@ -134,8 +134,8 @@ def _main(argv: Sequence[str]) -> int:
     minutes = (time.monotonic() - start) / 60
     sections.append(f"All of this took {minutes:.0f} minutes.\n")
     print(sections[-1])
-    text = replaced(config.readme.read_text(), config.preset, "\n".join(sections))
-    config.readme.write_text(text)
+    text = replaced(settings.readme.read_text(), settings.preset, "\n".join(sections))
+    settings.readme.write_text(text)
     return 0
 
 

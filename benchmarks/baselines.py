@@ -15,19 +15,19 @@ import jax.numpy as jnp
 import mctx
 
 from azo.games import protocol
-from azo.search import policy, tree
+from azo.search import improvement, search_tree
 
 # What a network says of planes `[B, 8, 8, 2]`.
-Apply = Callable[[jax.Array], policy.Evaluation]
+Apply = Callable[[jax.Array], improvement.Evaluation]
 
 
 def mctx_search(
     game: protocol.Game,
-    evaluate: policy.Evaluate,
+    evaluate: improvement.Evaluate,
     key: jax.Array,
     position: protocol.Position,
     *,
-    config: policy.SearchConfig,
+    config: improvement.SearchConfig,
     same_trees: bool = False,
 ) -> mctx.PolicyOutput:
     """Searches with mctx and the rules and evaluation that azo uses: only the tree differs.
@@ -43,8 +43,8 @@ def mctx_search(
     """
     root_key, search_key = jax.random.split(key)
 
-    def masked(found: policy.Evaluation, position: protocol.Position) -> jax.Array:
-        return tree.mask_illegal(found.prior_logits, game.legal_mask(position))
+    def masked(found: improvement.Evaluation, position: protocol.Position) -> jax.Array:
+        return search_tree.mask_illegal(found.prior_logits, game.legal_mask(position))
 
     def play(params: None, key: jax.Array, action: jax.Array, position: protocol.Position) -> Any:
         del params
@@ -74,7 +74,7 @@ def mctx_search(
     return mctx.gumbel_muzero_policy(**inputs, **(_azo_gumbel(config) if same_trees else {}))
 
 
-def _azo_puct(config: policy.SearchConfig) -> dict[str, Any]:
+def _azo_puct(config: improvement.SearchConfig) -> dict[str, Any]:
     def unscaled(tree: mctx.Tree, node: jax.Array) -> jax.Array:
         is_visited = tree.children_visits[node] > 0
         return jnp.where(is_visited, tree.qvalues(node), tree.node_values[node])
@@ -87,7 +87,7 @@ def _azo_puct(config: policy.SearchConfig) -> dict[str, Any]:
     }
 
 
-def _azo_gumbel(config: policy.SearchConfig) -> dict[str, Any]:
+def _azo_gumbel(config: improvement.SearchConfig) -> dict[str, Any]:
     return {
         "qtransform": functools.partial(
             mctx.qtransform_completed_by_mix_value,
@@ -166,7 +166,7 @@ def pgx_search(
         output = mctx.RecurrentFnOutput(
             reward=_rewards_of(state.current_player, after),
             discount=jnp.where(after.terminated, 0.0, -1.0),
-            prior_logits=tree.mask_illegal(found.prior_logits, after.legal_action_mask),
+            prior_logits=search_tree.mask_illegal(found.prior_logits, after.legal_action_mask),
             value=jnp.where(after.terminated, 0.0, found.value),
         )
         return output, after

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import pydantic
 
-from azo import config as configs
+from azo.run import config
 from benchmarks import measure
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
@@ -47,23 +47,23 @@ def run(
       report: measures, and returns lines of markdown.
       argv: flags; those of the command line if None.
     """
-    return configs.run_main(functools.partial(_run, module, kind, report), argv)
+    return config.run_main(functools.partial(_run, module, kind, report), argv)
 
 
 def _run(module: str, kind: type[Settings], report: Callable, argv: Sequence[str]) -> int:
-    config = configs.parse_flags(kind, argv, prog=f"python -m {module}")
+    bench = config.parse_flags(kind, argv, prog=f"python -m {module}")
     allowed = os.sched_getaffinity(0)
     try:
-        busy = measure.pin_to_cores(config.num_cores, config.core)
+        busy = measure.pin_to_cores(bench.num_cores, bench.core)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    jax.config.update("jax_num_cpu_devices", config.num_cores)
+    jax.config.update("jax_num_cpu_devices", bench.num_cores)
     is_pinned = jax.default_backend() == "cpu"
     if not is_pinned:
         measure.keep_on_cores(allowed)  # compilation for an accelerator uses them all
-    lines = report(config)
-    settings = config.model_dump_json().replace(f"{REPOSITORY}/", "")
+    lines = report(bench)
+    settings = bench.model_dump_json().replace(f"{REPOSITORY}/", "")
     heading = [*measure.header(), f"Settings: {settings}"]
     if is_pinned:
         cores = sorted(measure.thread_cores())

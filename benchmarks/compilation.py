@@ -14,10 +14,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from azo import config as configs
 from azo import devices
 from azo.games import registry
 from azo.learning import loop
+from azo.run import config
 from benchmarks import command, measure
 
 AIMS = {"cold": 60, "from the cache": 10}  # seconds, of the default settings
@@ -26,7 +26,7 @@ AIMS = {"cold": 60, "from the cache": 10}  # seconds, of the default settings
 class CompilationBenchConfig(command.Settings):
     """How long does a run take to compile, at first and from JAX's persistent cache?"""
 
-    config: pathlib.Path = configs.DEFAULT_CONFIG
+    config: pathlib.Path = config.DEFAULT_CONFIG
     """Settings of the run, a TOML file."""
     once: bool = False
     """Compile in this process, and print the seconds."""
@@ -34,33 +34,33 @@ class CompilationBenchConfig(command.Settings):
     @property
     def num_cores(self) -> int:
         """As many as the run asks for devices."""
-        return configs.load_file(self.config).run.num_devices or 1
+        return config.load_file(self.config).run.num_devices or 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     return command.run("benchmarks.compilation", CompilationBenchConfig, report, argv)
 
 
-def report(config: CompilationBenchConfig) -> list[str]:
+def report(bench: CompilationBenchConfig) -> list[str]:
     """Runs the benchmark and returns its lines of markdown."""
-    if config.once:
-        return [str(compile_seconds(config.config))]
+    if bench.once:
+        return [str(compile_seconds(bench.config))]
     rows = []
     with tempfile.TemporaryDirectory() as cache:
         for name, aim in AIMS.items():
             start = time.perf_counter()
-            seconds = _in_a_process(config.config, cache)
+            seconds = _in_a_process(bench.config, cache)
             process_seconds = time.perf_counter() - start
-            is_default = config.config == configs.DEFAULT_CONFIG
+            is_default = bench.config == config.DEFAULT_CONFIG
             aim_text = f"under {aim}" if is_default else ""
             rows.append((name, f"{seconds:.1f}", f"{process_seconds:.1f}", aim_text))
-    columns = (f"settings of {config.config.name}", "compile seconds", "whole process", "aim")
+    columns = (f"settings of {bench.config.name}", "compile seconds", "whole process", "aim")
     return [measure.markdown_table(columns, rows), ""]
 
 
 def compile_seconds(path: pathlib.Path) -> float:
     """Returns how long the iteration takes to compile, tracing included."""
-    settings = configs.load_file(path)
+    settings = config.load_file(path)
     mesh = loop.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
     total_steps = settings.run.num_iterations * settings.learner.num_steps

@@ -16,11 +16,11 @@ import numpy as np
 import pydantic
 import tyro
 
-from azo import live
 from azo.measure import arena
-from azo.play.engine import Engine
+from azo.play import engine_factory
+from azo.play.engine_settings import NUM_LEVELS, EngineConfig, at_level
+from azo.play.live_engine import Engine
 from azo.play.live_game import LiveGame
-from azo.play.settings import NUM_LEVELS, EngineConfig, at_level
 from azo.solver import host
 from benchmarks import command, positions
 
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(config: DuelConfig) -> list[str]:
     """Returns the result of a match."""
-    oracle = live.load_oracle(config.network)
+    oracle = engine_factory.load_oracle(config.network)
     both = at_level(config.first, config.first_level), at_level(config.second, config.second_level)
     pair = [Engine(oracle, each, seed=config.seed) for each in both]
     solver = host.Solver(oracle.game.size, is_reversed=oracle.game.is_reversed)

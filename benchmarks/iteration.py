@@ -17,13 +17,12 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 
-from azo import config as configs
 from azo import devices
 from azo.games import protocol, registry
-from azo.learning import loop
-from azo.learning import network as azo_network
+from azo.learning import loop, network
 from azo.learning import replay as replays
 from azo.learning import state as states
+from azo.run import config
 from benchmarks import command, measure, networks, roofline
 
 # A step goes through the network forwards, and backwards for kernels and for inputs.
@@ -33,31 +32,31 @@ PASSES_A_STEP = 3
 class IterationBenchConfig(command.Settings):
     """How long is a whole iteration, and what are its parts?"""
 
-    config: pathlib.Path = configs.DEFAULT_CONFIG
+    config: pathlib.Path = config.DEFAULT_CONFIG
     """Settings of the run, a TOML file."""
 
     @property
     def num_cores(self) -> int:
         """As many as the run asks for devices."""
-        return configs.load_file(self.config).run.num_devices or 1
+        return config.load_file(self.config).run.num_devices or 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     return command.run("benchmarks.iteration", IterationBenchConfig, report, argv)
 
 
-def report(config: IterationBenchConfig) -> list[str]:
+def report(bench: IterationBenchConfig) -> list[str]:
     """Runs the benchmark and returns its lines of markdown."""
-    settings = configs.load_file(config.config)
+    settings = config.load_file(bench.config)
     mesh = loop.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
-    programs, work = _programs(settings, game, mesh, config.seed)
+    programs, work = _programs(settings, game, mesh, bench.seed)
     timings = measure.take_turns(
-        {name: program.call for name, program in programs.items()}, config.repeats
+        {name: program.call for name, program in programs.items()}, bench.repeats
     )
     num_games = int(programs["playing"].call()[1].played.games.num_games)
     lines = [
-        f"{game.name}, settings of {config.config.name}, devices: {mesh.size}, {config.repeats}"
+        f"{game.name}, settings of {bench.config.name}, devices: {mesh.size}, {bench.repeats}"
         " turns: median (smallest to largest). Compiled in"
         f" {programs['whole'].compile_seconds:.0f} s.",
         "",
@@ -67,7 +66,7 @@ def report(config: IterationBenchConfig) -> list[str]:
         ),
         "",
     ]
-    peaks = roofline.measure_peaks(config.repeats)
+    peaks = roofline.measure_peaks(bench.repeats)
     learning = measure.less(timings["whole"].seconds, timings["playing"].seconds)
     flops = PASSES_A_STEP * settings.learner.batch_size * work.flops
     speed = measure.rate(learning, settings.learner.num_steps * flops).median / mesh.size
@@ -81,7 +80,7 @@ def report(config: IterationBenchConfig) -> list[str]:
 
 
 def _rows(
-    settings: configs.Config, mesh: Mesh, timings: dict[str, measure.Timing], num_games: int
+    settings: config.Config, mesh: Mesh, timings: dict[str, measure.Timing], num_games: int
 ) -> list[tuple[str, ...]]:
     whole, playing = timings["whole"].seconds, timings["playing"].seconds
     search, learner = settings.search, settings.learner
@@ -122,7 +121,7 @@ def _rows(
 
 
 def _programs(
-    settings: configs.Config, game: protocol.Game, mesh: Mesh, seed: int
+    settings: config.Config, game: protocol.Game, mesh: Mesh, seed: int
 ) -> tuple[dict[str, measure.Program], roofline.Work]:
     """Returns what is to be timed, and the work of evaluating one position."""
     capacity = settings.replay.capacity
@@ -144,12 +143,12 @@ def _programs(
     # The iteration donates its state, so it is given a copy.
     whole = dataclasses.replace(whole, run=lambda state, run=whole.run: run(copied(state)))
 
-    network = azo_network.build(game, settings.network)
-    folded, variables = azo_network.fold(network, empty.variables())
+    model = network.build(game, settings.network)
+    folded, variables = network.fold(model, empty.variables())
     key = jax.random.key(seed)
 
-    def evaluate(variables: azo_network.Variables, position: protocol.Position) -> jax.Array:
-        see = azo_network.evaluator(game, folded, variables, symmetry=settings.search.symmetry)
+    def evaluate(variables: network.Variables, position: protocol.Position) -> jax.Array:
+        see = network.evaluator(game, folded, variables, symmetry=settings.search.symmetry)
         return networks.evaluate_alone(see, key, position, _times_alone(settings, mesh))
 
     everywhere, games = PartitionSpec(), PartitionSpec(states.AXIS)
@@ -168,7 +167,7 @@ def _programs(
     )
 
 
-def _times_alone(settings: configs.Config, mesh: Mesh) -> int:
+def _times_alone(settings: config.Config, mesh: Mesh) -> int:
     return networks.times_alone(settings.selfplay.num_games // mesh.size)
 
 

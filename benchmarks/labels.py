@@ -17,10 +17,10 @@ import numpy as np
 import pydantic
 import tyro
 
-from azo import checkpoint
 from azo.games import bitboard, notation, othello, registry
 from azo.learning import loop
 from azo.measure import exact
+from azo.run import checkpoint
 from azo.solver import host
 from benchmarks import command, measure
 

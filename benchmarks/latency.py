@@ -20,9 +20,9 @@ import pydantic
 from azo.games import notation, othello
 from azo.learning import network
 from azo.measure import players
-from azo.play.engine import Engine
-from azo.play.oracle import Oracle
-from azo.play.settings import EngineConfig, Limits
+from azo.play.engine_settings import EngineConfig, Limits
+from azo.play.evaluator import Oracle
+from azo.play.live_engine import Engine
 from azo.search import settings
 from benchmarks import command, measure, positions
 

@@ -16,9 +16,8 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello
-from azo.learning import history as histories
-from azo.learning import replay
-from azo.search import policy
+from azo.learning import pending_plies, replay
+from azo.search import improvement
 from benchmarks import baselines, command, measure
 
 MAX_NODE_BYTES = 500
@@ -69,15 +68,15 @@ def report(config: MemoryBenchConfig) -> list[str]:
 
 def azo_bytes(game: othello.Othello, simulations: int) -> list[float]:
     """Returns the bytes of each row for azo."""
-    config = policy.SearchConfig(num_simulations=simulations)
+    config = improvement.SearchConfig(num_simulations=simulations)
     key = jax.random.key(0)
     position = jax.eval_shape(functools.partial(game.start, 1))
-    search = functools.partial(policy.search, game, config=config)
+    search = functools.partial(improvement.search, game, config=config)
     found = jax.eval_shape(functools.partial(search, _evaluation(game)), key, position)
     mctx_search = functools.partial(baselines.mctx_search, game, config=config)
     by_mctx = jax.eval_shape(functools.partial(mctx_search, _evaluation(game)), key, position)
     ring = jax.eval_shape(functools.partial(replay.empty_ring, game, 1))
-    history = jax.eval_shape(functools.partial(histories.empty, game, 1))
+    history = jax.eval_shape(functools.partial(pending_plies.empty, game, 1))
     counters = num_bytes((ring.next_row, ring.size, ring.marks))
     return [
         num_bytes(position),
@@ -117,16 +116,18 @@ def num_bytes(arrays: Any) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(arrays))
 
 
-def _evaluation(game: othello.Othello) -> policy.Evaluate:
+def _evaluation(game: othello.Othello) -> improvement.Evaluate:
     return lambda key, position: _even(game.is_over(position).shape, game.num_actions)
 
 
-def _evaluation_of_planes(planes: jax.Array) -> policy.Evaluation:
+def _evaluation_of_planes(planes: jax.Array) -> improvement.Evaluation:
     return _even(planes.shape[:1], planes.shape[1] * planes.shape[2] + 1)
 
 
-def _even(shape: tuple[int, ...], num_actions: int) -> policy.Evaluation:
-    return policy.Evaluation(prior_logits=jnp.zeros((*shape, num_actions)), value=jnp.zeros(shape))
+def _even(shape: tuple[int, ...], num_actions: int) -> improvement.Evaluation:
+    return improvement.Evaluation(
+        prior_logits=jnp.zeros((*shape, num_actions)), value=jnp.zeros(shape)
+    )
 
 
 if __name__ == "__main__":

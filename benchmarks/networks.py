@@ -9,7 +9,7 @@ import pydantic
 
 from azo.games import protocol
 from azo.learning import network
-from azo.search import policy
+from azo.search import improvement
 
 # Residual blocks and channels, such as 5x64.
 Size = Annotated[str, pydantic.Field(pattern=r"^\d+x\d+$")]
@@ -23,7 +23,7 @@ def config(size: str) -> network.NetworkConfig:
     return network.NetworkConfig(num_blocks=int(blocks), num_channels=int(channels))
 
 
-def usual(variables: network.Variables, planes: jax.Array) -> policy.Evaluation:
+def usual(variables: network.Variables, planes: jax.Array) -> improvement.Evaluation:
     """Evaluates planes `[B, 8, 8, 2]` by azo's network, written as projects usually do.
 
     It is the same function of the same variables, in float32 with XLA's own convolution, and with
@@ -63,7 +63,7 @@ def usual(variables: network.Variables, planes: jax.Array) -> policy.Evaluation:
         y = nn.relu(convolved(x, f"block{block}_first"))
         x = nn.relu(convolved(y, f"block{block}_second") + x)
     value = nn.relu(dense(projected(x, "value_projection"), "value_hidden"))
-    return policy.Evaluation(
+    return improvement.Evaluation(
         prior_logits=dense(projected(x, "policy_projection"), "policy_logits"),
         value=jnp.tanh(dense(value, "value_output"))[:, 0],
     )
@@ -79,7 +79,7 @@ def times_alone(batch: int) -> int:
 
 
 def evaluate_alone(
-    evaluate: policy.Evaluate, key: jax.Array, position: protocol.Position, times: int
+    evaluate: improvement.Evaluate, key: jax.Array, position: protocol.Position, times: int
 ) -> jax.Array:
     """Evaluates positions `[B]` several times in other orders; returns `[B]` float32, a sum."""
 

@@ -20,10 +20,10 @@ import numpy as np
 import pydantic
 import tyro
 
-from azo import live
 from azo.games import notation
-from azo.play.engine import Engine
-from azo.play.settings import EngineConfig
+from azo.play import engine_factory
+from azo.play.engine_settings import EngineConfig
+from azo.play.live_engine import Engine
 from azo.solver import host
 from benchmarks import command, measure
 
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(config: PerfectBenchConfig) -> list[str]:
     """Plays, solves, and returns lines of markdown."""
-    engine = Engine(live.load_oracle(config.network, 6), config.engine, seed=config.seed)
+    engine = Engine(engine_factory.load_oracle(config.network, 6), config.engine, seed=config.seed)
     rng = random.Random(config.seed)
     num_random = np.arange(config.num_games) * (config.max_random_plies + 1) // config.num_games
     games = [_play(engine, rng, int(number)) for number in num_random]

@@ -10,7 +10,7 @@ import pathlib
 import random
 import sys
 
-from azo import problems
+from azo.formats import score_files
 from azo.solver import host, probcut
 
 _SEED = 20
@@ -36,7 +36,7 @@ def fit(size: int, variant: str) -> None:
 
 def measure(path: pathlib.Path, num: int) -> None:
     """Prints a row for each confidence: what was right, and what it cost."""
-    found = problems.read(path)
+    found = score_files.read(path)
     chosen = random.Random(_SEED).sample(found, min(num, len(found)))
     solver = host.Solver(8)
     print("confidence  score right  mean error  best move  nodes/position  s/position")

@@ -27,9 +27,8 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello, protocol
-from azo.learning import network as azo_network
-from azo.learning import selfplay
-from azo.search import policy
+from azo.learning import network, selfplay
+from azo.search import improvement
 from benchmarks import baselines, command, measure, networks, positions
 
 # By algorithm, games and simulations: how many times less the tree is to cost than that of mctx
@@ -54,7 +53,7 @@ class SearchBenchConfig(command.Settings):
     """Let mctx search by azo's rules, so that trees are alike; otherwise by its defaults."""
     before_ply: positions.BeforePly = None
     """Games stand at plies before this one; by default at all plies of a game."""
-    network: networks.Size = "3x32"
+    model: networks.Size = "3x32"
     """Residual blocks and channels."""
     with_network: bool = True
     """Measure searches with a network too."""
@@ -167,8 +166,8 @@ def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
     begin_key, search_key, network_key = jax.random.split(jax.random.key(config.seed), 3)
     game = othello.Othello(config.size)
     network_config = networks.config(config.network)
-    variables = jax.jit(functools.partial(azo_network.init, game, network_config))(network_key)
-    folded, variables = azo_network.fold(azo_network.build(game, network_config), variables)
+    variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
+    folded, variables = network.fold(network.build(game, network_config), variables)
     known: dict[str, dict[tuple[int, int], float]] = {}
     cells = []
     for batch in config.batches:
@@ -188,21 +187,21 @@ def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
 def _loops(
     config: SearchBenchConfig,
     game: protocol.Game,
-    network: azo_network.Network,
+    model: network.Network,
     batch: int,
     simulations: int,
 ) -> dict[str, Loop]:
-    settings = policy.SearchConfig(algorithm=config.algorithm, num_simulations=simulations)
+    settings = improvement.SearchConfig(algorithm=config.algorithm, num_simulations=simulations)
 
     def hashed(variables):
         del variables
         return functools.partial(hashed_evaluation, game)
 
     def learned(variables):
-        return azo_network.evaluator(game, network, variables)
+        return network.evaluator(game, model, variables)
 
     def azo(evaluator, variables, key, position):
-        found = policy.search(game, evaluator(variables), key, position, config=settings)
+        found = improvement.search(game, evaluator(variables), key, position, config=settings)
         return found.action, found.policy
 
     def mctx(evaluator, variables, key, position):
@@ -240,7 +239,7 @@ def _loops(
 
 def hashed_evaluation(
     game: protocol.Game, key: jax.Array | None, position: protocol.Position
-) -> policy.Evaluation:
+) -> improvement.Evaluation:
     """Evaluates positions by a few bit operations: logits in [-2, 2), values in [-1, 1)."""
     del key
     words = game.pack(position)
@@ -250,7 +249,7 @@ def hashed_evaluation(
         mixed = mixed ^ (mixed >> 15)
     odd = 2 * jnp.arange(game.num_actions, dtype=jnp.uint32) + 1
     per_action = mixed[..., None] * (odd * jnp.uint32(0x85EBCA6B))[None]
-    return policy.Evaluation(
+    return improvement.Evaluation(
         prior_logits=(per_action >> 8).astype(jnp.float32) / 2**22 - 2,
         value=(mixed >> 8).astype(jnp.float32) / 2**23 - 1,
     )
@@ -258,7 +257,7 @@ def hashed_evaluation(
 
 def plies_alone(
     game: protocol.Game,
-    evaluate: policy.Evaluate,
+    evaluate: improvement.Evaluate,
     key: jax.Array,
     position: protocol.Position,
     num_plies: int,

@@ -24,9 +24,8 @@ import jax
 import pydantic
 
 from azo.games import othello
-from azo.learning import network as azo_network
-from azo.learning import resignation, selfplay
-from azo.search import policy
+from azo.learning import network, resignation, selfplay
+from azo.search import improvement
 from benchmarks import baselines, command, measure, networks, positions, roofline
 
 PLIES_A_GAME = 60
@@ -116,8 +115,8 @@ def report(config: SelfplayBenchConfig) -> list[str]:
 
 
 def _title(cell: str) -> str:
-    network, simulations = cell.split(":")
-    return f"{network}, {simulations} simulations"
+    model, simulations = cell.split(":")
+    return f"{model}, {simulations} simulations"
 
 
 def _speed_row(
@@ -169,27 +168,27 @@ def _measure_cell(
     begin_key, play_key, network_key = jax.random.split(jax.random.key(config.seed), 3)
     game = othello.Othello(8)
     network_config = networks.config(size)
-    network = azo_network.build(game, network_config)
-    variables = jax.jit(functools.partial(azo_network.init, game, network_config))(network_key)
+    model = network.build(game, network_config)
+    variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
     begin = functools.partial(jax.jit(selfplay.begin, static_argnums=(0, 2)), game, begin_key)
     games = positions.spread(begin, 64, config.batch, config.before_ply)
 
     def azo(variables, key, games):
         return selfplay.play(
             game,
-            azo_network.evaluator(game, *azo_network.fold(network, variables)),
+            network.evaluator(game, *network.fold(model, variables)),
             key,
             key,
             games,
-            search=policy.SearchConfig(num_simulations=int(simulations)),
+            search=improvement.SearchConfig(num_simulations=int(simulations)),
             config=selfplay.SelfplayConfig(num_games=config.batch, num_plies=config.num_plies),
             resigning=resignation.ResignationConfig(),
         )
 
-    folded, folded_variables = azo_network.fold(network, variables)
+    folded, folded_variables = network.fold(model, variables)
 
     def alone(variables, key, position):
-        evaluate = azo_network.evaluator(game, folded, variables)
+        evaluate = network.evaluator(game, folded, variables)
         times = networks.times_alone(config.batch)
         return networks.evaluate_alone(evaluate, key, position, times)
 
@@ -208,7 +207,7 @@ def _measure_cell(
             return functools.partial(networks.usual, variables)
 
         def as_in_azo(variables):
-            return functools.partial(folded.apply, azo_network.fold(network, variables)[1])
+            return functools.partial(folded.apply, network.fold(model, variables)[1])
 
         for name, network_of in {EXAMPLE: as_usual, EXAMPLE_BY_AZO: as_in_azo}.items():
             play = functools.partial(_example, config, env, network_of, int(simulations))

@@ -19,11 +19,10 @@ import numpy as np
 import pydantic
 import tyro
 
-from azo import checkpoint
 from azo.games import protocol, registry
-from azo.learning import network as networks
-from azo.learning import selfplay
-from azo.search import policy
+from azo.learning import network, selfplay
+from azo.run import checkpoint
+from azo.search import improvement
 from benchmarks import command, measure
 
 
@@ -54,11 +53,11 @@ def report(config: SharingBenchConfig) -> list[str]:
     """Plays, counts, and returns lines of markdown."""
     variables, trained = checkpoint.load_params(config.folder)
     game = registry.make(trained.game)
-    search = policy.SearchConfig.model_validate(
+    search = improvement.SearchConfig.model_validate(
         trained.search.model_dump()
         | {"algorithm": config.algorithm, "num_simulations": config.num_simulations}
     )
-    evaluate = networks.folded_evaluator(game, trained.network, variables)
+    evaluate = network.folded_evaluator(game, trained.network, variables)
     play = functools.partial(_play_ply, game, evaluate, search, config.max_opening_plies)
     advance = jax.jit(lambda games, keys: jax.lax.scan(play, games, keys))
     begin_key, warmup_key, key = jax.random.split(jax.random.key(config.seed), 3)
@@ -87,8 +86,8 @@ def report(config: SharingBenchConfig) -> list[str]:
 
 def _play_ply(
     game: protocol.Game,
-    evaluate: policy.Evaluate,
-    search: policy.SearchConfig,
+    evaluate: improvement.Evaluate,
+    search: improvement.SearchConfig,
     max_opening_plies: int,
     games: selfplay.Games,
     key: jax.Array,
@@ -98,7 +97,7 @@ def _play_ply(
     Of the trees `[B, N - 1]`, the root left out, packed positions and which of them were evaluated;
     `[B]` visits below the move played, -1 where it ended the game.
     """
-    found = policy.search(game, evaluate, key, games.position, config=search, ply=games.ply)
+    found = improvement.search(game, evaluate, key, games.position, config=search, ply=games.ply)
     step = game.step(games.position, found.action)
     tree = found.tree
     is_played = tree.moves.action[:, 0] == found.action[:, None]

@@ -17,9 +17,9 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 import jax
 import pytest
-import tiny_run
+from support import tiny_run
 
-from azo import data
+from azo.run import data
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import tiny_run
+from support import tiny_run
 
-from azo import config as configs
 from azo.games import othello
-from azo.learning import network as azo_network
-from azo.learning import selfplay as selfplays
-from azo.search import policy
+from azo.learning import network
+from azo.learning import selfplay as azo_selfplay
+from azo.run import config
+from azo.search import improvement
 from benchmarks import all as every
 from benchmarks import (
     baselines,
@@ -62,7 +62,7 @@ def test_wrong_flag_gives_one_line_and_exit_code_2(module, capsys):
 )
 def test_flags_of_every_preset_are_understood(section):
     module = importlib.import_module(f"benchmarks.{section.module}")
-    configs.parse_flags(settings_of(module), section.flags.split(), prog=section.module)
+    config.parse_flags(settings_of(module), section.flags.split(), prog=section.module)
 
 
 def test_tables_replace_only_what_stands_between_the_lines_of_their_preset():
@@ -114,21 +114,21 @@ def test_product_counts_two_operations_for_each_multiplication():
 
 
 def test_search_report_has_a_row_for_each_cell_with_and_without_a_network():
-    config = search.SearchBenchConfig(
+    settings = search.SearchBenchConfig(
         batches=(2,), simulations=(2,), size=4, network="1x4", repeats=1
     )
-    text = "\n".join(search.report(config))
+    text = "\n".join(search.report(settings))
     assert text.count("| 2 x 2 |") == 2
     assert "over 60 s |" not in text
 
 
 def test_search_skips_and_says_what_would_take_too_long_or_too_much_memory():
-    config = search.SearchBenchConfig(
+    settings = search.SearchBenchConfig(
         batches=(2,), simulations=(2,), size=4, with_network=False, repeats=1
     )
-    slow = config.model_copy(update={"limit_seconds": 1e-9})
+    slow = settings.model_copy(update={"limit_seconds": 1e-9})
     assert "over 1e-09 s | over 1e-09 s | over 1e-09 s" in "\n".join(search.report(slow))
-    large = config.model_copy(update={"limit_gigabytes": 1e-9})
+    large = settings.model_copy(update={"limit_gigabytes": 1e-9})
     assert "0.0 GB | 0.0 GB | 0.0 GB" in "\n".join(search.report(large))
 
 
@@ -144,7 +144,7 @@ def hashed(key, position):
 
 
 def roots(num_games: int) -> othello.Position:
-    return selfplays.begin(FOUR, jax.random.key(0), num_games).position
+    return azo_selfplay.begin(FOUR, jax.random.key(0), num_games).position
 
 
 def test_hashed_evaluations_differ_between_positions_and_stay_in_their_ranges():
@@ -157,15 +157,15 @@ def test_hashed_evaluations_differ_between_positions_and_stay_in_their_ranges():
 
 @pytest.mark.parametrize("algorithm", ["gumbel", "puct"])
 def test_search_by_mctx_with_the_same_trees_finds_what_azo_finds(algorithm):
-    config = policy.SearchConfig(
+    settings = improvement.SearchConfig(
         algorithm=algorithm, num_simulations=24, temperature=0.0, root_noise_fraction=0.0
     )
     position, key = roots(12), jax.random.key(1)
-    by_azo = jax.jit(lambda: policy.search(FOUR, hashed, key, position, config=config))()
+    by_azo = jax.jit(lambda: improvement.search(FOUR, hashed, key, position, config=settings))()
     with jax.numpy_rank_promotion("allow"):
         by_mctx = jax.jit(
             lambda: baselines.mctx_search(
-                FOUR, hashed, key, position, config=config, same_trees=True
+                FOUR, hashed, key, position, config=settings, same_trees=True
             )
         )()
     # float32 sums in another order.
@@ -193,9 +193,9 @@ def test_plies_without_a_tree_are_as_many_as_asked_for():
 
 
 def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
-    config = networks.config("2x8")
+    settings = networks.config("2x8")
     first, later = jax.random.split(jax.random.key(0))
-    variables = jax.jit(lambda key: azo_network.init(FOUR, config, key))(first)
+    variables = jax.jit(lambda key: network.init(FOUR, settings, key))(first)
     # A new network's scales are 1 and its biases and means 0, which would hide one left out.
     leaves, structure = jax.tree.flatten(variables)
     keys = jax.random.split(later, len(leaves))
@@ -203,7 +203,7 @@ def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
     mixed = [new if old.ndim == 1 else old for new, old in zip(drawn, leaves, strict=True)]
     variables = jax.tree.unflatten(structure, mixed)
     planes = FOUR.planes(roots(12))
-    by_azo = jax.jit(azo_network.build(FOUR, config).apply)(variables, planes)
+    by_azo = jax.jit(network.build(FOUR, settings).apply)(variables, planes)
     as_usual = jax.jit(networks.usual)(variables, planes)
     assert 0.1 < float(jnp.abs(by_azo.value).max()) < 0.99
     # Winograd's convolutions round differently.
@@ -220,10 +220,10 @@ def test_network_alone_evaluates_each_position_as_often_as_asked_for():
 
 
 def test_selfplay_report_has_speed_and_limits_and_says_that_pgx_was_left_out():
-    config = selfplay.SelfplayBenchConfig(
+    settings = selfplay.SelfplayBenchConfig(
         cells=("1x4:2",), batch=2, num_plies=1, repeats=1, with_pgx=False
     )
-    text = "\n".join(selfplay.report(config))
+    text = "\n".join(selfplay.report(settings))
     assert "| azo, 1x4, 2 simulations" in text
     assert "| 1x4, 2 simulations |" in text
     assert "Pgx was left out" in text
@@ -232,9 +232,9 @@ def test_selfplay_report_has_speed_and_limits_and_says_that_pgx_was_left_out():
 @pytest.mark.slow
 def test_selfplay_report_compares_with_the_example_of_pgx():
     pytest.importorskip("pgx")
-    config = selfplay.SelfplayBenchConfig(cells=("1x4:2",), batch=2, num_plies=1, repeats=1)
+    settings = selfplay.SelfplayBenchConfig(cells=("1x4:2",), batch=2, num_plies=1, repeats=1)
     with jax.numpy_rank_promotion("allow"):
-        text = "\n".join(selfplay.report(config))
+        text = "\n".join(selfplay.report(settings))
     assert "| 1x4, 2 simulations, against Pgx example |" in text
     assert "| 1x4, 2 simulations, against Pgx example, azo's network |" in text
 
@@ -247,7 +247,7 @@ def test_example_of_pgx_shows_the_network_what_azo_shows_it_and_plays_legal_move
 
     def even(planes):
         logits = jnp.zeros((batch, game.num_actions))
-        return policy.Evaluation(prior_logits=logits, value=jnp.zeros(batch))
+        return improvement.Evaluation(prior_logits=logits, value=jnp.zeros(batch))
 
     with jax.numpy_rank_promotion("allow"):
         begin = jax.jit(lambda key: baselines.pgx_begin(env, key, batch))
@@ -274,11 +274,11 @@ def test_example_of_pgx_shows_the_network_what_azo_shows_it_and_plays_legal_move
 def test_iteration_report_names_its_parts(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(tiny_run.toml())
-    config = iteration.IterationBenchConfig(config=path, repeats=1)
-    text = "\n".join(iteration.report(config))
+    settings = iteration.IterationBenchConfig(config=path, repeats=1)
+    text = "\n".join(iteration.report(settings))
     for part in ("whole iteration", "self-play and replay", "learning, the difference"):
         assert f"| {part}" in text
-    assert config.num_cores == 1
+    assert settings.num_cores == 1
 
 
 def test_iteration_learns_from_the_full_replay_and_not_from_the_empty_one():

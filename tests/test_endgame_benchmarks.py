@@ -3,10 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import random_games
-import slow_minimax
+from support import random_games, slow_minimax
 
-from azo.games import obf, othello
+from azo.formats import obf
+from azo.games import othello
 from benchmarks import labels, measure, solver
 
 FOUR = othello.Othello(4)

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import random_games
-import tiny_run
+from support import random_games, tiny_run
 
 from azo.games import othello
-from azo.learning import convolution, network
+from azo.learning import network
+from azo.learning.cpu import convolution
 
 pytestmark = pytest.mark.gpu
 

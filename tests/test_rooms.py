@@ -6,15 +6,14 @@ import pathlib
 import pytest
 
 _PACKAGE = pathlib.Path(__file__).parents[1] / "azo"
-_ROOMS = ("games", "solver", "search", "learning", "measure", "play")
+_ROOMS = ("games", "formats", "solver", "search", "learning", "measure", "run", "play", "cli")
 _PURE_ROOMS = ("games", "search", "learning")
 _IMPURE_MODULES = {"io", "os", "pathlib", "sys", "time", "datetime", "logging", "rich"}
 _IMPURE_CALLS = {"print", "open", "input"}
 
 
 def _modules(*rooms):
-    found = (path for room in rooms for path in (_PACKAGE / room).rglob("*.py"))
-    return sorted(path for path in found if path.name != "__main__.py")  # an entry point
+    return sorted(path for room in rooms for path in (_PACKAGE / room).rglob("*.py"))
 
 
 def _name(path):

@@ -16,9 +16,8 @@ import optax
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import network as networks
-from azo.learning import replay as replays
-from azo.search import tree as trees
+from azo.learning import network, replay
+from azo.search import search_tree
 
 
 class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -106,7 +105,7 @@ def unknown_losses() -> Losses:
     return Losses(*[jnp.float32(jnp.nan)] * len(dataclasses.fields(Losses)))
 
 
-def check_heads(network_config: networks.NetworkConfig, config: LearnerConfig) -> None:
+def check_heads(network_config: network.NetworkConfig, config: LearnerConfig) -> None:
     """Raises ValueError if a loss is weighted whose head the network has not."""
     heads = {
         "ownership": (config.ownership_weight, network_config.has_ownership_head),
@@ -155,11 +154,11 @@ def make_optimiser(config: LearnerConfig, total_steps: int) -> optax.GradientTra
 
 def learn(
     game: protocol.Game,
-    network: networks.Network,
+    model: network.Network,
     optimiser: optax.GradientTransformation,
     key: jax.Array,
     learner: Learner,
-    sample: Callable[[jax.Array], replays.Examples],
+    sample: Callable[[jax.Array], replay.Examples],
     *,
     config: LearnerConfig,
     axis_name: str | None = None,
@@ -183,7 +182,7 @@ def learn(
     def draw_and_step(learner: Learner, key: jax.Array) -> tuple[Learner, Losses]:
         sample_key, step_key = jax.random.split(key)
         return take_step(
-            game, network, optimiser, step_key, learner, sample(sample_key),
+            game, model, optimiser, step_key, learner, sample(sample_key),
             config=config, axis_name=axis_name,
         )  # fmt: skip
 
@@ -194,11 +193,11 @@ def learn(
 
 def take_step(
     game: protocol.Game,
-    network: networks.Network,
+    model: network.Network,
     optimiser: optax.GradientTransformation,
     key: jax.Array,
     learner: Learner,
-    examples: replays.Examples,
+    examples: replay.Examples,
     *,
     config: LearnerConfig,
     axis_name: str | None = None,
@@ -220,7 +219,7 @@ def take_step(
     """
     gradient_of = jax.value_and_grad(loss, argnums=2, has_aux=True)
     (_, (losses, batch_stats)), gradient = gradient_of(
-        game, network, learner.params, learner.batch_stats, key, examples,
+        game, model, learner.params, learner.batch_stats, key, examples,
         config=config, axis_name=axis_name,
     )  # fmt: skip
     if axis_name is not None:
@@ -233,11 +232,11 @@ def take_step(
 
 def loss(
     game: protocol.Game,
-    network: networks.Network,
+    model: network.Network,
     params: Any,
     batch_stats: Any,
     key: jax.Array,
-    examples: replays.Examples,
+    examples: replay.Examples,
     *,
     config: LearnerConfig,
     axis_name: str | None = None,
@@ -251,7 +250,7 @@ def loss(
     if config.augment:
         which = jax.random.randint(key, examples.value.shape, 0, len(game.square_symmetries))
         shown = _moved(game.square_symmetries, which, shown)
-    found, updated = network.apply(
+    found, updated = model.apply(
         {"params": params, "batch_stats": batch_stats},
         shown.planes,
         mutable=["batch_stats"],
@@ -264,16 +263,16 @@ def loss(
 
 def evaluate_loss(
     game: protocol.Game,
-    network: networks.Network,
-    variables: networks.Variables,
-    examples: replays.Examples,
+    model: network.Network,
+    variables: network.Variables,
+    examples: replay.Examples,
     *,
     config: LearnerConfig,
 ) -> Losses:
     """Returns the losses of the network as it plays: not augmented, nothing left out or learned."""
     shown = _shown(game, examples)
-    found = network.clone(is_training=False).apply(variables, shown.planes, method="predict")
-    assert isinstance(found, networks.Prediction)
+    found = model.clone(is_training=False).apply(variables, shown.planes, method="predict")
+    assert isinstance(found, network.Prediction)
     return _losses(found, shown, config, axis_name=None)
 
 
@@ -289,7 +288,7 @@ class _Shown:
     is_finished: jax.Array | None  # [M] float32
 
 
-def _shown(game: protocol.Game, examples: replays.Examples) -> _Shown:
+def _shown(game: protocol.Game, examples: replay.Examples) -> _Shown:
     position = game.unpack(examples.board)
     return _Shown(
         planes=game.planes(position),
@@ -317,10 +316,10 @@ def _moved(permutations: np.ndarray, which: jax.Array, shown: _Shown) -> _Shown:
 
 
 def _losses(
-    found: networks.Prediction, shown: _Shown, config: LearnerConfig, axis_name: str | None
+    found: network.Prediction, shown: _Shown, config: LearnerConfig, axis_name: str | None
 ) -> Losses:
     legal, target = shown.legal, shown.policy
-    log_policy = jax.nn.log_softmax(trees.mask_illegal(found.prior_logits, legal))
+    log_policy = jax.nn.log_softmax(search_tree.mask_illegal(found.prior_logits, legal))
     cross_entropy = -jnp.where(legal, target * log_policy, 0.0).sum(axis=-1)
     entropy = -jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0).sum(axis=-1)
     target_entropy = -jnp.where(target > 0, target * jnp.log(jnp.maximum(target, 1e-9)), 0.0)
@@ -340,7 +339,7 @@ def _losses(
 
 
 def _final_losses(
-    found: networks.Prediction, shown: _Shown, config: LearnerConfig, axis_name: str | None
+    found: network.Prediction, shown: _Shown, config: LearnerConfig, axis_name: str | None
 ) -> tuple[jax.Array, jax.Array]:
     """Returns the ownership and margin losses, means over the examples whose end is known."""
     ownership, is_finished = shown.ownership, shown.is_finished

@@ -24,25 +24,25 @@ from azo.learning import (
     duplicates,
     endings,
     generations,
-    leaves,
+    leaf_evaluator,
+    learner,
+    network,
+    pending_plies,
+    replay,
     resignation,
+    run_state,
     selfplay,
     statistics,
     targets,
 )
-from azo.learning import history as histories
-from azo.learning import learner as learners
-from azo.learning import network as networks
-from azo.learning import replay as replays
-from azo.learning import state as states
 
 
 @flax.struct.dataclass
 class Metrics:
     """What an iteration reports, each a scalar unless it says otherwise."""
 
-    losses: learners.Losses  # means over the steps; NaN where nothing is learned
-    new_losses: learners.Losses  # of positions just added, before any step on them; NaN if none
+    losses: learner.Losses  # means over the steps; NaN where nothing is learned
+    new_losses: learner.Losses  # of positions just added, before any step on them; NaN if none
     played: statistics.Sums | None  # over devices, unless nothing is played
     replay_size: jax.Array  # int32, positions in the ring
     replay_age: jax.Array  # float32, mean iterations since the examples of a batch were played
@@ -62,37 +62,37 @@ def make_mesh(num_devices: int) -> Mesh:
         jax.local_devices(process_index=process)[: num_devices // num_processes]
         for process in range(num_processes)
     ]
-    return Mesh(np.array(chosen).reshape(-1), (states.AXIS,))
+    return Mesh(np.array(chosen).reshape(-1), (run_state.AXIS,))
 
 
-def shardings(config: states.RecipeConfig, mesh: Mesh) -> Any:
+def shardings(config: run_state.RecipeConfig, mesh: Mesh) -> Any:
     """Returns where each part of a `RunState` lies, as a prefix of it."""
     return jax.tree.map(
         lambda spec: NamedSharding(mesh, spec),
-        states.partition(config),
+        run_state.partition(config),
         is_leaf=lambda x: isinstance(x, PartitionSpec),
     )
 
 
 def begin(
     game: protocol.Game,
-    config: states.RecipeConfig,
+    config: run_state.RecipeConfig,
     mesh: Mesh,
     *,
     seed: int,
     total_steps: int,
-    start: networks.Variables | None = None,
-    teacher: networks.Variables | None = None,
-) -> states.RunState:
+    start: network.Variables | None = None,
+    teacher: network.Variables | None = None,
+) -> run_state.RunState:
     """Returns the state before the first iteration, laid out over the mesh.
 
     Arguments as in `state.create`.
     """
 
     def create(
-        start: networks.Variables | None, teacher: networks.Variables | None
-    ) -> states.RunState:
-        return states.create(
+        start: network.Variables | None, teacher: network.Variables | None
+    ) -> run_state.RunState:
+        return run_state.create(
             game,
             config,
             seed=seed,
@@ -113,19 +113,19 @@ def begin(
 
 
 def fill(
-    config: states.RecipeConfig, mesh: Mesh, state: states.RunState, lines: endings.Lines
-) -> states.RunState:
+    config: run_state.RecipeConfig, mesh: Mesh, state: run_state.RunState, lines: endings.Lines
+) -> run_state.RunState:
     """Returns the state with solved positions in the replay: `lines` `[K, M]`, `M` over devices."""
 
-    def add(state: states.RunState, lines: endings.Lines) -> states.RunState:
+    def add(state: run_state.RunState, lines: endings.Lines) -> run_state.RunState:
         now = state.iteration
-        replay = replays.add_exact(state.replay, lines, iteration=now, network=now)
-        return dataclasses.replace(state, replay=replay)
+        ring = replay.add_exact(state.replay, lines, iteration=now, network=now)
+        return dataclasses.replace(state, replay=ring)
 
-    where = states.partition(config)
-    by_ply: Any = PartitionSpec(None, states.AXIS)
+    where = run_state.partition(config)
+    by_ply: Any = PartitionSpec(None, run_state.AXIS)
     fields = dict.fromkeys((field.name for field in dataclasses.fields(lines)), by_ply)
-    of_lines = endings.Lines(**fields | {"end": PartitionSpec(states.AXIS)})
+    of_lines = endings.Lines(**fields | {"end": PartitionSpec(run_state.AXIS)})
     sharded = jax.shard_map(
         add, mesh=mesh, in_specs=(where, of_lines), out_specs=where, check_vma=False
     )
@@ -135,12 +135,12 @@ def fill(
 
 def build(
     game: protocol.Game,
-    config: states.RecipeConfig,
+    config: run_state.RecipeConfig,
     mesh: Mesh,
     *,
     total_steps: int,
     activity: generations.Activity = "both",
-    player: networks.NetworkConfig | None = None,
+    player: network.NetworkConfig | None = None,
 ) -> Any:
     """Returns `iteration(state) -> (state, metrics)`, jitted: one call that donates its state.
 
@@ -154,10 +154,10 @@ def build(
     """
     traces = itertools.count(1)
 
-    def iterate(state: states.RunState) -> tuple[states.RunState, Metrics]:
+    def iterate(state: run_state.RunState) -> tuple[run_state.RunState, Metrics]:
         assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
         shared_key = jax.random.fold_in(state.key, state.iteration)
-        key = jax.random.fold_in(shared_key, jax.lax.axis_index(states.AXIS))
+        key = jax.random.fold_in(shared_key, jax.lax.axis_index(run_state.AXIS))
         play_key, learn_key = jax.random.split(key)
         played, num_added = None, jnp.int32(0)
         if activity != "learn":
@@ -180,7 +180,7 @@ def build(
         state = dataclasses.replace(state, iteration=state.iteration + 1)
         return state, dataclasses.replace(metrics, played=played)
 
-    where = states.partition(config)
+    where = run_state.partition(config)
     sharded = jax.shard_map(
         iterate, mesh=mesh, in_specs=(where,), out_specs=(where, PartitionSpec()), check_vma=False
     )
@@ -189,17 +189,17 @@ def build(
 
 def _play(
     game: protocol.Game,
-    config: states.RecipeConfig,
-    player: networks.NetworkConfig,
+    config: run_state.RecipeConfig,
+    player: network.NetworkConfig,
     key: jax.Array,
     shared_key: jax.Array,
-    state: states.RunState,
-) -> tuple[states.RunState, statistics.Sums, jax.Array]:
+    state: run_state.RunState,
+) -> tuple[run_state.RunState, statistics.Sums, jax.Array]:
     """Plays, and adds what is decided to the ring; also returns how many positions that is."""
     variables, since = state.variables(), state.iteration
     if state.best is not None:
         variables, since = state.best, state.best_since
-    evaluate = leaves.evaluator(game, player, variables, config.search)
+    evaluate = leaf_evaluator.evaluator(game, player, variables, config.search)
     threshold = None
     if state.tally is not None:
         threshold, _ = resignation.threshold(state.tally, config.resignation)
@@ -221,24 +221,22 @@ def _play(
     if tally is not None:
         tally = resignation.remember(tally, _total(played.tally), config.resignation)
 
-    settled, history = histories.settle(game, state.history, played.plies, played.adjudicated)
+    settled, history = pending_plies.settle(game, state.history, played.plies, played.adjudicated)
     plies = settled.plies
     value = targets.value_targets(
         config.targets, plies.reward, plies.discount, plies.value.astype(jnp.float32)
     )
-    replay = state.replay
+    ring = state.replay
     if config.replay.window_iterations:
-        replay = replays.turn_window(replay)
-    replay = replays.add_played(game, replay, settled, value)
+        ring = replay.turn_window(ring)
+    ring = replay.add_played(game, ring, settled, value)
     num_added = (settled.is_ready & plies.is_example).sum(dtype=jnp.int32)
     if played.explored is not None:
-        replay = replays.add_explored(
-            replay, played.explored, iteration=state.iteration, network=since
-        )
+        ring = replay.add_explored(ring, played.explored, iteration=state.iteration, network=since)
         num_added += played.explored.is_valid.sum(dtype=jnp.int32)
     if played.adjudicated is not None:
         lines = played.adjudicated.lines
-        replay = replays.add_exact(replay, lines, iteration=state.iteration, network=since)
+        ring = replay.add_exact(ring, lines, iteration=state.iteration, network=since)
         num_added += lines.is_valid.sum(dtype=jnp.int32)
 
     sums = _total(statistics.gather(game, played, settled))
@@ -246,7 +244,7 @@ def _play(
         state,
         games=games,
         history=history,
-        replay=replay,
+        replay=ring,
         tally=tally,
         num_games=state.num_games + sums.games.num_games.astype(jnp.int32),
     )
@@ -256,11 +254,11 @@ def _play(
 
 def _solve(
     game: protocol.Game,
-    config: states.RecipeConfig,
+    config: run_state.RecipeConfig,
     key: jax.Array,
-    state: states.RunState,
+    state: run_state.RunState,
     num_devices: int,
-) -> tuple[states.RunState, jax.Array]:
+) -> tuple[run_state.RunState, jax.Array]:
     """Solves random endings into the ring; also returns how many positions that is."""
     assert isinstance(game, othello.Othello), game.name
     ending_key, solve_key = jax.random.split(key)
@@ -269,91 +267,91 @@ def _solve(
     lines = endings.solve(
         game, solve_key, position, is_found, max_empties=config.endings.max_empties
     )
-    replay = state.replay
+    ring = state.replay
     if config.replay.window_iterations:
-        replay = replays.turn_window(replay)
-    replay = replays.add_exact(replay, lines, iteration=state.iteration, network=state.iteration)
-    return dataclasses.replace(state, replay=replay), lines.is_valid.sum(dtype=jnp.int32)
+        ring = replay.turn_window(ring)
+    ring = replay.add_exact(ring, lines, iteration=state.iteration, network=state.iteration)
+    return dataclasses.replace(state, replay=ring), lines.is_valid.sum(dtype=jnp.int32)
 
 
 def _learn(
     game: protocol.Game,
-    config: states.RecipeConfig,
+    config: run_state.RecipeConfig,
     key: jax.Array,
-    state: states.RunState,
+    state: run_state.RunState,
     num_added: jax.Array,
     *,
     total_steps: int,
     num_devices: int,
     is_learning: bool,
-) -> tuple[states.RunState, Metrics]:
+) -> tuple[run_state.RunState, Metrics]:
     """Takes the steps of an iteration, unless there is too little to learn from."""
-    network = networks.build(game, config.network)
+    model = network.build(game, config.network)
     num_examples = config.learner.batch_size // num_devices
     window = config.replay.window
     row_key = jax.random.fold_in(key, 0)
 
     newest = jax.random.randint(row_key, (num_examples,), 0, jnp.maximum(num_added, 1))
     row = (state.replay.next_row[0] - 1 - newest) % state.replay.value.shape[0]
-    examples = replays.take(game, state.replay, row)
-    new_losses = learners.evaluate_loss(
-        game, network, state.variables(), examples, config=config.learner
+    examples = replay.take(game, state.replay, row)
+    new_losses = learner.evaluate_loss(
+        game, model, state.variables(), examples, config=config.learner
     )
     new_losses = jax.tree.map(lambda x: jnp.where(num_added > 0, x, jnp.nan), new_losses)
 
-    row = replays.draw(state.replay, row_key, num_examples, window)
+    row = replay.draw(state.replay, row_key, num_examples, window)
     age = (state.iteration - state.replay.iteration[row]).astype(jnp.float32).mean()
     every = jnp.ones(num_examples, bool)
     count = duplicates.groups(state.replay.board[row], every).count
     unique_share = (1 / count).mean()
 
-    def learn(learner: learners.Learner) -> tuple[learners.Learner, learners.Losses]:
-        replay = replays.averaged(game, state.replay, config.targets)
+    def learn(train_state: learner.Learner) -> tuple[learner.Learner, learner.Losses]:
+        ring = replay.averaged(game, state.replay, config.targets)
 
-        def sample(key: jax.Array) -> replays.Examples:
-            return replays.take(game, replay, replays.draw(replay, key, num_examples, window))
+        def sample(key: jax.Array) -> replay.Examples:
+            return replay.take(game, ring, replay.draw(ring, key, num_examples, window))
 
-        return learners.learn(
+        return learner.learn(
             game,
-            network.clone(is_training=True, axis_name=states.AXIS),
-            learners.make_optimiser(config.learner, total_steps),
+            model.clone(is_training=True, axis_name=run_state.AXIS),
+            learner.make_optimiser(config.learner, total_steps),
             key,
-            learner,
+            train_state,
             sample,
             config=config.learner,
-            axis_name=states.AXIS,
+            axis_name=run_state.AXIS,
         )
 
-    learner, losses = _wait(state.learner)
+    train_state, losses = _wait(state.learner)
     if is_learning:
-        in_window = replays.num_in_window(state.replay, window)[0]
+        in_window = replay.num_in_window(state.replay, window)[0]
         # The same everywhere, so the devices agree on whether to meet in `learn`.
-        can_learn = jax.lax.pmin(in_window, states.AXIS) > 0
+        can_learn = jax.lax.pmin(in_window, run_state.AXIS) > 0
         can_learn &= _total(in_window) >= config.replay.min_positions
-        learner, losses = jax.lax.cond(can_learn, learn, _wait, state.learner)
+        train_state, losses = jax.lax.cond(can_learn, learn, _wait, state.learner)
 
     threshold = share = None
     if state.tally is not None:
         threshold, share = resignation.threshold(state.tally, config.resignation)
-    learning_rate = learners.learning_rate(config.learner, total_steps)
-    new_losses, age, unique_share = jax.lax.pmean((new_losses, age, unique_share), states.AXIS)
-    return dataclasses.replace(state, learner=learner), Metrics(
+    learning_rate = learner.learning_rate(config.learner, total_steps)
+    new_losses, age, unique_share = jax.lax.pmean((new_losses, age, unique_share), run_state.AXIS)
+    return dataclasses.replace(state, learner=train_state), Metrics(
         losses=losses,
         new_losses=new_losses,
         played=None,
         replay_size=_total(state.replay.size[0]),
         replay_age=age,
         unique_share=unique_share,
-        learning_rate=jnp.asarray(learning_rate(learner.num_steps)),
+        learning_rate=jnp.asarray(learning_rate(train_state.num_steps)),
         threshold=threshold,
         false_positive_share=share,
     )
 
 
-def _wait(learner: learners.Learner) -> tuple[learners.Learner, learners.Losses]:
-    return learner, learners.unknown_losses()
+def _wait(train_state: learner.Learner) -> tuple[learner.Learner, learner.Losses]:
+    return train_state, learner.unknown_losses()
 
 
 def _total(x: Any) -> Any:
     """Returns the sum over all devices."""
-    return jax.lax.psum(x, states.AXIS)
+    return jax.lax.psum(x, run_state.AXIS)

@@ -27,9 +27,9 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import protocol
-from azo.games import symmetry as symmetries
-from azo.learning import convolution, normalisation
-from azo.search import policy
+from azo.games.symmetry import inverse, move_planes, move_policy
+from azo.learning.cpu import convolution, normalisation
+from azo.search import improvement
 
 Symmetry = Literal["none", "random", "average"]
 Variables = dict[str, Any]  # flax collections: "params", and "batch_stats" unless folded
@@ -88,7 +88,7 @@ class Network(nn.Module):
     is_training: bool = False  # drop units, normalise by this batch, and update the averages
     axis_name: str | None = None  # in training, the mesh axis over which a batch is spread
 
-    def __call__(self, planes: jax.Array) -> policy.Evaluation:
+    def __call__(self, planes: jax.Array) -> improvement.Evaluation:
         """Evaluates positions, as the search needs it.
 
         Args:
@@ -98,7 +98,7 @@ class Network(nn.Module):
           Logits `[M, A]` float32 of all actions and values `[M]` float32 for the side to move.
         """
         found = self.predict(planes)
-        return policy.Evaluation(prior_logits=found.prior_logits, value=found.value)
+        return improvement.Evaluation(prior_logits=found.prior_logits, value=found.value)
 
     @nn.compact
     def predict(self, planes: jax.Array) -> Prediction:
@@ -234,8 +234,12 @@ def fold(network: Network, variables: Variables) -> tuple[Network, Variables]:
 
 
 def folded_evaluator(
-    game: protocol.Game, config: NetworkConfig, variables: Variables, *, symmetry: Symmetry = "none"
-) -> policy.Evaluate:
+    game: protocol.Game,
+    config: NetworkConfig,
+    variables: Variables,
+    *,
+    symmetry: Symmetry = "none",
+) -> improvement.Evaluate:
     """Returns a trained network as the search sees it; see `evaluator`."""
     return evaluator(game, *fold(build(game, config), variables), symmetry=symmetry)
 
@@ -246,33 +250,33 @@ def evaluator(
     variables: Variables,
     *,
     symmetry: Symmetry = "none",
-) -> policy.Evaluate:
+) -> improvement.Evaluate:
     """Returns the network as the search sees it.
 
     It sees each position as it is, turned or mirrored at random, or in all `K` ways at the cost of
     `K` evaluations: then probabilities and values are averaged. Logits are turned back.
     """
     permutations = game.square_symmetries
-    undo = symmetries.inverse(permutations)
+    undo = inverse(permutations)
 
-    def whole(planes: jax.Array) -> policy.Evaluation:
+    def whole(planes: jax.Array) -> improvement.Evaluation:
         found = network.apply(variables, planes)
-        assert isinstance(found, policy.Evaluation)
+        assert isinstance(found, improvement.Evaluation)
         return found
 
-    def apply(planes: jax.Array) -> policy.Evaluation:
+    def apply(planes: jax.Array) -> improvement.Evaluation:
         few = _num_cached(network.config.num_channels)
         if planes.shape[0] <= few:
             return whole(planes)
         in_parts = functools.partial(_in_parts, whole, few)
         return jax.lax.platform_dependent(planes, cpu=in_parts, default=whole)
 
-    def moved(which: jax.Array, planes: jax.Array) -> policy.Evaluation:
-        found = apply(symmetries.move_planes(permutations, which, planes))
-        logits = symmetries.move_policy(undo, which, found.prior_logits)
+    def moved(which: jax.Array, planes: jax.Array) -> improvement.Evaluation:
+        found = apply(move_planes(permutations, which, planes))
+        logits = move_policy(undo, which, found.prior_logits)
         return dataclasses.replace(found, prior_logits=logits)
 
-    def evaluate(key: jax.Array, position: protocol.Position) -> policy.Evaluation:
+    def evaluate(key: jax.Array, position: protocol.Position) -> improvement.Evaluation:
         planes = game.planes(position)
         if symmetry == "none":
             return apply(planes)
@@ -282,7 +286,7 @@ def evaluator(
         ways = jnp.repeat(jnp.arange(len(permutations)), planes.shape[0])
         every = moved(ways, jnp.tile(planes, (len(permutations), 1, 1, 1)))
         by_way = jax.tree.map(lambda x: x.reshape(len(permutations), -1, *x.shape[1:]), every)
-        return policy.Evaluation(
+        return improvement.Evaluation(
             prior_logits=jnp.log(jax.nn.softmax(by_way.prior_logits).mean(axis=0)),
             value=by_way.value.mean(axis=0),
         )
@@ -302,8 +306,8 @@ def _num_cached(num_channels: int) -> int:
 
 
 def _in_parts(
-    apply: Callable[[jax.Array], policy.Evaluation], size: int, planes: jax.Array
-) -> policy.Evaluation:
+    apply: Callable[[jax.Array], improvement.Evaluation], size: int, planes: jax.Array
+) -> improvement.Evaluation:
     """Evaluates `size` positions after another; the last part is filled up with empty boards."""
     batch = planes.shape[0]
     num_parts = -(-batch // size)

@@ -13,16 +13,16 @@ import jax.export
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.learning import network as networks
-from azo.search import policy
+from azo.learning import network
+from azo.search import improvement
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
 def export(
     game: protocol.Game,
-    config: networks.NetworkConfig,
-    variables: networks.Variables,
+    config: network.NetworkConfig,
+    variables: network.Variables,
     *,
     batch_size: int | None = None,
     platforms: Sequence[str] = PLATFORMS,
@@ -42,11 +42,11 @@ def export(
       platforms: Where it will run. A program for several has the branches of all, and takes the
         number of the platform as another argument, which JAX fills in.
     """
-    network, folded = networks.fold(networks.build(game, config), variables)
+    model, folded = network.fold(network.build(game, config), variables)
 
     def evaluate(planes: jax.Array) -> tuple[jax.Array, jax.Array]:
-        found = network.apply(folded, planes)
-        assert isinstance(found, policy.Evaluation)
+        found = model.apply(folded, planes)
+        assert isinstance(found, improvement.Evaluation)
         return found.prior_logits, found.value
 
     size = jax.export.symbolic_shape("b")[0] if batch_size is None else batch_size

@@ -14,7 +14,7 @@ import numpy as np
 
 from azo.games import protocol
 from azo.learning import resignation, selfplay, supervised, targets
-from azo.search import policy as policies
+from azo.search import improvement
 
 
 def random_games(
@@ -41,10 +41,10 @@ def _random_games(game: protocol.Game, num_games: int, key: jax.Array) -> Any:
     return action, value
 
 
-def without_prior(evaluate: policies.Evaluate) -> policies.Evaluate:
+def without_prior(evaluate: improvement.Evaluate) -> improvement.Evaluate:
     """Returns a network whose values are kept while all moves are equally likely."""
 
-    def evaluate_values(key: jax.Array, position: protocol.Position) -> policies.Evaluation:
+    def evaluate_values(key: jax.Array, position: protocol.Position) -> improvement.Evaluation:
         found = evaluate(key, position)
         return dataclasses.replace(found, prior_logits=jnp.zeros_like(found.prior_logits))
 
@@ -53,11 +53,11 @@ def without_prior(evaluate: policies.Evaluate) -> policies.Evaluate:
 
 def searched_plies(
     game: protocol.Game,
-    evaluate: policies.Evaluate,
+    evaluate: improvement.Evaluate,
     key: jax.Array,
     num_games: int,
     *,
-    search: policies.SearchConfig,
+    search: improvement.SearchConfig,
     max_opening_plies: int,
 ) -> supervised.Plies:
     """Returns the plies of games in which a network searches for both sides.

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import duplicates, endings, history, selfplay, targets
+from azo.learning import duplicates, endings, pending_plies, selfplay, targets
 from azo.search import explored
 
 MAX_WINDOW = 64
@@ -58,7 +58,7 @@ class Replay:
     value: jax.Array  # [R] float16, what is to be learned, for the side to move
     iteration: jax.Array  # [R] int32, when the position was played
     network: jax.Array  # [R] int32, whose search it was: see `selfplay.Plies`
-    final: history.FinalBoards | None  # [R], if ownership or margin are learned
+    final: pending_plies.FinalBoards | None  # [R], if ownership or margin are learned
     next_row: jax.Array  # [1] int32, [D] in a whole state: where the next position goes
     size: jax.Array  # [1] int32, [D] in a whole state: positions in the ring
     marks: jax.Array  # [1, MAX_WINDOW] int32, [D, ...] in a whole state: positions added since each
@@ -80,7 +80,7 @@ def empty_ring(
     game: protocol.Game, capacity: int, *, has_final: bool = False, num_devices: int = 1
 ) -> Replay:
     """Returns rings without positions, of `capacity` rows together."""
-    final = history.FinalBoards(
+    final = pending_plies.FinalBoards(
         board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
         sign=jnp.zeros(capacity, jnp.int8),
     )
@@ -98,11 +98,11 @@ def empty_ring(
 
 
 def add_played(
-    game: protocol.Game, replay: Replay, settled: history.Settled, value: jax.Array
+    game: protocol.Game, replay: Replay, settled: pending_plies.Settled, value: jax.Array
 ) -> Replay:
     """Adds the positions that are ready; `value` `[W, B]` is what they are to teach."""
     plies = settled.plies
-    final = None if replay.final is None else history.final_boards(game, settled)
+    final = None if replay.final is None else pending_plies.final_boards(game, settled)
     entries = {
         "board": plies.board,
         "policy": plies.policy,
@@ -139,7 +139,7 @@ def add_exact(
     final = None
     if replay.final is not None:
         end = jnp.broadcast_to(lines.end[None], lines.board.shape)
-        final = history.FinalBoards(board=end, sign=lines.sign)
+        final = pending_plies.FinalBoards(board=end, sign=lines.sign)
     entries = {
         "board": lines.board,
         "policy": lines.policy,

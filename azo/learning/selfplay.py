@@ -14,8 +14,7 @@ import pydantic
 
 from azo.games import othello, protocol
 from azo.learning import endings, resignation
-from azo.search import explored
-from azo.search import policy as policies
+from azo.search import explored, improvement
 
 Fraction = Annotated[float, pydantic.Field(ge=0, le=1)]
 
@@ -194,13 +193,13 @@ def restarted(
 
 def play(
     game: protocol.Game,
-    evaluate: policies.Evaluate,
+    evaluate: improvement.Evaluate,
     key: jax.Array,
     shared_key: jax.Array,
     games: Games,
     threshold: jax.Array | None = None,
     *,
-    search: policies.SearchConfig,
+    search: improvement.SearchConfig,
     config: SelfplayConfig,
     resigning: resignation.ResignationConfig,
     adjudicate_empties: int = 0,
@@ -231,8 +230,10 @@ def play(
         update={"num_simulations": config.fast_simulations, "root_noise_fraction": 0.0}
     )
 
-    def searched(key: jax.Array, games: Games, search: policies.SearchConfig) -> _Searched:
-        found = policies.search(game, evaluate, key, games.position, config=search, ply=games.ply)
+    def searched(key: jax.Array, games: Games, search: improvement.SearchConfig) -> _Searched:
+        found = improvement.search(
+            game, evaluate, key, games.position, config=search, ply=games.ply
+        )
         extra = None
         if num_explored:
             extra = explored.explored(game, found.tree, found.action, num_explored)
@@ -323,7 +324,7 @@ def _adjudicate(
     return dataclasses.replace(plies, reward=reward), Adjudicated(end.is_solved, lines)
 
 
-def _opinions(found: policies.SearchResult, num_evaluations: int) -> Opinions:
+def _opinions(found: improvement.SearchResult, num_evaluations: int) -> Opinions:
     prior_entropy = jax.scipy.special.entr(found.prior).sum(axis=-1)
     tiny = jnp.finfo(jnp.float32).tiny
     divergence = jax.scipy.special.rel_entr(found.policy, jnp.maximum(found.prior, tiny))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import history, selfplay
+from azo.learning import pending_plies, selfplay
 
 
 @flax.struct.dataclass
@@ -61,7 +61,7 @@ class Sums:
     opinions: selfplay.Opinions  # each [] float32, means over plies; sums over devices
 
 
-def gather(game: protocol.Game, played: selfplay.Played, settled: history.Settled) -> Sums:
+def gather(game: protocol.Game, played: selfplay.Played, settled: pending_plies.Settled) -> Sums:
     """Returns the sums of one device."""
     plies = played.plies
     evaluations = jnp.broadcast_to(played.opinions.num_evaluations[:, None], plies.ply.shape)
@@ -108,7 +108,7 @@ def describe(sums: Sums) -> dict[str, Any]:
         }
 
 
-def _by_ply(game: protocol.Game, settled: history.Settled) -> ByPly:
+def _by_ply(game: protocol.Game, settled: pending_plies.Settled) -> ByPly:
     ply, outcome = settled.plies.ply, settled.outcome
     value = settled.plies.raw_value.astype(jnp.float32)
 
@@ -125,7 +125,7 @@ def _by_ply(game: protocol.Game, settled: history.Settled) -> ByPly:
     )
 
 
-def _games(game: protocol.Game, played: selfplay.Played, settled: history.Settled) -> Games:
+def _games(game: protocol.Game, played: selfplay.Played, settled: pending_plies.Settled) -> Games:
     plies, is_ready = settled.plies, settled.is_ready
     is_end = is_ready & (plies.discount == 0)
     ended = is_end.astype(jnp.float32)
@@ -168,7 +168,7 @@ def _games(game: protocol.Game, played: selfplay.Played, settled: history.Settle
     )
 
 
-def _largest_drops(settled: history.Settled) -> tuple[jax.Array, jax.Array]:
+def _largest_drops(settled: pending_plies.Settled) -> tuple[jax.Array, jax.Array]:
     """Returns the largest drop from each ply to the end of its game, and its place in the window.
 
     The place counts entries of `[W, B]` row by row. Values are the search's.

@@ -19,12 +19,8 @@ import optax
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import duplicates, selfplay
-from azo.learning import learner as learners
-from azo.learning import network as networks
-from azo.learning import replay as replays
-from azo.search import policy as policies
-from azo.search import tree as trees
+from azo.learning import duplicates, learner, network, replay, selfplay
+from azo.search import improvement, search_tree
 
 _Share = Annotated[float, pydantic.Field(ge=0, le=1)]
 _NO_ACTION = -1
@@ -84,9 +80,9 @@ class Dataset:
     def num_rows(self) -> int:
         return int(self.value.shape[0])
 
-    def examples(self, row: jax.Array) -> replays.Examples:
+    def examples(self, row: jax.Array) -> replay.Examples:
         """Returns the examples of rows `[M]`."""
-        return replays.Examples(
+        return replay.Examples(
             board=self.board[row],
             policy=selfplay.restore(self.policy[row]),
             value=self.value[row].astype(jnp.float32),
@@ -195,15 +191,15 @@ def dataset(game: protocol.Game, plies: Plies, config: ExamplesConfig) -> Datase
 
 def take_steps(
     game: protocol.Game,
-    network: networks.Network,
+    model: network.Network,
     optimiser: optax.GradientTransformation,
     key: jax.Array,
-    learner: learners.Learner,
+    train_state: learner.Learner,
     data: Dataset,
     row: jax.Array,
     *,
-    config: learners.LearnerConfig,
-) -> tuple[learners.Learner, learners.Losses]:
+    config: learner.LearnerConfig,
+) -> tuple[learner.Learner, learner.Losses]:
     """Takes one step on each batch of rows; returns the learner and the mean losses.
 
     Args:
@@ -217,20 +213,20 @@ def take_steps(
       config: the settings.
     """
 
-    def step(learner, given):
+    def step(train_state, given):
         step_key, row = given
         examples = data.examples(row)
-        return learners.take_step(
-            game, network, optimiser, step_key, learner, examples, config=config
+        return learner.take_step(
+            game, model, optimiser, step_key, train_state, examples, config=config
         )
 
-    learner, losses = jax.lax.scan(step, learner, (jax.random.split(key, len(row)), row))
-    return learner, jax.tree.map(jnp.mean, losses)
+    train_state, losses = jax.lax.scan(step, train_state, (jax.random.split(key, len(row)), row))
+    return train_state, jax.tree.map(jnp.mean, losses)
 
 
 def score(
     game: protocol.Game,
-    evaluate: policies.Evaluate,
+    evaluate: improvement.Evaluate,
     board: jax.Array,
     action: jax.Array,
     value: jax.Array,
@@ -241,7 +237,7 @@ def score(
     """
     position = game.unpack(board)
     found = evaluate(jax.random.key(0), position)
-    logits = trees.mask_illegal(found.prior_logits, game.legal_mask(position))
+    logits = search_tree.mask_illegal(found.prior_logits, game.legal_mask(position))
     is_ply = action >= 0
     played = jnp.maximum(action, 0)[:, None]
     loss = -jnp.take_along_axis(jax.nn.log_softmax(logits), played, axis=1)[:, 0]

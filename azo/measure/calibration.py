@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy.stats
 
-from azo.games import notation, obf, othello
+from azo.formats import obf
+from azo.games import notation, othello
 from azo.measure import arena, exact, exact_sets
 from azo.measure.report import panels
 

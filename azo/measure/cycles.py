@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import scipy.stats
 
-from azo.measure import rating
+from azo.measure import elo
 
 _Beaten = Mapping[str, Mapping[str, float]]  # winner, loser: the winner's share of the points
 
@@ -27,7 +27,7 @@ class Cycle:
         return " > ".join([*steps, self.names[0]])
 
 
-def find_cycles(pairings: Sequence[rating.Pairing], *, level: float = 0.05) -> list[Cycle]:
+def find_cycles(pairings: Sequence[elo.Pairing], *, level: float = 0.05) -> list[Cycle]:
     """Returns all cycles of the smallest length that there is, none in most tables.
 
     Those come first whose closest match is the clearest. Of simulated tables of 20 equal players
@@ -58,7 +58,7 @@ def find_cycles(pairings: Sequence[rating.Pairing], *, level: float = 0.05) -> l
     return []
 
 
-def _beaten(pairings: Sequence[rating.Pairing], level: float) -> _Beaten:
+def _beaten(pairings: Sequence[elo.Pairing], level: float) -> _Beaten:
     """Returns who surely beats whom."""
     totals: dict[tuple[str, str], list[int]] = {}
     for p in pairings:

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import duplicates, leaves, network
+from azo.learning import duplicates, leaf_evaluator, network
 from azo.measure import players
-from azo.search import policy as policies
+from azo.search import improvement
 
 SIMULATIONS = (1, 2, 5, 10, 25, 50, 100, 200, 400)
 
@@ -196,9 +196,9 @@ def _verdict(
     position: protocol.Position,
     *,
     config: network.NetworkConfig,
-    search: policies.SearchConfig,
+    search: improvement.SearchConfig,
 ) -> tuple[jax.Array, jax.Array]:
     """Returns the root values `[B]` and the best moves `[B]`."""
-    evaluate = leaves.evaluator(game, config, variables, search)
-    found = policies.search(game, evaluate, key, position, config=search, is_greedy=True)
+    evaluate = leaf_evaluator.evaluator(game, config, variables, search)
+    found = improvement.search(game, evaluate, key, position, config=search, is_greedy=True)
     return found.value, found.action

@@ -17,9 +17,9 @@ import numpy as np
 import scipy.stats
 
 from azo.games import othello, protocol
-from azo.learning import leaves, network
+from azo.learning import leaf_evaluator, network
 from azo.measure import players
-from azo.search import policy as policies
+from azo.search import improvement
 from azo.solver import batched
 
 NO_UTILITY = batched.NO_SCORE  # of illegal moves, and of all where not all are known
@@ -92,14 +92,14 @@ def raw_opinion(game: othello.Othello, predict: Predict, position: othello.Posit
 
 def searched_opinion(
     game: protocol.Game,
-    evaluate: policies.Evaluate,
+    evaluate: improvement.Evaluate,
     key: jax.Array,
     position: protocol.Position,
     *,
-    config: policies.SearchConfig,
+    config: improvement.SearchConfig,
 ) -> Opinion:
     """Returns what a search says: its value of the root, and the move that it plays; jittable."""
-    found = policies.search(game, evaluate, key, position, config=config, is_greedy=True)
+    found = improvement.search(game, evaluate, key, position, config=config, is_greedy=True)
     return Opinion(found.value, found.action, None)
 
 
@@ -239,7 +239,7 @@ def _searched(
     position: othello.Position,
     *,
     config: network.NetworkConfig,
-    search_config: policies.SearchConfig,
+    search_config: improvement.SearchConfig,
 ) -> Opinion:
-    evaluate = leaves.evaluator(game, config, variables, search_config)
+    evaluate = leaf_evaluator.evaluator(game, config, variables, search_config)
     return searched_opinion(game, evaluate, key, position, config=search_config)

@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import bitboard, notation, obf, othello
+from azo.formats import obf
+from azo.games import bitboard, notation, othello
 from azo.measure import exact
 from azo.solver import batched
 

@@ -7,7 +7,7 @@ is meant is told by a `style`: those of Iagno's levels, or that of `classical.Al
 import numpy as np
 
 from azo.measure import iagno
-from azo.solver import leaves
+from azo.solver import last_squares
 from azo.solver.kernels import ONE, ZERO, count, first, flips, jit, legal_moves, surrounded
 
 EASY, MEDIUM, HARD, POSITIONAL = range(4)
@@ -50,7 +50,7 @@ def value(P, O, style, table, rules):
 def final_value(P, O, style, rules):
     """Returns what a finished game is worth to the side to move."""
     if style == POSITIONAL:
-        return _DISC_AT_END * leaves.final_score(P, O, rules)
+        return _DISC_AT_END * last_squares.final_score(P, O, rules)
     return iagno.final_value(P, O)
 
 

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import leaves, network
+from azo.learning import leaf_evaluator, network
 from azo.measure import classical
-from azo.search import policy, rollouts
+from azo.search import improvement, rollouts
 
 _NAMES = (
     "random, greedy, iagno:hard, alphabeta:4, rollouts:100, policy:PATH, network:PATH, "
@@ -74,7 +74,7 @@ class RolloutPlayer:
     """
 
     game: protocol.Game = flax.struct.field(pytree_node=False)
-    search_config: policy.SearchConfig = flax.struct.field(pytree_node=False)
+    search_config: improvement.SearchConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
         evaluate = rollouts.evaluator(self.game)
@@ -104,10 +104,10 @@ class NetworkPlayer:
     variables: network.Variables
     game: protocol.Game = flax.struct.field(pytree_node=False)
     network_config: network.NetworkConfig = flax.struct.field(pytree_node=False)
-    search_config: policy.SearchConfig = flax.struct.field(pytree_node=False)
+    search_config: improvement.SearchConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
-        evaluate = leaves.evaluator(
+        evaluate = leaf_evaluator.evaluator(
             self.game, self.network_config, self.variables, self.search_config
         )
         return _best_move(self.game, evaluate, key, position, ply, self.search_config)
@@ -144,13 +144,13 @@ class TrainedNetwork:
 
     variables: network.Variables
     network_config: network.NetworkConfig = flax.struct.field(pytree_node=False)
-    search_config: policy.SearchConfig = flax.struct.field(pytree_node=False)
+    search_config: improvement.SearchConfig = flax.struct.field(pytree_node=False)
 
 
 Load = Callable[[str], TrainedNetwork]
 
 
-def rollout_config(num_simulations: int) -> policy.SearchConfig:
+def rollout_config(num_simulations: int) -> improvement.SearchConfig:
     """Returns the settings of the baseline "N rollouts": N simulations of PUCT.
 
     The prior is uniform over the legal moves. A simulation adds one move to the tree and plays one
@@ -167,7 +167,9 @@ def rollout_config(num_simulations: int) -> policy.SearchConfig:
     )
 
 
-def with_simulations(config: policy.SearchConfig, num_simulations: int) -> policy.SearchConfig:
+def with_simulations(
+    config: improvement.SearchConfig, num_simulations: int
+) -> improvement.SearchConfig:
     """Returns the same search with another number of simulations a move, one leaf a step."""
     changes = {"num_simulations": num_simulations, "leaves_per_step": 1}
     return _search_config(**(config.model_dump() | changes))
@@ -220,18 +222,20 @@ def parse(text: str, game: protocol.Game, load: Load) -> Player:
 
 def _best_move(
     game: protocol.Game,
-    evaluate: policy.Evaluate,
+    evaluate: improvement.Evaluate,
     key: jax.Array,
     position: protocol.Position,
     ply: jax.Array,
-    config: policy.SearchConfig,
+    config: improvement.SearchConfig,
 ) -> jax.Array:
-    found = policy.search(game, evaluate, key, position, config=config, ply=ply, is_greedy=True)
+    found = improvement.search(
+        game, evaluate, key, position, config=config, ply=ply, is_greedy=True
+    )
     return found.action
 
 
-def _search_config(**settings: Any) -> policy.SearchConfig:
-    return policy.SearchConfig.model_validate(settings)
+def _search_config(**settings: Any) -> improvement.SearchConfig:
+    return improvement.SearchConfig.model_validate(settings)
 
 
 def _num_simulations(count: str, text: str) -> int:

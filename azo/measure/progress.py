@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import pydantic
 
-from azo.measure import arena, rating
+from azo.measure import arena, elo
 
 MATCH = "rating_match"
 """Kind of event: a match, told by the generation of the event's iteration."""
@@ -97,10 +97,10 @@ def opponent(event: Mapping[str, Any]) -> Player:
     return event[f"{MATCH}/opponent"] if iteration is None else iteration
 
 
-def pairing(event: Mapping[str, Any]) -> rating.Pairing:
+def pairing(event: Mapping[str, Any]) -> elo.Pairing:
     """Returns the match of an event."""
     wins, draws, losses = (event[f"{MATCH}/{field}"] for field in ("wins", "draws", "losses"))
-    return rating.Pairing(
+    return elo.Pairing(
         first=name(event["iteration"]),
         second=name(opponent(event)),
         wins=wins,

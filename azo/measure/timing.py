@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import leaves, network
+from azo.learning import leaf_evaluator, network
 from azo.measure import arena, players
-from azo.search import policy as policies
+from azo.search import improvement
 
 BATCH = 64
 HEADING = (
@@ -161,14 +161,14 @@ def _move(
     position: protocol.Position,
     *,
     config: network.NetworkConfig,
-    search: policies.SearchConfig | None,
+    search: improvement.SearchConfig | None,
 ) -> tuple[jax.Array, jax.Array]:
     """Returns the moves `[B]`, and how many open positions the network was asked about, `[B]`."""
     if search is None:
         player = players.PolicyPlayer(variables, game, config)
         action = player(key, position, jnp.int32(0))
         return action, jnp.ones_like(action)
-    evaluate = leaves.evaluator(game, config, variables, search)
-    found = policies.search(game, evaluate, key, position, config=search, is_greedy=True)
+    evaluate = leaf_evaluator.evaluator(game, config, variables, search)
+    found = improvement.search(game, evaluate, key, position, config=search, is_greedy=True)
     is_reached = (found.tree.visits > 0) & ~found.tree.is_over
     return found.action, is_reached.sum(axis=1)

@@ -12,11 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import pydantic
 
-from azo.games import archives, notation
-from azo.play import book as books
-from azo.play import engine as engines
-from azo.play import settings as engine_settings
-from azo.play import turning
+from azo.formats import archives
+from azo.games import notation
+from azo.play import engine_settings, live_engine, opening_book, turning
 from azo.solver.kernels import ONE, flips, jit
 
 
@@ -34,8 +32,8 @@ class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 def grow(
-    book: books.Book,
-    engine: engines.Engine,
+    book: opening_book.Book,
+    engine: live_engine.Engine,
     config: GrowthConfig,
     *,
     on_position: Callable[[int], None] | None = None,
@@ -65,7 +63,7 @@ def grow(
 
 
 def add_search(
-    book: books.Book, engine: engines.Engine, key: books.Key, *, min_share: float
+    book: opening_book.Book, engine: live_engine.Engine, key: opening_book.Key, *, min_share: float
 ) -> None:
     """Searches a position and keeps what is found of its moves; nothing is backed up."""
     board = notation.Board(*key, is_black_to_move=True)
@@ -84,7 +82,9 @@ def add_search(
             entry.value, entry.num_visits = move.value, move.visits
 
 
-def add_games(book: books.Book, games: archives.Games, *, max_plies: int, min_games: int) -> int:
+def add_games(
+    book: opening_book.Book, games: archives.Games, *, max_plies: int, min_games: int
+) -> int:
     """Counts the moves of games and their results; returns how many games were counted.
 
     Args:
@@ -114,7 +114,7 @@ def add_games(book: books.Book, games: archives.Games, *, max_plies: int, min_ga
     ]
     for row in np.flatnonzero(counts[0] >= min_games):
         P, O, a = distinct[row].tolist()
-        entry = book.positions.setdefault((P, O), {}).setdefault(a, books.Entry())
+        entry = book.positions.setdefault((P, O), {}).setdefault(a, opening_book.Entry())
         entry.num_games += int(counts[0][row])
         entry.num_wins += int(counts[1][row])
         entry.num_draws += int(counts[2][row])
@@ -122,8 +122,8 @@ def add_games(book: books.Book, games: archives.Games, *, max_plies: int, min_ga
 
 
 def evaluate(
-    book: books.Book,
-    engine: engines.Engine,
+    book: opening_book.Book,
+    engine: live_engine.Engine,
     num_positions: int,
     *,
     on_position: Callable[[int], None] | None = None,
@@ -139,7 +139,7 @@ def evaluate(
       is_stopped: asked before each position.
     """
 
-    def num_games(key: books.Key) -> tuple[int, books.Key]:
+    def num_games(key: opening_book.Key) -> tuple[int, opening_book.Key]:
         return -sum(entry.num_games for entry in book.positions[key].values()), key
 
     chosen = sorted(book.positions, key=num_games)[:num_positions]
@@ -155,12 +155,14 @@ def evaluate(
     return num_done
 
 
-def _cheapest(book: books.Book, root: books.Key, config: GrowthConfig) -> books.Key | None:
+def _cheapest(
+    book: opening_book.Book, root: opening_book.Key, config: GrowthConfig
+) -> opening_book.Key | None:
     """Returns the position outside of the book that is reached at least cost, None without any."""
     num_discs = _num_discs(root)
-    found: dict[books.Key, tuple[float, books.Key | None]] = {}
+    found: dict[opening_book.Key, tuple[float, opening_book.Key | None]] = {}
 
-    def cheapest(key: books.Key) -> tuple[float, books.Key | None]:
+    def cheapest(key: opening_book.Key) -> tuple[float, opening_book.Key | None]:
         if key not in found:
             best_cost, best_leaf = math.inf, None
             value = book.value(key)
@@ -185,7 +187,7 @@ def _cheapest(book: books.Book, root: books.Key, config: GrowthConfig) -> books.
     return cheapest(root)[1]
 
 
-def _num_discs(key: books.Key) -> int:
+def _num_discs(key: opening_book.Key) -> int:
     return (key[0] | key[1]).bit_count()
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from azo.games import notation
-from azo.play import settings
-from azo.play.engine import Engine
+from azo.play import engine_settings
+from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.gtp_clock import GtpClock
-from azo.play.lines import Lines
-from azo.play.settings import EngineConfig, Limits
-from azo.play.thought import MoveThought, Thought
+from azo.play.line_reader import Lines
+from azo.play.live_engine import Engine
+from azo.play.search_report import MoveThought, Thought
 
 _COLOURS = {"b": True, "black": True, "w": False, "white": False}
 _GAMES = ("othello", "reversi")
@@ -223,7 +223,7 @@ class Gtp:
 
     def _set_level(self, level: str) -> str:
         try:
-            self._engine.config = settings.at_level(self._full, _integer(level))
+            self._engine.config = engine_settings.at_level(self._full, _integer(level))
         except ValueError as error:
             raise _Error(str(error)) from None
         return ""

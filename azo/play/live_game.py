@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from azo.games import notation, othello
-from azo.solver import kernels, leaves
+from azo.solver import kernels, last_squares
 
 
 class LiveGame:
@@ -14,7 +14,7 @@ class LiveGame:
     def __init__(self, game: othello.Othello):
         """Begins at the start position of the rules."""
         self.game = game
-        self._rules = leaves.make_rules(game.size, is_reversed=game.is_reversed)
+        self._rules = last_squares.make_rules(game.size, is_reversed=game.is_reversed)
         usual = notation.board_of(game.start(), is_black_to_move=True)
         self._usual_start = usual
         self._boards: list[notation.Board] = [usual]

@@ -14,13 +14,14 @@ import math
 import re
 from collections.abc import Callable
 
-from azo.games import ggf, notation
+from azo.formats import ggf
+from azo.games import notation
 from azo.play import clock
-from azo.play.book import Book, BookMove
-from azo.play.engine import Engine
-from azo.play.lines import Lines
-from azo.play.settings import Limits
-from azo.play.thought import MoveThought, Thought
+from azo.play.engine_settings import Limits
+from azo.play.line_reader import Lines
+from azo.play.live_engine import Engine
+from azo.play.opening_book import Book, BookMove
+from azo.play.search_report import MoveThought, Thought
 
 _SIMULATIONS_AT_DEPTH_0 = 12.5
 _PLIES_TO_DOUBLE = 2

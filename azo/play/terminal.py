@@ -17,11 +17,11 @@ from typing import Literal
 
 import rich.console
 
+from azo.formats import game_files
 from azo.games import notation
-from azo.play import analysis, drawing, game_files, settings, words
-from azo.play import engine as engines
+from azo.play import board_drawing, engine_settings, formatting, game_analysis, live_engine
 from azo.play.report import table
-from azo.play.thought import Thought
+from azo.play.search_report import Thought
 
 Sides = Literal["black", "white", "both", "none"]
 Reader = Callable[[str], str | None]  # shows a prompt, returns a line, None at the end
@@ -62,14 +62,14 @@ class Terminal:
 
     def __init__(
         self,
-        engine: engines.Engine,
-        full: settings.EngineConfig,
+        engine: live_engine.Engine,
+        full: engine_settings.EngineConfig,
         console: rich.console.Console,
         read: Reader,
         *,
-        level: int = settings.NUM_LEVELS,
+        level: int = engine_settings.NUM_LEVELS,
         sides: Sides = "black",
-        load_engine: Callable[[pathlib.Path], engines.Engine] | None = None,
+        load_engine: Callable[[pathlib.Path], live_engine.Engine] | None = None,
     ):
         """Prepares a session.
 
@@ -211,7 +211,7 @@ class Terminal:
             def report(thought: Thought) -> None:
                 move = notation.action_text(thought.action, size)
                 status.update(
-                    f"{what}: {move}, {words.chance(thought.value)},"
+                    f"{what}: {move}, {formatting.chance(thought.value)},"
                     f" {thought.num_simulations} simulations (Ctrl-C: at once)"
                 )
 
@@ -235,17 +235,19 @@ class Terminal:
         engine = self._engine
         legal = engine.legal_actions if self._is_persons_turn() else ()
         last = engine.actions[-1] if engine.actions else None
-        signs = drawing.symbols(self._console)
-        lines = drawing.board(engine.board, engine.game.size, legal, last, signs)
+        signs = board_drawing.symbols(self._console)
+        lines = board_drawing.board(engine.board, engine.game.size, legal, last, signs)
         notes = ["", *self._notes(signs)]
         self._console.print()
         width = max(self._console.width, 40)
-        self._console.print(drawing.beside(lines, notes, width, signs), end="", soft_wrap=True)
+        self._console.print(
+            board_drawing.beside(lines, notes, width, signs), end="", soft_wrap=True
+        )
 
-    def _notes(self, signs: drawing.Symbols) -> list[str]:
+    def _notes(self, signs: board_drawing.Symbols) -> list[str]:
         engine, state = self._engine, self._state
         size, board = engine.game.size, engine.board
-        named = f"azo, level {state.level} ({settings.level_name(state.level)})"
+        named = f"azo, level {state.level} ({engine_settings.level_name(state.level)})"
         who = {
             colour: "you" if state.sides in (colour, "both") else named
             for colour in ("black", "white")
@@ -257,7 +259,7 @@ class Terminal:
         ]
         if engine.is_over:
             score = engine.final_score()
-            ended = words.outcome(score, size, is_reversed=engine.game.is_reversed)
+            ended = formatting.outcome(score, size, is_reversed=engine.game.is_reversed)
             notes += ["the game is over:", ended]
         else:
             mover = "black" if board.is_black_to_move else "white"
@@ -267,7 +269,7 @@ class Terminal:
             notes.append(f"last move: {notation.action_text(engine.actions[-1], size)}")
         thought = state.last_thought
         if thought is not None and thought.board in engine.boards[-3:] and not engine.is_over:
-            notes += words.reason(thought, "azo", size, is_reversed=engine.game.is_reversed)
+            notes += formatting.reason(thought, "azo", size, is_reversed=engine.game.is_reversed)
         return [*notes, "", signs.legend()] if len(notes) < 7 else [*notes, signs.legend()]
 
     def _undo(self) -> None:
@@ -290,17 +292,19 @@ class Terminal:
             thought = self._engine.think(is_stopped=is_stopped, on_progress=report)
         is_reversed = self._engine.game.is_reversed
         self._console.print(
-            words.hint(thought, self._engine.game.size, most=_HINTS, is_reversed=is_reversed)
+            formatting.hint(thought, self._engine.game.size, most=_HINTS, is_reversed=is_reversed)
         )
         if thought.score is not None:
             mover = "black" if thought.board.is_black_to_move else "white"
-            self._say(words.outlook(thought, mover, is_reversed=is_reversed))
+            self._say(formatting.outlook(thought, mover, is_reversed=is_reversed))
 
     def _analyse(self) -> None:
         if not self._engine.actions:
             raise ValueError("no move was played yet")
         with self._full_strength(), self._interruptible("analysing") as (is_stopped, _):
-            found = analysis.analyse(self._engine, analysis.AnalysisConfig(), is_stopped=is_stopped)
+            found = game_analysis.analyse(
+                self._engine, game_analysis.AnalysisConfig(), is_stopped=is_stopped
+            )
         if len(found.positions) <= len(self._engine.actions):
             self._say(f"stopped after ply {len(found.positions)}")
         self._say(table.totals(found))
@@ -319,16 +323,18 @@ class Terminal:
 
     def _level(self, text: str = "") -> None:
         if not text:
-            every = range(1, settings.NUM_LEVELS + 1)
-            names = ", ".join(f"{level} {settings.level_name(level)}" for level in every)
+            every = range(1, engine_settings.NUM_LEVELS + 1)
+            names = ", ".join(f"{level} {engine_settings.level_name(level)}" for level in every)
             self._say(f"azo plays at level {self._state.level} of {names}")
             return
         if not text.isdecimal():
-            raise ValueError(f"level {text!r}: levels are 1 (beginner) to {settings.NUM_LEVELS}")
+            raise ValueError(
+                f"level {text!r}: levels are 1 (beginner) to {engine_settings.NUM_LEVELS}"
+            )
         level = int(text)
-        self._engine.config = settings.at_level(self._full, level)
+        self._engine.config = engine_settings.at_level(self._full, level)
         self._state.level = level
-        self._say(f"azo plays at level {level} ({settings.level_name(level)})")
+        self._say(f"azo plays at level {level} ({engine_settings.level_name(level)})")
 
     def _new(self) -> None:
         self._engine.new_game()
@@ -382,7 +388,7 @@ class Terminal:
         self._state.is_left = True
 
     def _help_text(self) -> str:
-        return _HELP.format(levels=settings.NUM_LEVELS)
+        return _HELP.format(levels=engine_settings.NUM_LEVELS)
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import tree as trees
+from azo.search import search_tree
 
 
 @flax.struct.dataclass
@@ -24,7 +24,7 @@ class Explored:
 
 
 def explored(
-    game: protocol.Game, tree: trees.Tree, action: jax.Array, num_positions: int
+    game: protocol.Game, tree: search_tree.Tree, action: jax.Array, num_positions: int
 ) -> Explored:
     """Returns the most visited unplayed positions of all trees together, the most visited first.
 
@@ -47,7 +47,7 @@ def explored(
         lambda x: x[row, node], (tree.position, tree.moves, tree.child)
     )
     behind = tree.visits[row[:, None], jnp.maximum(child, 0)]
-    to_moves = jnp.where(child != trees.UNVISITED, behind, 0)
+    to_moves = jnp.where(child != search_tree.UNVISITED, behind, 0)
     shares = to_moves / jnp.maximum(to_moves.sum(axis=-1, keepdims=True), 1)
     return Explored(
         board=game.pack(position),
@@ -58,22 +58,24 @@ def explored(
     )
 
 
-def _is_candidate(tree: trees.Tree, action: jax.Array) -> jax.Array:
+def _is_candidate(tree: search_tree.Tree, action: jax.Array) -> jax.Array:
     """Returns `[B, N]` bool."""
-    has_children = (tree.child != trees.UNVISITED).any(axis=-1)
+    has_children = (tree.child != search_tree.UNVISITED).any(axis=-1)
     is_root = jnp.arange(tree.visits.shape[1])[None] == 0
     return has_children & ~is_root & ~_is_behind(tree, action)
 
 
-def _is_behind(tree: trees.Tree, action: jax.Array) -> jax.Array:
+def _is_behind(tree: search_tree.Tree, action: jax.Array) -> jax.Array:
     """Returns `[B, N]` bool, the nodes behind the roots' moves `[B]`, whatever the depth."""
     num_nodes = tree.visits.shape[1]
     is_played = tree.moves.action[:, 0] == action[:, None]
-    played = jnp.where(is_played, tree.child[:, 0], trees.UNVISITED).max(axis=-1, keepdims=True)
+    played = jnp.where(is_played, tree.child[:, 0], search_tree.UNVISITED).max(
+        axis=-1, keepdims=True
+    )
     nodes = jnp.arange(num_nodes)[None]
     is_end = nodes == played
     # The played node is its own ancestor, like the root; each jump doubles the way up.
-    above = jnp.where(is_end, nodes, jnp.maximum(trees.parents(tree), 0))
+    above = jnp.where(is_end, nodes, jnp.maximum(search_tree.parents(tree), 0))
 
     def jump(_: jax.Array, above: jax.Array) -> jax.Array:
         return jnp.take_along_axis(above, above, axis=1)

@@ -24,25 +24,25 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import tree as trees
+from azo.search import search_tree
 
-UNVISITED = trees.UNVISITED
+UNVISITED = search_tree.UNVISITED
 
 
 def grow(
     game: protocol.Game,
-    evaluate: trees.Evaluate,
+    evaluate: search_tree.Evaluate,
     key: jax.Array,
     root: protocol.Position,
-    root_moves: trees.Moves,
+    root_moves: search_tree.Moves,
     root_value: jax.Array,
     *,
     num_simulations: int,
     leaves_per_step: int,
     virtual_loss: float,
-    select_at_root: trees.Select,
-    select_below: trees.Select,
-) -> trees.Tree:
+    select_at_root: search_tree.Select,
+    select_below: search_tree.Select,
+) -> search_tree.Tree:
     """Runs the simulations.
 
     Args:
@@ -66,16 +66,16 @@ def grow(
     tree = _plant(game, root, root_moves, root_value, num_simulations + 1)
     walker = _Walker(select_at_root, select_below, virtual_loss)
 
-    def step(index: jax.Array, tree: trees.Tree) -> trees.Tree:
+    def step(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
         new_node = index * leaves_per_step + 1 + jnp.arange(leaves_per_step)
         child, ways = walker.ways(tree, new_node)
-        here, moves = trees.at_node((tree.position, tree.moves), ways.node)
+        here, moves = search_tree.at_node((tree.position, tree.moves), ways.node)
         here, moves, slot = _merged((here, moves, ways.slot))
         played = game.step(here, moves.at(slot))
         evaluation = evaluate(jax.random.fold_in(key, index), played.position)
         is_over = played.discount == 0
         value = jnp.where(is_over, -played.reward, evaluation.value)
-        moves = trees.compact(game, played.position, evaluation.prior_logits)
+        moves = search_tree.compact(game, played.position, evaluation.prior_logits)
         made = _split((played.position, is_over, moves, value), leaves_per_step)
         tree = dataclasses.replace(_store(tree, new_node[0], *made), child=child)
         return _back_up(tree, ways, new_node)
@@ -109,11 +109,11 @@ class _Way:
 class _Walker:
     """Goes down the trees."""
 
-    select_at_root: trees.Select
-    select_below: trees.Select
+    select_at_root: search_tree.Select
+    select_below: search_tree.Select
     virtual_loss: float
 
-    def ways(self, tree: trees.Tree, new_node: jax.Array) -> tuple[jax.Array, _Way]:
+    def ways(self, tree: search_tree.Tree, new_node: jax.Array) -> tuple[jax.Array, _Way]:
         """Returns the children `[B, N, S]` with new nodes `[L]` among them, and the ways there."""
         if new_node.shape[0] == 1:
             way = self._descend(tree, None)
@@ -131,19 +131,19 @@ class _Walker:
         (child, _), ways = jax.lax.scan(next_way, start, new_node)
         return child, jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), ways)
 
-    def _descend(self, tree: trees.Tree, virtual: jax.Array | None) -> _Way:
+    def _descend(self, tree: search_tree.Tree, virtual: jax.Array | None) -> _Way:
         batch, num_nodes = tree.visits.shape
         nodes = jnp.arange(num_nodes)[None]
         root = jnp.zeros(batch, jnp.int32)
 
         def follow(way: _Way) -> tuple[_Way, jax.Array]:
             """Returns the way with its end worked out, and the node to go on from, if any."""
-            child = trees.at_node(trees.at_node(tree.child, way.node), way.slot)
+            child = search_tree.at_node(search_tree.at_node(tree.child, way.node), way.slot)
             child = child.astype(jnp.int32)
             known = jnp.maximum(child, 0)
-            is_end = trees.at_node(tree.is_over, known)
+            is_end = search_tree.at_node(tree.is_over, known)
             if virtual is not None:
-                is_end |= trees.at_node(tree.visits, known) == 0
+                is_end |= search_tree.at_node(tree.visits, known) == 0
             is_end &= child != UNVISITED
             way = dataclasses.replace(way, known_end=jnp.where(is_end, child, UNVISITED))
             return way, jnp.where(is_end, UNVISITED, child)
@@ -154,7 +154,7 @@ class _Walker:
         def go_on(state: tuple[_Way, jax.Array]) -> tuple[_Way, jax.Array]:
             way, child = state
             moves = child != UNVISITED
-            chosen = self.select_below(trees.view(tree, jnp.maximum(child, 0), virtual))
+            chosen = self.select_below(search_tree.view(tree, jnp.maximum(child, 0), virtual))
             way = dataclasses.replace(
                 way,
                 node=jnp.where(moves, child, way.node),
@@ -167,7 +167,7 @@ class _Walker:
 
         way = _Way(
             node=root,
-            slot=self.select_at_root(trees.view(tree, root, virtual)),
+            slot=self.select_at_root(search_tree.view(tree, root, virtual)),
             sign=jnp.broadcast_to((nodes == 0).astype(jnp.int8), tree.visits.shape),
             leaf_sign=jnp.full(batch, -1, jnp.int8),
             known_end=jnp.full(batch, UNVISITED),
@@ -178,16 +178,16 @@ class _Walker:
 def _plant(
     game: protocol.Game,
     root: protocol.Position,
-    root_moves: trees.Moves,
+    root_moves: search_tree.Moves,
     root_value: jax.Array,
     num_nodes: int,
-) -> trees.Tree:
+) -> search_tree.Tree:
     batch, num_slots = root_moves.action.shape
 
     def room(x):
         return jnp.zeros((batch, num_nodes, *x.shape[1:]), x.dtype)
 
-    tree = trees.Tree(
+    tree = search_tree.Tree(
         position=jax.tree.map(room, root),
         is_over=jnp.zeros((batch, num_nodes), bool),
         moves=jax.tree.map(room, root_moves),
@@ -200,13 +200,13 @@ def _plant(
 
 
 def _store(
-    tree: trees.Tree,
+    tree: search_tree.Tree,
     first: jax.Array | int,
     position: protocol.Position,
     is_over: jax.Array,
-    moves: trees.Moves,
+    moves: search_tree.Moves,
     value: jax.Array,
-) -> trees.Tree:
+) -> search_tree.Tree:
     """Returns trees with `L` nodes from the first on, all given as `[B, L, ...]`."""
 
     def put(old, new):
@@ -229,9 +229,9 @@ def _link(child: jax.Array, way: _Way, new_node: jax.Array) -> jax.Array:
     return child.at[jnp.arange(batch), node, way.slot].set(new_node, mode="drop")
 
 
-def _back_up(tree: trees.Tree, ways: _Way, new_node: jax.Array) -> trees.Tree:
+def _back_up(tree: search_tree.Tree, ways: _Way, new_node: jax.Array) -> search_tree.Tree:
     end, sign = ways.with_end(new_node[None])
-    value = ways.leaf_sign * trees.at_node(tree.raw_value, end)
+    value = ways.leaf_sign * search_tree.at_node(tree.raw_value, end)
     return dataclasses.replace(
         tree,
         visits=tree.visits + (sign != 0).sum(axis=1),

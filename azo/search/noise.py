@@ -10,17 +10,17 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from azo.search import tree as trees
+from azo.search import search_tree
 
 
 def mixed(
     key: jax.Array,
-    moves: trees.Moves,
+    moves: search_tree.Moves,
     *,
     fraction: float,
     alpha: float | None,
     num_actions: int | None,
-) -> trees.Moves:
+) -> search_tree.Moves:
     """Returns the moves of positions `[B, S]` with noise in their prior, which sums to 1 again.
 
     Args:

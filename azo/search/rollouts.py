@@ -4,15 +4,15 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import tree as trees
+from azo.search import search_tree
 
 
-def evaluator(game: protocol.Game) -> trees.Evaluate:
+def evaluator(game: protocol.Game) -> search_tree.Evaluate:
     """Returns an evaluation with a uniform prior and the result of one random game as value."""
 
-    def evaluate(key: jax.Array, position: protocol.Position) -> trees.Evaluation:
+    def evaluate(key: jax.Array, position: protocol.Position) -> search_tree.Evaluation:
         value = random_result(game, key, position)
-        return trees.Evaluation(
+        return search_tree.Evaluation(
             prior_logits=jnp.zeros((*value.shape, game.num_actions)), value=value
         )
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
-from azo.search import tree as trees
+from azo.search import search_tree
 
 
 class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -12,7 +12,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     algorithm: Literal["gumbel", "puct", "uct", "puct_over_visits"] = "gumbel"
     """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or older ways; see `selection`."""
-    num_simulations: Annotated[int, pydantic.Field(gt=0, le=trees.MAX_SIMULATIONS)] = 32
+    num_simulations: Annotated[int, pydantic.Field(gt=0, le=search_tree.MAX_SIMULATIONS)] = 32
     """Network evaluations a move, after the root's own."""
     leaves_per_step: pydantic.PositiveInt = 1
     """Leaves of each tree that are evaluated in one batch; divides the simulations."""

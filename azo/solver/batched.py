@@ -18,7 +18,8 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello
-from azo.solver import lanes as searches
+from azo.solver import lanes
+from azo.solver.lanes import Lanes
 
 NO_SCORE = -1000  # of moves that are illegal or were not solved
 # Lanes that wait for new positions before any is given one, as a part of all.
@@ -75,7 +76,7 @@ def solve(
         is_tried &= is_asked
     bound = game.size**2
     window = (-1, 1) if wants == "result" else (-bound - 1, bound)
-    searcher = searches.Searcher(game, max_empties, window, max_nodes)
+    searcher = lanes.Searcher(game, max_empties, window, max_nodes)
     if wants == "every_move":
         return _solve_moves(searcher, position, is_tried, num_lanes)
     found = _search(searcher, position, is_tried, num_lanes)
@@ -91,7 +92,7 @@ def solve(
 
 
 def _solve_moves(
-    searcher: searches.Searcher,
+    searcher: lanes.Searcher,
     position: othello.Position,
     is_tried: jax.Array,
     num_lanes: int,
@@ -137,14 +138,14 @@ class _Found:
 class _Progress:
     """The loop's state."""
 
-    lanes: searches.Lanes
+    lanes: Lanes
     problem: jax.Array  # [L] int32, which position a lane searches, or N
     num_taken: jax.Array  # [] int32, positions that have left the queue
     found: _Found
 
 
 def _search(
-    searcher: searches.Searcher,
+    searcher: lanes.Searcher,
     position: othello.Position,
     is_wanted: jax.Array,
     num_lanes: int,
@@ -157,8 +158,8 @@ def _search(
     num_wanted = is_wanted.sum(dtype=jnp.int32)
 
     def is_waiting(progress: _Progress) -> jax.Array:
-        lanes = progress.lanes
-        is_over = lanes.is_solved | (lanes.nodes >= searcher.max_nodes)
+        lane_states = progress.lanes
+        is_over = lane_states.is_solved | (lane_states.nodes >= searcher.max_nodes)
         return is_over | (progress.problem == num_positions)
 
     def take(place: jax.Array) -> tuple[jax.Array, othello.Position]:
@@ -172,31 +173,33 @@ def _search(
             progress.num_taken < num_wanted, max(num_lanes // _WAITING_PART, 1), num_lanes
         )
 
-        def has_work(lanes: searches.Lanes) -> jax.Array:
-            waiting = is_waiting(dataclasses.replace(progress, lanes=lanes))
+        def has_work(lane_states: lanes.Lanes) -> jax.Array:
+            waiting = is_waiting(dataclasses.replace(progress, lanes=lane_states))
             return waiting.sum() < enough
 
-        lanes = jax.lax.while_loop(has_work, searcher.step, progress.lanes)
-        return dataclasses.replace(progress, lanes=lanes)
+        lane_states = jax.lax.while_loop(has_work, searcher.step, progress.lanes)
+        return dataclasses.replace(progress, lanes=lane_states)
 
     def refill(progress: _Progress) -> _Progress:
-        lanes, found = progress.lanes, progress.found
+        lane_states, found = progress.lanes, progress.found
         is_free = is_waiting(progress)
         to = jnp.where(is_free, progress.problem, num_positions)
-        utility = jnp.where(lanes.is_solved, lanes.utility, 0)
-        action = _action(searcher.game, lanes)
-        result = _Found(utility, lanes.is_solved, action, lanes.nodes)
+        utility = jnp.where(lane_states.is_solved, lane_states.utility, 0)
+        action = _action(searcher.game, lane_states)
+        result = _Found(utility, lane_states.is_solved, action, lane_states.nodes)
         found = jax.tree.map(lambda all, new: all.at[to].set(new, mode="drop"), found, result)
         place = progress.num_taken + jnp.cumsum(is_free, dtype=jnp.int32) - 1
         number, root = take(jnp.where(is_free, place, num_positions))
         fresh = searcher.start(root)
         # A search begins with an empty stack, so what is left in the rows does no harm.
-        fresh = dataclasses.replace(fresh, node_stack=lanes.node_stack, bin_stack=lanes.bin_stack)
-        lanes = jax.tree.map(
-            lambda new, old: new if new is old else jnp.where(is_free, new, old), fresh, lanes
+        fresh = dataclasses.replace(
+            fresh, node_stack=lane_states.node_stack, bin_stack=lane_states.bin_stack
+        )
+        lane_states = jax.tree.map(
+            lambda new, old: new if new is old else jnp.where(is_free, new, old), fresh, lane_states
         )
         return _Progress(
-            lanes=lanes,
+            lanes=lane_states,
             problem=jnp.where(is_free, number, progress.problem),
             num_taken=progress.num_taken + is_free.sum(dtype=jnp.int32),
             found=found,
@@ -218,9 +221,9 @@ def _search(
     return progress.found
 
 
-def _action(game: othello.Othello, lanes: searches.Lanes) -> jax.Array:
+def _action(game: othello.Othello, lane_states: lanes.Lanes) -> jax.Array:
     """Returns the best action `[L]` int32; the pass where no disc can be placed."""
-    disc = lanes.best_disc
+    disc = lane_states.best_disc
     index = jnp.where(
         disc.lower != 0,
         31 - jax.lax.clz(disc.lower).astype(jnp.int32),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.solver import estimate, leaves, table
+from azo.solver import estimate, last_squares, table
 from azo.solver.kernels import (
     ONE,
     ZERO,
@@ -20,7 +20,7 @@ from azo.solver.kernels import (
     num_liberties,
     stable_discs,
 )
-from azo.solver.leaves import INFINITE, NODES
+from azo.solver.last_squares import INFINITE, NODES
 
 FEW = 7  # so many empty squares need neither a table nor an order by mobility
 UNFINISHED = 126  # is returned when the budget of nodes is used up
@@ -92,7 +92,7 @@ def _key(square, child_P, child_O, odd, rules):
 def _expand(P, O, known, moves, rules):
     """Lists the moves of a position in `moves` and returns their number."""
     legal = legal_moves(P, O, rules.on_board)
-    odd = leaves.odd_quadrants(rules.on_board & ~(P | O), rules)
+    odd = last_squares.odd_quadrants(rules.on_board & ~(P | O), rules)
     best_known = table.move_of(known)
     num = 0
     while legal:
@@ -172,7 +172,7 @@ def search(
         # A new position.
         score = -INFINITE
         if empties <= FEW and level > 0:
-            score = leaves.few(P, O, alpha, empties, rules, work, counters)
+            score = last_squares.few(P, O, alpha, empties, rules, work, counters)
         else:
             if counters[NODES] >= num_nodes:
                 boards[level, 0], boards[level, 1] = P, O
@@ -196,7 +196,7 @@ def search(
             if score == -INFINITE:
                 num = _expand(P, O, known, moves[level], rules)
                 if num == 0 and not legal_moves(O, P, rules.on_board):
-                    score = leaves.final_score(P, O, rules)
+                    score = last_squares.final_score(P, O, rules)
                 elif num > 0:
                     found = _find_enough(alpha, num, moves[level], memory)
                     if found >= 0:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.solver import leaves
+from azo.solver import last_squares
 from azo.solver.kernels import (
     ONE,
     ZERO,
@@ -112,7 +112,7 @@ def search(P, O, depth, low, high, empties, weights, rules, work):
         else:
             moves = legal_moves(P, O, rules.on_board)
             if not moves and not legal_moves(O, P, rules.on_board):
-                score = np.float64(leaves.final_score(P, O, rules))
+                score = np.float64(last_squares.final_score(P, O, rules))
             else:
                 boards[level, 0], boards[level, 1] = P, O
                 frames[level, 0], frames[level, 1] = low, high

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from azo.games import notation
-from azo.solver import deep, kernels, leaves, probcut, table
+from azo.solver import deep, kernels, last_squares, probcut, table
 
 _SLICE_NODES = 1_000_000  # about 0.1 s
 _MAX_LOG_ROWS = 21  # 128 MiB
@@ -74,10 +74,10 @@ class Solver:
         Raises:
           ValueError: If the size is not 4, 6 or 8.
         """
-        if size not in leaves.SIZES:
+        if size not in last_squares.SIZES:
             raise ValueError(f"board size {size}: the solver knows 4, 6 and 8")
         self.size = size
-        self._rules = leaves.make_rules(size, is_reversed=is_reversed)
+        self._rules = last_squares.make_rules(size, is_reversed=is_reversed)
         self._stack = deep.Stack()
         self._cuts = deep.no_cuts()
         self._memory = table.make_table(1)
@@ -85,7 +85,7 @@ class Solver:
         self._max_nodes, self._end_seconds = math.inf, math.inf
         self._search(self._rules.on_board, np.uint64(0), 0, 0)
         self._legal(self._rules.on_board, np.uint64(0))
-        leaves.final_score(self._rules.on_board, np.uint64(0), self._rules)
+        last_squares.final_score(self._rules.on_board, np.uint64(0), self._rules)
         kernels.flips(self._rules.on_board, np.uint64(0), np.uint64(0))
         table.move_of(table.find(self._rules.on_board, np.uint64(0), self._memory))
 
@@ -139,7 +139,7 @@ class Solver:
                 best_moves = self._best_moves(P, O, moves, found)
                 found = dataclasses.replace(found, best_moves=best_moves)
         else:
-            score = int(leaves.final_score(P, O, self._rules))
+            score = int(last_squares.final_score(P, O, self._rules))
             found = Solution(score, score, None, {})
         if has_passed:
             found = dataclasses.replace(found, lower=-found.upper, upper=-found.lower)
@@ -158,7 +158,7 @@ class Solver:
         return dataclasses.replace(
             found,
             confidence=confidence,
-            num_nodes=int(self._stack.counters[leaves.NODES]),
+            num_nodes=int(self._stack.counters[last_squares.NODES]),
             seconds=time.perf_counter() - start,
         )
 
@@ -252,7 +252,7 @@ class Solver:
         """Returns a bound on alpha's side of the score, None if a limit was reached."""
         counters = self._stack.counters
         while True:
-            num_nodes = counters[leaves.NODES]
+            num_nodes = counters[last_squares.NODES]
             is_late = num_nodes >= self._max_nodes or time.perf_counter() >= self._end_seconds
             if is_late or self._is_stopped():
                 counters[deep.LEVEL] = 0

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from azo.solver import deep, estimate, kernels, leaves
+from azo.solver import deep, estimate, kernels, last_squares
 
 FILE = pathlib.Path(__file__).with_name("probcut.json")
 MIN_CONFIDENCE, MAX_CONFIDENCE = 0.9, 0.98  # of what was measured
@@ -92,7 +92,7 @@ def fit(
       seed: of the sample.
     """
     rng = random.Random(seed)
-    rules = leaves.make_rules(size, is_reversed=is_reversed)
+    rules = last_squares.make_rules(size, is_reversed=is_reversed)
     samples: dict[int, list[_Position]] = {empties: [] for empties in num_positions}
     while any(len(samples[empties]) < num for empties, num in num_positions.items()):
         for empties, position in sample_game(rules, rng):
@@ -130,7 +130,7 @@ def depth_for(empties: int) -> int:
     return min(max(empties // 5, 2), estimate.MAX_DEPTH)
 
 
-def sample_game(rules: leaves.Rules, rng: random.Random) -> list[tuple[int, _Position]]:
+def sample_game(rules: last_squares.Rules, rng: random.Random) -> list[tuple[int, _Position]]:
     """Returns the positions of one game in which the side to move can play, with their empties.
 
     One move in three is any legal one, the others leave the opponent the fewest replies: between
@@ -156,7 +156,7 @@ def sample_game(rules: leaves.Rules, rng: random.Random) -> list[tuple[int, _Pos
         empties -= 1
 
 
-def _children(P: np.uint64, O: np.uint64, rules: leaves.Rules) -> list[_Position]:
+def _children(P: np.uint64, O: np.uint64, rules: last_squares.Rules) -> list[_Position]:
     legal = int(kernels.legal_moves(P, O, rules.on_board))
     found = []
     for square in range(64):
@@ -166,11 +166,11 @@ def _children(P: np.uint64, O: np.uint64, rules: leaves.Rules) -> list[_Position
     return found
 
 
-def _num_replies(position: _Position, rules: leaves.Rules) -> int:
+def _num_replies(position: _Position, rules: last_squares.Rules) -> int:
     return int(kernels.legal_moves(*position, rules.on_board)).bit_count()
 
 
-def _features(position: _Position, rules: leaves.Rules) -> np.ndarray:
+def _features(position: _Position, rules: last_squares.Rules) -> np.ndarray:
     found = np.zeros(estimate.NUM_FEATURES)
     estimate.features(*position, rules, found)
     return found
@@ -181,7 +181,7 @@ def _estimate(
     depth: int,
     empties: int,
     weights: np.ndarray,
-    rules: leaves.Rules,
+    rules: last_squares.Rules,
 ) -> float:
     work = estimate.make_work()
     return estimate.search(*position, depth, -1e9, 1e9, empties, weights, rules, work)

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from azo.measure.report import panels
-from azo.measure.report import record as records
+from azo.measure.report import panels, run_log
 
 
-def pictures(record: records.Record, board_shape: tuple[int, int]) -> list[panels.Picture]:
+def pictures(record: run_log.Record, board_shape: tuple[int, int]) -> list[panels.Picture]:
     """Returns the pictures; `board_shape` is rows and columns of the board."""
     return [
         _strength(record),
@@ -20,7 +19,7 @@ def pictures(record: records.Record, board_shape: tuple[int, int]) -> list[panel
     ]
 
 
-def _strength(record: records.Record) -> panels.Picture:
+def _strength(record: run_log.Record) -> panels.Picture:
     cycles = record.cycles
     games = np.diff([0.0, *_last(record, "selfplay/games")])
     bars = panels.Bars(
@@ -32,9 +31,9 @@ def _strength(record: records.Record) -> panels.Picture:
         heights=games[None],
         labels=["games"],
     )
-    iteration, score = records.column(record.evaluations, "evaluation/score")
+    iteration, score = run_log.column(record.evaluations, "evaluation/score")
     ends = [
-        records.column(record.evaluations, f"evaluation/score_{end}") for end in ("low", "high")
+        run_log.column(record.evaluations, f"evaluation/score_{end}") for end in ("low", "high")
     ]
     has_interval = all(len(end[1]) == len(score) for end in ends)
     low, high = (end[1] if has_interval else None for end in ends)
@@ -42,7 +41,7 @@ def _strength(record: records.Record) -> panels.Picture:
     against = f"Score against {', '.join(opponents)}"
     names = {"selfplay/games": "games", "selfplay/evaluations": "network evaluations"}
     over = {"iteration": iteration.astype(float)} | {
-        label: records.total_at(record, field, iteration) for field, label in names.items()
+        label: run_log.total_at(record, field, iteration) for field, label in names.items()
     }
     scores = [
         panels.Lines(
@@ -75,12 +74,12 @@ def _strength(record: records.Record) -> panels.Picture:
     )
 
 
-def _gates(record: records.Record) -> panels.Lines | None:
+def _gates(record: run_log.Record) -> panels.Lines | None:
     kinds = {"promoted": True, "not promoted": False, "gate": None}
     series = []
     for label, is_promoted in kinds.items():
         events = [e for e in record.gates if e.get("gate/is_promoted") == is_promoted]
-        iteration, score = records.column(events, "gate/score")
+        iteration, score = run_log.column(events, "gate/score")
         if len(score):
             series.append(panels.Series(label, iteration, score, is_points=True))
     if not series:
@@ -96,9 +95,9 @@ def _gates(record: records.Record) -> panels.Lines | None:
     )
 
 
-def _results(record: records.Record) -> panels.Picture:
+def _results(record: run_log.Record) -> panels.Picture:
     fields = ["selfplay/first_player_wins", "selfplay/draws", "selfplay/first_player_losses"]
-    counts = np.stack([records.cycle_sums(record, field) for field in fields])
+    counts = np.stack([run_log.cycle_sums(record, field) for field in fields])
     total = counts.sum(axis=0)
     # Not all cycles end a game.
     shares = 100 * counts / np.where(total > 0, total, np.nan)
@@ -140,7 +139,7 @@ def _results(record: records.Record) -> panels.Picture:
     )
 
 
-def _margins(record: records.Record) -> panels.Picture:
+def _margins(record: run_log.Record) -> panels.Picture:
     field = "selfplay/final_margins"
     parts: dict[str, panels.Panel | None] = {field: None}
     chosen = {"whole run": record.iterations} | {
@@ -149,7 +148,7 @@ def _margins(record: records.Record) -> panels.Picture:
         if len(record.cycles) > 1
     }
     for label, events in chosen.items():
-        found = records.rows(events, field)
+        found = run_log.rows(events, field)
         if not found.size or not np.nansum(found):
             continue
         counts = np.nansum(found, axis=0)
@@ -172,17 +171,17 @@ def _margins(record: records.Record) -> panels.Picture:
     )
 
 
-def _crucial(record: records.Record, board_shape: tuple[int, int]) -> panels.Picture:
+def _crucial(record: run_log.Record, board_shape: tuple[int, int]) -> panels.Picture:
     by_action, by_ply = "selfplay/crucial_by_action", "selfplay/crucial_by_ply"
     parts: dict[str, panels.Panel | None] = {by_action: None, by_ply: None}
-    of_cycles = records.cycle_rows(record, by_action)
+    of_cycles = run_log.cycle_rows(record, by_action)
     if of_cycles is not None and np.nansum(of_cycles):
         del parts[by_action]
         for cycle in panels.ends(record):
             title = f"Crucial moves, {panels.cycle_title(record, cycle)}"
             counts = of_cycles[record.cycles.index(cycle)]
             parts[f"{by_action}, {cycle.label}"] = _board(title, counts, board_shape)
-    of_plies = records.cycle_rows(record, by_ply)
+    of_plies = run_log.cycle_rows(record, by_ply)
     if of_plies is not None and np.nansum(of_plies):
         total = np.nansum(of_plies, axis=1, keepdims=True)
         share = 100 * of_plies / np.where(total > 0, total, np.nan)
@@ -216,9 +215,9 @@ def _board(title: str, counts: np.ndarray, board_shape: tuple[int, int]) -> pane
     )
 
 
-def _values(record: records.Record) -> panels.Picture:
+def _values(record: run_log.Record) -> panels.Picture:
     field = "selfplay/value_correlation_by_ply"
-    by_ply = records.cycle_rows(record, field)
+    by_ply = run_log.cycle_rows(record, field)
     title, label = "Correlation of value and result by ply", "correlation"
     return panels.picture(
         "values",
@@ -248,9 +247,9 @@ def _values(record: records.Record) -> panels.Picture:
     )
 
 
-def _evaluations(record: records.Record) -> panels.Picture:
+def _evaluations(record: run_log.Record) -> panels.Picture:
     field = "selfplay/evaluations_by_ply"
-    by_ply = records.cycle_rows(record, field)
+    by_ply = run_log.cycle_rows(record, field)
     panel = None
     if by_ply is not None:
         chosen = panels.ends(record)
@@ -274,9 +273,9 @@ def _evaluations(record: records.Record) -> panels.Picture:
     )
 
 
-def _drops(record: records.Record) -> panels.Picture:
-    iteration, average = records.column(record.iterations, "selfplay/largest_drop_mean")
-    others, deviation = records.column(record.iterations, "selfplay/largest_drop_std")
+def _drops(record: run_log.Record) -> panels.Picture:
+    iteration, average = run_log.column(record.iterations, "selfplay/largest_drop_mean")
+    others, deviation = run_log.column(record.iterations, "selfplay/largest_drop_std")
     low = high = None
     if np.array_equal(iteration, others):
         low, high = average - deviation, average + deviation
@@ -297,7 +296,7 @@ def _drops(record: records.Record) -> panels.Picture:
     )
 
 
-def _resignation(record: records.Record) -> panels.Picture:
+def _resignation(record: run_log.Record) -> panels.Picture:
     single = {
         "selfplay/resigned_share": ("Games resigned", "share of games"),
         "resignation/threshold": ("Value below which a side resigns", "value"),
@@ -313,12 +312,12 @@ def _resignation(record: records.Record) -> panels.Picture:
     )
 
 
-def _last(record: records.Record, field: str) -> np.ndarray:
+def _last(record: run_log.Record, field: str) -> np.ndarray:
     """Returns a running total at the end of each cycle, 0 where it is unknown."""
     ends = np.array([cycle.last for cycle in record.cycles])
-    return np.nan_to_num(records.total_at(record, field, ends))
+    return np.nan_to_num(run_log.total_at(record, field, ends))
 
 
-def _least(record: records.Record, field: str) -> float:
-    _, values = records.column(record.iterations, field)
+def _least(record: run_log.Record, field: str) -> float:
+    _, values = run_log.column(record.iterations, field)
     return float(values.min(initial=0.0))

@@ -3,12 +3,11 @@
 import numpy as np
 
 from azo.measure import diagnostics
-from azo.measure.report import panels
-from azo.measure.report import record as records
+from azo.measure.report import panels, run_log
 
 
 def pictures(
-    record: records.Record, fluctuation: diagnostics.Fluctuation | None
+    record: run_log.Record, fluctuation: diagnostics.Fluctuation | None
 ) -> list[panels.Picture]:
     """Returns the pictures; `fluctuation` is of the run's network, None if not measured."""
     return [
@@ -22,7 +21,7 @@ def pictures(
     ]
 
 
-def _losses(record: records.Record) -> panels.Picture:
+def _losses(record: run_log.Record) -> panels.Picture:
     parts: dict[str, panels.Panel | None] = {}
     for kind, unit in (("policy", "nats"), ("value", "loss")):
         fields = {
@@ -31,7 +30,7 @@ def _losses(record: records.Record) -> panels.Picture:
         }
         if kind == "policy":
             fields["entropy of the targets"] = "learner/target_entropy"
-        found = {label: records.cycle_means(record, field) for label, field in fields.items()}
+        found = {label: run_log.cycle_means(record, field) for label, field in fields.items()}
         middle = np.array([(c.first + c.last) / 2 for c in record.cycles])
         series = [panels.Series(k, middle, y) for k, y in found.items() if not np.isnan(y).all()]
         parts[fields["training"]] = (
@@ -55,7 +54,7 @@ def _losses(record: records.Record) -> panels.Picture:
     )
 
 
-def _entropies(record: records.Record) -> panels.Picture:
+def _entropies(record: run_log.Record) -> panels.Picture:
     entropies = {
         "searched policy": "selfplay/policy_entropy",
         "network's policy": "selfplay/prior_entropy",
@@ -85,7 +84,7 @@ def _entropies(record: records.Record) -> panels.Picture:
     )
 
 
-def _replay(record: records.Record) -> panels.Picture:
+def _replay(record: run_log.Record) -> panels.Picture:
     single = {
         "replay/age": ("Age of the examples drawn", "iterations"),
         "replay/unique_share": ("Distinct positions in a batch", "share"),
@@ -101,7 +100,7 @@ def _replay(record: records.Record) -> panels.Picture:
     )
 
 
-def _repeats(record: records.Record) -> panels.Picture:
+def _repeats(record: run_log.Record) -> panels.Picture:
     single = {
         "replay/unique_positions": ("Distinct positions in the replay", "positions"),
         "replay/repeated_share": ("Rows whose position occurs more than once", "share"),
@@ -145,7 +144,7 @@ def _fluctuation(found: diagnostics.Fluctuation | None) -> panels.Picture:
     return panels.picture("fluctuation", "Value against number of simulations", caption, parts)
 
 
-def _learning(record: records.Record) -> panels.Picture:
+def _learning(record: run_log.Record) -> panels.Picture:
     single = {
         "learner/learning_rate": ("Learning rate", "learning rate"),
         "learner/gradient_norm": ("Norm of the gradient", "norm"),
@@ -158,7 +157,7 @@ def _learning(record: records.Record) -> panels.Picture:
     )
 
 
-def _speed(record: records.Record) -> panels.Picture:
+def _speed(record: run_log.Record) -> panels.Picture:
     single = {
         "selfplay/simulations_per_second": ("Simulations", "simulations a second"),
         "selfplay/games_per_second": ("Games", "games a second"),

@@ -4,8 +4,7 @@ import base64
 import html
 from collections.abc import Mapping, Sequence
 
-from azo.measure.report import panels
-from azo.measure.report import record as records
+from azo.measure.report import panels, run_log
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem;
@@ -20,7 +19,7 @@ table { border-collapse: collapse } td, th { text-align: left; padding: .1rem 1.
 
 def render(
     title: str,
-    record: records.Record,
+    record: run_log.Record,
     pictures: Sequence[tuple[panels.Picture, bytes | None]],
     *,
     notes: Sequence[str],
@@ -54,7 +53,7 @@ def render(
     return "\n".join(parts) + "\n"
 
 
-def summary(record: records.Record) -> dict[str, str]:
+def summary(record: run_log.Record) -> dict[str, str]:
     """Returns the figures at the top of the page, by their names."""
     last = record.iterations[-1]
     totals = {
@@ -77,7 +76,7 @@ def summary(record: records.Record) -> dict[str, str]:
     return found
 
 
-def _score(event: records.Event) -> str:
+def _score(event: run_log.Event) -> str:
     low, high = event.get("evaluation/score_low"), event.get("evaluation/score_high")
     interval = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
     against = event.get("evaluation/opponent")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from azo.measure.report import record as records
+from azo.measure.report import run_log
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,16 +88,16 @@ def picture(name: str, title: str, caption: str, panels: Mapping[str, Panel | No
 
 
 def curves(
-    events: Sequence[records.Event],
+    events: Sequence[run_log.Event],
     title: str,
     y_label: str,
     fields: Mapping[str, str],
-    record: records.Record,
+    record: run_log.Record,
     level: float | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Lines | None:
     """Returns curves of fields, given by their labels, None if no event has one of them."""
-    found = {label: records.column(events, field) for label, field in fields.items()}
+    found = {label: run_log.column(events, field) for label, field in fields.items()}
     series = [Series(label, x, y) for label, (x, y) in found.items() if len(y)]
     if not series:
         return None
@@ -106,9 +106,9 @@ def curves(
 
 
 def singles(
-    events: Sequence[records.Event],
+    events: Sequence[run_log.Event],
     fields: Mapping[str, tuple[str, str]],
-    record: records.Record,
+    record: run_log.Record,
     *,
     is_from_zero: bool = False,
 ) -> dict[str, Panel | None]:
@@ -118,14 +118,14 @@ def singles(
     """
     found: dict[str, Panel | None] = {}
     for field, (title, unit) in fields.items():
-        _, values = records.column(events, field)
+        _, values = run_log.column(events, field)
         limits = (0.0, 1.1 * max(values.max(initial=0.0), 1e-9)) if is_from_zero else None
         found[field] = curves(events, title, unit, {title: field}, record, limits=limits)
     return found
 
 
 def by_ply(
-    record: records.Record,
+    record: run_log.Record,
     values: np.ndarray,
     title: str,
     colour_label: str,
@@ -146,22 +146,22 @@ def by_ply(
     )
 
 
-def phase_marks(record: records.Record) -> Sequence[tuple[str, float]]:
+def phase_marks(record: run_log.Record) -> Sequence[tuple[str, float]]:
     return [(name, float(first)) for name, first in record.phases]
 
 
-def ends(record: records.Record) -> Sequence[records.Cycle]:
+def ends(record: run_log.Record) -> Sequence[run_log.Cycle]:
     """Returns the first and the last cycle, which may be one."""
     return [record.cycles[0], *record.cycles[1:][-1:]]
 
 
-def cycle_axis(record: records.Record) -> str:
+def cycle_axis(record: run_log.Record) -> str:
     """Returns the label of an axis of cycles."""
     return (
         "generation" if record.cycle_name == "generation" else f"{record.cycle_name} (iterations)"
     )
 
 
-def cycle_title(record: records.Record, cycle: records.Cycle) -> str:
+def cycle_title(record: run_log.Record, cycle: run_log.Cycle) -> str:
     """Returns the name of a cycle within a title."""
     return f"{'generation' if record.cycle_name == 'generation' else 'iterations'} {cycle.label}"

@@ -4,21 +4,20 @@ import dataclasses
 
 import numpy as np
 
-from azo.measure import cycles, progress, rating
-from azo.measure.report import panels
-from azo.measure.report import record as records
+from azo.measure import cycles, elo, progress
+from azo.measure.report import panels, run_log
 
 _MOST_TEXTS = 24  # generations whose results fit into the fields of a table
 _NUM_LEVELS = 5  # players of the pool that are shown
 
 
-def pictures(record: records.Record) -> list[panels.Picture]:
+def pictures(record: run_log.Record) -> list[panels.Picture]:
     """Returns the pictures; all matches of the run are rated together, as they are known now."""
     pairings = [progress.pairing(event) for event in record.rating_matches]
     return [_elo(record, pairings), _cross_table(record, pairings)]
 
 
-def _elo(record: records.Record, pairings: list[rating.Pairing]) -> panels.Picture:
+def _elo(record: run_log.Record, pairings: list[elo.Pairing]) -> panels.Picture:
     panel, certainty = None, ""
     if record.ratings:
         anchor = record.ratings[-1]["rating/anchor"]
@@ -60,11 +59,11 @@ def _elo(record: records.Record, pairings: list[rating.Pairing]) -> panels.Pictu
     )
 
 
-def _standings(pairings: list[rating.Pairing], anchor: str) -> dict[str, rating.Standing]:
-    return {one.name: one for one in rating.rate(pairings, anchor=anchor).standings}
+def _standings(pairings: list[elo.Pairing], anchor: str) -> dict[str, elo.Standing]:
+    return {one.name: one for one in elo.rate(pairings, anchor=anchor).standings}
 
 
-def _cross_table(record: records.Record, pairings: list[rating.Pairing]) -> panels.Picture:
+def _cross_table(record: run_log.Record, pairings: list[elo.Pairing]) -> panels.Picture:
     names = [progress.name(iteration) for iteration in _generations(record)]
     results: dict[tuple[int, int], tuple[int, int, int]] = {}
     for met in pairings:
@@ -101,7 +100,7 @@ def _cross_table(record: records.Record, pairings: list[rating.Pairing]) -> pane
     return dataclasses.replace(found, scale=min(max(1.0, len(names) / 7), 3.0))
 
 
-def _found_cycles(pairings: list[rating.Pairing]) -> str:
+def _found_cycles(pairings: list[elo.Pairing]) -> str:
     found = cycles.find_cycles(pairings)
     if not found:
         return (
@@ -111,6 +110,6 @@ def _found_cycles(pairings: list[rating.Pairing]) -> str:
     return f"A cycle was found, each beating the next with that share of the points: {found[0]}."
 
 
-def _generations(record: records.Record) -> list[int]:
+def _generations(record: run_log.Record) -> list[int]:
     """Returns the iterations of the generations that have their Elo."""
     return [event["iteration"] for event in record.ratings]

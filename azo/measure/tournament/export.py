@@ -8,7 +8,8 @@ import datetime
 import pathlib
 from collections.abc import Sequence
 
-from azo.games import ggf, notation, othello, protocol, wthor
+from azo.formats import ggf, wthor
+from azo.games import notation, othello, protocol
 from azo.measure.tournament.records import Record
 
 _PLACE = "azo"

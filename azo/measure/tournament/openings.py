@@ -13,7 +13,7 @@ import numpy as np
 
 from azo.games import notation, othello, protocol
 from azo.measure import arena, players
-from azo.search import policy, rollouts
+from azo.search import improvement, rollouts
 
 Opening = tuple[int, ...]
 
@@ -109,4 +109,4 @@ def _played(game: protocol.Game, openings: Sequence[Opening]) -> protocol.Positi
 def _judge(game: protocol.Game, key: jax.Array, position: protocol.Position) -> jax.Array:
     """Returns the values `[B]` of positions by a search with random games."""
     evaluate = rollouts.evaluator(game)
-    return policy.search(game, evaluate, key, position, config=_JUDGE, is_greedy=True).value
+    return improvement.search(game, evaluate, key, position, config=_JUDGE, is_greedy=True).value

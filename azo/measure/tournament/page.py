@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from azo.measure import cycles, rating, sequential
+from azo.measure import cycles, elo, sequential
 from azo.measure.report import drawing, panels
 from azo.measure.tournament import standings
 from azo.measure.tournament.records import Record
@@ -22,8 +22,8 @@ _ERROR = 0.05
 
 
 def tables(
-    rated: rating.Ratings,
-    pairings: Sequence[rating.Pairing],
+    rated: elo.Ratings,
+    pairings: Sequence[elo.Pairing],
     records: Sequence[Record],
     *,
     num_missing: int,
@@ -46,8 +46,8 @@ def write(
     path: pathlib.Path,
     title: str,
     command: str,
-    rated: rating.Ratings,
-    pairings: Sequence[rating.Pairing],
+    rated: elo.Ratings,
+    pairings: Sequence[elo.Pairing],
     lines: Sequence[str],
 ) -> None:
     """Writes the page and, beside it, its picture; `lines` are those of `tables`.
@@ -87,7 +87,7 @@ def check_drawing() -> Any:
 
 
 def _leaderboard(
-    rated: rating.Ratings, pairings: Sequence[rating.Pairing], records: Sequence[Record]
+    rated: elo.Ratings, pairings: Sequence[elo.Pairing], records: Sequence[Record]
 ) -> list[str]:
     origin = "the mean" if rated.anchor is None else rated.anchor
     lines = [
@@ -122,20 +122,20 @@ def _leaderboard(
     return [*lines, "", notes]
 
 
-def _performance(name: str, rated: rating.Ratings, pairings: Sequence[rating.Pairing]) -> str:
+def _performance(name: str, rated: elo.Ratings, pairings: Sequence[elo.Pairing]) -> str:
     """Returns the rating that a player's own games suggest if those of its opponents are right."""
     known = {standing.name: standing.rating for standing in rated.standings}
     scores = [
-        rating.Score(known[p.second], p.points, p.num_games) for p in pairings if p.first == name
+        elo.Score(known[p.second], p.points, p.num_games) for p in pairings if p.first == name
     ]
     scores += [
-        rating.Score(known[p.first], p.num_games - p.points, p.num_games)
+        elo.Score(known[p.first], p.num_games - p.points, p.num_games)
         for p in pairings
         if p.second == name
     ]
     if not scores:
         return ""
-    return f"{rating.performance(scores, draw_share=rated.draw_share).rating:.0f}"
+    return f"{elo.performance(scores, draw_share=rated.draw_share).rating:.0f}"
 
 
 def _results(name: str, records: Sequence[Record]) -> tuple[int, int, int]:
@@ -145,7 +145,7 @@ def _results(name: str, records: Sequence[Record]) -> tuple[int, int, int]:
     return found.count(1), found.count(0), found.count(-1)
 
 
-def _cross_table(ranked: Sequence[str], pairings: Sequence[rating.Pairing]) -> list[str]:
+def _cross_table(ranked: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[str]:
     by_row = _by_row(pairings)
     heads = " | ".join(str(place) for place, _ in enumerate(ranked, start=1))
     lines = [f"| won/drawn/lost | {heads} |", "| --- " + "| :---: " * len(ranked) + "|"]
@@ -155,7 +155,7 @@ def _cross_table(ranked: Sequence[str], pairings: Sequence[rating.Pairing]) -> l
     return lines
 
 
-def _neighbours(ranked: Sequence[str], pairings: Sequence[rating.Pairing]) -> list[str]:
+def _neighbours(ranked: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[str]:
     """Returns whether each player is better than the next, by the sequential test."""
     lines = [
         f"Is it better than the next one? Sequential test of no difference against {_ELO:g} Elo,"
@@ -185,15 +185,13 @@ def _neighbours(ranked: Sequence[str], pairings: Sequence[rating.Pairing]) -> li
     return lines
 
 
-def _by_row(pairings: Sequence[rating.Pairing]) -> dict[tuple[str, str], tuple[int, int, int]]:
+def _by_row(pairings: Sequence[elo.Pairing]) -> dict[tuple[str, str], tuple[int, int, int]]:
     """Returns wins, draws and losses of (row, column)."""
     found = {(p.first, p.second): (p.wins, p.draws, p.losses) for p in pairings}
     return found | {(p.second, p.first): (p.losses, p.draws, p.wins) for p in pairings}
 
 
-def _picture(
-    title: str, rated: rating.Ratings, pairings: Sequence[rating.Pairing]
-) -> panels.Picture:
+def _picture(title: str, rated: elo.Ratings, pairings: Sequence[elo.Pairing]) -> panels.Picture:
     ranked = [standing.name for standing in rated.standings]
     by_row = _by_row(pairings)
     values = np.full((len(ranked), len(ranked)), np.nan)

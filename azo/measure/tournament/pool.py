@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import othello, protocol
-from azo.measure.tournament import openings, seats
+from azo.measure.tournament import backends, openings
 from azo.measure.tournament.records import Fixture, Record
 
 
@@ -30,7 +30,7 @@ class _Tally:
     positions: float | None = 0.0
     seconds: float = 0.0
 
-    def add(self, reply: seats.Reply) -> None:
+    def add(self, reply: backends.Reply) -> None:
         self.num_moves += 1
         self.seconds += reply.seconds
         if self.positions is not None:
@@ -74,7 +74,7 @@ def play(
     game: protocol.Game,
     fixtures: Sequence[Fixture],
     all_openings: Sequence[openings.Opening],
-    players: Mapping[str, seats.Seat],
+    players: Mapping[str, backends.Seat],
     *,
     games_at_once: int,
     on_end: Callable[[Record], None],
@@ -116,7 +116,7 @@ def _begin(fixture: Fixture, all_openings: Sequence[openings.Opening]) -> _Game:
 
 
 def _round(
-    view: _View, slots: Sequence[_Game | None], players: Mapping[str, seats.Seat]
+    view: _View, slots: Sequence[_Game | None], players: Mapping[str, backends.Seat]
 ) -> np.ndarray:
     """Returns the action `[N]` of each slot, -1 where none is played, and notes who lost early."""
     action = np.full(len(slots), -1, np.int32)
@@ -140,7 +140,7 @@ def _round(
         for slot, answer in zip(rows, answers[name](), strict=True):
             current = slots[slot]
             assert current is not None
-            if isinstance(answer, seats.Forfeit):
+            if isinstance(answer, backends.Forfeit):
                 current.reason = f"{name}: {answer.reason}"
                 continue
             assert view.legal_mask[slot, answer.action], f"{name} played an illegal move"
@@ -152,10 +152,10 @@ def _round(
     return action
 
 
-def _request(slots: Sequence[_Game | None], slot: int) -> seats.Request:
+def _request(slots: Sequence[_Game | None], slot: int) -> backends.Request:
     current = slots[slot]
     assert current is not None
-    return seats.Request(slot, current.seed, tuple(current.actions))
+    return backends.Request(slot, current.seed, tuple(current.actions))
 
 
 def _record(current: _Game, view: _View, slot: int) -> Record:

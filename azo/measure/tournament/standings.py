@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from azo.measure import rating
+from azo.measure import elo
 from azo.measure.tournament.records import Record
 
 
@@ -17,7 +17,7 @@ class Effort:
     num_forfeits: int  # games lost by a fault, not on the board
 
 
-def pairings(names: Sequence[str], records: Iterable[Record]) -> list[rating.Pairing]:
+def pairings(names: Sequence[str], records: Iterable[Record]) -> list[elo.Pairing]:
     """Returns the results of all pairs of players that met, in the order of the names."""
     place = {name: number for number, name in enumerate(names)}
     points: dict[tuple[str, str], dict[int, list[float]]] = {}
@@ -52,12 +52,12 @@ def effort(name: str, records: Iterable[Record]) -> Effort:
     return Effort(num_moves, searched_a_move, seconds / num_moves, num_forfeits)
 
 
-def _pairing(pair: tuple[str, str], openings: Sequence[Sequence[float]]) -> rating.Pairing:
+def _pairing(pair: tuple[str, str], openings: Sequence[Sequence[float]]) -> elo.Pairing:
     """`openings` has the points of the first in the games of each opening, one or two."""
     singles = [points for opening in openings for points in opening]
     both = [sum(opening) for opening in openings if len(opening) == 2]
     none, half, one, most, everything = (both.count(points / 2) for points in range(5))
-    return rating.Pairing(
+    return elo.Pairing(
         *pair,
         wins=singles.count(1.0),
         draws=singles.count(0.5),

@@ -3,11 +3,10 @@
 from typing import Any
 
 from azo.games import notation
-from azo.play import analysis as analyses
-from azo.play import thought as thoughts
+from azo.play import game_analysis, search_report
 
 
-def convert(analysis: analyses.Analysis, title: str) -> dict[str, Any]:
+def convert(analysis: game_analysis.Analysis, title: str) -> dict[str, Any]:
     """Returns lists, dicts, strings and numbers; values are the mover's unless named black's."""
     size = analysis.game.size
     return {
@@ -22,11 +21,11 @@ def convert(analysis: analyses.Analysis, title: str) -> dict[str, Any]:
         "positions": [_position(position, size) for position in analysis.positions],
         "largest_drops": [position.number for position in analysis.drops],
         "surprises": [_surprise(surprise, size) for surprise in analysis.surprises],
-        "advice": analyses.advice(analysis),
+        "advice": game_analysis.advice(analysis),
     }
 
 
-def _position(position: analyses.Position, size: int) -> dict[str, Any]:
+def _position(position: game_analysis.Position, size: int) -> dict[str, Any]:
     return {
         "ply": position.number,
         "board": notation.board_text(position.board, size),
@@ -44,7 +43,7 @@ def _position(position: analyses.Position, size: int) -> dict[str, Any]:
     }
 
 
-def _move(move: thoughts.MoveThought, size: int) -> dict[str, Any]:
+def _move(move: search_report.MoveThought, size: int) -> dict[str, Any]:
     return {
         "move": _text(move.action, size),
         "visits": move.visits,
@@ -55,12 +54,12 @@ def _move(move: thoughts.MoveThought, size: int) -> dict[str, Any]:
     }
 
 
-def _branch(branch: analyses.Branch, size: int) -> dict[str, Any]:
+def _branch(branch: game_analysis.Branch, size: int) -> dict[str, Any]:
     replies = [_branch(reply, size) for reply in branch.replies]
     return _move(branch.move, size) | {"replies": replies}
 
 
-def _surprise(surprise: analyses.Surprise, size: int) -> dict[str, Any]:
+def _surprise(surprise: game_analysis.Surprise, size: int) -> dict[str, Any]:
     return {
         "ply": surprise.number,
         "move": _text(surprise.action, size),

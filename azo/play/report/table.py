@@ -7,13 +7,12 @@ import rich.table
 import rich.tree
 
 from azo.games import notation
-from azo.play import analysis as analyses
-from azo.play import thought as thoughts
+from azo.play import game_analysis, search_report
 
 _LINE_MOVES = 6
 
 
-def game(analysis: analyses.Analysis) -> rich.table.Table:
+def game(analysis: game_analysis.Analysis) -> rich.table.Table:
     """Returns one row a move; `black` is the value before it as black sees it."""
     size = analysis.game.size
     notes = {surprise.number: "!" for surprise in analysis.surprises}
@@ -43,7 +42,7 @@ def game(analysis: analyses.Analysis) -> rich.table.Table:
     return table
 
 
-def legend(analysis: analyses.Analysis) -> str:
+def legend(analysis: game_analysis.Analysis) -> str:
     """Returns what the columns of `game` mean."""
     return (
         "X black, O white. black: expected result for black before the move, from -1 to 1, by the"
@@ -54,7 +53,7 @@ def legend(analysis: analyses.Analysis) -> str:
     )
 
 
-def summary(analysis: analyses.Analysis) -> Iterable[str]:
+def summary(analysis: game_analysis.Analysis) -> Iterable[str]:
     """Yields lines on losses, the largest drops and surprises."""
     size = analysis.game.size
     yield totals(analysis)
@@ -65,10 +64,10 @@ def summary(analysis: analyses.Analysis) -> Iterable[str]:
         yield "Surprises:"
     for surprise in analysis.surprises:
         yield "  " + surprise_text(surprise, analysis)
-    yield analyses.advice(analysis)
+    yield game_analysis.advice(analysis)
 
 
-def totals(analysis: analyses.Analysis) -> str:
+def totals(analysis: game_analysis.Analysis) -> str:
     """Returns a sentence on what each side gave away."""
     parts = []
     for name, is_black in (("Black's", True), ("white's", False)):
@@ -81,7 +80,7 @@ def totals(analysis: analyses.Analysis) -> str:
     return "; ".join(parts) + "."
 
 
-def drop_text(position: analyses.Position, size: int) -> str:
+def drop_text(position: game_analysis.Position, size: int) -> str:
     """Returns a sentence on a move after which the value was lower."""
     assert position.drop is not None
     colour = "black" if position.board.is_black_to_move else "white"
@@ -95,7 +94,7 @@ def drop_text(position: analyses.Position, size: int) -> str:
     )
 
 
-def surprise_text(surprise: analyses.Surprise, analysis: analyses.Analysis) -> str:
+def surprise_text(surprise: game_analysis.Surprise, analysis: game_analysis.Analysis) -> str:
     """Returns a sentence on a surprise."""
     size = analysis.game.size
     is_black = analysis.positions[surprise.number - 1].board.is_black_to_move
@@ -111,14 +110,14 @@ def surprise_text(surprise: analyses.Surprise, analysis: analyses.Analysis) -> s
     )
 
 
-def worth_text(position: analyses.Position) -> str:
+def worth_text(position: game_analysis.Position) -> str:
     """Returns what a position is worth to the side to move."""
     exact = "" if position.score is None else f", exact {position.score:+d}"
     alone = "" if position.raw_value is None else f"; network alone {signed(position.raw_value)}"
     return f"value {signed(position.value)}{exact}{alone}"
 
 
-def moves(position: analyses.Position, size: int) -> rich.table.Table:
+def moves(position: game_analysis.Position, size: int) -> rich.table.Table:
     """Returns one row for each legal move of a position, best first, from the mover's side."""
     table = rich.table.Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     for name in ("move", "value", "exact", "visits", "prior", "line"):
@@ -136,11 +135,11 @@ def moves(position: analyses.Position, size: int) -> rich.table.Table:
     return table
 
 
-def tree(position: analyses.Position, size: int) -> rich.tree.Tree:
+def tree(position: game_analysis.Position, size: int) -> rich.tree.Tree:
     """Returns the most visited moves of the searched tree, each seen by whoever makes it."""
     root = rich.tree.Tree(f"searched tree behind ply {position.number - 1}")
 
-    def add(parent: rich.tree.Tree, branch: analyses.Branch) -> None:
+    def add(parent: rich.tree.Tree, branch: game_analysis.Branch) -> None:
         node = parent.add(branch_text(branch.move, size))
         for reply in branch.replies:
             add(node, reply)
@@ -150,7 +149,7 @@ def tree(position: analyses.Position, size: int) -> rich.tree.Tree:
     return root
 
 
-def branch_text(move: thoughts.MoveThought, size: int) -> str:
+def branch_text(move: search_report.MoveThought, size: int) -> str:
     """Returns a move of the tree with its figures."""
     exact = "" if move.score is None else f", exact {move.score:+d}"
     return (

@@ -4,7 +4,8 @@ import dataclasses
 import re
 from collections.abc import Collection, Sequence
 
-from azo.games import ggf, notation, othello
+from azo.formats import ggf
+from azo.games import notation, othello
 from azo.play import live_game
 
 _BETWEEN_MOVES = re.compile(r"(?:[\s,;]|\b\d+\.(?:\.\.)?)*")  # "1. f5 d6 2. c3"

@@ -22,7 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from azo.play import settings
+from azo.play import engine_settings
 from azo.play.web import guard, replay, wire
 from azo.play.web.guard import Refused
 from azo.play.web.sessions import Offer, Search, Sessions, Task, by_name
@@ -42,7 +42,7 @@ def make_app(
     offers: Mapping[str, Offer],
     sessions: Sessions,
     *,
-    level: int = settings.NUM_LEVELS,
+    level: int = engine_settings.NUM_LEVELS,
     bounds: Bounds | None = None,
     names: Collection[str] = (),
 ) -> Starlette:
@@ -89,7 +89,8 @@ class _Pages:
                     for name, offer in self._offers.items()
                 ],
                 "levels": [
-                    settings.level_name(level) for level in range(1, settings.NUM_LEVELS + 1)
+                    engine_settings.level_name(level)
+                    for level in range(1, engine_settings.NUM_LEVELS + 1)
                 ],
                 "level": self._level,
                 "max_simulations": self._bounds.max_simulations,
@@ -131,11 +132,11 @@ class _Pages:
             raise Refused(400, f"at most {bounds.max_simulations} simulations at a time")
         if asked.seconds > bounds.max_seconds:
             raise Refused(400, f"at most {bounds.max_seconds:g} seconds at a time")
-        if asked.level > settings.NUM_LEVELS:
-            raise Refused(400, f"levels are 1 to {settings.NUM_LEVELS}, not {asked.level}")
+        if asked.level > engine_settings.NUM_LEVELS:
+            raise Refused(400, f"levels are 1 to {engine_settings.NUM_LEVELS}, not {asked.level}")
         limits = None
         if asked.role == "advise":
-            limits = settings.Limits(asked.num_simulations, asked.seconds, is_analysis=True)
+            limits = engine_settings.Limits(asked.num_simulations, asked.seconds, is_analysis=True)
         return Task(
             offer=self._offers[asked.game],
             game=played,

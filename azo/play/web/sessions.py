@@ -15,9 +15,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Literal
 
 from azo.games import othello
-from azo.play import engine as engines
-from azo.play import settings
-from azo.play.thought import Thought
+from azo.play import engine_settings, live_engine
+from azo.play.search_report import Thought
 from azo.play.web import replay
 from azo.play.web.guard import Refused
 
@@ -35,7 +34,7 @@ class Offer:
 
     game: othello.Othello
     network: str  # what to call it
-    make_engine: Callable[[], engines.Engine]  # at full strength; the first may take seconds
+    make_engine: Callable[[], live_engine.Engine]  # at full strength; the first may take seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +44,8 @@ class Task:
     offer: Offer
     game: replay.Replay
     role: Role
-    limits: settings.Limits | None  # None: those of the level
-    level: int = settings.NUM_LEVELS
+    limits: engine_settings.Limits | None  # None: those of the level
+    level: int = engine_settings.NUM_LEVELS
     max_seconds: float = 10.0
 
 
@@ -58,7 +57,7 @@ class Session:
         self.turn = asyncio.Lock()
         self.stop = threading.Event()  # of the search under way
         self.num_asked = 0  # searches so far
-        self._engines: dict[Role, tuple[engines.Engine, settings.EngineConfig]] = {}
+        self._engines: dict[Role, tuple[live_engine.Engine, engine_settings.EngineConfig]] = {}
 
     def think(
         self,
@@ -70,14 +69,14 @@ class Session:
         engine, full = self._engine(task)
         config = full
         if task.role == "play":
-            config = settings.at_level(full, task.level)
+            config = engine_settings.at_level(full, task.level)
         if engine.config != config:
             engine.config = config
         engine.new_game(task.game.boards[0], task.game.actions)
         limits = task.limits
         if limits is None:
             seconds = min(config.seconds or task.max_seconds, task.max_seconds)
-            limits = settings.Limits(config.num_simulations, seconds)
+            limits = engine_settings.Limits(config.num_simulations, seconds)
         return engine.think(
             limits,
             is_stopped=is_stopped,
@@ -85,7 +84,7 @@ class Session:
             progress_seconds=PROGRESS_SECONDS,
         )
 
-    def _engine(self, task: Task) -> tuple[engines.Engine, settings.EngineConfig]:
+    def _engine(self, task: Task) -> tuple[live_engine.Engine, engine_settings.EngineConfig]:
         """Returns the engine for a task and its settings at full strength."""
         known = self._engines.get(task.role)
         if known is None or known[0].game != task.offer.game:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from azo.games import notation
-from azo.play import thought as thoughts
+from azo.play import search_report
 from azo.play.web import replay
 
 MAX_TEXT = 60_000
@@ -68,7 +68,7 @@ def game_json(played: replay.Replay, note: str = "") -> dict[str, Any]:
     }
 
 
-def thought_json(thought: thoughts.Thought, size: int) -> dict[str, Any]:
+def thought_json(thought: search_report.Thought, size: int) -> dict[str, Any]:
     """Returns what the engine thinks of a position."""
 
     def text(action: int) -> str:

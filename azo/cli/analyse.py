@@ -1,0 +1,153 @@
+"""Analyses a game: `azo analyse f5d6c3d3c4 --html game.html`.
+
+GAME is a transcript, a file (a transcript, GGF, or WTHOR with --number), or - for standard input.
+Every position is searched by the network, and solved near the end; a table says what each move was
+worth, followed by the largest losses and by surprises: moves that the network thought unlikely and
+that turned out well. docs/analysis.md explains the figures.
+"""
+
+import json
+import os
+import pathlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import pydantic
+import rich.console
+import rich.progress
+import tyro
+
+from azo.formats import game_files
+from azo.games import notation
+from azo.measure.report import drawing
+from azo.play import engine_factory, engine_settings, game_analysis, live_engine
+from azo.play.report import as_json, page, table
+from azo.run import config
+
+
+class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """What to analyse, how deeply, and where to write it."""
+
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    """A transcript such as f5d6c3, a file of one, of GGF or WTHOR, or - for standard input."""
+    number: pydantic.PositiveInt | None = None
+    """Which game of a file with several, from 1."""
+    ply: pydantic.PositiveInt | None = None
+    """Show every move of one position, the one before this ply, in place of the whole game."""
+    look: game_analysis.AnalysisConfig = game_analysis.AnalysisConfig()
+    title: str | None = None
+    """Of plot and page; by default the names of the players."""
+    json_file: Annotated[pathlib.Path | None, tyro.conf.arg(name="json")] = None
+    """File for everything as JSON."""
+    plot: pathlib.Path | None = None
+    """File for the plot of the value by ply, PNG."""
+    html: pathlib.Path | None = None
+    """File for a page with plot, table and all positions, which needs no other file."""
+    network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Folder of a run or of an exported network; by default one that comes with azo."""
+    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
+    """Without a network: rows and columns of the board."""
+    reversed: bool = False
+    """Without a network: the side with fewer discs wins."""
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
+    """How positions are searched and solved."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Analyses, prints and writes; returns the exit code."""
+    settings = config.parse_flags(AnalyseConfig, argv, prog="azo analyse")
+    draw = _drawing() if settings.plot is not None else None
+    for path in filter(None, (settings.json_file, settings.plot, settings.html)):
+        if not path.parent.is_dir():  # told before a long search rather than after
+            raise ValueError(f"{path}: cannot write here (no such folder)")
+    console = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
+    oracle = engine_factory.load_oracle(
+        settings.network, settings.size, is_reversed=settings.reversed
+    )
+    engine = live_engine.Engine(oracle, settings.engine)
+    game = _read(settings, engine)
+    engine.new_game(game.board, game.actions)
+    if settings.ply is not None and settings.ply > len(game.actions) + 1:
+        raise ValueError(f"--ply {settings.ply}: the game has {len(game.actions)} plies")
+    found = _analyse(engine, settings)
+    title = settings.title or " - ".join(filter(None, (game.black, game.white))) or found.game.name
+    _print(console, found, title, settings.ply)
+    if settings.json_file is not None:
+        text = json.dumps(as_json.convert(found, title), indent=1) + "\n"
+        _write(settings.json_file, text.encode())
+    if draw is not None and settings.plot is not None:
+        _write(settings.plot, draw(found, title))
+    if settings.html is not None:
+        _write(settings.html, page.render(found, title).encode())
+    return 0
+
+
+def _read(settings: AnalyseConfig, engine: live_engine.Engine) -> game_files.Record:
+    rules, number = engine.game, settings.number
+    if settings.game == "-":
+        try:
+            return game_files.parse(sys.stdin.read(), rules, number=number)
+        except ValueError as error:
+            raise ValueError(f"standard input: {error}") from None
+    path = pathlib.Path(settings.game)
+    is_path = path.suffix or "/" in settings.game
+    if "(;" not in settings.game and len(settings.game) < 256 and (is_path or os.path.isfile(path)):
+        return game_files.read(path, rules, number=number)
+    return game_files.parse(settings.game, rules, number=number)
+
+
+def _analyse(engine: live_engine.Engine, settings: AnalyseConfig) -> game_analysis.Analysis:
+    progress_console = rich.console.Console(stderr=True)
+    with rich.progress.Progress(
+        *rich.progress.Progress.get_default_columns(),
+        rich.progress.MofNCompleteColumn(),
+        console=progress_console,
+        transient=True,
+        disable=not progress_console.is_terminal,
+    ) as progress:
+        task = progress.add_task("positions", total=len(engine.boards))
+
+        def on_position(num_done: int) -> None:
+            progress.update(task, completed=num_done)
+
+        return game_analysis.analyse(engine, settings.look, on_position=on_position)
+
+
+def _print(
+    console: rich.console.Console, found: game_analysis.Analysis, title: str, ply: int | None
+) -> None:
+    size = found.game.size
+    console.print(f"{title}. {page.outcome(found)}", markup=False)
+    if ply is None:
+        console.print(table.game(found))
+        console.print(table.legend(found), markup=False)
+        for line in table.summary(found):
+            console.print(line, markup=False)
+        return
+    position = found.positions[ply - 1]
+    console.print(notation.diagram(position.board, size), markup=False)
+    console.print(table.worth_text(position), markup=False)
+    if position.moves:
+        console.print(table.moves(position, size))
+    if position.tree:
+        console.print(table.tree(position, size))
+
+
+def _drawing() -> Callable[[game_analysis.Analysis, str], bytes]:
+    """Returns what draws the plot, which needs a library that the rest does not."""
+    with drawing.needing_matplotlib("--plot"):
+        from azo.play.report import plot
+    return plot.draw
+
+
+def _write(path: pathlib.Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+    print(f"wrote {path}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(config.run_main(main))

@@ -1,0 +1,54 @@
+"""Speaks the Go Text Protocol for Othello on standard input and output: `azo gtp`.
+
+For Quarry and tournaments; see docs/front-ends.md. Messages go to standard error.
+"""
+
+import contextlib
+import importlib.metadata
+import sys
+from collections.abc import Sequence
+
+from azo.play import engine_factory, gtp, line_reader
+from azo.play.live_engine import Engine
+from azo.run import config
+
+
+class GtpConfig(engine_factory.PlayConfig):
+    """Speaks the Go Text Protocol for Othello on standard input and output."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Answers commands until `quit` or the end of the input; returns 0."""
+    play = config.parse_flags(GtpConfig, argv, prog="azo gtp")
+    write = line_reader.to_standard_output()
+    with contextlib.redirect_stdout(sys.stderr):  # whatever a library may print
+        engine = engine_factory.load_engine(play)
+
+        def load(size: int) -> Engine:
+            if size == engine.game.size:
+                return engine
+            other = {"network": None, "size": size, "reversed": engine.game.is_reversed}
+            no_book = {"book": None, "learn": False}  # it is for the first game alone
+            return engine_factory.load_engine(play.model_copy(update=other | no_book))
+
+        front_end = gtp.Gtp(
+            engine,
+            line_reader.of_standard_input(),
+            write,
+            version=_version(),
+            full=play.engine,
+            load=load,
+        )
+        front_end.run()
+    return 0
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("azo")
+    except importlib.metadata.PackageNotFoundError:  # run from its source, not installed
+        return "(source)"
+
+
+if __name__ == "__main__":
+    sys.exit(config.run_main(main))

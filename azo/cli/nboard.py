@@ -1,0 +1,29 @@
+"""Speaks NBoard's protocol on standard input and output: `azo nboard`.
+
+For NBoard and tournaments; see docs/front-ends.md. Messages go to standard error.
+"""
+
+import contextlib
+import sys
+from collections.abc import Sequence
+
+from azo.play import engine_factory, line_reader, nboard
+from azo.run import config
+
+
+class NBoardConfig(engine_factory.PlayConfig):
+    """Speaks NBoard's protocol on standard input and output."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Answers lines until `quit` or the end of the input; returns 0."""
+    play = config.parse_flags(NBoardConfig, argv, prog="azo nboard")
+    write = line_reader.to_standard_output()
+    with contextlib.redirect_stdout(sys.stderr):  # whatever a library may print
+        engine = engine_factory.load_engine(play)
+        nboard.NBoard(engine, line_reader.of_standard_input(), write).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(config.run_main(main))

@@ -1,0 +1,78 @@
+"""Plays Othello in the terminal: `azo play`.
+
+Moves are typed as `f5`; `help` lists the commands. By default you are black against the network
+that comes with azo, at full strength: `azo play --level 1 --play white` is easier.
+"""
+
+import io
+import pathlib
+import sys
+from collections.abc import Sequence
+
+import rich.console
+
+from azo.play import engine_factory, live_engine, terminal
+from azo.run import config
+
+
+class TerminalConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
+    """A game of Othello in the terminal."""
+
+    play: terminal.Sides = "black"
+    """Which side you play; with none azo plays itself."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Plays until the person leaves; returns the exit code."""
+    settings = config.parse_flags(TerminalConfig, argv, prog="azo play")
+    console = rich.console.Console(highlight=False, emoji=False)
+
+    def load_engine(network: pathlib.Path) -> live_engine.Engine:
+        return engine_factory.load_engine(settings.model_copy(update={"network": network}))
+
+    session = terminal.Terminal(
+        engine_factory.load_engine(settings),
+        settings.engine,
+        console,
+        _reader(console),
+        level=settings.level,
+        sides=settings.play,
+        load_engine=load_engine,
+    )
+    session.run()
+    return 0
+
+
+def _reader(console: rich.console.Console) -> terminal.Reader:
+    """Returns what asks for a line: with editing and history where a person types."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # what is not text is no command either
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        _with_history()
+
+        def read(prompt: str) -> str | None:
+            try:
+                return input(prompt)
+            except EOFError:
+                return None
+
+        return read
+
+    def read_pipe(prompt: str) -> str | None:
+        line = sys.stdin.readline()
+        console.print(prompt + line.rstrip("\n"), markup=False)
+        return line or None
+
+    return read_pipe
+
+
+def _with_history() -> None:
+    """Lets `input` edit lines and remember earlier ones, where the library for that is there."""
+    try:
+        import readline  # noqa: F401
+    except ModuleNotFoundError:
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(config.run_main(main))

@@ -1,0 +1,134 @@
+"""Play and analyse in a browser: `azo web`, then open the address that it prints.
+
+The page plays at a level, shows what azo thinks, and takes transcripts to analyse. It is served to
+this machine alone unless `--host` says otherwise. Without `--network` it offers all networks
+that come with azo. Ctrl-C ends it.
+"""
+
+import functools
+import itertools
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated
+
+import pydantic
+import tyro
+
+from azo.games import othello
+from azo.play import engine_factory, engine_settings, opening_book
+from azo.play.evaluator import Oracle
+from azo.play.live_engine import Engine
+from azo.run import config
+
+_NUM_EMPTIES_TO_SOLVE = 6
+
+
+class WebConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
+    """A page to play against azo and to analyse games."""
+
+    level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = 3
+    """At which the page begins, 1 for beginners; analysis is at full strength."""
+    learn: Annotated[bool, tyro.conf.Suppress] = False  # the page replays a game again and again
+    host: str = "127.0.0.1"
+    """Address to listen at; with 0.0.0.0 or :: everyone who reaches this machine may play."""
+    port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 8000
+    """Port to listen at; 0 takes a free one."""
+    names: tuple[str, ...] = ()
+    """Host names that the page may be opened by, besides localhost and addresses."""
+    open: bool = False
+    """Open the page in a browser."""
+    max_searches: pydantic.PositiveInt = 2
+    """Pages for which azo thinks at the same time."""
+    max_simulations: pydantic.PositiveInt = 20_000
+    """Simulations of one position."""
+    max_seconds: pydantic.PositiveFloat = 30.0
+    """Time for one position."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Loads the network, serves the page until Ctrl-C, and returns the exit code."""
+    web = config.parse_flags(WebConfig, argv, prog="azo web")
+    try:
+        from azo.play.web import server, serving, sessions
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn"):
+            raise
+        raise ValueError("the page needs a web server: pip install 'azo[web]'") from None
+    with serving.listen(web.host, web.port) as listener:
+        start = time.perf_counter()
+        network = "azo's own" if web.network is None else str(web.network)
+        offers = {
+            game.name: sessions.Offer(game, network, make_engine)
+            for game, make_engine in engines(web).items()
+        }
+        _warm_up(next(iter(offers.values())).make_engine())
+        pages = sessions.Sessions(max_searches=web.max_searches)
+        app = server.make_app(
+            offers,
+            pages,
+            level=web.level,
+            bounds=server.Bounds(web.max_simulations, web.max_seconds),
+            names=web.names,
+        )
+        print(f"network ({network}) loaded in {time.perf_counter() - start:.1f} s")
+        address = serving.url(listener)
+        print(f"azo plays at {address}; Ctrl-C ends", flush=True)
+        if web.open:
+            webbrowser.open(address)
+        serving.serve(app, listener, pages.stop_all)
+    return 0
+
+
+def engines(play: engine_factory.PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
+    """Returns what makes engines, for each game; the network of the first is loaded."""
+    oracle = engine_factory.load_oracle(play.network, play.size, is_reversed=play.reversed)
+    book = None if play.book is None else opening_book.load(play.book, oracle.game)
+    loaders: dict[othello.Othello, Callable[[], Oracle]] = {oracle.game: lambda: oracle}
+    if play.network is None:
+        for name in engine_factory.shipped():
+            size, _, kind = name.removeprefix("othello").partition("-")
+            game = othello.Othello(int(size), kind == "reversed")
+            load = functools.partial(
+                engine_factory.load_oracle, size=game.size, is_reversed=game.is_reversed
+            )
+            loaders.setdefault(game, load)
+    seeds = itertools.count(play.seed)
+    return {
+        game: _maker(load, play.engine, book if game == oracle.game else None, seeds)
+        for game, load in loaders.items()
+    }
+
+
+def _maker(
+    load: Callable[[], Oracle],
+    engine: engine_settings.EngineConfig,
+    book: opening_book.Book | None,
+    seeds: Iterator[int],
+) -> Callable[[], Engine]:
+    """Returns what makes engines of one network, which is loaded for the first."""
+    oracle, lock = functools.cache(load), threading.Lock()
+
+    def make() -> Engine:
+        with lock:
+            return Engine(oracle(), engine, book=book, seed=next(seeds))
+
+    return make
+
+
+def _warm_up(engine: Engine) -> None:
+    """Has everything compiled that a game needs, so that the first move does not wait for it."""
+    full = engine.config
+    for level in (1, engine_settings.NUM_LEVELS):
+        engine.config = engine_settings.at_level(full, level)
+        engine.think(engine_settings.Limits(num_simulations=2 * full.leaves_per_step))
+    while engine.num_empties > _NUM_EMPTIES_TO_SOLVE and not engine.is_over:
+        engine.play(engine.legal_actions[0])
+    if not engine.is_over:
+        engine.think(engine_settings.Limits(num_simulations=1, is_analysis=True))
+
+
+if __name__ == "__main__":
+    sys.exit(config.run_main(main))

@@ -1,0 +1,202 @@
+"""The whole state of a run as one pytree: all that later iterations depend on.
+
+Games, history and replay are split over the devices of the mesh axis `data`; all else is the same
+on every device. Saving, resuming and sharding need no special cases.
+"""
+
+import dataclasses
+from typing import Any
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import pydantic
+from jax.sharding import PartitionSpec
+
+from azo.games import protocol
+from azo.learning import generations, learner, network, pending_plies, replay, resignation, selfplay
+
+# Classes by name: a field called as its module would hide the module in the class body.
+from azo.learning.endings import EndingsConfig
+from azo.learning.learner import Learner, LearnerConfig
+from azo.learning.network import NetworkConfig, Variables
+from azo.learning.pending_plies import History
+from azo.learning.replay import Replay, ReplayConfig
+from azo.learning.resignation import ResignationConfig, Tally
+from azo.learning.selfplay import Games, SelfplayConfig
+from azo.learning.targets import TargetsConfig
+from azo.search.improvement import SearchConfig
+
+AXIS = "data"
+_MILLION = 1_000_000
+
+
+class RecipeConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """The settings of the compiled iteration."""
+
+    search: SearchConfig = SearchConfig()
+    network: NetworkConfig = NetworkConfig()
+    selfplay: SelfplayConfig = SelfplayConfig()
+    resignation: ResignationConfig = ResignationConfig()
+    endings: EndingsConfig = EndingsConfig()
+    targets: TargetsConfig = TargetsConfig()
+    replay: ReplayConfig = ReplayConfig()
+    learner: LearnerConfig = LearnerConfig()
+    generation: generations.GenerationConfig = generations.GenerationConfig()
+    gate: generations.GateConfig = generations.GateConfig()
+
+    @property
+    def has_player(self) -> bool:
+        """Whether another network than the learner's newest plays."""
+        return self.gate.is_enabled or self.selfplay.teacher is not None
+
+
+@flax.struct.dataclass
+class RunState:
+    """State in, state out."""
+
+    learner: Learner
+    best: Variables | None  # what self-play uses with a gate or a teacher, else None
+    games: Games
+    history: History
+    replay: Replay
+    tally: Tally | None  # if games may be resigned
+    iteration: jax.Array  # [] int32, iterations done
+    generation: jax.Array  # [] int32, of the games now played
+    generation_games: jax.Array  # [] int32, games finished before this generation's
+    generation_steps: jax.Array  # [] int32, optimiser steps before this generation's
+    num_failures: jax.Array  # [] int32, at the gate, in a row
+    best_since: jax.Array  # [] int32, iterations done when `best` began to play
+    num_games: jax.Array  # [] int32, games finished
+    evaluations: jax.Array  # [2] int32, network evaluations of search: millions, and the rest
+    key: jax.Array  # [] typed key, constant: iterations fold their number in
+
+    def variables(self) -> Variables:
+        """Returns the network's variables as the learner has them."""
+        return {"params": self.learner.params, "batch_stats": self.learner.batch_stats}
+
+    def num_evaluations(self) -> int:
+        """Returns the network evaluations of self-play and gates so far; for the host."""
+        millions, rest = (int(x) for x in self.evaluations)
+        return millions * _MILLION + rest
+
+    def with_evaluations(self, number: jax.Array | int) -> "RunState":
+        """Returns the state with so many more network evaluations, below 2**31."""
+        rest = self.evaluations[1] + number
+        evaluations = jnp.stack([self.evaluations[0] + rest // _MILLION, rest % _MILLION])
+        return dataclasses.replace(self, evaluations=evaluations)
+
+    def next_generation(self, *, is_promoted: bool, turns_window: bool) -> "RunState":
+        """Returns the state as a new generation begins.
+
+        Args:
+          is_promoted: the learner's network becomes the best.
+          turns_window: the replay counts its window in generations.
+        """
+        ring = replay.turn_window(self.replay) if turns_window else self.replay
+        state = dataclasses.replace(
+            self.continued(restarts_games=True),
+            replay=ring,
+            generation=self.generation + 1,
+            num_failures=jnp.zeros_like(self.num_failures),
+        )
+        if not is_promoted:
+            return state
+        # A copy: the iteration donates the learner's own.
+        best = jax.tree.map(jnp.copy, self.variables())
+        return dataclasses.replace(state, best=best, best_since=jnp.copy(self.iteration))
+
+    def failed(self, *, restarts_games: bool) -> "RunState":
+        """Returns the state after a failure at the gate."""
+        state = self.continued(restarts_games=restarts_games)
+        return dataclasses.replace(state, num_failures=self.num_failures + 1)
+
+    def continued(self, *, restarts_games: bool) -> "RunState":
+        """Returns the state with this generation's samples, perhaps games too, counted anew."""
+        games = jnp.copy(self.num_games if restarts_games else self.generation_games)
+        steps = jnp.copy(self.learner.num_steps)
+        return dataclasses.replace(self, generation_games=games, generation_steps=steps)
+
+
+def create(
+    game: protocol.Game,
+    config: RecipeConfig,
+    *,
+    seed: int,
+    total_steps: int,
+    num_devices: int,
+    start: Variables | None = None,
+    teacher: Variables | None = None,
+) -> RunState:
+    """Returns the state before the first iteration; jittable.
+
+    Args:
+      game: the rules.
+      config: the settings.
+      seed: of all that is random in the run.
+      total_steps: optimiser steps of the whole run, for the learning rate's schedule.
+      num_devices: over how many devices games and replay are split.
+      start: the network to begin with; a fresh one if None.
+      teacher: the network that plays, where the settings ask for one.
+    """
+    network_key, games_key, run_key = jax.random.split(jax.random.key(seed), 3)
+    variables = network.init(game, config.network, network_key) if start is None else start
+    optimiser = learner.make_optimiser(config.learner, total_steps)
+    params = variables["params"]
+    num_games = config.selfplay.num_games
+    games = selfplay.begin(
+        game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties
+    )
+    tally = None
+    if config.resignation.is_enabled:
+        watch_key = jax.random.fold_in(games_key, 0)
+        watch = resignation.begin(watch_key, num_games, config.resignation)
+        games = dataclasses.replace(games, watch=watch)
+        tally = resignation.empty_tally()
+    best = None
+    if config.has_player:
+        best = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
+    has_final = config.network.has_ownership_head or config.network.has_margin_head
+    zero = jnp.int32(0)
+    return RunState(
+        learner=Learner(
+            params=params,
+            batch_stats=variables.get("batch_stats", {}),
+            optimiser_state=optimiser.init(params),
+            num_steps=zero,
+        ),
+        best=best,
+        games=games,
+        history=pending_plies.empty(game, num_games),
+        replay=replay.empty_ring(
+            game, config.replay.capacity, has_final=has_final, num_devices=num_devices
+        ),
+        tally=tally,
+        iteration=zero,
+        generation=zero,
+        generation_games=zero,
+        generation_steps=zero,
+        num_failures=zero,
+        best_since=zero,
+        num_games=zero,
+        evaluations=jnp.zeros(2, jnp.int32),
+        key=run_key,
+    )
+
+
+def partition(config: RecipeConfig) -> Any:
+    """Returns how the axes of each part lie over the mesh, as a prefix of a `RunState`."""
+    everywhere: Any = PartitionSpec()
+    games: Any = PartitionSpec(AXIS)
+    plies: Any = PartitionSpec(None, AXIS)
+    fields = dict.fromkeys((field.name for field in dataclasses.fields(RunState)), everywhere)
+    return RunState(
+        **fields
+        | {
+            "best": everywhere if config.has_player else None,
+            "games": games,
+            "history": plies,
+            "replay": games,
+            "tally": everywhere if config.resignation.is_enabled else None,
+        }
+    )

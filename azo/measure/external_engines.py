@@ -1,0 +1,317 @@
+"""External engines as players: programs that speak GTP or NBoard's protocol, one a subprocess.
+
+A TOML file describes an engine (`load`), and `Engine` drives it. An engine that hangs, dies, plays
+illegally or refuses a command raises `EngineError`, for which it should lose its game; the next
+question starts it anew. Lines sent and received go to the logger `azo.engines` at level DEBUG,
+errors with the last of these lines at WARNING. An `Engine` serves one thread at a time; several
+engines serve several threads.
+
+Where the pass is the only legal action the engine is not asked: there is nothing to choose, and
+programs disagree on how to be asked. It hears of the pass, its own or the other side's, before its
+next move, unless `send_passes` is off.
+"""
+
+import difflib
+import functools
+import os
+import pathlib
+import shutil
+import tomllib
+from collections.abc import Sequence
+from typing import Annotated, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pydantic
+
+from azo.games import notation, othello
+from azo.measure import protocols
+
+# Debian keeps games where PATH does not always look.
+_GAMES_FOLDER = "/usr/games"
+
+_Seconds = Annotated[pydantic.PositiveFloat, pydantic.Field(allow_inf_nan=False)]
+
+
+class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """How to start an external engine, and how it likes to be spoken to."""
+
+    name: str
+    """What tables call it."""
+    command: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
+    """Program and arguments; `{level}` in an argument becomes the level."""
+    folder: pathlib.Path | None = None
+    """Folder it runs in; from a file, relative to the file's. None for the current folder."""
+    protocol: Literal["gtp", "nboard"]
+    """Go Text Protocol 2 with Othello's squares, or NBoard's protocol 2."""
+    level: pydantic.NonNegativeInt | None = None
+    """Strength: `{level}` in the command, and the depth of NBoard, which needs one."""
+    seconds_per_move: _Seconds = 60.0
+    """A move that takes longer, and the news of the opponent's moves, is a hang."""
+    startup_seconds: _Seconds = 30.0
+    """GTP: until the engine is ready for a game. NBoard: what its first move may take longer."""
+    setup: tuple[str, ...] = ()
+    """Commands of the protocol to send after each start, such as `komi 0`."""
+    send_passes: bool = True
+    """GTP: whether passes are sent. Some engines refuse them, and see for themselves who moves."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_level_and_protocol(self) -> "EngineConfig":
+        has_place = any("{level}" in argument for argument in self.command)
+        if self.level is None and has_place:
+            raise ValueError("command has {level}, but no level is given")
+        if self.level is None and self.protocol == "nboard":
+            raise ValueError("protocol 'nboard' needs a level, the depth of the search")
+        if self.level is not None and self.protocol == "gtp" and not has_place:
+            raise ValueError(f"level is {self.level}, but command has no {{level}} to put it")
+        if self.protocol == "nboard" and not self.send_passes:
+            raise ValueError("send_passes is for protocol 'gtp': NBoard sends passes always")
+        return self
+
+    @property
+    def title(self) -> str:
+        """The name, and the level if there is one."""
+        return self.name if self.level is None else f"{self.name} {self.level}"
+
+
+class Choice(NamedTuple):
+    """An engine's move."""
+
+    action: int
+    positions: int | None  # searched for this move, as the engine says; None if it does not
+
+
+class EngineError(Exception):
+    """An engine failed, and should lose the game.
+
+    Attributes:
+      reason: what it did, in a few words: "timed out after 5 s", "died (exit code 3)",
+        "illegal move e4", "unreadable move 'x9'", "resigned", "refused 'play w F5': illegal move".
+      exchange: the last lines sent (`>`), received (`<`) and written as errors (`!`).
+    """
+
+    def __init__(self, title: str, reason: str, exchange: tuple[str, ...]):
+        super().__init__(f"{title}: {reason}")
+        self.reason = reason
+        self.exchange = exchange
+
+
+def load(path: pathlib.Path, level: int | None = None) -> EngineConfig:
+    """Returns the engine that a TOML file describes.
+
+    Args:
+      path: the file.
+      level: in place of that of the file.
+
+    Raises:
+      ValueError: one line that says what is wrong with the file.
+    """
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such engine file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path}: cannot read the engine: {error}") from None
+    if level is not None:
+        tree["level"] = level
+    try:
+        config = EngineConfig.model_validate(tree)
+    except pydantic.ValidationError as error:
+        raise ValueError(f"{path}: {_describe(error)}") from None
+    if config.folder is None:
+        return config
+    return config.model_copy(update={"folder": path.parent / config.folder.expanduser()})
+
+
+class Engine:
+    """An external engine, which runs until `close` or the end of a `with` block."""
+
+    def __init__(self, config: EngineConfig, game: othello.Othello):
+        """Starts the engine.
+
+        Raises:
+          ValueError: if the game does not begin as usual or fewer discs win, of which the protocols
+            cannot tell; if the engine does not know the size of the board; if there is no such
+            program or folder.
+          EngineError: if it hangs, dies or refuses a command.
+        """
+        _check_game(config, game)
+        self._config = config
+        self._game = game
+        self._process: protocols.Process | None = None
+        self._start()
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def title(self) -> str:
+        """See `EngineConfig.title`."""
+        return self._config.title
+
+    def choose(self, moves: Sequence[int]) -> Choice:
+        """Returns the engine's action after the actions since the start of the game.
+
+        A process that knows the beginning of `moves` is told the rest, otherwise all of them.
+
+        Raises:
+          ValueError: if `moves` are not legal, or end the game.
+          EngineError: if the engine fails; its process is gone, and the next call starts another.
+        """
+        legal = self._legal_actions(moves)
+        if legal == [self._game.pass_action]:
+            return Choice(self._game.pass_action, None)
+        if self._process is None:
+            self._start()
+        try:
+            text, positions = self._dialect.choose(moves)
+            action = self._read(text, legal)
+        except protocols.Failure as failure:
+            raise self._give_up(failure) from None
+        self._dialect.has_played(action)
+        return Choice(action, positions)
+
+    def close(self) -> None:
+        """Ends the engine's process, politely at first."""
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+
+    def _start(self) -> None:
+        config = self._config
+        if config.folder is not None and not config.folder.is_dir():
+            raise ValueError(f"{self.title}: there is no folder {config.folder}")
+        try:
+            process = protocols.Process(_command(config), config.folder, self.title)
+        except OSError as error:
+            raise ValueError(
+                f"{self.title}: cannot start {config.command[0]!r} ({error.strerror}): install it,"
+                f" or give its path; PATH and {_GAMES_FOLDER} were searched"
+            ) from None
+        self._process = process
+        try:
+            self._dialect = _dialect(config, process, self._game)
+        except protocols.Failure as failure:
+            raise self._give_up(failure) from None
+        except ValueError as error:
+            self.close()
+            raise ValueError(f"{self.title}: {error}") from None
+
+    def _give_up(self, failure: protocols.Failure) -> EngineError:
+        """Kills the process, and returns the error to raise."""
+        assert self._process is not None
+        error = EngineError(self.title, str(failure), self._process.exchange)
+        self._process.stop(is_killed=True)
+        self._process = None
+        protocols.logger.warning("%s\n%s", error, "\n".join(error.exchange))
+        return error
+
+    def _read(self, text: str, legal: list[int]) -> int:
+        if text.lower() == "resign":
+            raise protocols.Failure("resigned")
+        try:
+            action = notation.parse_action(text, self._game.size)
+        except ValueError:
+            raise protocols.Failure(f"unreadable move {text[:20]!r}") from None
+        if action not in legal:
+            raise protocols.Failure(f"illegal move {notation.action_text(action, self._game.size)}")
+        return action
+
+    def _legal_actions(self, moves: Sequence[int]) -> list[int]:
+        game = self._game
+        padded = np.full(game.max_plies, game.pass_action, np.int32)
+        are_known = all(0 <= action < game.num_actions for action in moves)
+        is_over, are_legal = True, False
+        if are_known and len(moves) <= len(padded):
+            padded[: len(moves)] = moves
+            mask, is_over, are_legal = jax.device_get(_replayed(game, padded, len(moves)))
+        if not are_legal:
+            raise ValueError(f"illegal actions: {list(moves)}")
+        if is_over:
+            raise ValueError(f"the game is over after {len(moves)} plies")
+        return np.flatnonzero(mask).tolist()
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _replayed(
+    game: othello.Othello, moves: jax.Array, num_moves: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Returns what holds after the first `num_moves` of `moves` `[L]` int32.
+
+    Returns:
+      Which actions are legal, `[num_actions]` bool; whether the game is over; whether all of the
+      moves were legal, passes after the end included. After an illegal one the rest means nothing.
+    """
+
+    def play(ply, carry):
+        position, are_legal = carry
+        is_legal = game.legal_mask(position)[moves[ply]]
+        return game.play(position, moves[ply]), are_legal & is_legal
+
+    position, are_legal = jax.lax.fori_loop(0, num_moves, play, (game.start(), jnp.bool_(True)))
+    return game.legal_mask(position), game.is_over(position), are_legal
+
+
+def _dialect(
+    config: EngineConfig, process: protocols.Process, game: othello.Othello
+) -> protocols.Gtp | protocols.NBoard:
+    if config.protocol == "nboard":
+        assert config.level is not None
+        return protocols.NBoard(
+            process,
+            game,
+            depth=config.level,
+            setup=config.setup,
+            startup_seconds=config.startup_seconds,
+            seconds_per_move=config.seconds_per_move,
+        )
+    return protocols.Gtp(
+        process,
+        game,
+        setup=config.setup,
+        startup_seconds=config.startup_seconds,
+        seconds_per_move=config.seconds_per_move,
+        send_passes=config.send_passes,
+    )
+
+
+def _command(config: EngineConfig) -> list[str]:
+    """Returns program and arguments, the program by its path if one is found."""
+    program, *arguments = (a.replace("{level}", str(config.level)) for a in config.command)
+    if os.sep not in program:  # otherwise it is a path, relative to the folder it runs in
+        places = os.pathsep.join([os.environ.get("PATH", os.defpath), _GAMES_FOLDER])
+        program = shutil.which(program, path=places) or program
+    return [program, *arguments]
+
+
+def _check_game(config: EngineConfig, game: othello.Othello) -> None:
+    games = (game, othello.Othello(game.size)) if game.size % 2 == 0 else ()
+    starts = {notation.board_of(each.start(), is_black_to_move=True) for each in games}
+    if len(starts) != 1:
+        raise ValueError(f"{config.title}: external engines play from the usual start alone")
+    if game.is_reversed:
+        raise ValueError(f"{config.title}: external engines do not know reversed Othello")
+    if config.protocol == "nboard" and game.size != 8:
+        raise ValueError(
+            f"{config.title}: engines of NBoard play on 8x8, not on {game.size}x{game.size}"
+        )
+
+
+def _describe(error: pydantic.ValidationError) -> str:
+    """One line for the first thing that is wrong."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "value_error":
+        return str(first["ctx"]["error"])
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = list(EngineConfig.model_fields)
+        close = difflib.get_close_matches(place, known, n=1)
+        hint = f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(known)}"
+        return f"unknown setting {place!r}. {hint}"
+    if first["type"] == "missing":
+        return f"{place} is missing"
+    return f"{place} is {first['input']!r}, but {first['msg'].replace('Input should', 'should', 1)}"

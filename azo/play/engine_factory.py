@@ -1,0 +1,121 @@
+"""Engines from files, for the programs that play: which network, which level, which settings."""
+
+import contextlib
+import os
+import pathlib
+import sys
+from typing import Annotated
+
+import jax
+import pydantic
+import tyro
+
+from azo.games import othello, registry
+from azo.measure import players
+from azo.play import engine_settings, live_game, opening_book
+from azo.play.evaluator import Oracle, num_cores
+from azo.play.live_engine import Engine
+from azo.run import checkpoint
+
+_NETWORKS = pathlib.Path(__file__).parent / "networks"
+_SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
+
+
+class PlayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Who plays, and how well."""
+
+    network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Folder of a run or of an exported network; by default one that comes with azo."""
+    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
+    """Without a network: rows and columns of the board."""
+    reversed: bool = False
+    """Without a network: the side with fewer discs wins."""
+    level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = (
+        engine_settings.NUM_LEVELS
+    )
+    """From 1 for beginners to full strength, which is what the settings of the engine say."""
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
+    """How it thinks."""
+    book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Opening book (see azo.book): as long as it knows the position, its moves are played."""
+    learn: bool = False
+    """Let the book learn from every game that ends, and save it."""
+    seed: pydantic.NonNegativeInt = 0
+    """Of what is drawn: moves at low levels and of the book."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_book(self) -> "PlayConfig":
+        if self.learn and self.book is None:
+            raise ValueError("--learn is for a book: give its file with --book")
+        return self
+
+
+def load_engine(play: PlayConfig) -> Engine:
+    """Returns an engine at the start of a game.
+
+    Raises:
+      ValueError: One line: there is no such network, or none for such a board, or no such book.
+    """
+    oracle = load_oracle(play.network, play.size, is_reversed=play.reversed)
+    book = None if play.book is None else opening_book.load(play.book, oracle.game)
+
+    def learn(game: live_game.LiveGame) -> None:
+        assert book is not None
+        assert play.book is not None
+        score = game.utility(game.final_score())
+        book.learn(game.actions, (score > 0) - (score < 0), game.start)
+        try:
+            book.save(play.book)
+        except ValueError as error:  # the move that ended the game was played all the same
+            print(error, file=sys.stderr)
+
+    return Engine(
+        oracle,
+        engine_settings.at_level(play.engine, play.level),
+        book=book,
+        on_end=learn if play.learn else None,
+        seed=play.seed,
+    )
+
+
+def load_oracle(
+    network: pathlib.Path | None = None, size: int = 8, *, is_reversed: bool = False
+) -> Oracle:
+    """Returns a network for play, that of a folder or one that comes with azo.
+
+    Raises:
+      ValueError: One line: there is no such network, it is for another game than Othello, or there
+        is none for the board.
+    """
+    _prepare_jax()
+    if network is None:
+        wanted = f"othello{size}{'-reversed' if is_reversed else ''}"
+        if wanted not in shipped():
+            raise ValueError(
+                f"no network for {wanted} comes with azo (there are: {', '.join(shipped())}):"
+                " train one and give its folder with --network"
+            )
+        network = _NETWORKS / wanted
+    variables, config = checkpoint.load_params(network)
+    game = registry.make(config.game)
+    if not isinstance(game, othello.Othello):
+        raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")
+    return Oracle(game, players.TrainedNetwork(variables, config.network, config.search))
+
+
+def shipped() -> tuple[str, ...]:
+    """Returns the games of the networks that come with azo, such as "othello6-reversed"."""
+    return tuple(sorted(path.name for path in _NETWORKS.iterdir() if path.is_dir()))
+
+
+def _prepare_jax() -> None:
+    """Asks for a CPU device for each of some cores, and keeps compiled programs on disk.
+
+    What was chosen before holds: a place for them, and devices once JAX is in use.
+    """
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", num_cores())
+    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
+        base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", _SECONDS_TO_KEEP)

@@ -1,0 +1,242 @@
+"""The search of one position: a tree that moves on with the game, a cache, and the clock."""
+
+import dataclasses
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+
+from azo.games import notation
+from azo.play import live_tree
+from azo.play.engine_settings import EngineConfig, Limits
+from azo.play.evaluator import Oracle
+from azo.play.search_report import MoveThought
+from azo.solver import last_squares
+
+MAX_NODES = 2_000_000  # about 250 MB
+MAX_VISITS = 2**31 - 2**20  # of the root: counts have 32 bits
+_MOST_PER_WALK = 256  # simulations between two looks at the clock; above all batches' sizes
+_LEAST_BATCH = 2  # leaves that are worth a batch of their own
+_UNVISITED_VALUES = {"parent": np.nan, "draw": 0.0, "loss": -1.0}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """A batch that the network has not answered yet."""
+
+    stream: int
+    batch: live_tree.Batch
+    num_leaves: int
+    answer: jax.Array
+
+
+class Search:
+    """The tree of a live game; not for several threads at once."""
+
+    def __init__(self, oracle: Oracle, config: EngineConfig, board: notation.Board):
+        """Begins with a position, an empty tree and an empty cache."""
+        game = oracle.game
+        self._oracle, self._config = oracle, config
+        self._cache = live_tree.make_cache(config.cache_positions, game.num_actions)
+        num_batches = min(oracle.num_streams, max(config.leaves_per_step // _LEAST_BATCH, 1))
+        self._batch_size = -(-config.leaves_per_step // num_batches)
+        # Batches on their way to the network, the oldest first, and those that are free.
+        self._asked: deque[_Asked] = deque()
+        self._free = [
+            (stream, live_tree.make_batch(self._batch_size))
+            for stream in reversed(range(num_batches))
+        ]
+        for stream in range(num_batches):
+            oracle.compiled(config.symmetry, self._batch_size, stream)
+        self._rules = live_tree.Rules(
+            board=last_squares.make_rules(game.size, is_reversed=game.is_reversed),
+            size=game.size,
+            c_puct=config.c_puct,
+            virtual_loss=config.virtual_loss,
+            unvisited=_UNVISITED_VALUES[config.unvisited_value],
+            temperature=config.prior_temperature,
+            exact_empties=config.exact_empties if game.size in last_squares.SIZES else 0,
+        )
+        # What the solver of leaves works in, see `azo.solver.leaves.few`.
+        self._stack, self._counters = np.zeros((24, 6), np.uint64), np.zeros(1, np.int64)
+        self.num_evaluations = 0  # by the network, since the beginning
+        self.restart(board)
+        self._compile()
+
+    def _compile(self) -> None:
+        # Or loads what was compiled before, so that no move is charged for it. Does nothing else.
+        batch = self._free[0][1]
+        found = np.zeros((self._batch_size, self._oracle.game.num_actions + 1), np.float32)
+        found.flags.writeable = False  # as answers are, which is a type of its own
+        live_tree.gather(
+            self._tree, batch, self._cache, self._rules, 0, self._stack, self._counters
+        )
+        live_tree.expand(self._tree, batch, 0, found, self._cache, self._rules)
+        live_tree.subtree(self._tree, 0)
+
+    def restart(self, board: notation.Board) -> None:
+        """Begins with a position and an empty tree; the cache stays."""
+        self._tree = live_tree.make_tree(board.player, board.opponent)
+
+    def advance(self, action: int, board: notation.Board) -> None:
+        """Makes the position after a move the root, with what the tree holds behind it.
+
+        Args:
+          action: legal in the present position.
+          board: the position that it leads to.
+        """
+        node = self._child(0, action)
+        if node is None or self._tree.state[node] != live_tree.OPEN:
+            self.restart(board)
+            return
+        self._tree = live_tree.subtree(self._tree, node)
+
+    def grow(
+        self,
+        limits: Limits,
+        *,
+        is_stopped: Callable[[], bool] | None = None,
+        on_progress: Callable[[int], None] | None = None,
+        progress_seconds: float = 0.25,
+    ) -> int:
+        """Searches until a limit is reached, but at least the root; returns the simulations done.
+
+        Args:
+          limits: numbers and times from now on.
+          is_stopped: asked after every batch.
+          on_progress: told the simulations done, every so many seconds.
+          progress_seconds: how many.
+        """
+        start = time.perf_counter()
+        next_report = start + progress_seconds
+        if self._tree.state[0] == live_tree.NEW:
+            self._step(1)
+        most = np.inf if limits.num_simulations is None else limits.num_simulations
+        end = np.inf if limits.seconds is None else start + limits.seconds
+        num_done = 0
+        try:
+            while num_done < most and not self._is_full():
+                num_done += self._step(most - num_done)
+                now = time.perf_counter()
+                if now >= end or (is_stopped is not None and is_stopped()):
+                    break
+                if on_progress is not None and now >= next_report:
+                    on_progress(num_done)
+                    next_report = now + progress_seconds
+        finally:  # also after an exception: leaves that wait belong to this tree
+            while self._asked:
+                num_done += self._take_answer()
+        return num_done
+
+    @property
+    def raw_value(self) -> float:
+        """The network's value of the root; only after `grow`."""
+        return float(self._tree.raw_value[0])
+
+    @property
+    def value(self) -> float:
+        """The mean value of the root's visits; only after `grow`."""
+        return float(self._tree.value_sum[0] / self._tree.visits[0])
+
+    def look(self, line: Sequence[int] = ()) -> tuple[MoveThought, ...]:
+        """Returns the moves behind a line of moves, most visited first; () if it is not there."""
+        node = 0
+        for action in line:
+            child = self._child(node, action)
+            if child is None:
+                return ()
+            node = child
+        branches = [self._branch(edge) for edge in self._edges(node)]
+        # The temperature is taken out again, relative to the likeliest move: powers get very small.
+        highest = max((branch.prior for branch in branches), default=1.0)
+        weights = [(b.prior / highest) ** self._config.prior_temperature for b in branches]
+        total = sum(weights)
+        branches = [
+            dataclasses.replace(branch, prior=weight / total)
+            for branch, weight in zip(branches, weights, strict=True)
+        ]
+        return tuple(sorted(branches, key=lambda b: (-b.visits, -b.prior, b.action)))
+
+    def _is_full(self) -> bool:
+        tree = self._tree
+        return bool(tree.counts[live_tree.NODES] >= MAX_NODES or tree.visits[0] >= MAX_VISITS)
+
+    def _step(self, budget: float) -> int:
+        """Asks about all that may wait, then takes the oldest answer.
+
+        Args:
+          budget: simulations that may be completed, those on their way included.
+
+        Returns:
+          How many were completed, at least one.
+        """
+        num_done = 0
+        num_waiting = sum(asked.num_leaves for asked in self._asked)
+        left = budget - num_waiting
+        while self._free and left > 0:
+            num_more = num_waiting + _MOST_PER_WALK + 1  # leaves that wait have no edges yet
+            self._tree = tree = live_tree.with_room(self._tree, num_more)
+            stream, batch = self._free.pop()
+            most = int(min(left, _MOST_PER_WALK))
+            num_leaves, num_known = live_tree.gather(
+                tree, batch, self._cache, self._rules, most, self._stack, self._counters
+            )
+            num_done += num_known
+            num_waiting += num_leaves
+            left -= num_known + num_leaves
+            if not num_leaves:
+                self._free.append((stream, batch))
+                break
+            answer = self._oracle.ask(
+                batch.player[:num_leaves],
+                batch.opponent[:num_leaves],
+                symmetry=self._config.symmetry,
+                batch_size=self._batch_size,
+                stream=stream,
+            )
+            self._asked.append(_Asked(stream, batch, num_leaves, answer))
+        return num_done + (self._take_answer() if self._asked else 0)
+
+    def _take_answer(self) -> int:
+        """Opens the leaves that were asked about first, and returns their number."""
+        asked = self._asked.popleft()
+        found = np.asarray(asked.answer)
+        live_tree.expand(self._tree, asked.batch, asked.num_leaves, found, self._cache, self._rules)
+        self._free.append((asked.stream, asked.batch))
+        self.num_evaluations += asked.num_leaves
+        return asked.num_leaves
+
+    def _edges(self, node: int) -> range:
+        first = int(self._tree.first_edge[node])
+        return range(first, first + int(self._tree.num_edges[node]))
+
+    def _child(self, node: int, action: int) -> int | None:
+        for edge in self._edges(node):
+            if self._tree.action[edge] == action and self._tree.child[edge] >= 0:
+                return int(self._tree.child[edge])
+        return None
+
+    def _branch(self, edge: int) -> MoveThought:
+        tree, child = self._tree, int(self._tree.child[edge])
+        visits = int(tree.visits[child]) if child >= 0 else 0
+        line = [int(tree.action[edge])]
+        while child >= 0 and (edges := self._edges(child)):
+            best = max(edges, key=self._visits)
+            if not self._visits(best):
+                break
+            line.append(int(tree.action[best]))
+            child = int(tree.child[best])
+        return MoveThought(
+            action=line[0],
+            visits=visits,
+            prior=float(tree.prior[edge]),
+            value=-float(tree.value_sum[tree.child[edge]]) / visits if visits else None,
+            score=None,
+            line=tuple(line),
+        )
+
+    def _visits(self, edge: int) -> int:
+        child = int(self._tree.child[edge])
+        return int(self._tree.visits[child]) if child >= 0 else 0

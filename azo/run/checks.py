@@ -1,0 +1,138 @@
+"""What must hold between the sections of a run's settings.
+
+Each check raises ValueError with one line that names the settings and what would work.
+"""
+
+from typing import TYPE_CHECKING
+
+from azo.games import othello, protocol
+from azo.solver import probcut
+
+if TYPE_CHECKING:
+    from azo.run import config
+
+
+def check_devices(settings: "config.Config", num_devices: int) -> None:
+    """Raises ValueError unless games, batches and replay split evenly over `num_devices`."""
+    split = {
+        "selfplay.num_games": settings.selfplay.num_games,
+        "learner.batch_size": settings.learner.batch_size,
+        "replay.capacity": settings.replay.capacity,
+        "endings.num_positions": settings.endings.num_positions,
+        "endings.deep_positions": settings.endings.deep_positions,
+    }
+    for name, number in split.items():
+        if number % num_devices:
+            higher = (number // num_devices + 1) * num_devices
+            raise ValueError(
+                f"{name} is {number}, which does not split over {num_devices} devices:"
+                f" {higher} would, or fewer devices by --run.num-devices"
+            )
+
+
+def check_openings(settings: "config.Config", game: protocol.Game) -> None:
+    """Raises ValueError unless random openings leave a game to play."""
+    plies = settings.evaluation.opening_plies
+    if plies >= game.max_plies:
+        raise ValueError(
+            f"evaluation.opening_plies is {plies}, but a game of {game.name} has at most"
+            f" {game.max_plies} plies: choose fewer"
+        )
+    rows, columns = game.board_shape
+    plies = settings.selfplay.max_opening_plies
+    if plies >= rows * columns:
+        raise ValueError(
+            f"selfplay.max_opening_plies is {plies}, but the board of {game.name} is full after"
+            f" fewer: at most {rows * columns - 1}"
+        )
+
+
+def check_search(settings: "config.Config") -> None:
+    """Raises ValueError unless every search is a whole number of steps."""
+    plays, leaves = settings.selfplay, settings.search.leaves_per_step
+    if plays.full_search_share < 1 and plays.fast_simulations % leaves:
+        raise ValueError(
+            f"selfplay.fast_simulations is {plays.fast_simulations}, but should be a multiple of"
+            f" search.leaves_per_step, {leaves}"
+        )
+    fewest = settings.search.num_simulations
+    if plays.full_search_share < 1:
+        fewest = min(fewest, plays.fast_simulations)
+    if plays.explored_share > fewest:
+        raise ValueError(
+            f"selfplay.explored_share is {plays.explored_share:g}, but a search of {fewest}"
+            " simulations has no more positions than that: lower it"
+        )
+
+
+def check_endings(settings: "config.Config", game: protocol.Game) -> None:
+    """Raises ValueError unless the game has endings to solve, and something before them."""
+    endings = settings.endings
+    used = {"adjudicate_empties": endings.adjudicate_empties}
+    solved = endings.num_positions or endings.deep_positions
+    if solved:
+        used["max_empties"] = endings.max_empties
+    for name, empties in used.items():
+        if empties and not isinstance(game, othello.Othello):
+            raise ValueError(
+                f"endings.{name} is {empties}, but {game.name} has no solver: leave it out"
+            )
+        rows, columns = game.board_shape
+        if empties > rows * columns - 5:
+            raise ValueError(
+                f"endings.{name} is {empties}, but a game of {game.name} begins with"
+                f" {rows * columns - 4} empty squares: at most {rows * columns - 5}"
+            )
+    if solved and settings.generation.num_games:
+        name = "num_positions" if endings.num_positions else "deep_positions"
+        raise ValueError(
+            f"endings.{name} solves endings in place of self-play, so no generation would get"
+            " its generation.num_games: leave one out"
+        )
+    if endings.deep_positions and endings.confidence < 1:
+        assert isinstance(game, othello.Othello)
+        probcut.load_cuts(game.size, endings.confidence, is_reversed=game.is_reversed)
+
+
+def check_generations(settings: "config.Config") -> None:
+    """Raises ValueError if generations, gate and teacher contradict one another."""
+    generation, gate = settings.generation, settings.gate
+    if settings.selfplay.teacher is not None and gate.is_enabled:
+        raise ValueError(
+            "selfplay.teacher plays all games, so gate.is_enabled has no meaning: leave one out"
+        )
+    if gate.is_enabled and not generation.num_games:
+        raise ValueError("gate.is_enabled asks for generations: set generation.num_games, say 500")
+    if generation.num_samples and not generation.num_games:
+        raise ValueError(
+            "generation.num_samples is learned after generation.num_games, which is 0: set it"
+        )
+    if gate.after_failure == "learn" and not generation.num_samples:
+        raise ValueError("gate.after_failure 'learn' asks for generation.num_samples: set it")
+
+
+def check_replay(settings: "config.Config", game: protocol.Game) -> None:
+    """Raises ValueError unless the ring holds what an iteration can add."""
+    capacity, plays, endings = settings.replay.capacity, settings.selfplay, settings.endings
+    # At worst one iteration decides all that waited and all that it played.
+    most_added = plays.num_games * (game.max_plies + plays.num_plies)
+    most_added += plays.num_plies * round(plays.num_games * plays.explored_share)
+    most_added += plays.num_plies * plays.num_games * endings.adjudicate_empties
+    source, name = f"one iteration of {plays.num_games} games", "selfplay.num_games"
+    if endings.num_positions:
+        most_added = endings.num_positions * endings.max_empties
+        source = f"one iteration of {endings.num_positions} endings"
+        name = "endings.num_positions"
+    if endings.deep_positions:
+        most_added = endings.deep_positions * endings.max_empties
+        source, name = f"the lines of {endings.deep_positions} endings", "endings.deep_positions"
+    if capacity < most_added:
+        raise ValueError(
+            f"replay.capacity is {capacity}, but {source} can add"
+            f" {most_added} positions: raise it to {most_added} or lower {name}"
+        )
+    if settings.replay.min_positions > capacity:
+        raise ValueError(
+            f"replay.min_positions is {settings.replay.min_positions}, more than the"
+            f" {capacity} of replay.capacity: learning would never begin"
+        )

@@ -1,0 +1,26 @@
+"""Where the folder of game records, test positions and rule-check numbers is, if there is one.
+
+Nothing needs it to install, train or pass the tests: whoever reads from it must cope with None,
+tests by skipping with a reason. The `README.md` in it lists the files and their origin.
+"""
+
+import os
+import pathlib
+
+VARIABLE = "AZO_DATA"
+
+_BESIDE_THE_PROJECT = pathlib.Path(__file__).parents[3] / "shared" / "data"
+
+
+def folder() -> pathlib.Path | None:
+    """Returns the data folder: `$AZO_DATA`, else `../shared/data` of the project; None if absent.
+
+    Raises:
+      ValueError: if `$AZO_DATA` is set but is not a folder.
+    """
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        if not pathlib.Path(chosen).is_dir():
+            raise ValueError(f"{VARIABLE}={chosen}: no such folder")
+        return pathlib.Path(chosen)
+    return _BESIDE_THE_PROJECT if _BESIDE_THE_PROJECT.is_dir() else None

@@ -1,0 +1,162 @@
+"""Endings too deep for the device: solved on the host's cores, once, before a run learns from them.
+
+`endings.jsonl` in the run's folder has a line for each, written as they are solved, so that a run
+that was stopped goes on with the next. `hard.obf` keeps those that took the solver longest.
+"""
+
+import contextlib
+import itertools
+import json
+import pathlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import rich.console
+
+from azo.games import bitboard, notation, othello
+from azo.learning import endings
+from azo.measure import journal
+from azo.play.evaluator import num_cores
+from azo.run import config, console, metrics
+from azo.solver import best_lines
+
+FILE, HARD_FILE = "endings.jsonl", "hard.obf"
+NUM_HARD = 100
+_BATCH = 1024  # endings drawn at a time
+
+
+def prepare(
+    settings: config.Config,
+    game: othello.Othello,
+    writer: metrics.MetricsWriter,
+    is_stopped: Callable[[], bool],
+) -> endings.Lines | None:
+    """Solves what `settings.run.folder` does not have yet.
+
+    Args:
+      settings: of the run.
+      game: its rules.
+      writer: is told how long it took.
+      is_stopped: asked after each ending.
+
+    Returns:
+      Lines `[K, M]` from `endings.deep_positions` endings `M`, of `endings.max_empties` discs `K`;
+      None if it was stopped before all were solved: the same settings then go on from there.
+
+    Raises:
+      ValueError: the folder has the endings of other settings.
+    """
+    folder, drawn = settings.run.folder, draw(game, settings)
+    texts = [notation.board_text(_board(*one), game.size) for one in drawn]
+    records = [json.loads(line) for line in journal.read(folder / FILE)]
+    confidence = settings.endings.confidence
+    expected = [(text, best_lines.used_confidence(confidence, text.count("-"))) for text in texts]
+    if [(x["board"], x["confidence"]) for x in records] != expected[: len(records)]:
+        raise ValueError(
+            f"{folder / FILE} holds the endings of other settings: choose another --run.folder"
+        )
+    left = best_lines.solve_all(
+        drawn,
+        size=game.size,
+        is_reversed=game.is_reversed,
+        seed=settings.run.seed,
+        confidence=confidence,
+        num_processes=num_cores(),
+        first=len(records),
+    )
+    screen = rich.console.Console(highlight=False, emoji=False)
+    start = time.perf_counter()
+    with contextlib.closing(left), console.counting(screen) as progress:
+        task = progress.add_task("solving endings", total=len(drawn), completed=len(records))
+        for line in left:
+            records.append(_record(texts[len(records)], line, game.size))
+            journal.append(folder / FILE, json.dumps(records[-1]))
+            progress.advance(task)
+            if is_stopped():
+                screen.print(f"stopped after solving {len(records)} of {len(drawn)} endings")
+                return None
+    seconds = time.perf_counter() - start
+    of_cores = sum(record["seconds"] for record in records)
+    screen.print(f"solved {len(records)} endings: {of_cores:.0f} s of a core", soft_wrap=True)
+    writer.write(
+        "endings",
+        0,
+        {
+            "endings/solved": len(records),
+            "endings/nodes": sum(record["nodes"] for record in records),
+            "time/solving_seconds": round(seconds, 2),
+        },
+    )
+    _write_hard(folder / HARD_FILE, records)
+    return _lines(game, drawn, records, settings.endings.max_empties)
+
+
+def draw(game: othello.Othello, settings: config.Config) -> list[tuple[int, int]]:
+    """Returns different endings, `(player, opponent)` with bit `8 * row + column`.
+
+    Raises:
+      ValueError: there are not so many.
+    """
+    wanted = settings.endings
+    sample = jax.jit(lambda key: endings.random_endings(game, key, _BATCH, wanted))
+    found: dict[tuple[int, int], None] = {}
+    for batch in range(2 + 10 * wanted.deep_positions // _BATCH):
+        key = jax.random.fold_in(jax.random.key(settings.run.seed), batch)
+        position, is_found = sample(key)
+        discs = (bitboard.to_ints(side) for side in (position.player, position.opponent))
+        both = zip(*discs, strict=True)
+        found |= dict.fromkeys(itertools.compress(both, np.asarray(is_found)))
+        if len(found) >= wanted.deep_positions:
+            return list(found)[: wanted.deep_positions]
+    raise ValueError(
+        f"endings.deep_positions is {wanted.deep_positions}, but only {len(found)} different ones"
+        f" turned up with {wanted.min_empties} to {wanted.max_empties} empty squares"
+    )
+
+
+def _lines(
+    game: othello.Othello, drawn: list[tuple[int, int]], records: list[Any], max_empties: int
+) -> endings.Lines:
+    shape = max_empties, len(drawn)
+    action = np.zeros(shape, np.int32)
+    is_best = np.zeros((*shape, game.num_actions), bool)
+    for column, record in enumerate(records):
+        for row, (move, best) in enumerate(zip(record["line"], record["best"], strict=True)):
+            action[row, column] = notation.parse_action(move, game.size)
+            for text in best.split():
+                is_best[row, column, notation.parse_action(text, game.size)] = True
+    position = othello.Position(*(bitboard.from_ints(side) for side in zip(*drawn, strict=True)))
+    replay = jax.jit(endings.replay, static_argnums=0)
+    return replay(game, position, jnp.asarray(action), jnp.asarray(is_best))
+
+
+def _board(player: int, opponent: int) -> notation.Board:
+    return notation.Board(player, opponent, is_black_to_move=True)
+
+
+def _record(text: str, line: best_lines.Line, size: int) -> dict[str, Any]:
+    return {
+        "board": text,
+        "score": line.score,
+        "confidence": line.confidence,
+        "line": [notation.action_text(action, size) for action in line.moves],
+        "best": [
+            " ".join(notation.action_text(action, size) for action in best) for best in line.best
+        ],
+        "nodes": line.num_nodes,
+        "seconds": round(line.seconds, 3),
+    }
+
+
+def _write_hard(path: pathlib.Path, records: list[dict[str, Any]]) -> None:
+    hardest = sorted(records, key=lambda record: -record["nodes"])[:NUM_HARD]
+    rows = [
+        f"{one['board']}; % score {one['score']:+d}, confidence {one['confidence']:g},"
+        f" {one['nodes']} nodes"
+        for one in hardest
+    ]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")

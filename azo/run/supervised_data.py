@@ -1,0 +1,200 @@
+"""What `azo.supervise` learns from, and its settings: reads archives of games, or makes games.
+
+Everything wrong in files or settings is a ValueError that names its place.
+"""
+
+import gzip
+import pathlib
+import tomllib
+import typing
+import zlib
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import jax
+import numpy as np
+import pydantic
+import tyro
+
+from azo.formats import archives
+from azo.games import protocol, registry
+from azo.learning import network, pretraining, supervised
+from azo.learning.learner import LearnerConfig
+from azo.learning.network import NetworkConfig
+from azo.run import checkpoint, config, data
+from azo.search import improvement
+
+_EOTHELLO = pathlib.Path("games/eothello_top100.csv.gz")
+
+
+class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Supervised learning from games."""
+
+    files: Annotated[
+        tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="FILES")
+    ] = ()
+    """Archives of games; eOthello's in the data folder if none is named."""
+    source: Literal["files", "random", "search"] = "files"
+    """Games: of the files; random ones, which teach the value alone; or searched with --player."""
+    skip_bad: bool = False
+    """Count bad records by reason and leave them out, instead of stopping at the first."""
+    num_games: pydantic.PositiveInt = 10_000
+    """Games to make with --source random, and to play side by side with --source search."""
+    player: pathlib.Path | None = None
+    """Folder of the network that searches with --source search."""
+    uniform_prior: bool = True
+    """Its search takes all moves for equally likely, as a network without policy needs it."""
+    max_opening_plies: pydantic.NonNegativeInt = 10
+    """Searched games begin after 0 to this many random plies."""
+    start: pathlib.Path | None = None
+    """Folder of a network of the same shape to go on from."""
+    folder: pathlib.Path = pathlib.Path("runs/supervised")
+    """New folder for the best network and the metrics."""
+    num_epochs: pydantic.PositiveFloat = 10.0
+    """How often every example is seen."""
+    evaluations_per_epoch: pydantic.PositiveFloat = 1.0
+    """How often the held-out games are looked at; at the end of training in any case."""
+    evaluation_plies: pydantic.PositiveInt = 20_000
+    """Plies of the held-out games that evaluations look at; the last one takes all."""
+    sweep: tuple[str, ...] = ()
+    """Networks to compare, such as 2x32 3x64 5x128 (blocks x channels)."""
+    seed: pydantic.NonNegativeInt = 0
+    """Of all that is random."""
+    game: registry.GameConfig = registry.GameConfig(size=8)
+    """Of made games; those of archives are on 8x8."""
+    examples: supervised.ExamplesConfig = supervised.ExamplesConfig()
+    network: NetworkConfig = NetworkConfig()
+    learner: LearnerConfig = LearnerConfig(schedule="cosine", num_steps=50)
+    search: improvement.SearchConfig = improvement.SearchConfig()
+
+
+def load(argv: Sequence[str]) -> SuperviseConfig:
+    """Returns the settings of `--config FILE` and flags; raises ValueError with what is wrong."""
+    flags, kind = list(argv), SuperviseConfig
+    if "--config" in flags:
+        at = flags.index("--config")
+        if at + 1 == len(flags):
+            raise ValueError("--config needs the path of a TOML file")
+        kind = _with_defaults(pathlib.Path(flags[at + 1]))
+        del flags[at : at + 2]
+    settings = config.parse_flags(kind, flags, prog="azo supervise")
+    if settings.source == "files" and settings.game != registry.GameConfig(size=8):
+        raise ValueError("--game.* is for made games: archives hold the usual game on 8x8")
+    if settings.source == "search" and settings.player is None:
+        raise ValueError("--source search needs --player, the folder of a network")
+    if settings.source == "random":  # random moves teach no policy
+        train_state = settings.learner.model_copy(update={"policy_weight": 0.0})
+        settings = settings.model_copy(update={"learner": train_state})
+    return settings
+
+
+def _with_defaults(path: pathlib.Path) -> type[SuperviseConfig]:
+    """Returns the settings class with what a TOML file says as its defaults."""
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = SuperviseConfig.model_validate(tree)
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such settings file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path}: cannot read the settings: {error}") from None
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise ValueError(f"{path}: {name}: {first['msg']}, not {first['input']!r}") from None
+    kinds = typing.get_type_hints(SuperviseConfig, include_extras=True)
+    fields: dict[str, Any] = {name: (kinds[name], getattr(found, name)) for name in tree}
+    return pydantic.create_model(
+        "SuperviseConfig", __base__=SuperviseConfig, __doc__=SuperviseConfig.__doc__, **fields
+    )
+
+
+def prepare(
+    settings: SuperviseConfig, game: protocol.Game
+) -> tuple[supervised.Dataset, supervised.Plies]:
+    """Returns the examples to learn and the held-out plies that place a disc; prints counts."""
+    is_learned, plies = (
+        _made(settings, game) if settings.source != "files" else _read(settings, game)
+    )
+    learned = supervised.thinned(plies.select(is_learned), settings.examples, settings.seed)
+    rows, columns = game.board_shape
+    held_out = plies.select(~is_learned & (plies.action < rows * columns))
+    if not len(learned) or not len(held_out):
+        raise ValueError("too few games: none is left to learn, or none held out")
+    found = supervised.dataset(game, learned, settings.examples)
+    print(
+        f"{len(np.unique(plies.game)):,} games, {len(plies):,} plies;"
+        f" learned: {len(learned):,} plies, {found.num_rows:,} positions;"
+        f" held out: {len(np.unique(held_out.game)):,} games, {len(held_out):,} plies",
+        flush=True,
+    )
+    return found, held_out
+
+
+def _read(settings: SuperviseConfig, game: protocol.Game) -> tuple[np.ndarray, supervised.Plies]:
+    """Returns which plies of the archives are learned, and all of them."""
+    games = archives.join([_read_file(path, settings.skip_bad) for path in _paths(settings)])
+    for reason, count in games.num_skipped.items():
+        print(f"skipped {count:,} bad records: {reason}")
+    plies = supervised.plies_of(game, games.action, games.black_value)
+    held_out = supervised.is_held_out(game, games.action, settings.examples.held_out)
+    return ~held_out[plies.game], plies
+
+
+def _made(settings: SuperviseConfig, game: protocol.Game) -> tuple[np.ndarray, supervised.Plies]:
+    """Returns which plies of random or searched games are learned, and all of them."""
+    key = jax.random.key(settings.seed)
+    if settings.source == "random":
+        action, value = pretraining.random_games(game, key, settings.num_games)
+        held_out = supervised.is_held_out(game, action, settings.examples.held_out)
+        plies = supervised.plies_of(game, action, value)
+        return ~held_out[plies.game], plies
+    assert settings.player is not None
+    variables, found = checkpoint.load_params(settings.player)
+    if registry.make(found.game) != game:
+        name = registry.make(found.game).name
+        raise ValueError(f"{settings.player}: a network for {name}, not for {game.name}")
+    evaluate = network.folded_evaluator(game, found.network, variables)
+    plies = pretraining.searched_plies(
+        game,
+        pretraining.without_prior(evaluate) if settings.uniform_prior else evaluate,
+        key,
+        settings.num_games,
+        search=settings.search,
+        max_opening_plies=settings.max_opening_plies,
+    )
+    draw = np.random.default_rng(settings.seed).random(plies.game.max() + 1)
+    return draw[plies.game] >= settings.examples.held_out, plies
+
+
+def _paths(settings: SuperviseConfig) -> list[pathlib.Path]:
+    named = settings.files
+    if not named:
+        folder = data.folder()
+        if folder is None:
+            raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
+        named = (folder / _EOTHELLO,)
+    paths: list[pathlib.Path] = []
+    for path in named:
+        inside = sorted(path.glob("*.wtb")) if path.is_dir() else [path]
+        if not inside:
+            raise ValueError(f"{path}: no .wtb file in this folder")
+        paths += inside
+    return paths
+
+
+def _read_file(path: pathlib.Path, skip_bad: bool) -> archives.Games:
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file or folder") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path}: cannot read: {error}") from None
+    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if kind.lower() == ".wtb":
+        return archives.read_wthor(content, str(path), skip_bad=skip_bad)
+    if kind not in (".csv", ".txt"):
+        raise ValueError(f"{path}: unknown kind of file; known are .wtb, .csv and .txt, also .gz")
+    read = archives.read_eothello if kind == ".csv" else archives.read_transcripts
+    return read(content.decode(errors="replace"), str(path), skip_bad=skip_bad)

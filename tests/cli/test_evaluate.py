@@ -1,0 +1,304 @@
+"""Matches, and comparisons with exact scores, by way of the entry point."""
+
+import gzip
+import re
+
+import jax
+import numpy as np
+import pytest
+from support import tiny_run
+
+from azo.cli import evaluate
+from azo.games import othello
+from azo.learning import network
+from azo.measure import exact, exact_sets
+from azo.run import checkpoint, config
+
+START = "-----OX--XO-----"  # 4x4
+SCORED = f"{START} X; B1:-10; A2:-10; D3:-10; C4:-10;\n"  # they are equal by symmetry
+
+
+def main(*arguments):
+    return config.run_main(evaluate.main, [str(argument) for argument in arguments])
+
+
+def export(folder, rules, **sections):
+    settings = tiny_run.settings(**sections)
+    variables = network.init(rules, settings.network, jax.random.key(0))
+    checkpoint.save_params(folder, variables, settings)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory):
+    return export(tmp_path_factory.mktemp("networks") / "net", tiny_run.game())
+
+
+@pytest.fixture(scope="module")
+def othello_net(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("networks") / "othello"
+    sections = {"game": {"name": "othello", "size": 4}, "replay": {"capacity": 4096}}
+    return export(folder, othello.Othello(4), **sections)
+
+
+def test_a_match_is_told_from_the_first_players_side_and_repeats(capsys):
+    flags = ["--game.name", "tictactoe", "--num-games", "200", "--opening-plies", "0"]
+    assert main("greedy", "random", *flags) == 0
+    one = capsys.readouterr().out
+    assert main("greedy", "random", *flags) == 0
+    assert capsys.readouterr().out == one
+    found = re.fullmatch(
+        r"greedy against random: (\d+)/(\d+)/(\d+) \(score 0\.\d{3}, 95 % .* to .*\)\n", one
+    )
+    wins, draws, losses = (int(count) for count in found.groups())
+    assert wins + draws + losses == 200
+    assert wins > losses
+    assert main("greedy", "random", *flags, "--seed", 1) == 0
+    assert capsys.readouterr().out != one
+
+
+def sequence(capsys, *arguments):
+    """Returns the games after each batch, those of the result line, and the conclusion."""
+    flags = ["--game.name", "tictactoe", "--opening-plies", 1, "--num-games", 50]
+    assert main(*arguments, *flags) == 0
+    *batches, result, conclusion = capsys.readouterr().out.splitlines()
+    counts = [tuple(map(int, re.findall(r"(\d+)/(\d+)/(\d+) ", line)[0])) for line in batches]
+    assert [line.split()[0] for line in batches] == [str(sum(count)) for count in counts]
+    last = re.findall(r"^\w+ against \w+: (\d+)/(\d+)/(\d+) ", result)[0]
+    assert tuple(map(int, last)) == counts[-1]
+    return counts, conclusion
+
+
+def test_a_better_player_is_found_out_in_batches_of_new_games(capsys):
+    counts, conclusion = sequence(capsys, "greedy", "random", "--sprt.elo1", 30)
+    assert 1 < len(counts) < 20
+    one, two = counts[0], tuple(np.subtract(counts[1], counts[0]))
+    assert sum(one) == sum(two) == 50
+    assert one != two
+    wins, draws, losses = counts[-1]
+    assert wins > losses
+    share = (wins + draws / 2) / sum(counts[-1])
+    assert conclusion.startswith(
+        "greedy is better than random, by more than 0 Elo (error rate 0.05), after"
+        f" {sum(counts[-1])} games: difference {400 * np.log10(share / (1 - share)):+.0f} Elo, 95 %"
+    )
+
+
+def test_an_equal_player_is_not_found_better(capsys):
+    flags = ["--sprt.elo1", 40, "--sprt.alpha", 1e-4]  # hardly ever wrong
+    counts, conclusion = sequence(capsys, "random", "random", *flags)
+    assert conclusion.startswith("random is not better than random, by as much as 40 Elo")
+    assert sum(counts[-1]) > 100
+
+
+def test_a_test_gives_up_after_so_many_games(capsys):
+    flags = ["--sprt.elo0", -1, "--sprt.elo1", 1, "--sprt.max-games", 149]
+    counts, conclusion = sequence(capsys, "random", "random", *flags)
+    assert [sum(count) for count in counts] == [50, 100]
+    assert conclusion.startswith("undecided whether random is better than random after 100 games")
+
+
+def test_the_game_is_that_of_the_network_on_either_side(net, capsys):
+    for players in (["policy:{}", "random"], ["random", "policy:{}"]):
+        named = [player.format(net) for player in players]
+        assert main(*named, "--num-games", 2, "--opening-plies", 2) == 0
+        assert capsys.readouterr().out.startswith(f"{named[0]} against {named[1]}: ")
+
+
+def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
+    assert main(net, othello_net) == 2
+    message = f"{othello_net}: a network for othello4, not for tictactoe\n"
+    assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["rolouts:9", "random"], "unknown player 'rolouts:9': there is no checkpoint at"),
+        (["random", "rollouts:0"], "player 'rollouts:0': the number of simulations is '0'"),
+        (["random", "random", "--num-games", "3"], "num_games is 3, but openings are played in"),
+        (["random", "random", "--opening-plies", "99"], "opening_plies is 99: random openings"),
+        (["random", "random", "--games", "3"], "--games"),
+        (["random", "random", "--sprt.alpha", "0.1"], "a test, which needs --sprt.elo1"),
+        (["random", "random", "--sprt.elo1", "-1"], "elo0 0 is not below elo1 -1"),
+        (["random", "random", "--sprt.elo1", "1", "--sprt.beta", "2"], "beta 2 must be between"),
+        (
+            ["random", "random", "--sprt.elo1", "1", "--sprt.max-games", "9"],
+            "--sprt.max-games 9 is less than a batch, --num-games 128",
+        ),
+        (
+            ["random", "--exact", "line", "--sprt.elo1", "1"],
+            "--exact plays no games to test: leave --sprt.* out",
+        ),
+        ([], "(required)"),
+    ],
+)
+def test_wrong_input_is_one_line_and_code_2(capsys, arguments, expected):
+    assert main(*arguments) == 2
+    message = capsys.readouterr().err
+    assert expected.lower() in message.lower()
+    assert message.count("\n") == 1
+
+
+def test_flags_may_name_the_game_of_the_network(net, capsys):
+    flags = ["--game.name", "tictactoe", "--num-games", 2, "--opening-plies", 2]
+    assert main("random", f"policy:{net}", *flags) == 0
+    assert capsys.readouterr().out.startswith(f"random against policy:{net}: ")
+
+
+def test_flags_that_ask_for_another_game_than_the_networks_are_refused(net, othello_net, capsys):
+    # Also by a value that is the default.
+    assert main("random", othello_net, "--game.size=6") == 2
+    assert capsys.readouterr().err == (
+        f"--game.* asks for size 6, but {othello_net} was trained with size 4: leave --game.* out\n"
+    )
+    assert main(f"network:{net}:3", "random", "--game.is-reversed") == 2
+    assert capsys.readouterr().err == (
+        f"--game.* asks for name othello, is_reversed True, but network:{net}:3 was trained with"
+        " name tictactoe, is_reversed False: leave --game.* out\n"
+    )
+
+
+def test_a_folder_that_holds_no_network_is_refused(tmp_path, capsys):
+    assert main(tmp_path, "random") == 2
+    message = f"{tmp_path}: neither a run nor an exported network: no checkpoints/\n"
+    assert capsys.readouterr().err == message
+
+
+def table(text):
+    """Returns the cells of the rows below the heading, and the lines after the table."""
+    lines = text.splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
+    assert rows[0][:3] == ["positions from", "number", "player"]
+    return rows[2:], [line for line in lines if line and not line.startswith("|")]
+
+
+def test_a_network_is_compared_with_the_scores_of_files(othello_net, tmp_path, capsys):
+    plain, packed = tmp_path / "moves.obf", tmp_path / "scores.csv.gz"
+    plain.write_text(SCORED)
+    packed.write_bytes(gzip.compress(f"board,mover,score\n{START},X,-10\n".encode()))
+    flags = ["--exact", plain, packed, "--solve-empties", 0]
+    assert main(f"network:{othello_net}:3", *flags) == 0
+    rows, rest = table(capsys.readouterr().out)
+    assert rest == []
+    assert [row[:3] for row in rows] == [
+        ["moves.obf", "1", "raw"],
+        ["moves.obf", "1", "3 simulations"],
+        ["scores.csv.gz", "1", "raw"],
+        ["scores.csv.gz", "1", "3 simulations"],
+    ]
+    # Black loses: the right value is -1.
+    net = network.build(othello.Othello(4), tiny_run.settings().network)
+    variables = network.init(othello.Othello(4), tiny_run.settings().network, jax.random.key(0))
+    said = jax.jit(net.apply)(variables, othello.Othello(4).planes(othello.Othello(4).start(1)))
+    assert float(rows[0][3]) == pytest.approx(abs(float(said.value[0]) + 1), abs=6e-4)
+    assert rows[0][4].startswith("1.000" if said.value[0] < 0 else "0.000")
+    assert rows[2][3:5] == rows[0][3:5]
+    assert [row[5] for row in rows] == ["1.000, 0.207 to 1.000, of 1"] * 2 + ["-"] * 2
+    assert [row[6] for row in rows] == ["0.00", "0.00", "-", "-"]
+
+
+def test_a_large_file_is_sampled_by_the_seed(othello_net, tmp_path, capsys):
+    path = tmp_path / "many.csv"
+    scores = np.random.default_rng(0).choice([-2, 2], 200)
+    rows = "".join(f"{START},X,{score}\n" for score in scores)
+    path.write_text(f"board,mover,score\n{rows}")
+    found = []
+    for seed in (0, 0, 1):
+        flags = ["--exact", path, "--limit", 20, "--solve-empties", 0, "--seed", seed]
+        assert main(f"policy:{othello_net}", *flags) == 0
+        found.append(table(capsys.readouterr().out)[0][0])
+    assert found[0] == found[1]
+    assert {row[1] for row in found} == {"20"}
+    assert found[0] != found[2]
+
+
+def test_random_positions_and_the_variant_of_the_network(othello_net, capsys):
+    flags = ["--exact", "random:12", "random:11", "--limit", 64]
+    assert main(f"policy:{othello_net}", *flags) == 0
+    rows, _ = table(capsys.readouterr().out)
+    # Of 12 empty squares there is the start alone, and four positions follow it.
+    assert [row[:3] for row in rows] == [["random:12", "1", "raw"], ["random:11", "4", "raw"]]
+    assert rows[0][5].startswith("1.000, ")
+
+
+def test_moves_of_a_perfect_game_are_counted(tmp_path, capsys):
+    sections = {"game": {"name": "othello", "size": 6}, "replay": {"capacity": 4096}}
+    folder = export(tmp_path / "six", othello.Othello(6), **sections)
+    assert main(f"policy:{folder}", "--exact", "line", "--solve-empties", 0) == 0
+    rows, (line,) = table(capsys.readouterr().out)
+    assert rows[0][:3] == ["perfect game 1", "32", "raw"]
+    assert rows[0][5:7] == ["-", "-"]
+    count, others = re.fullmatch(r"perfect game 1, raw: (\d+) of 32 moves; (.*)", line).groups()
+    assert len(others.split(", ")) == 32 - int(count)
+    assert all(re.fullmatch(r"\d+ [a-f][1-6] for [a-f][1-6]", part) for part in others.split(", "))
+    assert not others.startswith("1 ")  # any first move will do
+
+
+def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
+    utility = np.full((4, 17), exact.NO_UTILITY)
+    utility[1, [0, 1, 2]] = [2, 2, -4]
+    utility[2, [0, 1, 2]] = [2, 2, -4]
+    known = exact.ExactSet(othello.Othello(4).start(4), np.array([2] * 4), utility)
+    moves = tuple(map(frozenset, ([0, 5], [0], [0], [0])))
+    line = exact_sets.Line(known, moves, ("a1",) * 4)
+    opinion = exact.Opinion(np.zeros(4), np.array([5, 1, 2, 3]), None)
+    assert evaluate._followed(line, opinion, 4) == (
+        "1 of 4 moves; 2 b1 for a1 (as good), 3 c1 for a1, 4 d1 for a1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["random", "--exact", "line"], "--exact judges a network, not 'random'"),
+        (
+            ["random", "greedy", "--exact", "line"],
+            "--exact judges one network: leave 'greedy' out",
+        ),
+        (
+            ["policy:{net}", "--exact", "line"],
+            "--exact needs a network for Othello, not for tictactoe",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "line"],
+            "perfect games are known of 6x6 from its usual start alone",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "random:ten"],
+            "random:ten: 'ten' is not a number of empty squares, as in random:10",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "random:13"],
+            "random:13: 13 empty squares: 1 to 12 can be had and solved here",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/none.obf"],
+            "{folder}/none.obf: cannot be read: No such file or directory",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/plain.obf"],
+            "{folder}/plain.obf: no position in it has a score",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/large.obf"],
+            "{folder}/large.obf:2: a board of 8x8 squares, not 4x4",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/illegal.obf"],
+            "{folder}/illegal.obf:1: a1 is illegal",
+        ),
+    ],
+)
+def test_what_is_wrong_with_exact_sets_is_told(
+    net, othello_net, tmp_path, capsys, arguments, message
+):
+    large = "-" * 27 + "OX------XO" + "-" * 27
+    (tmp_path / "plain.obf").write_text(f"{START} X;\n")
+    (tmp_path / "large.obf").write_text(f"{SCORED}{large} X; D3:+0;\n")
+    (tmp_path / "illegal.obf").write_text(f"{START} X; A1:+2;\n")
+    names = {"net": net, "othello_net": othello_net, "folder": tmp_path}
+    assert main(*(argument.format(**names) for argument in arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.err == message.format(**names) + "\n"
+    assert captured.out == ""

@@ -1,0 +1,192 @@
+"""Supervised learning by way of the entry point: on tic-tac-toe, and on archives of Othello."""
+
+import pathlib
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from azo.cli import supervise, train
+from azo.games import othello, registry, tictactoe
+from azo.learning import network, supervised
+from azo.run import checkpoint, config, metrics, supervised_data
+
+GAMES = pathlib.Path(__file__).parents[1] / "data"
+
+
+def olivaw(number):
+    lines = (GAMES / f"olivaw_game{number:02}.txt").read_text().splitlines()
+    return next(line.removeprefix("moves: ") for line in lines if line.startswith("moves: "))
+
+
+def run(*flags):
+    return config.run_main(supervise.main, [str(flag) for flag in flags])
+
+
+TICTACTOE = (
+    "--game.name", "tictactoe", "--learner.batch-size", 32, "--learner.num-steps", 8,
+    "--learner.warmup-steps", 2, "--learner.learning-rate", 0.01,
+    "--network.num-blocks", 0, "--network.num-channels", 8, "--network.value-units", 32,
+)  # fmt: skip
+RANDOM = (*TICTACTOE, "--source", "random", "--num-games", 1000, "--num-epochs", 12)
+
+
+@pytest.fixture(scope="module")
+def value_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("supervised") / "value"
+    assert run("--folder", folder, *RANDOM) == 0
+    return folder
+
+
+def test_random_games_teach_the_value_alone(value_run):
+    events = metrics.read(value_run)
+    assert [event["event"] for event in events] == ["evaluation"] * 12 + ["result"]
+    errors = [event["held_out/value_error"] for event in events[:-1]]
+    # Of random games 13 % are drawn: always calling 0 errs by 0.87.
+    assert min(errors) < 0.83
+    assert events[-1]["held_out/value_error"] == pytest.approx(min(errors))  # all held-out plies
+    variables, settings = checkpoint.load_params(value_run / "best")
+    assert settings.network.num_channels == 8
+    assert settings.learner.policy_weight == 0
+    policy_biases = variables["params"]["policy_logits"]["bias"]
+    np.testing.assert_array_equal(policy_biases, np.zeros(9))
+
+
+@pytest.fixture(scope="module")
+def searched(value_run):
+    """Returns settings of a search with that value, and the plies that it plays."""
+    flags = [*TICTACTOE, "--source", "search", "--player", value_run / "best"]
+    flags += ["--num-games", 64, "--search.num-simulations", 16, "--max-opening-plies", 2]
+    flags += ["--num-epochs", 40, "--evaluations-per-epoch", 0.1, "--start", value_run / "best"]
+    settings = supervised_data.load([str(flag) for flag in flags])
+    return settings, *supervised_data._made(settings, registry.make(settings.game))
+
+
+def test_searched_plies_are_whole_games_with_their_results(searched):
+    _, is_learned, plies = searched
+    num_games = plies.game.max() + 1
+    assert num_games >= 64
+    boards = jax.device_get(tictactoe.TicTacToe().unpack(jnp.asarray(plies.board)))
+    stones = np.bitwise_count(boards.player | boards.opponent)
+    np.testing.assert_array_equal(stones, plies.ply)
+    for index in range(num_games):
+        rows = np.flatnonzero(plies.game == index)
+        first = plies.ply[rows[0]]
+        assert first <= 2
+        np.testing.assert_array_equal(plies.ply[rows], first + np.arange(len(rows)))
+        # The player of the last move does not lose, and players take turns.
+        assert plies.value[rows[-1]] in (0, 1)
+        signs = (-1.0) ** np.arange(len(rows))[::-1]
+        np.testing.assert_array_equal(plies.value[rows], plies.value[rows[-1]] * signs)
+        # A whole game is on one side.
+        assert len(set(is_learned[rows])) == 1
+    np.testing.assert_array_equal(plies.action, plies.policy.argmax(axis=1))
+    assert 0.75 < is_learned.mean() < 1
+
+
+def test_searched_games_teach_the_policy(searched, tmp_path, monkeypatch, capsys):
+    settings, *made = searched
+    monkeypatch.setattr(supervised_data, "_made", lambda settings, game: made)
+    settings = settings.model_copy(update={"folder": tmp_path / "policy"})
+    game = registry.make(settings.game)
+    fitted = supervise.fit(
+        settings, game, *supervised_data.prepare(settings, game), train.StopRequest()
+    )
+    losses = [one["held_out/policy_loss"] for one in metrics.read(settings.folder, "evaluation")]
+    assert min(losses) < losses[0]
+    assert fitted.best.accuracy > 0.4  # about 1 in 5 at random
+    printed = capsys.readouterr().out
+    assert re.search(r"^\d+ games, [\d,]+ plies; learned: \d+ plies, \d+ positions;", printed)
+    assert f"best network: accuracy {fitted.best.accuracy:.4f}, " in printed
+
+
+def test_stopping_early_keeps_the_network_so_far(tmp_path):
+    settings = supervised_data.load([str(flag) for flag in ("--folder", tmp_path / "run", *RANDOM)])
+    game = registry.make(settings.game)
+    stop = train.StopRequest()
+    stop.is_made = True
+    fitted = supervise.fit(settings, game, *supervised_data.prepare(settings, game), stop)
+    events = metrics.read(tmp_path / "run", "evaluation")
+    assert [event["iteration"] for event in events] == [8]
+    assert events[0]["supervised/epoch"] == pytest.approx(fitted.num_epochs, abs=1e-4)
+    assert fitted.num_epochs < 1
+    assert checkpoint.load_settings(tmp_path / "run" / "best").game.name == "tictactoe"
+
+
+def test_a_sweep_fits_each_network_and_prints_a_line_for_it(tmp_path, capsys, monkeypatch):
+    asked = []
+
+    def fit(settings, game, learned, held_out, stop):
+        asked.append((settings.network.num_blocks, settings.network.num_channels, settings.folder))
+        return supervise.Fitted(1234, 2.0, 3.4, supervise.Result(9, 0.5, 1.25, 0.75))
+
+    monkeypatch.setattr(supervise, "fit", fit)
+    folder = tmp_path / "run"
+    assert run("--folder", folder, *RANDOM, "--sweep", "2x32", "5x128") == 0
+    assert asked == [(2, 32, folder / "2x32"), (5, 128, folder / "5x128")]
+    header, *lines = capsys.readouterr().out.splitlines()[-3:]
+    assert re.split("  +", header.strip()) == [
+        "network", "parameters", "epochs", "seconds", "accuracy", "policy loss", "value error"
+    ]  # fmt: skip
+    assert [line.split() for line in lines] == [
+        [text, "1,234", "2.00", "3", "0.5000", "1.2500", "0.7500"] for text in ("2x32", "5x128")
+    ]
+
+
+def test_archives_are_read_by_kind_and_bad_records_are_counted(tmp_path, capsys, monkeypatch):
+    (tmp_path / "games.txt").write_text("\n".join([olivaw(1), "f5a1", olivaw(8), olivaw(11)]))
+    settings = supervised_data.load([str(tmp_path / "games.txt"), "--skip-bad"])
+    monkeypatch.setattr(
+        supervised, "is_held_out", lambda game, action, share: np.array([False, False, True])
+    )
+    data, held_out = supervised_data.prepare(settings, othello.Othello())
+    assert "skipped 1 bad records: illegal move" in capsys.readouterr().out
+    # 60 discs and a pass in the last game; passes are not measured.
+    assert len(held_out) == 60
+    assert (held_out.action < 64).all()
+    assert 80 < data.num_rows < 122
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["nowhere.wtb"], "nowhere.wtb: no such file or folder"),
+        (["{}"], "{}: no .wtb file in this folder"),
+        (["{}/a.pgn"], "{}/a.pgn: unknown kind of file; known are .wtb, .csv and .txt, also .gz"),
+        (["{}/a.csv.gz"], "{}/a.csv.gz: cannot read: Not a gzipped file (b'no')"),
+        (
+            ["{}/a.txt"],
+            "{}/a.txt: record 2: illegal move 'a1' at ply 2 (f5): white may play f4, d6 or f6",
+        ),
+        (["--sweep", "5-128"], "--sweep: '5-128' is not blocks x channels, such as 5x128"),
+        (["--source", "search"], "--source search needs --player, the folder of a network"),
+        (["--game.size", "6"], "--game.* is for made games: archives hold the usual game on 8x8"),
+        (["--folder", "{}"], "{}: exists already: choose a new --folder"),
+        (["--config", "{}/none.toml"], "{}/none.toml: no such settings file"),
+        (
+            ["--config", "{}/a.toml"],
+            "{}/a.toml: network.num_blocks: Input should be greater than or equal to 0, not -1",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_named_in_one_line(flags, message, tmp_path, capsys):
+    (tmp_path / "a.pgn").write_text("1. e4")
+    (tmp_path / "a.csv.gz").write_text("no gzip")
+    (tmp_path / "a.txt").write_text("f5d6\nf5a1\n")
+    (tmp_path / "a.toml").write_text("[network]\nnum_blocks = -1\n")
+    new = [] if "--folder" in flags else ["--folder", tmp_path / "run"]
+    assert run(*(flag.replace("{}", str(tmp_path)) for flag in flags), *new) == 2
+    assert capsys.readouterr().err.strip() == message.replace("{}", str(tmp_path))
+
+
+def test_flags_override_a_settings_file(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text("num_epochs = 3.5\nsweep = ['1x8']\n[learner]\nbatch_size = 32\n")
+    settings = supervised_data.load(["games.txt", "--config", str(path), "--num-epochs", "2"])
+    assert (settings.num_epochs, settings.sweep) == (2.0, ("1x8",))
+    assert settings.files == (pathlib.Path("games.txt"),)
+    assert settings.learner.batch_size == 32
+    # Other settings of a section keep their defaults for supervised learning.
+    assert settings.network == network.NetworkConfig()

@@ -1,0 +1,72 @@
+"""Games from texts and files, and back; `test_archives` and `test_ggf` have more on the formats."""
+
+import pathlib
+
+import pytest
+
+from azo.formats import game_files, ggf, wthor
+from azo.games import notation, othello
+
+_DATA = pathlib.Path(__file__).parents[1] / "data"
+_GAME = othello.Othello()
+
+
+def test_games_are_read_from_texts_files_and_numbers(tmp_path):
+    expected = notation.replay("f5d6c3", _GAME).actions
+    text = ggf.to_text(
+        ggf.Game(8, notation.board_of(_GAME.start(), is_black_to_move=True), expected)
+    )
+    assert game_files.parse("F5 d6\nC3\n", _GAME).actions == expected
+    assert game_files.parse(text, _GAME).actions == expected
+    assert game_files.parse(f"{text}\n{text}", _GAME, number=2).actions == expected
+    assert game_files.parse("f5f6\n\nf5d6c3", _GAME, number=2).actions == expected
+    paper = game_files.read(_DATA / "olivaw_game12.txt", _GAME)
+    assert (paper.black, paper.white, len(paper.actions)) == ("Borassi", "OLIVAW 20", 61)
+    (tmp_path / "windows.ggf").write_text(text, encoding="utf-8-sig")
+    assert game_files.read(tmp_path / "windows.ggf", _GAME).actions == expected
+    games = [wthor.Game("a", "b", moves, 0) for moves in ((19,), expected)]
+    (tmp_path / "two.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2)).games)
+    assert game_files.read(tmp_path / "two.wtb", _GAME, number=2).actions == expected
+
+
+def test_a_game_from_another_start_keeps_it():
+    board = notation.parse_coloured_board("-" * 26 + "XOX" + "-" * 35 + " O", 8)
+    game = game_files.parse(
+        f"(;GM[Othello]BO[8 {notation.board_text(board, 8)[:64]} O]W[B4];)", _GAME
+    )
+    assert (game.board, game.actions) == (board, (25,))
+    with pytest.raises(ValueError) as error:
+        game_files.to_text(game, _GAME, is_ggf=False)
+    assert str(error.value) == "a transcript has no start position: save as .ggf"
+    assert game_files.parse(game_files.to_text(game, _GAME, is_ggf=True), _GAME) == game
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "message"),
+    [
+        ("", None, "no game in it"),
+        ("hello", None, "cannot read 'hello' after 0 moves: squares are a1 to h8, a pass is 'pa'"),
+        ("f5f6\nf5d6", None, "2 games in it: choose one by its number, from 1"),
+        ("f5f6\nf5d6", 3, "no game 3: there are 1 to 2"),
+        ("f5f5", None, "illegal move 'f5' at ply 2 (f5): white may play f4, d6 or f6"),
+        ("(;GM[Othello]BO[4 ---- -O*- -*O- ---- *];)", None,
+         "a game of othello4, but the network plays othello8"),
+    ],
+)  # fmt: skip
+def test_what_is_no_game_is_refused(text, number, message):
+    with pytest.raises(ValueError) as error:
+        game_files.parse(text, _GAME, number=number)
+    assert str(error.value) == message
+
+
+def test_files_that_are_no_games_are_refused(tmp_path):
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\xff\xfe")
+    (tmp_path / "games.wtb").write_bytes(bytes(16 + 68))
+    for name, reason in {
+        "absent.txt": "cannot be read (No such file or directory)",
+        "picture.png": "no game: it is not text, nor named .wtb as WTHOR is",
+        "games.wtb": "1 games in it: choose one by its number, from 1",
+    }.items():
+        with pytest.raises(ValueError) as error:
+            game_files.read(tmp_path / name, _GAME)
+        assert str(error.value) == f"{tmp_path / name}: {reason}"

@@ -1,0 +1,107 @@
+"""Games in GGF: the protocol's own example, what is read over, and what is refused."""
+
+import dataclasses
+
+import pytest
+
+from azo.formats import ggf
+from azo.games import notation
+
+# From the example session in the description of NBoard's protocol.
+PUBLISHED = (
+    "(;GM[Othello]PC[NBoard]DT[2014-02-21 20:52:27 GMT]PB[./mEdax]PW[chris]RE[?]TI[15:00]TY[8]"
+    "BO[8 ---------------------------O*------*O--------------------------- *]"
+    "B[F5]W[F6]B[D3]W[C5]B[E6]W[F7]B[E7]W[F4];)"
+)
+START = notation.Board(black=1 << 28 | 1 << 35, white=1 << 27 | 1 << 36, is_black_to_move=True)
+
+
+def test_the_published_example_is_read():
+    game = ggf.parse(PUBLISHED)
+    assert (game.size, game.board) == (8, START)
+    # F5 is row 5, column 6: 8 * 4 + 5.
+    assert game.moves == (37, 45, 19, 34, 44, 53, 52, 29)
+    assert (game.black, game.white, game.place) == ("./mEdax", "chris", "NBoard")
+    assert (game.date, game.time) == ("2014-02-21 20:52:27 GMT", "15:00")
+    assert (game.black_score, game.ending, game.is_reversed) == (None, "", False)
+
+
+def test_the_published_example_is_written_as_it_was():
+    assert ggf.to_text(ggf.parse(PUBLISHED)) == PUBLISHED
+
+
+def test_evaluations_times_and_unknown_properties_are_read_over():
+    text = (
+        "(;GM[Othello]PC[GGS/os]RB[2000.5]RE[-10.00:t]TY[s8r18] BO[8 "
+        + " ".join(["--------"] * 3 + ["---O*---", "---*O---"] + ["--------"] * 3)
+        + " O]\nW[c5/1.2/3]B[PA//0.01] W[ d6 /-3]B[pass];)"
+    )
+    game = ggf.parse(text)
+    assert game.board == dataclasses.replace(START, is_black_to_move=False)
+    assert game.moves == (34, 64, 43, 64)
+    assert (game.black_score, game.ending) == (-10.0, "timed out")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"black_score": 3.5, "ending": "agreed"},
+        {"black_score": -64.0, "ending": "resigned", "is_reversed": True},
+        {"black_score": 0.0, "black": "a b", "place": "home"},
+        {"moves": (19, 64, 18)},
+    ],
+)
+def test_what_is_written_is_read_back(changes):
+    game = dataclasses.replace(ggf.Game(8, START), **changes)
+    assert ggf.parse(ggf.to_text(game)) == game
+
+
+def test_a_small_board_has_its_own_squares_and_pass():
+    board = notation.parse_coloured_board("-" * 14 + "OX" + "-" * 4 + "XO" + "-" * 14 + " O", 6)
+    text = ggf.to_text(ggf.Game(6, board, (8, 36)))
+    assert text == (
+        "(;GM[Othello]RE[?]TY[6]BO[6 --------------O*----*O-------------- O]W[C2]B[PA];)"
+    )
+    assert ggf.parse(text) == ggf.Game(6, board, (8, 36))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("(;GM", "GM"), "is no game, which is written (; ... ;)"),
+        (("F4];)", "F4]"), "is no game, which is written (; ... ;)"),
+        (("Othello", "Amazons"), "GGF: the game is 'Amazons', not 'Othello'"),
+        (
+            ("PB[./mEdax]", "PB./mEdax"),
+            "GGF: cannot read 'PB./mEdaxPW[chris]RE[?]TI[15:00]TY[8]...'",
+        ),
+        (("TI[15:00]", "RE[+2]"), "GGF: RE is there twice, as '?' and '+2'"),
+        (("RE[?]", "RE[won]"), "GGF: RE is 'won', but should be black's discs minus white's"),
+        (("RE[?]", "RE[+2:x]"), "GGF: RE is '+2:x', but should be"),
+        (("TY[8]", "TY[10]"), "GGF: TY is '10', but should be 8 as in BO"),
+        (("BO[8 ", "BO[10 "), "but should be the size (4 to 8), the squares and the side to move"),
+        (("BO[8 -", "BO[8 "), "GGF: BO: board '"),
+        (("B[D3]", "B[D9]"), "GGF: move 3, B[D9]: unknown move 'D9': squares are a1 to h8"),
+        (("B[D3]", ""), "GGF: move 3, W[C5]: black is to move"),
+        (("B[F5]", "KB[F5/3]"), "GGF: KB[F5/3] is a move of a komi game, which is not read"),
+    ],
+)
+def test_a_wrong_text_is_refused_by_what_and_where(change, expected):
+    assert change[0] in PUBLISHED
+    with pytest.raises(ValueError) as error:
+        ggf.parse(PUBLISHED.replace(*change))
+    assert expected in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_without_a_start_position_there_is_no_game():
+    with pytest.raises(ValueError) as error:
+        ggf.parse("(;GM[Othello]B[F5];)")
+    assert str(error.value) == "GGF: there is no start position, such as BO[8 ... *]"
+
+
+def test_a_name_that_would_end_its_property_is_not_written():
+    with pytest.raises(ValueError) as error:
+        ggf.to_text(ggf.Game(8, START, black="a]b"))
+    assert str(error.value) == "GGF: PB is 'a]b', but the bracket ']' ends a property"

@@ -1,0 +1,277 @@
+"""Solved endings: their lines against a plain minimax, self-play that ends in them, the ring."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import random_games, slow_minimax, tiny_run
+
+from azo.games import othello
+from azo.learning import endings, pending_plies, replay, resignation, selfplay, statistics
+from azo.search import improvement
+
+FOUR = othello.Othello(4)
+EMPTIES = 6
+
+
+def boards_of(position, size):
+    """Returns `[..., n, n]` int8: 1 for discs of the side to move, -1 for the other side's."""
+    player, opponent = (
+        random_games.to_squares(board, size) for board in (position.player, position.opponent)
+    )
+    return player.astype(np.int8) - opponent.astype(np.int8)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 4))
+def solve(game, key, position, is_wanted, max_empties=EMPTIES):
+    return endings.solve(game, key, position, is_wanted, max_empties=max_empties)
+
+
+@functools.cache
+def lines_of(game):
+    """Returns endings of random games, some of them wanted, and their lines."""
+    games = random_games.play(game, 64, seed=3)
+    boards = boards_of(games.position, game.size)
+    num_empties = (boards == 0).sum(axis=(-2, -1))
+    t, b = np.nonzero((num_empties <= EMPTIES) & ~games.is_over)
+    chosen = np.random.default_rng(0).permutation(len(t))[:40]
+    position = jax.tree.map(lambda word: word[t[chosen], b[chosen]], games.position)
+    is_wanted = np.arange(40) % 8 != 5
+    lines = jax.device_get(solve(game, jax.random.key(1), position, jnp.asarray(is_wanted)))
+    return position, is_wanted, lines
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_lines_hold_exact_results_and_all_best_moves_down_to_the_end(is_reversed):
+    game = othello.Othello(4, is_reversed)
+    position, is_wanted, lines = lines_of(game)
+    begin = boards_of(position, 4)
+    row_boards = boards_of(game.unpack(jnp.asarray(lines.board)), 4)
+    ends = boards_of(game.unpack(jnp.asarray(lines.end)), 4)
+    utility = -1 if is_reversed else 1
+
+    k, m = np.nonzero(lines.is_valid)
+    assert len(k) > 100
+    assert not lines.is_valid[:, ~is_wanted].any()
+    np.testing.assert_array_equal(ends[~is_wanted], begin[~is_wanted])
+
+    score = slow_minimax.scores(row_boards[k, m], is_reversed=is_reversed)
+    np.testing.assert_array_equal(lines.value[k, m], utility * np.sign(score))
+    moves = slow_minimax.move_scores(row_boards[k, m], is_reversed=is_reversed)
+    np.testing.assert_array_equal(lines.policy[k, m, :-1], 255 * (moves == score[:, None]))
+    np.testing.assert_array_equal(lines.policy[k, m, -1], 0)
+
+    num_passes = 0
+    for one in np.flatnonzero(is_wanted):
+        rows = np.flatnonzero(lines.is_valid[:, one])
+        np.testing.assert_array_equal(rows, np.arange(len(rows)))
+        sign, board = 1, begin[one]
+        for row in rows:
+            if not slow_minimax.can_play(board[None])[0]:
+                sign, board, num_passes = -sign, -board, num_passes + 1
+            np.testing.assert_array_equal(row_boards[row, one], board)
+            assert lines.sign[row, one] == sign
+            best = np.flatnonzero(lines.policy[row, one, :-1])
+            after = [slow_minimax.play(board[None], *divmod(a, 4))[1][0] for a in best]
+            following = row_boards[row + 1, one] if row + 1 < len(rows) else sign * -ends[one]
+            # A pass turns the board around before it is listed.
+            played = [x for x in after if (x == following).all() or (x == -following).all()]
+            assert played, (one, row)
+            sign, board = -sign, played[0]
+        assert not slow_minimax.can_play(np.stack([board, -board])).any()
+        np.testing.assert_array_equal(ends[one], sign * board)
+    assert num_passes > 0
+
+
+def test_among_best_moves_each_is_played_by_some_line():
+    position, _, lines = lines_of(FOUR)
+    several = (lines.policy[0] > 0).sum(axis=-1) > 1
+    one = np.flatnonzero(several & lines.is_valid[0])[0]
+    many = jax.tree.map(lambda word: jnp.repeat(jnp.asarray(word)[one][None], 40), position)
+    found = jax.device_get(solve(FOUR, jax.random.key(2), many, jnp.ones(40, bool)))
+    followers = {found.board[1, i].tobytes() for i in range(40)}
+    assert len(followers) == (lines.policy[0, one] > 0).sum()
+
+
+def by_the_corner(key, position):
+    """Evaluates by the mover's share of the upper left quarter, 0.8 at most; any move alike."""
+    del key
+    planes = FOUR.planes(position)[..., :2, :2, :].sum(axis=(-3, -2)).astype(jnp.float32)
+    logits = jnp.zeros((*planes.shape[:-1], FOUR.num_actions))
+    return improvement.Evaluation(prior_logits=logits, value=(planes[..., 0] - planes[..., 1]) / 5)
+
+
+@functools.cache
+def adjudicated_games():
+    """Returns games on 4x4 that end with five empty squares, settled, and what else they gave."""
+    resigning = resignation.ResignationConfig(is_enabled=True, played_out_share=1.0)
+
+    @jax.jit
+    def play(key):
+        games = selfplay.begin(FOUR, key, 16, adjudicate_empties=5)
+        watch = resignation.begin(key, 16, resigning)
+        games = selfplay.Games(games.position, games.ply, watch)
+        after, played = selfplay.play(
+            FOUR,
+            by_the_corner,
+            key,
+            key,
+            games,
+            jnp.float32(resignation.NEVER),
+            search=improvement.SearchConfig(num_simulations=4, max_considered_actions=4),
+            config=selfplay.SelfplayConfig(
+                num_games=16, num_plies=20, min_opening_plies=0, max_opening_plies=12
+            ),
+            resigning=resigning,
+            adjudicate_empties=5,
+        )
+        settled, _ = pending_plies.settle(
+            FOUR, pending_plies.empty(FOUR, 16), played.plies, played.adjudicated
+        )
+        final = pending_plies.final_boards(FOUR, settled)
+        found = statistics.gather(FOUR, played, settled)
+        ring = replay.empty_ring(FOUR, 4096, has_final=True)
+        ring = replay.add_exact(
+            ring, played.adjudicated.lines, iteration=jnp.int32(3), network=jnp.int32(2)
+        )
+        new = jax.tree.map(lambda x: x[FOUR.max_plies :], (settled, final))
+        return games, after, played, *new, found, ring
+
+    return jax.device_get(play(jax.random.key(5)))
+
+
+def test_positions_inside_the_solved_range_are_never_searched():
+    begin, after, played, *_ = adjudicated_games()
+    searched = FOUR.unpack(jnp.asarray(played.plies.board))
+    for position in (begin.position, searched, after.position):
+        assert (boards_of(position, 4) == 0).sum(axis=(-2, -1)).min() == 6
+    # Openings stop before they would be adjudicated, however long they are meant to be.
+    is_first = np.concatenate([played.plies.discount[:-1] == 0])
+    assert played.plies.ply[1:][is_first].max() >= 5
+
+
+def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
+    _, _, played, settled, final, found, _ = adjudicated_games()
+    plies, begins = played.plies, played.adjudicated.begin
+    position = FOUR.unpack(jnp.asarray(plies.board))
+    after = boards_of(FOUR.play(position, jnp.asarray(plies.action, jnp.int32)), 4)
+    assert begins.sum() > 30
+    is_end = plies.discount == 0
+    assert (is_end & ~begins).any()  # the board of a wiped-out side can have more empty squares
+    score = slow_minimax.scores(after[begins], is_reversed=False)
+    np.testing.assert_array_equal(plies.reward[begins], -np.sign(score))
+    assert {-1, 0, 1} == set(plies.reward[begins])
+
+    ends = boards_of(FOUR.unpack(jnp.asarray(final.board)), 4)
+    for b in range(16):
+        for last in np.flatnonzero(is_end[:, b]):
+            first = last
+            while first and not is_end[first - 1, b]:
+                first -= 1
+            seen = (-1.0) ** np.arange(last - first, -1, -1)
+            rows = slice(first, last + 1)
+            assert settled.is_ready[rows, b].all()
+            np.testing.assert_array_equal(settled.outcome[rows, b], seen * plies.reward[last, b])
+            # The final board is that of the exact line, so its margin tells the same result.
+            margin = ends[rows, b].sum(axis=(-2, -1)) * final.sign[rows, b]
+            np.testing.assert_array_equal(np.sign(margin), settled.outcome[rows, b])
+
+    described = statistics.describe(found)
+    assert described["selfplay/adjudicated_share"] == begins.sum() / is_end.sum()
+    assert described["selfplay/resigned_share"] == 0
+    assert described["selfplay/final_margins"].sum() == is_end.sum()
+
+
+def test_resignation_is_judged_by_the_exact_results():
+    _, _, played, *_ = adjudicated_games()
+    plies, tally = played.plies, played.tally
+    values = np.abs(plies.value.astype(np.float32))
+    # One from which no value is so near that its 16 bits could be on the other side.
+    gaps = np.abs(values[..., None] + resignation.THRESHOLDS).min(axis=(0, 1))
+    number = 50 + gaps[50:].argmax()
+    num_games = resigned = won = 0
+    for b in range(16):
+        by = 0
+        for t in range(len(plies.ply)):
+            mover = 1 if plies.ply[t, b] % 2 == 0 else -1
+            if not by and plies.value[t, b] < resignation.THRESHOLDS[number]:
+                by = mover
+            if plies.discount[t, b] == 0:
+                num_games += 1
+                resigned += by != 0
+                won += by != 0 and by == mover * plies.reward[t, b]
+                by = 0
+    assert 0 < won < resigned < num_games
+    assert (tally.num_games, tally.resigned[number], tally.won[number]) == (
+        num_games,
+        resigned,
+        won,
+    )
+
+
+def test_solved_positions_enter_the_ring_with_their_final_boards():
+    *_, played, _, _, _, ring = adjudicated_games()
+    lines = played.adjudicated.lines
+    k, m = np.nonzero(lines.is_valid)
+    size = int(ring.size[0])
+    assert size == len(k)
+    np.testing.assert_array_equal(ring.board[:size], lines.board[k, m])
+    np.testing.assert_array_equal(ring.value[:size], lines.value[k, m])
+    np.testing.assert_array_equal(ring.policy[:size], lines.policy[k, m])
+    assert set(ring.iteration[:size]) == {3}
+    assert set(ring.network[:size]) == {2}
+    ends = boards_of(FOUR.unpack(jnp.asarray(ring.final.board[:size])), 4)
+    margin = ends.sum(axis=(-2, -1)) * ring.final.sign[:size]
+    np.testing.assert_array_equal(np.sign(margin), ring.value[:size])
+
+
+@pytest.mark.parametrize("made_share", [0.0, 1.0])
+def test_random_endings_have_the_empty_squares_that_are_asked_for(made_share):
+    game = othello.Othello(6)
+    config = endings.EndingsConfig(
+        num_positions=300, min_empties=5, max_empties=9, made_share=made_share
+    )
+    draw = jax.jit(endings.random_endings, static_argnums=(0, 2, 3))
+    position, is_found = jax.device_get(draw(game, jax.random.key(0), 300, config))
+    boards = boards_of(position, 6)[is_found]
+    num_empties = (boards == 0).sum(axis=(-2, -1))
+    assert set(num_empties) == {5, 6, 7, 8, 9}
+    assert np.bincount(num_empties)[5:].min() > 30  # of 60 expected
+    assert is_found.mean() > 0.9
+    assert (slow_minimax.can_play(boards) | slow_minimax.can_play(-boards)).all()
+    assert (boards[:, 2:4, 2:4] != 0).all()
+    share = (boards == 1).sum() / (boards != 0).sum()
+    assert 0.4 < share < 0.6
+
+
+def test_made_up_endings_have_few_moves():
+    game, draw = othello.Othello(6), jax.jit(endings.random_endings, static_argnums=(0, 2, 3))
+    num_moves = {}
+    for share in (0.0, 1.0):
+        config = endings.EndingsConfig(min_empties=9, max_empties=9, made_share=share)
+        position, is_found = draw(game, jax.random.key(1), 300, config)
+        both = (position, othello.Position(position.opponent, position.player))
+        count = sum(game.legal_squares(one).count() for one in both)
+        num_moves[share] = float(count[is_found].mean())
+    assert num_moves[1.0] < num_moves[0.0]
+
+
+def test_settings_that_cannot_be_solved_are_refused():
+    def refused(match, **sections):
+        with pytest.raises(ValueError, match=match):
+            tiny_run.settings(**sections)
+
+    refused("tictactoe has no solver", endings={"adjudicate_empties": 2})
+    refused("tictactoe has no solver", endings={"num_positions": 8, "max_empties": 5})
+    four = {"name": "othello", "size": 4}
+    refused("at most 11", game=four, endings={"adjudicate_empties": 12})
+    refused("more than max_empties, 5", game=four, endings={"min_empties": 6, "max_empties": 5})
+    refused("less than or equal to 14", endings={"adjudicate_empties": 15})
+    generation = {"num_games": 8}
+    solving = {"num_positions": 8, "max_empties": 8}
+    refused("in place of self-play", game=four, endings=solving, generation=generation)
+    refused("raise it to 800", game=four, endings={"num_positions": 100, "max_empties": 8})
+    split = {"num_positions": 9, "max_empties": 8}
+    refused("split over 2 devices", game=four, endings=split, run={"num_devices": 2})

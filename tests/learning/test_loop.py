@@ -1,0 +1,175 @@
+"""The compiled iteration, with the recipe of `tiny_run`."""
+
+import jax
+import numpy as np
+import pytest
+from support import tiny_run
+
+from azo.learning import loop, statistics
+
+needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+
+
+def run(num_iterations, num_devices=1):
+    """State and metrics of every iteration, on the host."""
+    iterate, state, found = tiny_run.iteration(num_devices), tiny_run.begin(num_devices), []
+    for _ in range(num_iterations):
+        state, metrics = iterate(state)
+        found.append(jax.device_get(metrics))
+    return state, found
+
+
+def equations(jaxpr):
+    """Yields all equations, those of inner programs too."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for value in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "eqns")):
+            inner = getattr(value, "jaxpr", value)
+            if hasattr(inner, "eqns"):
+                yield from equations(inner)
+
+
+def test_an_iteration_is_one_call_that_never_comes_back_to_the_host():
+    jaxpr = jax.make_jaxpr(tiny_run.iteration(1))(tiny_run.begin(1)).jaxpr
+    (call,) = jaxpr.eqns
+    assert call.primitive.name in ("jit", "pjit")
+    names = {equation.primitive.name for equation in equations(jaxpr)}
+    assert {"scan", "shard_map", "cond", "conv_general_dilated"} <= names
+    assert not [name for name in names if "callback" in name or "infeed" in name]
+
+
+def test_nothing_is_traced_or_compiled_again_after_the_first_iteration():
+    state, _ = run(1)
+    work = []
+
+    def note(event, seconds, **_):
+        del seconds
+        work.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        for _ in range(3):
+            state, _ = tiny_run.iteration(1)(state)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert not [event for event in work if "trace" in event or "compile" in event]
+
+
+def test_each_iteration_that_is_built_may_be_traced_once_and_no_more():
+    mesh = loop.make_mesh(1)
+    state = tiny_run.begin(1)
+    for _ in range(2):
+        iterate = loop.build(
+            tiny_run.game(), tiny_run.settings(), mesh, total_steps=tiny_run.TOTAL_STEPS
+        )
+        jax.eval_shape(iterate, state)
+    other = state.replace(num_games=jax.ShapeDtypeStruct((), np.uint32))
+    with pytest.raises(AssertionError, match="traced again"):
+        jax.eval_shape(iterate, other)
+
+
+@needs_devices
+@pytest.mark.parametrize("num_devices", [1, 2, 8])
+def test_the_state_keeps_its_structure_types_and_places(num_devices):
+    before = tiny_run.begin(num_devices)
+    places = jax.tree.map(lambda x: (x.shape, x.dtype, x.sharding), before)
+    after, _ = tiny_run.iteration(num_devices)(before)
+    assert jax.tree.structure(before) == jax.tree.structure(after)
+
+    def check(new, place):
+        shape, dtype, sharding = place
+        assert (new.shape, new.dtype) == (shape, dtype)
+        assert new.sharding.is_equivalent_to(sharding, new.ndim)
+
+    jax.tree.map(check, after, places)
+
+
+def test_the_state_is_given_away():
+    before = tiny_run.begin(1)
+    after, _ = tiny_run.iteration(1)(before)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(before))
+    assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(after))
+
+
+def test_the_same_seed_repeats_the_run_bit_for_bit():
+    one, other = (run(3)[0] for _ in range(2))
+    tiny_run.assert_same_bits(one, other)
+
+
+def test_learning_waits_for_enough_positions():
+    state, iterate = tiny_run.begin(1), tiny_run.iteration(1)
+    num_steps, sizes = [], []
+    for _ in range(6):
+        state, metrics = iterate(state)
+        sizes.append(int(metrics.replay_size))
+        num_steps.append(int(state.learner.num_steps))
+        assert np.isnan(metrics.losses.policy) == (sizes[-1] < 32)
+    learning = np.array(sizes) >= 32
+    assert 0 < learning.sum() < 6
+    np.testing.assert_array_equal(num_steps, 2 * learning.cumsum())
+
+
+@needs_devices
+@pytest.mark.parametrize("num_devices", [1, 2, 8])
+def test_counters_and_metrics_cover_all_devices(num_devices):
+    state, found = run(5, num_devices)
+    assert int(state.iteration) == 5
+    assert int(state.num_games) == sum(int(m.played.games.num_games) for m in found) > 8
+    assert state.replay.size.shape == (num_devices,)
+    assert int(found[-1].replay_size) == int(state.replay.size.sum())
+    state, found = run(3, num_devices)
+    # Every recorded ply is in the ring or waits for the end of its game.
+    assert int(found[-1].replay_size) + int(state.history.is_waiting.sum()) == 3 * 8 * 4
+    # Every position was evaluated once, and once more in each of four simulations.
+    assert state.num_evaluations() == 3 * 8 * 4 * (1 + 4)
+    for metrics in found:
+        assert int(metrics.played.num_devices) == num_devices
+        assert int(metrics.played.evaluations_by_ply.sum()) == 8 * 4 * (1 + 4)
+        figures = statistics.describe(metrics.played)
+        assert 5 <= figures["selfplay/mean_plies"] <= 9
+        assert 0 <= figures["selfplay/first_player_score"] <= 1
+        assert 0 <= figures["selfplay/policy_entropy"] <= np.log(9)
+        assert figures["selfplay/legal_mass"] <= 1
+
+
+def test_evaluations_are_counted_beyond_a_million():
+    state = tiny_run.begin(1)
+    for more, expected in [(2_999_999, 2_999_999), (1, 3_000_000), (2_000_000_000, 2_003_000_000)]:
+        state = state.with_evaluations(more)
+        assert state.num_evaluations() == expected
+    for _ in range(3):  # above what 32 bits hold
+        state = state.with_evaluations(2_000_000_000)
+    assert state.num_evaluations() == 8_003_000_000
+
+
+def test_the_window_of_iterations_turns_with_each_of_them():
+    recipe = tiny_run.settings(replay={"window_iterations": 2, "min_positions": 1})
+    iterate = loop.build(tiny_run.game(), recipe, loop.make_mesh(1), total_steps=12)
+    state, sizes = tiny_run.begin(1), [0]
+    for _ in range(5):
+        state, metrics = iterate(state)
+        sizes.append(int(metrics.replay_size))
+        iteration = np.asarray(state.replay.iteration)[: sizes[-1]]
+        # Rows enter in order, so the window is what the last two iterations have decided.
+        in_window = int(loop.replays.num_in_window(state.replay, 2)[0])
+        assert in_window == sizes[-1] - sizes[max(len(sizes) - 3, 0)]
+        assert (np.diff(sizes) > 0).all()
+        assert iteration.max() == int(state.iteration) - 1
+    assert float(metrics.replay_age) < 3  # what is drawn was played lately, or waited for its end
+
+
+@needs_devices
+def test_devices_play_different_games():
+    state, _ = run(5, 8)
+    board = np.asarray(state.history.plies.board)
+    assert len({board[:, game].tobytes() for game in range(8)}) == 8
+
+
+@needs_devices
+@pytest.mark.usefixtures("thorough_compilation")
+@pytest.mark.parametrize("num_devices", [1, 2, 8])
+def test_the_network_learns_alike_on_any_number_of_devices(num_devices):
+    _, found = run(300, num_devices)
+    value_loss = [float(metrics.losses.value) for metrics in found]
+    start, end = np.nanmean(value_loss[:50]), np.nanmean(value_loss[-100:])
+    assert end < 0.6 * start, (start, end)

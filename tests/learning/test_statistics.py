@@ -1,0 +1,177 @@
+"""What an iteration reports of its games, worked out again in plain Python."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import made_plies, random_games, slow_board
+
+from azo.games import othello
+from azo.learning import pending_plies, selfplay, statistics
+
+GAME = othello.Othello(4)
+NUM_GAMES = 10
+RESIGNED = 3  # the game that is not played to its end
+
+
+@pytest.fixture(scope="module")
+def games():
+    """Random games, one of them shorter, and their plies in one column with random values."""
+    found = random_games.play(GAME, NUM_GAMES, seed=7)
+    lengths = found.is_over.argmax(axis=0)
+    lengths[RESIGNED] -= 4
+    rng = np.random.default_rng(0)
+    # Sixteenths are exact in float16, and give ties.
+    value, raw_value = (rng.integers(-16, 17, (sum(lengths), 1)) / 16 for _ in range(2))
+    plies = made_plies.column(GAME, found, lengths, value=value, raw_value=raw_value)
+    return found, lengths, plies
+
+
+def opinions(num_plies, num_evaluations):
+    ply = jnp.arange(num_plies, dtype=jnp.float32)
+    return selfplay.Opinions(
+        policy_entropy=ply,
+        prior_entropy=2 * ply,
+        prior_divergence=3 * ply,
+        legal_mass=ply / num_plies,
+        num_evaluations=jnp.asarray(num_evaluations, jnp.int32),
+    )
+
+
+@pytest.fixture(scope="module")
+def figures(games):
+    """The figures of two iterations together, as if two devices had had one each."""
+    _, lengths, plies = games
+    cut = int(lengths[:4].sum()) + 5  # within a game
+
+    @jax.jit
+    def gathered(plies):
+        waiting, found = pending_plies.empty(GAME, 1), []
+        for where, evaluations in ((slice(cut), 9), (slice(cut, None), 17)):
+            some = jax.tree.map(lambda x, where=where: x[where], plies)
+            settled, waiting = pending_plies.settle(GAME, waiting, some)
+            num_plies = some.ply.shape[0]
+            played = selfplay.Played(
+                plies=some,
+                explored=None,
+                opinions=opinions(num_plies, np.full(num_plies, evaluations)),
+                tally=None,
+                adjudicated=None,
+            )
+            found.append(statistics.gather(GAME, played, settled))
+        return jax.tree.map(jnp.add, *found)
+
+    return statistics.describe(gathered(plies)), cut
+
+
+def games_of(games):
+    """Yields for each game its plies and the final board, or None if it was resigned."""
+    _, lengths, plies = games
+    start = 0
+    for b, length in enumerate(lengths):
+        rows = slice(start, start + length)
+        columns = {
+            name: np.asarray(getattr(plies, name)[rows, 0]).astype(float)
+            for name in ("value", "raw_value", "reward", "action")
+        }
+        board = slow_board.start(4)
+        for action in columns["action"]:
+            board = slow_board.play(board, int(action))
+        yield columns, (None if b == RESIGNED else board)
+        start += length
+
+
+def test_results_lengths_and_final_margins_are_counted(games, figures):
+    _, lengths, _ = games
+    found, _ = figures
+    results, margins = [], np.zeros((3, 33))
+    for columns, board in games_of(games):
+        last = len(columns["reward"]) - 1
+        result = columns["reward"][-1] * (1 if last % 2 == 0 else -1)
+        results.append(result)
+        if board is not None:
+            difference = slow_board.count(board, "X") - slow_board.count(board, "O")
+            assert np.sign(difference) == result
+            margins[1 - int(result), difference + 16] += 1
+    counts = [results.count(result) for result in (1, 0, -1)]
+    assert min(counts) > 0
+    names = ("first_player_wins", "draws", "first_player_losses")
+    assert [found[f"selfplay/{name}"] for name in names] == counts
+    score = (counts[0] + counts[1] / 2) / NUM_GAMES
+    assert found["selfplay/first_player_score"] == pytest.approx(score)
+    assert found["selfplay/mean_plies"] == pytest.approx(np.mean(lengths))
+    assert found["selfplay/resigned_share"] == pytest.approx(1 / NUM_GAMES)
+    np.testing.assert_array_equal(found["selfplay/final_margins"], margins)
+
+
+def test_the_error_of_the_value_and_its_correlation_with_the_result_are_those_of_numpy(
+    games, figures
+):
+    found, _ = figures
+    by_ply: dict[int, list] = {}
+    for columns, _ in games_of(games):
+        num_plies = len(columns["reward"])
+        outcome = columns["reward"][-1] * (-1.0) ** np.arange(num_plies)[::-1]
+        for ply in range(num_plies):
+            by_ply.setdefault(ply, []).append((columns["raw_value"][ply], outcome[ply]))
+    pairs = np.array([pair for some in by_ply.values() for pair in some])
+    error = (pairs[:, 0] - pairs[:, 1]).mean()
+    assert found["selfplay/value_error"] == pytest.approx(error, abs=1e-6)
+    correlation = np.corrcoef(pairs.T)[0, 1]
+    assert found["selfplay/value_correlation"] == pytest.approx(correlation, abs=1e-5)
+    shown = found["selfplay/value_correlation_by_ply"]
+    num_known = 0
+    for ply in range(GAME.max_plies):
+        some = np.array(by_ply.get(ply, [(0, 0)]))
+        if some.var(axis=0).min() > 0:
+            num_known += 1
+            assert shown[ply] == pytest.approx(np.corrcoef(some.T)[0, 1], abs=1e-4)
+        else:
+            assert np.isnan(shown[ply])
+    assert num_known > 8
+
+
+def test_the_largest_drop_of_a_game_marks_its_crucial_move(games, figures):
+    found, _ = figures
+    by_ply, by_action, largest = np.zeros(GAME.max_plies), np.zeros(GAME.num_actions), []
+    for columns, _ in games_of(games):
+        value, action = columns["value"], columns["action"].astype(int)
+        # What the mover held to be the value, less what it is after the move.
+        after = np.append(-value[1:], columns["reward"][-1])
+        drop = value - after
+        largest.append(drop.max())
+        by_ply[drop.argmax()] += 1  # the first of equal ones
+        by_action[action[drop.argmax()]] += 1
+    assert found["selfplay/largest_drop_mean"] == pytest.approx(np.mean(largest), abs=1e-5)
+    assert found["selfplay/largest_drop_std"] == pytest.approx(np.std(largest), abs=1e-4)
+    np.testing.assert_array_equal(found["selfplay/crucial_by_ply"], by_ply)
+    np.testing.assert_array_equal(found["selfplay/crucial_by_action"], by_action)
+
+
+def test_evaluations_are_counted_by_ply_and_opinions_averaged_over_devices(games, figures):
+    _, _, plies = games
+    found, cut = figures
+    ply = np.asarray(plies.ply[:, 0])
+    expected = np.bincount(ply, np.where(np.arange(len(ply)) < cut, 9, 17), GAME.max_plies)
+    np.testing.assert_array_equal(found["selfplay/evaluations_by_ply"], expected)
+    means = np.mean([(n - 1) / 2 for n in (cut, len(ply) - cut)])
+    assert found["selfplay/policy_entropy"] == pytest.approx(means)
+    assert found["selfplay/prior_entropy"] == pytest.approx(2 * means)
+    assert found["selfplay/prior_divergence"] == pytest.approx(3 * means)
+
+
+def test_without_a_finished_game_there_are_no_figures_but_no_errors():
+    @jax.jit
+    def gathered():
+        plies = made_plies.make(GAME, (2, 1))
+        settled, _ = pending_plies.settle(GAME, pending_plies.empty(GAME, 1), plies)
+        seen = opinions(2, np.ones(2))
+        played = selfplay.Played(
+            plies=plies, explored=None, opinions=seen, tally=None, adjudicated=None
+        )
+        return statistics.gather(GAME, played, settled)
+
+    found = statistics.describe(gathered())
+    assert found["selfplay/first_player_wins"] == 0
+    for name in ("mean_plies", "value_error", "value_correlation", "largest_drop_mean"):
+        assert np.isnan(found[f"selfplay/{name}"])

@@ -1,0 +1,260 @@
+"""From games to examples, and steps on them."""
+
+import functools
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import slow_board
+
+from azo.formats import archives
+from azo.games import notation, othello, tictactoe
+from azo.learning import learner, network, pretraining, selfplay, supervised
+from azo.search import improvement
+
+GAMES = pathlib.Path(__file__).parents[1] / "data"
+PLAIN = supervised.ExamplesConfig()
+EVERY_PLY = supervised.ExamplesConfig(keep_under_8=1, keep_under_16=1)
+
+
+def games_of(*transcripts, game=None):
+    return archives.read_transcripts("\n".join(transcripts), "test", game or othello.Othello())
+
+
+def olivaw(number):
+    lines = (GAMES / f"olivaw_game{number:02}.txt").read_text().splitlines()
+    return next(line.removeprefix("moves: ") for line in lines if line.startswith("moves: "))
+
+
+def text_of(packed):
+    position = othello.Othello().unpack(jnp.asarray(packed))
+    return notation.board_text(notation.board_of(position, is_black_to_move=True), 8)
+
+
+def test_plies_are_the_positions_before_each_move_with_the_movers_result():
+    games = games_of(olivaw(8), "f5d6", olivaw(1))  # white wins, unfinished, a draw
+    plies = supervised.plies_of(othello.Othello(), games.action, games.black_value)
+    board, row, has_passed = slow_board.start(8), 0, False
+    for action in games.action[0][games.action[0] >= 0]:
+        shown = "".join("-" if x == "-" else "X" if x == board.mover else "O"
+                        for x in slow_board.text(board))  # fmt: skip
+        assert text_of(plies.board[row]) == f"{shown} X"
+        assert plies.action[row] == action
+        assert plies.value[row] == (-1.0 if board.mover == "X" else 1.0)
+        assert plies.ply[row] == row
+        has_passed |= action == 64
+        board, row = slow_board.play(board, int(action)), row + 1
+    assert has_passed
+    assert slow_board.is_over(board)
+    # The second game has no result, so the third follows.
+    assert plies.game[row - 1 : row + 1].tolist() == [0, 2]
+    assert (plies.value[row:] == 0).all()
+    assert len(plies) == row + games.num_plies[2]
+
+
+def test_games_are_held_out_together_with_their_copies_and_images():
+    rng = np.random.default_rng(0)
+    game = othello.Othello()
+    action = np.full((2000, 80), -1, np.int8)
+    for row, length in zip(action, rng.integers(20, 80, len(action)), strict=True):
+        row[:length] = rng.integers(0, 65, length)
+    held_out = supervised.is_held_out(game, action, 0.1)
+    assert 150 < held_out.sum() < 250  # 200 +- 13
+    for k in range(8):
+        square = np.append(game.square_symmetries[k], [64, *range(65, 128)]).astype(np.int8)
+        image = np.where(action >= 0, square[action], -1)
+        wider = np.pad(image, ((0, 0), (0, 5)), constant_values=-1)
+        np.testing.assert_array_equal(supervised.is_held_out(game, wider, 0.1), held_out)
+    more = supervised.is_held_out(game, action, 0.3)
+    assert 520 < more.sum() < 680
+    assert more[held_out].all()
+
+
+def numbered_plies(ply):
+    count = len(ply)
+    return supervised.Plies(
+        board=np.zeros((count, 4), np.uint32),
+        action=np.zeros(count, np.int32),
+        value=np.zeros(count, np.float32),
+        ply=np.asarray(ply, np.int32),
+        game=np.arange(count, dtype=np.int32),
+    )
+
+
+def test_thinning_keeps_30_percent_under_ply_8_and_70_percent_under_16():
+    ply = np.repeat(np.arange(24), 1000)
+    kept = supervised.thinned(numbered_plies(ply), PLAIN, seed=1)
+    share = np.bincount(kept.ply) / 1000
+    # Five standard deviations of a thousand draws are 0.07.
+    np.testing.assert_allclose(share[:8], 0.3, atol=0.07)
+    np.testing.assert_allclose(share[8:16], 0.7, atol=0.07)
+    np.testing.assert_array_equal(share[16:], 1.0)
+    again = supervised.thinned(numbered_plies(ply), PLAIN, seed=1)
+    np.testing.assert_array_equal(again.game, kept.game)
+
+
+# The first four are images of each other; the fifth answers the first move otherwise.
+OPENINGS = ("f5d6", "e6f4", "c4e3", "d3c5", "f5f6")
+F5, D6, F6, E6, D3, C4 = 37, 43, 45, 44, 19, 26
+
+
+def opening_examples(transcripts, values, **settings):
+    game = othello.Othello()
+    games = games_of(*transcripts)
+    plies = supervised.plies_of(game, games.action, np.array(values, np.float32))
+    chosen = EVERY_PLY.model_copy(update=settings)
+    data = supervised.dataset(game, plies, chosen)
+    board = [text_of(row) for row in np.asarray(data.board)]
+    policy = np.asarray(selfplay.restore(data.policy))
+    return dict(zip(board, zip(policy, np.asarray(data.value), strict=True), strict=True))
+
+
+def board_after(transcript):
+    position = notation.replay(transcript, othello.Othello()).positions[-1]
+    return notation.board_text(notation.board_of(position, is_black_to_move=True), 8)
+
+
+START, AFTER_F5 = board_after(""), board_after("f5")
+
+
+def shares(policy):
+    return {int(a): round(float(policy[a]), 2) for a in np.flatnonzero(policy)}
+
+
+def test_a_position_met_several_times_gives_its_most_played_move_and_mean_result():
+    found = opening_examples(OPENINGS, [1, 1, -1, 0, -1])
+    assert len(found) == 5  # the start, and one after each of the four first moves
+    policy, value = found[START]
+    assert (shares(policy), value) == ({F5: 1.0}, 0.0)
+    policy, value = found[AFTER_F5]
+    assert (shares(policy), value) == ({D6: 1.0}, 0.0)  # one each: the lower move
+    policy, value = found[board_after("e6")]
+    assert (shares(policy), value) == ({29: 1.0}, -1.0)  # f4, and white loses
+
+
+def test_frequencies_keep_every_move_by_its_share():
+    transcripts = (*OPENINGS, "f5f6", "f5f6")
+    found = opening_examples(transcripts, [1, 0, 0, 0, 0, 1, 1], target="frequencies")
+    policy, value = found[START]
+    np.testing.assert_allclose(policy[[F5, E6, C4, D3]], np.array([4, 1, 1, 1]) / 7, atol=0.003)
+    assert value == np.float16(3 / 7)
+    policy, value = found[AFTER_F5]
+    np.testing.assert_allclose(policy[[F6, D6]], [0.75, 0.25], atol=0.003)  # one byte a move
+    assert value == np.float16(-3 / 4)
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_images_of_a_position_become_one_example_up_to_symmetry(first):
+    # Whichever image comes first, the others' moves are turned to fit it.
+    order = [OPENINGS[(first + i) % 4] for i in range(4)] + [OPENINGS[4]]
+    values = [1, 1, 1, -1, 0]
+    found = opening_examples(order, values, up_to_symmetry=True, target="frequencies")
+    assert len(found) == 2
+    policy, value = found[board_after(order[0][:2])]
+    reply = notation.parse_action(order[0][2:], 8)
+    other = {"f5d6": "f6", "e6f4": "f6", "c4e3": "c3", "d3c5": "c3"}[order[0]]
+    expected = {reply: 0.8, notation.parse_action(other, 8): 0.2}
+    assert shares(policy) == expected
+    assert value == np.float16(-2 / 5)
+
+
+@pytest.mark.parametrize("up_to_symmetry", [False, True])
+def test_policies_of_searches_are_averaged_and_turned(up_to_symmetry):
+    game = othello.Othello()
+    games = games_of("f5d6", "f5d6", "e6f4")
+    plies = supervised.plies_of(game, games.action, np.zeros(3, np.float32))
+    plies = plies.select(plies.ply == 1)
+    policies = np.zeros((3, 65), np.uint8)
+    policies[0, [D6, F6]] = 255, 0
+    policies[1, [D6, F6]] = 85, 255
+    policies[2, [29, 45]] = 255, 255  # f4 and f6: d6 and f6 of the others
+    searched = supervised.Plies(
+        plies.board, plies.action, plies.value, plies.ply, plies.game, policies
+    )
+    chosen = EVERY_PLY.model_copy(update={"up_to_symmetry": up_to_symmetry})
+    data = supervised.dataset(game, searched, chosen)
+    after_f5 = [text_of(row) for row in np.asarray(data.board)].index(AFTER_F5)
+    policy = np.asarray(selfplay.restore(data.policy))[after_f5]
+    expected = np.array([1 + 0.25 + 0.5, 0.75 + 0.5]) / 3 if up_to_symmetry else [0.625, 0.375]
+    np.testing.assert_allclose(policy[[D6, F6]], expected, atol=0.003)
+    assert data.num_rows == (1 if up_to_symmetry else 2)
+
+
+def test_scores_are_sums_over_the_real_plies():
+    game = tictactoe.TicTacToe()
+    position = game.step(game.start(4), jnp.array([0, 0, 4, 0])).position
+    logits = jnp.zeros((4, 9)).at[0, 1].set(1.0).at[1, 0].set(9.0).at[2, 8].set(-1.0)
+    # Row 1 prefers an occupied square, which counts for nothing: the first legal one is left.
+    value = jnp.array([0.5, -1.0, 0.0, 0.25])
+
+    def evaluate(key, seen):
+        del key, seen
+        return improvement.Evaluation(prior_logits=logits, value=value)
+
+    found = supervised.score(
+        game, evaluate, game.pack(position), jnp.array([1, 5, 8, -1]), jnp.array([1.0, -1, 1, 7])
+    )
+    e = np.exp(1.0)
+    losses = [np.log(e + 7) - 1, np.log(8), np.log(7 + 1 / e) + 1]
+    assert (found.num_plies, found.num_hits) == (3, 1)
+    np.testing.assert_allclose(found.policy_loss, sum(losses), rtol=1e-6)
+    np.testing.assert_allclose(found.value_error, 0.25 + 0 + 1, rtol=1e-6)
+
+
+TINY = network.NetworkConfig(num_blocks=0, num_channels=8, value_units=8)
+
+
+def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
+    game = tictactoe.TicTacToe()
+    action, value = pretraining.random_games(game, jax.random.key(0), 30)
+    plies = supervised.plies_of(game, action, value)
+    data = supervised.dataset(game, plies, EVERY_PLY)
+    settings = learner.LearnerConfig(warmup_steps=0, learning_rate=0.01)
+    model = network.build(game, TINY).clone(is_training=True)
+    optimiser = learner.make_optimiser(settings, 3)
+    variables = network.init(game, TINY, jax.random.key(1))
+    params = variables["params"]
+    train_state = learner.Learner(
+        params, variables["batch_stats"], optimiser.init(params), jnp.int32(0)
+    )
+    row = np.random.default_rng(0).permutation(data.num_rows)[:24].reshape(3, 8)
+    key = jax.random.key(2)
+    after, losses = jax.jit(
+        functools.partial(supervised.take_steps, game, model, optimiser, config=settings)
+    )(key, train_state, data, jnp.asarray(row))
+
+    step = jax.jit(functools.partial(learner.take_step, game, model, optimiser, config=settings))
+    seen = []
+    for step_key, batch in zip(jax.random.split(key, 3), row, strict=True):
+        train_state, one = step(step_key, train_state, data.examples(jnp.asarray(batch)))
+        seen.append(one)
+    assert after.num_steps == 3
+    np.testing.assert_allclose(losses.policy, np.mean([one.policy for one in seen]), rtol=1e-5)
+    np.testing.assert_allclose(losses.value, np.mean([one.value for one in seen]), rtol=1e-5)
+    # Two programs round differently, and AdamW magnifies gradients near 0.
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), after.params, train_state.params
+    )
+
+
+def test_random_games_are_legal_and_have_the_result_of_the_board():
+    game = othello.Othello(4)
+    action, value = pretraining.random_games(game, jax.random.key(3), 64)
+    texts = [notation.transcript(row[row >= 0].tolist(), 4, has_passes=True) for row in action]
+    games = games_of(*texts, game=game)
+    assert games.is_finished.all()
+    np.testing.assert_array_equal(value, games.black_value)
+    assert len({*texts}) > 60
+
+
+def test_a_network_without_its_prior_keeps_its_values_alone():
+    def evaluate(key, position):
+        del key, position
+        logits = jnp.arange(18.0).reshape(2, 9)
+        return improvement.Evaluation(prior_logits=logits, value=jnp.array([0.5, -1.0]))
+
+    found = pretraining.without_prior(evaluate)(jax.random.key(0), None)
+    np.testing.assert_array_equal(found.prior_logits, np.zeros((2, 9)))
+    np.testing.assert_array_equal(found.value, [0.5, -1.0])

@@ -1,0 +1,256 @@
+"""External engines: what they do wrong, what they are asked, and the files that describe them."""
+
+import logging
+import os
+import pathlib
+import sys
+import threading
+import time
+
+import pytest
+from support import slow_board
+from support.fake_engines import FAKES, GAME, PASS, actions, after, gtp, random_game, sent
+
+from azo.games import othello
+from azo.measure import external_engines
+
+CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["die"], "died (exit code 3)"),
+        (["kill"], "died (signal 9)"),
+        (["close"], "closed its output"),
+        (["say", "a1"], "illegal move a1"),
+        (["say", "PASS"], "illegal move pass"),
+        (["say", "z9"], "unreadable move 'z9'"),
+        (["say", ""], "unreadable move ''"),
+        (["say", "resign"], "resigned"),
+        (["refuse"], "refused 'genmove b': cannot think"),
+        (["one-line"], "wrote a line of more than 1048576 bytes"),
+    ],
+)
+def test_what_an_engine_does_wrong_is_named_and_logged(caplog, arguments, reason):
+    caplog.set_level(logging.WARNING, "azo.engines")
+    with gtp(*arguments) as engine:
+        with pytest.raises(external_engines.EngineError) as error:
+            engine.choose([])
+        assert error.value.reason == reason
+        assert str(error.value) == f"fake: {reason}"
+        assert "> genmove b" in error.value.exchange
+        assert "< A greeting" in error.value.exchange
+        assert ("! out of memory" in error.value.exchange) == (arguments == ["die"])
+        (record,) = caplog.records
+        assert record.getMessage() == "\n".join([f"fake: {reason}", *error.value.exchange])
+
+
+@pytest.mark.parametrize("mode", ["hang", "flood"])
+def test_an_engine_without_an_answer_is_stopped_at_the_limit(tmp_path, mode):
+    with gtp(mode, tmp_path / "mark", seconds_per_move=0.3) as engine:
+        begin = time.monotonic()
+        with pytest.raises(external_engines.EngineError) as error:
+            engine.choose([])
+        assert error.value.reason == "timed out after 0.3 s"
+    assert 0.3 <= time.monotonic() - begin < 20  # the engine would take 60 s
+
+
+def test_an_engine_that_does_not_start_in_time_is_an_error():
+    with pytest.raises(external_engines.EngineError) as error:
+        gtp("no-start", startup_seconds=0.2)
+    assert error.value.reason == "timed out after 0.2 s"
+    assert error.value.exchange == ("> boardsize 8",)
+
+
+def test_nothing_is_left_of_a_killed_engine_nor_of_what_it_started(tmp_path):
+    mark = tmp_path / "pids"
+    fake = f"{sys.executable} {FAKES / 'fake_gtp.py'} hang {tmp_path / 'mark'}"
+    # The shell waits for the engine, and so is its parent.
+    script = f"echo $$ > {mark}; {fake}; echo ended"
+    config = external_engines.EngineConfig(
+        name="fake", command=("sh", "-c", script), protocol="gtp", seconds_per_move=1
+    )
+    with external_engines.Engine(config, GAME) as engine:
+        with pytest.raises(external_engines.EngineError):
+            engine.choose([])
+        assert (tmp_path / "mark").read_text() == "hanging"
+        group = int(mark.read_text())
+        deadline = time.monotonic() + 20
+        while _is_alive(group):  # its children are reaped by the system, not by us
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def _is_alive(group):
+    """Returns whether any process of the group runs; those that wait to be reaped do not."""
+    for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its_group = status.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(its_group) == group and state != "Z":
+            return True
+    return False
+
+
+def test_after_a_failure_the_next_move_comes_from_a_new_process(caplog, tmp_path):
+    with gtp("die-once", tmp_path / "mark") as engine:
+        with pytest.raises(external_engines.EngineError):
+            engine.choose([])
+        caplog.set_level(logging.DEBUG, "azo.engines")
+        assert engine.choose(actions("d3")).action == actions("c3")[0]
+        expected = ["boardsize 8", "clear_board", "play b D3", "genmove w"]
+        assert sent(caplog) == expected
+
+
+def test_a_closed_engine_starts_again_when_asked():
+    with gtp() as engine:
+        engine.close()
+        assert engine.choose([]).action == actions("d3")[0]
+
+
+def test_engines_in_threads_do_not_disturb_one_another():
+    games = [random_game(seed) for seed in range(3)]
+    found = {}
+
+    def ask(index):
+        with gtp() as engine:
+            for ply in range(0, 20, 4):
+                found[index, ply] = engine.choose(games[index][:ply]).action
+
+    threads = [threading.Thread(target=ask, args=[index]) for index in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {
+        (index, ply): slow_board.legal_actions(after(games[index][:ply]))[0]
+        for index in range(3)
+        for ply in range(0, 20, 4)
+    }
+
+
+# What is asked for
+
+
+@pytest.mark.parametrize(
+    ("game", "expected"),
+    [
+        (othello.Othello(4), "fake: no 4x4 board: refused 'boardsize 4': unacceptable size"),
+        (othello.Othello(8, is_reversed=True), "fake: external engines do not know reversed"),
+        (
+            othello.Othello(8, start_bits=(1 << 27 | 1 << 36, 1 << 28 | 1 << 35)),
+            "fake: external engines play from the usual start alone",
+        ),
+        (
+            othello.Othello(5, start_bits=(1, 2)),
+            "fake: external engines play from the usual start alone",
+        ),
+    ],
+)
+def test_a_game_that_an_engine_cannot_play_is_refused_at_once(game, expected):
+    with pytest.raises(ValueError) as error:
+        gtp(game=game)
+    assert str(error.value).startswith(expected)
+
+
+def test_nboard_has_8x8_alone():
+    config = external_engines.EngineConfig(
+        name="fake", command=("fake",), protocol="nboard", level=1
+    )
+    with pytest.raises(ValueError) as error:
+        external_engines.Engine(config, othello.Othello(6))
+    assert str(error.value) == "fake 1: engines of NBoard play on 8x8, not on 6x6"
+
+
+@pytest.mark.parametrize(
+    "moves", [[0], [19, 19], [65], [-1], [PASS], [19] * 200], ids=lambda moves: str(moves[:2])
+)
+def test_illegal_actions_are_the_callers_mistake(moves):
+    with gtp() as engine:
+        with pytest.raises(ValueError) as error:
+            engine.choose(moves)
+        assert str(error.value).startswith("illegal actions: ")
+
+
+def test_a_finished_game_has_no_move():
+    moves = random_game(0)
+    with gtp() as engine:
+        with pytest.raises(ValueError) as error:
+            engine.choose(moves)
+        assert str(error.value) == f"the game is over after {len(moves)} plies"
+        with pytest.raises(ValueError) as error:
+            engine.choose([*moves, PASS])
+        assert str(error.value) == f"the game is over after {len(moves) + 1} plies"
+
+
+def test_a_missing_program_or_folder_is_named(tmp_path):
+    settings = {"name": "ghost", "command": ("no-such-engine",), "protocol": "gtp"}
+    with pytest.raises(ValueError) as error:
+        external_engines.Engine(external_engines.EngineConfig(**settings), GAME)
+    assert str(error.value) == (
+        "ghost: cannot start 'no-such-engine' (No such file or directory): install it, or give its"
+        " path; PATH and /usr/games were searched"
+    )
+    folder = tmp_path / "nowhere"
+    with pytest.raises(ValueError) as error:
+        external_engines.Engine(external_engines.EngineConfig(**settings, folder=folder), GAME)
+    assert str(error.value) == f"ghost: there is no folder {folder}"
+
+
+def test_a_program_runs_in_its_folder_which_is_relative_to_the_file(tmp_path):
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "engine"
+    script.write_text(f'#!/bin/sh\npwd > where\nexec {sys.executable} {FAKES}/fake_gtp.py "$@"\n')
+    script.chmod(0o755)
+    path = tmp_path / "engine.toml"
+    path.write_text('name = "x"\ncommand = ["./engine", "l{level}"]\nprotocol = "gtp"\n')
+    path.write_text(path.read_text() + 'folder = "bin"\nlevel = 3\n')
+    config = external_engines.load(path, level=5)
+    assert (config.title, config.folder) == ("x 5", tmp_path / "bin")
+    with external_engines.Engine(config, GAME) as engine:
+        assert engine.choose([]).action == actions("d3")[0]
+    assert (tmp_path / "bin" / "where").read_text().strip() == os.path.realpath(tmp_path / "bin")
+
+
+HEAD = 'name = "x"\nprotocol = "gtp"\ncommand = ["x"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (HEAD + "sendpasses = true\n", "unknown setting 'sendpasses'. Did you mean 'send_passes'?"),
+        (HEAD.replace("x", "y", 1).replace("name", "nom"), "name is missing"),
+        (HEAD + "level = -1\n", "level is -1, but should be greater than or equal to 0"),
+        (HEAD + "level = 1\n", "level is 1, but command has no {level} to put it"),
+        (HEAD.replace('["x"]', '["x{level}"]'), "command has {level}, but no level is given"),
+        (HEAD.replace('["x"]', "[]"), "command is [], but Tuple should have at least 1 item"),
+        (HEAD + "seconds_per_move = 0\n", "seconds_per_move is 0, but should be greater than 0"),
+        (HEAD.replace("gtp", "uci"), "protocol is 'uci', but should be 'gtp' or 'nboard'"),
+        (HEAD.replace("gtp", "nboard"), "protocol 'nboard' needs a level, the depth of the search"),
+        (
+            HEAD.replace("gtp", "nboard") + "level = 2\nsend_passes = false\n",
+            "send_passes is for protocol 'gtp': NBoard sends passes always",
+        ),
+        ("name", "cannot read the engine: "),
+    ],
+)
+def test_a_wrong_file_says_what_is_wrong_in_one_line(tmp_path, text, expected):
+    path = tmp_path / "engine.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError) as error:
+        external_engines.load(path)
+    assert str(error.value).startswith(f"{path}: {expected}")
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ValueError) as error:
+        external_engines.load(tmp_path / "none.toml")
+    assert str(error.value) == f"{tmp_path / 'none.toml'}: no such engine file"
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_files_in_configs_are_valid_and_take_a_level(path):
+    assert external_engines.load(path, level=3).title == f"{path.stem} 3"

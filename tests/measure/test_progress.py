@@ -1,0 +1,57 @@
+import pydantic
+import pytest
+
+from azo.measure import arena, elo, progress
+
+
+@pytest.mark.parametrize(("every", "expected"), [(0, []), (2, [2, 4, 6]), (4, [4])])
+def test_generations_are_kept_every_so_many_iterations(every, expected):
+    config = progress.RatingsConfig(every=every)
+    assert [n for n in range(7) if progress.is_due(config, n)] == expected
+
+
+@pytest.mark.parametrize(
+    ("num_earlier", "known", "expected"),
+    [
+        (4, [], []),
+        (0, [10, 20], []),
+        (1, [10, 20, 30], [30]),
+        (2, [10, 20, 30], [10, 30]),
+        (3, [10, 20, 30], [10, 20, 30]),
+        (5, [10, 20, 30], [10, 20, 30]),
+        (4, [10, 20, 30, 40, 50, 60, 70], [10, 30, 50, 70]),
+        (4, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100], [10, 40, 70, 100]),
+    ],
+)
+def test_earlier_opponents_are_spread_from_the_first_to_the_latest(num_earlier, known, expected):
+    config = progress.RatingsConfig(num_earlier=num_earlier)
+    assert progress.earlier(config, known) == expected
+
+
+@pytest.mark.parametrize(("opponent", "name"), [("greedy", "greedy"), (20, "iteration 20")])
+def test_the_event_of_a_match_says_all_that_is_rated(opponent, name):
+    result = arena.MatchResult(5, 1, 2, pair_scores=(0, 1, 1, 0, 2))
+    event = {"event": progress.MATCH, "iteration": 30} | progress.match_fields(opponent, result)
+    assert progress.opponent(event) == opponent
+    expected = elo.Pairing("iteration 30", name, 5, 1, 2, (0, 1, 1, 0, 2))
+    assert progress.pairing(event) == expected
+
+
+@pytest.mark.parametrize(
+    ("pool", "anchor"), [(("greedy", "random"), "random"), (("rollouts:9", "greedy"), "rollouts:9")]
+)
+def test_random_has_the_rating_0_or_else_the_first_of_the_pool(pool, anchor):
+    assert progress.RatingsConfig(pool=pool).anchor == anchor
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"num_games": 3}, "multiple of 2"),
+        ({"pool": ()}, "at least 1"),
+        ({"pool": ("random", "greedy", "random")}, "names a player twice: random, greedy, random"),
+    ],
+)
+def test_wrong_settings_are_refused(wrong, message):
+    with pytest.raises(pydantic.ValidationError, match=message):
+        progress.RatingsConfig(**wrong)

@@ -1,0 +1,216 @@
+"""GTP and NBoard's protocol: what fakes and gtp-rhino are told, and how they are understood."""
+
+import logging
+import pathlib
+import shutil
+
+import pytest
+from support import slow_board
+from support.fake_engines import (
+    GAME,
+    PASS,
+    actions,
+    after,
+    gtp,
+    nboard,
+    pass_ply,
+    play_out,
+    random_game,
+    sent,
+)
+
+from azo.games import notation, othello
+from azo.measure import external_engines, protocols
+
+CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
+
+
+# GTP
+
+
+def test_a_game_over_gtp_is_played_to_its_end_with_passes():
+    moves, ply = pass_ply(0)
+    with gtp() as first, gtp() as second:
+        played = play_out(first, second, moves[: ply - 1])
+    assert slow_board.is_over(after(played))
+
+
+def test_an_engine_is_told_only_what_it_does_not_know(caplog):
+    caplog.set_level(logging.DEBUG, "azo.engines")
+    with gtp() as engine:
+        assert engine.choose([]) == (actions("d3")[0], None)
+        assert sent(caplog) == ["boardsize 8", "clear_board", "genmove b"]
+        assert engine.choose(actions("d3 c3")).action == actions("b3")[0]
+        assert sent(caplog) == ["play w C3", "genmove b"]
+        engine.choose(actions("d3 c3 c4"))  # not what it played
+        assert sent(caplog) == ["clear_board", "play b D3", "play w C3", "play b C4", "genmove w"]
+        engine.choose(actions("d3"))
+        assert sent(caplog) == ["clear_board", "play b D3", "genmove w"]
+    assert sent(caplog) == ["quit"]
+
+
+@pytest.mark.parametrize("parity", [0, 1])
+def test_a_forced_pass_is_not_asked_for_but_told(caplog, parity):
+    caplog.set_level(logging.DEBUG, "azo.engines")
+    moves, ply = pass_ply(parity)
+    with gtp() as engine:
+        engine.choose(moves[: ply - 1])
+        sent(caplog)
+        assert engine.choose(moves[:ply]) == (PASS, None)
+        assert sent(caplog) == []
+        engine.choose(moves[: ply + 1])
+        assert f"play {'bw'[parity]} pass" in sent(caplog)
+
+
+def test_a_small_board_is_played_where_the_engine_knows_it():
+    game = othello.Othello(6)
+    with gtp(game=game) as engine:
+        moves = random_game(1, 6)[:-3]
+        choice = engine.choose(moves)
+        assert choice.action == slow_board.legal_actions(after(moves, 6))[0]
+
+
+def test_a_late_answer_within_the_limit_and_a_talkative_engine_are_heard():
+    with gtp("late", seconds_per_move=10) as engine:
+        assert engine.choose([]).action == actions("d3")[0]
+    with gtp("chatter", seconds_per_move=20) as engine:
+        assert engine.choose([]).action == actions("d3")[0]
+
+
+# NBoard
+
+
+def test_nboard_is_told_the_depth_the_game_and_then_the_moves(caplog):
+    caplog.set_level(logging.DEBUG, "azo.engines")
+    with nboard("plain", setup=("set contempt 0",)) as engine:
+        assert engine.choose(actions("f5")) == (actions("f4")[0], None)
+        squares = "---------------------------O*------*O---------------------------"
+        assert sent(caplog) == [
+            "nboard 2",
+            "set depth 7",
+            "set contempt 0",
+            "ping 1",
+            f"set game (;GM[Othello]RE[?]TI[15:00]TY[8]BO[8 {squares} *]B[F5];)",
+            "go",
+        ]
+        assert engine.choose(actions("f5 d6 c3")).action == actions("d3")[0]
+        assert sent(caplog) == ["ping 2", "move D6", "move C3", "go"]
+        engine.choose([])
+        assert sent(caplog)[1].endswith(f"BO[8 {squares} *];)")
+
+
+def test_positions_are_the_last_count_of_this_search():
+    with nboard("blanks") as engine:
+        assert engine.choose([]) == (actions("d3")[0], 7001)
+        assert engine.choose(actions("d3 c3")).positions == 7002
+    with nboard("once-counted") as engine:
+        assert engine.choose([]).positions == 7001
+        # What came late, before the second pong, belongs to the first move.
+        assert engine.choose(actions("d3 c3")).positions is None
+
+
+def test_nboard_plays_a_game_with_passes_and_without_pongs():
+    moves, ply = pass_ply(1)
+    with nboard("never-pong") as first, nboard("plain") as second:
+        played = play_out(first, second, moves[: ply - 1])
+    assert slow_board.is_over(after(played))
+    with nboard("never-pong") as engine:
+        engine.choose(moves[: ply - 1])
+        choice = engine.choose(moves[: ply + 1])
+        assert choice.action == slow_board.legal_actions(after(moves[: ply + 1]))[0]
+
+
+def test_nboard_engines_die_too():
+    with nboard("die") as engine:
+        with pytest.raises(external_engines.EngineError) as error:
+            engine.choose([])
+        assert error.value.reason == "died (exit code 4)"
+        assert error.value.exchange[-4:] == (
+            "< Fake engine, version 1",
+            "< set myname Fake7",
+            "< pong 1",
+            "< status thinking",
+        )
+
+
+# gtp-rhino, as it is
+
+
+@pytest.fixture(scope="module")
+def rhino():
+    """The settings of gtp-rhino at level 1; skips the test where it is not installed."""
+    if not (shutil.which("gtp-rhino") or shutil.which("gtp-rhino", path="/usr/games")):
+        pytest.skip("gtp-rhino is not installed: apt-get install grhino")
+    return external_engines.load(CONFIGS / "gtp-rhino.toml", level=1)
+
+
+def rhino_answers(config, lines):
+    """Returns what gtp-rhino answers to each line, without what ends an answer."""
+    process = protocols.Process(external_engines._command(config), None, "rhino")
+    found = []
+    for line in lines:
+        process.send(line)
+        deadline = protocols.Deadline(20)
+        text = [process.read_line(deadline)]
+        while text[-1]:
+            text.append(process.read_line(deadline))
+        found.append("\n".join(text).strip())
+    process.stop()
+    return found
+
+
+def commands(moves):
+    """Returns the moves as GTP, without passes."""
+    texts = [notation.action_text(action, 8).upper() for action in moves]
+    return [f"play {'bw'[ply % 2]} {text}" for ply, text in enumerate(texts) if text != "PASS"]
+
+
+@pytest.mark.parametrize("parity", [0, 1])
+def test_gtp_rhino_refuses_to_be_told_a_pass_and_needs_none(rhino, parity):
+    moves, ply = pass_ply(parity)
+    passing, other = "bw"[parity], "wb"[parity]
+    told = commands(moves[:ply])
+    *_, refusal = rhino_answers(rhino, [*told, f"play {passing} pass"])
+    assert refusal == "? syntax error"
+    # It passes when asked, which changes nothing, and the other colour may just go on.
+    *_, first, second, move = rhino_answers(
+        rhino, [*told, *[f"genmove {passing}"] * 2, f"genmove {other}"]
+    )
+    assert (first, second) == ("= pass", "= pass")
+    action = notation.parse_action(move.removeprefix("= "), 8)
+    assert action in slow_board.legal_actions(after([*moves[:ply], PASS]))
+    *_, answer = rhino_answers(rhino, [*told, *commands(moves[: ply + 2])[len(told) :]])
+    assert answer == "="
+
+
+def test_gtp_rhino_passes_out_of_turn_and_takes_back_discs_alone(rhino):
+    answers = rhino_answers(rhino, ["genmove w", "genmove b", "genmove b", *["undo"] * 2])
+    assert answers[0] == answers[2] == "= pass"
+    assert answers[1] in ("= D3", "= C4", "= F5", "= E6")
+    assert answers[3:] == ["=", "? cannot undo"]
+
+
+def test_gtp_rhino_plays_itself_to_the_end(rhino):
+    moves, ply = pass_ply(0)
+    with (
+        external_engines.Engine(rhino, GAME) as first,
+        external_engines.Engine(rhino, GAME) as second,
+    ):
+        played = play_out(first, second)
+        # From just before a pass, once for each side to be asked next.
+        with_pass = play_out(first, second, moves[: ply - 1])
+        with_pass_too = play_out(second, first, moves[:ply])
+    assert len(played) >= 50
+    assert PASS in with_pass_too
+    replayed = notation.replay(notation.transcript(played, 8, has_passes=True), GAME)
+    assert replayed.is_over
+    assert replayed.actions == tuple(played)
+    assert slow_board.is_over(after(with_pass))
+
+
+def test_gtp_rhino_has_no_small_board(rhino):
+    with pytest.raises(ValueError) as error:
+        external_engines.Engine(rhino, othello.Othello(6))
+    assert str(error.value) == (
+        "gtp-rhino 1: no 6x6 board: refused 'boardsize 6': unacceptable size"
+    )

@@ -1,0 +1,153 @@
+"""Games of a tournament on disk, and what is made of them."""
+
+import dataclasses
+import datetime
+
+import numpy as np
+import pytest
+from support import slow_board
+
+from azo.formats import archives, ggf
+from azo.games import notation, othello
+from azo.measure.tournament import export, records, standings
+from azo.measure.tournament.records import Fixture, Record
+
+
+def played(number=0, black="a", white="b", result=1, score=2, ended="", **fields):
+    fields = {
+        "opening_plies": 2,
+        "actions": (37, 43, 64, 18),
+        "num_moves": (3, 2),
+        "positions": (12.0, None),
+        "seconds": (0.5, 1.25),
+    } | fields
+    return Record(Fixture(number, black, white), result=result, score=score, ended=ended, **fields)
+
+
+def full_game(seed):
+    """Returns all plies of a random game and black's score, by the slow rules."""
+    rng = np.random.default_rng(seed)
+    board, actions = slow_board.start(8), []
+    while not slow_board.is_over(board):
+        actions.append(int(rng.choice(slow_board.legal_actions(board))))
+        board = slow_board.play(board, actions[-1])
+    discs = [square for row in board.rows for square in row]
+    black, white = discs.count("X"), discs.count("O")
+    empties = 64 - black - white
+    return tuple(actions), black - white + empties * (int(black > white) - int(white > black))
+
+
+def test_a_record_comes_back_from_its_line():
+    for one in (played(), played(score=None, ended="b: timed out after 5 s", actions=())):
+        line = records.to_line(one, 8)
+        assert line.count("\n") == 1
+        assert records.of_line(line, 8) == one
+
+
+def test_a_line_that_a_crash_cut_short_is_left_out_and_written_over(tmp_path):
+    path = tmp_path / "games.jsonl"
+    for number in range(2):
+        records.append(path, played(number), 8)
+    whole = path.read_bytes()
+    path.write_bytes(whole + records.to_line(played(2), 8).encode()[:40])
+    assert records.read(path, 8) == [played(0), played(1)]
+    records.append(path, played(3), 8)
+    assert records.read(path, 8) == [played(0), played(1), played(3)]
+    assert path.read_bytes().startswith(whole)
+
+
+@pytest.mark.parametrize("line", ["[1]", "{}", "{", '{"moves": "f5", "opening": 1}'])
+def test_what_is_no_record_is_named_with_its_line(tmp_path, line):
+    path = tmp_path / "games.jsonl"
+    path.write_text(records.to_line(played(), 8) + line + "\n")
+    with pytest.raises(ValueError) as error:
+        records.read(path, 8)
+    assert str(error.value).startswith(f"{path}, line 2: ")
+
+
+def test_missing_fixtures_keep_their_order():
+    fixtures = [Fixture(n, *pair) for n in range(2) for pair in (("a", "b"), ("b", "a"))]
+    assert records.missing(fixtures, [played(0, "b", "a"), played(1, "a", "b")]) == [
+        Fixture(0, "a", "b"),
+        Fixture(1, "b", "a"),
+    ]
+
+
+def test_pairs_of_games_are_told_by_the_first_name():
+    games = [
+        played(0, "a", "b", 1),
+        played(0, "b", "a", 1),  # one each
+        played(1, "a", "b", 0),
+        played(1, "b", "a", -1),  # a: 3/2
+        played(2, "b", "a", -1),  # a: half of a pair
+        played(0, "c", "b", -1),
+    ]
+    found = standings.pairings(["a", "b", "c"], games)
+    assert [(p.first, p.second, p.wins, p.draws, p.losses) for p in found] == [
+        ("a", "b", 3, 1, 1),
+        ("b", "c", 1, 0, 0),
+    ]
+    assert found[0].pair_scores == (0, 0, 1, 1, 0)
+    assert found[1].pair_scores == (0, 0, 0, 0, 0)
+
+
+def test_effort_is_that_of_the_moves_of_one_player():
+    games = [
+        played(0, "a", "b"),
+        played(0, "b", "a", -1, None, "b: resigned", num_moves=(1, 4), positions=(9.0, 16.0)),
+    ]
+    did = standings.effort("a", games)
+    assert did == standings.Effort(7, 28 / 7, (0.5 + 1.25) / 7, 0)
+    assert standings.effort("b", games) == standings.Effort(3, None, (1.25 + 0.5) / 3, 1)
+    assert standings.effort("c", games) == standings.Effort(0, None, None, 0)
+
+
+def test_exported_games_are_read_back_by_the_readers(tmp_path):
+    games = []
+    for seed in range(6):
+        actions, score = full_game(seed)
+        result = int(np.sign(score))
+        games.append(played(seed, "one", "two", result, score, actions=actions))
+    assert any(64 in one.actions for one in games), "no game with a pass"
+    games.append(
+        played(6, "two", "three", -1, None, "two: resigned", actions=games[0].actions[:20])
+    )
+    export.write(tmp_path, games, othello.Othello(), "cup")
+
+    found = archives.read_wthor((tmp_path / "games.wtb").read_bytes(), "games.wtb")
+    for number, one in enumerate(games):
+        length = len(one.actions)
+        assert found.action[number, :length].tolist() == list(one.actions)
+        assert found.black_value[number] == one.result
+        if one.score is not None:
+            assert found.black_score[number] == one.score
+    content = (tmp_path / "games.wtb").read_bytes()
+    numbers = [content[16 + 68 * n : 22 + 68 * n] for n in (0, 6)]
+    assert numbers == [bytes([0, 0, 0, 0, 1, 0]), bytes([0, 0, 1, 0, 2, 0])]
+    names = (tmp_path / "games.JOU").read_bytes()
+    assert names[8:10] == bytes([3, 0])
+    assert [names[16 + 20 * n :][:20].rstrip(b"\0") for n in range(3)] == [b"one", b"two", b"three"]
+    assert (tmp_path / "games.TRN").read_bytes()[16:] == b"cup".ljust(26, b"\0")
+
+    transcripts = (tmp_path / "games.txt").read_text()
+    again = archives.read_transcripts(transcripts, "games.txt")
+    assert again.is_finished.tolist() == [True] * 6 + [False]
+    assert again.black_score[:6].tolist() == [one.score for one in games[:6]]
+    parsed = [ggf.parse(line) for line in (tmp_path / "games.ggf").read_text().splitlines()]
+    assert [one.moves for one in parsed] == [one.actions for one in games]
+    assert [one.black_score for one in parsed] == [*(one.score for one in games[:6]), -1]
+    assert (parsed[6].black, parsed[6].white, parsed[6].ending) == ("two", "three", "resigned")
+    assert f"PC[azo]DT[{datetime.date.today().year}-" in (tmp_path / "games.ggf").read_text()
+
+
+def test_reversed_games_have_their_score_in_discs(tmp_path):
+    actions, score = full_game(1)
+    assert score != 0
+    one = played(0, result=-int(np.sign(score)), score=score, actions=actions)
+    early = dataclasses.replace(one, score=None, result=1, ended="b: resigned")
+    export.write(tmp_path, [one, early], othello.Othello(is_reversed=True), "cup")
+    parsed = [ggf.parse(line) for line in (tmp_path / "games.ggf").read_text().splitlines()]
+    assert [game.black_score for game in parsed] == [score, -1]  # fewer discs win
+    assert all(game.is_reversed for game in parsed)
+    assert not (tmp_path / "games.wtb").exists()
+    assert notation.transcript(actions, 8) in (tmp_path / "games.txt").read_text()

@@ -1,0 +1,159 @@
+"""Books that grow by scripted opinions, worked out by hand, and books from archives."""
+
+import random
+
+import numpy as np
+import pytest
+from support import scripted_engine
+
+from azo.formats import archives
+from azo.games import notation, othello
+from azo.play import book_building, opening_book
+
+_GAME = othello.Othello()
+
+
+def board_after(moves, game=_GAME):
+    played = notation.replay(moves, game)
+    return notation.board_of(played.positions[-1], is_black_to_move=played.is_black_to_move)
+
+
+def plain(made):
+    return {key: {a: vars(e) for a, e in moves.items()} for key, moves in made.positions.items()}
+
+
+class Thinker(scripted_engine.ScriptedEngine):
+    """Gives each move a value that follows from its action alone: low squares are better."""
+
+    def think(self, limits=None, **options):
+        values = {a: 0.3 - 0.05 * rank for rank, a in enumerate(self.legal_actions)}
+        self.opinions = {0: {"values": values, "visits": {self.legal_actions[-1]: 1}}}
+        return super().think(limits, **options)
+
+
+def grown(num_positions, game=_GAME, **settings):
+    made = opening_book.Book(game)
+    growth = book_building.GrowthConfig(num_positions=num_positions, **settings)
+    num_added = book_building.grow(made, Thinker(game), growth)
+    assert num_added == len(made.positions)
+    return made
+
+
+def test_growth_extends_the_line_that_costs_least():
+    made = grown(1)
+    assert made.num_moves == 1  # the four first moves are alike
+    made = grown(2)
+    # Behind the first move the last of three has 1 visit of 41 and is kept, all three are leaves.
+    (after,) = [key for key in made.positions if key != made.key(board_after(""))]
+    assert sorted(e.value for e in made.positions[after].values()) == pytest.approx(
+        [0.2, 0.25, 0.3]
+    )
+    assert [m.value for m in made.lookup(board_after(""))] == pytest.approx([-0.3] * 4)
+    # A search later the best of them is worth -0.3 to white: the next best is extended then.
+    made = grown(4)
+    depths = sorted((a | b).bit_count() - 4 for a, b in made.positions)
+    assert depths == [0, 1, 2, 2]
+    assert made.value(after) == pytest.approx(0.2)
+
+
+def test_a_high_cost_of_plies_makes_a_wider_book():
+    def deepest(cost):
+        made = grown(40, ply_cost=cost)
+        return max((a | b).bit_count() - 4 for a, b in made.positions)
+
+    assert deepest(5.0) < deepest(0.001)
+
+
+def test_growth_stops_at_its_depth_and_at_the_end_of_the_game():
+    made = grown(100, max_plies=2)
+    assert max((a | b).bit_count() - 4 for a, b in made.positions) == 2
+    assert len(made.positions) == 1 + 1 + 3
+    small = othello.Othello(4)
+    late = Thinker(small)
+    late.new_game(board_after("c4b4a1d2d4d3a2", small))
+    ended = opening_book.Book(small)
+    growth = book_building.GrowthConfig(num_positions=1000)
+    assert book_building.grow(ended, late, growth) == len(ended.positions) < 1000
+    assert max((a | b).bit_count() for a, b in ended.positions) == 15
+
+
+def test_moves_with_too_few_visits_are_left_out():
+    made = grown(2, min_share=0.1)
+    (after,) = [key for key in made.positions if key != made.key(board_after(""))]
+    assert len(made.positions[after]) == 2
+
+
+def test_growth_can_be_stopped_and_goes_on_as_if_it_had_not_been(tmp_path):
+    made = grown(5)
+    made.save(tmp_path / "book")
+    again = opening_book.load(tmp_path / "book", _GAME)
+    book_building.grow(again, Thinker(_GAME), book_building.GrowthConfig(num_positions=7))
+    assert again.positions.keys() == grown(12).positions.keys()
+    assert again.value(again.key(board_after(""))) == pytest.approx(
+        grown(12).value(again.key(board_after("")))
+    )
+
+
+# Archives.
+
+
+def random_games(game, num, seed=0):
+    rng = random.Random(seed)
+    played, live = [], scripted_engine.ScriptedEngine(game)
+    for _ in range(num):
+        live.new_game()
+        while not live.is_over:
+            live.play(rng.choice(live.legal_actions))
+        played.append(live.actions)
+    lines = "\n".join(notation.transcript(actions, game.size) for actions in played)
+    return archives.read_transcripts(lines, "games", game), played
+
+
+def test_games_of_an_archive_are_counted_as_one_by_one():
+    game = othello.Othello(6)
+    games, played = random_games(game, 60)
+    made = opening_book.Book(game)
+    assert book_building.add_games(made, games, max_plies=60, min_games=1) == 60
+    counted, live = opening_book.Book(game), scripted_engine.ScriptedEngine(game)
+    for actions in played:
+        live.new_game(None, actions)
+        black = np.sign(live.final_score())
+        for board, move in zip(live.boards, live.actions, strict=False):
+            entry = counted.entry(board, move)
+            result = black if board.is_black_to_move else -black
+            entry.num_games += 1
+            entry.num_wins += int(result > 0)
+            entry.num_draws += int(result == 0)
+    assert plain(made) == plain(counted)
+    (start,) = made.positions[made.key(board_after("", game))].values()
+    assert start.num_games == 60
+    assert start.num_wins == int((games.black_value > 0).sum())
+
+
+def test_rare_moves_and_late_ones_are_left_out():
+    game = othello.Othello(6)
+    games, _ = random_games(game, 60)
+    made = opening_book.Book(game)
+    book_building.add_games(made, games, max_plies=3, min_games=5)
+    assert max((a | b).bit_count() - 4 for a, b in made.positions) == 2
+    assert min(e.num_games for moves in made.positions.values() for e in moves.values()) == 5
+
+
+def test_unfinished_games_do_not_count():
+    made = opening_book.Book(_GAME)
+    games = archives.read_transcripts("f5d6", "games")
+    assert book_building.add_games(made, games, max_plies=20, min_games=1) == 0
+    assert made.positions == {}
+
+
+def test_positions_of_most_games_are_searched():
+    game = othello.Othello(6)
+    games, _ = random_games(game, 30)
+    made = opening_book.Book(game)
+    book_building.add_games(made, games, max_plies=6, min_games=1)
+    assert book_building.evaluate(made, Thinker(game), 2) == 2
+    searched = [k for k, moves in made.positions.items() if any(e.value for e in moves.values())]
+    assert sorted((a | b).bit_count() - 4 for a, b in searched) == [0, 1]
+    # The first move leads to the other searched position, whose best move is worth 0.3.
+    assert made.lookup(board_after("", game))[0].value == pytest.approx(-0.3)
+    assert made.lookup(board_after("", game))[0].count == 30

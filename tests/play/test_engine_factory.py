@@ -1,0 +1,120 @@
+"""Engines from files: the networks that come with azo, and those that do not fit."""
+
+import os
+import random
+
+import jax
+import pytest
+from support import fake_oracle
+
+from azo.games import notation, othello, registry
+from azo.learning import network
+from azo.play import engine_factory, engine_settings, evaluator, opening_book
+from azo.play.engine_settings import EngineConfig, Limits
+from azo.run import checkpoint, config
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return engine_factory.load_engine(
+        engine_factory.PlayConfig(engine=EngineConfig(leaves_per_step=4))
+    )
+
+
+def test_the_network_for_8x8_knows_that_the_first_moves_are_one(engine):
+    thought = engine.think(Limits(64))
+    assert [move.prior for move in thought.moves] == pytest.approx([0.25] * 4, abs=0.1)
+    assert abs(thought.value) < 0.3
+
+
+def test_the_network_for_8x8_beats_random_play(engine):
+    rng = random.Random(0)
+    for is_black in (True, False):
+        engine.new_game()
+        while not engine.is_over:
+            is_own = engine.board.is_black_to_move == is_black
+            action = engine.think(Limits(32)).action if is_own else rng.choice(engine.legal_actions)
+            engine.play(action)
+        assert (engine.final_score() > 0) == is_black
+
+
+def test_each_network_that_comes_with_azo_is_for_the_game_it_is_named_after():
+    assert engine_factory.shipped() == ("othello6", "othello8")
+    for name in engine_factory.shipped():
+        size, is_reversed = int(name[7]), name.endswith("-reversed")
+        assert engine_factory.load_oracle(None, size, is_reversed=is_reversed).game.name == name
+
+
+def test_levels_and_settings_reach_the_engine():
+    play = engine_factory.PlayConfig(level=2, engine=EngineConfig(c_puct=1.0))
+    found = engine_factory.load_engine(play)
+    assert found.config == engine_settings.at_level(play.engine, 2)
+    assert found.config.c_puct == 1.0
+
+
+def test_a_book_is_used_and_learns_when_asked(tmp_path):
+    """It knows f5 alone; after a lost game with it, it says so."""
+    path, game = tmp_path / "opening_book.npz", othello.Othello(8)
+    opening = opening_book.Book(game)
+    f5 = notation.parse_action("f5", 8)
+    opening.entry(notation.board_of(game.start(), is_black_to_move=True), f5).value = 0.5
+    opening.save(path)
+    found = engine_factory.load_engine(engine_factory.PlayConfig(book=path, learn=True))
+    thought = found.think()
+    assert thought.source == "book"
+    found.play(thought.action)
+    rng = random.Random(0)
+    while not found.is_over:
+        found.play(rng.choice(found.legal_actions))
+    saved = opening_book.load(path, game).lookup(found.start)[0].entry
+    assert saved.num_games == 1
+    assert saved.num_wins == (found.final_score() > 0)
+    with pytest.raises(ValueError, match="--learn is for a book"):
+        engine_factory.PlayConfig(learn=True)
+
+
+def test_a_book_that_cannot_be_saved_is_told_and_the_game_ends_as_usual(
+    tmp_path, monkeypatch, capsys
+):
+    game = othello.Othello(4)
+    monkeypatch.setattr(
+        engine_factory, "load_oracle", lambda *_, **__: fake_oracle.HashOracle(game)
+    )
+    path = tmp_path / "books" / "mine.book"
+    opening_book.Book(game).save(path)
+    found = engine_factory.load_engine(engine_factory.PlayConfig(size=4, book=path, learn=True))
+    path.unlink()
+    path.parent.rmdir()
+    path.parent.write_text("no folder any more")
+    while not found.is_over:
+        found.play(found.legal_actions[0])
+    assert capsys.readouterr().err.startswith(f"{path}: cannot write here")
+
+
+def test_where_the_system_does_not_tell_which_cores_are_free_all_are_counted(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert evaluator.num_cores() == 3
+
+
+def test_a_board_without_network_is_told():
+    with pytest.raises(ValueError, match="no network for othello4-reversed comes with azo"):
+        engine_factory.load_engine(engine_factory.PlayConfig(size=4, reversed=True))
+
+
+def test_a_network_of_another_game_is_told(tmp_path):
+    game_config = registry.GameConfig(name="tictactoe")
+    small = network.NetworkConfig(num_blocks=1, num_channels=4)
+    settings_of_run = config.Config(game=game_config, network=small)
+    game = registry.make(game_config)
+    variables = network.init(game, settings_of_run.network, jax.random.key(0))
+    checkpoint.save_params(tmp_path / "net", variables, settings_of_run)
+    with pytest.raises(ValueError, match="net: a network for tictactoe, but only Othello is"):
+        engine_factory.load_oracle(tmp_path / "net")
+
+
+def test_a_folder_that_is_no_network_is_told(tmp_path):
+    with pytest.raises(ValueError, match="neither a run nor an exported network"):
+        engine_factory.load_oracle(tmp_path)
+    with pytest.raises(ValueError, match="no such folder"):
+        engine_factory.load_oracle(tmp_path / "none")

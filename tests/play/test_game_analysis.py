@@ -1,0 +1,291 @@
+"""Analyses with scripted opinions, worked out by hand, and the command with the shipped network."""
+
+import html.parser
+import io
+import json
+import pathlib
+
+import pytest
+import rich.console
+from support import scripted_engine
+
+from azo.cli import analyse
+from azo.games import notation, othello
+from azo.play import engine_settings, game_analysis
+from azo.play.report import as_json, page, plot, table
+from azo.run import config
+
+_DATA = pathlib.Path(__file__).parents[1] / "data"
+_GAME = othello.Othello()
+_SMALL = othello.Othello(4)
+
+
+def action(text, size=8):
+    return notation.parse_action(text, size)
+
+
+def analysed(moves, opinions, game=_GAME, **wanted):
+    engine = scripted_engine.ScriptedEngine(game, opinions)
+    engine.new_game(None, notation.replay(moves, game).actions)
+    return game_analysis.analyse(engine, game_analysis.AnalysisConfig(**wanted)), engine
+
+
+def test_a_loss_is_the_value_before_and_after_a_move_that_was_not_best():
+    opinions = {
+        0: {"value": 0.2, "best": action("d3")},  # black plays f5 instead ...
+        1: {"value": 0.3, "best": action("d6")},  # ... after which white expects +0.3
+        2: {"value": -0.1},
+    }
+    found, _ = analysed("f5d6", opinions)
+    first, second, last = found.positions
+    assert (first.drop, first.loss) == pytest.approx((0.5, 0.5))
+    assert (second.drop, second.loss) == pytest.approx((0.2, 0.0))  # white played the best move
+    assert (last.played, last.drop, last.loss) == (None, None, None)
+    assert [p.black_value for p in found.positions] == pytest.approx([0.2, -0.3, -0.1])
+    assert [p.number for p in found.drops] == [1, 2]
+    assert found.total_loss(is_black=True) == pytest.approx((0.5, 0))
+    assert found.total_loss(is_black=False) == pytest.approx((0.0, 0))
+
+
+def test_a_move_that_turned_out_well_loses_nothing():
+    found, _ = analysed("f5d6", {0: {"value": 0.1, "best": action("d3")}, 1: {"value": -0.4}})
+    assert found.positions[0].drop == pytest.approx(-0.3)
+    assert found.positions[0].loss == 0.0
+    assert found.drops == ()
+
+
+@pytest.mark.parametrize(("is_reversed", "scores"), [(False, (6, -2)), (True, (-6, 2))])
+def test_discs_given_away_are_counted_where_both_positions_are_solved(is_reversed, scores):
+    opinions = {
+        0: {"value": 1.0, "score": scores[0], "best": action("d3")},
+        1: {"value": -1.0, "score": scores[1]},  # white loses by 2: black gave 4 away
+        2: {"value": 0.9},
+    }
+    found, _ = analysed("f5d6", opinions, othello.Othello(is_reversed=is_reversed))
+    assert [p.loss_discs for p in found.positions] == [4, None, None]
+    assert [p.is_exact for p in found.positions] == [True, True, False]
+    assert found.positions[0].loss == 0.0  # still a win
+    assert found.positions[1].black_score == -scores[1]
+
+
+def test_the_end_of_a_game_is_counted_on_the_board():
+    found, engine = analysed(finished(_SMALL), {}, _SMALL)
+    last = found.positions[-1]
+    assert found.is_over
+    assert last.best is None
+    black, white = (bits.bit_count() for bits in (last.board.black, last.board.white))
+    assert found.black_score == engine.final_score()
+    assert last.black_value == (black > white) - (black < white)
+    assert last.black_score == found.black_score
+
+
+def finished(game):
+    """Returns a transcript of a whole game, the first legal move at every ply."""
+    engine = scripted_engine.ScriptedEngine(game)
+    while not engine.is_over:
+        engine.play(engine.legal_actions[0])
+    return notation.transcript(engine.actions, game.size, has_passes=True)
+
+
+def test_the_engine_has_its_game_before_and_after_and_searches_every_move():
+    found, engine = analysed("f5d6c3", {})
+    assert notation.transcript(engine.actions, 8) == "f5d6c3"
+    assert engine.limits == [engine_settings.Limits(100, None, is_analysis=True)] * 4
+    assert [p.board for p in found.positions] == list(engine.boards)
+
+
+def test_the_engine_keeps_its_game_when_an_analysis_is_broken_off():
+    engine = scripted_engine.ScriptedEngine(_GAME)
+    engine.new_game(None, notation.replay("f5d6c3", _GAME).actions)
+
+    def leave(num_done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        game_analysis.analyse(engine, game_analysis.AnalysisConfig(), on_position=leave)
+    assert notation.transcript(engine.actions, 8) == "f5d6c3"
+
+
+def test_an_analysis_that_is_stopped_leaves_the_rest_out():
+    engine = scripted_engine.ScriptedEngine(_GAME, {0: {"value": 0.5, "best": action("d3")}})
+    engine.new_game(None, notation.replay("f5d6c3", _GAME).actions)
+    num_done = []
+    found = game_analysis.analyse(
+        engine,
+        game_analysis.AnalysisConfig(),
+        on_position=num_done.append,
+        is_stopped=lambda: len(num_done) == 2,
+    )
+    assert [position.number for position in found.positions] == [1, 2]
+    assert found.total_loss(is_black=True)[0] == pytest.approx(0.5)
+    assert notation.transcript(engine.actions, 8) == "f5d6c3"
+
+
+def test_an_unlikely_move_that_the_search_prefers_is_a_surprise():
+    d3, c4 = action("d3"), action("c4")
+    opinion = {
+        "value": 0.3,
+        "best": d3,
+        "prior": {d3: 0.01, c4: 0.97},
+        "values": {d3: 0.3, c4: 0.1},
+    }
+    found, _ = analysed("c4", {0: opinion, 1: {"value": -0.1}})
+    (surprise,) = found.surprises
+    assert surprise == game_analysis.Surprise(1, d3, 0.01, 0.3, c4, 0.1, "found")
+    assert "In 1 of 2 positions" in game_analysis.advice(found)
+    for change in ({"prior": {d3: 0.2}}, {"values": {d3: 0.3, c4: 0.25}}, {"visits": {c4: 3}}):
+        assert not analysed("c4", {0: opinion | change})[0].surprises
+
+
+def test_an_unlikely_move_that_was_played_and_turned_out_well_is_a_surprise():
+    d3, c4 = action("d3"), action("c4")
+    opinion = {"value": 0.1, "best": c4, "prior": {d3: 0.02}, "values": {d3: -0.8}}
+    found, _ = analysed("d3", {0: opinion, 1: {"value": -0.35}})
+    (surprise,) = found.surprises
+    assert (surprise.kind, surprise.action, surprise.rival) == ("missed", d3, c4)
+    assert (surprise.value, surprise.rival_value) == pytest.approx((0.35, 0.1))
+    assert "1 of them the search saw only once they were played" in game_analysis.advice(found)
+    assert not analysed("d3", {0: opinion, 1: {"value": -0.15}})[0].surprises
+
+
+def test_without_surprises_there_is_no_advice_to_change_anything():
+    assert "nothing here speaks for another c_puct" in game_analysis.advice(analysed("f5", {})[0])
+
+
+def test_the_tree_is_shown_as_deep_and_wide_as_asked():
+    visits = {action("f5"): 9, action("d3"): 30, action("c4"): 0}
+    wide, _ = analysed("f5", {0: {"visits": visits}}, tree_depth=1, tree_width=4)
+    moves = [branch.move.action for branch in wide.positions[0].tree]
+    assert moves == [action("d3"), action("e6"), action("f5")]  # c4 was never visited
+    found, _ = analysed("f5", {0: {"visits": visits}}, tree_depth=2, tree_width=2)
+    first = found.positions[0].tree
+    assert [branch.move.action for branch in first] == [action("d3"), action("e6")]
+    assert all(len(branch.replies) == 2 for branch in first)
+    assert all(not reply.replies for branch in first for reply in branch.replies)
+
+
+_OPINIONS = {
+    0: {"value": 0.2, "raw_value": 0.1, "best": action("d3"), "prior": {action("f5"): 0.125}},
+    1: {"value": 0.3, "score": 4, "best": action("d6")},
+    2: {"value": -1.0, "score": 2},
+}
+
+
+def test_the_table_tells_moves_from_blacks_side():
+    found, _ = analysed("f5d6", _OPINIONS)
+    console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
+    console.print(table.game(found))
+    rows = [line.split() for line in console.file.getvalue().splitlines()]
+    assert [" ".join(row) for row in rows] == [
+        "ply move black alone exact prior visits best loss discs",
+        "1 X f5 +0.20 +0.10 12% 20 d3 0.50 ?",
+        "2 O d6 -0.30 +0.00 -4 33% 20 6",
+        "end -1.00 +0.00 +2 c3",  # what would come next
+    ]
+
+
+def test_json_has_what_the_analysis_has():
+    found, _ = analysed("f5d6", _OPINIONS, tree_depth=1)
+    told = json.loads(json.dumps(as_json.convert(found, "a game")))
+    assert told["moves"] == "f5d6"
+    first = told["positions"][0]
+    assert (first["played"], first["best"], first["loss"]) == ("f5", "d3", pytest.approx(0.5))
+    assert first["moves"][0]["move"] == "d3"
+    assert told["positions"][1]["black_value"] == pytest.approx(-0.3)
+    assert told["largest_drops"] == [1]
+    assert len(first["tree"]) == 3
+
+
+class _Reader(html.parser.HTMLParser):
+    """Collects ids, links and addresses, and checks that elements are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links, self.outside = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"]] if "href" in given else []
+        self.outside += [given[name] for name in ("src", "data") if name in given]
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing_else():
+    found, _ = analysed("f5d6", _OPINIONS, tree_depth=1)
+    text = page.render(found, "Black <script> & white")
+    reader = _Reader()
+    reader.feed(text)
+    assert reader.open == []
+    assert reader.outside == []
+    assert "://" not in text
+    assert "<script" not in text
+    assert set(reader.links) <= {f"#{name}" for name in reader.ids}
+    assert reader.ids == ["ply1", "ply2", "ply3"]
+    assert text.count('class="black"') == 2 + 4 + 3  # discs before each ply and at the end
+
+
+def test_the_plot_is_a_picture():
+    found, _ = analysed("f5d6", _OPINIONS)
+    assert plot.draw(found, "a game").startswith(b"\x89PNG")
+
+
+# The command, with the network that comes with azo.
+
+
+def run(capsys, *arguments):
+    code = config.run_main(analyse.main, [str(argument) for argument in arguments])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+_QUICK = ("--engine.num-simulations", 8, "--engine.leaves-per-step", 4)
+
+
+def test_the_command_writes_table_json_plot_and_page(tmp_path, capsys):
+    files = [tmp_path / name for name in ("a.json", "a.png", "a.html")]
+    code, out, _ = run(
+        capsys, "f5d6c3", *_QUICK, "--json", files[0], "--plot", files[1], "--html", files[2]
+    )
+    assert code == 0
+    assert out.splitlines()[0] == "othello8. The game stops after 3 plies."
+    told = json.loads(files[0].read_text())
+    assert [position["played"] for position in told["positions"]] == ["f5", "d6", "c3", None]
+    assert sum(move["visits"] for move in told["positions"][0]["moves"]) >= 8
+    assert sum(move["prior"] for move in told["positions"][0]["moves"]) == pytest.approx(1)
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+    assert "All positions" in files[2].read_text()
+
+
+def test_one_position_is_shown_with_its_tree(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("f5d6"))
+    code, out, _ = run(capsys, "-", *_QUICK, "--ply", 2, "--look.tree-depth", 1)
+    assert code == 0
+    assert "white (O) to move\nvalue " in out
+    assert "; network alone " in out
+    assert "searched tree behind ply 1" in out
+    assert "d6*" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("f5f5",), "illegal move 'f5' at ply 2 (f5): white may play f4, d6 or f6"),
+        (("absent.txt",), "absent.txt: cannot be read (No such file or directory)"),
+        (("é" * 200,),
+         "cannot read 'éééééééééé' after 0 moves: squares are a1 to h8, a pass is 'pa'"),
+        (("f5", "--ply", "3"), "--ply 3: the game has 1 plies"),
+        (("f5", "--json", "no/a.json"),
+         "no/a.json: cannot write here (no such folder)"),
+    ],
+)  # fmt: skip
+def test_mistakes_get_one_line(capsys, arguments, message):
+    code, _, err = run(capsys, *arguments)
+    assert (code, err) == (2, message + "\n")

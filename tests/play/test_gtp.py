@@ -1,0 +1,401 @@
+"""GTP: what is answered, what is played, and a game against another engine."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+from support import slow_board, slow_minimax
+from support.fake_engines import GAME, PASS, actions, after, pass_ply, play_out, random_game
+from support.front_end import QUICK, GtpSession, Input, ScriptedEngine, quick_engine, squares
+
+from azo.cli.gtp import main as gtp_main
+from azo.games import notation
+from azo.measure import external_engines
+from azo.play import clock, engine_factory, engine_settings, gtp, line_reader
+
+CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
+WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
+
+
+def plays(moves):
+    """Returns the moves as commands, passes included."""
+    return [
+        f"play {'bw'[ply % 2]} {notation.action_text(action, 8)}"
+        for ply, action in enumerate(moves)
+    ]
+
+
+# The form of commands and answers
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("protocol_version", "= 2\n\n"),
+        ("1 name", "=1 azo\n\n"),
+        ("00042   version\t \r", "=00042 1.2\n\n"),
+        ("\x07 7\tna\x00me # is it you?", "=7 azo\n\n"),
+        ("komi 0.5", "=\n\n"),
+        ("5 quit", "=5\n\n"),
+        ("", ""),
+        (" \t\r", ""),
+        ("# komi 3", ""),
+        ("12", "?12 unknown command\n\n"),
+        ("12 # nothing", "?12 unknown command\n\n"),
+        ("12name", "? unknown command\n\n"),
+        ("-1 name", "? unknown command\n\n"),
+        ("Name", "? unknown command\n\n"),
+        ("3 loadsgf game.sgf", "?3 unknown command\n\n"),
+        ("8 play black", "?8 syntax error: expected 'play COLOUR MOVE'\n\n"),
+        ("name please", "? syntax error: expected 'name'\n\n"),
+        ("play red f5", "? syntax error: colour 'red' is neither black nor white\n\n"),
+        (
+            "play b i9",
+            "? syntax error: unknown move 'i9': squares are a1 to h8, a pass is 'pass'\n\n",
+        ),
+        ("komi nan", "? syntax error: komi 'nan' is not a number of discs\n\n"),
+        ("time_settings 1 2 -3", "? syntax error: '-3' is not a number\n\n"),
+    ],
+)
+def test_a_line_gets_the_answer_that_the_specification_wants(line, answer):
+    assert GtpSession().ask(line) == answer
+
+
+def test_every_command_that_is_listed_is_known_and_no_other():
+    session = GtpSession()
+    listed = session.ask("list_commands")[2:].split()
+    required = (
+        "protocol_version name version known_command list_commands quit boardsize clear_board komi"
+        " play genmove reg_genmove undo showboard final_score time_settings time_left level"
+        " set_game list_games azo-analyze"
+    )
+    assert set(listed) == set(required.split())
+    assert all(session.ask(f"known_command {name}") == "= true\n\n" for name in listed)
+    assert session.ask("known_command loadsgf") == "= false\n\n"
+
+
+def test_the_session_ends_at_quit_or_with_the_input():
+    for text, answers in [("name\nquit\nversion\n", "= azo\n\n=\n\n"), ("name\n", "= azo\n\n")]:
+        source = Input(text)
+        source.end()
+        session = GtpSession(source=source)
+        session.front_end.run()
+        assert session.output.take() == answers
+
+
+def test_a_complaint_is_short_and_on_one_line():
+    answer = GtpSession().ask("play b " + "x" * 50_000)
+    assert answer.startswith("? syntax error: unknown move 'xxx")
+    assert len(answer) < 250
+
+
+# Moves
+
+
+def test_moves_are_played_shown_and_taken_back():
+    session = GtpSession()
+    assert session.asks("play b f5", "play WHITE D6") == ["=\n\n"] * 2
+    assert squares(session.board) == slow_board.text(after(actions("f5 d6")))
+    assert session.ask("2 showboard") == (
+        "=2\n"
+        "  a b c d e f g h\n"
+        "1 - - - - - - - - 1\n"
+        "2 - - - - - - - - 2\n"
+        "3 - - - - - - - - 3\n"
+        "4 - - - O X - - - 4\n"
+        "5 - - - O X X - - 5\n"
+        "6 - - - O - - - - 6\n"
+        "7 - - - - - - - - 7\n"
+        "8 - - - - - - - - 8\n"
+        "  a b c d e f g h\n"
+        "black (X) to move\n"
+        "black 3, white 3\n\n"
+    )
+    assert session.asks("undo", "undo", "undo") == ["=\n\n", "=\n\n", "? cannot undo\n\n"]
+    assert squares(session.board) == slow_board.text(slow_board.start(8))
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("play b a1", "illegal move a1: black may play d3 c4 f5 e6"),
+        ("play b pass", "illegal move pass: black may play d3 c4 f5 e6"),
+        ("play w f4", "illegal move: black is to move"),
+        ("play w pass", "illegal move: black is to move"),
+        ("genmove w", "no move: black is to move"),
+        ("reg_genmove w", "no move: black is to move"),
+        ("azo-analyze w", "nothing to analyze: black is to move"),
+        ("final_score", "cannot score: the game goes on"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_the_game_goes_on(line, complaint):
+    session = GtpSession()
+    assert session.ask(line) == f"? {complaint}\n\n"
+    assert squares(session.board) == slow_board.text(slow_board.start(8))
+    assert session.ask("play b f5") == "=\n\n"
+
+
+def test_a_generated_move_is_legal_and_played_and_a_suggested_one_is_not_played():
+    session = GtpSession()
+    suggestion = session.ask("reg_genmove b")
+    assert session.board == quick_engine().board
+    assert session.ask("genmove b") == suggestion
+    action = notation.parse_action(suggestion[2:], 8)
+    assert suggestion == f"= {notation.action_text(action, 8).upper()}\n\n"
+    assert squares(session.board) == slow_board.text(after([action]))
+
+
+@pytest.mark.parametrize("parity", [0, 1])
+def test_a_pass_may_be_left_out_and_is_taken_back_with_the_move(parity):
+    moves, ply = pass_ply(parity)
+    passing, other = "bw"[parity], "wb"[parity]
+    move = notation.action_text(moves[ply + 1], 8)
+    for told in (f"play {other} {move}", f"genmove {other}"):
+        session = GtpSession()
+        assert set(session.asks(*plays(moves[:ply]))) == {"=\n\n"}
+        before = session.board
+        answer = session.ask(told)
+        action = moves[ply + 1] if told[0] == "p" else notation.parse_action(answer[2:], 8)
+        assert squares(session.board) == slow_board.text(after([*moves[:ply], PASS, action]))
+        session.ask("undo")
+        assert session.board == before
+        assert session.ask(f"reg_genmove {other}")[0] == "="
+        assert session.ask(f"play {other} d4")[0] == "?"
+        assert session.board == before
+        assert session.ask(f"genmove {passing}") == "= pass\n\n"
+        assert session.ask(f"play {other} {move}") == "=\n\n"
+        session.asks("undo", "undo")
+        assert session.board == before
+
+
+def test_after_the_end_passes_are_taken_and_nothing_else():
+    session = GtpSession()
+    session.asks(*plays(actions(WIPE_OUT)))
+    before = session.board
+    assert session.asks("genmove w", "play b pass", "reg_genmove b") == [
+        "= pass\n\n",
+        "=\n\n",
+        "= pass\n\n",
+    ]
+    assert session.ask("play w a1") == "? illegal move: the game is over\n\n"
+    assert session.ask("azo-analyze") == "? nothing to analyze: the game is over\n\n"
+    assert session.ask("showboard").endswith("the game is over\nblack 13, white 0\n\n")
+    assert session.asks("final_score", "komi 4.5", "final_score", "komi 64", "final_score") == [
+        "= B+64\n\n",
+        "=\n\n",
+        "= B+59.5\n\n",
+        "=\n\n",
+        "= 0\n\n",
+    ]
+    session.asks("undo", "undo")
+    assert session.board == before
+    session.ask("undo")
+    assert squares(session.board) == slow_board.text(after(actions(WIPE_OUT)[:-1]))
+
+
+def test_in_reversed_othello_the_side_without_discs_has_won():
+    session = GtpSession(quick_engine(is_reversed=True))
+    session.asks(*plays(actions(WIPE_OUT)))
+    assert session.ask("final_score") == "= W+64\n\n"
+
+
+def test_the_board_is_that_of_a_network_which_exists():
+    session = GtpSession()
+    assert session.ask("boardsize 10") == "? unacceptable size: no network for othello10\n\n"
+    session.ask("play b f5")
+    assert session.ask("boardsize 8") == "=\n\n"
+    assert squares(session.board) == slow_board.text(slow_board.start(8))
+    assert session.asks("boardsize 6", "play b c2", "play w g7")[:2] == ["=\n\n"] * 2
+    assert squares(session.board, 6) == slow_board.text(slow_board.play(slow_board.start(6), 8))
+    assert session.ask("clear_board") == "=\n\n"
+    assert squares(session.board, 6) == slow_board.text(slow_board.start(6))
+
+
+def test_the_first_board_comes_back_with_the_network_that_was_asked_for(monkeypatch, capsys):
+    loaded = []
+
+    def load(play):
+        loaded.append((play.network, play.size))
+        return quick_engine(play.size)
+
+    monkeypatch.setattr(engine_factory, "load_engine", load)
+    source = Input("boardsize 6\nboardsize 8\nquit\n")
+    monkeypatch.setattr(line_reader, "of_standard_input", lambda: source.lines)
+    own = pathlib.Path("own")
+    assert gtp_main(["--network", "own"]) == 0
+    assert capsys.readouterr().out == "=\n\n" * 3
+    assert loaded == [(own, 8), (None, 6)]
+
+
+def test_quarry_is_told_that_the_game_is_othello():
+    answers = GtpSession().asks("list_games", "set_game Othello", "set_game Go")
+    assert answers == [
+        "= Othello\n\n",
+        "=\n\n",
+        "? unsupported game: azo plays Othello, not Go\n\n",
+    ]
+
+
+# Thinking
+
+
+def limits_of(config, *lines):
+    engine = ScriptedEngine(GAME, config=config)
+    session = GtpSession(engine)
+    session.asks(*lines)
+    return engine.limits[-1]
+
+
+def test_a_move_ends_with_the_first_of_all_limits():
+    by_number = engine_settings.EngineConfig(num_simulations=50)
+    assert limits_of(by_number, "genmove b") == engine_settings.Limits(50, None)
+    on_clock = clock.seconds_for_move(120, 60)
+    assert limits_of(by_number, "time_settings 120 0 0", "genmove b").seconds == on_clock
+    by_time = engine_settings.EngineConfig(num_simulations=None, seconds=0.5)
+    assert limits_of(by_time, "time_settings 120 0 0", "genmove b").seconds == 0.5
+    left = clock.seconds_for_move(2, 60, moves_left=4)
+    assert limits_of(by_time, "time_left b 2 4", "reg_genmove b").seconds == left
+    by_nothing = engine_settings.EngineConfig(num_simulations=None)
+    assert limits_of(by_nothing, "genmove b") == engine_settings.Limits(None, 10.0)
+
+
+def test_the_time_of_a_move_is_taken_from_the_clock(monkeypatch):
+    now = iter([100.0, 107.0])
+    monkeypatch.setattr(gtp, "time", types.SimpleNamespace(monotonic=lambda: next(now)))
+    engine = ScriptedEngine(GAME)
+    session = GtpSession(engine)
+    session.asks("time_settings 120 0 0", "genmove b", "play w c3", "reg_genmove b")
+    assert engine.limits[-1].seconds == clock.seconds_for_move(113, 58)
+    session.asks("clear_board", "reg_genmove b")
+    assert engine.limits[-1].seconds == clock.seconds_for_move(120, 60)
+
+
+def test_levels_weaken_the_settings_and_the_last_restores_them():
+    config = engine_settings.EngineConfig(num_simulations=123)
+    session = GtpSession(ScriptedEngine(GAME, config=config))
+    assert session.ask("level 1") == "=\n\n"
+    assert session.engine.config == engine_settings.at_level(config, 1)
+    assert session.ask("level 9") == "? level 9: levels are 1 (beginner) to 8 (full)\n\n"
+    assert session.engine.config == engine_settings.at_level(config, 1)
+    assert session.ask("level 8") == "=\n\n"
+    assert session.engine.config == config
+
+
+INFO = re.compile(
+    r"info move (\w+) visits (\d+)(?: winrate ([\d.]+))? prior ([\d.]+)(?: scoreLead (-?\d+))?"
+    r" order (\d+) pv((?: \w+)+?)(?= info|$)"
+)
+
+
+def analysis(config, told, line, num_lines):
+    """Returns what is said until so many lines were seen, and then a new one was sent."""
+    source = Input(line + "\n")
+    session = GtpSession(quick_engine(config=config), source)
+    session.asks(*told)
+    seen = []
+
+    def speak():  # in another thread, since the analysis does not return without input
+        for _ in range(num_lines):
+            seen.append(session.output.wait_for("\n"))
+        source.send("name\n")
+        source.end()
+
+    speaker = threading.Thread(target=speak)
+    speaker.start()
+    session.front_end.run()
+    speaker.join()
+    answer, name = "".join([*seen, session.output.take()])[:-2].rsplit("\n\n", 1)
+    assert name == "= azo"
+    return answer.split("\n")
+
+
+def test_analysis_goes_on_until_the_next_line():
+    head, *lines = analysis(QUICK, [], "3 azo-analyze b 1", num_lines=4)
+    assert head == "=3"
+    assert len(lines) >= 3
+    totals = []
+    for text in lines:
+        found = INFO.findall(text)
+        assert {move for move, *_ in found} == {"D3", "C4", "F5", "E6"}
+        assert [int(order) for *_, order, _ in found] == [0, 1, 2, 3]
+        assert sum(float(prior) for _, _, _, prior, *_ in found) == pytest.approx(1, abs=1e-5)
+        assert all(line.split()[0] == move for move, *_, line in found)
+        totals.append(sum(int(visits) for _, visits, *_ in found))
+    assert totals == sorted(totals)
+    assert totals[-1] > totals[0]
+
+
+def test_analysis_near_the_end_has_the_exact_scores_of_every_move():
+    moves = random_game(3)[:-7]
+    board = after(moves)
+    signs = {board.mover: 1, slow_board.other(board.mover): -1, "-": 0}
+    discs = np.array([[signs[c] for c in row] for row in board.rows], np.int8)
+    truth = slow_minimax.move_scores(discs[None], is_reversed=False)[0]
+    config = QUICK.model_copy(update={"solve_empties": 10})
+    head, line = analysis(config, plays(moves), "azo-analyze", num_lines=2)
+    assert head == "="
+    found = {
+        notation.parse_action(move, 8): (int(score), float(rate))
+        for move, _, rate, _, score, *_ in INFO.findall(line)
+    }
+    assert set(found) == set(slow_board.legal_actions(board))
+    assert len(found) >= 2
+    for action, (score, rate) in found.items():
+        assert score == truth[action]
+        assert rate == (1 + np.sign(score)) / 2
+
+
+# The program
+
+
+def run(*flags, module="gtp", **options):
+    command = [sys.executable, "-m", "azo", module, *flags]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, **options)
+
+
+def test_the_program_answers_and_ends_with_its_input():
+    told = "play b é\nplay b f5\n1 reg_genmove w\ngenmove w\nazo-analyze\nboardsize 5\n"
+    done = run("--level", "3", input=told, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    *most, analysed, refused = done.stdout.rstrip("\n").split("\n\n")
+    assert most[0].startswith(r"? syntax error: unknown move '\xe9'")
+    assert most[1] == "="
+    assert {move.split()[1] for move in most[2:]} <= {"D6", "F4", "F6"}
+    assert len(INFO.findall(analysed)) >= 3
+    assert refused.startswith("? unacceptable size: no network for othello5 comes with azo")
+
+
+def test_a_wrong_flag_is_one_line_and_no_protocol():
+    done = run("--network", "nowhere", stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nowhere" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def azo(level):
+    config = external_engines.load(CONFIGS / "azo-gtp.toml", level)
+    command = (sys.executable, *config.command[1:])
+    return config.model_copy(update={"command": command})
+
+
+def test_a_game_against_gtp_rhino_in_both_colours():
+    if not (shutil.which("gtp-rhino") or shutil.which("gtp-rhino", path="/usr/games")):
+        pytest.skip("gtp-rhino is not installed: apt-get install grhino")
+    rhino = external_engines.load(CONFIGS / "gtp-rhino.toml", 1)
+    with (
+        external_engines.Engine(azo(4), GAME) as ours,
+        external_engines.Engine(rhino, GAME) as theirs,
+    ):
+        for players in ((ours, theirs), (theirs, ours)):
+            moves = play_out(*players)
+            assert slow_board.is_over(after(moves))
+        moves, ply = pass_ply(0)
+        assert slow_board.is_over(after(play_out(ours, theirs, moves[: ply - 1])))
+        assert slow_board.is_over(after(play_out(theirs, ours, moves[: ply - 1])))

@@ -1,0 +1,79 @@
+"""Lines of input: what is one, and what is known of those that wait."""
+
+import os
+import time
+
+from support.front_end import Input
+
+from azo.play import line_reader
+
+
+def all_of(chunks):
+    remaining = iter([*chunks, b""])
+    return list(line_reader.Lines(lambda: next(remaining)))
+
+
+def test_lines_end_with_a_newline_wherever_the_input_is_cut():
+    assert all_of([b"name\nver", b"sion\n", b"\n", b"quit"]) == ["name", "version", "", "quit"]
+    assert all_of([b"play b f5\r\n"]) == ["play b f5\r"]
+    assert all_of([]) == []
+
+
+def test_what_is_no_text_is_replaced():
+    assert all_of([b"\xff\xfe\n\xc3\xa4\n"]) == ["��", "ä"]
+
+
+def test_a_line_without_end_is_cut_and_the_next_one_is_whole():
+    half = b"x" * 40_000
+    found = all_of([half, half, half, half, b"\nname\n", b"y" * 70_000 + b"\nquit\n"])
+    assert found == ["x" * 65_536, "name", "y" * 65_536, "quit"]
+
+
+def test_a_sender_of_many_lines_waits_until_they_are_read():
+    sent = []
+
+    def read():
+        sent.append(len(sent))
+        return b"name\n" * 600 if len(sent) <= 5 else b""
+
+    flood = line_reader.Lines(read)
+    while len(sent) < 2:
+        time.sleep(0.01)
+    time.sleep(0.05)  # time enough to read all, if nothing held it back
+    assert len(sent) == 2
+    assert list(flood) == ["name"] * 3000
+
+
+def test_waiting_lines_can_be_seen_before_they_are_read():
+    source = Input()
+    assert not source.lines.is_waiting()
+    source.send("go\nping 3\n")
+    source.lines.wait()
+    while not source.lines.has(lambda line: line == "ping 3"):
+        time.sleep(0.001)
+    assert source.lines.is_waiting()
+    assert not source.lines.has(lambda line: line == "quit")
+    reader = iter(source.lines)
+    assert [next(reader), next(reader)] == ["go", "ping 3"]
+    assert not source.lines.is_waiting()
+    source.end()
+    source.lines.wait()
+    assert source.lines.is_waiting()
+    assert not source.lines.has(lambda line: True)
+    assert list(reader) == []
+
+
+def test_standard_input_is_read_as_it_comes():
+    end, begin = os.pipe()
+    saved = os.dup(0)
+    os.dup2(end, 0)
+    try:
+        reader = iter(line_reader.of_standard_input())
+        os.write(begin, b"name\n")
+        assert next(reader) == "name"
+        os.close(begin)
+        assert list(reader) == []
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+        os.close(end)

@@ -1,0 +1,324 @@
+"""The engine: a live game, and what it says of positions, without a network."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+from support import fake_oracle, slow_minimax
+
+from azo.games import notation, othello
+from azo.play import clock, engine_settings, live_engine
+from azo.play.engine_settings import EngineConfig, Limits
+
+QUICK = EngineConfig(num_simulations=32, solve_empties=0, exact_empties=0)
+
+
+def make(size=6, config=QUICK, *, is_reversed=False, **kwargs):
+    return live_engine.Engine(
+        fake_oracle.HashOracle(othello.Othello(size, is_reversed)), config, **kwargs
+    )
+
+
+def random_game(live, rng, num_plies=200):
+    while not live.is_over and len(live.actions) < num_plies:
+        live.play(rng.choice(live.legal_actions))
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_the_live_game_is_that_of_the_rules(size):
+    live, rng = make(size), random.Random(size)
+    for _ in range(3):
+        live.new_game()
+        random_game(live, rng)
+        text = notation.transcript(live.actions, size)
+        replay = notation.replay(text, live.game)
+        assert replay.actions == live.actions
+        assert replay.is_over
+        for board, position in zip(live.boards, replay.positions, strict=True):
+            rules = notation.board_of(position, is_black_to_move=board.is_black_to_move)
+            assert board == rules
+        last = replay.positions[-1]
+        score = int(live.game.score(last))
+        assert live.final_score() == (score if replay.is_black_to_move else -score)
+        assert live.legal_actions == ()
+
+
+def test_undo_goes_back_to_the_start():
+    live = make()
+    random_game(live, random.Random(0), 12)
+    boards, actions = live.boards, live.actions
+    for ply in reversed(range(12)):
+        assert live.undo() == actions[ply]
+        assert live.board == boards[ply]
+    with pytest.raises(ValueError, match="nothing to take back: no move was played"):
+        live.undo()
+
+
+def test_wrong_moves_change_nothing_and_say_what_is_right():
+    live = make(8)
+    live.play(notation.parse_action("f5", 8))
+    board = live.board
+    with pytest.raises(ValueError, match="illegal move a1: white may play f4 d6 f6"):
+        live.play(0)
+    with pytest.raises(ValueError, match="illegal move pass: white may play f4 d6 f6"):
+        live.play(64)
+    with pytest.raises(ValueError, match="illegal move 99: white may play f4 d6 f6"):
+        live.play(99)
+    assert live.board == board
+    with pytest.raises(ValueError, match="illegal move a1: black may play"):
+        live.new_game(actions=[0])
+    with pytest.raises(ValueError, match="impossible board: both sides have a disc on one square"):
+        live.new_game(notation.Board(3, 1, True))
+    assert live.board == board
+    with pytest.raises(ValueError, match="outside of 6x6 squares"):
+        make(6).new_game(notation.Board(1 << 63, 1, True))
+
+
+def test_a_finished_game_has_no_moves():
+    live = make(4)
+    random_game(live, random.Random(1))
+    with pytest.raises(ValueError, match="the game is over"):
+        live.think()
+    with pytest.raises(ValueError, match="the game is over"):
+        live.play(0)
+
+
+def test_a_thought_is_about_all_legal_moves():
+    live = make()
+    random_game(live, random.Random(2), 10)
+    thought = live.think(Limits(100))
+    assert thought.board == live.board
+    assert sorted(move.action for move in thought.moves) == list(live.legal_actions)
+    assert sum(move.visits for move in thought.moves) == thought.num_simulations == 100
+    assert sum(move.prior for move in thought.moves) == pytest.approx(1)
+    assert thought.action == thought.moves[0].action == thought.line[0]
+    mean = thought.raw_value + sum(m.visits * m.value for m in thought.moves if m.visits)
+    assert thought.value == pytest.approx(mean / 101)
+    assert (thought.source, thought.score) == ("search", None)
+    line = make()
+    line.new_game(live.board, thought.line)  # a legal line
+    assert live.look(thought.line[:1])[0].action == thought.line[1]
+
+
+def test_simulations_come_on_top_of_what_is_kept():
+    live = make()
+    first = live.think(Limits(200))
+    live.play(first.action)
+    kept = first.moves[0].visits
+    second = live.think(Limits(50))
+    # One of the visits that are kept was the node's own evaluation.
+    assert sum(move.visits for move in second.moves) == kept - 1 + 50
+
+
+def test_a_position_of_the_tree_is_found_by_its_moves():
+    live = make()
+    actions = list(live.think(Limits(300)).line[:2])
+    before = live.look(actions)
+    assert sum(move.visits for move in before) > 5
+    live.new_game(actions=actions)
+    assert live.look() == before
+    live.new_game(actions=actions[:1])
+    assert live.look() == ()
+
+
+def test_time_ends_a_search():
+    live = make(8)
+    live.think(Limits(8))
+    start = time.perf_counter()
+    thought = live.think(Limits(seconds=0.2))
+    assert 0.2 <= time.perf_counter() - start < 2
+    assert thought.num_simulations > 8
+
+
+def test_a_search_can_be_stopped_and_watched():
+    live, seen = make(8), []
+    thought = live.think(
+        Limits(),
+        is_stopped=lambda: len(seen) >= 3,
+        on_progress=seen.append,
+        progress_seconds=0.01,
+    )
+    counts = [progress.num_simulations for progress in seen]
+    assert counts == sorted(set(counts))
+    assert thought.num_simulations >= counts[-1] > 0
+
+
+def test_a_forced_pass_takes_no_search():
+    live, rng = make(4), random.Random(0)
+    while live.legal_actions != (16,):
+        live.new_game()
+        for _ in range(10):
+            if live.legal_actions == (16,) or live.is_over:
+                break
+            live.play(rng.choice(live.legal_actions))
+    thought = live.think()
+    assert (thought.action, thought.source, thought.num_simulations) == (16, "forced", 0)
+    assert live.think(Limits(20, is_analysis=True)).num_simulations == 20
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_the_end_is_exact(is_reversed):
+    """Scores of all moves are those of a plain minimax, and the line leads to the score."""
+    config = QUICK.model_copy(update={"solve_empties": 9})
+    live, rng = make(6, config, is_reversed=is_reversed), random.Random(5)
+    sign = -1 if is_reversed else 1
+    while live.num_empties > 10 or len(live.legal_actions) < 3:
+        live.new_game()
+        random_game(live, rng, 22)
+    assert live.think().source == "search"
+    live.play(live.legal_actions[0])
+    bits = 8 * np.arange(6)[:, None] + np.arange(6)
+    board = (live.board.player >> bits & 1) - (live.board.opponent >> bits & 1)
+    expected = slow_minimax.move_scores(board[None].astype(np.int8), is_reversed=is_reversed)[0]
+    thought = live.think(Limits(10, is_analysis=True))
+    assert thought.source == "exact"
+    assert len(thought.moves) > 1
+    for move in thought.moves:
+        assert move.score == expected[move.action]
+        assert move.value == sign * np.sign(move.score)
+    scores = [sign * move.score for move in thought.moves]
+    assert scores == sorted(scores, reverse=True)
+    quick = live.think()
+    assert (quick.action, quick.score) == (thought.action, thought.score)
+    is_black = live.board.is_black_to_move
+    for action in thought.line:
+        live.play(action)
+    assert live.is_over
+    assert live.final_score() == (thought.score if is_black else -thought.score)
+
+
+def test_a_solver_without_time_leaves_it_to_the_search():
+    config = QUICK.model_copy(update={"solve_empties": 30, "solve_seconds": 0.001})
+    live = make(6, config)
+    random_game(live, random.Random(3), 4)
+    thought = live.think(Limits(16))
+    assert (thought.source, thought.num_simulations) == ("search", 16)
+
+
+def test_the_best_move_is_by_visits_or_by_value():
+    config = QUICK.model_copy(update={"move_choice": "q", "c_puct": 30.0})
+    live = make(8, config)
+    random_game(live, random.Random(4), 20)
+    thought = live.think(Limits(200))
+    most = max(move.visits for move in thought.moves)
+    much_visited = [move for move in thought.moves if move.visits >= 0.1 * most]
+    assert thought.moves[0].value == max(move.value for move in much_visited)
+    assert thought.moves[0].visits < most
+
+
+def test_temperature_draws_by_visits():
+    """Chi-squared of 400 draws against visits to the power of 2; 99.9 % for up to 9 moves: 27.9."""
+    config = QUICK.model_copy(update={"temperature": 0.5, "num_simulations": 60})
+    live, counts = make(6, config, seed=1), {}
+    for _ in range(400):
+        live.new_game()
+        live.play(live.legal_actions[0])
+        thought = live.think()
+        counts[thought.action] = counts.get(thought.action, 0) + 1
+    weights = {move.action: move.visits**2 for move in thought.moves}
+    total = sum(weights.values())
+    chi_squared = sum(
+        (counts.get(action, 0) - 400 * weight / total) ** 2 / (400 * weight / total)
+        for action, weight in weights.items()
+    )
+    assert len(counts) > 1
+    assert chi_squared < 27.9
+
+
+class FirstMoves:
+    """A book that knows the start alone; once it is wrong."""
+
+    action = 0
+
+    def choose(self, board, rng):
+        return self.action if (board.black | board.white).bit_count() == 4 else None
+
+
+def test_a_book_is_asked_first_but_not_believed_blindly():
+    book = FirstMoves()
+    live = make(book=book)
+    assert live.think().source == "search"  # a1 is illegal
+    book.action = live.legal_actions[-1]
+    thought = live.think()
+    assert (thought.source, thought.action) == ("book", live.legal_actions[-1])
+    assert live.think(Limits(20, is_analysis=True)).source == "search"
+    live.play(thought.action)
+    assert live.think().source == "search"
+
+
+def test_the_end_of_a_game_is_told_once_it_is_played():
+    ended = []
+    live = make(4, on_end=lambda game: ended.append((game.actions, game.final_score())))
+    random_game(live, random.Random(3))
+    assert ended == [(live.actions, live.final_score())]
+    live.new_game(actions=live.actions)  # nobody played that
+    assert len(ended) == 1
+
+
+def test_levels_go_from_beginner_to_full():
+    full = EngineConfig(num_simulations=1000)
+    levels = [
+        engine_settings.at_level(full, level) for level in range(1, engine_settings.NUM_LEVELS + 1)
+    ]
+    assert levels[-1] == full
+    simulations = [level.num_simulations for level in levels]
+    assert simulations == sorted(set(simulations))
+    solved = [level.solve_empties for level in levels]
+    assert solved == sorted(solved)
+    temperatures = [level.temperature for level in levels]
+    assert temperatures == sorted(temperatures, reverse=True)
+    assert engine_settings.level_name(1) == "beginner"
+    assert engine_settings.level_name(engine_settings.NUM_LEVELS) == "full"
+    for level in (0, engine_settings.NUM_LEVELS + 1):
+        with pytest.raises(ValueError, match=f"level {level}: levels are 1"):
+            engine_settings.at_level(full, level)
+
+
+def test_settings_can_change_during_a_game():
+    live = make()
+    live.think(Limits(50))
+    live.config = QUICK.model_copy(update={"leaves_per_step": 2})
+    assert live.look() == ()
+    live.think(Limits(50))
+    assert max(live.oracle.batches[-10:]) == 2
+
+
+def test_the_clock_lasts_for_the_game():
+    """Playing every move for as long as told, 60 s are never used up, and most of them are used."""
+    remaining = 60.0
+    for num_empties in range(60, 0, -2):
+        seconds = clock.seconds_for_move(remaining, num_empties)
+        remaining -= seconds
+        assert remaining > 0.25
+    assert remaining < 12
+    assert clock.seconds_for_move(10.0, 40, moves_left=2) == pytest.approx(4.85)
+    assert clock.seconds_for_move(5.0, 40, increment=1.0) > 1.0
+    assert clock.seconds_for_move(1.0, 40, increment=9.0) == pytest.approx(0.7)
+    assert clock.seconds_for_move(0.0, 40) == pytest.approx(0.02)
+
+
+def test_a_stop_ends_the_line_of_a_solved_position_too():
+    config = QUICK.model_copy(update={"solve_empties": 9})
+    live, rng = make(6, config), random.Random(7)
+    while live.num_empties > 9:
+        live.play(rng.choice(live.legal_actions))
+    assert len(live.think().line) > 2
+    solve, calls = live._solver.solve, []
+
+    def counted(*args, **kwargs):
+        calls.append(solve(*args, **kwargs))
+        return calls[-1]
+
+    live._solver.solve = counted
+    thought = live.think(is_stopped=lambda: bool(calls))
+    assert (thought.source, thought.line) == ("exact", (thought.action,))
+
+
+def test_a_level_is_never_stronger_than_the_settings():
+    weak = EngineConfig(num_simulations=20, solve_empties=3, exact_empties=2, temperature=0.6)
+    found = engine_settings.at_level(weak, engine_settings.NUM_LEVELS - 1)
+    assert (found.num_simulations, found.solve_empties, found.exact_empties) == (20, 3, 2)
+    assert found.temperature == 0.6
+    only_time = EngineConfig(num_simulations=None, seconds=5.0)
+    assert engine_settings.at_level(only_time, 1).num_simulations == 6

@@ -1,0 +1,297 @@
+"""The tree of a live game: against the search of the device, and by its own sums."""
+
+import random
+
+import jax
+import numba
+import numpy as np
+import pytest
+from support import fake_evaluation, fake_oracle, slow_minimax
+
+from azo.games import notation, othello, symmetry
+from azo.play import live_game, live_search, live_tree, turning
+from azo.play.engine_settings import EngineConfig, Limits
+from azo.search import improvement
+
+PLAIN = EngineConfig(
+    leaves_per_step=1, cache_positions=0, exact_empties=0, prior_temperature=1.0, c_puct=2.0
+)
+
+
+def midgame(size, plies, seed=0, *, is_reversed=False):
+    """Returns a game after so many random plies."""
+    rng = random.Random(seed)
+    game = live_game.LiveGame(othello.Othello(size, is_reversed))
+    while len(game.actions) < plies:
+        game.play(rng.choice(game.legal_actions))
+    return game
+
+
+def searched(game, config, num_simulations):
+    oracle = fake_oracle.HashOracle(game.game)
+    found = live_search.Search(oracle, config, game.board)
+    assert found.grow(Limits(num_simulations)) == num_simulations
+    return found
+
+
+@pytest.mark.parametrize(
+    ("size", "plies", "unvisited"),
+    [(8, 20, "parent"), (6, 24, "draw"), (4, 5, "loss")],
+)
+def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies, unvisited):
+    game = midgame(size, plies)
+    config = PLAIN.model_copy(update={"unvisited_value": unvisited, "prior_temperature": 1.5})
+    ours = searched(game, config, 150)
+    settings = improvement.SearchConfig(
+        algorithm="puct",
+        num_simulations=150,
+        c_puct=2.0,
+        unvisited_value=unvisited,
+        prior_temperature=1.5,
+    )
+    position = jax.tree.map(lambda x: x[None], notation.position_of(game.board))
+    theirs = improvement.search(
+        game.game,
+        fake_evaluation.hashed(game.game),
+        jax.random.key(0),
+        position,
+        config=settings,
+        is_greedy=True,
+    )
+    visits = np.zeros(game.game.num_actions)
+    prior = np.zeros(game.game.num_actions)
+    for move in ours.look():
+        visits[move.action], prior[move.action] = move.visits, move.prior
+    np.testing.assert_allclose(theirs.policy[0], visits / 150, atol=1e-6)
+    assert ours.value == pytest.approx(float(theirs.value[0]), abs=1e-5)
+    assert ours.raw_value == pytest.approx(float(theirs.raw_value[0]), abs=1e-6)
+    tempered = prior ** (1 / 1.5)
+    np.testing.assert_allclose(theirs.prior[0], tempered / tempered.sum(), atol=1e-6)
+
+
+def every_node(found):
+    """Yields every open node of a search as its index, its edges and their children."""
+    tree = found._tree
+    for node in range(int(tree.counts[live_tree.NODES])):
+        if tree.state[node] == live_tree.OPEN:
+            yield node, [int(tree.child[edge]) for edge in found._edges(node)]
+
+
+@pytest.mark.parametrize("leaves_per_step", [3, 8, 16])
+def test_visits_and_values_add_up_with_several_leaves_a_step(leaves_per_step):
+    game = midgame(8, 30)
+    changes = {"leaves_per_step": leaves_per_step, "virtual_loss": 2.0, "exact_empties": 6}
+    found = searched(game, PLAIN.model_copy(update=changes), 500)
+    tree = found._tree
+    used = int(tree.counts[live_tree.NODES])
+    assert tree.visits[0] == 501
+    assert not tree.virtual[:used].any()
+    assert not (tree.state[:used] == live_tree.WAITING).any()
+    for node, children in every_node(found):
+        known = [child for child in children if child >= 0]
+        assert tree.visits[node] == 1 + sum(tree.visits[child] for child in known)
+        total = tree.raw_value[node] - sum(tree.value_sum[child] for child in known)
+        assert tree.value_sum[node] == pytest.approx(total, abs=1e-9)
+
+
+def test_virtual_loss_spreads_the_leaves_of_a_batch():
+    """A way that waits counts as a visit, and as a loss too with a virtual loss."""
+    game = midgame(8, 20)
+
+    def mean_batch(virtual_loss):
+        oracle = fake_oracle.HashOracle(game.game)
+        changes = {"leaves_per_step": 8, "virtual_loss": virtual_loss}
+        found = live_search.Search(oracle, PLAIN.model_copy(update=changes), game.board)
+        found.grow(Limits(400))
+        return np.mean(oracle.batches)
+
+    assert 2 < mean_batch(0.0) < mean_batch(0.3) < mean_batch(1.0)
+    assert mean_batch(1.0) > 6
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_leaves_near_the_end_have_exact_results(is_reversed):
+    game = midgame(6, 20, seed=3, is_reversed=is_reversed)
+    found = searched(game, PLAIN.model_copy(update={"exact_empties": 8}), 300)
+    tree = found._tree
+    used = int(tree.counts[live_tree.NODES])
+    done = np.flatnonzero(tree.state[:used] == live_tree.DONE)
+    assert len(done) > 20
+    bit = 8 * np.arange(6)[:, None] + np.arange(6)
+    boards = [
+        (int(tree.player[node]) >> bit & 1) - (int(tree.opponent[node]) >> bit & 1) for node in done
+    ]
+    scores = slow_minimax.scores(np.array(boards, np.int8), is_reversed=is_reversed)
+    sign = -1 if is_reversed else 1
+    np.testing.assert_array_equal(tree.raw_value[done], sign * np.sign(scores))
+
+
+def test_the_tree_moves_on_with_the_game():
+    game = midgame(8, 20)
+    found = searched(game, PLAIN, 400)
+    best = found.look()[0]
+    behind = found.look([best.action])
+    game.play(best.action)
+    found.advance(best.action, game.board)
+    assert found.look() == behind
+    assert found.value == pytest.approx(-best.value)
+    fresh = live_search.Search(fake_oracle.HashOracle(game.game), PLAIN, game.board)
+    fresh.grow(Limits(best.visits - 1))
+    # All that led there saw only this subtree, so it is the tree of a search of its own.
+    assert fresh.look() == behind
+
+
+def test_a_move_that_was_not_searched_begins_anew():
+    game = midgame(8, 20)
+    found = searched(game, PLAIN, 1)
+    action = next(move.action for move in found.look() if move.visits == 0)
+    game.play(action)
+    found.advance(action, game.board)
+    assert found.look() == ()
+    found.grow(Limits(10))
+    assert sorted(move.action for move in found.look()) == list(game.legal_actions)
+
+
+def test_the_cache_knows_turned_positions():
+    """Every form of a position is asked about once, and in a second search none."""
+    game = live_game.LiveGame(othello.Othello(8))
+    oracle = fake_oracle.HashOracle(game.game)
+    found = live_search.Search(
+        oracle, PLAIN.model_copy(update={"cache_positions": 2**16}), game.board
+    )
+    found.grow(Limits(64))
+    tree = found._tree
+    nodes = [node for node, _ in every_node(found)]
+    forms = {turning.canonical(tree.player[node], tree.opponent[node], 8)[:2] for node in nodes}
+    assert found.num_evaluations == len(forms) < len(nodes) - 10
+    before = found.look()
+    asked = found.num_evaluations
+    found.restart(game.board)
+    found.grow(Limits(64))
+    assert found.look() == before
+    assert found.num_evaluations == asked
+
+
+@pytest.mark.parametrize("size", [4, 5, 6, 8])
+def test_turning_is_that_of_the_rules(size):
+    rng = random.Random(size)
+    squares = [8 * row + column for row in range(size) for column in range(size)]
+    permutations = symmetry.square_permutations(size)
+    for _ in range(20):
+        P = sum(1 << square for square in squares if rng.random() < 0.4)
+        O = sum(1 << square for square in squares if rng.random() < 0.4) & ~P
+        cells = np.array([P >> square & 1 for square in squares])
+        expected = {tuple(cells[p]) for p in permutations}
+        found, forms = set(), set()
+        for which in range(turning.NUM_SYMMETRIES):
+            board = int(turning.turned(np.uint64(P), which, size))
+            other = int(turning.turned(np.uint64(O), which, size))
+            found.add(tuple(board >> square & 1 for square in squares))
+            assert board.bit_count() == P.bit_count()
+            for action, square in enumerate(squares):
+                moved = turning.turned_action(action, which, size)
+                assert board >> squares[moved] & 1 == P >> square & 1
+            assert turning.turned_action(size * size, which, size) == size * size
+            forms.add(turning.canonical(np.uint64(board), np.uint64(other), size)[:2])
+        assert found == expected
+        assert len(forms) == 1
+        least_P, least_O, which = turning.canonical(np.uint64(P), np.uint64(O), size)
+        assert least_P == turning.turned(np.uint64(P), which, size)
+        assert least_O == turning.turned(np.uint64(O), which, size)
+
+
+def test_a_large_tree_grows_beyond_its_first_room():
+    game = midgame(8, 16)
+    found = searched(game, PLAIN.model_copy(update={"leaves_per_step": 32}), 5000)
+    assert found._tree.visits[0] == 5001
+    assert found._tree.counts[live_tree.NODES] > 4000
+    longest = max(len(move.line) for move in found.look())
+    assert longest > 4
+
+
+def test_an_exception_meanwhile_leaves_no_leaf_waiting():
+    """Its answer would be taken for a leaf of the next tree, or waited for without end."""
+    game = midgame(8, 20)
+    oracle = fake_oracle.HashOracle(game.game, num_streams=2)
+    found = live_search.Search(oracle, PLAIN.model_copy(update={"leaves_per_step": 16}), game.board)
+
+    def fail(num_done):
+        if len(oracle.batches) > 20:
+            raise RuntimeError("nobody listens")
+
+    with pytest.raises(RuntimeError, match="nobody listens"):
+        found.grow(Limits(5000), on_progress=fail, progress_seconds=0)
+    assert not found._tree.virtual.any()
+    asked = sum(oracle.batches)
+    assert found.num_evaluations == asked
+    found.restart(game.board)
+    assert found.grow(Limits(40)) == 40
+    assert sum(move.visits for move in found.look()) == 40
+
+
+def test_counts_of_visits_do_not_overflow(monkeypatch):
+    """Near the end most simulations need no network, and there may be thousands of millions."""
+    monkeypatch.setattr(live_search, "MAX_VISITS", 1000)
+    game, asked = midgame(6, 26), []
+
+    def is_stopped():
+        asked.append(None)
+        return len(asked) > 1000
+
+    found = live_search.Search(fake_oracle.HashOracle(game.game), PLAIN, game.board)
+    found.grow(Limits(), is_stopped=is_stopped)
+    assert 1000 <= found._tree.visits[0] < 1000 + live_search._MOST_PER_WALK
+    assert found.grow(Limits()) == 0
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1000.0])
+def test_the_prior_that_is_shown_is_the_networks_at_any_temperature(temperature):
+    game = midgame(8, 20)
+    plain = {move.action: move.prior for move in searched(game, PLAIN, 1).look()}
+    config = PLAIN.model_copy(update={"prior_temperature": temperature})
+    for move in searched(game, config, 1).look():
+        assert move.prior == pytest.approx(plain[move.action], rel=0.01)
+
+
+def test_on_boards_with_an_odd_number_of_squares_no_leaf_is_solved():
+    """The solver knows no draw with one empty square."""
+    board = notation.parse_coloured_board("------XO---OXO--XOX------ X", 5)
+    game = othello.Othello(5, start_bits=(board.player, board.opponent))
+    live, rng = live_game.LiveGame(game), random.Random(0)
+    while live.num_empties > 9:
+        live.play(rng.choice(live.legal_actions))
+    found = searched(live, PLAIN.model_copy(update={"exact_empties": 8}), 300)
+    tree = found._tree
+    done = np.flatnonzero(tree.state[: int(tree.counts[live_tree.NODES])] == live_tree.DONE)
+    assert len(done) > 5
+    for node in done:
+        live.new_game(notation.Board(int(tree.player[node]), int(tree.opponent[node]), True))
+        assert live.is_over
+        assert tree.raw_value[node] == np.sign(live.final_score())
+
+
+def test_what_moves_need_is_compiled_before_the_first(monkeypatch):
+    seen = set()
+
+    def watch(name):
+        compiled = getattr(live_tree, name)
+
+        def watched(*arguments):
+            seen.add((name, *map(numba.typeof, arguments)))
+            return compiled(*arguments)
+
+        monkeypatch.setattr(live_tree, name, watched)
+
+    for name in ("gather", "expand", "_copy"):
+        watch(name)
+    game = midgame(8, 20)
+    found = live_search.Search(fake_oracle.HashOracle(game.game), PLAIN, game.board)
+    assert (found.num_evaluations, len(found.look())) == (0, 0)
+    before = set(seen)
+    assert len(before) == 3
+    found.grow(Limits(20))
+    action = found.look()[0].action
+    game.play(action)
+    found.advance(action, game.board)
+    found.grow(Limits(20))
+    assert seen == before

@@ -1,0 +1,317 @@
+"""NBoard's protocol: the published session, and what each command must do."""
+
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from support import slow_board, slow_minimax
+from support.fake_engines import GAME, actions, after, pass_ply, play_out, random_game
+from support.front_end import QUICK, Input, NBoardSession, ScriptedEngine, quick_engine, squares
+
+from azo.formats import ggf
+from azo.games import notation
+from azo.measure import external_engines
+from azo.play import clock, engine_settings, opening_book
+
+CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
+START = "8 ---------------------------O*------*O--------------------------- *"
+# The example of the protocol's description.
+PUBLISHED = (
+    "(;GM[Othello]PC[NBoard]DT[2014-02-21 20:52:27 GMT]PB[./mEdax]PW[chris]RE[?]TI[15:00]TY[8]"
+    f"BO[{START}]B[F5]W[F6]B[D3]W[C5]B[E6]W[F7]B[E7]W[F4];)"
+)
+PLAYED = "f5 f6 d3 c5 e6 f7 e7 f4"
+WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
+
+
+def game_text(moves, **properties):
+    board = notation.board_of(GAME.start(), is_black_to_move=True)
+    return ggf.to_text(ggf.Game(8, board, tuple(moves), **properties))
+
+
+def test_the_published_session():
+    [d6] = actions("d6")
+    engine = ScriptedEngine(GAME, {8: {"best": d6, "value": -1 / 64}})
+    session = NBoardSession(engine)
+    answers = session.asks("nboard 2", f"set game {PUBLISHED}", "set depth 6", "ping 1", "go")
+    assert squares(engine.board) == slow_board.text(after(actions(PLAYED)))
+    assert answers == [
+        ["set myname azo"],
+        [],
+        ["set myname azo6"],
+        ["pong 1"],
+        [
+            "status azo is thinking",
+            "nodestats 100 0.00",
+            "nodestats 100 0.00",
+            "=== D6/-1.00/0.00",
+            "status azo is waiting",
+        ],
+    ]
+
+
+def test_a_move_is_played_when_nboard_says_so_and_not_before():
+    session = NBoardSession()
+    session.asks(f"set game {PUBLISHED}")
+    *_, answer, _ = session.ask("go")
+    assert re.fullmatch(r"=== [A-H][1-8]/-?\d+\.\d\d/\d+\.\d\d", answer)
+    assert squares(session.board) == slow_board.text(after(actions(PLAYED)))
+    move = answer[4:6]
+    assert session.ask(f"move {move}/-1.00/0.3") == []
+    assert squares(session.board) == slow_board.text(after(actions(f"{PLAYED} {move}")))
+
+
+def test_a_forced_pass_has_no_evaluation_and_is_told_as_pa():
+    moves, ply = pass_ply(0)
+    session = NBoardSession()
+    session.ask(f"set game {game_text(moves[:ply])}")
+    assert re.fullmatch(r"=== PA//\d+\.\d\d", session.ask("go")[-2])
+    assert session.ask("hint 2")[1].startswith("search PA")
+    assert session.ask("move PA") == []
+    assert squares(session.board) == slow_board.text(after(moves[: ply + 1]))
+    assert not session.board.is_black_to_move
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("move A1", "illegal move a1: black may play d3 c4 f5 e6"),
+        ("move F5/1/x", "move 'F5/1/x': the time 'x' is not a number of seconds"),
+        ("move", "unknown move '': squares are a1 to h8, a pass is 'pass'"),
+        ("set depth", "set depth '': expected a number"),
+        ("set depth 0", "set depth 0: depths begin with 1"),
+        ("set game (;GM[Go];)", "GGF: the game is 'Go', not 'Othello'"),
+        ("hint", "hint '': expected a number"),
+        ("hint 0", "hint 0: at least one move is asked for"),
+        ("ping x", "ping 'x': expected a number"),
+        ("nboard two", "nboard 'two': expected a number"),
+        ("nboard 1", "nboard 1: version 2 is spoken here"),
+        (
+            f"set game (;GM[Othello]TY[8]BO[{START}]B[F5]W[A1];)",
+            "illegal move a1: white may play f4 d6 f6",
+        ),
+        (
+            f"set game (;GM[Othello]TY[8a]BO[{START}];)",
+            "the game is 8x8, fewer discs win, but the network plays 8x8",
+        ),
+    ],
+)
+def test_what_is_wrong_is_shown_and_changes_nothing(line, complaint):
+    session = NBoardSession()
+    assert session.ask(line) == [f"status error: {complaint}"]
+    assert squares(session.board) == slow_board.text(slow_board.start(8))
+
+
+@pytest.mark.parametrize("line", ["", "hello", "set colour red", "set contempt 5", "Go", "=== F5"])
+def test_an_unknown_line_is_ignored(line):
+    assert NBoardSession().ask(line) == []
+
+
+def test_a_game_that_is_over_has_no_move():
+    session = NBoardSession()
+    session.ask(f"set game {game_text(actions(WIPE_OUT))}")
+    assert session.ask("go") == ["status error: go: the game is over"]
+    assert session.ask("hint 1") == ["status error: hint: the game is over"]
+    assert session.ask("move A1") == ["status error: the game is over"]
+    assert session.ask("learn") == ["learned"]
+
+
+# Hints and limits
+
+
+def test_hints_are_in_discs_for_the_side_to_move_best_first():
+    d3, c4, f5, e6 = actions("d3 c4 f5 e6")
+    opinion = {
+        "best": f5,
+        "values": {d3: 0.25, c4: -0.5, f5: 0.5, e6: None},
+        "prior": {d3: 0.3, c4: 0.1, f5: 0.4, e6: 0.2},
+        "visits": {d3: 30, c4: 3, f5: 60, e6: 0},
+    }
+    session = NBoardSession(ScriptedEngine(GAME, {0: opinion}))
+    assert session.ask("hint 2")[-4:] == [
+        "search F5 32.00 0 6 visits 60 prior 0.400",
+        "search D3 16.00 0 6 visits 30 prior 0.300",
+        "nodestats 100 0.00",
+        "status azo is waiting",
+    ]
+    # A move that was not searched has no evaluation.
+    assert len([line for line in session.ask("hint 9") if line.startswith("search")]) == 2 * 3
+
+
+def test_hints_come_from_the_book_where_it_knows_a_value():
+    d6, f4, _ = actions("d6 f4 f6")
+    engine = ScriptedEngine(GAME, {1: {"visits": {d6: 9}}})
+    engine.play(actions("f5")[0])
+    engine.book = opening_book.Book(GAME)
+    engine.book.entry(engine.board, d6).value = 0.25
+    engine.book.entry(engine.board, d6).num_games = 7
+    engine.book.entry(engine.board, d6).num_visits = 800
+    engine.book.entry(engine.board, f4)  # whose value is not known
+    session = NBoardSession(engine)
+    assert session.ask("hint 1") == [
+        "status azo is analyzing",
+        "book D6 16.00 7 12",
+        "status azo is waiting",
+    ]
+    assert engine.limits == []
+    answers = session.ask("hint 2")
+    assert answers[1] == "book D6 16.00 7 12"
+    assert {answer[:9] for answer in answers if answer.startswith("search")} == {"search F4"}
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_hints_near_the_end_are_exact(is_reversed):
+    moves = random_game(3)[:-7]
+    board = after(moves)
+    signs = {board.mover: 1, slow_board.other(board.mover): -1, "-": 0}
+    discs = np.array([[signs[c] for c in row] for row in board.rows], np.int8)
+    truth = slow_minimax.move_scores(discs[None], is_reversed=is_reversed)[0]
+    config = QUICK.model_copy(update={"solve_empties": 10})
+    session = NBoardSession(quick_engine(config=config, is_reversed=is_reversed))
+    session.ask(f"set game {game_text(moves, is_reversed=is_reversed)}")
+    found = {}
+    for line in session.ask("hint 60"):
+        if match := re.match(r"search (..)\w* (\S+) 0 100% visits", line):
+            found[notation.parse_action(match[1], 8)] = float(match[2])
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    sign = -1 if is_reversed else 1
+    assert found == {a: sign * truth[a] for a in slow_board.legal_actions(board)}
+
+
+@pytest.mark.parametrize(
+    ("depth", "simulations"), [(1, 18), (2, 25), (6, 100), (10, 400), (12, 800), (60, 409_600)]
+)
+def test_a_depth_is_a_number_of_simulations(depth, simulations):
+    engine = ScriptedEngine(GAME, config=engine_settings.EngineConfig(num_simulations=simulations))
+    session = NBoardSession(engine)
+    session.asks(f"set depth {depth}", "hint 1")
+    assert engine.limits == [engine_settings.Limits(simulations, is_analysis=True)]
+    assert f" 0 {min(depth, 30)} visits" in session.ask("hint 1")[1]
+
+
+def test_a_clock_that_is_no_time_is_no_clock():
+    engine = ScriptedEngine(GAME)
+    session = NBoardSession(engine)
+    assert session.ask(f"set game {game_text(actions('f5'), time='9' * 400 + ':00:00')}") == []
+    session.ask("go")
+    assert engine.limits[0].seconds is None
+
+
+def test_a_move_ends_by_the_clock_of_the_game_too():
+    engine = ScriptedEngine(GAME, config=engine_settings.EngineConfig(num_simulations=50))
+    session = NBoardSession(engine)
+
+    def limit(*lines):
+        session.asks(*lines, "go")
+        return engine.limits[-1]
+
+    assert limit() == engine_settings.Limits(50, None)
+    told = f"(;GM[Othello]PB[x B[F5/1/999]TI[5:00]TY[8]BO[{START}]B[F5/1.5/20]W[D6//100.5];)"
+    assert limit(f"set game {told}").seconds == clock.seconds_for_move(280, 58)
+    assert limit("move C3/2/30").seconds == clock.seconds_for_move(199.5, 57)
+    told = f"(;GM[Othello]TI[1:00:00/0:10/2:00]TY[8]BO[{START}]B[F5//20]W[D6];)"
+    wanted = clock.seconds_for_move(3590, 58, increment=10)
+    assert limit(f"set game {told}").seconds == wanted
+    told = f"(;GM[Othello]TI[soon]TY[8]BO[{START}];)"
+    assert limit("set depth 10", f"set game {told}") == engine_settings.Limits(400, None)
+
+
+@pytest.mark.parametrize(("command", "mark"), [("hint 3", "search"), ("go", "nodestats")])
+def test_a_ping_ends_thinking_and_is_answered_last(command, mark):
+    source = Input(f"nboard 2\nset depth 30\n{command}\n")
+    session = NBoardSession(source=source)
+    runner = threading.Thread(target=session.front_end.run)
+    runner.start()
+    session.output.wait_for(mark)
+    source.send("status?\n")  # no reason to stop
+    source.send("ping 5\n")
+    answer = session.output.wait_for("pong 5\n")
+    source.send("quit\n")
+    runner.join(20)
+    assert not runner.is_alive()
+    assert answer.endswith("status azo is waiting\npong 5\n")
+    assert ("=== " in answer) == (command == "go")
+    assert session.output.take() == ""
+
+
+def test_analysis_goes_back_from_the_end_to_the_start():
+    values = {ply: {"value": ply / 32} for ply in range(9)}
+    engine = ScriptedEngine(GAME, values)
+    session = NBoardSession(engine)
+    session.ask(f"set game {game_text(actions(WIPE_OUT))}")
+    before = engine.boards
+    first, *lines, last = session.ask("analyze")
+    assert (first, last) == ("status azo is analyzing", "status azo is waiting")
+    # White is to move at the end, and has lost every disc.
+    expected = ["analysis 9 -64.00", *(f"analysis {ply} {2 * ply:.2f}" for ply in range(8, -1, -1))]
+    assert lines == expected
+    assert engine.boards == before
+
+
+def test_analysis_ends_at_a_ping_and_the_game_is_as_before():
+    source = Input(f"set game {game_text(random_game(1)[:40])}\nanalyze\n")
+    session = NBoardSession(source=source)
+    runner = threading.Thread(target=session.front_end.run)
+    source.send("ping 1\nquit\n")
+    source.lines.wait()
+    runner.start()
+    runner.join(20)
+    lines = session.output.take().splitlines()
+    assert lines[-1] == "pong 1"
+    assert 1 <= len([line for line in lines if line.startswith("analysis")]) < 41
+    assert squares(session.board) == slow_board.text(after(random_game(1)[:40]))
+
+
+# The program
+
+
+def program(**options):
+    command = [sys.executable, "-m", "azo", "nboard", "--engine.num-simulations", "20"]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+@pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
+    reason="these tests run where Ctrl-C is ignored, and programs inherit that",
+)
+def test_the_program_is_quiet_when_it_is_interrupted():
+    with program() as process:
+        process.stdin.write("nboard 2\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "set myname azo\n"
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (130, "", "")
+
+
+def test_the_program_is_quiet_when_nobody_listens():
+    with program() as process:
+        process.stdout.close()
+        process.stdin.write("nboard 2\nping 1\n")
+        process.stdin.flush()
+        errors = process.stderr.read()
+        process.stdin.close()
+        assert process.wait(60) == 141
+    assert errors == ""
+
+
+def test_a_game_through_our_own_client():
+    config = external_engines.load(CONFIGS / "azo-nboard.toml", 2)
+    command = (sys.executable, *config.command[1:], "--engine.solve-empties", "8")
+    config = config.model_copy(update={"command": command})
+    moves, ply = pass_ply(1)
+    with external_engines.Engine(config, GAME) as engine:
+        assert engine.choose(moves[:10]).positions == 25
+        assert slow_board.is_over(after(play_out(engine, engine, moves[: ply - 1])))

@@ -1,0 +1,380 @@
+"""Sessions in the terminal: typed lines in, what is shown out; opinions are scripted."""
+
+import io
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+
+import pytest
+import rich.console
+from support import scripted_engine
+
+from azo.formats import ggf
+from azo.games import notation, othello
+from azo.play import board_drawing, engine_settings, formatting, search_report, terminal
+
+_DATA = pathlib.Path(__file__).parents[1] / "data"
+_GAME = othello.Othello()
+
+
+def played(lines, *, game=_GAME, opinions=None, moves="", board=None, **options):
+    """Returns what was shown for some typed lines, and the engine as they left it."""
+    full = engine_settings.EngineConfig(num_simulations=100)
+    engine = scripted_engine.ScriptedEngine(game, opinions, full)
+    engine.new_game(board, notation.replay(moves, game).actions)
+    console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
+    typed = iter(lines)
+
+    def read(prompt):
+        console.print(prompt, markup=False)
+        line = next(typed, None)
+        if isinstance(line, BaseException):
+            raise line
+        return line
+
+    terminal.Terminal(engine, full, console, read, **options).run()
+    return console.file.getvalue(), engine
+
+
+def moves_of(engine):
+    return notation.transcript(engine.actions, engine.game.size, has_passes=True)
+
+
+_START = """
+   a  b  c  d  e  f  g  h
+1  -  -  -  -  -  -  -  -  1   X black  2  you
+2  -  -  -  -  -  -  -  -  2   O white  2  azo, level 8 (full)
+3  -  -  -  +  -  -  -  -  3
+4  -  -  +  O  X  -  -  -  4   ply 1: black to move
+5  -  -  -  X  O  +  -  -  5
+6  -  -  -  -  +  -  -  -  6   X black  O white  + legal  [ ] last move
+7  -  -  -  -  -  -  -  -  7
+8  -  -  -  -  -  -  -  -  8
+   a  b  c  d  e  f  g  h
+"""
+
+
+def test_the_start_is_shown_without_colours_in_80_columns():
+    out, _ = played([])
+    assert out.startswith(_START)
+
+
+def test_the_engine_answers_a_move_and_says_what_it_expects():
+    out, engine = played(["F5"], opinions={1: {"best": 43, "value": 0.56}})
+    assert moves_of(engine) == "f5d6"
+    shown = out[out.index("azo (white) plays d6") :]
+    assert "\n4  -  -  +  O  X  -  -  -  4   ply 3: black to move\n" in shown
+    assert "\n5  -  -  +  O  X  X  -  -  5   last move: d6\n" in shown
+    assert "\n6  -  -  + [O] -  -  -  -  6   azo expects to win: 78 %\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("score", "is_reversed", "said"),
+    [
+        (6, False, "azo wins by 6 if both play perfectly (exact)"),
+        (-6, False, "azo loses by 6 if both play perfectly (exact)"),
+        (-6, True, "azo wins by 6 if both play perfectly (exact)"),
+        (0, False, "a draw if both play perfectly (exact)"),
+    ],
+)
+def test_exact_scores_are_said_in_discs(score, is_reversed, said):
+    game = othello.Othello(is_reversed=is_reversed)
+    out, _ = played(["f5"], game=game, opinions={1: {"score": score, "value": 1.0}})
+    assert said in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a1", "illegal move a1: black may play d3 c4 f5 e6"),
+        ("d4", "illegal move d4: black may play d3 c4 f5 e6"),
+        ("pass", "illegal move pass: black may play d3 c4 f5 e6"),
+        ("z9", "unknown move 'z9': squares are a1 to h8, a pass is 'pass'"),
+        ("helo", "unknown command 'helo': did you mean 'help'?"),
+        ("@", "unknown command '@': a move is like f5; try 'help'"),
+        ("f5 d6", "one move at a time"),
+        ("undo", "nothing to take back: no move was played"),
+        ("undo 3", "not so, but: undo"),
+        ("save", "not so, but: save FILE"),
+        ("level 2 3", "not so, but: level N"),
+        ("\ufffd\x00", "unknown command '\ufffd\\x00': a move is like f5; try 'help'"),
+        ("level x", "level 'x': levels are 1 (beginner) to 8"),
+        ("level 9", "level 9: levels are 1 (beginner) to 8 (full)"),
+        ("play green", "play 'green': choose black, white, both or none"),
+        ("load absent", "absent: cannot be read (No such file or directory)"),
+        ("load x y", "load: 'y' is not the number of a game"),
+        ("save " + "a" * 256, "a" * 16 + ": cannot write here (File name too long)"),
+        ("save ~nobody-here/a", "~nobody-here/a: cannot write here (No such file or directory)"),
+        ("load ~nobody-here/a", "~nobody-here/a: cannot be read (No such file or directory)"),
+        ("analyse", "no move was played yet"),
+        ("network x", "no networks can be read here"),
+    ],
+)
+def test_what_is_wrong_gets_a_line_and_the_game_goes_on(line, message):
+    out, engine = played([line, "f5"])
+    assert message in out.splitlines()
+    assert moves_of(engine)[:2] == "f5"
+
+
+def test_a_file_that_is_no_game_changes_nothing(tmp_path, monkeypatch):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "other.ggf").write_text("(;GM[Othello]BO[4 ---- -O*- -*O- ---- *];)")
+    monkeypatch.chdir(tmp_path)  # short names: messages stay on one line
+    out, engine = played(["load bytes", "load other.ggf"], moves="f5d6")
+    assert "bytes: no game: it is not text, nor named .wtb as WTHOR is" in out
+    assert "other.ggf: a game of othello4, but the network plays othello8" in out
+    assert moves_of(engine) == "f5d6"
+
+
+def test_undo_takes_back_the_answer_and_the_move():
+    out, engine = played(["f5", "undo"])
+    assert moves_of(engine) == ""
+    out, engine = played(["undo"], moves="f5d6c3", sides="both")
+    assert moves_of(engine) == "f5d6"
+    out, engine = played(["undo"], moves="f5d6c3", sides="white")
+    assert moves_of(engine) == "f5"
+    # White has nothing of his own to take back: the engine's first move goes, and it waits.
+    out, engine = played(["undo"], moves="f5", sides="white")
+    assert moves_of(engine) == ""
+    assert out.rstrip().endswith("paused, Enter goes on>")
+
+
+def test_swapping_sides_lets_the_engine_move():
+    out, engine = played(["swap"])
+    assert len(engine.actions) == 1
+    assert "azo (black) plays" in out
+    assert out.rstrip().endswith("white>")
+    _, engine = played(["swap"], sides="both")  # becomes self-play
+    assert engine.is_over
+
+
+def test_self_play_ends_with_the_result_and_takes_commands():
+    out, engine = played(["f5", "undo", "", "quit"], game=othello.Othello(4), sides="none")
+    assert engine.is_over
+    black = (16 + engine.final_score()) // 2
+    score = f"{max(black, 16 - black)} to {min(black, 16 - black)}"
+    assert score in out
+    assert "the game is over" in out
+
+
+def test_a_pass_is_announced_and_played_by_itself():
+    whole = "c4b4a1d2d4d3a2c1a4a3b1pad1"
+    out, engine = played(["b1"], game=othello.Othello(4), moves=whole[:20], sides="both")
+    assert moves_of(engine) == whole[:24]
+    assert "white has no move and passes" in out
+    assert out.rstrip().endswith("black>")
+
+
+def test_hints_are_for_the_side_to_move_and_at_full_strength():
+    d3 = 19
+    opinion = {"best": d3, "values": {d3: 0.5}, "visits": {d3: 77}}
+    out, engine = played(["hint"], opinions={0: opinion})
+    row = next(line for line in out.splitlines() if line.startswith("d3"))
+    assert row.split() == ["d3", "75", "%", "77", "d3"]
+    weak = engine.config
+    seen = []
+
+    class Watched(scripted_engine.ScriptedEngine):
+        def think(self, *args, **kwargs):
+            seen.append(self.config)
+            return super().think(*args, **kwargs)
+
+    full = engine_settings.EngineConfig(num_simulations=100)
+    watched = Watched(_GAME, {}, engine_settings.at_level(full, 1))
+    console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
+    lines = iter(["hint"])
+    terminal.Terminal(watched, full, console, lambda _: next(lines, None), level=1).run()
+    assert seen == [full]
+    assert watched.config == engine_settings.at_level(full, 1)
+    assert weak == full
+
+
+def test_a_solved_position_gives_hints_in_discs():
+    out, _ = played(["hint"], opinions={0: {"score": 4, "scores": {19: 4, 26: -2}}})
+    rows = {line.split()[0]: line for line in out.splitlines() if " by " in line}
+    assert "win by 4" in rows["d3"]
+    assert "loss by 2" in rows["c4"]
+    assert "black wins by 4 if both play perfectly (exact)" in rows["black"]
+
+
+def test_levels_change_the_engine():
+    out, engine = played(["level 1"])
+    assert engine.config == engine_settings.at_level(
+        engine_settings.EngineConfig(num_simulations=100), 1
+    )
+    assert "azo plays at level 1 (beginner)" in out
+    out, _ = played(["level"], level=3)
+    assert "azo plays at level 3 of 1 beginner, 2 novice, 3 casual, 4 improver" in out
+
+
+@pytest.mark.parametrize("name", ["game.txt", "game.ggf"])
+def test_a_saved_game_can_be_loaded(tmp_path, name):
+    path = tmp_path / name
+    lines = [f"save {path}", "new", f"load {path}"]
+    _, engine = played(lines, moves="f5d6c3d3", sides="both")
+    assert moves_of(engine) == "f5d6c3d3"
+    text = path.read_text()
+    if name.endswith("ggf"):
+        assert (ggf.parse(text).black, ggf.parse(text).moves) == ("you", engine.actions)
+    else:
+        assert text == "f5d6c3d3\n"
+
+
+def test_a_file_is_not_written_over_unless_this_game_made_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("thesis").write_text("precious")
+    out, _ = played(["save thesis", "save new", "f5", "save new", "save no/new"], sides="both")
+    assert "thesis: exists already, choose another name" in out
+    assert pathlib.Path("thesis").read_text() == "precious"
+    assert pathlib.Path("new").read_text() == "f5\n"
+    assert "no/new: cannot write here (No such file or directory)" in out
+
+
+def test_a_loaded_game_waits_until_it_is_known_who_goes_on():
+    out, engine = played([f"load {_DATA / 'olivaw_game12.txt'}"], sides="white")
+    assert len(engine.actions) == 61
+    assert "black wins, 47 to 17" in out
+
+
+def test_an_analysis_tells_the_largest_drop():
+    opinions = {0: {"value": 0.2, "best": 19}, 1: {"value": 0.3}}
+    out, engine = played(["analyse"], opinions=opinions, moves="f5d6", sides="both")
+    assert "1. black f5: +0.20 became -0.30 (better d3)" in out
+    assert moves_of(engine) == "f5d6"
+
+
+def test_a_network_for_another_game_is_refused_and_the_game_goes_on():
+    other = scripted_engine.ScriptedEngine(othello.Othello(6))
+    out, engine = played(["network six", "f5"], load_engine=lambda path: other)
+    assert "six: a network for othello6, but this game is othello8" in out
+    assert moves_of(engine)[:2] == "f5"
+
+
+def test_another_network_goes_on_with_the_game():
+    other = scripted_engine.ScriptedEngine(_GAME)
+    out, engine = played(
+        ["network other", "level 1", "c3"], moves="f5d6", load_engine=lambda p: other
+    )
+    assert "azo now plays with other" in out
+    assert moves_of(engine) == "f5d6"
+    assert moves_of(other)[:6] == "f5d6c3"
+    assert other.config == engine_settings.at_level(
+        engine_settings.EngineConfig(num_simulations=100), 1
+    )
+
+
+def test_what_fails_after_the_engines_move_is_said_once():
+    class Failing(scripted_engine.ScriptedEngine):
+        def play(self, action):
+            super().play(action)
+            if len(self.actions) == 2:
+                raise ValueError("the book cannot be saved")
+
+    console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
+    lines = iter(["f5", "board"])
+    engine = Failing(_GAME)
+    terminal.Terminal(engine, engine.config, console, lambda _: next(lines, None)).run()
+    assert console.file.getvalue().count("the book cannot be saved") == 1
+    assert len(engine.actions) == 2
+
+
+def test_any_lines_leave_a_game_that_can_be_replayed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(0)
+    words_known = ["undo", "hint", "swap", "play", "level", "new", "save", "load", "board", "help"]
+    more = ["a.txt", "b.ggf", "", "1", "3", "black", "both", "white", "pass", "[red]", "\\", "é"]
+    squares = [f"{column}{row}" for column in "abcd" for row in "1234"]
+
+    def line():
+        words_typed = [rng.choice(rng.choice([squares, squares, words_known, more]))]
+        words_typed += rng.choices(more + squares, k=rng.choice([0, 0, 0, 1, 2]))
+        return " ".join(words_typed)
+
+    out, engine = played([line() for _ in range(1500)], game=othello.Othello(4))
+    again = scripted_engine.ScriptedEngine(othello.Othello(4))
+    again.new_game(engine.start, engine.actions)
+    assert again.board == engine.board
+    assert out.count("the game is over") > 10
+
+
+def test_help_names_every_command():
+    out, _ = played(["help"])
+    for name in ("undo", "hint", "swap", "play", "level", "save", "load", "network", "quit"):
+        assert f"\n{name} " in out
+
+
+def test_ctrl_c_at_the_prompt_leaves_without_a_traceback():
+    out, engine = played([KeyboardInterrupt(), "f5"])
+    assert moves_of(engine) == ""
+    assert out.rstrip().endswith("black>")
+
+
+def test_ctrl_c_while_the_engine_thinks_makes_it_move_now():
+    class Slow(scripted_engine.ScriptedEngine):
+        def think(self, limits=None, *, is_stopped=None, **options):
+            os.kill(os.getpid(), signal.SIGINT)
+            while not is_stopped():
+                pass
+            return super().think(limits)
+
+    console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
+    lines = iter(["f5", "quit"])
+    engine = Slow(_GAME)
+    before = signal.getsignal(signal.SIGINT)
+    terminal.Terminal(engine, engine.config, console, lambda _: next(lines, None)).run()
+    assert len(engine.actions) == 2
+    assert signal.getsignal(signal.SIGINT) is before
+    # In self-play it also pauses.
+    lines = iter([])
+    engine = Slow(_GAME)
+    terminal.Terminal(
+        engine, engine.config, console, lambda _: next(lines, None), sides="none"
+    ).run()
+    assert len(engine.actions) == 1
+    assert "azo (black) plays" in console.file.getvalue()
+
+
+def test_colours_come_with_discs_of_two_shapes():
+    class File(io.StringIO):
+        encoding = "utf-8"
+
+    console = rich.console.Console(file=File(), force_terminal=True, color_system="truecolor")
+    plain = rich.console.Console(file=File(), force_terminal=True, no_color=True)
+    signs = board_drawing.symbols(console)
+    assert board_drawing.symbols(plain).styles == {}
+    start = notation.board_of(_GAME.start(), is_black_to_move=True)
+    text = "\n".join(line.plain for line in board_drawing.board(start, 8, (19,), 28, signs))
+    assert (text.count(signs.black), text.count(signs.white), text.count(signs.legal)) == (2, 2, 1)
+    assert f"[{signs.black}]" in text
+
+
+def test_where_the_terminal_has_no_unicode_letters_are_used():
+    class File(io.StringIO):
+        encoding = "ascii"
+
+    console = rich.console.Console(file=File(), force_terminal=True, color_system="truecolor")
+    assert board_drawing.symbols(console).black == "X"
+
+
+@pytest.mark.parametrize(
+    ("source", "said"), [("forced", "azo had no choice"), ("book", "azo knows this opening")]
+)
+def test_a_move_without_a_search_says_why(source, said):
+    board = notation.board_of(_GAME.start(), is_black_to_move=True)
+    found = search_report.Thought(board, 19, (), 0.0, 0.0, None, source, 0, 0, 0.0)
+    assert formatting.reason(found, "azo", 8, is_reversed=False)[0].startswith(said)
+
+
+def test_the_command_plays_through_a_pipe():
+    lines = b"f5\nz9\n\xff\xfe\nquit\n"
+    command = [sys.executable, "-m", "azo", "play", "--level", "1"]
+    done = subprocess.run(
+        command, input=lines, capture_output=True, timeout=120, cwd=_DATA.parents[1]
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"azo (white) plays" in done.stdout
+    assert b"unknown move 'z9'" in done.stdout
+    assert b"\x1b" not in done.stdout

@@ -1,0 +1,152 @@
+"""What the page asks its server, and the command that runs it."""
+
+import sys
+
+import pytest
+from support import web_games, web_server
+from support.fake_oracle import HashOracle
+from support.web_server import SlowOracle, ask, offer, offers, question, running
+
+from azo.cli import web
+from azo.games import notation, othello
+from azo.play import engine_factory, engine_settings, live_game, opening_book
+from azo.play.web import serving
+
+
+@pytest.fixture(scope="module")
+def port():
+    with running(offers(othello.Othello(6), othello.Othello(4, is_reversed=True))) as port:
+        yield port
+
+
+def test_the_page_is_told_what_can_be_played(port):
+    told = ask(port, "/api/settings").json
+    assert told["games"] == [
+        {"name": "othello6", "size": 6, "is_reversed": False, "network": "a fake"},
+        {"name": "othello4-reversed", "size": 4, "is_reversed": True, "network": "a fake"},
+    ]
+    assert told["levels"][0] == "beginner"
+    assert len(told["levels"]) == engine_settings.NUM_LEVELS == told["level"]
+
+
+def test_a_game_comes_back_ply_by_ply(port):
+    told = ask(port, "/api/game", {"game": "othello6", "moves": "c2 b2"}).json
+    assert told["moves"] == ["c2", "b2"]
+    assert [ply["mover"] for ply in told["plies"]] == ["black", "white", "black"]
+    assert told["plies"][1]["board"] == "--------X-----XX----XO--------------"
+    assert told["plies"][1]["legal"] == ["b2", "d2", "b4"]
+    assert not told["is_over"]
+    assert told["margin"] == 0  # three discs each
+
+
+def test_a_thought_is_that_of_the_engine_and_comes_in_several_parts():
+    game = othello.Othello(6)
+    oracle = SlowOracle(game)
+    with running({game.name: offer(game, oracle)}) as port:
+        lines = ask(port, "/api/think", question(moves="c2", num_simulations=120)).lines
+    assert len(lines) > 2
+    assert [line["is_final"] for line in lines] == [False] * (len(lines) - 1) + [True]
+    counts = [line["thought"]["num_simulations"] for line in lines]
+    assert counts == sorted(counts)
+    assert counts[-1] == 120
+
+    plain = offer(game).make_engine()
+    plain.new_game(actions=[notation.parse_action("c2", 6)])
+    expected = plain.think(engine_settings.Limits(num_simulations=120))
+    found = lines[-1]["thought"]
+    assert found["move"] == notation.action_text(expected.action, 6)
+    assert found["value"] == pytest.approx(expected.value, abs=1e-4)  # rounded to 4 decimals
+    for move, other in zip(found["moves"], expected.moves, strict=True):
+        assert move["visits"] == other.visits
+        assert move["prior"] == pytest.approx(other.prior, abs=1e-4)
+        assert move["line"] == [notation.action_text(action, 6) for action in other.line]
+
+
+def test_the_end_of_a_game_is_solved():
+    boards, actions = web_games.random_game(6, seed=1)
+    with running(offers()) as port:
+        moves = notation.transcript(actions[:-6], 6, has_passes=True)
+        thought = ask(port, "/api/think", question(moves=moves)).lines[-1]["thought"]
+    assert thought["source"] == "exact"
+    assert thought["score"] == web_games.best_score(boards[-7])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("/api/game", "{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
+        ("/api/game", "[]", "Input should be an object"),
+        ("/api/game", {}, "game: Field required"),
+        ("/api/game", {"game": "go"}, "there is no network for 'go', but for othello6, othello4-r"),
+        ("/api/game", {"game": "othello6", "moves": "a1"}, "move 1: illegal move a1: black may"),
+        ("/api/game", {"game": "othello6", "moves": "c2c2"}, "move 2: illegal move c2: white may"),
+        (
+            "/api/game",
+            {"game": "othello6", "moves": "c2" * 301},
+            "moves: String should have at most 600 characters",
+        ),
+        ("/api/game", {"game": "othello6", "start": "XO"}, "board 'XO': 2 squares, but a 6x6 boa"),
+        ("/api/read", {"game": "othello6", "text": "?"}, "cannot read '?' after 0 moves"),
+        ("/api/think", question(session="me"), "session: String should match pattern"),
+        ("/api/think", question(role="admin"), "role: Input should be 'play' or 'advise'"),
+        ("/api/think", question(num_simulations=10**6), "at most 20000 simulations at a time"),
+        ("/api/think", question(seconds=3600), "at most 30 seconds at a time"),
+        ("/api/think", question(level=9, role="play"), "levels are 1 to 8, not 9"),
+        ("/api/think", question(level=0, role="play"), "level: Input should be greater than 0"),
+        (
+            "/api/think",
+            question(start=f"{'X' * 36} X"),
+            "the game is over: there is nothing to think about",
+        ),
+    ],
+)
+def test_garbage_is_refused_with_one_line_and_the_game_goes_on(port, path, body, message):
+    answer = ask(port, path, body)
+    assert answer.status == 400
+    assert answer.json["error"].startswith(message)
+    assert "\n" not in answer.json["error"]
+    assert ask(port, "/api/think", question(num_simulations=1)).lines[-1]["is_final"]
+
+
+def test_the_game_asked_for_comes_first_and_its_book_is_used(monkeypatch, tmp_path):
+    def load_oracle(network=None, size=8, *, is_reversed=False):
+        return HashOracle(othello.Othello(size, is_reversed))
+
+    monkeypatch.setattr(engine_factory, "load_oracle", load_oracle)
+    monkeypatch.setattr(engine_factory, "shipped", lambda: ("othello4-reversed", "othello6"))
+    game = othello.Othello(6)
+    book = opening_book.Book(game)
+    book.entry(live_game.LiveGame(game).start, notation.parse_action("c2", 6)).value = 0.5
+    book.save(tmp_path / "book")
+    makers = web.engines(web.WebConfig(size=6, book=tmp_path / "book", engine=web_server.QUICK))
+    assert list(makers) == [game, othello.Othello(4, is_reversed=True)]
+    sources = [
+        make().think(engine_settings.Limits(num_simulations=4)).source for make in makers.values()
+    ]
+    assert sources == ["book", "exact"]
+
+
+def test_the_server_listens_to_this_machine_alone():
+    with serving.listen(web.WebConfig().host, 0) as listener:
+        host, port = listener.getsockname()
+        assert host == "127.0.0.1"
+        assert serving.url(listener) == f"http://127.0.0.1:{port}"
+
+
+def test_a_port_that_is_taken_is_named():
+    with serving.listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(ValueError) as caught:
+            web.main(["--port", str(port)])
+    assert str(caught.value) == (
+        f"--host 127.0.0.1 --port {port}: Address already in use; --port 0 takes a free port"
+    )
+
+
+def test_without_the_libraries_the_command_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "azo.play.web.serving")
+    monkeypatch.delattr("azo.play.web.serving")
+    with pytest.raises(ValueError) as caught:
+        web.main([])
+    assert str(caught.value) == "the page needs a web server: pip install 'azo[web]'"

@@ -1,0 +1,166 @@
+"""Searches for several pages: few at a time, one for each page, and none for nobody."""
+
+import contextlib
+import http.client
+import json
+import threading
+import time
+
+import pytest
+from support import web_server
+from support.fake_oracle import HashOracle
+from support.web_server import SlowOracle, ask, offer, offers, question, running, wait_until
+
+from azo.games import othello
+from azo.play import engine_settings
+
+
+@pytest.fixture(scope="module")
+def port():
+    with running(offers()) as port:
+        yield port
+
+
+def test_a_session_keeps_its_tree_and_a_low_level_does_not_profit_from_it(port):
+    def visits(**asked):
+        thought = ask(port, "/api/think", question(**asked)).lines[-1]["thought"]
+        return thought["move"], sum(move["visits"] for move in thought["moves"])
+
+    session = "a" * 16
+    best, first = visits(session=session, num_simulations=100)
+    assert first >= 99
+    _, more = visits(session=session, num_simulations=1, moves=best)
+    assert more > 10
+    _, of_beginner = visits(session=session, role="play", level=1, moves=best)
+    assert of_beginner <= engine_settings.at_level(web_server.QUICK, 1).num_simulations < more
+    _, fresh = visits(session="b" * 16, num_simulations=1, moves=best)
+    assert fresh <= 2
+
+
+class _Pages:
+    """Pages that ask a slow server in threads."""
+
+    def __init__(self, port):
+        self.port = port
+        self.answers = {}
+        self._threads = []
+
+    def ask(self, session, **how):
+        def run():
+            asked = question(session=session, **{"num_simulations": 20_000, **how})
+            self.answers[session] = ask(self.port, "/api/think", asked)
+
+        self._threads.append(threading.Thread(target=run))
+        self._threads[-1].start()
+
+    def wait(self):
+        for thread in self._threads:
+            thread.join(20)
+
+
+def test_more_searches_than_are_allowed_are_told_to_wait():
+    game = othello.Othello(6)
+    oracle = SlowOracle(game)
+    with running({game.name: offer(game, oracle)}, max_searches=2) as port:
+        pages = _Pages(port)
+        pages.ask("a" * 16, seconds=1.0)
+        pages.ask("b" * 16, seconds=1.0)
+        assert wait_until(lambda: len(oracle.batches) > 4)
+        refused = ask(port, "/api/think", question(session="c" * 16))
+        assert refused.status == 503
+        assert refused.headers["retry-after"] == "1"
+        assert refused.json["error"] == ("azo is busy with 2 other searches: try again in a moment")
+        pages.wait()
+        assert [answer.lines[-1]["is_final"] for answer in pages.answers.values()] == [True, True]
+        assert ask(port, "/api/think", question(session="c" * 16)).status == 200
+
+
+@contextlib.contextmanager
+def searching():
+    """A slow server that has begun a long search for a page; yields its port, and the pages."""
+    game = othello.Othello(6)
+    oracle = SlowOracle(game)
+    with running({game.name: offer(game, oracle)}) as port:
+        pages = _Pages(port)
+        pages.ask("a" * 16, seconds=20.0)
+        assert wait_until(lambda: len(oracle.batches) > 4)
+        yield port, pages
+
+
+def test_a_new_question_of_a_page_ends_the_one_before():
+    with searching() as (port, pages):
+        start = time.perf_counter()
+        second = ask(port, "/api/think", question(session="a" * 16, num_simulations=8))
+        assert second.lines[-1]["is_final"]
+        pages.wait()
+        assert time.perf_counter() - start < 5
+        first = pages.answers["a" * 16].lines[-1]
+        assert first["is_final"]
+        assert first["thought"]["num_simulations"] < 20_000
+
+
+def test_a_search_ends_when_its_reader_goes_away():
+    game = othello.Othello(6)
+    oracle = SlowOracle(game)
+    with running({game.name: offer(game, oracle)}) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        asked = json.dumps(question(num_simulations=20_000, seconds=30))
+        headers = {"content-type": "application/json"}
+        connection.request("POST", "/api/think", asked, headers)
+        response = connection.getresponse()
+        response.readline()
+        response.close()
+        connection.close()
+        assert wait_until(lambda: _is_quiet(oracle))
+
+
+def _is_quiet(oracle):
+    before = len(oracle.batches)
+    time.sleep(10 * SlowOracle.seconds)
+    return len(oracle.batches) == before
+
+
+def test_the_server_ends_soon_although_it_searches():
+    with searching() as (_, pages):
+        start = time.perf_counter()
+    assert time.perf_counter() - start < 5
+    pages.wait()
+    assert pages.answers["a" * 16].lines[-1]["is_final"]  # and was not cut off
+
+
+def test_time_limits_are_kept():
+    game = othello.Othello(6)
+    with running({game.name: offer(game, SlowOracle(game))}) as port:
+        start = time.perf_counter()
+        asked = question(num_simulations=20_000, seconds=0.3)
+        thought = ask(port, "/api/think", asked).lines[-1]["thought"]
+    assert 0.3 <= thought["seconds"] < 1
+    assert time.perf_counter() - start < 3
+
+
+def test_an_engine_that_fails_is_an_error_on_the_page_and_a_traceback_on_the_console(caplog):
+    class BrokenOracle(HashOracle):
+        def ask(self, *args, **kwargs):
+            raise RuntimeError("no device")
+
+    game = othello.Othello(6)
+    with running({game.name: offer(game, BrokenOracle(game))}) as port:
+        answer = ask(port, "/api/think", question())
+        assert answer.lines == [{"error": "azo failed at this position; its console says why"}]
+        assert "no device" in caplog.text
+        assert ask(port, "/api/game", {"game": game.name}).status == 200
+
+
+def test_the_oldest_session_makes_room():
+    game = othello.Othello(6)
+    made = []
+
+    def make_engine():
+        made.append(1)
+        return offer(game).make_engine()
+
+    offered = {game.name: web_server.sessions.Offer(game, "a fake", make_engine)}
+    with running(offered, max_sessions=2) as port:
+        for name in "abacab":
+            ask(port, "/api/think", question(session=name * 16, num_simulations=1))
+    assert len(made) == 4  # a, b, c in place of b, b in place of c

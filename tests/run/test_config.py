@@ -1,0 +1,315 @@
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from azo.run import config
+from azo.search import improvement
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(text: str, name: str = "small.toml") -> pathlib.Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write_file
+
+
+def message_of(argv):
+    with pytest.raises(ValueError) as caught:
+        config.load(argv)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_a_file_lists_only_what_differs_from_the_defaults(write):
+    loaded = config.load(["--config", str(write("[search]\nnum_simulations = 7\n"))])
+    assert loaded.search == improvement.SearchConfig(num_simulations=7)
+    assert loaded.learner == config.Config().learner
+
+
+def test_a_flag_overrides_the_file_and_leaves_its_other_settings(write):
+    path = write('[search]\nnum_simulations = 7\nalgorithm = "puct"\n')
+    loaded = config.load(["--search.num-simulations", "200", f"--config={path}"])
+    assert loaded.search == improvement.SearchConfig(num_simulations=200, algorithm="puct")
+
+
+def test_flags_read_switches_numbers_paths_and_none():
+    flags = "--game.is-reversed --learner.no-augment --run.folder runs/x --run.num-devices None"
+    loaded = config.load(flags.split())
+    assert loaded.game.is_reversed
+    assert not loaded.learner.augment
+    assert loaded.run.folder == pathlib.Path("runs/x")
+    assert loaded.run.num_devices is None
+
+
+def test_the_folder_of_a_run_is_called_as_its_file_unless_set(write):
+    named = config.load(["--config", str(write("", "olivaw.toml"))])
+    assert named.run.folder == pathlib.Path("runs/olivaw")
+    chosen = config.load(["--config", str(write('[run]\nfolder = "elsewhere"\n'))])
+    assert chosen.run.folder == pathlib.Path("elsewhere")
+
+
+def test_without_a_settings_file_the_defaults_of_the_classes_hold(monkeypatch, tmp_path):
+    monkeypatch.setattr(config, "DEFAULT_CONFIG", tmp_path / "quickstart.toml")
+    assert config.load([]) == config.Config()
+
+
+def test_every_file_in_configs_loads():
+    for path in config.CONFIG_FOLDER.glob("*.toml"):
+        assert isinstance(config.load_file(path), config.Config)
+
+
+def test_settings_survive_json():
+    loaded = config.load(["--search.num-simulations", "3", "--game.size", "4"])
+    assert config.from_json(config.to_json(loaded)) == loaded
+
+
+def test_the_recipe_holds_the_sections_of_the_compiled_iteration():
+    loaded = config.load(["--search.num-simulations", "3"])
+    assert loaded.search == loaded.search
+    assert loaded.learner == loaded.learner
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "[search]\nnum_simulation = 3",
+            " [search]: unknown setting 'num_simulation'. Did you mean 'num_simulations'?",
+        ),
+        ("[serach]\nx = 3", ": unknown section [serach]. Did you mean 'search'?"),
+        ("zebra = 3", ": unknown section [zebra]. There are: search, network, selfplay,"),
+        ("search = 3", ": search is 3, but should be a section: [search]"),
+        ("distributed = 3", ": distributed is 3, but should be a valid boolean"),
+        (
+            "[search]\nnum_simulations = 0",
+            " [search]: num_simulations is 0, but should be greater than 0",
+        ),
+        (
+            '[search]\nnum_simulations = "many"',
+            " [search]: num_simulations is 'many', but should be a valid integer",
+        ),
+        (
+            '[game]\nname = "chess"',
+            " [game]: name is 'chess', but should be 'othello' or 'tictactoe'",
+        ),
+        ("[search\n", ": not TOML: Expected ']' at the end of a table declaration (at line 1"),
+        (
+            '[game]\nname = "tictactoe"\nis_reversed = true',
+            ": [game]: 'start' and 'is_reversed' are settings of Othello alone",
+        ),
+        (
+            "[run]\nnum_devices = 3",
+            ": selfplay.num_games is 128, which does not split over 3 devices: 129 would,",
+        ),
+        (
+            "[replay]\ncapacity = 100",
+            ": replay.capacity is 100, but one iteration of 128 games can add",
+        ),
+        (
+            "[replay]\nmin_positions = 200000",
+            ": replay.min_positions is 200000, more than the 100000 of replay.capacity",
+        ),
+    ],
+)
+def test_a_wrong_file_is_named_with_the_setting_the_value_and_what_would_work(
+    write, text, expected
+):
+    path = write(text)
+    assert message_of(["--config", str(path)]).startswith(f"{path}{expected}")
+
+
+def test_a_missing_file_is_answered_with_those_beside_it(write, tmp_path):
+    write("", "a.toml")
+    write("", "b.toml")
+    message = message_of(["--config", str(tmp_path / "c.toml")])
+    assert message == (
+        f"{tmp_path / 'c.toml'}: no such settings file. In {tmp_path} there are: a.toml, b.toml"
+    )
+
+
+def test_a_folder_instead_of_a_file_is_refused(tmp_path):
+    assert "cannot read the settings" in message_of(["--config", str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (
+            "--search.num-simulation 3",
+            "unknown flag '--search.num-simulation'. Did you mean '--search.num-simulations'?",
+        ),
+        (
+            "--serach.num-simulations=3",
+            "unknown flag '--serach.num-simulations'. Did you mean '--search.num-simulations'?",
+        ),
+        ("--batch-size 3", "unknown flag '--batch-size'. Did you mean '--learner.batch-size'?"),
+        ("--run.zebra 3", "unknown flag '--run.zebra'. There are: --run.seed, --run.folder,"),
+        ("--distribute", "unknown flag '--distribute'. Did you mean '--distributed'?"),
+        ("--zebra 3", "unknown flag '--zebra'. There are: --config, --search.*,"),
+        ("stray", "'stray' belongs to no flag. Flags look like"),
+        ("--run.seed x", "--run.seed: not a whole number: 'x'"),
+        ("--run.seed -1", "--run.seed is -1, but should be greater than or equal to 0"),
+        ("--run.seed", "Missing value for argument '--run.seed'."),
+        ("--game.name z", "invalid choice 'z' for argument '--game.name'. Expected one of"),
+        ("--config", "--config: expected one argument, the path of a TOML file"),
+        ("--run.num-devices 3", "flags: selfplay.num_games is 128, which does not split over 3"),
+    ],
+)
+def test_a_wrong_flag_is_named_with_what_would_work(monkeypatch, tmp_path, flags, expected):
+    monkeypatch.setattr(config, "DEFAULT_CONFIG", tmp_path / "none.toml")
+    assert message_of(flags.split()).startswith(expected)
+
+
+def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
+    path = write("[search]\nnum_simulations = 77\n")
+    with pytest.raises(SystemExit) as caught:
+        config.load(["--config", str(path), "--help"])
+    shown = capsys.readouterr().out
+    assert caught.value.code == 0
+    assert "77" in shown
+    assert "--config FILE" in shown
+    assert "--distributed" in shown
+    for section, settings in config.Config():
+        for name in getattr(type(settings), "model_fields", ()):
+            if (section, name) == ("generation", "stages"):
+                continue  # a list of tables, which only a file can give
+            assert f"--{section}.{name.replace('_', '-')}" in shown
+
+
+def test_wrong_input_ends_an_entry_point_with_one_line_and_code_2(capsys):
+    assert config.run_main(lambda argv: config.load(argv) and 0, ["--run.seed", "x"]) == 2
+    assert capsys.readouterr().err == "--run.seed: not a whole number: 'x'\n"
+
+
+def test_a_value_error_inside_a_library_keeps_its_traceback():
+    with pytest.raises(ValueError, match="invalid literal"):
+        config.run_main(lambda argv: int("x"), [])
+
+
+def test_an_entry_point_that_returns_nothing_has_succeeded():
+    assert config.run_main(lambda argv: None, []) == 0
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    program = "lambda argv: [print('x' * 99) for _ in range(9999)] and 0"
+    text = f"import sys; from azo import config; sys.exit(config.run_main({program}))"
+    command = [sys.executable, "-c", text]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def small(**sections):
+    """Settings of a small run, `sections` given as in a file."""
+    return config.Config.model_validate({"game": {"name": "tictactoe"}} | sections)
+
+
+STAGES = [
+    {"start": 2, "set": {"search.num_simulations": 64, "learner.learning_rate": 0.5}},
+    {"start": 5, "set": {"search.num_simulations": 128}},
+]
+
+
+@pytest.mark.parametrize(
+    ("generation", "num_simulations", "learning_rate"),
+    [(0, 16, 0.25), (1, 16, 0.25), (2, 64, 0.5), (4, 64, 0.5), (5, 128, 0.5), (99, 128, 0.5)],
+)
+def test_stages_add_up_as_generations_go_on(generation, num_simulations, learning_rate):
+    settings = small(
+        generation={"stages": STAGES},
+        search={"num_simulations": 16},
+        learner={"learning_rate": 0.25},
+    )
+    found = config.at_generation(settings, generation)
+    assert found.search.num_simulations == num_simulations
+    assert found.learner.learning_rate == learning_rate
+    assert found.selfplay == settings.selfplay
+
+
+def message_of_validation(**sections):
+    with pytest.raises(ValueError) as caught:
+        small(**sections)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["network.num_blocks", "selfplay.num_games", "gate.is_enabled", "run.seed"]
+)
+def test_what_shapes_a_run_cannot_change_in_a_stage(name):
+    stage = {"start": 1, "set": {name: 3}}
+    message = message_of_validation(generation={"stages": [stage]})
+    assert f"generation.stages: {name} cannot change during a run" in message
+
+
+def test_phases_change_settings_and_begin_with_the_phase_before_where_they_can():
+    settings = small(
+        run={"folder": "runs/x"},
+        curriculum=[
+            {"name": "a", "set": {"search.num_simulations": 8}},
+            {"name": "b"},
+            {"name": "c", "set": {"network.num_blocks": 7, "selfplay.teacher": "{b}"}},
+            {"name": "d", "set": {"network.num_blocks": 7, "evaluation.opponent": "network:{a}:9"}},
+            {"name": "e", "set": {"run.start_from": "{a}"}},
+        ],
+    )
+    found = [config.of_phase(settings, index) for index in range(5)]
+    assert [str(one.run.folder) for one in found] == [
+        f"runs/x/{n}" for n in ("1-a", "2-b", "3-c", "4-d", "5-e")
+    ]
+    starts = [one.run.start_from and str(one.run.start_from) for one in found]
+    assert starts == [None, "runs/x/1-a", None, "runs/x/3-c", "runs/x/1-a"]
+    assert found[0].search.num_simulations == 8
+    assert found[1].search == settings.search
+    assert found[2].selfplay.teacher == "runs/x/2-b"
+    assert found[3].evaluation.opponent == "network:runs/x/1-a:9"
+    assert not any(one.curriculum for one in found)
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected"),
+    [
+        ({"gate": {"is_enabled": True}}, "gate.is_enabled asks for generations: set"),
+        ({"generation": {"num_samples": 9}}, "learned after generation.num_games, which is 0"),
+        (
+            {
+                "generation": {"num_games": 9},
+                "gate": {"is_enabled": True, "after_failure": "learn"},
+            },
+            "gate.after_failure 'learn' asks for generation.num_samples",
+        ),
+        (
+            {
+                "generation": {"num_games": 9},
+                "gate": {"is_enabled": True},
+                "selfplay": {"teacher": "x"},
+            },
+            "selfplay.teacher plays all games, so gate.is_enabled has no meaning",
+        ),
+        (
+            {"selfplay": {"explored_share": 5}, "search": {"num_simulations": 4}},
+            "selfplay.explored_share is 5, but a search of 4 simulations has no more",
+        ),
+        (
+            {
+                "selfplay": {"full_search_share": 0.5, "fast_simulations": 6},
+                "search": {"leaves_per_step": 4},
+            },
+            "selfplay.fast_simulations is 6, but should be a multiple of search.leaves_per_step, 4",
+        ),
+        (
+            # 128 games of 9 waiting plies and 16 new ones, and as many explored as new.
+            {"selfplay": {"explored_share": 1.0}, "replay": {"capacity": 5247}},
+            "one iteration of 128 games can add 5248 positions",
+        ),
+    ],
+)
+def test_settings_that_contradict_one_another_are_refused(sections, expected):
+    assert expected in message_of_validation(**sections)

@@ -1,0 +1,186 @@
+"""The settings files in `configs/`: all load, and tic-tac-toe's never loses in the end."""
+
+import functools
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from azo.cli import train
+from azo.games import registry, tictactoe
+from azo.measure import arena, players
+from azo.run import config, metrics
+
+FILES = sorted(config.CONFIG_FOLDER.glob("*.toml"))
+_LINES = (0o700, 0o070, 0o007, 0o444, 0o222, 0o111, 0o421, 0o124)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_settings_file_loads_and_names_its_own_folder(path):
+    settings = config.load_file(path)
+    registry.make(settings.game)
+    assert settings.run.folder.name == path.stem
+
+
+# What a settings file is reduced to; its switches, formulas, schedules and phases stay.
+REDUCED = {
+    "search.num_simulations": 4,
+    "search.max_considered_actions": 3,
+    "network.num_blocks": 1,
+    "network.num_channels": 8,
+    "selfplay.num_games": 4,
+    "selfplay.num_plies": 14,  # a 4x4 game has about twelve
+    "replay.capacity": 512,
+    "replay.min_positions": 4,
+    "learner.batch_size": 8,
+    "learner.num_steps": 1,
+    "evaluation.num_games": 2,
+    "evaluation.num_simulations": 2,
+    "evaluation.opening_plies": 0,
+    "evaluation.opponent": "random",
+    "endings.confidence": 1.0,  # of 6x6 and 8x8 alone
+    "run.num_devices": 1,
+    "run.num_iterations": 2,
+}
+# These only where they are larger, or lists of as many units.
+AT_MOST = {
+    "network.policy_units": 8,
+    "network.value_units": 8,
+    "network.block_channels": [8],
+    "network.policy_mlp_units": [8],
+    "selfplay.min_opening_plies": 2,
+    "selfplay.max_opening_plies": 4,
+    "endings.adjudicate_empties": 5,
+    "endings.num_positions": 16,
+    "endings.deep_positions": 8,
+    "endings.min_empties": 4,
+    "endings.max_empties": 6,
+    "generation.num_games": 1,
+    "generation.num_samples": 8,
+    "gate.num_games": 2,
+    "gate.num_simulations": 2,
+}
+
+
+def reduced(settings, folder):
+    """Returns the settings with a small board, network and search, and every phase so too."""
+    tree = settings.model_dump()
+
+    def smaller(name, value):
+        if name == "evaluation.opponent" and "{" in value:
+            return value.replace(":100", ":2")  # the network of an earlier phase
+        if name == "run.num_iterations":
+            return 1
+        if name in AT_MOST:
+            return AT_MOST[name] if value else value
+        return REDUCED.get(name, value)
+
+    for name, value in REDUCED.items():
+        section, _, setting = name.partition(".")
+        tree[section][setting] = value
+    for name in AT_MOST:
+        section, _, setting = name.partition(".")
+        tree[section][setting] = smaller(name, tree[section][setting])
+    if tree["game"]["name"] == "othello":
+        tree["game"]["size"] = 4
+    tree["run"]["folder"] = folder
+    if tree["curriculum"]:
+        tree["run"]["num_iterations"] = 1
+    for part in (*tree["curriculum"], *tree["generation"]["stages"]):
+        part["set"] = {name: smaller(name, value) for name, value in part["set"].items()}
+    return config.Config.model_validate(tree)
+
+
+# Two compile for minutes: a curriculum of many phases, and a large network. Two make the program of
+# azo.toml again at this size, with other numbers, and tic-tac-toe's is trained whole below.
+_LONG = {"tothello", "othellozero-big", "othello6", "othello8", "tictactoe"}
+EVERY = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in _LONG else [])
+    for path in FILES
+]
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
+    # Matches have tests of their own, and would take longest to compile.
+    drawn = arena.MatchResult(1, 0, 1)
+    monkeypatch.setattr(arena, "play_match", lambda *_, **__: drawn)
+    settings = reduced(config.load_file(path), tmp_path / "run")
+    runs, num_iterations = [settings], 2
+    with train.StopRequest() as stop:
+        if settings.curriculum:
+            train.train_phases(settings, stop)
+            phases = range(len(settings.curriculum))
+            runs = [config.of_phase(settings, index) for index in phases]
+            num_iterations = 1
+        else:
+            train.train(settings, stop)
+    for run in runs:
+        events = metrics.read(run.run.folder, "iteration")
+        assert [event["iteration"] for event in events] == list(range(1, num_iterations + 1))
+        is_solved = run.endings.num_positions or run.endings.deep_positions
+        least = 0 if is_solved else 4 * 14 * (4 + 1)
+        assert events[0]["selfplay/evaluations"] >= least
+        losses = [event["learner/policy_loss"] for event in events]
+        assert any(loss is not None and np.isfinite(loss) for loss in losses), losses
+        (end,) = metrics.read(run.run.folder, "end")
+        assert end["iteration"] == num_iterations
+
+
+@functools.cache
+def value(player, opponent):
+    """Exact value for the side to move; a line can only be the opponent's."""
+    if any(opponent & line == line for line in _LINES):
+        return -1
+    free = [1 << square for square in range(9) if not (player | opponent) >> square & 1]
+    return max((-value(opponent, player | mark) for mark in free), default=0)
+
+
+def best_moves():
+    """`[512, 512, 9]` bool: whether a move keeps the value of a position, by both sides' marks."""
+    value(0, 0)
+    table = np.zeros((512, 512, 9), bool)
+    todo, seen = [(0, 0)], {(0, 0)}
+    while todo:
+        player, opponent = todo.pop()
+        free = [square for square in range(9) if not (player | opponent) >> square & 1]
+        for square in free:
+            child = opponent, player | 1 << square
+            if any(child[1] & line == line for line in _LINES):
+                table[player, opponent, square] = True
+                continue
+            table[player, opponent, square] = -value(*child) == value(player, opponent)
+            if child not in seen:
+                seen.add(child)
+                todo.append(child)
+    return table
+
+
+@flax.struct.dataclass
+class PerfectPlayer:
+    """Chooses at random among the moves that keep a position's value."""
+
+    is_best: jax.Array  # [512, 512, 9] bool
+
+    def __call__(self, key, position, ply):
+        del ply
+        is_best = self.is_best[position.player, position.opponent]
+        return jax.random.categorical(key, jnp.where(is_best, 0.0, -jnp.inf))
+
+
+@pytest.mark.usefixtures("thorough_compilation")
+def test_tic_tac_toe_is_learned_from_nothing_until_it_never_loses(tmp_path):
+    path = config.CONFIG_FOLDER / "tictactoe.toml"
+    flags = ["--config", str(path), "--run.folder", str(tmp_path / "run"), "--run.num-devices", "1"]
+    flags += ["--evaluation.every", "0", "--evaluation.opponent", "random"]
+    settings = config.load(flags)
+    state = train.train(settings)
+    game = tictactoe.TicTacToe()
+    without_search = players.PolicyPlayer(jax.device_get(state.variables()), game, settings.network)
+    perfect = PerfectPlayer(jnp.asarray(best_moves()))
+    result = arena.play_match(
+        game, without_search, perfect, jax.random.key(0), num_games=1000, opening_plies=0
+    )
+    assert (result.wins, result.losses) == (0, 0), result

@@ -1,0 +1,154 @@
+import io
+import json
+import struct
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import rich.console
+from tensorboardX.proto import event_pb2
+
+from azo.run import console, metrics
+
+
+def tensorboard_events(path):
+    """The events of a file: each has 12 bytes before it, the first 8 its length, and 4 after it."""
+    content, start = path.read_bytes(), 0
+    while start < len(content):
+        (length,) = struct.unpack("<Q", content[start : start + 8])
+        yield event_pb2.Event.FromString(content[start + 12 : start + 12 + length])
+        start += 16 + length
+
+
+def curve_files(folder):
+    return list((folder / "tensorboard").iterdir())
+
+
+def test_an_event_is_one_line_of_json_and_a_curve(tmp_path):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        writer.write("iteration", 1, {"learner/loss": 0.5, "selfplay/games": 3})
+    line = (tmp_path / "metrics.jsonl").read_text()
+    assert json.loads(line) == {
+        "event": "iteration",
+        "iteration": 1,
+        "learner/loss": 0.5,
+        "selfplay/games": 3,
+    }
+    (curves,) = curve_files(tmp_path)
+    assert b"learner/loss" in curves.read_bytes()
+
+
+def test_events_of_which_an_iteration_has_several_are_no_curves(tmp_path):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        for wins in (3, 5):
+            writer.write("rating_match", 1, {"rating_match/wins": wins}, has_curves=False)
+    assert [event["rating_match/wins"] for event in metrics.read(tmp_path)] == [3, 5]
+    (curves,) = curve_files(tmp_path)
+    assert b"rating_match" not in curves.read_bytes()
+
+
+def test_an_event_is_on_disk_before_the_writer_is_closed(tmp_path):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        writer.write("iteration", 1, {})
+        assert len(metrics.read(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("number", [2.5, np.float32(2.5), jnp.float32(2.5), np.array(2.5)])
+def test_numbers_of_arrays_are_written_as_numbers(tmp_path, number):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        writer.write("iteration", 1, {"x": number})
+    assert metrics.read(tmp_path)[0]["x"] == 2.5
+
+
+def test_arrays_are_written_as_lists_of_few_digits_and_are_no_curves(tmp_path):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        found = {
+            "a": np.array([1.23456, np.nan, -np.inf]),
+            "b": jnp.array([[1, 2], [3, 4]]),
+            "selfplay/total": 3,
+        }
+        writer.write("iteration", 1, found)
+    (line,) = metrics.read(tmp_path)
+    assert line["a"] == [1.2346, None, None]
+    assert line["b"] == [[1, 2], [3, 4]]
+    tags = {
+        value.tag
+        for path in curve_files(tmp_path)
+        for event in tensorboard_events(path)
+        for value in event.summary.value
+    }
+    assert tags == {"selfplay/total"}
+
+
+def test_what_is_not_finite_becomes_null_so_that_every_line_is_json(tmp_path):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        writer.write("iteration", 1, {"x": float("nan"), "y": np.inf})
+    assert metrics.read(tmp_path) == [{"event": "iteration", "iteration": 1, "x": None, "y": None}]
+
+
+def test_a_resumed_run_repeats_no_line_and_loses_none(tmp_path):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        for iteration in (1, 2, 3, 4):
+            writer.write("iteration", iteration, {"session": "first"})
+    with metrics.MetricsWriter(tmp_path, last_iteration=2) as writer:
+        writer.write("iteration", 3, {"session": "second"})
+    found = [(line["iteration"], line["session"]) for line in metrics.read(tmp_path)]
+    assert found == [(1, "first"), (2, "first"), (3, "second")]
+
+
+def test_a_line_that_a_crash_cut_short_is_dropped(tmp_path):
+    whole = '{"event": "iteration", "iteration": 1}\n'
+    (tmp_path / "metrics.jsonl").write_text(whole + '{"event": "iter')
+    with metrics.MetricsWriter(tmp_path, last_iteration=5) as writer:
+        writer.write("iteration", 6, {})
+    assert [line["iteration"] for line in metrics.read(tmp_path)] == [1, 6]
+
+
+def test_events_are_read_by_kind(tmp_path):
+    with metrics.MetricsWriter(tmp_path) as writer:
+        writer.write("iteration", 1, {})
+        writer.write("evaluation", 1, {"evaluation/score": 0.75})
+    assert metrics.read(tmp_path, "evaluation") == [
+        {"event": "evaluation", "iteration": 1, "evaluation/score": 0.75}
+    ]
+
+
+def shown(*, is_terminal):
+    """Returns what a session of two iterations leaves on an 80-column display."""
+    screen = rich.console.Console(
+        width=80, record=True, force_terminal=is_terminal, file=io.StringIO()
+    )
+    with console.Console(2, "runs/test", console=screen) as display:
+        display.update({"iteration": 1, "selfplay/games_per_second": 12.5})
+        display.note("saved [checkpoint] 1")
+        display.update(
+            {"iteration": 2, "learner/policy_loss": 1.25, "learner/value_loss": float("nan")},
+            match="88 % against rollouts:100",
+        )
+    return screen.export_text()
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_the_console_shows_progress_speed_losses_notes_and_the_latest_match(is_terminal):
+    text = shown(is_terminal=is_terminal)
+    for part in ("runs/test", "iteration 2/2", "12.5", "1.250", "saved [checkpoint] 1", "88 %"):
+        assert part in text
+
+
+def test_the_panel_fits_80_columns():
+    screen = rich.console.Console(width=80, record=True, file=io.StringIO())
+    title = "runs/" + "long" * 40
+    display = console.Console(2, title, console=screen)
+    display.update({"iteration": 1, "selfplay/games": 1e12}, match="88 % against " + "x" * 100)
+    screen.print(display._panel())
+    panel = screen.export_text().splitlines()[-8:]
+    assert max(len(line) for line in panel) == 80
+
+
+def test_time_left_counts_only_iterations_of_this_session(monkeypatch):
+    clock = iter([0.0, 0.0, 30.0, 30.0, 30.0, 30.0])
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))
+    screen = rich.console.Console(file=io.StringIO(), force_terminal=False)
+    with console.Console(20, "x", first_iteration=10, console=screen) as display:
+        display.update({"iteration": 13})
+        assert display.seconds_left() == 70.0  # 3 iterations took 30 s, 7 are left

@@ -1,0 +1,143 @@
+"""Generations that a run keeps and rates; matches are made up."""
+
+import jax
+import numpy as np
+import pytest
+from support import tiny_run
+
+from azo.learning import network
+from azo.measure import arena, elo, players, progress
+from azo.run import checkpoint, metrics, ratings
+
+WON = arena.MatchResult(40, 0, 10, pair_scores=(0, 0, 10, 0, 15))
+LOST = arena.MatchResult(10, 0, 40, pair_scores=(15, 0, 10, 0, 0))
+OPENING_PLIES = tiny_run.settings().evaluation.opening_plies
+
+
+def weights(seed):
+    """The variables of a network."""
+    made = network.init(tiny_run.game(), tiny_run.settings().network, jax.random.key(seed))
+    return jax.device_get(made)
+
+
+def are_weights(variables, seed):
+    pairs = zip(jax.tree.leaves(variables), jax.tree.leaves(weights(seed)), strict=True)
+    return all(np.array_equal(one, other) for one, other in pairs)
+
+
+@pytest.fixture
+def matches(monkeypatch):
+    """Results to come, and the arguments of the matches that were played for them."""
+    to_come, played = [], []
+
+    def play(game, first, second, key, *, num_games, opening_plies):
+        assert (num_games, opening_plies) == (50, OPENING_PLIES)
+        result = to_come.pop(0)
+        played.append((first, second, tuple(jax.random.key_data(key).tolist())))
+        return result
+
+    monkeypatch.setattr(arena, "play_match", play)
+    return to_come, played
+
+
+def rate(folder, iteration, *, last_iteration=99, **asked):
+    """Rates the network of an iteration, in a session that begins after `last_iteration`."""
+    asked = {"every": 5, "pool": ["greedy", "random"], "num_earlier": 2, "num_games": 50} | asked
+    settings = tiny_run.settings(run={"folder": str(folder)}, ratings=asked)
+    with metrics.MetricsWriter(folder, last_iteration=last_iteration) as writer:
+        return ratings.Rater(settings, tiny_run.game(), writer).rate(weights(iteration), iteration)
+
+
+def met(folder):
+    """Whom each generation met, in the order of the matches."""
+    found = {}
+    for event in metrics.read(folder, progress.MATCH):
+        found.setdefault(event["iteration"], []).append(progress.opponent(event))
+    return found
+
+
+def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, matches):
+    to_come, played = matches
+    to_come += [WON] * 9
+    texts = [rate(tmp_path, iteration) for iteration in (5, 10, 15)]
+    pool = ["greedy", "random"]
+    assert met(tmp_path) == {5: pool, 10: [*pool, 5], 15: [*pool, 5, 10]}
+    for place, (first, second) in {4: (10, 5), 7: (15, 5), 8: (15, 10)}.items():
+        assert are_weights(played[place][0].variables, first)
+        assert are_weights(played[place][1].variables, second)
+        assert played[place][1].search_config.num_simulations == 100
+    assert [type(second) for _, second, _ in played[:2]] == [
+        players.GreedyPlayer,
+        players.RandomPlayer,
+    ]
+    assert len({key for _, _, key in played}) == 9  # other openings each time
+    kept, _ = checkpoint.load_params(tmp_path / "generations" / "10")
+    assert are_weights(kept, 10)
+
+    pairings = [
+        elo.Pairing(f"iteration {n}", progress.name(other), 40, 0, 10, WON.pair_scores)
+        for n, others in met(tmp_path).items()
+        for other in others
+    ]
+    standings = elo.rate(pairings, anchor="random").standings
+    (own,) = [one for one in standings if one.name == "iteration 15"]
+    last = metrics.read(tmp_path, progress.RATING)[-1]
+    assert (last["iteration"], last["rating/anchor"], last["rating/cycle"]) == (15, "random", None)
+    found = [last[f"rating/{name}"] for name in ("elo", "elo_low", "elo_high")]
+    assert found == pytest.approx([own.rating, *own.interval])
+    assert texts[-1] == f"Elo {found[0]:.0f}, 95 % {found[1]:.0f} to {found[2]:.0f} (random 0)"
+
+
+def test_generations_that_beat_one_another_in_a_circle_are_told(tmp_path, matches):
+    matches[0][:] = [WON] * 2 + [WON] * 3 + [WON, WON, LOST, WON]
+    texts = [rate(tmp_path, iteration) for iteration in (5, 10, 15)]
+    circle = "iteration 10 0.80 > iteration 5 0.80 > iteration 15 0.80 > iteration 10"
+    assert texts[-1].endswith(f"; cycle: {circle}")
+    cycles = [event["rating/cycle"] for event in metrics.read(tmp_path, progress.RATING)]
+    assert cycles == [None, None, circle]
+
+
+def test_what_came_after_the_checkpoint_is_kept_and_rated_anew(tmp_path, matches):
+    to_come, played = matches
+    to_come += [WON] * 5
+    rate(tmp_path, 5)
+    rate(tmp_path, 10)
+    first_time = metrics.read(tmp_path, progress.MATCH)
+    checkpoint_of_another = tmp_path / "generations" / "10" / "settings.json"
+    checkpoint_of_another.write_text("stale")
+    to_come += [WON] * 3
+    rate(tmp_path, 10, last_iteration=7)
+    assert metrics.read(tmp_path, progress.MATCH) == first_time
+    assert [key for _, _, key in played[2:5]] == [key for _, _, key in played[5:]]
+    assert are_weights(checkpoint.load_params(tmp_path / "generations" / "10")[0], 10)
+
+
+def test_matches_already_played_are_not_repeated(tmp_path, matches):
+    to_come, played = matches
+    to_come += [WON] * 2
+    rate(tmp_path, 5)
+    to_come += [WON]
+    with pytest.raises(IndexError):  # in the second match
+        rate(tmp_path, 10)
+    assert met(tmp_path)[10] == ["greedy"]
+    to_come += [LOST, WON]
+    rate(tmp_path, 10)
+    assert met(tmp_path)[10] == ["greedy", "random", 5]
+    wins = [event["rating_match/wins"] for event in metrics.read(tmp_path, progress.MATCH)]
+    assert wins == [40, 40, 40, 10, 40]
+    assert len(metrics.read(tmp_path, progress.RATING)) == 2
+    assert len({key for _, _, key in played}) == len(played) == 5
+
+
+def test_a_generation_that_was_deleted_is_not_met(tmp_path, matches):
+    matches[0][:] = [WON] * 8
+    rate(tmp_path, 5)
+    rate(tmp_path, 10)
+    (tmp_path / "generations" / "5").rename(tmp_path / "elsewhere")
+    rate(tmp_path, 15)
+    assert met(tmp_path)[15] == ["greedy", "random", 10]
+
+
+def test_a_player_that_there_is_not_is_told_before_training(tmp_path, matches):
+    with pytest.raises(ValueError, match="unknown player 'rolouts:9'"):
+        rate(tmp_path, 5, pool=["rolouts:9"])

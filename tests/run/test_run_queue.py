@@ -1,0 +1,178 @@
+"""Queues: what runs they ask for, with which settings and budgets."""
+
+import json
+import re
+
+import pytest
+from support import tiny_run
+
+from azo.run import config, run_queue
+
+QUEUES = sorted((config.CONFIG_FOLDER / "queues").glob("*.toml"))
+HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 3]\n'
+ARMS = """
+[[arms]]
+name = "base"
+question = "What else?"
+
+[[arms]]
+name = "puct"
+question = "PUCT?"
+set = {"search.algorithm" = "puct", "search.num_simulations" = 6}
+
+[[arms]]
+name = "puct-q"
+question = "Q?"
+against = "puct"
+set = {"search.move_choice" = "q"}
+"""
+
+
+def write(folder, text):
+    (folder / "tiny.toml").write_text(tiny_run.toml())
+    path = folder / "queue.toml"
+    path.write_text(text)
+    return path
+
+
+def load(folder, text=HEAD + ARMS):
+    return run_queue.load(write(folder, text), folder / "runs")
+
+
+def differences(one, other):
+    """Returns the full names of the settings in which two differ."""
+    left, right = one.model_dump(exclude={"run"}), other.model_dump(exclude={"run"})
+    return {
+        f"{section}.{name}": value
+        for section, values in left.items()
+        if isinstance(values, dict)
+        for name, value in values.items()
+        if value != right[section][name]
+    }
+
+
+def test_every_arm_gets_its_first_seed_before_any_gets_its_second(tmp_path):
+    _, found = load(tmp_path)
+    names = ["base", "puct", "puct-q"]
+    assert [(job.arm, job.seed) for job in found] == [(n, s) for s in (0, 3) for n in names]
+    assert found[4].settings.run.seed == 3
+    assert found[4].folder == tmp_path / "runs" / "puct" / "3"
+    assert found[4].part(0, 1000).run.folder == tmp_path / "runs" / "puct" / "3" / "run"
+    assert {job.settings.run.num_devices for job in found} == {1}
+
+
+def test_an_arm_differs_from_the_one_it_is_against_in_what_it_sets_alone(tmp_path):
+    _, found = load(tmp_path)
+    base, puct, puct_q = (job.settings for job in found[:3])
+    assert differences(puct, base) == {"search.algorithm": "puct", "search.num_simulations": 6}
+    assert differences(puct_q, puct) == {"search.move_choice": "q"}
+
+
+def test_common_settings_hold_for_all_and_an_arm_may_have_a_file_of_its_own(tmp_path):
+    (tmp_path / "other.toml").write_text(tiny_run.toml(search={"num_simulations": 7}))
+    common = 'set = {"learner.learning_rate" = 0.5}\n'
+    own = '[[arms]]\nname = "own"\nquestion = "?"\nconfig = "other.toml"\n'
+    _, found = load(tmp_path, HEAD + common + ARMS + own)
+    assert {job.settings.learner.learning_rate for job in found} == {0.5}
+    assert found[3].settings.search.num_simulations == 7
+    assert found[3].settings.search.algorithm == "gumbel"
+
+
+def test_the_iterations_are_those_of_the_budget_if_the_learning_rate_depends_on_them(tmp_path):
+    # 8 games x 4 plies x (4 simulations + 1) = 160 an iteration.
+    arms = '[[arms]]\nname = "base"\nquestion = "?"\nset = {"learner.schedule" = "cosine"}\n'
+    _, (job, *_) = load(tmp_path, HEAD + arms)
+    assert job.part(0, 960).run.num_iterations == 6
+    assert job.part(0, 961).run.num_iterations == 7
+    assert job.part(0, 961).run.max_evaluations == 961
+    _, (constant, *_) = load(tmp_path)
+    assert constant.part(0, 961).run.num_iterations == 700
+    set_by_hand = arms.replace("{", '{"run.num_iterations" = 5, ')
+    _, (job, *_) = load(tmp_path, HEAD + set_by_hand)
+    assert job.part(0, 960).run.num_iterations == 5
+
+
+def test_a_playout_cap_is_counted_by_its_mean():
+    plays = {"full_search_share": 0.25, "fast_simulations": 2}
+    settings = tiny_run.settings(search={"num_simulations": 10}, selfplay=plays)
+    # A quarter of 10 and three quarters of 2 are 4, and the root: 8 x 4 x 5.
+    assert run_queue.evaluations_per_iteration(settings) == 160
+
+
+def test_the_phases_of_a_curriculum_have_what_is_left_and_may_be_changed(tmp_path):
+    phases = '[[curriculum]]\nname = "one"\nset = {"search.num_simulations" = 3}\n'
+    phases += '[[curriculum]]\nname = "two"\nset = {"evaluation.opponent" = "network:{one}:2"}\n'
+    (tmp_path / "phases.toml").write_text(tiny_run.toml() + phases)
+    arm = '[[arms]]\nname = "a"\nquestion = "?"\nconfig = "phases.toml"\n'
+    arm += 'phases = {two = {"learner.num_steps" = 9}}\n'
+    _, (job, _) = load(tmp_path, HEAD + arm)
+    assert job.num_parts == 2
+    one, two = job.part(0, 1000), job.part(1, 400)
+    folder = tmp_path / "runs" / "a" / "0"
+    assert (one.run.max_evaluations, two.run.max_evaluations) == (1000, 400)
+    assert (one.run.folder, two.run.folder) == (folder / "1-one", folder / "2-two")
+    assert (one.search.num_simulations, two.search.num_simulations) == (3, 4)
+    assert (one.learner.num_steps, two.learner.num_steps) == (2, 9)
+    assert two.run.start_from == folder / "1-one"
+    assert two.evaluation.opponent == f"network:{folder / '1-one'}:2"
+    assert two.run.num_iterations == 6  # the file's own: a phase may end before the budget does
+
+
+def test_a_written_settings_file_says_the_same(tmp_path):
+    stages = ({"start": 2, "set": {"search.num_simulations": 3}},)
+    settings = tiny_run.settings(
+        generation={"num_games": 4, "stages": stages},
+        learner={"schedule": "piecewise", "schedule_steps": ((0.5, 0.1), (0.9, 1e-5))},
+        run={"folder": str(tmp_path / 'with "quotes"'), "num_iterations": 6},
+    )
+    path = tmp_path / "written.toml"
+    path.write_text(run_queue.to_toml(settings))
+    assert config.load_file(path) == settings
+
+
+@pytest.mark.parametrize("path", QUEUES, ids=lambda path: path.name)
+def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
+    queue, found = run_queue.load(path, tmp_path)
+    assert len(found) == len(queue.arms) * len(queue.seeds)
+    for job in found[: len(queue.arms)]:
+        for index in range(job.num_parts):
+            part = job.part(index, queue.max_evaluations)
+            written = tmp_path / "part.toml"
+            written.write_text(run_queue.to_toml(part))
+            assert config.load_file(written) == part
+    # What decides a result is compared with the line that was written of it.
+    assert all(json.loads(json.dumps(job.asked)) == job.asked for job in found)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("1000", "-5"), "max_evaluations is -5, but should be greater than 0"),
+        (("seeds = [0, 3]\n", ""), "seeds is missing"),
+        (("[0, 3]", "[3, 3]"), r"seeds are \[3, 3\]: each only once"),
+        (("seeds", "seed = 1\nseeds"), "unknown setting 'seed'"),
+        (("puct-q", "puct"), "there are two arms 'puct': rename one"),
+        (('"puct"\nset', '"pucd"\nset'), "is against 'pucd', which is no earlier arm: base, puct"),
+        (("move_choice", "move_choise"), "unknown setting .search.move_choise.. Did you mean"),
+        (('= "q"', '= "x"'), "arm 'puct-q': --search.move-choice is x, but should be"),
+        (("tiny.toml", "none.toml"), "arm 'base': .*none.toml: no such settings file"),
+        (("[[arms]]", "[[arms"), "cannot read the queue: "),
+        (('"What else?"', '"?"\nphases = {warm = {}}'), "there is no phase 'warm': none at all"),
+    ],
+)
+def test_a_bad_queue_is_one_clear_line(tmp_path, change, expected):
+    assert change[0] in HEAD + ARMS
+    path = write(tmp_path, (HEAD + ARMS).replace(*change))
+    with pytest.raises(ValueError) as error:
+        run_queue.load(path, tmp_path / "runs")
+    assert str(error.value).startswith(str(path))
+    assert re.search(expected, str(error.value))
+    assert "\n" not in str(error.value)
+
+
+def test_a_budget_that_does_not_give_the_iterations_asks_for_them(tmp_path):
+    arms = '[[arms]]\nname = "base"\nquestion = "?"\nset = {"learner.schedule" = "cosine",'
+    arms += ' "generation.num_games" = 8, "generation.num_samples" = 64}\n'
+    with pytest.raises(ValueError) as error:
+        load(tmp_path, HEAD + arms)
+    assert str(error.value).endswith("set run.num_iterations")

@@ -1,0 +1,224 @@
+"""What the host does between iterations: gates, ends, stages; matches are made up."""
+
+import types
+
+import jax.numpy as jnp
+import pytest
+from support import tiny_run
+
+from azo.cli import train
+from azo.learning import generations, loop
+from azo.measure import arena, evaluation
+from azo.run import checkpoint, config, metrics, trainer
+
+GATED = {
+    "generation": {"num_games": 20, "num_samples": 64},
+    "gate": {"is_enabled": True, "num_games": 4, "num_simulations": 5, "after_failure": "learn"},
+    "replay": {"capacity": 128, "min_positions": 32, "window_generations": 1},
+}
+
+
+def run(folder, **sections):
+    """Settings of a tiny run in a folder."""
+    chosen = {"folder": str(folder), "num_devices": 1} | sections.pop("run", {})
+    return tiny_run.settings(run=chosen, **sections)
+
+
+def a_session(folder, scores, **sections):
+    """A session whose matches at the gate end as told, and what it writes."""
+    settings, written = run(folder, **sections), []
+    one = trainer.Session(
+        settings,
+        tiny_run.game(),
+        loop.make_mesh(1),
+        settings.network,
+        opponent=None,
+        checkpoints=None,
+        writer=types.SimpleNamespace(write=lambda *event: written.append(event)),
+        screen=types.SimpleNamespace(note=lambda text: None),
+    )
+    results = iter(scores)
+    one.gate_match = lambda *_: next(results)
+    return one, written
+
+
+def begin(settings):
+    return loop.begin(tiny_run.game(), settings, loop.make_mesh(1), seed=0, total_steps=12)
+
+
+def after(state, games=0, steps=0):
+    """The state after more games and steps."""
+    learner = state.learner.replace(num_steps=state.learner.num_steps + steps)
+    return state.replace(num_games=state.num_games + games, learner=learner)
+
+
+WON, LOST = generations.Score(3, 0, 1), generations.Score(1, 0, 3)
+
+
+def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(tmp_path):
+    one, written = a_session(tmp_path, [LOST, LOST, LOST, WON], **GATED)
+    one.settings = run(tmp_path, **GATED | {"gate": GATED["gate"] | {"max_failures": 3}})
+    state = begin(one.settings)
+    assert one.activity(state) == "play"
+    state = after(state, games=19)
+    assert one.activity(state) == "play"
+    state = after(state, games=5)
+    assert one.activity(state) == "learn"
+    state = one.end_generation(state, 3)
+    assert not written  # not yet at its end
+    for num_failures in (1, 2):  # 64 samples are two iterations of two steps of 16
+        state = after(state, steps=2)
+        assert one.activity(state) == "learn"
+        state = one.end_generation(after(state, steps=2), 4)
+        assert int(state.num_failures) == num_failures
+        assert one.activity(state) == "learn"  # on, without new games
+    state = one.end_generation(after(state, steps=4), 5)
+    assert one.activity(state) == "play"  # the third failure in a row
+    state = one.end_generation(after(after(state, games=20), steps=4), 6)
+    assert (int(state.generation), int(state.num_failures)) == (1, 0)
+    assert one.activity(state) == "play"
+    assert state.num_evaluations() == 4 * one.gate_evaluations() == 4 * 4 * 9 * (5 + 1)
+    assert [
+        (done, found["gate/score"], found["gate/is_promoted"]) for _, done, found in written
+    ] == [
+        (4, 0.25, 0),
+        (4, 0.25, 0),
+        (5, 0.25, 0),
+        (6, 0.75, 1),
+    ]
+    assert written[-1][2]["gate/generation"] == 1
+
+
+def test_after_a_failure_the_old_network_may_play_on(tmp_path):
+    gate = GATED["gate"] | {"after_failure": "play"}
+    one, _ = a_session(tmp_path, [LOST], **GATED | {"gate": gate})
+    state = one.end_generation(after(begin(one.settings), games=20, steps=4), 1)
+    assert int(state.generation) == 0
+    assert one.activity(state) == "play"
+
+
+def test_only_a_promotion_clears_the_window(tmp_path):
+    one, _ = a_session(tmp_path, [LOST, WON], **GATED)
+    state = after(begin(one.settings), games=20, steps=4)
+    marks = jnp.full_like(state.replay.marks, 50)
+    state = state.replace(replay=state.replay.replace(marks=marks))
+    failed = one.end_generation(state, 1)
+    assert failed.replay.marks[0, :3].tolist() == [50, 50, 50]
+    promoted = one.end_generation(after(failed, steps=4), 2)
+    assert promoted.replay.marks[0, :3].tolist() == [0, 50, 50]
+
+
+def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path):
+    one, _ = a_session(tmp_path, [])
+    state = begin(one.settings)
+    assert one.activity(state) == "both"
+    # Even one that has finished no game in an iteration goes on, so it is the games that count.
+    assert int(one.end_generation(state, 1).generation) == 0
+    assert int(one.end_generation(after(state, games=1), 1).generation) == 1
+
+
+def train_with_scores(monkeypatch, settings, scores):
+    """Trains with made-up matches, given as wins of 10 games; returns the last state."""
+    results = iter(scores)
+
+    def match(*_):
+        wins = next(results)
+        return arena.MatchResult(wins, 0, 10 - wins)
+
+    monkeypatch.setattr(evaluation, "against_opponent", match)
+    return train.train(settings)
+
+
+def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkeypatch, capsys):
+    settings = run(
+        tmp_path,
+        evaluation={"every": 2, "until_score": 0.7, "opponent": "random"},
+        run={"num_iterations": 50},
+    )
+    state = train_with_scores(monkeypatch, settings, [6, 7])
+    assert int(state.iteration) == 4
+    (end,) = metrics.read(tmp_path, "end")
+    assert (end["iteration"], end["reason"]) == (4, "score 0.700 against random")
+    with checkpoint.Checkpoints(tmp_path, keep=3) as checkpoints:
+        assert (checkpoints.latest_step(), checkpoints.best_step()) == (4, 4)
+    capsys.readouterr()
+    assert int(train_with_scores(monkeypatch, settings, []).iteration) == 4
+    assert "the run has ended: score 0.700 against random" in capsys.readouterr().out
+
+
+class StopAfter:
+    """Asks a run to stop once it has done so many iterations."""
+
+    def __init__(self, folder, number):
+        self.folder, self.number = folder, number
+
+    @property
+    def is_made(self):
+        return len(metrics.read(self.folder, "iteration")) >= self.number
+
+
+def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
+    asked = {"every": 2, "pool": ["random"], "num_earlier": 1, "num_games": 8}
+    asked["num_simulations"] = 2
+    monkeypatch.setattr(evaluation, "against_opponent", lambda *_: arena.MatchResult(1, 0, 1))
+    arena.play_games.clear_cache()
+    states, events = [], []
+    for name in ("whole", "parts"):
+        settings = run(tmp_path / name, ratings=asked)
+        if name == "parts":  # as iteration 4 ends, before its network is rated
+            train.train(settings, StopAfter(tmp_path / name, 4))
+            assert [event["iteration"] for event in metrics.read(tmp_path / name, "rating")] == [2]
+        states.append(train.train(settings))
+        found = metrics.read(tmp_path / name)
+        of_ratings = [event for event in found if event["event"].startswith("rating")]
+        events.append([event | {"time/rating_seconds": 0} for event in of_ratings])
+    tiny_run.assert_same_bits(*states)
+    assert events[0] == events[1]
+    told = [
+        (event["iteration"], event.get("rating_match/opponent", event.get("rating_match/earlier")))
+        for event in events[0]
+    ]
+    assert told == [
+        *[(2, "random"), (2, None)],
+        *[(4, "random"), (4, 2), (4, None)],
+        *[(6, "random"), (6, 4), (6, None)],
+    ]
+    # One program against random, and one for all networks against one another.
+    assert arena.play_games._cache_size() == 2
+
+
+def test_with_a_gate_it_is_the_best_network_that_is_judged(tmp_path):
+    one, _ = a_session(tmp_path, [], **GATED)
+    state = begin(one.settings)
+    assert one.playing(state) is state.best is not None
+    plain, _ = a_session(tmp_path, [])
+    tiny_run.assert_same_bits(plain.playing(state), state.variables())
+
+
+def test_stages_change_simulations_and_learning_rate_until_the_evaluations_are_used(
+    tmp_path, monkeypatch
+):
+    stages = [
+        {"start": 2, "set": {"search.num_simulations": 8, "learner.learning_rate": 0.001}},
+    ]
+    settings = run(
+        tmp_path,
+        generation={"stages": stages},
+        learner={"warmup_steps": 0, "learning_rate": 0.01, "momentum": 0.8},
+        run={"num_iterations": 50, "max_evaluations": 1000},
+    )
+    state = train_with_scores(monkeypatch, settings, [5])
+    # 8 games of 4 plies with 4 simulations and the root's own evaluation, later with 8.
+    expected = [160, 320, 320 + 288, 320 + 2 * 288, 320 + 3 * 288]
+    events = metrics.read(tmp_path, "iteration")
+    assert [event["generation"] for event in events] == [0, 1, 2, 3, 4]
+    assert [event["selfplay/evaluations"] for event in events] == expected
+    assert [event["learner/learning_rate"] for event in events] == pytest.approx(
+        [0.01, 0.01, 0.001, 0.001, 0.001]
+    )
+    assert state.num_evaluations() == expected[-1]
+    (end,) = metrics.read(tmp_path, "end")
+    assert (end["iteration"], end["reason"]) == (5, "all 1,000 evaluations are used")
+    assert len(metrics.read(tmp_path, "compilation")) == 2
+    assert config.at_generation(settings, 1).search.num_simulations == 4
+    assert config.at_generation(settings, 9).search.num_simulations == 8

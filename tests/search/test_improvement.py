@@ -1,0 +1,374 @@
+"""Searches whose result has a formula, and the settings that shape it.
+
+Most of them search `fake_evaluation.Bandit`, where the worth of every first move is known.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import fake_evaluation, slow_tictactoe
+
+from azo.games import tictactoe
+from azo.search import improvement, search_tree
+
+_TIC_TAC_TOE = tictactoe.TicTacToe()
+_NUM_ROWS = 64
+_NUM_DRAWS = 4096
+_NUM_ERRORS = 4  # standard errors that a mean may be off; the seeds are fixed
+
+
+@functools.partial(jax.jit, static_argnames=("config", "is_greedy"))
+def _search_arms(key, legal, logits, q, root_value, ply, config, is_greedy=False):
+    game = fake_evaluation.Bandit(legal.shape[-1])
+
+    def evaluate(key, position):
+        # Several leaves of a game are neighbours in a batch.
+        leaves = position.ply.shape[0] // legal.shape[0]
+        rows = (jnp.repeat(x, leaves, axis=0) for x in (logits, q, root_value))
+        return fake_evaluation.arms(*rows)(key, position)
+
+    return improvement.search(
+        game,
+        evaluate,
+        key,
+        game.root(legal),
+        config=config,
+        ply=ply,
+        is_greedy=is_greedy,
+    )
+
+
+def _search(config, *, logits, q=0.0, root_value=0.0, legal=True, ply=0, seed=0, is_greedy=False):
+    """Searches bandits `[B, A]` with the shape of `logits`; the rest is broadcast to it."""
+    logits = jnp.asarray(logits, jnp.float32)
+    batch = logits.shape[:1]
+    found = _search_arms(
+        jax.random.key(seed),
+        jnp.asarray(np.broadcast_to(legal, logits.shape)),
+        logits,
+        jnp.asarray(np.broadcast_to(np.float32(q), logits.shape)),
+        jnp.asarray(np.broadcast_to(np.float32(root_value), batch)),
+        jnp.asarray(np.broadcast_to(np.int32(ply), batch)),
+        config,
+        is_greedy,
+    )
+    return jax.device_get(found)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "is_greedy"))
+def _search_tictactoe(key, position, config, is_greedy):
+    evaluate = fake_evaluation.hashed(_TIC_TAC_TOE)
+    return improvement.search(
+        _TIC_TAC_TOE, evaluate, key, position, config=config, is_greedy=is_greedy
+    )
+
+
+def _random(seed, *shape, scale=1.0):
+    return np.random.default_rng(seed).uniform(-scale, scale, shape).astype(np.float32)
+
+
+def _softmax(x):
+    odds = np.exp(x - x.max(axis=-1, keepdims=True))
+    return odds / odds.sum(axis=-1, keepdims=True)
+
+
+def _nodes(found):
+    """Returns the trees with all actions, `[B, N, A]`."""
+    num_actions = found.policy.shape[-1]
+    return jax.device_get(jax.jit(search_tree.to_mctx, static_argnums=1)(found.tree, num_actions))
+
+
+def _root_visits(found):
+    """Returns `[B, A]`, visits of the nodes behind the root's moves."""
+    return _nodes(found).children_visits[:, 0]
+
+
+def _root_prior(found):
+    return _softmax(_nodes(found).children_prior_logits[:, 0])
+
+
+def _puct(**settings):
+    return improvement.SearchConfig(algorithm="puct", **settings)
+
+
+def test_puct_with_nothing_to_choose_shares_visits_as_dhondt_shares_seats():
+    # All moves are worth 0, so the next visit goes to the highest P / (1 + n), whatever c_puct:
+    # D'Hondt's rule of highest averages, with the prior as votes.
+    logits = _random(1, _NUM_ROWS, 7, scale=2)
+    found = _search(_puct(num_simulations=50), logits=logits, is_greedy=True)
+    prior = _softmax(logits)
+    visits = _root_visits(found)
+    for row in range(_NUM_ROWS):
+        seats = np.zeros(7, int)
+        for _ in range(50):
+            seats[np.argmax(prior[row] / (1 + seats))] += 1
+        np.testing.assert_array_equal(visits[row], seats)
+    # What D'Hondt guarantees: nobody gets less than his share, rounded down.
+    assert (visits >= np.floor(50 * prior - 1e-3)).all()
+    np.testing.assert_allclose(found.policy, visits / 50, rtol=1e-6)
+
+
+def test_puct_returns_to_a_bad_move_when_its_bonus_has_grown_enough():
+    # Two moves with equal priors, worth 0 and -1, and c_puct = 1. Simulation N sees N visits at
+    # the root: 1 to the bad move, N - 2 to the good one. The bad one is next as soon as
+    # sqrt(N) / 4 - 1 > sqrt(N) / (2 (N - 1)): 0.090 < 0.121 at N = 19, 0.1180 > 0.1177 at N = 20.
+    config = _puct(num_simulations=20, c_puct=1.0, unvisited_value="draw")
+    found = _search(config, logits=np.zeros((1, 2)), q=[[0.0, -1.0]], is_greedy=True)
+    np.testing.assert_array_equal(_root_visits(found), [[18, 2]])
+    child = _nodes(found).children_index[0]
+    behind_bad_move = child[child[0, 1]]
+    assert behind_bad_move.max() == 20  # the node that simulation 20 made
+
+
+# One setting for two tests, so that it is compiled once.
+_ALL_CONSIDERED = improvement.SearchConfig(
+    num_simulations=32, max_considered_actions=8, value_scale=0.03, visit_offset=30
+)
+
+
+def test_the_gumbel_policy_is_the_softmax_of_logits_and_scaled_values():
+    # Every move is tried, so Q is known: pi' = softmax(logits + sigma(Q)) where
+    # sigma(Q) = (c_visit + max N) c_scale Q, as in the paper.
+    logits, q = _random(3, _NUM_ROWS, 8), _random(4, _NUM_ROWS, 8)
+    found = _search(_ALL_CONSIDERED, logits=logits, q=q, is_greedy=True)
+    visits = _root_visits(found)
+    assert (visits > 0).all()
+    scale = (30 + visits.max(axis=-1, keepdims=True)) * 0.03
+    np.testing.assert_allclose(found.policy, _softmax(logits + scale * q), atol=1e-6)
+
+
+def test_untried_moves_get_the_mixed_value_of_the_gumbel_paper():
+    # Appendix D: (v + sum N * sum_tried(P Q) / sum_tried(P)) / (1 + sum N), over moves tried.
+    logits, q = _random(5, _NUM_ROWS, 7), _random(6, _NUM_ROWS, 7)
+    root_value = _random(7, _NUM_ROWS)
+    legal = np.arange(7) != np.arange(_NUM_ROWS)[:, None] % 7
+    config = improvement.SearchConfig(
+        num_simulations=12, max_considered_actions=3, value_scale=0.05, visit_offset=10
+    )
+    found = _search(config, logits=logits, q=q, root_value=root_value, legal=legal)
+    visits = _root_visits(found)
+    is_tried = visits > 0
+    np.testing.assert_array_equal(is_tried.sum(axis=-1), 3)
+    weights = np.where(is_tried, _softmax(logits), 0)
+    tried_value = (weights * q).sum(axis=-1) / weights.sum(axis=-1)
+    mixed = (root_value + 12 * tried_value) / 13
+    completed = np.where(is_tried, q, mixed[:, None])
+    scaled = (10 + visits.max(axis=-1, keepdims=True)) * 0.05 * completed
+    expected = _softmax(np.where(legal, logits + scaled, -np.inf))
+    np.testing.assert_allclose(found.policy, expected, atol=1e-6)
+    assert (found.policy[~legal] == 0).all()
+
+
+def test_sequential_halving_gives_every_phase_its_visits():
+    # 8 moves, 32 simulations, log2(8) = 3 phases of about 32 / 3: all 8 once, the best 4 twice
+    # each, then the best 2 five times each; the 6 left are shared between the same two.
+    order = np.argsort(np.argsort(_random(8, _NUM_ROWS, 8), axis=-1), axis=-1)
+    logits = np.zeros((_NUM_ROWS, 8))
+    found = _search(_ALL_CONSIDERED, logits=logits, q=order / 10, is_greedy=True)
+    expected = np.array([1, 1, 1, 1, 3, 3, 11, 11])  # from the worst move to the best
+    np.testing.assert_array_equal(_root_visits(found), expected[order])
+    np.testing.assert_array_equal(found.action, order.argmax(axis=-1))
+
+
+def test_sequential_halving_keeps_its_plan_with_several_leaves_a_step():
+    # Phases end after 8 and 16 simulations, so no step of four leaves reaches across two of them.
+    order = np.argsort(np.argsort(_random(8, _NUM_ROWS, 8), axis=-1), axis=-1)
+    config = _ALL_CONSIDERED.model_copy(update={"leaves_per_step": 4})
+    found = _search(config, logits=np.zeros((_NUM_ROWS, 8)), q=order / 10, is_greedy=True)
+    expected = np.array([1, 1, 1, 1, 3, 3, 11, 11])
+    np.testing.assert_array_equal(_root_visits(found), expected[order])
+    np.testing.assert_array_equal(found.action, order.argmax(axis=-1))
+
+
+def test_gumbel_moves_of_equal_worth_are_drawn_from_the_networks_policy():
+    # The highest of logits + t * gumbel is a draw from softmax(logits / t), and equal values
+    # leave it the highest through every halving. In the second half of the rows it is late.
+    logits = np.array([0.5, 0.0, 1.0, -1.0, -0.5], np.float32)
+    config = improvement.SearchConfig(
+        num_simulations=6,
+        max_considered_actions=3,
+        temperature=0.5,
+        temperature_plies=10,
+    )
+    ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 9, 10)
+    found = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), ply=ply)
+    _assert_drawn_from(_softmax(logits / 0.5), found.action[ply < 10])
+    assert (found.action[ply == 10] == 2).all()
+
+
+def test_puct_moves_are_drawn_by_visits_until_the_temperature_ends():
+    logits = np.array([0.5, 0.0, 1.0, -1.0, -0.5], np.float32)
+    config = _puct(
+        num_simulations=20,
+        root_noise_fraction=0,
+        temperature=2.0,
+        temperature_plies=10,
+    )
+    ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 9, 10)
+    found = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), ply=ply)
+    visits = _root_visits(found)
+    assert (visits == visits[0]).all()
+    odds = visits[0] ** (1 / 2.0)
+    _assert_drawn_from(odds / odds.sum(), found.action[ply < 10])
+    assert (found.action[ply == 10] == visits[0].argmax()).all()
+
+
+def test_moves_by_q_are_the_best_of_the_much_visited_and_drawn_by_q_before():
+    # A high c_puct shares 40 visits as the prior is, 24, 14 and 2: the last move, of highest Q,
+    # has less than a tenth of the first's. The temperature falls from 2 to 0 over 10 plies, so it
+    # is 1 after 5, and then a difference of 0.1 is worth odds of e.
+    logits, q = np.log([0.6, 0.35, 0.05]), [-0.1, 0.0, 0.9]
+    config = _puct(
+        num_simulations=40,
+        c_puct=50.0,
+        root_noise_fraction=0,
+        move_choice="q",
+        temperature=2.0,
+        temperature_schedule="linear",
+        temperature_plies=10,
+    )
+    ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 5, 10)
+    found = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), q=q, ply=ply)
+    np.testing.assert_array_equal(_root_visits(found)[0], [24, 14, 2])
+    _assert_drawn_from(np.array([1, np.e, 0]) / (1 + np.e), found.action[ply == 5])
+    assert (found.action[ply == 10] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "final", "expected"),
+    [
+        ("step", 0.0, [1.0, 1.0, 0.0, 0.0, 0.0]),
+        ("step", 0.2, [1.0, 1.0, 0.2, 0.2, 0.2]),
+        ("linear", 0.2, [1.0, 0.6, 0.2, 0.2, 0.2]),
+        ("exponential", 0.2, [1.0, 0.2 + 0.8 * 0.5**0.5, 0.6, 0.4, 0.3]),
+    ],
+)
+def test_the_temperature_falls_by_its_schedule(schedule, final, expected):
+    config = improvement.SearchConfig(
+        temperature_schedule=schedule, final_temperature=final, temperature_plies=10
+    )
+    found = improvement.temperature_at(config, jnp.array([0, 5, 10, 20, 30]))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    at_once = config.model_copy(update={"temperature_plies": 0})
+    assert improvement.temperature_at(at_once, jnp.int32(0)) == np.float32(final)
+
+
+def _assert_drawn_from(expected, actions):
+    shares = np.bincount(actions, minlength=len(expected)) / len(actions)
+    errors = np.sqrt(expected * (1 - expected) / len(actions))
+    assert (np.abs(shares - expected) <= _NUM_ERRORS * errors).all(), (shares, expected)
+
+
+@pytest.mark.parametrize(("alpha", "fraction"), [(None, 0.25), (0.3, 0.5)])
+def test_root_noise_is_dirichlet_over_the_legal_moves_with_its_full_share(alpha, fraction):
+    # The network wants the first move and nothing else, so all the others get is noise. Shares of
+    # Dirichlet(alpha) over k moves have mean 1 / k, variance (1 / k) (1 - 1 / k) / (1 + k alpha).
+    num_legal = np.where(np.arange(_NUM_DRAWS) % 2 == 0, 4, 20)
+    legal = np.arange(24) < num_legal[:, None]
+    logits = np.where(np.arange(24) == 0, 100.0, 0.0) * np.ones((_NUM_DRAWS, 1))
+    config = _puct(num_simulations=1, root_noise_fraction=fraction, root_noise_alpha=alpha)
+    prior = _root_prior(_search(config, logits=logits, legal=legal))
+    np.testing.assert_allclose(prior.sum(axis=-1), 1, rtol=1e-5)
+    assert (prior[~legal] == 0).all()
+    for k in (4, 20):
+        noise = prior[num_legal == k][:, :k].copy()
+        noise[:, 0] -= 1 - fraction
+        noise /= fraction
+        concentration = min(1.0, 10 / k) if alpha is None else alpha
+        variance = (1 - 1 / k) / k / (1 + k * concentration)
+        error = np.sqrt(variance / len(noise))
+        np.testing.assert_allclose(noise.mean(axis=0), 1 / k, atol=_NUM_ERRORS * error)
+        # The moves of a row depend on each other weakly; the spread of their squares is measured.
+        squares = (noise - 1 / k) ** 2
+        error = squares.mean(axis=1).std() / np.sqrt(len(noise))
+        np.testing.assert_allclose(squares.mean(), variance, atol=_NUM_ERRORS * error)
+
+
+def test_the_result_holds_what_the_network_said_without_noise():
+    logits, root_value = _random(12, _NUM_ROWS, 8, scale=2), _random(13, _NUM_ROWS)
+    legal = np.arange(8) != np.arange(_NUM_ROWS)[:, None] % 8
+    config = _puct(num_simulations=2, prior_temperature=1.5, root_noise_fraction=0.5)
+    found = _search(config, logits=logits, legal=legal, root_value=root_value)
+    prior = _softmax(np.where(legal, logits / 1.5, -np.inf))
+    np.testing.assert_allclose(found.prior, prior, atol=1e-6)
+    assert np.abs(_root_prior(found) - prior).max() > 0.1  # the search itself saw noise
+    legal_mass = np.where(legal, _softmax(logits), 0).sum(axis=-1)
+    np.testing.assert_allclose(found.legal_mass, legal_mass, atol=1e-6)
+    np.testing.assert_array_equal(found.raw_value, root_value)
+
+
+def test_noisy_priors_are_finite_however_extreme_the_settings():
+    logits = _random(9, _NUM_ROWS, 9, scale=1e4)
+    legal = np.arange(9) <= np.arange(_NUM_ROWS)[:, None] % 9
+    config = _puct(num_simulations=3, root_noise_alpha=1e-4, root_noise_fraction=1.0)
+    found = _search(config, logits=logits, legal=legal)
+    prior = _root_prior(found)
+    assert np.isfinite(prior).all()
+    np.testing.assert_allclose(prior.sum(axis=-1), 1, rtol=1e-5)
+    assert legal[np.arange(_NUM_ROWS), found.action].all()
+    assert (found.policy[~legal] == 0).all()
+
+
+@pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
+def test_greedy_searches_ignore_the_key_and_flatten_the_prior_at_every_node(algorithm):
+    config = improvement.SearchConfig(algorithm=algorithm, num_simulations=8, prior_temperature=2.5)
+    logits, q = _random(10, _NUM_ROWS, 7, scale=3), _random(11, _NUM_ROWS, 7, scale=0.1)
+    one, other = (_search(config, logits=logits, q=q, seed=seed, is_greedy=True) for seed in (0, 1))
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+    expected = np.broadcast_to(_softmax(logits / 2.5)[:, None], (_NUM_ROWS, 9, 7))
+    np.testing.assert_allclose(_softmax(_nodes(one).children_prior_logits), expected, atol=1e-6)
+
+
+@functools.cache
+def _searched_boards(algorithm):
+    """Returns boards of all stages, finished ones too, with their searches.
+
+    All boards with one empty square are among them.
+    """
+    boards = [b for i, b in enumerate(slow_tictactoe.boards()) if i % 30 == 0 or b.count("-") == 1]
+    config = improvement.SearchConfig(algorithm=algorithm, num_simulations=20)
+    position = slow_tictactoe.position(boards)
+    return boards, config, _search_tictactoe(jax.random.key(0), position, config, True)
+
+
+@pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
+def test_searches_are_finite_where_the_game_is_over_already(algorithm):
+    boards, _, found = _searched_boards(algorithm)
+    over = np.array([slow_tictactoe.result(board) is not None for board in boards])
+    assert over.sum() > 20
+    for leaf in jax.tree.leaves(found):
+        assert np.isfinite(np.asarray(leaf)[over]).all()
+    np.testing.assert_allclose(found.policy.sum(axis=-1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
+def test_a_game_alone_is_searched_as_in_a_batch(algorithm):
+    boards, config, together = _searched_boards(algorithm)
+    for row in range(0, len(boards), 40):
+        position = slow_tictactoe.position([boards[row]])
+        alone = _search_tictactoe(jax.random.key(1), position, config, True)
+        np.testing.assert_array_equal(alone.tree.visits[0], together.tree.visits[row])
+        np.testing.assert_array_equal(alone.tree.child[0], together.tree.child[row])
+        assert alone.action[0] == together.action[row]
+        # Vector instructions for other shapes may round sums another way.
+        np.testing.assert_allclose(alone.value[0], together.value[row], atol=1e-6)
+        np.testing.assert_allclose(alone.policy[0], together.policy[row], atol=1e-5)
+
+
+@pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
+def test_a_finished_game_counts_its_result_at_every_visit(algorithm):
+    # With one square left, the root's value is the mean of its own and 20 times the result.
+    boards, _, found = _searched_boards(algorithm)
+    position = slow_tictactoe.position(boards)
+    own = np.asarray(fake_evaluation.hashed(_TIC_TAC_TOE)(jax.random.key(0), position).value)
+    results = set()
+    for row, board in enumerate(boards):
+        if board.count("-") == 1 and slow_tictactoe.result(board) is None:
+            result = slow_tictactoe.best_value(board)
+            np.testing.assert_allclose(found.value[row], (own[row] + 20 * result) / 21, atol=1e-6)
+            assert found.policy[row, board.index("-")] == 1
+            results.add(result)
+    assert results == {0, 1}

@@ -1,0 +1,226 @@
+"""Trees against those of mctx, node by node, and what single nodes hold."""
+
+import dataclasses
+import functools
+import types
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+import pytest
+from support import fake_evaluation, random_games, slow_puct, slow_tictactoe
+
+from azo.games import othello, tictactoe
+from azo.search import improvement, search_tree, selection
+
+_TIC_TAC_TOE = tictactoe.TicTacToe()
+_OTHELLO = othello.Othello(6)
+_KEY = jax.random.key(0)
+# Sums of up to 101 values in float32 against double precision: relative error below 101 * 6e-8.
+_ROUNDING = 1e-5
+
+
+@functools.partial(jax.jit, static_argnames=("game", "config", "is_greedy"))
+def _search(game, position, config, is_greedy=True):
+    evaluate = fake_evaluation.hashed(game)
+    return improvement.search(game, evaluate, _KEY, position, config=config, is_greedy=is_greedy)
+
+
+def _dense(tree, game):
+    """Returns the trees with all actions, `[B, N, A]`."""
+    return jax.device_get(jax.jit(search_tree.to_mctx, static_argnums=1)(tree, game.num_actions))
+
+
+def _recurrent(game, key, action, position):
+    """Plays and evaluates a move as mctx wants it."""
+    step = game.step(position, action)
+    evaluation = fake_evaluation.hashed(game)(key, step.position)
+    logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(step.position))
+    output = mctx.RecurrentFnOutput(
+        reward=step.reward, discount=step.discount, prior_logits=logits, value=evaluation.value
+    )
+    return output, step.position
+
+
+def _mctx_root(game, position):
+    evaluation = fake_evaluation.hashed(game)(_KEY, position)
+    logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(position))
+    return mctx.RootFnOutput(prior_logits=logits, value=evaluation.value, embedding=position)
+
+
+def _some_positions(game, batch=32):
+    """Returns positions of random games, of all stages, where the game goes on."""
+    games = random_games.play(game, batch, seed=5)
+    last = games.is_over.argmax(axis=0)
+    ply = last - 1 - 2 * np.arange(batch) % last  # the last moves first
+    return jax.tree.map(lambda x: jnp.asarray(x[ply, np.arange(batch)]), games.position)
+
+
+def _assert_same_as_mctx(found, other, game):
+    """Compares nodes by number: both number them by the simulation that made them."""
+    tree = _dense(found.tree, game)
+    is_over = found.tree.is_over
+    # mctx goes on below finished games.
+    is_used = tree.node_visits > 0
+    goes_on = is_used & ~is_over
+    assert is_over[tree.node_visits > 1].any(), "no finished game was visited twice"
+    np.testing.assert_array_equal(tree.node_visits[is_used], other.node_visits[is_used])
+    np.testing.assert_allclose(
+        tree.node_values[goes_on], other.node_values[goes_on], atol=_ROUNDING
+    )
+    for field in ("children_index", "children_visits", "children_rewards", "children_discounts"):
+        np.testing.assert_array_equal(getattr(tree, field)[goes_on], getattr(other, field)[goes_on])
+    for field in ("parents", "action_from_parent"):
+        np.testing.assert_array_equal(getattr(tree, field)[is_used], getattr(other, field)[is_used])
+    ours, theirs = (
+        jax.nn.softmax(x.children_prior_logits[goes_on], axis=-1) for x in (tree, other)
+    )
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+_GAMES = [(_TIC_TAC_TOE, 32), (_OTHELLO, 32), (othello.Othello(8), 7)]
+_over_games = pytest.mark.parametrize(
+    ("game", "batch"), _GAMES, ids=[f"{game.name}-{batch}" for game, batch in _GAMES]
+)
+
+
+@_over_games
+def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypatch):
+    position = _some_positions(game, batch)
+    # Both draw their noise by one call of this function; half of the rows have none.
+    noise = jax.random.gumbel(jax.random.key(1), (batch, game.num_actions))
+    noise = noise * (jnp.arange(batch) % 2)[:, None]
+    monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: noise)
+    config = improvement.SearchConfig(num_simulations=24, max_considered_actions=5, temperature=0.7)
+
+    @jax.jit
+    def by_mctx(position):
+        return mctx.gumbel_muzero_policy(
+            params=None,
+            rng_key=_KEY,
+            root=_mctx_root(game, position),
+            recurrent_fn=lambda _, *args: _recurrent(game, *args),
+            num_simulations=config.num_simulations,
+            invalid_actions=~game.legal_mask(position),
+            qtransform=functools.partial(
+                mctx.qtransform_completed_by_mix_value,
+                value_scale=config.value_scale,
+                rescale_values=False,
+            ),
+            max_num_considered_actions=config.max_considered_actions,
+            gumbel_scale=config.temperature,
+        )
+
+    expected = jax.device_get(by_mctx(position))
+    num_slots = min(search_tree.MAX_SLOTS, game.max_legal)
+    slots = jnp.maximum(game.legal_actions(position, num_slots), 0)
+    in_slots = jnp.take_along_axis(noise, slots, axis=1)
+    monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: in_slots)
+    # Not from the cache of other tests, which have other noise.
+    searched = jax.jit(_search.__wrapped__, static_argnames=("game", "config", "is_greedy"))
+    found = jax.device_get(searched(game, position, config, is_greedy=False))
+    assert found.tree.visits.max() > 5
+    _assert_same_as_mctx(found, expected.search_tree, game)
+    np.testing.assert_array_equal(found.action, expected.action)
+    # Scores of about 5 go into a softmax: what is _ROUNDING in a value is 7.4 times that there.
+    np.testing.assert_allclose(found.policy, expected.action_weights, atol=1e-4)
+
+
+@_over_games
+def test_puct_trees_are_those_of_mctx_with_the_same_rule(game, batch):
+    config = improvement.SearchConfig(algorithm="puct", num_simulations=24, c_puct=1.5)
+    position = _some_positions(game, batch)
+
+    def select(key, tree, node, depth=None):
+        del key, depth
+        logits = tree.children_prior_logits[node]
+        # Ours are normalised.
+        logits = jnp.where(logits > jnp.finfo(logits.dtype).min, jax.nn.log_softmax(logits), logits)
+        seen = types.SimpleNamespace(
+            node_visits=tree.node_visits[node],
+            node_values=tree.node_values[node],
+            children_visits=tree.children_visits[node],
+            children_values=-tree.qvalues(node),
+            children_prior_logits=logits,
+        )
+        batch = types.SimpleNamespace(**{k: x[None, None] for k, x in vars(seen).items()})
+        return selection.puct_action(
+            batch, c_puct=config.c_puct, unvisited_value=config.unvisited_value
+        )[0]
+
+    @jax.jit
+    def by_mctx(position):
+        return mctx.search(
+            params=None,
+            rng_key=_KEY,
+            root=_mctx_root(game, position),
+            recurrent_fn=lambda _, *args: _recurrent(game, *args),
+            root_action_selection_fn=select,
+            interior_action_selection_fn=select,
+            num_simulations=config.num_simulations,
+            invalid_actions=~game.legal_mask(position),
+        )
+
+    expected = jax.device_get(by_mctx(position))
+    found = jax.device_get(_search(game, position, config))
+    _assert_same_as_mctx(found, expected, game)
+
+
+def test_the_view_of_a_node_holds_its_visits_values_and_children():
+    config = improvement.SearchConfig(
+        algorithm="puct", num_simulations=30, c_puct=0.5, unvisited_value="loss"
+    )
+    position = slow_tictactoe.position(slow_puct.boards_to_search(64))
+    tree = jax.device_get(_search(_TIC_TAC_TOE, position, config)).tree
+    node = np.where(tree.is_over[:, 1], 0, 1)
+    seen = jax.jit(search_tree.view)(jax.tree.map(jnp.asarray, tree), jnp.asarray(node))
+    for row in range(64):
+        assert seen.node_visits[row, 0] == tree.visits[row, node[row]]
+        visits, values = np.zeros(9, int), np.zeros(9)
+        for slot, child in enumerate(tree.child[row, node[row]]):
+            if child != search_tree.UNVISITED:
+                visits[slot] = tree.visits[row, child]
+                values[slot] = tree.value_sum[row, child] / tree.visits[row, child]
+        np.testing.assert_array_equal(seen.children_visits[row, 0], visits)
+        np.testing.assert_allclose(seen.children_values[row, 0], values, atol=_ROUNDING)
+        assert seen.node_visits[row, 0] == 1 + visits.sum()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Crowded(fake_evaluation.Bandit):
+    """Forty actions, all of which may be legal: more than there are slots."""
+
+    num_actions: int = 40
+
+
+def test_positions_with_more_moves_than_slots_keep_the_likeliest():
+    rng = np.random.default_rng(0)
+    num_legal = np.array([40, 33, 32, 31, 1])
+    legal = np.array([rng.permutation(40) < count for count in num_legal])
+    logits = rng.normal(size=(5, 40)).astype(np.float32)
+    game = _Crowded()
+    moves = jax.jit(lambda *args: search_tree.compact(game, *args))(
+        game.root(jnp.asarray(legal)), jnp.asarray(logits)
+    )
+    assert moves.action.shape == (5, search_tree.MAX_SLOTS)
+    for row, count in enumerate(num_legal):
+        ranked = sorted(np.flatnonzero(legal[row]), key=lambda a: -logits[row, a])
+        kept = sorted(ranked[: search_tree.MAX_SLOTS])
+        filled = moves.action[row][moves.is_legal()[row]]
+        np.testing.assert_array_equal(filled, kept)
+        assert not moves.is_legal()[row, min(count, search_tree.MAX_SLOTS) :].any()
+        odds = np.exp(logits[row, kept])
+        prior = np.exp(moves.logits[row])
+        np.testing.assert_allclose(prior[: len(kept)], odds / odds.sum(), rtol=1e-5)
+        assert (prior[len(kept) :] == 0).all()
+
+
+def test_masking_keeps_the_odds_of_legal_moves_and_gives_the_others_nothing():
+    logits = jnp.array([[300.0, 2.0, 1.0], [-3e4, 3e4, 0.0], [5.0, 6.0, 7.0]])
+    legal = jnp.array([[False, True, True], [True, False, False], [False, False, True]])
+    masked = search_tree.mask_illegal(logits, legal)
+    assert np.isfinite(masked).all()
+    odds = 1 / (1 + np.exp(-1.0))
+    expected = [[0, odds, 1 - odds], [1, 0, 0], [0, 0, 1]]
+    np.testing.assert_allclose(jax.nn.softmax(masked), expected, rtol=1e-6)

@@ -1,0 +1,245 @@
+import random
+
+import numpy as np
+import pytest
+from support import slow_minimax
+
+from azo.formats import obf
+from azo.games import notation
+from azo.run import data
+from azo.solver import host, kernels, last_squares
+
+_FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
+
+
+def _random_boards(size, empties, num, seed):
+    """Returns `[num, size, size]` int8 boards, most of which no game can reach."""
+    rng = np.random.default_rng(seed)
+    boards = rng.choice(np.array([1, -1], np.int8), size=(num, size * size))
+    for board in boards:
+        board[rng.permutation(size * size)[:empties]] = 0
+    return boards.reshape(num, size, size)
+
+
+def _slow_move_scores(boards, *, is_reversed):
+    """Returns the scores of the legal discs of each board, by action."""
+    size = boards.shape[-1]
+    owners, actions, children = [], [], []
+    for action in range(size * size):
+        is_legal, after = slow_minimax.play(boards, *divmod(action, size))
+        owners += np.flatnonzero(is_legal).tolist()
+        actions += [action] * int(is_legal.sum())
+        children.append(after[is_legal])
+    scores = -slow_minimax.scores(np.concatenate(children), is_reversed=is_reversed)
+    found = [{} for _ in boards]
+    for owner, action, score in zip(owners, actions, scores.tolist(), strict=True):
+        found[owner][action] = score
+    return found
+
+
+def _words(board):
+    """Returns the two sides of a board of `slow_minimax` as integers."""
+    words = {1: 0, -1: 0, 0: 0}
+    for (row, column), disc in np.ndenumerate(board):
+        words[int(disc)] |= 1 << (8 * row + column)
+    return words[1], words[-1]
+
+
+def _read(text, size=8):
+    board = notation.parse_coloured_board(text, size)
+    return board.player, board.opponent
+
+
+def _ffo(count):
+    if data.folder() is None:
+        pytest.skip("needs the data folder: endgame/ffo.obf")
+    path = data.folder() / "endgame" / "ffo.obf"
+    return list(obf.parse_lines(path.read_text().splitlines()[:count], path.name))
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize(("size", "most"), [(4, 9), (6, 5), (8, 5)])
+def test_every_score_is_that_of_plain_minimax(size, most, is_reversed):
+    # From 8 empty squares on the search has its table, below that it is that of the leaves.
+    boards = np.concatenate(
+        [_random_boards(size, empties, 8, empties) for empties in range(most + 1)]
+    )
+    scores = slow_minimax.scores(boards, is_reversed=is_reversed)
+    moves = _slow_move_scores(boards, is_reversed=is_reversed)
+    solver = host.Solver(size, is_reversed=is_reversed)
+    for board, score, expected in zip(boards, scores, moves, strict=True):
+        solution = solver.solve(*_words(board), every_move=True)
+        assert solution.score == score
+        best_moves = solver.solve(*_words(board), every_best=True).best_moves
+        all_best = {move for move, x in solution.move_scores.items() if x == score}
+        assert sorted(best_moves) == sorted(all_best)
+        if expected:
+            assert solution.move_scores == expected
+            assert expected[solution.best_move] == score
+        elif solution.best_move is not None:
+            assert solution.move_scores == {size * size: score}
+
+
+@pytest.mark.parametrize(("is_reversed", "score"), [(False, -10), (True, -4)])
+def test_4x4_from_the_start(is_reversed, score):
+    # Counted by a full minimax (small_boards/solved.json of the data folder).
+    solver = host.Solver(4, is_reversed=is_reversed)
+    solution = solver.solve(*_read("-----OX--XO-----", 4), every_move=True)
+    assert solution.score == score
+    assert solution.move_scores == dict.fromkeys([1, 4, 11, 14], score)
+
+
+def test_a_position_of_the_ffo_set():
+    solution = host.Solver().solve(*_read(_FFO_1), every_move=True)
+    moves = {notation.action_text(move, 8): x for move, x in solution.move_scores.items()}
+    expected = {"g8": 18, "h1": 12, "h7": 6, "a2": 6, "a3": 4, "b1": -4, "a4": -22, "g2": -24}
+    assert moves == expected
+    assert list(moves.values()) == sorted(expected.values(), reverse=True)
+    assert notation.action_text(solution.best_move, 8) == "g8"
+
+
+def test_the_first_ffo_positions():
+    solver = host.Solver()
+    for problem in _ffo(19):
+        solution = solver.solve(problem.board.player, problem.board.opponent)
+        assert solution.score == problem.best_score()
+        assert problem.move_scores[solution.best_move] == problem.best_score()
+
+
+@pytest.mark.slow
+def test_ffo_positions_with_every_move_and_up_to_22_empty_squares():
+    solver = host.Solver()
+    problems = [problem for problem in _ffo(64) if problem.num_empties <= 22]
+    assert len(problems) == 32
+    for problem in problems:
+        every_move = problem.num_empties <= 16
+        solution = solver.solve(problem.board.player, problem.board.opponent, every_move=every_move)
+        assert solution.score == problem.best_score()
+        if every_move:
+            assert solution.move_scores == problem.move_scores
+
+
+def test_a_pass_is_the_move_where_nothing_else_is_legal():
+    # White has no legal move; black then takes the last square and turns two discs.
+    board = _read("XXXXXXXXXXXX-OOX O", 4)
+    solver = host.Solver(4)
+    solution = solver.solve(*board, every_move=True)
+    assert solution.score == -16
+    assert solution.best_move == 16
+    assert solution.move_scores == {16: -16}
+    assert solver.solve(*board, every_best=True).best_moves == (16,)
+
+
+def test_empty_squares_go_to_the_winner_of_a_finished_game():
+    board = _read("XX-----O-------- X", 4)  # nobody can move: 2 discs against 1
+    solution = host.Solver(4).solve(*board)
+    assert (solution.score, solution.best_move, solution.num_nodes) == (1 + 13, None, 0)
+
+
+def test_pausing_changes_nothing(monkeypatch):
+    whole = host.Solver().solve(*_read(_FFO_1))
+    monkeypatch.setattr(host, "_SLICE_NODES", 500)
+    sliced = host.Solver().solve(*_read(_FFO_1))
+    assert (sliced.score, sliced.best_move) == (18, whole.best_move)
+    assert sliced.num_nodes == whole.num_nodes
+
+
+def test_equal_calls_search_equal_nodes():
+    solver = host.Solver()
+    first, second = (solver.solve(*_read(_FFO_1)) for _ in range(2))
+    assert first.num_nodes == second.num_nodes > 1000
+
+
+@pytest.mark.parametrize("max_nodes", [1, 500, 5_000, 15_000])
+def test_too_few_nodes_leave_the_score_between_bounds(max_nodes):
+    solution = host.Solver().solve(
+        *_read(_FFO_1), every_move=True, every_best=True, max_nodes=max_nodes
+    )
+    assert not solution.is_solved
+    assert solution.lower <= 18 <= solution.upper
+    assert solution.move_scores == {}
+    assert max_nodes <= solution.num_nodes < max_nodes + 5_000
+    with pytest.raises(ValueError) as error:
+        _ = solution.score
+    assert str(error.value) == (f"unsolved: the score is from {solution.lower} to {solution.upper}")
+
+
+def test_more_nodes_prove_more():
+    widths = [
+        solution.upper - solution.lower
+        for solution in (
+            host.Solver().solve(*_read(_FFO_1), max_nodes=n) for n in (1, 10_000, 10_000_000)
+        )
+    ]
+    assert widths[0] == 128 > widths[1] > widths[2] == 0
+
+
+def test_no_time_leaves_everything_open():
+    solution = host.Solver().solve(*_read(_FFO_1), max_seconds=1e-9)
+    assert (solution.lower, solution.upper, solution.best_move) == (-64, 64, None)
+
+
+@pytest.mark.parametrize(
+    ("size", "player", "opponent", "message"),
+    [
+        (8, 0b111, 0b100, "impossible board: both sides have a disc on c1"),
+        (6, 1 << 6, 1, "impossible board: a disc lies outside of 6x6 squares"),
+    ],
+)
+def test_impossible_boards_are_refused(size, player, opponent, message):
+    with pytest.raises(ValueError) as error:
+        host.Solver(size).solve(player, opponent)
+    assert str(error.value) == message
+
+
+def test_other_sizes_are_refused():
+    with pytest.raises(ValueError) as error:
+        host.Solver(5)
+    assert str(error.value) == "board size 5: the solver knows 4, 6 and 8"
+
+
+@pytest.mark.parametrize(
+    ("text", "stable"),
+    [
+        # The corner a1 with its run of X; c1 could be taken from d1 but for b1 and a1.
+        ("XXX-------------" + "-" * 48, 0b111),
+        # A full edge: no disc of it can turn.
+        ("-" * 56 + "OXXOXOXO", 0b01010110 << 56),
+        # A disc amid empty squares can turn.
+        ("-" * 27 + "X" + "-" * 36, 0),
+    ],
+)
+def test_stable_discs(text, stable):
+    player, opponent = _read(text)
+    rules = last_squares.make_rules(8, is_reversed=False)
+    found = kernels.stable_discs(np.uint64(player), np.uint64(opponent), rules.on_board)
+    assert int(found) == stable
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_stable_discs_never_turn(size):
+    # Random games: whatever was called stable at some ply keeps its colour to the end.
+    rules = last_squares.make_rules(size, is_reversed=False)
+    start = {4: "-----OX--XO-----", 6: "-" * 14 + "OX----XO" + "-" * 14}
+    start[8] = "-" * 27 + "OX------XO" + "-" * 27
+    rng = random.Random(size)
+    num_seen = 0
+    for _ in range(60):
+        P, O = map(np.uint64, _read(start[size], size))
+        mine, theirs, passes = 0, 0, 0
+        while passes < 2:
+            mine |= int(kernels.stable_discs(P, O, rules.on_board))
+            theirs |= int(kernels.stable_discs(O, P, rules.on_board))
+            assert mine & ~int(P) == 0
+            assert theirs & ~int(O) == 0
+            legal = int(kernels.legal_moves(P, O, rules.on_board))
+            squares = [square for square in range(64) if legal >> square & 1]
+            passes = 0 if squares else passes + 1
+            if squares:
+                square = rng.choice(squares)
+                turned = int(kernels.flips(P, O, np.uint64(square)))
+                P, O = np.uint64(int(P) | turned | 1 << square), np.uint64(int(O) ^ turned)
+            P, O = O, P
+            mine, theirs = theirs, mine
+        num_seen += (mine | theirs).bit_count()
+    assert num_seen > 60 * size  # many discs of a finished game are stable

@@ -1,0 +1,82 @@
+"""Engines that are scripts in tests/engines/, and games to ask engines about."""
+
+import pathlib
+import random
+import sys
+
+from azo.games import notation, othello
+from azo.measure import external_engines
+from support import slow_board
+
+FAKES = pathlib.Path(__file__).parent / "engines"
+GAME = othello.Othello()
+PASS = GAME.pass_action
+
+
+def gtp(*arguments, game=GAME, **settings):
+    command = (sys.executable, str(FAKES / "fake_gtp.py"), *map(str, arguments or ["play"]))
+    config = external_engines.EngineConfig(name="fake", command=command, protocol="gtp", **settings)
+    return external_engines.Engine(config, game)
+
+
+def nboard(mode, **settings):
+    command = (sys.executable, str(FAKES / "fake_nboard.py"), mode)
+    settings = {"level": 7} | settings
+    config = external_engines.EngineConfig(
+        name="fake", command=command, protocol="nboard", **settings
+    )
+    return external_engines.Engine(config, GAME)
+
+
+def actions(text):
+    return [notation.parse_action(move, 8) for move in text.split()]
+
+
+def random_game(seed, size=8):
+    """Returns the actions of a game at random, passes included."""
+    rng = random.Random(seed)
+    board, played = slow_board.start(size), []
+    while not slow_board.is_over(board):
+        played.append(rng.choice(slow_board.legal_actions(board)))
+        board = slow_board.play(board, played[-1])
+    return played
+
+
+def after(moves, size=8):
+    board = slow_board.start(size)
+    for action in moves:
+        board = slow_board.play(board, action)
+    return board
+
+
+def play_out(first, second, moves=(), size=8):
+    """Returns the actions of a game of two engines, all of them checked by `slow_board`."""
+    moves = list(moves)
+    board = after(moves, size)
+    while not slow_board.is_over(board):
+        choice = (first, second)[len(moves) % 2].choose(moves)
+        assert choice.action in slow_board.legal_actions(board)
+        moves.append(choice.action)
+        board = slow_board.play(board, choice.action)
+    return moves
+
+
+def sent(caplog):
+    """Returns the lines sent since the last call."""
+    lines = [record.getMessage() for record in caplog.records if record.name == "azo.engines"]
+    caplog.clear()
+    return [line.partition(" > ")[2] for line in lines if " > " in line]
+
+
+# Games with passes in the middle for black and for white, and the plies of these.
+WITH_PASSES = [moves for moves in map(random_game, range(40)) if PASS in moves[:-2]]
+
+
+def pass_ply(parity):
+    """Returns a game, and a ply of this parity at which it has a pass."""
+    return next(
+        (moves, ply)
+        for moves in WITH_PASSES
+        for ply in range(parity, len(moves) - 2, 2)
+        if moves[ply] == PASS
+    )

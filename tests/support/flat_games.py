@@ -1,0 +1,47 @@
+"""Self-play on 4x4 Othello, which has passes, with flat logits in place of a network."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from azo.games import othello
+from azo.learning import resignation, selfplay
+from azo.search import improvement
+
+GAME = othello.Othello(4)
+NUM_GAMES, NUM_PLIES = 16, 30
+_SEARCH = improvement.SearchConfig(num_simulations=4, max_considered_actions=4)
+_PLAYS = selfplay.SelfplayConfig(num_games=NUM_GAMES, num_plies=NUM_PLIES)
+
+
+@functools.cache
+def played(seed=0):
+    """Returns the games before, the games after, and the plies between, on the host."""
+    return jax.device_get(begin_and_play(jax.random.key(seed)))
+
+
+@jax.jit
+def begin_and_play(key):
+    begin_key, play_key = jax.random.split(key)
+    games = selfplay.begin(GAME, begin_key, NUM_GAMES)
+    after, found = selfplay.play(
+        GAME,
+        flat,
+        play_key,
+        play_key,
+        games,
+        search=_SEARCH,
+        config=_PLAYS,
+        resigning=resignation.ResignationConfig(),
+    )
+    return games, after, found.plies
+
+
+def flat(key, position):
+    """Returns a network's evaluation that prefers nothing."""
+    del key
+    legal = GAME.legal_mask(position)
+    return improvement.Evaluation(
+        prior_logits=jnp.zeros(legal.shape), value=jnp.zeros(legal.shape[:-1])
+    )

@@ -1,0 +1,104 @@
+"""The smallest run that has every part, compiled once for all tests that need it."""
+
+import functools
+
+import jax
+import numpy as np
+
+from azo.games import registry
+from azo.learning import loop
+from azo.run import config
+
+SECTIONS = {
+    "game": {"name": "tictactoe"},
+    "search": {"num_simulations": 4, "max_considered_actions": 4},
+    "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8},
+    "selfplay": {"num_games": 8, "num_plies": 4},
+    "replay": {"capacity": 128, "min_positions": 32},
+    "learner": {"batch_size": 16, "num_steps": 2, "warmup_steps": 2, "learning_rate": 1e-2},
+    "evaluation": {"every": 0, "num_games": 2, "num_simulations": 2, "opponent": "random"},
+    "run": {"num_iterations": 6, "num_devices": 1, "save_every": 2},
+}
+TOTAL_STEPS = 12
+
+# The same with everything switched on that carries something from one iteration to the next.
+EVERYTHING = {
+    "search": {"num_simulations": 8, "max_considered_actions": 4},
+    "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8, "has_ownership_head": True},
+    "selfplay": {
+        "num_games": 8,
+        "num_plies": 4,
+        "full_search_share": 0.5,
+        "fast_simulations": 4,
+        "explored_share": 1.0,
+    },
+    "resignation": {"is_enabled": True, "played_out_share": 0.5, "min_games": 1},
+    "targets": {"value": "lambda", "average_duplicates": "symmetric"},
+    "replay": {"capacity": 256, "min_positions": 16, "window_generations": 1},
+    "learner": {"batch_size": 16, "num_steps": 2, "warmup_steps": 2, "ownership_weight": 0.1},
+    "generation": {"num_games": 8, "num_samples": 32},
+    "gate": {"is_enabled": True, "num_games": 2, "num_simulations": 2, "threshold": 0.4},
+    "run": {"num_iterations": 8, "num_devices": 1, "save_every": 1},
+}
+
+
+def settings(**sections) -> config.Config:
+    """Returns the settings of the run, `sections` changed where given."""
+    changed = {name: SECTIONS.get(name, {}) | section for name, section in sections.items()}
+    return config.Config.model_validate(SECTIONS | changed)
+
+
+@functools.cache
+def game():
+    return registry.make(settings().game)
+
+
+def begin(num_devices: int):
+    """Returns the state before the first iteration, new at each call, since runs donate theirs."""
+    recipe, mesh = settings(), loop.make_mesh(num_devices)
+    return loop.begin(game(), recipe, mesh, seed=0, total_steps=TOTAL_STEPS)
+
+
+@functools.cache
+def iteration(num_devices: int):
+    """Returns the jitted iteration."""
+    recipe, mesh = settings(), loop.make_mesh(num_devices)
+    return loop.build(game(), recipe, mesh, total_steps=TOTAL_STEPS)
+
+
+@functools.cache
+def trained():
+    """Returns the state on the host after six iterations on one device."""
+    state = begin(1)
+    for _ in range(6):
+        state, _ = iteration(1)(state)
+    return jax.device_get(state)
+
+
+def toml(**sections) -> str:
+    """Returns a settings file of the run, `sections` changed where given."""
+    chosen = settings(**sections).model_dump(mode="json", include=set(SECTIONS) | set(sections))
+    lines = []
+    for section, values in chosen.items():
+        lines.append(f"[{section}]")
+        lines += [f"{k} = {_literal(v)}" for k, v in values.items() if v is not None]
+    return "\n".join(lines) + "\n"
+
+
+def assert_same_bits(left, right):
+    """Fails unless two states are equal in structure, types and every bit."""
+    assert jax.tree.structure(left) == jax.tree.structure(right)
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(left)]
+    for path, a, b in zip(paths, jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+        assert a.dtype == b.dtype, path
+        one, other = (_bits(x) for x in (a, b))
+        assert one.tobytes() == other.tobytes(), path
+
+
+def _bits(leaf):
+    is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+
+
+def _literal(value) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)

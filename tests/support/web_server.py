@@ -1,0 +1,96 @@
+"""The page's server on a free port of this machine, run by a thread, and a client to ask it."""
+
+import asyncio
+import contextlib
+import dataclasses
+import http.client
+import json
+import signal
+import threading
+import time
+
+from azo.games import othello
+from azo.play import engine_settings, live_engine
+from azo.play.web import server, serving, sessions
+from support.fake_oracle import HashOracle
+
+QUICK = engine_settings.EngineConfig(num_simulations=40, leaves_per_step=8, cache_positions=256)
+SESSION = "0123456789abcdef"
+
+
+class SlowOracle(HashOracle):
+    """Takes its time."""
+
+    seconds = 0.02
+
+    def ask(self, *args, **kwargs):
+        time.sleep(self.seconds)
+        return super().ask(*args, **kwargs)
+
+
+def offer(game, oracle=None, config=QUICK):
+    oracle = oracle or HashOracle(game)
+    return sessions.Offer(game, "a fake", lambda: live_engine.Engine(oracle, config))
+
+
+def offers(*games):
+    return {game.name: offer(game) for game in games or (othello.Othello(6),)}
+
+
+@contextlib.contextmanager
+def running(offered, *, max_searches=2, max_sessions=4, **kwargs):
+    """Runs a server until it gets Ctrl-C in the end; yields its port."""
+    pages = sessions.Sessions(max_searches=max_searches, max_sessions=max_sessions)
+    app = server.make_app(offered, pages, **kwargs)
+    with serving.listen("127.0.0.1", 0) as listener:
+        running_server = serving.Server(app, pages.stop_all)
+        thread = threading.Thread(
+            target=lambda: asyncio.run(running_server.serve(sockets=[listener]))
+        )
+        thread.start()
+        yield listener.getsockname()[1]
+        running_server.handle_exit(signal.SIGINT, None)
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def lines(self):
+        return [json.loads(line) for line in self.body.splitlines()]
+
+
+def ask(port, path, body=None, *, method=None, headers=None):
+    """Sends one request, a JSON one if there is a body, and returns the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    if isinstance(body, dict):
+        body = json.dumps(body)
+    sent = {"content-type": "application/json"} if body is not None else {}
+    method = method or ("GET" if body is None else "POST")
+    # A path goes as it is: browsers and other clients would tidy it up.
+    connection.request(method, path, body, sent | (headers or {}))
+    response = connection.getresponse()
+    answer = Answer(response.status, response.headers, response.read())
+    connection.close()
+    return answer
+
+
+def question(game="othello6", moves="", *, session=SESSION, **how):
+    return {"game": game, "moves": moves, "session": session, "role": "advise", **how}
+
+
+def wait_until(is_so, seconds=5.0):
+    """Waits until something is so; returns whether it is."""
+    end = time.monotonic() + seconds
+    while not (found := is_so()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return found
