@@ -1,6 +1,11 @@
-"""Rooms import only from rooms above them, and the pure ones neither print, read nor tell time."""
+"""The layout of the package: rooms, imports and names.
+
+A room imports only from rooms above it, the pure ones neither print, read nor tell time, no imports
+form a circle, and a name has one meaning.
+"""
 
 import ast
+import collections
 import pathlib
 
 import pytest
@@ -71,8 +76,87 @@ def test_the_pure_rooms_know_no_files_clocks_or_printing(path):
     assert _impurities(path.read_text(), path) == []
 
 
-@pytest.mark.parametrize("path", sorted(_PACKAGE.rglob("*.py")), ids=_name)
-def test_modules_are_imported_from_azo_by_their_full_name(path):
+def _package_imports(path):
+    """Returns the modules of azo that a module imports, by their dotted names."""
+    names = list(_imported(ast.parse(path.read_text()), path))
+    return {module for name in names for module in (name, name.rpartition(".")[0])} & set(_MODULES)
+
+
+def _dotted(path):
+    parts = path.relative_to(_PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+_FILES = sorted(_PACKAGE.rglob("*.py"))
+_MODULES = {_dotted(path): path for path in _FILES}
+
+
+def _circles(imports):
+    """Returns the modules that import one another in a circle, by Kahn's algorithm."""
+    left = {name: set(needs) for name, needs in imports.items()}
+    while free := [name for name, needs in left.items() if not needs & set(left)]:
+        for name in free:
+            del left[name]
+    return sorted(left)
+
+
+def test_no_imports_form_a_circle():
+    imports = {name: _package_imports(path) - {name} for name, path in _MODULES.items()}
+    assert sum(map(len, imports.values())) > 100
+    assert _circles(imports) == []
+
+
+def test_a_circle_would_be_found():
+    assert _circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
+
+
+def _aliases(source):
+    """Returns the modules of azo that are imported under another name."""
+    nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)]
+    return [
+        f"{alias.name} as {alias.asname}"
+        for node in nodes
+        for alias in node.names
+        if alias.asname and (getattr(node, "module", None) or alias.name).split(".")[0] == "azo"
+    ]
+
+
+@pytest.mark.parametrize("path", _FILES, ids=_name)
+def test_modules_are_imported_under_their_own_names(path):
+    assert _aliases(path.read_text()) == []
+
+
+def test_an_alias_would_be_found():
+    assert _aliases("from azo.search import search_tree as trees") == ["search_tree as trees"]
+    assert _aliases("import numpy as np") == []
+
+
+def test_public_classes_have_names_of_their_own():
+    places = collections.defaultdict(list)
+    for path in _FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(_name(path))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_few_modules_stand_outside_the_rooms():
+    assert {path.name for path in _PACKAGE.glob("*.py")} == {
+        "__init__.py",
+        "__main__.py",
+        "train.py",
+    }
+
+
+def test_a_room_explains_itself():
+    for room in _ROOMS:
+        text = ast.get_docstring(ast.parse((_PACKAGE / room / "__init__.py").read_text()))
+        assert text, room
+        assert 3 <= len(text.splitlines()) <= 12, room
+
+
+@pytest.mark.parametrize("path", _FILES, ids=_name)
+def test_imports_name_the_whole_path(path):
     levels = [
         node.level for node in ast.walk(ast.parse(path.read_text())) if hasattr(node, "level")
     ]
@@ -92,7 +176,7 @@ def test_modules_are_imported_from_azo_by_their_full_name(path):
     ],
 )
 def test_an_import_from_below_would_be_found(source):
-    assert _forbidden_imports(source, _PACKAGE / "search" / "policy.py")
+    assert _forbidden_imports(source, _PACKAGE / "search" / "improvement.py")
 
 
 @pytest.mark.parametrize(

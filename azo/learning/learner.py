@@ -167,7 +167,7 @@ def learn(
 
     Args:
       game: the rules.
-      network: the network in its form for training.
+      model: the network in its form for training.
       optimiser: from `make_optimiser`.
       key: for draws, symmetries and dropout, another one on each device.
       learner: parameters and optimiser state so far.
@@ -206,7 +206,7 @@ def take_step(
 
     Args:
       game: the rules.
-      network: the network in its form for training.
+      model: the network in its form for training.
       optimiser: from `make_optimiser`.
       key: for symmetries and dropout, another one on each device.
       learner: parameters and optimiser state so far.

@@ -204,10 +204,10 @@ def take_steps(
 
     Args:
       game: the rules.
-      network: the network in its form for training.
+      model: the network in its form for training.
       optimiser: from `learner.make_optimiser`.
       key: for symmetries and dropout.
-      learner: parameters and optimiser state so far.
+      train_state: parameters and optimiser state so far.
       data: all examples.
       row: `[S, M]` int32, the examples of `S` steps.
       config: the settings.

@@ -115,7 +115,7 @@ class Checkpoints:
         Args:
           step: Iterations done; a step that exists already is left alone.
           state: The whole state.
-          config: The resolved settings.
+          settings: The resolved settings.
           score: Result of the latest evaluation, higher is better; None if this has none.
         """
         if step in self._manager.all_steps():
