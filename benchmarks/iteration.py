@@ -171,14 +171,16 @@ def _times_alone(settings: config.Config, mesh: Mesh) -> int:
     return networks.times_alone(settings.selfplay.num_games // mesh.size)
 
 
-def _full_of_starts(game: protocol.Game, ring: replays.Replay, capacity: int) -> replays.Replay:
+def _full_of_starts(
+    game: protocol.Game, ring: replays.ReplayBuffer, capacity: int
+) -> replays.ReplayBuffer:
     """Returns the ring with the start position in every row."""
     return dataclasses.replace(
         ring,
         board=jnp.broadcast_to(game.pack(game.start(1)), ring.board.shape),
         policy=jnp.full_like(ring.policy, 255),
         size=jnp.full_like(ring.size, capacity),
-        marks=jnp.full_like(ring.marks, capacity),
+        window_starts=jnp.full_like(ring.window_starts, capacity),
     )
 
 

@@ -75,9 +75,9 @@ def azo_bytes(game: othello.Othello, simulations: int) -> list[float]:
     found = jax.eval_shape(functools.partial(search, _evaluation(game)), key, position)
     mctx_search = functools.partial(baselines.mctx_search, game, config=config)
     by_mctx = jax.eval_shape(functools.partial(mctx_search, _evaluation(game)), key, position)
-    ring = jax.eval_shape(functools.partial(replay.empty_ring, game, 1))
+    ring = jax.eval_shape(functools.partial(replay.empty_buffer, game, 1))
     history = jax.eval_shape(functools.partial(pending_plies.empty, game, 1))
-    counters = num_bytes((ring.next_row, ring.size, ring.marks))
+    counters = num_bytes((ring.next_row, ring.size, ring.window_starts))
     return [
         num_bytes(position),
         num_bytes(found.tree) / (simulations + 1),

@@ -89,9 +89,9 @@ def _play_ply(
     evaluate: improvement.Evaluate,
     search: improvement.SearchConfig,
     max_opening_plies: int,
-    games: selfplay.Games,
+    games: selfplay.GamesInProgress,
     key: jax.Array,
-) -> tuple[selfplay.Games, Any]:
+) -> tuple[selfplay.GamesInProgress, Any]:
     """Returns the games one ply on, and what is counted.
 
     Of the trees `[B, N - 1]`, the root left out, packed positions and which of them were evaluated;

@@ -82,7 +82,7 @@ def fit(
     settings: supervised_data.SuperviseConfig,
     game: protocol.Game,
     learned: supervised.Dataset,
-    held_out: supervised.Plies,
+    held_out: supervised.RecordedPlies,
     stop: train.StopRequest,
 ) -> Fitted:
     """Trains one network, evaluating as it goes, and keeps the best in `settings.folder`."""
@@ -142,7 +142,7 @@ def evaluate(
     game: protocol.Game,
     model: network.Network,
     variables: network.Variables,
-    plies: supervised.Plies,
+    plies: supervised.RecordedPlies,
 ) -> Result:
     """Returns how well a network does on plies of others, by its running statistics."""
     total = np.zeros(4)
@@ -172,21 +172,21 @@ def _score(
     board: jax.Array,
     action: jax.Array,
     value: jax.Array,
-) -> supervised.Score:
+) -> supervised.HeldOutScore:
     folded = network.fold(model, variables)
     return supervised.score(game, network.evaluator(game, *folded), board, action, value)
 
 
 def _new_learner(
     settings: supervised_data.SuperviseConfig, game: protocol.Game, optimiser: Any
-) -> learner.Learner:
+) -> learner.TrainState:
     variables = network.init(game, settings.network, jax.random.key(settings.seed))
     if settings.start is not None:
         variables, found = checkpoint.load_params(settings.start)
         if found.network != settings.network:
             raise ValueError(f"{settings.start}: its network has other settings: {found.network}")
     params = variables["params"]
-    return learner.Learner(
+    return learner.TrainState(
         params=params,
         batch_stats=variables.get("batch_stats", {}),
         optimiser_state=optimiser.init(params),

@@ -2,7 +2,7 @@
 
 A game that comes down to a few empty squares need not be searched any further. It is adjudicated:
 its result, carried back to all its positions, is the exact one, and the rest of the game becomes
-a line of best moves by both sides whose positions teach all moves that keep the exact score. Lines
+a line of best moves by both sides whose positions teach all moves that keep the exact score. ExactLines
 also teach by themselves, from random endings: so learning can begin at the end of the game. Those
 of deep endings are solved on the host, see `azo.deep_endings`.
 """
@@ -69,7 +69,7 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @flax.struct.dataclass
-class Lines:
+class ExactLines:
     """Best play by both sides from `M` endings to the end, `K` discs long.
 
     Positions where the only move is to pass are left out.
@@ -110,7 +110,7 @@ def solve(
     is_wanted: jax.Array,
     *,
     max_empties: int,
-) -> Lines:
+) -> ExactLines:
     """Solves endings, and everything on the way to the end.
 
     Of several best moves a random one is played.
@@ -144,7 +144,7 @@ def solve(
 
 def replay(
     game: othello.Othello, position: othello.Position, action: jax.Array, is_best: jax.Array
-) -> Lines:
+) -> ExactLines:
     """Returns lines that are known already.
 
     Args:
@@ -175,7 +175,7 @@ def _follow(
     is_wanted: jax.Array,
     choose: _Choose,
     by_ply: Any,
-) -> Lines:
+) -> ExactLines:
     """Plays lines to the end of the game, a disc a ply; `by_ply` are arrays `[K, ...]`."""
     Carry = tuple[othello.Position, jax.Array, jax.Array]
 
@@ -194,7 +194,7 @@ def _follow(
     begin = position, jnp.ones(is_wanted.shape, jnp.int8), is_wanted
     (last, last_sign, _), (board, policy, sign, is_valid) = jax.lax.scan(ply, begin, by_ply)
     end = _where(last_sign == 1, last, _turned(last))
-    return Lines(
+    return ExactLines(
         board=board,
         policy=policy,
         value=sign.astype(jnp.float32) * game.result(end)[None],

@@ -15,12 +15,12 @@ import scipy.stats
 
 from azo.learning import network
 
-Activity = Literal["both", "play", "learn"]
+IterationKind = Literal["play_and_learn", "play", "learn"]
 _SIGNIFICANT = 0.05  # probability of such a match, or a better one, between equals
 
 
 @dataclasses.dataclass(frozen=True)
-class Score:
+class GateScore:
     """Games of a match, as seen by the new network."""
 
     wins: int
@@ -34,10 +34,10 @@ class Score:
 
 
 # Plays the first variables against the second, with a key.
-Match = Callable[[network.Variables, network.Variables, jax.Array], Score]
+Match = Callable[[network.Variables, network.Variables, jax.Array], GateScore]
 
 
-class Stage(pydantic.BaseModel, frozen=True, extra="forbid"):
+class ScheduledSettings(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings that change as a generation begins."""
 
     start: pydantic.PositiveInt
@@ -53,7 +53,7 @@ class GenerationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Games of a generation; 0: every iteration is one."""
     num_samples: pydantic.NonNegativeInt = 0
     """Examples to learn from after these games; 0: learn while playing, in every iteration."""
-    stages: tuple[Stage, ...] = ()
+    schedule: tuple[ScheduledSettings, ...] = ()
     """Settings of later generations, such as simulations and learning rate."""
 
 
@@ -80,19 +80,25 @@ class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class Verdict:
     """What a gate's match says."""
 
-    score: Score
+    score: GateScore
     is_promoted: bool
 
 
-def activity(
+def next_iteration(
     config: GenerationConfig, *, num_games: int, num_samples: int
-) -> Activity | Literal["end"]:
-    """Returns what the next iteration of a generation does, given what it has done so far."""
+) -> IterationKind | None:
+    """Returns the kind of a generation's next iteration, or None if the generation is complete.
+
+    Args:
+      config: the settings.
+      num_games: games that the generation has finished.
+      num_samples: examples that it has learned from.
+    """
     if not config.num_samples:
-        return "both" if num_games < max(config.num_games, 1) else "end"
+        return "play_and_learn" if num_games < max(config.num_games, 1) else None
     if num_games < config.num_games:
         return "play"
-    return "learn" if num_samples < config.num_samples else "end"
+    return "learn" if num_samples < config.num_samples else None
 
 
 def judge(
@@ -107,7 +113,7 @@ def judge(
     return Verdict(score=score, is_promoted=passes(config, score))
 
 
-def passes(config: GateConfig, score: Score) -> bool:
+def passes(config: GateConfig, score: GateScore) -> bool:
     """Returns whether a match is good enough."""
     if config.test == "threshold":
         return score.points > config.threshold

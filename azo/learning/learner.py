@@ -78,7 +78,7 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @flax.struct.dataclass
-class Learner:
+class TrainState:
     """What changes as the network learns."""
 
     params: Any
@@ -157,12 +157,12 @@ def learn(
     model: network.Network,
     optimiser: optax.GradientTransformation,
     key: jax.Array,
-    learner: Learner,
+    learner: TrainState,
     sample: Callable[[jax.Array], replay.Examples],
     *,
     config: LearnerConfig,
     axis_name: str | None = None,
-) -> tuple[Learner, Losses]:
+) -> tuple[TrainState, Losses]:
     """Takes `config.num_steps` steps, each on newly drawn examples.
 
     Args:
@@ -179,7 +179,7 @@ def learn(
       The learner after the last step, and the mean losses of all steps.
     """
 
-    def draw_and_step(learner: Learner, key: jax.Array) -> tuple[Learner, Losses]:
+    def draw_and_step(learner: TrainState, key: jax.Array) -> tuple[TrainState, Losses]:
         sample_key, step_key = jax.random.split(key)
         return take_step(
             game, model, optimiser, step_key, learner, sample(sample_key),
@@ -196,12 +196,12 @@ def take_step(
     model: network.Network,
     optimiser: optax.GradientTransformation,
     key: jax.Array,
-    learner: Learner,
+    learner: TrainState,
     examples: replay.Examples,
     *,
     config: LearnerConfig,
     axis_name: str | None = None,
-) -> tuple[Learner, Losses]:
+) -> tuple[TrainState, Losses]:
     """Takes one step on the given examples.
 
     Args:
@@ -227,7 +227,7 @@ def take_step(
     updates, optimiser_state = optimiser.update(gradient, learner.optimiser_state, learner.params)
     params = optax.apply_updates(learner.params, updates)
     losses = losses.replace(gradient_norm=optax.tree.norm(gradient))
-    return Learner(params, batch_stats, optimiser_state, learner.num_steps + 1), losses
+    return TrainState(params, batch_stats, optimiser_state, learner.num_steps + 1), losses
 
 
 def loss(

@@ -43,9 +43,9 @@ class Metrics:
 
     losses: learner.Losses  # means over the steps; NaN where nothing is learned
     new_losses: learner.Losses  # of positions just added, before any step on them; NaN if none
-    played: statistics.Sums | None  # over devices, unless nothing is played
+    played: statistics.SelfplayStatistics | None  # over devices, unless nothing is played
     replay_size: jax.Array  # int32, positions in the ring
-    replay_age: jax.Array  # float32, mean iterations since the examples of a batch were played
+    replay_age: jax.Array  # float32, mean iterations version the examples of a batch were played
     unique_share: jax.Array  # float32, distinct positions among the examples of a batch
     learning_rate: jax.Array  # float32, of the next step
     threshold: jax.Array | None  # float32, of resignation, if games may be resigned
@@ -102,7 +102,7 @@ def begin(
             teacher=teacher,
         )
 
-    # From the host, since what was loaded may lie on one device of the mesh alone.
+    # From the host, version what was loaded may lie on one device of the mesh alone.
     start, teacher = jax.device_get((start, teacher))
     # It runs once, so the time goes into compiling it: 7.3 s of a core, 1.6 s unoptimised.
     unoptimised = {"xla_backend_optimization_level": 0}
@@ -113,19 +113,19 @@ def begin(
 
 
 def fill(
-    config: run_state.RecipeConfig, mesh: Mesh, state: run_state.RunState, lines: endings.Lines
+    config: run_state.RecipeConfig, mesh: Mesh, state: run_state.RunState, lines: endings.ExactLines
 ) -> run_state.RunState:
     """Returns the state with solved positions in the replay: `lines` `[K, M]`, `M` over devices."""
 
-    def add(state: run_state.RunState, lines: endings.Lines) -> run_state.RunState:
+    def add(state: run_state.RunState, lines: endings.ExactLines) -> run_state.RunState:
         now = state.iteration
-        ring = replay.add_exact(state.replay, lines, iteration=now, network=now)
+        ring = replay.add_exact(state.replay, lines, iteration=now, actor_version=now)
         return dataclasses.replace(state, replay=ring)
 
     where = run_state.partition(config)
     by_ply: Any = PartitionSpec(None, run_state.AXIS)
     fields = dict.fromkeys((field.name for field in dataclasses.fields(lines)), by_ply)
-    of_lines = endings.Lines(**fields | {"end": PartitionSpec(run_state.AXIS)})
+    of_lines = endings.ExactLines(**fields | {"end": PartitionSpec(run_state.AXIS)})
     sharded = jax.shard_map(
         add, mesh=mesh, in_specs=(where, of_lines), out_specs=where, check_vma=False
     )
@@ -139,7 +139,7 @@ def build(
     mesh: Mesh,
     *,
     total_steps: int,
-    activity: generations.Activity = "both",
+    kind: generations.IterationKind = "play_and_learn",
     player: network.NetworkConfig | None = None,
 ) -> Any:
     """Returns `iteration(state) -> (state, metrics)`, jitted: one call that donates its state.
@@ -149,7 +149,7 @@ def build(
       config: the settings; batches must divide over the devices of the mesh.
       mesh: from `make_mesh`.
       total_steps: optimiser steps of the whole run, for the learning rate's schedule.
-      activity: whether it plays, learns, or both.
+      kind: whether it plays, learns, or both.
       player: shape of the network that plays, if not that of the one that learns.
     """
     traces = itertools.count(1)
@@ -160,7 +160,7 @@ def build(
         key = jax.random.fold_in(shared_key, jax.lax.axis_index(run_state.AXIS))
         play_key, learn_key = jax.random.split(key)
         played, num_added = None, jnp.int32(0)
-        if activity != "learn":
+        if kind != "learn":
             if config.endings.num_positions:
                 state, num_added = _solve(game, config, play_key, state, mesh.size)
             else:
@@ -175,7 +175,7 @@ def build(
             num_added,
             total_steps=total_steps,
             num_devices=mesh.size,
-            is_learning=activity != "play",
+            is_learning=kind != "play",
         )
         state = dataclasses.replace(state, iteration=state.iteration + 1)
         return state, dataclasses.replace(metrics, played=played)
@@ -194,15 +194,15 @@ def _play(
     key: jax.Array,
     shared_key: jax.Array,
     state: run_state.RunState,
-) -> tuple[run_state.RunState, statistics.Sums, jax.Array]:
+) -> tuple[run_state.RunState, statistics.SelfplayStatistics, jax.Array]:
     """Plays, and adds what is decided to the ring; also returns how many positions that is."""
-    variables, since = state.variables(), state.iteration
-    if state.best is not None:
-        variables, since = state.best, state.best_since
+    variables, version = state.variables(), state.iteration
+    if state.actor_params is not None:
+        variables, version = state.actor_params, state.actor_version
     evaluate = leaf_evaluator.evaluator(game, player, variables, config.search)
     threshold = None
-    if state.tally is not None:
-        threshold, _ = resignation.threshold(state.tally, config.resignation)
+    if state.counts is not None:
+        threshold, _ = resignation.threshold(state.counts, config.resignation)
     games, played = selfplay.play(
         game,
         evaluate,
@@ -215,40 +215,44 @@ def _play(
         resigning=config.resignation,
         adjudicate_empties=config.endings.adjudicate_empties,
         iteration=state.iteration,
-        network=since,
+        actor_version=version,
     )
-    tally = state.tally
-    if tally is not None:
-        tally = resignation.remember(tally, _total(played.tally), config.resignation)
+    counts = state.counts
+    if counts is not None:
+        counts = resignation.update_counts(counts, _total(played.counts), config.resignation)
 
-    settled, history = pending_plies.settle(game, state.history, played.plies, played.adjudicated)
-    plies = settled.plies
+    finalised, history = pending_plies.finalise(
+        game, state.history, played.plies, played.adjudicated
+    )
+    plies = finalised.plies
     value = targets.value_targets(
         config.targets, plies.reward, plies.discount, plies.value.astype(jnp.float32)
     )
     ring = state.replay
     if config.replay.window_iterations:
-        ring = replay.turn_window(ring)
-    ring = replay.add_played(game, ring, settled, value)
-    num_added = (settled.is_ready & plies.is_example).sum(dtype=jnp.int32)
+        ring = replay.begin_window(ring)
+    ring = replay.add_played(game, ring, finalised, value)
+    num_added = (finalised.is_ready & plies.is_example).sum(dtype=jnp.int32)
     if played.explored is not None:
-        ring = replay.add_explored(ring, played.explored, iteration=state.iteration, network=since)
+        ring = replay.add_explored(
+            ring, played.explored, iteration=state.iteration, actor_version=version
+        )
         num_added += played.explored.is_valid.sum(dtype=jnp.int32)
     if played.adjudicated is not None:
         lines = played.adjudicated.lines
-        ring = replay.add_exact(ring, lines, iteration=state.iteration, network=since)
+        ring = replay.add_exact(ring, lines, iteration=state.iteration, actor_version=version)
         num_added += lines.is_valid.sum(dtype=jnp.int32)
 
-    sums = _total(statistics.gather(game, played, settled))
+    sums = _total(statistics.gather(game, played, finalised))
     state = dataclasses.replace(
         state,
         games=games,
         history=history,
         replay=ring,
-        tally=tally,
+        counts=counts,
         num_games=state.num_games + sums.games.num_games.astype(jnp.int32),
     )
-    num_evaluations = config.selfplay.num_games * played.opinions.num_evaluations.sum()
+    num_evaluations = config.selfplay.num_games * played.predictions.num_evaluations.sum()
     return state.with_evaluations(num_evaluations), sums, num_added
 
 
@@ -269,8 +273,8 @@ def _solve(
     )
     ring = state.replay
     if config.replay.window_iterations:
-        ring = replay.turn_window(ring)
-    ring = replay.add_exact(ring, lines, iteration=state.iteration, network=state.iteration)
+        ring = replay.begin_window(ring)
+    ring = replay.add_exact(ring, lines, iteration=state.iteration, actor_version=state.iteration)
     return dataclasses.replace(state, replay=ring), lines.is_valid.sum(dtype=jnp.int32)
 
 
@@ -305,7 +309,7 @@ def _learn(
     count = duplicates.groups(state.replay.board[row], every).count
     unique_share = (1 / count).mean()
 
-    def learn(train_state: learner.Learner) -> tuple[learner.Learner, learner.Losses]:
+    def learn(train_state: learner.TrainState) -> tuple[learner.TrainState, learner.Losses]:
         ring = replay.averaged(game, state.replay, config.targets)
 
         def sample(key: jax.Array) -> replay.Examples:
@@ -331,8 +335,8 @@ def _learn(
         train_state, losses = jax.lax.cond(can_learn, learn, _wait, state.learner)
 
     threshold = share = None
-    if state.tally is not None:
-        threshold, share = resignation.threshold(state.tally, config.resignation)
+    if state.counts is not None:
+        threshold, share = resignation.threshold(state.counts, config.resignation)
     learning_rate = learner.learning_rate(config.learner, total_steps)
     new_losses, age, unique_share = jax.lax.pmean((new_losses, age, unique_share), run_state.AXIS)
     return dataclasses.replace(state, learner=train_state), Metrics(
@@ -348,7 +352,7 @@ def _learn(
     )
 
 
-def _wait(train_state: learner.Learner) -> tuple[learner.Learner, learner.Losses]:
+def _wait(train_state: learner.TrainState) -> tuple[learner.TrainState, learner.Losses]:
     return train_state, learner.unknown_losses()
 
 

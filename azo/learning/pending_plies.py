@@ -16,11 +16,11 @@ class History:
     """The latest plies, long enough for any game, until their results are known."""
 
     plies: selfplay.Plies  # [L, B]
-    is_waiting: jax.Array  # [L, B] bool, played, and not yet settled
+    is_waiting: jax.Array  # [L, B] bool, played, and not yet finalised
 
 
 @flax.struct.dataclass
-class Settled:
+class FinalisedPlies:
     """A window of plies, and which of them are decided now."""
 
     plies: selfplay.Plies  # [W, B]
@@ -51,19 +51,19 @@ def empty(game: protocol.Game, num_games: int) -> History:
         raw_value=jnp.zeros(shape, jnp.float16),
         is_example=jnp.zeros(shape, bool),
         iteration=jnp.zeros(shape, jnp.int32),
-        network=jnp.zeros(shape, jnp.int32),
+        actor_version=jnp.zeros(shape, jnp.int32),
         reward=jnp.zeros(shape),
         discount=jnp.full(shape, -1.0, jnp.float32),
     )
     return History(plies=plies, is_waiting=jnp.zeros(shape, bool))
 
 
-def settle(
+def finalise(
     game: protocol.Game,
     history: History,
     plies: selfplay.Plies,
     adjudicated: selfplay.Adjudicated | None = None,
-) -> tuple[Settled, History]:
+) -> tuple[FinalisedPlies, History]:
     """Returns what the new plies `[T, B]` decide, and the history of what still waits."""
     window = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), history.plies, plies)
     is_new = jnp.ones(plies.reward.shape, bool)
@@ -78,15 +78,15 @@ def settle(
         is_solved = jnp.concatenate([jnp.zeros_like(history.is_waiting), adjudicated.begin])
         ends = jax.tree.map(lambda all, new: all.at[-len(new) :].set(new), after, end)
         after = jax.tree.map(lambda x, y: jnp.where(is_solved, x, y), ends, after)
-    return Settled(window, is_ready, outcome, after), History(*latest)
+    return FinalisedPlies(window, is_ready, outcome, after), History(*latest)
 
 
-def final_boards(game: protocol.Game, settled: Settled) -> FinalBoards:
+def final_boards(game: protocol.Game, finalised: FinalisedPlies) -> FinalBoards:
     """Returns the final boards, carried back to every ply of their games."""
-    ends = game.pack(settled.after)
-    is_end = settled.plies.discount == 0
+    ends = game.pack(finalised.after)
+    is_end = finalised.plies.discount == 0
     # A resigned game ends in the middle: what the board would have become is not known.
-    sign = jnp.where(is_end & game.is_over(settled.after), -1, 0).astype(jnp.int8)
+    sign = jnp.where(is_end & game.is_over(finalised.after), -1, 0).astype(jnp.int8)
 
     def step_back(later, ply):
         later_board, later_sign = later

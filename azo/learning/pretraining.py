@@ -59,7 +59,7 @@ def searched_plies(
     *,
     search: improvement.SearchConfig,
     max_opening_plies: int,
-) -> supervised.Plies:
+) -> supervised.RecordedPlies:
     """Returns the plies of games in which a network searches for both sides.
 
     The games are played side by side for as long as one can last, and others follow where one ends
@@ -107,7 +107,7 @@ def searched_plies(
     ended_before = np.cumsum(played.discount == 0, axis=1) - (played.discount == 0)
     number = ended_before + np.arange(num_games)[:, None] * game.max_plies
     policy = played.policy[is_decided]
-    return supervised.Plies(
+    return supervised.RecordedPlies(
         board=played.board[is_decided],
         action=policy.argmax(axis=1).astype(np.int32),
         value=value[is_decided],

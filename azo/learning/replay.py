@@ -5,7 +5,7 @@ bytes on 8x8, 63 on 6x6; final boards for ownership and margin add 4 bytes a wor
 device has a ring of its own and samples from it alone, so nothing is gathered.
 
 Rows are in the order of their entry, so a window of the last generations or iterations is the
-newest so many rows: `marks` remembers how many rows there were when each of them began.
+newest so many rows: `window_starts` remembers how many rows there were when each of them began.
 """
 
 import dataclasses
@@ -50,18 +50,20 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @flax.struct.dataclass
-class Replay:
+class ReplayBuffer:
     """The ring of one device; in a whole state, those of all `D` devices one after another."""
 
     board: jax.Array  # [R, words] uint32
     policy: jax.Array  # [R, A] uint8, see `selfplay.quantise`
     value: jax.Array  # [R] float16, what is to be learned, for the side to move
     iteration: jax.Array  # [R] int32, when the position was played
-    network: jax.Array  # [R] int32, whose search it was: see `selfplay.Plies`
+    actor_version: jax.Array  # [R] int32, see `selfplay.Plies`
     final: pending_plies.FinalBoards | None  # [R], if ownership or margin are learned
     next_row: jax.Array  # [1] int32, [D] in a whole state: where the next position goes
     size: jax.Array  # [1] int32, [D] in a whole state: positions in the ring
-    marks: jax.Array  # [1, MAX_WINDOW] int32, [D, ...] in a whole state: positions added since each
+    window_starts: (
+        jax.Array
+    )  # [1, MAX_WINDOW] int32, [D, ...] in a whole state: positions added since each
     # of the latest generations or iterations began, the present one first
 
 
@@ -76,47 +78,54 @@ class Examples:
     is_finished: jax.Array | None = None  # [M] float32, 1 where the final board is known, else 0
 
 
-def empty_ring(
+def empty_buffer(
     game: protocol.Game, capacity: int, *, has_final: bool = False, num_devices: int = 1
-) -> Replay:
+) -> ReplayBuffer:
     """Returns rings without positions, of `capacity` rows together."""
     final = pending_plies.FinalBoards(
         board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
         sign=jnp.zeros(capacity, jnp.int8),
     )
-    return Replay(
+    return ReplayBuffer(
         board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
         policy=jnp.zeros((capacity, game.num_actions), jnp.uint8),
         value=jnp.zeros(capacity, jnp.float16),
         iteration=jnp.zeros(capacity, jnp.int32),
-        network=jnp.zeros(capacity, jnp.int32),
+        actor_version=jnp.zeros(capacity, jnp.int32),
         final=final if has_final else None,
         next_row=jnp.zeros(num_devices, jnp.int32),
         size=jnp.zeros(num_devices, jnp.int32),
-        marks=jnp.zeros((num_devices, MAX_WINDOW), jnp.int32),
+        window_starts=jnp.zeros((num_devices, MAX_WINDOW), jnp.int32),
     )
 
 
 def add_played(
-    game: protocol.Game, replay: Replay, settled: pending_plies.Settled, value: jax.Array
-) -> Replay:
+    game: protocol.Game,
+    replay: ReplayBuffer,
+    finalised: pending_plies.FinalisedPlies,
+    value: jax.Array,
+) -> ReplayBuffer:
     """Adds the positions that are ready; `value` `[W, B]` is what they are to teach."""
-    plies = settled.plies
-    final = None if replay.final is None else pending_plies.final_boards(game, settled)
+    plies = finalised.plies
+    final = None if replay.final is None else pending_plies.final_boards(game, finalised)
     entries = {
         "board": plies.board,
         "policy": plies.policy,
         "value": value.astype(replay.value.dtype),
         "iteration": plies.iteration,
-        "network": plies.network,
+        "actor_version": plies.actor_version,
         "final": final,
     }
-    return _add(replay, settled.is_ready & plies.is_example, entries)
+    return _add(replay, finalised.is_ready & plies.is_example, entries)
 
 
 def add_explored(
-    replay: Replay, found: explored.Explored, *, iteration: jax.Array, network: jax.Array
-) -> Replay:
+    replay: ReplayBuffer,
+    found: explored.Explored,
+    *,
+    iteration: jax.Array,
+    actor_version: jax.Array,
+) -> ReplayBuffer:
     """Adds positions `[T, M]` that were searched but not played, with the search's own values."""
     shape = found.is_valid.shape
     unknown = jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[1:]), x.dtype), replay.final)
@@ -125,15 +134,19 @@ def add_explored(
         "policy": selfplay.quantise(found.policy),
         "value": found.value.astype(replay.value.dtype),
         "iteration": jnp.full(shape, iteration, jnp.int32),
-        "network": jnp.full(shape, network, jnp.int32),
+        "actor_version": jnp.full(shape, actor_version, jnp.int32),
         "final": unknown,
     }
     return _add(replay, found.is_valid, entries)
 
 
 def add_exact(
-    replay: Replay, lines: endings.Lines, *, iteration: jax.Array, network: jax.Array
-) -> Replay:
+    replay: ReplayBuffer,
+    lines: endings.ExactLines,
+    *,
+    iteration: jax.Array,
+    actor_version: jax.Array,
+) -> ReplayBuffer:
     """Adds solved positions, with their results and best moves."""
     shape = lines.is_valid.shape
     final = None
@@ -145,32 +158,32 @@ def add_exact(
         "policy": lines.policy,
         "value": lines.value.astype(replay.value.dtype),
         "iteration": jnp.full(shape, iteration, jnp.int32),
-        "network": jnp.full(shape, network, jnp.int32),
+        "actor_version": jnp.full(shape, actor_version, jnp.int32),
         "final": final,
     }
     return _add(replay, lines.is_valid, entries)
 
 
-def turn_window(replay: Replay) -> Replay:
+def begin_window(replay: ReplayBuffer) -> ReplayBuffer:
     """Returns the rings as a new generation or iteration begins."""
-    marks = jnp.roll(replay.marks, 1, axis=-1).at[:, 0].set(0)
-    return dataclasses.replace(replay, marks=marks)
+    window_starts = jnp.roll(replay.window_starts, 1, axis=-1).at[:, 0].set(0)
+    return dataclasses.replace(replay, window_starts=window_starts)
 
 
-def num_in_window(replay: Replay, window: int) -> jax.Array:
+def num_in_window(replay: ReplayBuffer, window: int) -> jax.Array:
     """Returns `[D]` int32, positions of the last `window` generations or iterations; 0 for all."""
     if not window:
         return replay.size
-    return jnp.minimum(replay.size, replay.marks[:, window - 1])
+    return jnp.minimum(replay.size, replay.window_starts[:, window - 1])
 
 
-def draw(replay: Replay, key: jax.Array, num_examples: int, window: int = 0) -> jax.Array:
+def draw(replay: ReplayBuffer, key: jax.Array, num_examples: int, window: int = 0) -> jax.Array:
     """Draws rows `[M]` uniformly, with replacement; undefined if the window is empty."""
     back = jax.random.randint(key, (num_examples,), 0, num_in_window(replay, window)[0])
     return (replay.next_row[0] - 1 - back) % replay.value.shape[0]
 
 
-def take(game: protocol.Game, replay: Replay, row: jax.Array) -> Examples:
+def take(game: protocol.Game, replay: ReplayBuffer, row: jax.Array) -> Examples:
     """Returns the positions in rows `[M]`."""
     ownership = is_finished = None
     if replay.final is not None:
@@ -187,7 +200,9 @@ def take(game: protocol.Game, replay: Replay, row: jax.Array) -> Examples:
     )
 
 
-def averaged(game: protocol.Game, replay: Replay, config: targets.TargetsConfig) -> Replay:
+def averaged(
+    game: protocol.Game, replay: ReplayBuffer, config: targets.TargetsConfig
+) -> ReplayBuffer:
     """Returns the rings with policies and values of duplicates averaged.
 
     Every copy of a position that the same network searched gets the mean of all copies, so that a
@@ -200,7 +215,7 @@ def averaged(game: protocol.Game, replay: Replay, config: targets.TargetsConfig)
     if config.average_duplicates == "symmetric":
         keys, which = duplicates.canonical_keys(game, replay.board)
         policy = symmetry.move_policy(permutations, which, policy)
-    keys = jnp.concatenate([keys, replay.network[:, None].astype(jnp.uint32)], axis=1)
+    keys = jnp.concatenate([keys, replay.actor_version[:, None].astype(jnp.uint32)], axis=1)
     is_used = jnp.arange(replay.value.shape[0]) < replay.size[0]
     both = jnp.concatenate([policy, replay.value[:, None].astype(jnp.float32)], axis=1)
     means, _ = duplicates.group_means(keys, both, is_used)
@@ -214,7 +229,7 @@ def averaged(game: protocol.Game, replay: Replay, config: targets.TargetsConfig)
     )
 
 
-def redistribute(replay: Replay, num_devices: int) -> Replay:
+def redistribute(replay: ReplayBuffer, num_devices: int) -> ReplayBuffer:
     """Returns the positions of all rings in those of another number of devices.
 
     They are dealt in turn from the oldest to the newest, by their age within their ring: rings fill
@@ -239,20 +254,20 @@ def redistribute(replay: Replay, num_devices: int) -> Replay:
 
     total = replay.size.sum(axis=0)
     size = dealt(total)
-    in_window = jnp.minimum(replay.marks, replay.size[:, None]).sum(axis=0)
+    in_window = jnp.minimum(replay.window_starts, replay.size[:, None]).sum(axis=0)
     rows = {name: getattr(replay, name) for name in _ROWS}
-    return Replay(
+    return ReplayBuffer(
         **jax.tree.map(lambda x: x[row], rows),
         next_row=size % new,
         size=size,
-        marks=size[:, None] - dealt(total - in_window),  # the newest ones are dealt last
+        window_starts=size[:, None] - dealt(total - in_window),  # the newest ones are dealt last
     )
 
 
-_ROWS = ("board", "policy", "value", "iteration", "network", "final")
+_ROWS = ("board", "policy", "value", "iteration", "actor_version", "final")
 
 
-def _add(replay: Replay, is_added: jax.Array, entries: dict[str, Any]) -> Replay:
+def _add(replay: ReplayBuffer, is_added: jax.Array, entries: dict[str, Any]) -> ReplayBuffer:
     """Adds the chosen ones of entries `[W, B]`."""
     is_added = is_added.reshape(-1)
     capacity = replay.value.shape[0]
@@ -270,5 +285,5 @@ def _add(replay: Replay, is_added: jax.Array, entries: dict[str, Any]) -> Replay
         **jax.tree.map(put, rings, entries),
         next_row=(replay.next_row + num_added) % capacity,
         size=jnp.minimum(replay.size + num_added, capacity),
-        marks=jnp.minimum(replay.marks + num_added, 2**30),
+        window_starts=jnp.minimum(replay.window_starts + num_added, 2**30),
     )

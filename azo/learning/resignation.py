@@ -38,7 +38,7 @@ class ResignationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @flax.struct.dataclass
-class Watch:
+class ResignationState:
     """What is known of games under way; `K` thresholds."""
 
     is_played_out: jax.Array  # [B] bool, goes on to the end in any case
@@ -46,7 +46,7 @@ class Watch:
 
 
 @flax.struct.dataclass
-class Tally:
+class ResignationCounts:
     """Played-out games by threshold; older ones count less."""
 
     num_games: jax.Array  # [] float32, played out to the end
@@ -54,81 +54,89 @@ class Tally:
     won: jax.Array  # [K] float32, that this player won in the end: false positives
 
 
-def begin(key: jax.Array, num_games: int, config: ResignationConfig) -> Watch:
-    """Returns the watch over new games, and draws which of them are played out."""
-    return Watch(
+def begin(key: jax.Array, num_games: int, config: ResignationConfig) -> ResignationState:
+    """Returns the state over new games, and draws which of them are played out."""
+    return ResignationState(
         is_played_out=jax.random.uniform(key, (num_games,)) < config.played_out_share,
         resigned_by=jnp.zeros((num_games, len(THRESHOLDS)), jnp.int8),
     )
 
 
-def empty_tally() -> Tally:
-    """Returns a tally of no games."""
+def empty_counts() -> ResignationCounts:
+    """Returns a counts of no games."""
     zeros = jnp.zeros(len(THRESHOLDS), jnp.float32)
-    return Tally(num_games=jnp.float32(0), resigned=zeros, won=zeros)
+    return ResignationCounts(num_games=jnp.float32(0), resigned=zeros, won=zeros)
 
 
-def consider(
-    watch: Watch, value: jax.Array, ply: jax.Array, threshold: jax.Array, step: protocol.Step
-) -> tuple[protocol.Step, Watch]:
+def apply(
+    state: ResignationState,
+    value: jax.Array,
+    ply: jax.Array,
+    threshold: jax.Array,
+    step: protocol.Step,
+) -> tuple[protocol.Step, ResignationState]:
     """Lets players resign instead of moving.
 
     Args:
-      watch: over the games `[B]`.
+      state: over the games `[B]`.
       value: `[B]` float32, the search's, for the player to move.
       ply: `[B]` int32, plies played so far.
       threshold: `[]` float32, from `threshold`.
       step: what the chosen moves do.
 
     Returns:
-      The steps, the last and lost where the player resigns, and the watch.
+      The steps, the last and lost where the player resigns, and the state.
     """
     mover = jnp.where(ply % 2 == 0, 1, -1).astype(jnp.int8)
     is_below = value[:, None] < jnp.asarray(THRESHOLDS)[None]
-    first = jnp.where((watch.resigned_by == 0) & is_below, mover[:, None], watch.resigned_by)
-    resigns = ~watch.is_played_out & (value < threshold)
+    first = jnp.where((state.resigned_by == 0) & is_below, mover[:, None], state.resigned_by)
+    resigns = ~state.is_played_out & (value < threshold)
     step = dataclasses.replace(
         step,
         reward=jnp.where(resigns, -1.0, step.reward),
         discount=jnp.where(resigns, 0.0, step.discount),
     )
-    return step, dataclasses.replace(watch, resigned_by=first)
+    return step, dataclasses.replace(state, resigned_by=first)
 
 
-def count(watch: Watch, ply: jax.Array, reward: jax.Array, discount: jax.Array) -> Tally:
+def count(
+    state: ResignationState, ply: jax.Array, reward: jax.Array, discount: jax.Array
+) -> ResignationCounts:
     """Returns what the games that end with these plies `[..., B]` say of each threshold.
 
     Args:
-      watch: over the games as each ply left it, `[..., B]`.
+      state: over the games as each ply left it, `[..., B]`.
       ply: `[..., B]` int32, plies played before.
       reward: `[..., B]` float32, result for the player who moved.
       discount: `[..., B]` float32, 0 on the last ply of a game.
     """
-    is_counted = watch.is_played_out & (discount == 0)
+    is_counted = state.is_played_out & (discount == 0)
     result = jnp.where(ply % 2 == 0, reward, -reward)  # of the player who began
-    resigned = is_counted[..., None] & (watch.resigned_by != 0)
-    won = resigned & (watch.resigned_by == result[..., None])
+    resigned = is_counted[..., None] & (state.resigned_by != 0)
+    won = resigned & (state.resigned_by == result[..., None])
     plies = tuple(range(is_counted.ndim))
-    return Tally(
+    return ResignationCounts(
         num_games=is_counted.sum(dtype=jnp.float32),
         resigned=resigned.sum(axis=plies, dtype=jnp.float32),
         won=won.sum(axis=plies, dtype=jnp.float32),
     )
 
 
-def remember(tally: Tally, new: Tally, config: ResignationConfig) -> Tally:
-    """Returns the tally with new games, the earlier ones faded."""
+def update_counts(
+    counts: ResignationCounts, new: ResignationCounts, config: ResignationConfig
+) -> ResignationCounts:
+    """Returns the counts with new games, the earlier ones faded."""
     kept = 0.5 ** (new.num_games / config.half_life)
-    return jax.tree.map(lambda old, x: kept * old + x, tally, new)
+    return jax.tree.map(lambda old, x: kept * old + x, counts, new)
 
 
-def threshold(tally: Tally, config: ResignationConfig) -> tuple[jax.Array, jax.Array]:
+def threshold(counts: ResignationCounts, config: ResignationConfig) -> tuple[jax.Array, jax.Array]:
     """Returns the threshold to resign by, and its share of false positives; both `[]` float32.
 
     `NEVER` and NaN as long as no threshold is known to be safe.
     """
-    share = tally.won / jnp.maximum(tally.resigned, 1e-9)
-    is_safe = (share < config.max_false_positives) & (tally.resigned >= config.min_games)
+    share = counts.won / jnp.maximum(counts.resigned, 1e-9)
+    is_safe = (share < config.max_false_positives) & (counts.resigned >= config.min_games)
     highest = len(THRESHOLDS) - 1 - jnp.argmax(is_safe[::-1])
     is_any = is_safe.any()
     return (

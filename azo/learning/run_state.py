@@ -18,12 +18,12 @@ from azo.learning import generations, learner, network, pending_plies, replay, r
 
 # Classes by name: a field called as its module would hide the module in the class body.
 from azo.learning.endings import EndingsConfig
-from azo.learning.learner import Learner, LearnerConfig
+from azo.learning.learner import LearnerConfig, TrainState
 from azo.learning.network import NetworkConfig, Variables
 from azo.learning.pending_plies import History
-from azo.learning.replay import Replay, ReplayConfig
-from azo.learning.resignation import ResignationConfig, Tally
-from azo.learning.selfplay import Games, SelfplayConfig
+from azo.learning.replay import ReplayBuffer, ReplayConfig
+from azo.learning.resignation import ResignationConfig, ResignationCounts
+from azo.learning.selfplay import GamesInProgress, SelfplayConfig
 from azo.learning.targets import TargetsConfig
 from azo.search.improvement import SearchConfig
 
@@ -55,18 +55,18 @@ class RecipeConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class RunState:
     """State in, state out."""
 
-    learner: Learner
-    best: Variables | None  # what self-play uses with a gate or a teacher, else None
-    games: Games
+    learner: TrainState
+    actor_params: Variables | None  # what self-play uses with a gate or a teacher, else None
+    games: GamesInProgress
     history: History
-    replay: Replay
-    tally: Tally | None  # if games may be resigned
+    replay: ReplayBuffer
+    counts: ResignationCounts | None  # if games may be resigned
     iteration: jax.Array  # [] int32, iterations done
     generation: jax.Array  # [] int32, of the games now played
     generation_games: jax.Array  # [] int32, games finished before this generation's
     generation_steps: jax.Array  # [] int32, optimiser steps before this generation's
     num_failures: jax.Array  # [] int32, at the gate, in a row
-    best_since: jax.Array  # [] int32, iterations done when `best` began to play
+    actor_version: jax.Array  # [] int32, iterations done when `actor_params` began to play
     num_games: jax.Array  # [] int32, games finished
     evaluations: jax.Array  # [2] int32, network evaluations of search: millions, and the rest
     key: jax.Array  # [] typed key, constant: iterations fold their number in
@@ -86,14 +86,14 @@ class RunState:
         evaluations = jnp.stack([self.evaluations[0] + rest // _MILLION, rest % _MILLION])
         return dataclasses.replace(self, evaluations=evaluations)
 
-    def next_generation(self, *, is_promoted: bool, turns_window: bool) -> "RunState":
+    def next_generation(self, *, is_promoted: bool, begins_window: bool) -> "RunState":
         """Returns the state as a new generation begins.
 
         Args:
           is_promoted: the learner's network becomes the best.
-          turns_window: the replay counts its window in generations.
+          begins_window: the replay counts its window in generations.
         """
-        ring = replay.turn_window(self.replay) if turns_window else self.replay
+        ring = replay.begin_window(self.replay) if begins_window else self.replay
         state = dataclasses.replace(
             self.continued(restarts_games=True),
             replay=ring,
@@ -103,8 +103,10 @@ class RunState:
         if not is_promoted:
             return state
         # A copy: the iteration donates the learner's own.
-        best = jax.tree.map(jnp.copy, self.variables())
-        return dataclasses.replace(state, best=best, best_since=jnp.copy(self.iteration))
+        actor_params = jax.tree.map(jnp.copy, self.variables())
+        return dataclasses.replace(
+            state, actor_params=actor_params, actor_version=jnp.copy(self.iteration)
+        )
 
     def failed(self, *, restarts_games: bool) -> "RunState":
         """Returns the state after a failure at the gate."""
@@ -147,37 +149,37 @@ def create(
     games = selfplay.begin(
         game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties
     )
-    tally = None
+    counts = None
     if config.resignation.is_enabled:
-        watch_key = jax.random.fold_in(games_key, 0)
-        watch = resignation.begin(watch_key, num_games, config.resignation)
-        games = dataclasses.replace(games, watch=watch)
-        tally = resignation.empty_tally()
-    best = None
+        resignation_key = jax.random.fold_in(games_key, 0)
+        resignation_state = resignation.begin(resignation_key, num_games, config.resignation)
+        games = dataclasses.replace(games, resignation=resignation_state)
+        counts = resignation.empty_counts()
+    actor_params = None
     if config.has_player:
-        best = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
+        actor_params = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
     has_final = config.network.has_ownership_head or config.network.has_margin_head
     zero = jnp.int32(0)
     return RunState(
-        learner=Learner(
+        learner=TrainState(
             params=params,
             batch_stats=variables.get("batch_stats", {}),
             optimiser_state=optimiser.init(params),
             num_steps=zero,
         ),
-        best=best,
+        actor_params=actor_params,
         games=games,
         history=pending_plies.empty(game, num_games),
-        replay=replay.empty_ring(
+        replay=replay.empty_buffer(
             game, config.replay.capacity, has_final=has_final, num_devices=num_devices
         ),
-        tally=tally,
+        counts=counts,
         iteration=zero,
         generation=zero,
         generation_games=zero,
         generation_steps=zero,
         num_failures=zero,
-        best_since=zero,
+        actor_version=zero,
         num_games=zero,
         evaluations=jnp.zeros(2, jnp.int32),
         key=run_key,
@@ -193,10 +195,10 @@ def partition(config: RecipeConfig) -> Any:
     return RunState(
         **fields
         | {
-            "best": everywhere if config.has_player else None,
+            "actor_params": everywhere if config.has_player else None,
             "games": games,
             "history": plies,
             "replay": games,
-            "tally": everywhere if config.resignation.is_enabled else None,
+            "counts": everywhere if config.resignation.is_enabled else None,
         }
     )

@@ -50,12 +50,12 @@ class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @flax.struct.dataclass
-class Games:
+class GamesInProgress:
     """Games under way."""
 
     position: protocol.Position  # [B], never over
     ply: jax.Array  # [B] int32, plies played so far
-    watch: resignation.Watch | None  # [B], if games may be resigned
+    resignation: resignation.ResignationState | None  # [B], if games may be resigned
 
 
 @flax.struct.dataclass
@@ -70,13 +70,13 @@ class Plies:
     raw_value: jax.Array  # [T, B] float16, the network's own value of the same
     is_example: jax.Array  # [T, B] bool, to be learned from
     iteration: jax.Array  # [T, B] int32, when it was played
-    network: jax.Array  # [T, B] int32, iteration since which the playing network has been the same
+    actor_version: jax.Array  # [T, B] int32, iterations done when the actor became the actor
     reward: jax.Array  # [T, B] float32, result for the player who moved; 0 until a game ends
     discount: jax.Array  # [T, B] float32, -1 while a game goes on, 0 on its last ply
 
 
 @flax.struct.dataclass
-class Opinions:
+class PredictionStatistics:
     """How network and search see the positions of each ply, means over the games."""
 
     policy_entropy: jax.Array  # [T] float32, nats, of the searched policy
@@ -91,7 +91,7 @@ class Adjudicated:
     """Where games were adjudicated, and how they go on from there."""
 
     begin: jax.Array  # [T, B] bool, after this ply
-    lines: endings.Lines  # [K, T * B]
+    lines: endings.ExactLines  # [K, T * B]
 
 
 @flax.struct.dataclass
@@ -100,8 +100,8 @@ class Played:
 
     plies: Plies  # [T, B]
     explored: explored.Explored | None  # [T, M], if they are asked for
-    opinions: Opinions  # [T]
-    tally: resignation.Tally | None  # of games played out in spite of a hopeless value
+    predictions: PredictionStatistics  # [T]
+    counts: resignation.ResignationCounts | None  # of games played out in spite of a hopeless value
     adjudicated: Adjudicated | None  # of adjudicated games, if there are any
 
 
@@ -114,7 +114,7 @@ class _Searched:
     value: jax.Array  # [B] float32
     raw_value: jax.Array  # [B] float32
     explored: explored.Explored | None  # [M]
-    opinions: Opinions  # []
+    predictions: PredictionStatistics  # []
 
 
 @flax.struct.dataclass
@@ -123,7 +123,7 @@ class _End:
 
     position: protocol.Position  # [B], seen by the side that would move next
     is_solved: jax.Array  # [B] bool, the game is adjudicated
-    watch: resignation.Watch | None  # [B]
+    resignation: resignation.ResignationState | None  # [B]
 
 
 def quantise(policy: jax.Array) -> jax.Array:
@@ -143,17 +143,19 @@ def restore(quantised: jax.Array) -> jax.Array:
 
 def begin(
     game: protocol.Game, key: jax.Array, num_games: int, *, adjudicate_empties: int = 0
-) -> Games:
+) -> GamesInProgress:
     """Returns games at plies spread evenly over a game's length, after random moves.
 
     Games that all begin at once would also all end at once, and the replay would then hold one
     stage of the game at a time.
     """
-    start = Games(position=game.start(num_games), ply=jnp.zeros(num_games, jnp.int32), watch=None)
+    start = GamesInProgress(
+        position=game.start(num_games), ply=jnp.zeros(num_games, jnp.int32), resignation=None
+    )
     rows, columns = game.board_shape
     target = jnp.arange(num_games) % (rows * columns)
 
-    def advance(ply: jax.Array, games: Games) -> Games:
+    def advance(ply: jax.Array, games: GamesInProgress) -> GamesInProgress:
         action = game.random_action(jax.random.fold_in(key, ply), games.position)
         step = game.step(games.position, action)
         step, _ = endings.adjudicate(game, step, adjudicate_empties)
@@ -172,23 +174,25 @@ def restarted(
     min_opening_plies: int = 0,
     max_opening_plies: int = 0,
     adjudicate_empties: int = 0,
-) -> Games:
-    """Returns the games after a step, new ones where it was the last; without `watch`.
+) -> GamesInProgress:
+    """Returns the games after a step, new ones where it was the last; without `resignation`.
 
     A new game's random opening counts as played plies. A random ply that would end the game, or
     have it adjudicated, is not played.
     """
-    fresh = Games(position=game.start(*ply.shape), ply=jnp.zeros_like(ply), watch=None)
+    fresh = GamesInProgress(
+        position=game.start(*ply.shape), ply=jnp.zeros_like(ply), resignation=None
+    )
     num_plies = jax.random.randint(key, ply.shape, min_opening_plies, max_opening_plies + 1)
 
-    def advance(index: jax.Array, games: Games) -> Games:
+    def advance(index: jax.Array, games: GamesInProgress) -> GamesInProgress:
         action = game.random_action(jax.random.fold_in(key, index), games.position)
         step, _ = endings.adjudicate(game, game.step(games.position, action), adjudicate_empties)
-        after = Games(step.position, games.ply + 1, None)
+        after = GamesInProgress(step.position, games.ply + 1, None)
         return _where((index < num_plies) & (step.discount != 0), after, games)
 
     opened = jax.lax.fori_loop(0, max_opening_plies, advance, fresh)
-    return _where(step.discount == 0, opened, Games(step.position, ply + 1, None))
+    return _where(step.discount == 0, opened, GamesInProgress(step.position, ply + 1, None))
 
 
 def play(
@@ -196,7 +200,7 @@ def play(
     evaluate: improvement.Evaluate,
     key: jax.Array,
     shared_key: jax.Array,
-    games: Games,
+    games: GamesInProgress,
     threshold: jax.Array | None = None,
     *,
     search: improvement.SearchConfig,
@@ -204,8 +208,8 @@ def play(
     resigning: resignation.ResignationConfig,
     adjudicate_empties: int = 0,
     iteration: jax.Array | int = 0,
-    network: jax.Array | int = 0,
-) -> tuple[Games, Played]:
+    actor_version: jax.Array | int = 0,
+) -> tuple[GamesInProgress, Played]:
     """Plays `config.num_plies` plies `T` of every game.
 
     Args:
@@ -220,7 +224,7 @@ def play(
       resigning: which games are played out all the same.
       adjudicate_empties: games are solved when no more squares are empty; 0 if never.
       iteration: what to record as the time of these plies.
-      network: what to record as the identity of the playing network.
+      actor_version: version of the actor to record.
 
     Returns:
       The games as they stand, and what was played; games may follow one another in a column.
@@ -230,7 +234,9 @@ def play(
         update={"num_simulations": config.fast_simulations, "root_noise_fraction": 0.0}
     )
 
-    def searched(key: jax.Array, games: Games, search: improvement.SearchConfig) -> _Searched:
+    def searched(
+        key: jax.Array, games: GamesInProgress, search: improvement.SearchConfig
+    ) -> _Searched:
         found = improvement.search(
             game, evaluate, key, games.position, config=search, ply=games.ply
         )
@@ -243,14 +249,14 @@ def play(
             value=found.value,
             raw_value=found.raw_value,
             explored=extra,
-            opinions=_opinions(found, search.num_simulations + 1),
+            predictions=_opinions(found, search.num_simulations + 1),
         )
 
     def play_ply(
-        games: Games, inputs: tuple[jax.Array, jax.Array]
-    ) -> tuple[Games, tuple[Plies, explored.Explored | None, Opinions, _End]]:
+        games: GamesInProgress, inputs: tuple[jax.Array, jax.Array]
+    ) -> tuple[GamesInProgress, tuple[Plies, explored.Explored | None, PredictionStatistics, _End]]:
         key, is_full = inputs
-        search_key, opening_key, watch_key = jax.random.split(key, 3)
+        search_key, opening_key, resignation_key = jax.random.split(key, 3)
         if config.full_search_share < 1:
             found = jax.lax.cond(
                 is_full,
@@ -264,12 +270,12 @@ def play(
             extra = dataclasses.replace(extra, is_valid=extra.is_valid & is_full)
 
         step = game.step(games.position, found.action)
-        watch = games.watch
-        if watch is not None:
+        state = games.resignation
+        if state is not None:
             assert threshold is not None
-            step, watch = resignation.consider(watch, found.value, games.ply, threshold, step)
+            step, state = resignation.apply(state, found.value, games.ply, threshold, step)
         step, is_solved = endings.adjudicate(game, step, adjudicate_empties)
-        end = _End(step.position, is_solved, watch)
+        end = _End(step.position, is_solved, state)
         record = Plies(
             board=game.pack(games.position),
             policy=found.policy,
@@ -279,7 +285,7 @@ def play(
             raw_value=found.raw_value.astype(jnp.float16),
             is_example=jnp.broadcast_to(is_full, games.ply.shape),
             iteration=jnp.full_like(games.ply, iteration),
-            network=jnp.full_like(games.ply, network),
+            actor_version=jnp.full_like(games.ply, actor_version),
             reward=step.reward,
             discount=step.discount,
         )
@@ -292,23 +298,23 @@ def play(
             max_opening_plies=config.max_opening_plies,
             adjudicate_empties=adjudicate_empties,
         )
-        if watch is not None:
-            fresh = resignation.begin(watch_key, step.discount.shape[0], resigning)
-            watch = _where(step.discount == 0, fresh, watch)
-        after = dataclasses.replace(after, watch=watch)
-        return after, (record, extra, found.opinions, end)
+        if state is not None:
+            fresh = resignation.begin(resignation_key, step.discount.shape[0], resigning)
+            state = _where(step.discount == 0, fresh, state)
+        after = dataclasses.replace(after, resignation=state)
+        return after, (record, extra, found.predictions, end)
 
     is_full = jax.random.uniform(shared_key, (config.num_plies,)) < config.full_search_share
     keys = jax.random.split(key, config.num_plies)
-    games, (plies, extra, opinions, end) = jax.lax.scan(play_ply, games, (keys, is_full))
-    adjudicated = tally = None
+    games, (plies, extra, predictions, end) = jax.lax.scan(play_ply, games, (keys, is_full))
+    adjudicated = counts = None
     if adjudicate_empties:
         solve_key = jax.random.fold_in(key, config.num_plies)
         plies, adjudicated = _adjudicate(game, solve_key, plies, end, adjudicate_empties)
-    if end.watch is not None:
-        tally = resignation.count(end.watch, plies.ply, plies.reward, plies.discount)
+    if end.resignation is not None:
+        counts = resignation.count(end.resignation, plies.ply, plies.reward, plies.discount)
     return games, Played(
-        plies=plies, explored=extra, opinions=opinions, tally=tally, adjudicated=adjudicated
+        plies=plies, explored=extra, predictions=predictions, counts=counts, adjudicated=adjudicated
     )
 
 
@@ -324,11 +330,11 @@ def _adjudicate(
     return dataclasses.replace(plies, reward=reward), Adjudicated(end.is_solved, lines)
 
 
-def _opinions(found: improvement.SearchResult, num_evaluations: int) -> Opinions:
+def _opinions(found: improvement.SearchResult, num_evaluations: int) -> PredictionStatistics:
     prior_entropy = jax.scipy.special.entr(found.prior).sum(axis=-1)
     tiny = jnp.finfo(jnp.float32).tiny
     divergence = jax.scipy.special.rel_entr(found.policy, jnp.maximum(found.prior, tiny))
-    return Opinions(
+    return PredictionStatistics(
         policy_entropy=jax.scipy.special.entr(found.policy).sum(axis=-1).mean(),
         prior_entropy=prior_entropy.mean(),
         prior_divergence=divergence.sum(axis=-1).mean(),

@@ -16,7 +16,7 @@ from azo.learning import pending_plies, selfplay
 
 @flax.struct.dataclass
 class ByPly:
-    """Sums over decided positions by the number of plies played before, `P` = `max_plies`.
+    """SelfplayStatistics over decided positions by the number of plies played before, `P` = `max_plies`.
 
     v is the network's own value, z the final result, both for the side to move.
     """
@@ -30,11 +30,11 @@ class ByPly:
 
 
 @flax.struct.dataclass
-class Games:
-    """Sums over the games that ended.
+class GameStatistics:
+    """SelfplayStatistics over the games that ended.
 
     A drop is how much the search's value for the player who moved falls by that move; the largest
-    of a game marks its crucial move.
+    of a game window_starts its crucial move.
     """
 
     num_games: jax.Array  # [] float32
@@ -51,35 +51,39 @@ class Games:
 
 
 @flax.struct.dataclass
-class Sums:
+class SelfplayStatistics:
     """All of it, to be added up over devices."""
 
     by_ply: ByPly
-    games: Games
+    games: GameStatistics
     evaluations_by_ply: jax.Array  # [P] float32, of the new plies
     num_devices: jax.Array  # [] float32
-    opinions: selfplay.Opinions  # each [] float32, means over plies; sums over devices
+    predictions: (
+        selfplay.PredictionStatistics
+    )  # each [] float32, means over plies; sums over devices
 
 
-def gather(game: protocol.Game, played: selfplay.Played, settled: pending_plies.Settled) -> Sums:
+def gather(
+    game: protocol.Game, played: selfplay.Played, finalised: pending_plies.FinalisedPlies
+) -> SelfplayStatistics:
     """Returns the sums of one device."""
     plies = played.plies
-    evaluations = jnp.broadcast_to(played.opinions.num_evaluations[:, None], plies.ply.shape)
-    return Sums(
-        by_ply=_by_ply(game, settled),
-        games=_games(game, played, settled),
+    evaluations = jnp.broadcast_to(played.predictions.num_evaluations[:, None], plies.ply.shape)
+    return SelfplayStatistics(
+        by_ply=_by_ply(game, finalised),
+        games=_games(game, played, finalised),
         evaluations_by_ply=_histogram(plies.ply, game.max_plies, evaluations.astype(jnp.float32)),
         num_devices=jnp.float32(1),
-        opinions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), played.opinions),
+        predictions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), played.predictions),
     )
 
 
-def describe(sums: Sums) -> dict[str, Any]:
+def describe(sums: SelfplayStatistics) -> dict[str, Any]:
     """Returns the figures by their names in `metrics.jsonl`; NaN where there is no game."""
     sums = jax.tree.map(lambda x: np.asarray(x, np.float64), sums)
     games, by_ply = sums.games, sums.by_ply
     total = jax.tree.map(np.sum, by_ply)
-    means = jax.tree.map(lambda x: float(x / sums.num_devices), sums.opinions)
+    means = jax.tree.map(lambda x: float(x / sums.num_devices), sums.predictions)
     with np.errstate(invalid="ignore", divide="ignore"):
         drop = games.drop / games.num_games
         spread = np.sqrt(np.maximum(games.drop_squared / games.num_games - drop**2, 0))
@@ -108,12 +112,12 @@ def describe(sums: Sums) -> dict[str, Any]:
         }
 
 
-def _by_ply(game: protocol.Game, settled: pending_plies.Settled) -> ByPly:
-    ply, outcome = settled.plies.ply, settled.outcome
-    value = settled.plies.raw_value.astype(jnp.float32)
+def _by_ply(game: protocol.Game, finalised: pending_plies.FinalisedPlies) -> ByPly:
+    ply, outcome = finalised.plies.ply, finalised.outcome
+    value = finalised.plies.raw_value.astype(jnp.float32)
 
     def summed(x: jax.Array) -> jax.Array:
-        return _histogram(ply, game.max_plies, jnp.where(settled.is_ready, x, 0.0))
+        return _histogram(ply, game.max_plies, jnp.where(finalised.is_ready, x, 0.0))
 
     return ByPly(
         count=summed(jnp.ones_like(value)),
@@ -125,15 +129,17 @@ def _by_ply(game: protocol.Game, settled: pending_plies.Settled) -> ByPly:
     )
 
 
-def _games(game: protocol.Game, played: selfplay.Played, settled: pending_plies.Settled) -> Games:
-    plies, is_ready = settled.plies, settled.is_ready
+def _games(
+    game: protocol.Game, played: selfplay.Played, finalised: pending_plies.FinalisedPlies
+) -> GameStatistics:
+    plies, is_ready = finalised.plies, finalised.is_ready
     is_end = is_ready & (plies.discount == 0)
     ended = is_end.astype(jnp.float32)
     sign = jnp.where(plies.ply % 2 == 0, 1, -1)
     result = (sign * plies.reward).astype(jnp.int32)  # of the player who began
     outcome = 1 - result  # 0 won, 1 drawn, 2 lost
 
-    last = settled.after
+    last = finalised.after
     is_over = game.is_over(last)
     discs = game.planes(last).astype(jnp.int32)
     # Seen by the side that would move next, so by the player who began after an odd ply.
@@ -148,13 +154,13 @@ def _games(game: protocol.Game, played: selfplay.Played, settled: pending_plies.
     if played.adjudicated is not None:
         num_adjudicated = played.adjudicated.begin.sum()
 
-    drop, place = _largest_drops(settled)
+    drop, place = _largest_drops(finalised)
     starts = is_ready & jnp.concatenate(
         [jnp.ones_like(is_ready[:1]), ~is_ready[:-1] | (plies.discount[:-1] == 0)]
     )
     first = starts.astype(jnp.float32)
     crucial = place.reshape(-1)
-    return Games(
+    return GameStatistics(
         num_games=ended.sum(),
         num_plies=(ended * (plies.ply + 1)).sum(),
         results=_histogram(outcome, 3, ended),
@@ -168,12 +174,12 @@ def _games(game: protocol.Game, played: selfplay.Played, settled: pending_plies.
     )
 
 
-def _largest_drops(settled: pending_plies.Settled) -> tuple[jax.Array, jax.Array]:
+def _largest_drops(finalised: pending_plies.FinalisedPlies) -> tuple[jax.Array, jax.Array]:
     """Returns the largest drop from each ply to the end of its game, and its place in the window.
 
     The place counts entries of `[W, B]` row by row. Values are the search's.
     """
-    plies = settled.plies
+    plies = finalised.plies
     value = plies.value.astype(jnp.float32)
     number = jnp.arange(value.size, dtype=jnp.int32).reshape(value.shape)
 

@@ -43,7 +43,7 @@ class ExamplesConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @dataclasses.dataclass(frozen=True)
-class Plies:
+class RecordedPlies:
     """`P` plies of known games, game after game, on the host."""
 
     board: np.ndarray  # [P, words] uint32, the position before the move, packed
@@ -56,9 +56,9 @@ class Plies:
     def __len__(self) -> int:
         return len(self.action)
 
-    def select(self, rows: np.ndarray) -> "Plies":
+    def select(self, rows: np.ndarray) -> "RecordedPlies":
         """Returns the plies of an index or a mask `[P]`."""
-        return Plies(
+        return RecordedPlies(
             board=self.board[rows],
             action=self.action[rows],
             value=self.value[rows],
@@ -90,7 +90,7 @@ class Dataset:
 
 
 @flax.struct.dataclass
-class Score:
+class HeldOutScore:
     """How a network does on plies of others, each a scalar float32 sum over plies."""
 
     num_plies: jax.Array
@@ -99,7 +99,7 @@ class Score:
     value_error: jax.Array  # squared difference of its value and the result
 
 
-def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> Plies:
+def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> RecordedPlies:
     """Returns every ply of games with a known result.
 
     Args:
@@ -115,7 +115,7 @@ def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> Plie
         ]
     )
     row, ply = np.nonzero(is_ply)
-    return Plies(
+    return RecordedPlies(
         board=board[is_ply],
         action=action[is_ply].astype(np.int32),
         value=np.where(ply % 2 == 0, value[row], -value[row]).astype(np.float32),
@@ -146,7 +146,7 @@ def is_held_out(game: protocol.Game, action: np.ndarray, share: float) -> np.nda
     return held_out
 
 
-def thinned(plies: Plies, config: ExamplesConfig, seed: int) -> Plies:
+def thinned(plies: RecordedPlies, config: ExamplesConfig, seed: int) -> RecordedPlies:
     """Returns the plies without a random part of the early ones."""
     keep = np.select(
         [plies.ply < 8, plies.ply < 16], [config.keep_under_8, config.keep_under_16], 1.0
@@ -154,7 +154,7 @@ def thinned(plies: Plies, config: ExamplesConfig, seed: int) -> Plies:
     return plies.select(np.random.default_rng(seed).random(len(plies)) < keep)
 
 
-def dataset(game: protocol.Game, plies: Plies, config: ExamplesConfig) -> Dataset:
+def dataset(game: protocol.Game, plies: RecordedPlies, config: ExamplesConfig) -> Dataset:
     """Returns one example for each position among the plies.
 
     Its value is the mean result. Its policy is what `config.target` says, of equally frequent moves
@@ -194,12 +194,12 @@ def take_steps(
     model: network.Network,
     optimiser: optax.GradientTransformation,
     key: jax.Array,
-    train_state: learner.Learner,
+    train_state: learner.TrainState,
     data: Dataset,
     row: jax.Array,
     *,
     config: learner.LearnerConfig,
-) -> tuple[learner.Learner, learner.Losses]:
+) -> tuple[learner.TrainState, learner.Losses]:
     """Takes one step on each batch of rows; returns the learner and the mean losses.
 
     Args:
@@ -230,8 +230,8 @@ def score(
     board: jax.Array,
     action: jax.Array,
     value: jax.Array,
-) -> Score:
-    """Returns how a network does on `[M]` plies of others, see `Plies`.
+) -> HeldOutScore:
+    """Returns how a network does on `[M]` plies of others, see `RecordedPlies`.
 
     Rows with a negative action count for nothing, so that batches can be filled up.
     """
@@ -245,7 +245,7 @@ def score(
     def total(x: jax.Array) -> jax.Array:
         return jnp.where(is_ply, x, 0.0).sum()
 
-    return Score(
+    return HeldOutScore(
         num_plies=total(jnp.ones_like(value)),
         num_hits=total((logits.argmax(axis=1) == action).astype(jnp.float32)),
         policy_loss=total(loss),

@@ -124,8 +124,8 @@ class Checkpoints:
             _write_atomically(self.folder / SETTINGS, config.to_json(settings))
         variables = state.variables()
         # Without a gate `best` is a teacher's network, not this run's.
-        if settings.gate.is_enabled and state.best is not None:
-            variables = state.best
+        if settings.gate.is_enabled and state.actor_params is not None:
+            variables = state.actor_params
         args = ocp.args.Composite(
             state=ocp.args.StandardSave(keys.without_keys(state)),
             network=ocp.args.StandardSave(dict(variables)),
@@ -304,14 +304,16 @@ def _with_rings(template: run_state.RunState, shape: tuple[int, ...]) -> run_sta
     count: Any = jax.ShapeDtypeStruct(
         shape, template.replay.size.dtype, sharding=template.iteration.sharding
     )
-    marks: Any = jax.ShapeDtypeStruct(
-        (*shape, replay.MAX_WINDOW), template.replay.marks.dtype, sharding=count.sharding
+    window_starts: Any = jax.ShapeDtypeStruct(
+        (*shape, replay.MAX_WINDOW), template.replay.window_starts.dtype, sharding=count.sharding
     )
-    buffer = dataclasses.replace(template.replay, next_row=count, size=count, marks=marks)
+    buffer = dataclasses.replace(
+        template.replay, next_row=count, size=count, window_starts=window_starts
+    )
     return dataclasses.replace(template, replay=buffer)
 
 
-def _dealt(buffer: replay.Replay, like: replay.Replay) -> replay.Replay:
+def _dealt(buffer: replay.ReplayBuffer, like: replay.ReplayBuffer) -> replay.ReplayBuffer:
     deal = jax.jit(
         replay.redistribute,
         static_argnums=1,

@@ -102,8 +102,8 @@ class Config(azo.learning.run_state.RecipeConfig):
         azo.learning.learner.check_heads(self.network, self.learner)
         if self.run.num_devices is not None:
             checks.check_devices(self, self.run.num_devices)
-        for stage in self.generation.stages:
-            at_generation(self, stage.start)
+        for entry in self.generation.schedule:
+            at_generation(self, entry.start)
         for index in range(len(self.curriculum)):
             of_phase(self, index)
         return self
@@ -128,12 +128,12 @@ def with_settings(config: Config, changes: Mapping[str, Any]) -> Config:
 
 def at_generation(config: Config, generation: int) -> Config:
     """Returns the settings as they are in a generation, the first being 0."""
-    stages = [stage for stage in config.generation.stages if stage.start <= generation]
-    changes = {name: value for stage in stages for name, value in stage.set.items()}
+    entries = [entry for entry in config.generation.schedule if entry.start <= generation]
+    changes = {name: value for entry in entries for name, value in entry.set.items()}
     for name in changes:
         if name.partition(".")[0] in _FIXED_SECTIONS or name in _FIXED_SETTINGS:
-            raise ValueError(f"generation.stages: {name} cannot change during a run")
-    plain = config.generation.model_copy(update={"stages": ()})
+            raise ValueError(f"generation.schedule: {name} cannot change during a run")
+    plain = config.generation.model_copy(update={"schedule": ()})
     return with_settings(config.model_copy(update={"generation": plain}), changes)
 
 

@@ -34,7 +34,7 @@ def prepare(
     game: othello.Othello,
     writer: metrics.MetricsWriter,
     is_stopped: Callable[[], bool],
-) -> endings.Lines | None:
+) -> endings.ExactLines | None:
     """Solves what `settings.run.folder` does not have yet.
 
     Args:
@@ -120,7 +120,7 @@ def draw(game: othello.Othello, settings: config.Config) -> list[tuple[int, int]
 
 def _lines(
     game: othello.Othello, drawn: list[tuple[int, int]], records: list[Any], max_empties: int
-) -> endings.Lines:
+) -> endings.ExactLines:
     shape = max_empties, len(drawn)
     action = np.zeros(shape, np.int32)
     is_best = np.zeros((*shape, game.num_actions), bool)

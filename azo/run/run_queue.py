@@ -150,7 +150,7 @@ def num_iterations(settings: config.Config) -> int:
     if settings.learner.schedule == "constant":
         return _SPARE_ITERATIONS * expected
     generation = settings.generation
-    if generation.num_samples or generation.stages or settings.gate.is_enabled:
+    if generation.num_samples or generation.schedule or settings.gate.is_enabled:
         raise ValueError(
             f"with learner.schedule {settings.learner.schedule!r} and generations the budget does"
             " not say how many iterations there will be: set run.num_iterations"

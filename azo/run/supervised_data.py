@@ -110,7 +110,7 @@ def _with_defaults(path: pathlib.Path) -> type[SuperviseConfig]:
 
 def prepare(
     settings: SuperviseConfig, game: protocol.Game
-) -> tuple[supervised.Dataset, supervised.Plies]:
+) -> tuple[supervised.Dataset, supervised.RecordedPlies]:
     """Returns the examples to learn and the held-out plies that place a disc; prints counts."""
     is_learned, plies = (
         _made(settings, game) if settings.source != "files" else _read(settings, game)
@@ -130,7 +130,9 @@ def prepare(
     return found, held_out
 
 
-def _read(settings: SuperviseConfig, game: protocol.Game) -> tuple[np.ndarray, supervised.Plies]:
+def _read(
+    settings: SuperviseConfig, game: protocol.Game
+) -> tuple[np.ndarray, supervised.RecordedPlies]:
     """Returns which plies of the archives are learned, and all of them."""
     games = archives.join([_read_file(path, settings.skip_bad) for path in _paths(settings)])
     for reason, count in games.num_skipped.items():
@@ -140,7 +142,9 @@ def _read(settings: SuperviseConfig, game: protocol.Game) -> tuple[np.ndarray, s
     return ~held_out[plies.game], plies
 
 
-def _made(settings: SuperviseConfig, game: protocol.Game) -> tuple[np.ndarray, supervised.Plies]:
+def _made(
+    settings: SuperviseConfig, game: protocol.Game
+) -> tuple[np.ndarray, supervised.RecordedPlies]:
     """Returns which plies of random or searched games are learned, and all of them."""
     key = jax.random.key(settings.seed)
     if settings.source == "random":

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +33,7 @@ class Session:
         earlier = metrics.read(self.settings.run.folder, "iteration")
         self.training_seconds = earlier[-1]["time/training_seconds"] if earlier else 0.0
         # The settings that each was compiled for, and the program.
-        self.compiled: dict[generations.Activity, tuple[config.Config, Any]] = {}
+        self.compiled: dict[generations.IterationKind, tuple[config.Config, Any]] = {}
         self.rater = None
         if self.writer is not None and self.settings.ratings.every:
             self.rater = ratings.Rater(self.settings, self.game, self.writer)
@@ -116,20 +116,20 @@ class Session:
         total_steps = self.settings.run.num_iterations * self.settings.learner.num_steps
         generation = int(now.generation)
         chosen = config.at_generation(self.settings, generation)
-        activity = self.activity(now)
-        if self.compiled.get(activity, (None, None))[0] == chosen:
-            return self.compiled[activity][1]
+        kind = self.iteration_kind(now)
+        if self.compiled.get(kind, (None, None))[0] == chosen:
+            return self.compiled[kind][1]
         start = time.perf_counter()
         iterate = loop.build(
             self.game,
             chosen,
             self.mesh,
             total_steps=total_steps,
-            activity=activity,
+            kind=kind,
             player=self.player,
         )
         compiled = iterate.lower(now).compile()
-        self.compiled[activity] = chosen, compiled
+        self.compiled[kind] = chosen, compiled
         seconds = time.perf_counter() - start
         self.screen.note(f"compiled in {seconds:.0f} s")
         self.screen.start_clock()
@@ -137,17 +137,17 @@ class Session:
         self.write("compilation", int(now.iteration), found)
         return compiled
 
-    def activity(self, now: run_state.RunState) -> generations.Activity:
+    def iteration_kind(self, now: run_state.RunState) -> generations.IterationKind:
         """Returns what the next iteration is for."""
         found = self.progress(now)
-        assert found != "end", "a generation's end is dealt with as soon as it comes"
+        assert found is not None, "a generation's end is dealt with as soon as it comes"
         return found
 
-    def progress(self, now: run_state.RunState) -> generations.Activity | Literal["end"]:
+    def progress(self, now: run_state.RunState) -> generations.IterationKind | None:
         if self.settings.endings.deep_positions:
             return "learn"  # from what the replay was filled with
         steps = int(now.learner.num_steps) - int(now.generation_steps)
-        return generations.activity(
+        return generations.next_iteration(
             self.settings.generation,
             num_games=int(now.num_games) - int(now.generation_games),
             num_samples=steps * self.settings.learner.batch_size,
@@ -155,18 +155,18 @@ class Session:
 
     def end_generation(self, now: run_state.RunState, done: int) -> run_state.RunState:
         """Returns the state of the next generation if this one is complete."""
-        if self.progress(now) != "end":
+        if self.progress(now) is not None:
             return now
         gate = self.settings.gate
-        turns_window = self.settings.replay.window_generations > 0
+        begins_window = self.settings.replay.window_generations > 0
         if not gate.is_enabled:
-            return now.next_generation(is_promoted=False, turns_window=turns_window)
-        assert now.best is not None
+            return now.next_generation(is_promoted=False, begins_window=begins_window)
+        assert now.actor_params is not None
         key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 1), done)
-        verdict = generations.judge(gate, self.gate_match, now.variables(), now.best, key)
+        verdict = generations.judge(gate, self.gate_match, now.variables(), now.actor_params, key)
         now = now.with_evaluations(self.gate_evaluations())
         if verdict.is_promoted:
-            now = now.next_generation(is_promoted=True, turns_window=turns_window)
+            now = now.next_generation(is_promoted=True, begins_window=begins_window)
         else:
             plays_on = gate.after_failure == "play" or now.num_failures + 1 >= gate.max_failures
             now = now.failed(restarts_games=bool(plays_on))
@@ -193,7 +193,7 @@ class Session:
         gate = self.settings.gate
         return gate.num_games * rows * columns * (gate.num_simulations + 1)
 
-    def gate_match(self, new: Any, best: Any, key: jax.Array) -> generations.Score:
+    def gate_match(self, new: Any, best: Any, key: jax.Array) -> generations.GateScore:
         gate = self.settings.gate
         first, second = (
             players.network_player(self.game, self.trained(variables), gate.num_simulations)
@@ -209,7 +209,7 @@ class Session:
                 opening_plies=self.settings.evaluation.opening_plies,
             )
         )
-        return generations.Score(result.wins, result.draws, result.losses)
+        return generations.GateScore(result.wins, result.draws, result.losses)
 
     def evaluate(self, now: run_state.RunState, done: int) -> arena.MatchResult:
         """Plays a match against the opponent of the settings, and looks into the replay."""
@@ -249,7 +249,7 @@ class Session:
 
     def playing(self, now: run_state.RunState) -> Any:
         """Returns the run's network that plays: the best one, if there is a gate."""
-        return now.best if self.settings.gate.is_enabled else now.variables()
+        return now.actor_params if self.settings.gate.is_enabled else now.variables()
 
     def inspect(self, now: run_state.RunState, done: int) -> None:
         """Writes how often positions of the replay repeat, on the first device's ring."""
@@ -321,7 +321,7 @@ class Session:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _repeats(game: protocol.Game, ring: replay.Replay) -> diagnostics.Repeats:
+def _repeats(game: protocol.Game, ring: replay.ReplayBuffer) -> diagnostics.Repeats:
     return diagnostics.repeats(
         game,
         ring.board,

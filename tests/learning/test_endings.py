@@ -105,14 +105,14 @@ def by_the_corner(key, position):
 
 @functools.cache
 def adjudicated_games():
-    """Returns games on 4x4 that end with five empty squares, settled, and what else they gave."""
+    """Returns games on 4x4 that end with five empty squares, finalised, and what else they gave."""
     resigning = resignation.ResignationConfig(is_enabled=True, played_out_share=1.0)
 
     @jax.jit
     def play(key):
         games = selfplay.begin(FOUR, key, 16, adjudicate_empties=5)
-        watch = resignation.begin(key, 16, resigning)
-        games = selfplay.Games(games.position, games.ply, watch)
+        state = resignation.begin(key, 16, resigning)
+        games = selfplay.GamesInProgress(games.position, games.ply, state)
         after, played = selfplay.play(
             FOUR,
             by_the_corner,
@@ -127,16 +127,16 @@ def adjudicated_games():
             resigning=resigning,
             adjudicate_empties=5,
         )
-        settled, _ = pending_plies.settle(
+        finalised, _ = pending_plies.finalise(
             FOUR, pending_plies.empty(FOUR, 16), played.plies, played.adjudicated
         )
-        final = pending_plies.final_boards(FOUR, settled)
-        found = statistics.gather(FOUR, played, settled)
-        ring = replay.empty_ring(FOUR, 4096, has_final=True)
+        final = pending_plies.final_boards(FOUR, finalised)
+        found = statistics.gather(FOUR, played, finalised)
+        ring = replay.empty_buffer(FOUR, 4096, has_final=True)
         ring = replay.add_exact(
-            ring, played.adjudicated.lines, iteration=jnp.int32(3), network=jnp.int32(2)
+            ring, played.adjudicated.lines, iteration=jnp.int32(3), actor_version=jnp.int32(2)
         )
-        new = jax.tree.map(lambda x: x[FOUR.max_plies :], (settled, final))
+        new = jax.tree.map(lambda x: x[FOUR.max_plies :], (finalised, final))
         return games, after, played, *new, found, ring
 
     return jax.device_get(play(jax.random.key(5)))
@@ -153,7 +153,7 @@ def test_positions_inside_the_solved_range_are_never_searched():
 
 
 def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
-    _, _, played, settled, final, found, _ = adjudicated_games()
+    _, _, played, finalised, final, found, _ = adjudicated_games()
     plies, begins = played.plies, played.adjudicated.begin
     position = FOUR.unpack(jnp.asarray(plies.board))
     after = boards_of(FOUR.play(position, jnp.asarray(plies.action, jnp.int32)), 4)
@@ -172,11 +172,11 @@ def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
                 first -= 1
             seen = (-1.0) ** np.arange(last - first, -1, -1)
             rows = slice(first, last + 1)
-            assert settled.is_ready[rows, b].all()
-            np.testing.assert_array_equal(settled.outcome[rows, b], seen * plies.reward[last, b])
+            assert finalised.is_ready[rows, b].all()
+            np.testing.assert_array_equal(finalised.outcome[rows, b], seen * plies.reward[last, b])
             # The final board is that of the exact line, so its margin tells the same result.
             margin = ends[rows, b].sum(axis=(-2, -1)) * final.sign[rows, b]
-            np.testing.assert_array_equal(np.sign(margin), settled.outcome[rows, b])
+            np.testing.assert_array_equal(np.sign(margin), finalised.outcome[rows, b])
 
     described = statistics.describe(found)
     assert described["selfplay/adjudicated_share"] == begins.sum() / is_end.sum()
@@ -186,7 +186,7 @@ def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
 
 def test_resignation_is_judged_by_the_exact_results():
     _, _, played, *_ = adjudicated_games()
-    plies, tally = played.plies, played.tally
+    plies, counts = played.plies, played.counts
     values = np.abs(plies.value.astype(np.float32))
     # One from which no value is so near that its 16 bits could be on the other side.
     gaps = np.abs(values[..., None] + resignation.THRESHOLDS).min(axis=(0, 1))
@@ -204,7 +204,7 @@ def test_resignation_is_judged_by_the_exact_results():
                 won += by != 0 and by == mover * plies.reward[t, b]
                 by = 0
     assert 0 < won < resigned < num_games
-    assert (tally.num_games, tally.resigned[number], tally.won[number]) == (
+    assert (counts.num_games, counts.resigned[number], counts.won[number]) == (
         num_games,
         resigned,
         won,
@@ -221,7 +221,7 @@ def test_solved_positions_enter_the_ring_with_their_final_boards():
     np.testing.assert_array_equal(ring.value[:size], lines.value[k, m])
     np.testing.assert_array_equal(ring.policy[:size], lines.policy[k, m])
     assert set(ring.iteration[:size]) == {3}
-    assert set(ring.network[:size]) == {2}
+    assert set(ring.actor_version[:size]) == {2}
     ends = boards_of(FOUR.unpack(jnp.asarray(ring.final.board[:size])), 4)
     margin = ends.sum(axis=(-2, -1)) * ring.final.sign[:size]
     np.testing.assert_array_equal(np.sign(margin), ring.value[:size])

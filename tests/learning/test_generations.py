@@ -11,15 +11,15 @@ from support import tiny_run
 from azo.learning import generations, loop, replay
 
 GATED = {"gate": {"is_enabled": True}, "generation": {"num_games": 8}}
-Score = generations.Score
+GateScore = generations.GateScore
 
 
 def gated(best_scale=2.0, num_devices=1):
     """A run's first state, whose best network has the learner's parameters times a number."""
     recipe = tiny_run.settings(**GATED)
     state = loop.begin(tiny_run.game(), recipe, loop.make_mesh(num_devices), seed=0, total_steps=12)
-    params = jax.tree.map(lambda x: x * best_scale, state.best["params"])
-    return state.replace(best={**state.best, "params": params})
+    params = jax.tree.map(lambda x: x * best_scale, state.actor_params["params"])
+    return state.replace(actor_params={**state.actor_params, "params": params})
 
 
 def scale_of(variables, state):
@@ -33,11 +33,11 @@ def scale_of(variables, state):
 @pytest.mark.parametrize(
     ("score", "points", "is_promoted"),
     [
-        (Score(56, 0, 44), 0.56, True),
-        (Score(55, 0, 45), 0.55, False),
-        (Score(50, 12, 38), 0.56, True),  # a draw is half a win
-        (Score(0, 100, 0), 0.5, False),
-        (Score(10, 0, 90), 0.1, False),
+        (GateScore(56, 0, 44), 0.56, True),
+        (GateScore(55, 0, 45), 0.55, False),
+        (GateScore(50, 12, 38), 0.56, True),  # a draw is half a win
+        (GateScore(0, 100, 0), 0.5, False),
+        (GateScore(10, 0, 90), 0.1, False),
     ],
 )
 def test_a_network_is_promoted_if_it_exceeds_the_threshold(score, points, is_promoted):
@@ -68,7 +68,7 @@ def test_a_significant_match_is_one_that_equals_play_in_less_than_a_twentieth_of
 ):
     config = generations.GateConfig(test="significant")
     assert (chance(wins, wins + losses) < 0.05) == is_promoted
-    assert generations.passes(config, Score(wins, draws, losses)) == is_promoted
+    assert generations.passes(config, GateScore(wins, draws, losses)) == is_promoted
 
 
 def test_the_match_is_the_new_network_against_the_best():
@@ -77,7 +77,7 @@ def test_the_match_is_the_new_network_against_the_best():
 
     def match(*arguments):
         seen.append(arguments)
-        return Score(0, 0, 1)
+        return GateScore(0, 0, 1)
 
     generations.judge(generations.GateConfig(), match, {"new": 1}, {"best": 2}, key)
     assert seen == [({"new": 1}, {"best": 2}, key)]
@@ -87,19 +87,19 @@ def test_the_match_is_the_new_network_against_the_best():
     ("num_games", "num_samples", "steps"),
     [
         # Each of `steps` is what has been done in the generation, and what comes next.
-        (0, 0, [(0, 0, "both"), (1, 0, "end")]),
-        (20, 0, [(0, 0, "both"), (19, 99, "both"), (20, 0, "end")]),
+        (0, 0, [(0, 0, "play_and_learn"), (1, 0, None)]),
+        (20, 0, [(0, 0, "play_and_learn"), (19, 99, "play_and_learn"), (20, 0, None)]),
         (
             20,
             50,
-            [(0, 0, "play"), (19, 0, "play"), (20, 0, "learn"), (25, 49, "learn"), (25, 50, "end")],
+            [(0, 0, "play"), (19, 0, "play"), (20, 0, "learn"), (25, 49, "learn"), (25, 50, None)],
         ),
     ],
 )
 def test_a_generation_plays_then_learns_or_does_both(num_games, num_samples, steps):
     config = generations.GenerationConfig(num_games=num_games, num_samples=num_samples)
     for games, samples, expected in steps:
-        found = generations.activity(config, num_games=games, num_samples=samples)
+        found = generations.next_iteration(config, num_games=games, num_samples=samples)
         assert found == expected, (games, samples)
 
 
@@ -107,7 +107,7 @@ def advanced(state):
     """The state as if 30 games had been played and 7 steps taken."""
     learner = state.learner.replace(num_steps=jnp.int32(7))
     ring = state.replay.replace(
-        size=jnp.array([20]), marks=jnp.full((1, replay.MAX_WINDOW), 20, jnp.int32)
+        size=jnp.array([20]), window_starts=jnp.full((1, replay.MAX_WINDOW), 20, jnp.int32)
     )
     return state.replace(
         num_games=jnp.int32(30), learner=learner, replay=ring, iteration=jnp.int32(9)
@@ -116,12 +116,12 @@ def advanced(state):
 
 def test_a_promotion_makes_the_learners_network_the_best_of_the_next_generation():
     before = advanced(gated())
-    after = before.failed(restarts_games=True).next_generation(is_promoted=True, turns_window=True)
+    after = before.failed(restarts_games=True).next_generation(is_promoted=True, begins_window=True)
     assert int(after.generation) == int(before.generation) + 1
-    assert scale_of(before.best, before) == 2.0
-    assert scale_of(after.best, after) == 1.0
+    assert scale_of(before.actor_params, before) == 2.0
+    assert scale_of(after.actor_params, after) == 1.0
     assert scale_of(after.variables(), before) == 1.0
-    assert (int(after.best_since), int(before.best_since)) == (9, 0)
+    assert (int(after.actor_version), int(before.actor_version)) == (9, 0)
     assert (int(after.generation_games), int(after.generation_steps)) == (30, 7)
     assert int(after.num_failures) == 0
     # A window of one generation is cleared; one of two keeps what there was.
@@ -136,21 +136,21 @@ def test_after_a_failure_the_same_generation_goes_on_with_or_without_new_games()
     assert (int(plays.generation_games), int(plays.generation_steps)) == (30, 7)
     assert [int(x.num_failures) for x in (before, learns, plays)] == [0, 1, 2]
     assert [int(x.generation) for x in (before, learns, plays)] == [0, 0, 0]
-    assert scale_of(plays.best, plays) == 2.0
+    assert scale_of(plays.actor_params, plays) == 2.0
     assert int(replay.num_in_window(plays.replay, 1)[0]) == 20
 
 
 def test_without_a_promotion_a_generation_keeps_its_window_unless_told_to_turn_it():
-    after = advanced(gated()).next_generation(is_promoted=False, turns_window=False)
+    after = advanced(gated()).next_generation(is_promoted=False, begins_window=False)
     assert int(after.generation) == 1
-    assert scale_of(after.best, after) == 2.0
+    assert scale_of(after.actor_params, after) == 2.0
     assert int(replay.num_in_window(after.replay, 1)[0]) == 20
 
 
 def test_the_promoted_network_is_a_copy_that_outlives_the_learners():
-    state = gated().next_generation(is_promoted=True, turns_window=False)
+    state = gated().next_generation(is_promoted=True, begins_window=False)
     jax.tree.map(lambda x: x.delete(), (state.learner.params, state.learner.batch_stats))
-    assert np.isfinite(state.best["params"]["policy_logits"]["kernel"]).all()
+    assert np.isfinite(state.actor_params["params"]["policy_logits"]["kernel"]).all()
 
 
 def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
@@ -160,15 +160,15 @@ def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
     def games(best_scale, learner_scale):
         state = gated(best_scale)
         params = jax.tree.map(lambda x: x * learner_scale, state.learner.params)
-        since = jnp.full_like(state.best_since, 5)
-        state = state.replace(learner=state.learner.replace(params=params), best_since=since)
-        best = jax.device_get(state.best)
+        since = jnp.full_like(state.actor_version, 5)
+        state = state.replace(learner=state.learner.replace(params=params), actor_version=since)
+        best = jax.device_get(state.actor_params)
         for _ in range(3):
             state, _ = iterate(state)
         assert int(state.learner.num_steps) > 0
-        tiny_run.assert_same_bits(best, jax.device_get(state.best))
+        tiny_run.assert_same_bits(best, jax.device_get(state.actor_params))
         # Copies of a position are of one network if they carry the same number.
-        assert (np.asarray(state.replay.network)[: int(state.replay.size[0])] == 5).all()
+        assert (np.asarray(state.replay.actor_version)[: int(state.replay.size[0])] == 5).all()
         return np.asarray(state.history.plies.board)
 
     np.testing.assert_array_equal(games(9.0, 1.0), games(9.0, -1.0))
@@ -178,7 +178,7 @@ def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
 @pytest.mark.skipif(jax.device_count() < 2, reason="needs two devices")
 def test_at_a_generations_end_the_compiled_iteration_takes_the_state_as_it_is():
     before = gated(num_devices=2)
-    promoted = before.next_generation(is_promoted=True, turns_window=True)
+    promoted = before.next_generation(is_promoted=True, begins_window=True)
     for after in (promoted, before.failed(restarts_games=True), before.with_evaluations(5)):
         assert jax.tree.structure(before) == jax.tree.structure(after)
         for old, new in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):

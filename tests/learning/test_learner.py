@@ -151,7 +151,7 @@ def learned(config, num_devices, sample):
 
     def run(some):
         variables = network.init(GAME, net_config, jax.random.key(0))
-        start = learner.Learner(
+        start = learner.TrainState(
             params=variables["params"],
             batch_stats=variables["batch_stats"],
             optimiser_state=optimiser.init(variables["params"]),

@@ -1,4 +1,4 @@
-"""The network as search and learning see it; `tiny_run` gives one with settled statistics."""
+"""The network as search and learning see it; `tiny_run` gives one with finalised statistics."""
 
 import functools
 import re

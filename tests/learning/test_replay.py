@@ -44,14 +44,14 @@ def rows(ring, which):
 @functools.partial(jax.jit, static_argnums=1)
 def fill(plies, capacity):
     """Adds the plies a few at a time; returns ring and history after each addition."""
-    ring = replay.empty_ring(GAME, capacity)
+    ring = replay.empty_buffer(GAME, capacity)
     history = pending_plies.empty(GAME, plies.reward.shape[1])
     slices = jax.tree.map(lambda x: x.reshape(-1, PLIES_AN_ITERATION, *x.shape[1:]), plies)
 
     def add(carry, some):
         ring, history = carry
-        settled, history = pending_plies.settle(GAME, history, some)
-        ring = replay.add_played(GAME, ring, settled, settled.outcome)
+        finalised, history = pending_plies.finalise(GAME, history, some)
+        ring = replay.add_played(GAME, ring, finalised, finalised.outcome)
         return (ring, history), ring
 
     return jax.lax.scan(add, (ring, history), slices)
@@ -100,7 +100,7 @@ def test_a_full_ring_keeps_the_latest(plies):
 
 def test_only_rows_in_use_are_drawn_and_all_of_them_alike():
     size = 50
-    ring = replay.empty_ring(GAME, 80)
+    ring = replay.empty_buffer(GAME, 80)
     number = jnp.arange(80, dtype=jnp.uint32)
     ring = ring.replace(
         board=jnp.broadcast_to(number[:, None], ring.board.shape),
@@ -121,11 +121,11 @@ def test_only_rows_in_use_are_drawn_and_all_of_them_alike():
 
 @pytest.mark.parametrize(("size", "num_bytes"), [(8, 91), (6, 63)])
 def test_a_position_takes_as_many_bytes_as_documented(size, num_bytes):
-    ring = jax.eval_shape(lambda: replay.empty_ring(othello.Othello(size), 1000))
-    stored = (ring.board, ring.policy, ring.value, ring.iteration, ring.network)
+    ring = jax.eval_shape(lambda: replay.empty_buffer(othello.Othello(size), 1000))
+    stored = (ring.board, ring.policy, ring.value, ring.iteration, ring.actor_version)
     assert sum(x.size * x.dtype.itemsize for x in stored) == 1000 * num_bytes
     with_final = jax.eval_shape(
-        lambda: replay.empty_ring(othello.Othello(size), 1000, has_final=True)
+        lambda: replay.empty_buffer(othello.Othello(size), 1000, has_final=True)
     )
     final = jax.tree.leaves(with_final.final)
     assert sum(x.size * x.dtype.itemsize for x in final) == 1000 * (4 * 4 + 1)
@@ -136,18 +136,23 @@ def test_a_position_takes_as_many_bytes_as_documented(size, num_bytes):
 def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_devices):
     # Two rings of six rows: a full one that has gone round, and one with four positions.
     number = jnp.array([6, 7, 2, 3, 4, 5, 10, 11, 12, 13, 0, 0])
-    marks = jnp.zeros((2, replay.MAX_WINDOW), jnp.int32)
-    rings = replay.Replay(
+    window_starts = jnp.zeros((2, replay.MAX_WINDOW), jnp.int32)
+    rings = replay.ReplayBuffer(
         board=jnp.stack([number, number + 100], axis=1).astype(jnp.uint32),
         policy=jnp.broadcast_to(number[:, None], (12, 5)).astype(jnp.uint8),
         value=number.astype(jnp.float16),
         iteration=number + 200,
-        network=number + 300,
+        actor_version=number + 300,
         final=None,
         next_row=jnp.array([2, 4], jnp.int32),
         size=jnp.array([6, 4], jnp.int32),
         # Five positions of this generation, eight of this and the last, more than all before.
-        marks=marks.at[:, 0].set(jnp.array([3, 2])).at[:, 1].set(4).at[:, 2:].set(99),
+        window_starts=window_starts.at[:, 0]
+        .set(jnp.array([3, 2]))
+        .at[:, 1]
+        .set(4)
+        .at[:, 2:]
+        .set(99),
     )
     from_the_oldest = [2, 3, 4, 10, 5, 11, 6, 12, 7, 13]
     dealt = jax.jit(replay.redistribute, static_argnums=1)(rings, num_devices)
@@ -163,7 +168,7 @@ def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_d
         np.testing.assert_array_equal(dealt.policy[here, 4], expected)
         np.testing.assert_array_equal(dealt.value[here], expected)
         np.testing.assert_array_equal(dealt.iteration[here], np.array(expected) + 200)
-        np.testing.assert_array_equal(dealt.network[here], np.array(expected) + 300)
+        np.testing.assert_array_equal(dealt.actor_version[here], np.array(expected) + 300)
         # The window of a ring holds its share of the newest positions, and nothing else.
         for window, num_newest in [(1, 5), (2, 8), (3, 10), (0, 10)]:
             kept = set(from_the_oldest[10 - num_newest :])
@@ -176,7 +181,7 @@ MOST_NUMBERS = 16
 
 def numbered(num_rows, capacity=100):
     """Returns a ring after adding positions with the numbers from 0 on as values."""
-    return add_numbers(replay.empty_ring(GAME, capacity), range(num_rows))
+    return add_numbers(replay.empty_buffer(GAME, capacity), range(num_rows))
 
 
 def add_numbers(ring, numbers):
@@ -190,7 +195,7 @@ def add_numbers(ring, numbers):
 @jax.jit
 def _add_column(ring, is_example, value):
     plies = made_plies.make(GAME, value.shape, is_example=is_example)
-    return replay.add_played(GAME, ring, made_plies.settled(GAME, plies, value), value)
+    return replay.add_played(GAME, ring, made_plies.finalised(GAME, plies, value), value)
 
 
 def drawn_numbers(ring, window):
@@ -205,9 +210,9 @@ _draw = jax.jit(replay.draw, static_argnums=(2, 3))
 def test_only_the_window_of_generations_is_drawn_from():
     ring = numbered(10)  # generation 0: 0 to 9
     assert drawn_numbers(ring, 1) == list(range(10))
-    ring = add_numbers(replay.turn_window(ring), range(10, 15))  # generation 1, in two iterations
+    ring = add_numbers(replay.begin_window(ring), range(10, 15))  # generation 1, in two iterations
     ring = add_numbers(ring, range(15, 20))
-    ring = add_numbers(replay.turn_window(ring), range(20, 22))  # generation 2
+    ring = add_numbers(replay.begin_window(ring), range(20, 22))  # generation 2
     # It may be widened at any time: from 1 generation to 2, to 3, to all.
     assert drawn_numbers(ring, 1) == [20, 21]
     assert drawn_numbers(ring, 2) == list(range(10, 22))
@@ -217,14 +222,14 @@ def test_only_the_window_of_generations_is_drawn_from():
 
 
 def test_a_window_of_one_is_empty_as_a_generation_begins():
-    ring = replay.turn_window(numbered(10))
+    ring = replay.begin_window(numbered(10))
     assert int(replay.num_in_window(ring, 1)[0]) == 0
     assert int(replay.num_in_window(ring, 2)[0]) == 10
 
 
 def test_the_window_goes_round_with_the_ring_and_never_exceeds_it():
     ring = numbered(15, capacity=20)
-    ring = add_numbers(replay.turn_window(ring), range(15, 23))  # rows 15 to 19, then 0 to 2
+    ring = add_numbers(replay.begin_window(ring), range(15, 23))  # rows 15 to 19, then 0 to 2
     assert drawn_numbers(ring, 1) == list(range(15, 23))
     assert drawn_numbers(ring, 2) == list(range(3, 23))
     assert int(replay.num_in_window(ring, 2)[0]) == 20
@@ -268,13 +273,13 @@ def ring_for_averages():
     image = np.zeros(17)
     image[:16] = other[:16][half_turn]  # what `other` becomes in the image
     policy = np.stack([one, other, image, one, one, one])
-    ring = replay.empty_ring(GAME, 6)
+    ring = replay.empty_buffer(GAME, 6)
     ring = dataclasses.replace(
         ring,
         board=jnp.asarray(board, jnp.uint32),
         policy=selfplay.quantise(jnp.asarray(policy, jnp.float32)),
         value=jnp.array([1.0, -0.5, 0.25, 0.75, -1.0, 0.125], jnp.float16),
-        network=jnp.array([3, 3, 3, 4, 3, 3], jnp.int32),
+        actor_version=jnp.array([3, 3, 3, 4, 3, 3], jnp.int32),
         size=jnp.array([5], jnp.int32),
         next_row=jnp.array([5], jnp.int32),
     )
@@ -305,7 +310,7 @@ def test_duplicates_learn_the_mean_of_the_copies_of_the_same_network(kind):
 
 
 def test_explored_positions_enter_with_the_values_of_the_search():
-    ring = add_numbers(replay.empty_ring(GAME, 12, has_final=True), range(4))
+    ring = add_numbers(replay.empty_buffer(GAME, 12, has_final=True), range(4))
     number = jnp.arange(6)
     policy = jax.nn.one_hot(number, GAME.num_actions)
     found = explored.Explored(
@@ -315,14 +320,14 @@ def test_explored_positions_enter_with_the_values_of_the_search():
         visits=jnp.ones((2, 3), jnp.int32),
         is_valid=jnp.array([[True, True, False], [True, False, True]]),
     )
-    after = replay.add_explored(ring, found, iteration=jnp.int32(7), network=jnp.int32(5))
+    after = replay.add_explored(ring, found, iteration=jnp.int32(7), actor_version=jnp.int32(5))
     kept = np.array([0, 1, 3, 5])
     assert (int(after.size[0]), int(after.next_row[0])) == (8, 8)
     np.testing.assert_array_equal(after.board[4:8, 0], kept)
     np.testing.assert_array_equal(after.value[4:8], kept / 8)
     np.testing.assert_array_equal(selfplay.restore(after.policy[4:8]), policy[kept])
     np.testing.assert_array_equal(after.iteration[4:8], [7] * 4)
-    np.testing.assert_array_equal(after.network[4:8], [5] * 4)
+    np.testing.assert_array_equal(after.actor_version[4:8], [5] * 4)
     assert int(replay.num_in_window(after, 1)[0]) == 8
     # How their games would end is not known, and is not learned.
     examples = replay.take(GAME, after, jnp.arange(4, 8))
@@ -334,7 +339,7 @@ def test_plies_that_are_no_examples_are_left_out():
     is_example = jnp.array([[True], [False], [True], [False]])
     plies = made_plies.make(GAME, (4, 1), is_example=is_example)
     value = jnp.arange(4.0)[:, None]
-    ring = replay.empty_ring(GAME, 8)
-    ring = replay.add_played(GAME, ring, made_plies.settled(GAME, plies, value), value)
+    ring = replay.empty_buffer(GAME, 8)
+    ring = replay.add_played(GAME, ring, made_plies.finalised(GAME, plies, value), value)
     assert int(ring.size[0]) == 2
     np.testing.assert_array_equal(ring.value[:2], [0, 2])

@@ -44,18 +44,18 @@ def counted_by_a_loop(games, threshold):
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def ply(threshold, watch, value, number, reward, discount):
+def ply(threshold, state, value, number, reward, discount):
     step = protocol.Step(position=jnp.zeros_like(reward), reward=reward, discount=discount)
-    step, watch = resignation.consider(watch, value, number, jnp.float32(threshold), step)
-    tally = resignation.count(watch, number, step.reward, step.discount)
-    return watch, step.reward, step.discount, tally
+    step, state = resignation.apply(state, value, number, jnp.float32(threshold), step)
+    counts = resignation.count(state, number, step.reward, step.discount)
+    return state, step.reward, step.discount, counts
 
 
 def watched(games, config, threshold=resignation.NEVER):
-    """Returns the tally of games side by side, and the ply, reward and discount of their ends."""
-    watch = resignation.begin(jax.random.key(0), len(games), config)
-    tally, ends, is_going = (
-        resignation.empty_tally(),
+    """Returns the counts of games side by side, and the ply, reward and discount of their ends."""
+    state = resignation.begin(jax.random.key(0), len(games), config)
+    counts, ends, is_going = (
+        resignation.empty_counts(),
         [None] * len(games),
         np.ones(len(games), bool),
     )
@@ -68,23 +68,23 @@ def watched(games, config, threshold=resignation.NEVER):
             # Games that are over must not be counted again.
             discount[i] = 0 if is_last and is_going[i] else -1
         numbers = jnp.full(len(games), number)
-        watch, reward, discount, new = ply(threshold, watch, value, numbers, reward, discount)
-        tally = jax.tree.map(jnp.add, tally, new)
+        state, reward, discount, new = ply(threshold, state, value, numbers, reward, discount)
+        counts = jax.tree.map(jnp.add, counts, new)
         for i in np.flatnonzero(is_going & (np.asarray(discount) == 0)):
             ends[i] = number, float(reward[i])
             is_going[i] = False
     assert not is_going.any()
-    return tally, ends, np.asarray(watch.is_played_out)
+    return counts, ends, np.asarray(state.is_played_out)
 
 
 def test_false_positives_are_those_of_a_plain_count_for_every_threshold():
     games = recorded_games()
-    tally, ends, _ = watched(games, ALL_PLAYED_OUT)
+    counts, ends, _ = watched(games, ALL_PLAYED_OUT)
     expected = [counted_by_a_loop(games, x) for x in resignation.THRESHOLDS]
-    np.testing.assert_array_equal(tally.resigned, [resigned for resigned, _ in expected])
-    np.testing.assert_array_equal(tally.won, [won for _, won in expected])
-    assert float(tally.num_games) == NUM_GAMES
-    assert 3 < tally.won.max() < tally.resigned.max()
+    np.testing.assert_array_equal(counts.resigned, [resigned for resigned, _ in expected])
+    np.testing.assert_array_equal(counts.won, [won for _, won in expected])
+    assert float(counts.num_games) == NUM_GAMES
+    assert 3 < counts.won.max() < counts.resigned.max()
     for (values, result), (last, reward) in zip(games, ends, strict=True):
         assert last == len(values) - 1
         assert reward == (result if last % 2 == 0 else -result)
@@ -92,7 +92,7 @@ def test_false_positives_are_those_of_a_plain_count_for_every_threshold():
 
 def test_the_threshold_in_use_is_the_highest_safe_one():
     games = recorded_games()
-    tally, *_ = watched(games, ALL_PLAYED_OUT)
+    counts, *_ = watched(games, ALL_PLAYED_OUT)
     for share, min_games in [(0.05, 5), (0.2, 5), (0.2, 20), (0.4, 1)]:
         config = resignation.ResignationConfig(max_false_positives=share, min_games=min_games)
         safe = []
@@ -100,38 +100,40 @@ def test_the_threshold_in_use_is_the_highest_safe_one():
             resigned, won = counted_by_a_loop(games, x)
             if resigned >= min_games and won / max(resigned, 1) < share:
                 safe.append((float(x), won / resigned))
-        chosen = [float(x) for x in resignation.threshold(tally, config)]
+        chosen = [float(x) for x in resignation.threshold(counts, config)]
         np.testing.assert_allclose(chosen, max(safe) if safe else (resignation.NEVER, np.nan))
 
 
 def test_nobody_resigns_before_enough_games_have_shown_that_it_is_safe():
     config = resignation.ResignationConfig(min_games=50)
-    tally = resignation.empty_tally()
-    assert float(resignation.threshold(tally, config)[0]) == resignation.NEVER
+    counts = resignation.empty_counts()
+    assert float(resignation.threshold(counts, config)[0]) == resignation.NEVER
     for resigned, expected in [(49.0, resignation.NEVER), (50.0, -0.99)]:
-        tally = tally.replace(resigned=tally.resigned.at[0].set(resigned))
-        assert float(resignation.threshold(tally, config)[0]) == pytest.approx(expected)
-    tally = tally.replace(won=tally.won.at[0].set(2.5))  # 5 % is not fewer than 5 %
-    assert float(resignation.threshold(tally, config)[0]) == resignation.NEVER
+        counts = counts.replace(resigned=counts.resigned.at[0].set(resigned))
+        assert float(resignation.threshold(counts, config)[0]) == pytest.approx(expected)
+    counts = counts.replace(won=counts.won.at[0].set(2.5))  # 5 % is not fewer than 5 %
+    assert float(resignation.threshold(counts, config)[0]) == resignation.NEVER
 
 
 def test_an_earlier_game_counts_half_after_as_many_as_its_half_life():
     config = resignation.ResignationConfig(half_life=100)
     full = jnp.full(99, 8.0)
-    old = resignation.Tally(num_games=jnp.float32(10), resigned=full, won=full / 2)
-    new = resignation.Tally(num_games=jnp.float32(100), resigned=full / 8, won=0 * full)
-    found = resignation.remember(old, new, config)
+    old = resignation.ResignationCounts(num_games=jnp.float32(10), resigned=full, won=full / 2)
+    new = resignation.ResignationCounts(num_games=jnp.float32(100), resigned=full / 8, won=0 * full)
+    found = resignation.update_counts(old, new, config)
     np.testing.assert_allclose(found.num_games, 10 / 2 + 100, rtol=1e-6)
     np.testing.assert_allclose(found.resigned, 8 / 2 + 1, rtol=1e-6)
     np.testing.assert_allclose(found.won, 4 / 2, rtol=1e-6)
-    nothing = resignation.empty_tally()
-    jax.tree.map(np.testing.assert_array_equal, resignation.remember(old, nothing, config), old)
+    nothing = resignation.empty_counts()
+    jax.tree.map(
+        np.testing.assert_array_equal, resignation.update_counts(old, nothing, config), old
+    )
 
 
 def test_hopeless_games_end_as_losses_and_those_played_out_never_end_early():
     games, threshold = recorded_games(), -0.4
     config = resignation.ResignationConfig(is_enabled=True, played_out_share=0.3)
-    tally, ends, is_played_out = watched(games, config, threshold)
+    counts, ends, is_played_out = watched(games, config, threshold)
     num_early = 0
     for (values, result), (last, reward), stays in zip(games, ends, is_played_out, strict=True):
         first = next((i for i, value in enumerate(values) if value < threshold), None)
@@ -146,14 +148,14 @@ def test_hopeless_games_end_as_losses_and_those_played_out_never_end_early():
     # What is measured are the games played out, and no others.
     expected = [game for game, stays in zip(games, is_played_out, strict=True) if stays]
     found = [counted_by_a_loop(expected, x) for x in resignation.THRESHOLDS]
-    np.testing.assert_array_equal(np.stack([tally.resigned, tally.won], axis=1), found)
-    assert float(tally.num_games) == len(expected)
+    np.testing.assert_array_equal(np.stack([counts.resigned, counts.won], axis=1), found)
+    assert float(counts.num_games) == len(expected)
 
 
 def test_the_share_of_played_out_games_is_the_one_asked_for():
-    watch = resignation.begin(jax.random.key(1), 10_000, resignation.ResignationConfig())
+    state = resignation.begin(jax.random.key(1), 10_000, resignation.ResignationConfig())
     # A tenth of 10,000, whose standard deviation is 30.
-    assert abs(int(watch.is_played_out.sum()) - 1000) < 5 * 30
+    assert abs(int(state.is_played_out.sum()) - 1000) < 5 * 30
 
 
 def despair(key, position):
@@ -171,8 +173,8 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
 
     @jax.jit
     def play(key):
-        watch = resignation.begin(key, 64, config)
-        games = selfplay.Games(game.start(64), jnp.zeros(64, jnp.int32), watch)
+        state = resignation.begin(key, 64, config)
+        games = selfplay.GamesInProgress(game.start(64), jnp.zeros(64, jnp.int32), state)
         _, played = selfplay.play(
             game,
             despair,
@@ -184,24 +186,24 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
             config=selfplay.SelfplayConfig(num_games=64, num_plies=20),
             resigning=config,
         )
-        settled, _ = pending_plies.settle(game, pending_plies.empty(game, 64), played.plies)
-        final = pending_plies.final_boards(game, settled)
+        finalised, _ = pending_plies.finalise(game, pending_plies.empty(game, 64), played.plies)
+        final = pending_plies.final_boards(game, finalised)
         value = targets.value_targets(
             targets.TargetsConfig(),
-            settled.plies.reward,
-            settled.plies.discount,
-            settled.plies.value.astype(jnp.float32),
+            finalised.plies.reward,
+            finalised.plies.discount,
+            finalised.plies.value.astype(jnp.float32),
         )
-        new = jax.tree.map(lambda x: x[game.max_plies :], (settled, final, value))
-        return *new, played.tally
+        new = jax.tree.map(lambda x: x[game.max_plies :], (finalised, final, value))
+        return *new, played.counts
 
-    settled, final, value, tally = jax.device_get(play(jax.random.key(3)))
-    plies, resigned, played_out = settled.plies, 0, 0
+    finalised, final, value, counts = jax.device_get(play(jax.random.key(3)))
+    plies, resigned, played_out = finalised.plies, 0, 0
     for b in range(64):
         start = 0
         for t in np.flatnonzero(plies.discount[:, b] == 0):
             rows = slice(start, t + 1)
-            if plies.ply[t, b] == 2:  # nobody has three marks so early
+            if plies.ply[t, b] == 2:  # nobody has three window_starts so early
                 resigned += 1
                 np.testing.assert_array_equal(value[rows, b], [-1, 1, -1])
                 np.testing.assert_array_equal(final.sign[rows, b], [0, 0, 0])
@@ -211,13 +213,13 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
                 sign = (-1) ** np.arange(t + 1 - start)
                 np.testing.assert_array_equal(value[rows, b], (plies.reward[t, b] * sign)[::-1])
                 np.testing.assert_array_equal(final.sign[rows, b], -sign[::-1])
-            assert settled.is_ready[rows, b].all()
+            assert finalised.is_ready[rows, b].all()
             start = t + 1
-        assert not settled.is_ready[start:, b].any()
+        assert not finalised.is_ready[start:, b].any()
     assert resigned > 100
     assert played_out > 20
     # Who began despairs at every threshold in every game that is played out.
-    assert int(tally.num_games) == played_out
-    np.testing.assert_array_equal(tally.resigned, played_out)
+    assert int(counts.num_games) == played_out
+    np.testing.assert_array_equal(counts.resigned, played_out)
     wins = ((plies.discount == 0) & (plies.ply % 2 == 0) & (plies.reward == 1)).sum()
-    np.testing.assert_array_equal(tally.won, wins)
+    np.testing.assert_array_equal(counts.won, wins)

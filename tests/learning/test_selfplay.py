@@ -139,7 +139,7 @@ TIC_TAC_TOE = tictactoe.TicTacToe()
 @functools.partial(jax.jit, static_argnames=("evaluate", "search", "config"))
 def play(key, evaluate, search, config):
     """Games of tic-tac-toe from their start."""
-    games = selfplay.Games(
+    games = selfplay.GamesInProgress(
         TIC_TAC_TOE.start(config.num_games), jnp.zeros(config.num_games, jnp.int32), None
     )
     return selfplay.play(
@@ -152,7 +152,7 @@ def play(key, evaluate, search, config):
         config=config,
         resigning=resignation.ResignationConfig(),
         iteration=6,
-        network=3,
+        actor_version=3,
     )[1]
 
 
@@ -180,7 +180,7 @@ def test_with_a_playout_cap_a_share_of_plies_is_searched_in_full_and_only_they_t
     num_full = int(is_full[:, 0].sum())
     # Five standard deviations of the binomial distribution.
     assert abs(num_full - share * num_plies) < 5 * np.sqrt(num_plies * share * (1 - share))
-    counted = np.asarray(played.opinions.num_evaluations)
+    counted = np.asarray(played.predictions.num_evaluations)
     np.testing.assert_array_equal(counted, np.where(is_full[:, 0], 13, 4))
     assert sum(evaluated) == 2 * counted.sum() == 2 * (13 * num_full + 4 * (num_plies - num_full))
 
@@ -226,7 +226,7 @@ def test_plies_say_when_and_by_which_network_they_were_played():
     search = improvement.SearchConfig(algorithm="puct", num_simulations=16, c_puct=1.0)
     plies = play(jax.random.key(0), fake_evaluation.hashed(TIC_TAC_TOE), search, config).plies
     assert (np.asarray(plies.iteration) == 6).all()
-    assert (np.asarray(plies.network) == 3).all()
+    assert (np.asarray(plies.actor_version) == 3).all()
     evaluation = fake_evaluation.hashed(TIC_TAC_TOE)(None, TIC_TAC_TOE.unpack(plies.board))
     np.testing.assert_allclose(plies.raw_value, evaluation.value, atol=1e-3)  # float16
 

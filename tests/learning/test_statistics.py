@@ -27,9 +27,9 @@ def games():
     return found, lengths, plies
 
 
-def opinions(num_plies, num_evaluations):
+def predictions(num_plies, num_evaluations):
     ply = jnp.arange(num_plies, dtype=jnp.float32)
-    return selfplay.Opinions(
+    return selfplay.PredictionStatistics(
         policy_entropy=ply,
         prior_entropy=2 * ply,
         prior_divergence=3 * ply,
@@ -49,16 +49,16 @@ def figures(games):
         waiting, found = pending_plies.empty(GAME, 1), []
         for where, evaluations in ((slice(cut), 9), (slice(cut, None), 17)):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
-            settled, waiting = pending_plies.settle(GAME, waiting, some)
+            finalised, waiting = pending_plies.finalise(GAME, waiting, some)
             num_plies = some.ply.shape[0]
             played = selfplay.Played(
                 plies=some,
                 explored=None,
-                opinions=opinions(num_plies, np.full(num_plies, evaluations)),
-                tally=None,
+                predictions=predictions(num_plies, np.full(num_plies, evaluations)),
+                counts=None,
                 adjudicated=None,
             )
-            found.append(statistics.gather(GAME, played, settled))
+            found.append(statistics.gather(GAME, played, finalised))
         return jax.tree.map(jnp.add, *found)
 
     return statistics.describe(gathered(plies)), cut
@@ -164,12 +164,12 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
     @jax.jit
     def gathered():
         plies = made_plies.make(GAME, (2, 1))
-        settled, _ = pending_plies.settle(GAME, pending_plies.empty(GAME, 1), plies)
-        seen = opinions(2, np.ones(2))
+        finalised, _ = pending_plies.finalise(GAME, pending_plies.empty(GAME, 1), plies)
+        seen = predictions(2, np.ones(2))
         played = selfplay.Played(
-            plies=plies, explored=None, opinions=seen, tally=None, adjudicated=None
+            plies=plies, explored=None, predictions=seen, counts=None, adjudicated=None
         )
-        return statistics.gather(GAME, played, settled)
+        return statistics.gather(GAME, played, finalised)
 
     found = statistics.describe(gathered())
     assert found["selfplay/first_player_wins"] == 0

@@ -74,7 +74,7 @@ def test_games_are_held_out_together_with_their_copies_and_images():
 
 def numbered_plies(ply):
     count = len(ply)
-    return supervised.Plies(
+    return supervised.RecordedPlies(
         board=np.zeros((count, 4), np.uint32),
         action=np.zeros(count, np.int32),
         value=np.zeros(count, np.float32),
@@ -170,7 +170,7 @@ def test_policies_of_searches_are_averaged_and_turned(up_to_symmetry):
     policies[0, [D6, F6]] = 255, 0
     policies[1, [D6, F6]] = 85, 255
     policies[2, [29, 45]] = 255, 255  # f4 and f6: d6 and f6 of the others
-    searched = supervised.Plies(
+    searched = supervised.RecordedPlies(
         plies.board, plies.action, plies.value, plies.ply, plies.game, policies
     )
     chosen = EVERY_PLY.model_copy(update={"up_to_symmetry": up_to_symmetry})
@@ -216,7 +216,7 @@ def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     optimiser = learner.make_optimiser(settings, 3)
     variables = network.init(game, TINY, jax.random.key(1))
     params = variables["params"]
-    train_state = learner.Learner(
+    train_state = learner.TrainState(
         params, variables["batch_stats"], optimiser.init(params), jnp.int32(0)
     )
     row = np.random.default_rng(0).permutation(data.num_rows)[:24].reshape(3, 8)

@@ -264,7 +264,7 @@ def test_a_gated_run_gives_the_network_that_passed_the_gate(tmp_path, settings, 
     gated = changed(settings, "gate", is_enabled=True)
     gated = changed(gated, "generation", num_games=10)
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
-        checkpoints.save(1, state.replace(best=best), gated)
+        checkpoints.save(1, state.replace(actor_params=best), gated)
     assert_same_bits(checkpoint.load_params(tmp_path)[0], best)
 
 
@@ -272,7 +272,7 @@ def test_a_taught_run_gives_the_network_that_learns_and_not_its_teachers(tmp_pat
     teacher = jax.tree.map(lambda x: x + 1, state.variables())
     taught = changed(settings, "selfplay", teacher="elsewhere")
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
-        checkpoints.save(1, state.replace(best=teacher), taught)
+        checkpoints.save(1, state.replace(actor_params=teacher), taught)
     assert_same_bits(checkpoint.load_params(tmp_path)[0], state.variables())
 
 

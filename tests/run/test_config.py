@@ -177,7 +177,7 @@ def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
     assert "--distributed" in shown
     for section, settings in config.Config():
         for name in getattr(type(settings), "model_fields", ()):
-            if (section, name) == ("generation", "stages"):
+            if (section, name) == ("generation", "schedule"):
                 continue  # a list of tables, which only a file can give
             assert f"--{section}.{name.replace('_', '-')}" in shown
 
@@ -212,7 +212,7 @@ def small(**sections):
     return config.Config.model_validate({"game": {"name": "tictactoe"}} | sections)
 
 
-STAGES = [
+SCHEDULE = [
     {"start": 2, "set": {"search.num_simulations": 64, "learner.learning_rate": 0.5}},
     {"start": 5, "set": {"search.num_simulations": 128}},
 ]
@@ -222,9 +222,9 @@ STAGES = [
     ("generation", "num_simulations", "learning_rate"),
     [(0, 16, 0.25), (1, 16, 0.25), (2, 64, 0.5), (4, 64, 0.5), (5, 128, 0.5), (99, 128, 0.5)],
 )
-def test_stages_add_up_as_generations_go_on(generation, num_simulations, learning_rate):
+def test_a_schedule_adds_up_as_generations_go_on(generation, num_simulations, learning_rate):
     settings = small(
-        generation={"stages": STAGES},
+        generation={"schedule": SCHEDULE},
         search={"num_simulations": 16},
         learner={"learning_rate": 0.25},
     )
@@ -243,10 +243,10 @@ def message_of_validation(**sections):
 @pytest.mark.parametrize(
     "name", ["network.num_blocks", "selfplay.num_games", "gate.is_enabled", "run.seed"]
 )
-def test_what_shapes_a_run_cannot_change_in_a_stage(name):
-    stage = {"start": 1, "set": {name: 3}}
-    message = message_of_validation(generation={"stages": [stage]})
-    assert f"generation.stages: {name} cannot change during a run" in message
+def test_what_shapes_a_run_cannot_change_by_a_schedule(name):
+    entry = {"start": 1, "set": {name: 3}}
+    message = message_of_validation(generation={"schedule": [entry]})
+    assert f"generation.schedule: {name} cannot change during a run" in message
 
 
 def test_phases_change_settings_and_begin_with_the_phase_before_where_they_can():

@@ -88,7 +88,7 @@ def reduced(settings, folder):
     tree["run"]["folder"] = folder
     if tree["curriculum"]:
         tree["run"]["num_iterations"] = 1
-    for part in (*tree["curriculum"], *tree["generation"]["stages"]):
+    for part in (*tree["curriculum"], *tree["generation"]["schedule"]):
         part["set"] = {name: smaller(name, value) for name, value in part["set"].items()}
     return config.Config.model_validate(tree)
 

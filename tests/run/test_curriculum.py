@@ -105,7 +105,7 @@ def test_phases_hand_on_their_networks_and_end_by_their_matches(tmp_path, scores
         atol=1e-6,
     )
     state = train.train(config.of_phase(settings, 2))
-    tiny_run.assert_same_bits(jax.device_get(state.best), small)
+    tiny_run.assert_same_bits(jax.device_get(state.actor_params), small)
 
 
 def test_a_finished_phase_is_skipped_and_an_interrupted_one_goes_on(tmp_path, scores, capsys):

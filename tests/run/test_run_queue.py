@@ -119,9 +119,9 @@ def test_the_phases_of_a_curriculum_have_what_is_left_and_may_be_changed(tmp_pat
 
 
 def test_a_written_settings_file_says_the_same(tmp_path):
-    stages = ({"start": 2, "set": {"search.num_simulations": 3}},)
+    schedule = ({"start": 2, "set": {"search.num_simulations": 3}},)
     settings = tiny_run.settings(
-        generation={"num_games": 4, "stages": stages},
+        generation={"num_games": 4, "schedule": schedule},
         learner={"schedule": "piecewise", "schedule_steps": ((0.5, 0.1), (0.9, 1e-5))},
         run={"folder": str(tmp_path / 'with "quotes"'), "num_iterations": 6},
     )

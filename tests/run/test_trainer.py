@@ -1,4 +1,4 @@
-"""What the host does between iterations: gates, ends, stages; matches are made up."""
+"""What the host does between iterations: gates, ends, schedules; matches are made up."""
 
 import types
 
@@ -52,31 +52,31 @@ def after(state, games=0, steps=0):
     return state.replace(num_games=state.num_games + games, learner=learner)
 
 
-WON, LOST = generations.Score(3, 0, 1), generations.Score(1, 0, 3)
+WON, LOST = generations.GateScore(3, 0, 1), generations.GateScore(1, 0, 3)
 
 
 def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(tmp_path):
     one, written = a_session(tmp_path, [LOST, LOST, LOST, WON], **GATED)
     one.settings = run(tmp_path, **GATED | {"gate": GATED["gate"] | {"max_failures": 3}})
     state = begin(one.settings)
-    assert one.activity(state) == "play"
+    assert one.iteration_kind(state) == "play"
     state = after(state, games=19)
-    assert one.activity(state) == "play"
+    assert one.iteration_kind(state) == "play"
     state = after(state, games=5)
-    assert one.activity(state) == "learn"
+    assert one.iteration_kind(state) == "learn"
     state = one.end_generation(state, 3)
     assert not written  # not yet at its end
     for num_failures in (1, 2):  # 64 samples are two iterations of two steps of 16
         state = after(state, steps=2)
-        assert one.activity(state) == "learn"
+        assert one.iteration_kind(state) == "learn"
         state = one.end_generation(after(state, steps=2), 4)
         assert int(state.num_failures) == num_failures
-        assert one.activity(state) == "learn"  # on, without new games
+        assert one.iteration_kind(state) == "learn"  # on, without new games
     state = one.end_generation(after(state, steps=4), 5)
-    assert one.activity(state) == "play"  # the third failure in a row
+    assert one.iteration_kind(state) == "play"  # the third failure in a row
     state = one.end_generation(after(after(state, games=20), steps=4), 6)
     assert (int(state.generation), int(state.num_failures)) == (1, 0)
-    assert one.activity(state) == "play"
+    assert one.iteration_kind(state) == "play"
     assert state.num_evaluations() == 4 * one.gate_evaluations() == 4 * 4 * 9 * (5 + 1)
     assert [
         (done, found["gate/score"], found["gate/is_promoted"]) for _, done, found in written
@@ -94,24 +94,24 @@ def test_after_a_failure_the_old_network_may_play_on(tmp_path):
     one, _ = a_session(tmp_path, [LOST], **GATED | {"gate": gate})
     state = one.end_generation(after(begin(one.settings), games=20, steps=4), 1)
     assert int(state.generation) == 0
-    assert one.activity(state) == "play"
+    assert one.iteration_kind(state) == "play"
 
 
 def test_only_a_promotion_clears_the_window(tmp_path):
     one, _ = a_session(tmp_path, [LOST, WON], **GATED)
     state = after(begin(one.settings), games=20, steps=4)
-    marks = jnp.full_like(state.replay.marks, 50)
-    state = state.replace(replay=state.replay.replace(marks=marks))
+    window_starts = jnp.full_like(state.replay.window_starts, 50)
+    state = state.replace(replay=state.replay.replace(window_starts=window_starts))
     failed = one.end_generation(state, 1)
-    assert failed.replay.marks[0, :3].tolist() == [50, 50, 50]
+    assert failed.replay.window_starts[0, :3].tolist() == [50, 50, 50]
     promoted = one.end_generation(after(failed, steps=4), 2)
-    assert promoted.replay.marks[0, :3].tolist() == [0, 50, 50]
+    assert promoted.replay.window_starts[0, :3].tolist() == [0, 50, 50]
 
 
 def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path):
     one, _ = a_session(tmp_path, [])
     state = begin(one.settings)
-    assert one.activity(state) == "both"
+    assert one.iteration_kind(state) == "play_and_learn"
     # Even one that has finished no game in an iteration goes on, so it is the games that count.
     assert int(one.end_generation(state, 1).generation) == 0
     assert int(one.end_generation(after(state, games=1), 1).generation) == 1
@@ -190,20 +190,20 @@ def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, 
 def test_with_a_gate_it_is_the_best_network_that_is_judged(tmp_path):
     one, _ = a_session(tmp_path, [], **GATED)
     state = begin(one.settings)
-    assert one.playing(state) is state.best is not None
+    assert one.playing(state) is state.actor_params is not None
     plain, _ = a_session(tmp_path, [])
     tiny_run.assert_same_bits(plain.playing(state), state.variables())
 
 
-def test_stages_change_simulations_and_learning_rate_until_the_evaluations_are_used(
+def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_are_used(
     tmp_path, monkeypatch
 ):
-    stages = [
+    schedule = [
         {"start": 2, "set": {"search.num_simulations": 8, "learner.learning_rate": 0.001}},
     ]
     settings = run(
         tmp_path,
-        generation={"stages": stages},
+        generation={"schedule": schedule},
         learner={"warmup_steps": 0, "learning_rate": 0.01, "momentum": 0.8},
         run={"num_iterations": 50, "max_evaluations": 1000},
     )

@@ -30,7 +30,7 @@ def of_run(settings: config.Config) -> dict[str, np.ndarray]:
     # An optimiser that does nothing but remember: its state is the gradient.
     remember = optax.trace(decay=0.0)
 
-    def step(start: learner.Learner, examples: replay.Examples) -> learner.Learner:
+    def step(start: learner.TrainState, examples: replay.Examples) -> learner.TrainState:
         after, _ = learner.learn(
             game,
             net.clone(is_training=True, axis_name=run_state.AXIS),
@@ -50,8 +50,8 @@ def of_run(settings: config.Config) -> dict[str, np.ndarray]:
     shapes = jax.eval_shape(lambda: network.init(game, recipe.network, jax.random.key(0)))
     variables = jax.tree.map(lambda x: rng.uniform(-0.5, 0.5, x.shape).astype(x.dtype), shapes)
 
-    def run() -> learner.Learner:
-        start = learner.Learner(
+    def run() -> learner.TrainState:
+        start = learner.TrainState(
             params=variables["params"],
             batch_stats=variables["batch_stats"],
             optimiser_state=remember.init(variables["params"]),

@@ -12,7 +12,7 @@ _FIELDS = {
     "raw_value": (0, jnp.float16),
     "is_example": (True, bool),
     "iteration": (0, jnp.int32),
-    "network": (0, jnp.int32),
+    "actor_version": (0, jnp.int32),
     "reward": (0, jnp.float32),
     "discount": (-1, jnp.float32),
 }
@@ -33,9 +33,9 @@ def make(game, shape, **fields) -> selfplay.Plies:
     )
 
 
-def settled(game, plies: selfplay.Plies, outcome) -> pending_plies.Settled:
+def finalised(game, plies: selfplay.Plies, outcome) -> pending_plies.FinalisedPlies:
     """Returns the plies as all decided."""
-    return pending_plies.Settled(
+    return pending_plies.FinalisedPlies(
         plies=plies,
         is_ready=jnp.ones(plies.reward.shape, bool),
         outcome=jnp.asarray(outcome, jnp.float32),
