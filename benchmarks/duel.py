@@ -54,15 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(config: DuelConfig) -> list[str]:
     """Returns the result of a match."""
-    oracle = engine_factory.load_oracle(config.network)
+    evaluator = engine_factory.load_evaluator(config.network)
     both = at_level(config.first, config.first_level), at_level(config.second, config.second_level)
-    pair = [Engine(oracle, each, seed=config.seed) for each in both]
-    solver = host.Solver(oracle.game.size, is_reversed=oracle.game.is_reversed)
+    pair = [Engine(evaluator, each, seed=config.seed) for each in both]
+    solver = host.Solver(evaluator.game.size, is_reversed=evaluator.game.is_reversed)
     rng = random.Random(config.seed)
     results = []
     for number in range(config.num_games):
         if number % 2 == 0:
-            opening = positions.random_game(oracle.game, rng, config.opening_plies)
+            opening = positions.random_game(evaluator.game, rng, config.opening_plies)
         black, white = pair if number % 2 == 0 else pair[::-1]
         result = _play(black, white, opening, solver, config.solved_empties)
         results.append(result if number % 2 == 0 else -result)

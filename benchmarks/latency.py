@@ -21,7 +21,7 @@ from azo.games import notation, othello
 from azo.learning import network
 from azo.measure import players
 from azo.play.engine_settings import EngineConfig, Limits
-from azo.play.evaluator import Oracle
+from azo.play.evaluator import NetworkEvaluator
 from azo.play.live_engine import Engine
 from azo.search import settings
 from benchmarks import command, measure, positions
@@ -55,7 +55,9 @@ def report(config: LatencyConfig) -> list[str]:
     game = othello.Othello(8)
     shape = network.NetworkConfig(num_blocks=config.num_blocks, num_channels=config.num_channels)
     variables = network.init(game, shape, jax.random.key(config.seed))
-    oracle = Oracle(game, players.TrainedNetwork(variables, shape, settings.SearchConfig()))
+    evaluator = NetworkEvaluator(
+        game, players.TrainedNetwork(variables, shape, settings.SearchConfig())
+    )
     rng, number = random.Random(config.seed), config.num_simulations
     boards = [
         positions.random_game(game, rng, 10 + rng.randrange(21)).board
@@ -63,10 +65,10 @@ def report(config: LatencyConfig) -> list[str]:
     ]
     programs: dict[str, Callable[[notation.Board], int]] = {
         f"{number} single evaluations": _one_by_one(_plain(game, shape, variables), number),
-        "the same, weights as constants": _one_by_one(_constant(oracle), number),
+        "the same, weights as constants": _one_by_one(_constant(evaluator), number),
     }
     for size in config.leaves_per_step:
-        engine = Engine(oracle, EngineConfig(leaves_per_step=size, solve_empties=0))
+        engine = Engine(evaluator, EngineConfig(leaves_per_step=size, solve_empties=0))
         programs[f"{number} simulations, {size} leaves a step"] = _searched(engine, number)
     times: dict[str, list[float]] = {name: [] for name in programs}
     counts: dict[str, int] = {}
@@ -113,8 +115,8 @@ def _plain(
     return lambda words: evaluate(folded, words)
 
 
-def _constant(oracle: Oracle) -> Callable[[np.ndarray], jax.Array]:
-    program = oracle.compiled("none", 1)
+def _constant(evaluator: NetworkEvaluator) -> Callable[[np.ndarray], jax.Array]:
+    program = evaluator.compiled("none", 1)
     return lambda words: program(words)
 
 

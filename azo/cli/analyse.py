@@ -62,10 +62,10 @@ def main(argv: Sequence[str]) -> int:
         if not path.parent.is_dir():  # told before a long search rather than after
             raise ValueError(f"{path}: cannot write here (no such folder)")
     console = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
-    oracle = engine_factory.load_oracle(
+    evaluator = engine_factory.load_evaluator(
         settings.network, settings.size, is_reversed=settings.reversed
     )
-    engine = live_engine.Engine(oracle, settings.engine)
+    engine = live_engine.Engine(evaluator, settings.engine)
     game = _read(settings, engine)
     engine.new_game(game.board, game.actions)
     if settings.ply is not None and settings.ply > len(game.actions) + 1:
@@ -97,7 +97,7 @@ def _read(settings: AnalyseConfig, engine: live_engine.Engine) -> game_files.Rec
     return game_files.parse(settings.game, rules, number=number)
 
 
-def _analyse(engine: live_engine.Engine, settings: AnalyseConfig) -> game_analysis.Analysis:
+def _analyse(engine: live_engine.Engine, settings: AnalyseConfig) -> game_analysis.GameAnalysis:
     progress_console = rich.console.Console(stderr=True)
     with rich.progress.Progress(
         *rich.progress.Progress.get_default_columns(),
@@ -115,7 +115,7 @@ def _analyse(engine: live_engine.Engine, settings: AnalyseConfig) -> game_analys
 
 
 def _print(
-    console: rich.console.Console, found: game_analysis.Analysis, title: str, ply: int | None
+    console: rich.console.Console, found: game_analysis.GameAnalysis, title: str, ply: int | None
 ) -> None:
     size = found.game.size
     console.print(f"{title}. {page.outcome(found)}", markup=False)
@@ -134,7 +134,7 @@ def _print(
         console.print(table.tree(position, size))
 
 
-def _drawing() -> Callable[[game_analysis.Analysis, str], bytes]:
+def _drawing() -> Callable[[game_analysis.GameAnalysis, str], bytes]:
     """Returns what draws the plot, which needs a library that the rest does not."""
     with drawing.needing_matplotlib("--plot"):
         from azo.play.report import plot

@@ -93,10 +93,10 @@ def build(settings: BuildConfig, console: rich.console.Console) -> int:
     is_searched = settings.source == "self-play" or settings.evaluate
     engine = None
     if is_searched:
-        oracle = engine_factory.load_oracle(
+        evaluator = engine_factory.load_evaluator(
             settings.network, settings.size, is_reversed=settings.reversed
         )
-        engine = live_engine.Engine(oracle, settings.engine)
+        engine = live_engine.Engine(evaluator, settings.engine)
     game = othello.Othello(settings.size, settings.reversed) if engine is None else engine.game
     book = (
         opening_book.load(settings.book, game)

@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
             no_book = {"book": None, "learn": False}  # it is for the first game alone
             return engine_factory.load_engine(play.model_copy(update=other | no_book))
 
-        front_end = gtp.Gtp(
+        front_end = gtp.GtpServer(
             engine,
             line_reader.of_standard_input(),
             write,

@@ -21,7 +21,7 @@ def main(argv: Sequence[str]) -> int:
     write = line_reader.to_standard_output()
     with contextlib.redirect_stdout(sys.stderr):  # whatever a library may print
         engine = engine_factory.load_engine(play)
-        nboard.NBoard(engine, line_reader.of_standard_input(), write).run()
+        nboard.NBoardServer(engine, line_reader.of_standard_input(), write).run()
     return 0
 
 

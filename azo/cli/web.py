@@ -19,7 +19,7 @@ import tyro
 
 from azo.games import othello
 from azo.play import engine_factory, engine_settings, opening_book
-from azo.play.evaluator import Oracle
+from azo.play.evaluator import NetworkEvaluator
 from azo.play.live_engine import Engine
 from azo.run import config
 
@@ -52,12 +52,12 @@ def main(argv: Sequence[str]) -> int:
     """Loads the network, serves the page until Ctrl-C, and returns the exit code."""
     web = config.parse_flags(WebConfig, argv, prog="azo web")
     try:
-        from azo.play.web import server, serving, sessions
+        from azo.play.web import app, server, sessions
     except ModuleNotFoundError as error:
         if error.name not in ("starlette", "uvicorn"):
             raise
         raise ValueError("the page needs a web server: pip install 'azo[web]'") from None
-    with serving.listen(web.host, web.port) as listener:
+    with server.listen(web.host, web.port) as listener:
         start = time.perf_counter()
         network = "azo's own" if web.network is None else str(web.network)
         offers = {
@@ -65,55 +65,57 @@ def main(argv: Sequence[str]) -> int:
             for game, make_engine in engines(web).items()
         }
         _warm_up(next(iter(offers.values())).make_engine())
-        pages = sessions.Sessions(max_searches=web.max_searches)
-        app = server.make_app(
+        pages = sessions.SessionPool(max_searches=web.max_searches)
+        application = app.make_app(
             offers,
             pages,
             level=web.level,
-            bounds=server.Bounds(web.max_simulations, web.max_seconds),
+            bounds=app.Bounds(web.max_simulations, web.max_seconds),
             names=web.names,
         )
         print(f"network ({network}) loaded in {time.perf_counter() - start:.1f} s")
-        address = serving.url(listener)
+        address = server.url(listener)
         print(f"azo plays at {address}; Ctrl-C ends", flush=True)
         if web.open:
             webbrowser.open(address)
-        serving.serve(app, listener, pages.stop_all)
+        server.serve(application, listener, pages.stop_all)
     return 0
 
 
 def engines(play: engine_factory.PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
     """Returns what makes engines, for each game; the network of the first is loaded."""
-    oracle = engine_factory.load_oracle(play.network, play.size, is_reversed=play.reversed)
-    book = None if play.book is None else opening_book.load(play.book, oracle.game)
-    loaders: dict[othello.Othello, Callable[[], Oracle]] = {oracle.game: lambda: oracle}
+    evaluator = engine_factory.load_evaluator(play.network, play.size, is_reversed=play.reversed)
+    book = None if play.book is None else opening_book.load(play.book, evaluator.game)
+    loaders: dict[othello.Othello, Callable[[], NetworkEvaluator]] = {
+        evaluator.game: lambda: evaluator
+    }
     if play.network is None:
         for name in engine_factory.shipped():
             size, _, kind = name.removeprefix("othello").partition("-")
             game = othello.Othello(int(size), kind == "reversed")
             load = functools.partial(
-                engine_factory.load_oracle, size=game.size, is_reversed=game.is_reversed
+                engine_factory.load_evaluator, size=game.size, is_reversed=game.is_reversed
             )
             loaders.setdefault(game, load)
     seeds = itertools.count(play.seed)
     return {
-        game: _maker(load, play.engine, book if game == oracle.game else None, seeds)
+        game: _maker(load, play.engine, book if game == evaluator.game else None, seeds)
         for game, load in loaders.items()
     }
 
 
 def _maker(
-    load: Callable[[], Oracle],
+    load: Callable[[], NetworkEvaluator],
     engine: engine_settings.EngineConfig,
     book: opening_book.Book | None,
     seeds: Iterator[int],
 ) -> Callable[[], Engine]:
     """Returns what makes engines of one network, which is loaded for the first."""
-    oracle, lock = functools.cache(load), threading.Lock()
+    evaluator, lock = functools.cache(load), threading.Lock()
 
     def make() -> Engine:
         with lock:
-            return Engine(oracle(), engine, book=book, seed=next(seeds))
+            return Engine(evaluator(), engine, book=book, seed=next(seeds))
 
     return make
 

@@ -13,7 +13,7 @@ import tyro
 from azo.games import othello, registry
 from azo.measure import players
 from azo.play import engine_settings, live_game, opening_book
-from azo.play.evaluator import Oracle, num_cores
+from azo.play.evaluator import NetworkEvaluator, num_cores
 from azo.play.live_engine import Engine
 from azo.run import checkpoint
 
@@ -56,8 +56,8 @@ def load_engine(play: PlayConfig) -> Engine:
     Raises:
       ValueError: One line: there is no such network, or none for such a board, or no such book.
     """
-    oracle = load_oracle(play.network, play.size, is_reversed=play.reversed)
-    book = None if play.book is None else opening_book.load(play.book, oracle.game)
+    evaluator = load_evaluator(play.network, play.size, is_reversed=play.reversed)
+    book = None if play.book is None else opening_book.load(play.book, evaluator.game)
 
     def learn(game: live_game.LiveGame) -> None:
         assert book is not None
@@ -70,7 +70,7 @@ def load_engine(play: PlayConfig) -> Engine:
             print(error, file=sys.stderr)
 
     return Engine(
-        oracle,
+        evaluator,
         engine_settings.at_level(play.engine, play.level),
         book=book,
         on_end=learn if play.learn else None,
@@ -78,9 +78,9 @@ def load_engine(play: PlayConfig) -> Engine:
     )
 
 
-def load_oracle(
+def load_evaluator(
     network: pathlib.Path | None = None, size: int = 8, *, is_reversed: bool = False
-) -> Oracle:
+) -> NetworkEvaluator:
     """Returns a network for play, that of a folder or one that comes with azo.
 
     Raises:
@@ -100,7 +100,7 @@ def load_oracle(
     game = registry.make(config.game)
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")
-    return Oracle(game, players.TrainedNetwork(variables, config.network, config.search))
+    return NetworkEvaluator(game, players.TrainedNetwork(variables, config.network, config.search))
 
 
 def shipped() -> tuple[str, ...]:

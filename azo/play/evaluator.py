@@ -40,7 +40,7 @@ def packed(player: np.ndarray, opponent: np.ndarray, batch_size: int) -> np.ndar
     return words
 
 
-class Oracle:
+class NetworkEvaluator:
     """What a network says of positions of Othello; engines and threads may share one."""
 
     def __init__(self, game: othello.Othello, trained: players.TrainedNetwork):

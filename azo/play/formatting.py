@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import rich.table
 
 from azo.games import notation
-from azo.play.search_report import MoveThought, Thought
+from azo.play.search_report import MoveReport, SearchReport
 
 _LINE_MOVES = 6
 
@@ -15,7 +15,7 @@ def chance(value: float) -> str:
     return f"{50 + 50 * value:.0f} %"
 
 
-def outlook(thought: Thought, who: str, *, is_reversed: bool) -> str:
+def outlook(thought: SearchReport, who: str, *, is_reversed: bool) -> str:
     """Returns what the side to move may expect, `who` being what it is called."""
     if thought.score is None:
         return f"{who} expects to win: {chance(thought.value)}"
@@ -26,7 +26,7 @@ def outlook(thought: Thought, who: str, *, is_reversed: bool) -> str:
     return f"{who} {verb} by {abs(score)} if both play perfectly (exact)"
 
 
-def reason(thought: Thought, who: str, size: int, *, is_reversed: bool) -> list[str]:
+def reason(thought: SearchReport, who: str, size: int, *, is_reversed: bool) -> list[str]:
     """Returns lines on why a move was chosen."""
     if thought.source == "forced":
         return [f"{who} had no choice"]
@@ -38,7 +38,7 @@ def reason(thought: Thought, who: str, size: int, *, is_reversed: bool) -> list[
     return lines
 
 
-def hint(thought: Thought, size: int, *, most: int, is_reversed: bool) -> rich.table.Table:
+def hint(thought: SearchReport, size: int, *, most: int, is_reversed: bool) -> rich.table.Table:
     """Returns the best moves of a position, for the side to move."""
     table = rich.table.Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
     table.add_column("move")
@@ -72,7 +72,7 @@ def outcome(black_score: int, size: int, *, is_reversed: bool) -> str:
     return f"white wins, {white} to {black}"
 
 
-def _worth(move: MoveThought, *, is_reversed: bool) -> str:
+def _worth(move: MoveReport, *, is_reversed: bool) -> str:
     if move.score is not None:
         score = -move.score if is_reversed else move.score
         return "draw" if score == 0 else f"{'win' if score > 0 else 'loss'} by {abs(score)}"

@@ -38,15 +38,15 @@ class AnalysisConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @dataclasses.dataclass(frozen=True)
-class Branch:
+class AnalysedBranch:
     """A move in the searched tree, and what follows it there."""
 
-    move: search_report.MoveThought
-    replies: tuple["Branch", ...]
+    move: search_report.MoveReport
+    replies: tuple["AnalysedBranch", ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Position:
+class AnalysedPosition:
     """One position of the game; values are those of the side to move."""
 
     number: int  # ply, 1 for the first move
@@ -55,8 +55,8 @@ class Position:
     raw_value: float | None  # the network's own; None where the game is over
     score: int | None  # final margin of discs under perfect play, where solved
     best: int | None  # the move to play; None where the game is over
-    moves: tuple[search_report.MoveThought, ...]  # all legal moves, best first
-    tree: tuple[Branch, ...]
+    moves: tuple[search_report.MoveReport, ...]  # all legal moves, best first
+    tree: tuple[AnalysedBranch, ...]
     played: int | None  # what was played; None for the last position
     drop: float | None = None  # value minus what it was worth after the move played
     loss: float | None = None  # the same, but 0 for the best move, and never below
@@ -86,7 +86,7 @@ class Position:
             return None
         return self.score if self.board.is_black_to_move else -self.score
 
-    def thought_of(self, action: int | None) -> search_report.MoveThought | None:
+    def thought_of(self, action: int | None) -> search_report.MoveReport | None:
         """Returns what the search thinks of a move, None if it is none of this position."""
         return next((move for move in self.moves if move.action == action), None)
 
@@ -107,16 +107,16 @@ class Surprise:
 
 
 @dataclasses.dataclass(frozen=True)
-class Analysis:
+class GameAnalysis:
     """A game, its positions and what is notable about them."""
 
     game: othello.Othello
     config: AnalysisConfig
     engine_config: engine_settings.EngineConfig
-    positions: tuple[Position, ...]  # before each move, and after the last
+    positions: tuple[AnalysedPosition, ...]  # before each move, and after the last
     is_over: bool
     black_score: int  # black's margin after the last move, the empty squares to the winner
-    drops: tuple[Position, ...]  # the largest, worst first
+    drops: tuple[AnalysedPosition, ...]  # the largest, worst first
     surprises: tuple[Surprise, ...]
 
     @property
@@ -141,7 +141,7 @@ def analyse(
     *,
     on_position: Callable[[int], None] | None = None,
     is_stopped: Callable[[], bool] | None = None,
-) -> Analysis:
+) -> GameAnalysis:
     """Analyses the game that an engine has before it, with the limits of the engine's settings.
 
     Args:
@@ -156,7 +156,7 @@ def analyse(
         seconds=engine.config.seconds,
         is_analysis=True,
     )
-    found: list[Position] = []
+    found: list[AnalysedPosition] = []
     try:
         engine.new_game(start)
         for number in range(1, len(actions) + 2):
@@ -171,7 +171,7 @@ def analyse(
         if engine.actions != actions:
             engine.new_game(start, actions)
     positions = _with_losses(found, is_reversed=engine.game.is_reversed)
-    return Analysis(
+    return GameAnalysis(
         game=engine.game,
         config=config,
         engine_config=engine.config,
@@ -183,7 +183,7 @@ def analyse(
     )
 
 
-def advice(analysis: Analysis) -> str:
+def advice(analysis: GameAnalysis) -> str:
     """Returns what the surprises of a game say about the settings of the search."""
     config, searched = analysis.config, analysis.engine_config
     num_missed = sum(surprise.kind == "missed" for surprise in analysis.surprises)
@@ -211,13 +211,13 @@ def _think(
     is_stopped: Callable[[], bool] | None,
     number: int,
     played: int | None,
-) -> Position:
+) -> AnalysedPosition:
     """Returns the present position as it is before anything is known of the next."""
     if engine.is_over:
         black_score = engine.final_score()
         score = black_score if engine.board.is_black_to_move else -black_score
         value = engine.result(score)
-        return Position(
+        return AnalysedPosition(
             number=number,
             board=engine.board,
             value=value,
@@ -229,7 +229,7 @@ def _think(
             played=None,
         )
     thought = engine.think(limits, is_stopped=is_stopped)
-    return Position(
+    return AnalysedPosition(
         number=number,
         board=engine.board,
         value=thought.value,
@@ -244,18 +244,19 @@ def _think(
 
 def _branches(
     engine: live_engine.Engine, line: tuple[int, ...], depth: int, width: int
-) -> tuple[Branch, ...]:
+) -> tuple[AnalysedBranch, ...]:
     if depth == 0:
         return ()
     chosen = [move for move in engine.look(line) if move.visits][:width]
     return tuple(
-        Branch(move, _branches(engine, (*line, move.action), depth - 1, width)) for move in chosen
+        AnalysedBranch(move, _branches(engine, (*line, move.action), depth - 1, width))
+        for move in chosen
     )
 
 
-def _with_losses(found: Sequence[Position], *, is_reversed: bool) -> list[Position]:
+def _with_losses(found: Sequence[AnalysedPosition], *, is_reversed: bool) -> list[AnalysedPosition]:
     """Returns the positions with what each move cost."""
-    positions: list[Position] = []
+    positions: list[AnalysedPosition] = []
     for before, after in itertools.pairwise(found):
         drop = before.value + after.value
         loss = 0.0 if before.played == before.best else max(drop, 0.0)
@@ -267,17 +268,17 @@ def _with_losses(found: Sequence[Position], *, is_reversed: bool) -> list[Positi
     return [*positions, found[-1]]
 
 
-def _largest_drops(positions: Sequence[Position], num: int) -> tuple[Position, ...]:
+def _largest_drops(positions: Sequence[AnalysedPosition], num: int) -> tuple[AnalysedPosition, ...]:
     """Returns the moves with the largest drops; of equal ones, those that lost more discs first."""
 
-    def size(position: Position) -> tuple[float, int]:
+    def size(position: AnalysedPosition) -> tuple[float, int]:
         return position.drop or 0.0, position.loss_discs or 0
 
     worst = sorted(positions, key=size, reverse=True)[:num]
     return tuple(position for position in worst if size(position) > (0.0, 0))
 
 
-def _surprises(positions: Sequence[Position], config: AnalysisConfig) -> list[Surprise]:
+def _surprises(positions: Sequence[AnalysedPosition], config: AnalysisConfig) -> list[Surprise]:
     """Returns at most one surprise a position, in the order of the game."""
     surprises = []
     for position in positions:
@@ -287,7 +288,7 @@ def _surprises(positions: Sequence[Position], config: AnalysisConfig) -> list[Su
     return surprises
 
 
-def _found(position: Position, config: AnalysisConfig) -> Surprise | None:
+def _found(position: AnalysedPosition, config: AnalysisConfig) -> Surprise | None:
     best = position.thought_of(position.best)
     if best is None or best.prior > config.surprise_prior or not _is_known(best):
         return None
@@ -297,7 +298,7 @@ def _found(position: Position, config: AnalysisConfig) -> Surprise | None:
     return _surprise(position, best.action, position.value, favourite, "found", config)
 
 
-def _missed(position: Position, config: AnalysisConfig) -> Surprise | None:
+def _missed(position: AnalysedPosition, config: AnalysisConfig) -> Surprise | None:
     played, best = (position.thought_of(a) for a in (position.played, position.best))
     if played is None or best is None or position.drop is None or played == best:
         return None
@@ -309,15 +310,15 @@ def _missed(position: Position, config: AnalysisConfig) -> Surprise | None:
     )
 
 
-def _is_known(move: search_report.MoveThought) -> bool:
+def _is_known(move: search_report.MoveReport) -> bool:
     return move.value is not None and (move.visits >= _MIN_VISITS or move.score is not None)
 
 
 def _surprise(
-    position: Position,
+    position: AnalysedPosition,
     action: int,
     value: float,
-    rival: search_report.MoveThought,
+    rival: search_report.MoveReport,
     kind: Literal["found", "missed"],
     config: AnalysisConfig,
 ) -> Surprise | None:

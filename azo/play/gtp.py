@@ -17,9 +17,9 @@ from azo.games import notation
 from azo.play import engine_settings
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.gtp_clock import GtpClock
-from azo.play.line_reader import Lines
+from azo.play.line_reader import LineReader
 from azo.play.live_engine import Engine
-from azo.play.search_report import MoveThought, Thought
+from azo.play.search_report import MoveReport, SearchReport
 
 _COLOURS = {"b": True, "black": True, "w": False, "white": False}
 _GAMES = ("othello", "reversi")
@@ -39,13 +39,13 @@ class _Command(NamedTuple):
     arguments: list[str]
 
 
-class Gtp:
+class GtpServer:
     """An engine behind the protocol."""
 
     def __init__(
         self,
         engine: Engine,
-        lines: Lines,
+        lines: LineReader,
         write: Callable[[str], object],
         *,
         version: str,
@@ -258,11 +258,11 @@ class Gtp:
         self._write("\n")
         self._take_back(num_passes)
 
-    def _write_analysis(self, thought: Thought) -> None:
+    def _write_analysis(self, thought: SearchReport) -> None:
         moves = [self._info(order, move) for order, move in enumerate(thought.moves)]
         self._write(" ".join(moves) + "\n")
 
-    def _info(self, order: int, move: MoveThought) -> str:
+    def _info(self, order: int, move: MoveReport) -> str:
         words = [f"info move {self._move_text(move.action)} visits {move.visits}"]
         if move.value is not None:
             words.append(f"winrate {(move.value + 1) / 2:.6f}")

@@ -1,4 +1,4 @@
-"""Lines from a front end, read by a thread of their own, so that a new one can end thinking."""
+"""LineReader from a front end, read by a thread of their own, so that a new one can end thinking."""
 
 import collections
 import io
@@ -12,7 +12,7 @@ _MAX_LINE_BYTES = 1 << 16  # the rest of a longer line is dropped
 _MAX_WAITING = 1000  # lines; whoever sends more has to wait
 
 
-class Lines:
+class LineReader:
     """The lines of an input, in order: iterate over them."""
 
     def __init__(self, read: Callable[[], bytes]):
@@ -76,7 +76,7 @@ class Lines:
             self._changed.notify_all()
 
 
-def of_standard_input() -> Lines:
+def of_standard_input() -> LineReader:
     """Returns the lines of standard input."""
 
     def read() -> bytes:
@@ -86,7 +86,7 @@ def of_standard_input() -> Lines:
         except OSError:  # the terminal is gone
             return b""
 
-    return Lines(read)
+    return LineReader(read)
 
 
 def to_standard_output() -> Callable[[str], None]:

@@ -15,15 +15,15 @@ import numpy as np
 from azo.games import notation
 from azo.play import live_game, live_search
 from azo.play.engine_settings import EngineConfig, Limits
-from azo.play.evaluator import Oracle
-from azo.play.search_report import MoveThought, Thought
+from azo.play.evaluator import NetworkEvaluator
+from azo.play.search_report import MoveReport, SearchReport
 from azo.search import improvement
 from azo.solver import host, last_squares
 
 _SOLVER_SHARE = 0.5  # of the time of a move
 
 
-class Book(Protocol):
+class MoveSource(Protocol):
     """What the engine asks of an opening book."""
 
     def choose(self, board: notation.Board, rng: np.random.Generator) -> int | None:
@@ -31,28 +31,28 @@ class Book(Protocol):
 
 
 class Engine(live_game.LiveGame):
-    """A live game that can think. Not for several threads at once; an oracle may be shared."""
+    """A live game that can think. Not for several threads at once; an evaluator may be shared."""
 
     def __init__(
         self,
-        oracle: Oracle,
+        evaluator: NetworkEvaluator,
         config: EngineConfig | None = None,
         *,
-        book: Book | None = None,
+        book: MoveSource | None = None,
         on_end: Callable[[live_game.LiveGame], None] | None = None,
         seed: int = 0,
     ):
         """Begins a game; compiles the network for the settings, which may take seconds.
 
         Args:
-          oracle: the network.
+          evaluator: the network.
           config: how to think; the usual settings by default.
           book: asked for a move first.
           on_end: told of every game that a move ends, such as for a book to learn from.
           seed: of drawn moves.
         """
-        super().__init__(oracle.game)
-        self.oracle, self.book, self._on_end = oracle, book, on_end
+        super().__init__(evaluator.game)
+        self.evaluator, self.book, self._on_end = evaluator, book, on_end
         self._rng = np.random.default_rng(seed)
         self._solver: host.Solver | None = None
         self.config = config or EngineConfig()
@@ -65,7 +65,7 @@ class Engine(live_game.LiveGame):
     @config.setter
     def config(self, config: EngineConfig) -> None:
         self._config = config
-        self._search = live_search.Search(self.oracle, config, self.board)
+        self._search = live_search.LiveSearch(self.evaluator, config, self.board)
         # Now rather than when it is asked, since its first call may compile.
         if self._solver is None and config.solve_empties and self.game.size in last_squares.SIZES:
             self._solver = host.Solver(self.game.size, is_reversed=self.game.is_reversed)
@@ -96,7 +96,7 @@ class Engine(live_game.LiveGame):
         self._search.restart(self.board)
         return action
 
-    def look(self, line: Sequence[int] = ()) -> tuple[MoveThought, ...]:
+    def look(self, line: Sequence[int] = ()) -> tuple[MoveReport, ...]:
         """Returns the moves behind a line from the present position, as far as they were searched.
 
         Args:
@@ -112,9 +112,9 @@ class Engine(live_game.LiveGame):
         limits: Limits | None = None,
         *,
         is_stopped: Callable[[], bool] | None = None,
-        on_progress: Callable[[Thought], None] | None = None,
+        on_progress: Callable[[SearchReport], None] | None = None,
         progress_seconds: float = 0.25,
-    ) -> Thought:
+    ) -> SearchReport:
         """Returns what to play and why; plays nothing.
 
         Args:
@@ -132,10 +132,10 @@ class Engine(live_game.LiveGame):
         limits = limits or Limits(self.config.num_simulations, self.config.seconds)
         start, evaluated = time.perf_counter(), self._search.num_evaluations
 
-        def thought(num_simulations: int) -> Thought:
+        def thought(num_simulations: int) -> SearchReport:
             moves = self.look()
             best = self._best(moves)
-            return Thought(
+            return SearchReport(
                 board=self.board,
                 action=best.action,
                 moves=(best, *(move for move in moves if move is not best)),
@@ -178,7 +178,7 @@ class Engine(live_game.LiveGame):
         action = self.book.choose(self.board, self._rng)
         return action if action in self.legal_actions else None
 
-    def _best(self, moves: Sequence[MoveThought]) -> MoveThought:
+    def _best(self, moves: Sequence[MoveReport]) -> MoveReport:
         """Returns the best of moves that are in the order of their visits."""
         least = improvement.MUCH_VISITED * moves[0].visits
         if self.config.move_choice == "visits" or least == 0:
@@ -186,7 +186,7 @@ class Engine(live_game.LiveGame):
         much_visited = [move for move in moves if move.visits >= least]
         return max(much_visited, key=lambda move: (move.value or 0.0, move.visits))
 
-    def _choice(self, thought: Thought) -> int:
+    def _choice(self, thought: SearchReport) -> int:
         """Returns the move to play: the best one, or a drawn one."""
         if self.config.temperature == 0:
             return thought.action
@@ -216,15 +216,15 @@ class Engine(live_game.LiveGame):
     def _exact(
         self,
         solution: host.Solution,
-        thought: Thought,
+        thought: SearchReport,
         deadline: float,
         is_stopped: Callable[[], bool] | None,
-    ) -> Thought:
+    ) -> SearchReport:
         """Returns a thought with exact scores in place of what the search said."""
         assert solution.best_move is not None
         scores = solution.move_scores or {solution.best_move: solution.score}
 
-        def exact(move: MoveThought) -> MoveThought:
+        def exact(move: MoveReport) -> MoveReport:
             score = scores.get(move.action)
             if score is None:
                 return move
@@ -233,7 +233,7 @@ class Engine(live_game.LiveGame):
                 line = self._exact_line(move.action, deadline, is_stopped)
             return dataclasses.replace(move, score=score, value=self.result(score), line=line)
 
-        def rank(move: MoveThought) -> tuple[bool, bool, int]:
+        def rank(move: MoveReport) -> tuple[bool, bool, int]:
             is_best = move.action == solution.best_move
             return not is_best, move.score is None, -self.utility(move.score or 0)
 

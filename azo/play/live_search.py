@@ -11,8 +11,8 @@ import numpy as np
 from azo.games import notation
 from azo.play import live_tree
 from azo.play.engine_settings import EngineConfig, Limits
-from azo.play.evaluator import Oracle
-from azo.play.search_report import MoveThought
+from azo.play.evaluator import NetworkEvaluator
+from azo.play.search_report import MoveReport
 from azo.solver import last_squares
 
 MAX_NODES = 2_000_000  # about 250 MB
@@ -27,20 +27,20 @@ class _Asked:
     """A batch that the network has not answered yet."""
 
     stream: int
-    batch: live_tree.Batch
+    batch: live_tree.LeafBatch
     num_leaves: int
     answer: jax.Array
 
 
-class Search:
+class LiveSearch:
     """The tree of a live game; not for several threads at once."""
 
-    def __init__(self, oracle: Oracle, config: EngineConfig, board: notation.Board):
+    def __init__(self, evaluator: NetworkEvaluator, config: EngineConfig, board: notation.Board):
         """Begins with a position, an empty tree and an empty cache."""
-        game = oracle.game
-        self._oracle, self._config = oracle, config
+        game = evaluator.game
+        self._evaluator, self._config = evaluator, config
         self._cache = live_tree.make_cache(config.cache_positions, game.num_actions)
-        num_batches = min(oracle.num_streams, max(config.leaves_per_step // _LEAST_BATCH, 1))
+        num_batches = min(evaluator.num_streams, max(config.leaves_per_step // _LEAST_BATCH, 1))
         self._batch_size = -(-config.leaves_per_step // num_batches)
         # Batches on their way to the network, the oldest first, and those that are free.
         self._asked: deque[_Asked] = deque()
@@ -49,8 +49,8 @@ class Search:
             for stream in reversed(range(num_batches))
         ]
         for stream in range(num_batches):
-            oracle.compiled(config.symmetry, self._batch_size, stream)
-        self._rules = live_tree.Rules(
+            evaluator.compiled(config.symmetry, self._batch_size, stream)
+        self._rules = live_tree.SearchRules(
             board=last_squares.make_rules(game.size, is_reversed=game.is_reversed),
             size=game.size,
             c_puct=config.c_puct,
@@ -68,7 +68,7 @@ class Search:
     def _compile(self) -> None:
         # Or loads what was compiled before, so that no move is charged for it. Does nothing else.
         batch = self._free[0][1]
-        found = np.zeros((self._batch_size, self._oracle.game.num_actions + 1), np.float32)
+        found = np.zeros((self._batch_size, self._evaluator.game.num_actions + 1), np.float32)
         found.flags.writeable = False  # as answers are, which is a type of its own
         live_tree.gather(
             self._tree, batch, self._cache, self._rules, 0, self._stack, self._counters
@@ -140,7 +140,7 @@ class Search:
         """The mean value of the root's visits; only after `grow`."""
         return float(self._tree.value_sum[0] / self._tree.visits[0])
 
-    def look(self, line: Sequence[int] = ()) -> tuple[MoveThought, ...]:
+    def look(self, line: Sequence[int] = ()) -> tuple[MoveReport, ...]:
         """Returns the moves behind a line of moves, most visited first; () if it is not there."""
         node = 0
         for action in line:
@@ -189,7 +189,7 @@ class Search:
             if not num_leaves:
                 self._free.append((stream, batch))
                 break
-            answer = self._oracle.ask(
+            answer = self._evaluator.ask(
                 batch.player[:num_leaves],
                 batch.opponent[:num_leaves],
                 symmetry=self._config.symmetry,
@@ -218,7 +218,7 @@ class Search:
                 return int(self._tree.child[edge])
         return None
 
-    def _branch(self, edge: int) -> MoveThought:
+    def _branch(self, edge: int) -> MoveReport:
         tree, child = self._tree, int(self._tree.child[edge])
         visits = int(tree.visits[child]) if child >= 0 else 0
         line = [int(tree.action[edge])]
@@ -228,7 +228,7 @@ class Search:
                 break
             line.append(int(tree.action[best]))
             child = int(tree.child[best])
-        return MoveThought(
+        return MoveReport(
             action=line[0],
             visits=visits,
             prior=float(tree.prior[edge]),

@@ -24,11 +24,11 @@ MAX_DEPTH = 128  # no game has more plies
 _UNVISITED = -1
 _MAX_EDGES = 56  # no position has more moves, see `Othello.max_legal`
 
-# Places in `Tree.counts`.
+# Places in `LiveTree.counts`.
 NODES, EDGES = 0, 1
 
 
-class Tree(NamedTuple):
+class LiveTree(NamedTuple):
     """Nodes, the first of them the root, and edges: room for `N` and `E` of them."""
 
     player: np.ndarray  # [N] uint64
@@ -46,7 +46,7 @@ class Tree(NamedTuple):
     counts: np.ndarray  # [2] int64: nodes and edges
 
 
-class Cache(NamedTuple):
+class EvaluationCache(NamedTuple):
     """What the network said of positions in their canonical form, the latest of each row."""
 
     player: np.ndarray  # [R] uint64, all ones where a row is empty
@@ -55,7 +55,7 @@ class Cache(NamedTuple):
     value: np.ndarray  # [R] float32
 
 
-class Rules(NamedTuple):
+class SearchRules(NamedTuple):
     """What the walk has to know of the game and of the settings."""
 
     board: last_squares.Rules
@@ -67,7 +67,7 @@ class Rules(NamedTuple):
     exact_empties: int
 
 
-class Batch(NamedTuple):
+class LeafBatch(NamedTuple):
     """Up to `L` leaves on their way to the network, and how each was reached."""
 
     player: np.ndarray  # [L] uint64, as the network is to see it
@@ -77,9 +77,11 @@ class Batch(NamedTuple):
     length: np.ndarray  # [L] int64
 
 
-def make_tree(player: int, opponent: int, num_nodes: int = 1024, num_edges: int = 16384) -> Tree:
+def make_tree(
+    player: int, opponent: int, num_nodes: int = 1024, num_edges: int = 16384
+) -> LiveTree:
     """Returns a tree of a root alone."""
-    tree = Tree(
+    tree = LiveTree(
         player=np.zeros(num_nodes, np.uint64),
         opponent=np.zeros(num_nodes, np.uint64),
         state=np.zeros(num_nodes, np.int8),
@@ -99,7 +101,7 @@ def make_tree(player: int, opponent: int, num_nodes: int = 1024, num_edges: int 
     return tree
 
 
-def with_room(tree: Tree, num_more: int) -> Tree:
+def with_room(tree: LiveTree, num_more: int) -> LiveTree:
     """Returns the tree with room for so many more nodes and their edges."""
     nodes, edges = int(tree.counts[NODES]) + num_more, int(tree.counts[EDGES])
     edges += num_more * _MAX_EDGES
@@ -114,7 +116,7 @@ def with_room(tree: Tree, num_more: int) -> Tree:
         return more
 
     is_of_edges = {"action", "prior", "child"}
-    return Tree(
+    return LiveTree(
         **{
             name: array
             if name == "counts"
@@ -124,9 +126,9 @@ def with_room(tree: Tree, num_more: int) -> Tree:
     )
 
 
-def make_cache(num_rows: int, num_actions: int) -> Cache:
+def make_cache(num_rows: int, num_actions: int) -> EvaluationCache:
     """Returns an empty cache; the number of rows is a power of 2, or 0 for no cache."""
-    return Cache(
+    return EvaluationCache(
         player=np.full(num_rows, ~ZERO),
         opponent=np.full(num_rows, ~ZERO),
         logits=np.zeros((num_rows, num_actions), np.float32),
@@ -134,9 +136,9 @@ def make_cache(num_rows: int, num_actions: int) -> Cache:
     )
 
 
-def make_batch(num_leaves: int) -> Batch:
+def make_batch(num_leaves: int) -> LeafBatch:
     """Returns room for so many leaves."""
-    return Batch(
+    return LeafBatch(
         player=np.zeros(num_leaves, np.uint64),
         opponent=np.zeros(num_leaves, np.uint64),
         symmetry=np.zeros(num_leaves, np.int64),
@@ -328,7 +330,7 @@ def _row(P, O, num_rows):
     return np.int64((mixed >> np.uint64(32)) & np.uint64(num_rows - 1))
 
 
-def subtree(tree: Tree, root: int) -> Tree:
+def subtree(tree: LiveTree, root: int) -> LiveTree:
     """Returns what lies behind a node, the node as its root."""
     kept = make_tree(0, 0, *(int(number) for number in tree.counts))
     _copy(tree, root, kept)

@@ -18,10 +18,10 @@ from azo.formats import ggf
 from azo.games import notation
 from azo.play import clock
 from azo.play.engine_settings import Limits
-from azo.play.line_reader import Lines
+from azo.play.line_reader import LineReader
 from azo.play.live_engine import Engine
 from azo.play.opening_book import Book, BookMove
-from azo.play.search_report import MoveThought, Thought
+from azo.play.search_report import MoveReport, SearchReport
 
 _SIMULATIONS_AT_DEPTH_0 = 12.5
 _PLIES_TO_DOUBLE = 2
@@ -32,10 +32,10 @@ _PROPERTY = re.compile(r"([A-Za-z]+)\s*\[([^\]]*)\]")  # of GGF
 _CLOCK = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9})", re.ASCII)
 
 
-class NBoard:
+class NBoardServer:
     """An engine behind the protocol."""
 
-    def __init__(self, engine: Engine, lines: Lines, write: Callable[[str], object]):
+    def __init__(self, engine: Engine, lines: LineReader, write: Callable[[str], object]):
         """Prepares to `run`.
 
         Args:
@@ -129,7 +129,7 @@ class NBoard:
             self._write(self._book_line(book_move))
         num_left, done = num_moves - len(known), {move.action for move in known}
 
-        def show(thought: Thought) -> None:
+        def show(thought: SearchReport) -> None:
             depth = _depth_of(thought.num_simulations)
             moves = [move for move in thought.moves if move.action not in done][:num_left]
             if moves and moves[0].value is None and not known:  # stopped, but one line is due
@@ -179,8 +179,8 @@ class NBoard:
         return self._discs(self._think(Limits(self._num_simulations(), is_analysis=True)))
 
     def _think(
-        self, limits: Limits, on_progress: Callable[[Thought], None] | None = None
-    ) -> Thought:
+        self, limits: Limits, on_progress: Callable[[SearchReport], None] | None = None
+    ) -> SearchReport:
         return self._engine.think(limits, is_stopped=self._is_stopped, on_progress=on_progress)
 
     def _is_stopped(self) -> bool:
@@ -195,7 +195,7 @@ class NBoard:
         if self._engine.is_over:
             raise ValueError(f"{command}: the game is over")
 
-    def _discs(self, thing: Thought | MoveThought) -> float:
+    def _discs(self, thing: SearchReport | MoveReport) -> float:
         """Returns the evaluation of a position or of a move, in discs for the side to move."""
         game = self._engine.game
         if thing.score is not None:
@@ -203,7 +203,7 @@ class NBoard:
         assert thing.value is not None
         return thing.value * game.size**2
 
-    def _search_line(self, move: MoveThought, depth: int) -> str:
+    def _search_line(self, move: MoveReport, depth: int) -> str:
         size = self._engine.game.size
         line = "".join(ggf.move_text(action, size) for action in move.line)
         depth_text = f"{depth}" if move.score is None else "100%"
@@ -222,7 +222,7 @@ class NBoard:
         text = f"{ggf.move_text(move.action, game.size)} {move.value * game.size**2:.2f}"
         return f"book {text} {entry.num_games} {_depth_of(entry.num_visits)}"
 
-    def _write_stats(self, thought: Thought) -> None:
+    def _write_stats(self, thought: SearchReport) -> None:
         self._write(f"nodestats {thought.num_simulations} {thought.seconds:.2f}")
 
     def _write(self, line: str) -> None:

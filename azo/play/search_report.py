@@ -9,7 +9,7 @@ Source = Literal["search", "exact", "book", "forced"]
 
 
 @dataclasses.dataclass(frozen=True)
-class MoveThought:
+class MoveReport:
     """What is known of one move, seen by whoever makes it."""
 
     action: int
@@ -21,12 +21,12 @@ class MoveThought:
 
 
 @dataclasses.dataclass(frozen=True)
-class Thought:
+class SearchReport:
     """What is known of a position."""
 
     board: notation.Board
     action: int  # the move to play
-    moves: tuple[MoveThought, ...]  # all legal moves, best first
+    moves: tuple[MoveReport, ...]  # all legal moves, best first
     value: float  # expected result in [-1, 1] after the search, or the exact one
     raw_value: float  # as the network alone says
     score: int | None  # final margin of discs, if solved

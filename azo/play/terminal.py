@@ -21,7 +21,7 @@ from azo.formats import game_files
 from azo.games import notation
 from azo.play import board_drawing, engine_settings, formatting, game_analysis, live_engine
 from azo.play.report import table
-from azo.play.search_report import Thought
+from azo.play.search_report import SearchReport
 
 Sides = Literal["black", "white", "both", "none"]
 Reader = Callable[[str], str | None]  # shows a prompt, returns a line, None at the end
@@ -51,7 +51,7 @@ class _State:
 
     sides: Sides
     level: int
-    last_thought: Thought | None = None  # behind the engine's last move
+    last_thought: SearchReport | None = None  # behind the engine's last move
     saved: pathlib.Path | None = None  # may be written again
     is_paused: bool = False  # self-play that was interrupted
     is_left: bool = False
@@ -195,7 +195,7 @@ class Terminal:
     @contextlib.contextmanager
     def _interruptible(
         self, what: str
-    ) -> Iterator[tuple[Callable[[], bool], Callable[[Thought], None]]]:
+    ) -> Iterator[tuple[Callable[[], bool], Callable[[SearchReport], None]]]:
         """Gives what tells of Ctrl-C, which is no exception meanwhile, and what shows progress."""
         stop = threading.Event()
         size = self._engine.game.size
@@ -208,7 +208,7 @@ class Terminal:
                 return
             status = stack.enter_context(self._console.status(what))
 
-            def report(thought: Thought) -> None:
+            def report(thought: SearchReport) -> None:
                 move = notation.action_text(thought.action, size)
                 status.update(
                     f"{what}: {move}, {formatting.chance(thought.value)},"

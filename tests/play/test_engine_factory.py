@@ -5,7 +5,7 @@ import random
 
 import jax
 import pytest
-from support import fake_oracle
+from support import hash_evaluator
 
 from azo.games import notation, othello, registry
 from azo.learning import network
@@ -42,7 +42,7 @@ def test_each_network_that_comes_with_azo_is_for_the_game_it_is_named_after():
     assert engine_factory.shipped() == ("othello6", "othello8")
     for name in engine_factory.shipped():
         size, is_reversed = int(name[7]), name.endswith("-reversed")
-        assert engine_factory.load_oracle(None, size, is_reversed=is_reversed).game.name == name
+        assert engine_factory.load_evaluator(None, size, is_reversed=is_reversed).game.name == name
 
 
 def test_levels_and_settings_reach_the_engine():
@@ -78,7 +78,7 @@ def test_a_book_that_cannot_be_saved_is_told_and_the_game_ends_as_usual(
 ):
     game = othello.Othello(4)
     monkeypatch.setattr(
-        engine_factory, "load_oracle", lambda *_, **__: fake_oracle.HashOracle(game)
+        engine_factory, "load_evaluator", lambda *_, **__: hash_evaluator.HashEvaluator(game)
     )
     path = tmp_path / "books" / "mine.book"
     opening_book.Book(game).save(path)
@@ -110,11 +110,11 @@ def test_a_network_of_another_game_is_told(tmp_path):
     variables = network.init(game, settings_of_run.network, jax.random.key(0))
     checkpoint.save_params(tmp_path / "net", variables, settings_of_run)
     with pytest.raises(ValueError, match="net: a network for tictactoe, but only Othello is"):
-        engine_factory.load_oracle(tmp_path / "net")
+        engine_factory.load_evaluator(tmp_path / "net")
 
 
 def test_a_folder_that_is_no_network_is_told(tmp_path):
     with pytest.raises(ValueError, match="neither a run nor an exported network"):
-        engine_factory.load_oracle(tmp_path)
+        engine_factory.load_evaluator(tmp_path)
     with pytest.raises(ValueError, match="no such folder"):
-        engine_factory.load_oracle(tmp_path / "none")
+        engine_factory.load_evaluator(tmp_path / "none")

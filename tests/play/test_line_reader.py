@@ -10,7 +10,7 @@ from azo.play import line_reader
 
 def all_of(chunks):
     remaining = iter([*chunks, b""])
-    return list(line_reader.Lines(lambda: next(remaining)))
+    return list(line_reader.LineReader(lambda: next(remaining)))
 
 
 def test_lines_end_with_a_newline_wherever_the_input_is_cut():
@@ -36,7 +36,7 @@ def test_a_sender_of_many_lines_waits_until_they_are_read():
         sent.append(len(sent))
         return b"name\n" * 600 if len(sent) <= 5 else b""
 
-    flood = line_reader.Lines(read)
+    flood = line_reader.LineReader(read)
     while len(sent) < 2:
         time.sleep(0.01)
     time.sleep(0.05)  # time enough to read all, if nothing held it back

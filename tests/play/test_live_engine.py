@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from support import fake_oracle, slow_minimax
+from support import hash_evaluator, slow_minimax
 
 from azo.games import notation, othello
 from azo.play import clock, engine_settings, live_engine
@@ -16,7 +16,7 @@ QUICK = EngineConfig(num_simulations=32, solve_empties=0, exact_empties=0)
 
 def make(size=6, config=QUICK, *, is_reversed=False, **kwargs):
     return live_engine.Engine(
-        fake_oracle.HashOracle(othello.Othello(size, is_reversed)), config, **kwargs
+        hash_evaluator.HashEvaluator(othello.Othello(size, is_reversed)), config, **kwargs
     )
 
 
@@ -281,7 +281,7 @@ def test_settings_can_change_during_a_game():
     live.config = QUICK.model_copy(update={"leaves_per_step": 2})
     assert live.look() == ()
     live.think(Limits(50))
-    assert max(live.oracle.batches[-10:]) == 2
+    assert max(live.evaluator.batches[-10:]) == 2
 
 
 def test_the_clock_lasts_for_the_game():

@@ -6,7 +6,7 @@ import jax
 import numba
 import numpy as np
 import pytest
-from support import fake_evaluation, fake_oracle, slow_minimax
+from support import fake_evaluation, hash_evaluator, slow_minimax
 
 from azo.games import notation, othello, symmetry
 from azo.play import live_game, live_search, live_tree, turning
@@ -28,8 +28,8 @@ def midgame(size, plies, seed=0, *, is_reversed=False):
 
 
 def searched(game, config, num_simulations):
-    oracle = fake_oracle.HashOracle(game.game)
-    found = live_search.Search(oracle, config, game.board)
+    evaluator = hash_evaluator.HashEvaluator(game.game)
+    found = live_search.LiveSearch(evaluator, config, game.board)
     assert found.grow(Limits(num_simulations)) == num_simulations
     return found
 
@@ -99,11 +99,11 @@ def test_virtual_loss_spreads_the_leaves_of_a_batch():
     game = midgame(8, 20)
 
     def mean_batch(virtual_loss):
-        oracle = fake_oracle.HashOracle(game.game)
+        evaluator = hash_evaluator.HashEvaluator(game.game)
         changes = {"leaves_per_step": 8, "virtual_loss": virtual_loss}
-        found = live_search.Search(oracle, PLAIN.model_copy(update=changes), game.board)
+        found = live_search.LiveSearch(evaluator, PLAIN.model_copy(update=changes), game.board)
         found.grow(Limits(400))
-        return np.mean(oracle.batches)
+        return np.mean(evaluator.batches)
 
     assert 2 < mean_batch(0.0) < mean_batch(0.3) < mean_batch(1.0)
     assert mean_batch(1.0) > 6
@@ -135,7 +135,7 @@ def test_the_tree_moves_on_with_the_game():
     found.advance(best.action, game.board)
     assert found.look() == behind
     assert found.value == pytest.approx(-best.value)
-    fresh = live_search.Search(fake_oracle.HashOracle(game.game), PLAIN, game.board)
+    fresh = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
     fresh.grow(Limits(best.visits - 1))
     # All that led there saw only this subtree, so it is the tree of a search of its own.
     assert fresh.look() == behind
@@ -155,9 +155,9 @@ def test_a_move_that_was_not_searched_begins_anew():
 def test_the_cache_knows_turned_positions():
     """Every form of a position is asked about once, and in a second search none."""
     game = live_game.LiveGame(othello.Othello(8))
-    oracle = fake_oracle.HashOracle(game.game)
-    found = live_search.Search(
-        oracle, PLAIN.model_copy(update={"cache_positions": 2**16}), game.board
+    evaluator = hash_evaluator.HashEvaluator(game.game)
+    found = live_search.LiveSearch(
+        evaluator, PLAIN.model_copy(update={"cache_positions": 2**16}), game.board
     )
     found.grow(Limits(64))
     tree = found._tree
@@ -212,17 +212,19 @@ def test_a_large_tree_grows_beyond_its_first_room():
 def test_an_exception_meanwhile_leaves_no_leaf_waiting():
     """Its answer would be taken for a leaf of the next tree, or waited for without end."""
     game = midgame(8, 20)
-    oracle = fake_oracle.HashOracle(game.game, num_streams=2)
-    found = live_search.Search(oracle, PLAIN.model_copy(update={"leaves_per_step": 16}), game.board)
+    evaluator = hash_evaluator.HashEvaluator(game.game, num_streams=2)
+    found = live_search.LiveSearch(
+        evaluator, PLAIN.model_copy(update={"leaves_per_step": 16}), game.board
+    )
 
     def fail(num_done):
-        if len(oracle.batches) > 20:
+        if len(evaluator.batches) > 20:
             raise RuntimeError("nobody listens")
 
     with pytest.raises(RuntimeError, match="nobody listens"):
         found.grow(Limits(5000), on_progress=fail, progress_seconds=0)
     assert not found._tree.virtual.any()
-    asked = sum(oracle.batches)
+    asked = sum(evaluator.batches)
     assert found.num_evaluations == asked
     found.restart(game.board)
     assert found.grow(Limits(40)) == 40
@@ -238,7 +240,7 @@ def test_counts_of_visits_do_not_overflow(monkeypatch):
         asked.append(None)
         return len(asked) > 1000
 
-    found = live_search.Search(fake_oracle.HashOracle(game.game), PLAIN, game.board)
+    found = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
     found.grow(Limits(), is_stopped=is_stopped)
     assert 1000 <= found._tree.visits[0] < 1000 + live_search._MOST_PER_WALK
     assert found.grow(Limits()) == 0
@@ -285,7 +287,7 @@ def test_what_moves_need_is_compiled_before_the_first(monkeypatch):
     for name in ("gather", "expand", "_copy"):
         watch(name)
     game = midgame(8, 20)
-    found = live_search.Search(fake_oracle.HashOracle(game.game), PLAIN, game.board)
+    found = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
     assert (found.num_evaluations, len(found.look())) == (0, 0)
     before = set(seen)
     assert len(before) == 3

@@ -4,13 +4,13 @@ import sys
 
 import pytest
 from support import web_games, web_server
-from support.fake_oracle import HashOracle
-from support.web_server import SlowOracle, ask, offer, offers, question, running
+from support.hash_evaluator import HashEvaluator
+from support.web_server import SlowEvaluator, ask, offer, offers, question, running
 
 from azo.cli import web
 from azo.games import notation, othello
 from azo.play import engine_factory, engine_settings, live_game, opening_book
-from azo.play.web import serving
+from azo.play.web import server
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,8 @@ def test_a_game_comes_back_ply_by_ply(port):
 
 def test_a_thought_is_that_of_the_engine_and_comes_in_several_parts():
     game = othello.Othello(6)
-    oracle = SlowOracle(game)
-    with running({game.name: offer(game, oracle)}) as port:
+    evaluator = SlowEvaluator(game)
+    with running({game.name: offer(game, evaluator)}) as port:
         lines = ask(port, "/api/think", question(moves="c2", num_simulations=120)).lines
     assert len(lines) > 2
     assert [line["is_final"] for line in lines] == [False] * (len(lines) - 1) + [True]
@@ -109,10 +109,10 @@ def test_garbage_is_refused_with_one_line_and_the_game_goes_on(port, path, body,
 
 
 def test_the_game_asked_for_comes_first_and_its_book_is_used(monkeypatch, tmp_path):
-    def load_oracle(network=None, size=8, *, is_reversed=False):
-        return HashOracle(othello.Othello(size, is_reversed))
+    def load_evaluator(network=None, size=8, *, is_reversed=False):
+        return HashEvaluator(othello.Othello(size, is_reversed))
 
-    monkeypatch.setattr(engine_factory, "load_oracle", load_oracle)
+    monkeypatch.setattr(engine_factory, "load_evaluator", load_evaluator)
     monkeypatch.setattr(engine_factory, "shipped", lambda: ("othello4-reversed", "othello6"))
     game = othello.Othello(6)
     book = opening_book.Book(game)
@@ -127,14 +127,14 @@ def test_the_game_asked_for_comes_first_and_its_book_is_used(monkeypatch, tmp_pa
 
 
 def test_the_server_listens_to_this_machine_alone():
-    with serving.listen(web.WebConfig().host, 0) as listener:
+    with server.listen(web.WebConfig().host, 0) as listener:
         host, port = listener.getsockname()
         assert host == "127.0.0.1"
-        assert serving.url(listener) == f"http://127.0.0.1:{port}"
+        assert server.url(listener) == f"http://127.0.0.1:{port}"
 
 
 def test_a_port_that_is_taken_is_named():
-    with serving.listen("127.0.0.1", 0) as listener:
+    with server.listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         with pytest.raises(ValueError) as caught:
             web.main(["--port", str(port)])
@@ -145,8 +145,8 @@ def test_a_port_that_is_taken_is_named():
 
 def test_without_the_libraries_the_command_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "azo.play.web.serving")
-    monkeypatch.delattr("azo.play.web.serving")
+    monkeypatch.delitem(sys.modules, "azo.play.web.server")
+    monkeypatch.delattr("azo.play.web.server")
     with pytest.raises(ValueError) as caught:
         web.main([])
     assert str(caught.value) == "the page needs a web server: pip install 'azo[web]'"

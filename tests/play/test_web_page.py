@@ -8,12 +8,12 @@ import time
 
 import pytest
 from support import slow_board, web_games
-from support.web_server import SlowOracle, offer, offers, running
+from support.web_server import SlowEvaluator, offer, offers, running
 from support.web_visit import Visit
 
 from azo.games import notation, othello
 from azo.play import engine_settings
-from azo.play.web import replay
+from azo.play.web import web_game
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -50,7 +50,7 @@ def visit(browser, port):
 
 
 def _expected(moves, size=6):
-    return replay.replay(othello.Othello(size), " ".join(moves))
+    return web_game.replay(othello.Othello(size), " ".join(moves))
 
 
 def test_a_whole_game_is_played_by_clicks_against_the_lowest_level(visit):
@@ -197,7 +197,7 @@ def test_a_move_out_of_turn_is_refused_and_azo_may_be_hurried(browser):
     patient = engine_settings.EngineConfig(
         num_simulations=20_000, leaves_per_step=1, solve_empties=0
     )
-    with running({game.name: offer(game, SlowOracle(game), patient)}) as port:
+    with running({game.name: offer(game, SlowEvaluator(game), patient)}) as port:
         visit = Visit(browser, port)
         visit.cell("c2").click()
         visit.wait_for("#status", "azo is thinking")

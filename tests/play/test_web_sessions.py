@@ -8,8 +8,8 @@ import time
 
 import pytest
 from support import web_server
-from support.fake_oracle import HashOracle
-from support.web_server import SlowOracle, ask, offer, offers, question, running, wait_until
+from support.hash_evaluator import HashEvaluator
+from support.web_server import SlowEvaluator, ask, offer, offers, question, running, wait_until
 
 from azo.games import othello
 from azo.play import engine_settings
@@ -60,12 +60,12 @@ class _Pages:
 
 def test_more_searches_than_are_allowed_are_told_to_wait():
     game = othello.Othello(6)
-    oracle = SlowOracle(game)
-    with running({game.name: offer(game, oracle)}, max_searches=2) as port:
+    evaluator = SlowEvaluator(game)
+    with running({game.name: offer(game, evaluator)}, max_searches=2) as port:
         pages = _Pages(port)
         pages.ask("a" * 16, seconds=1.0)
         pages.ask("b" * 16, seconds=1.0)
-        assert wait_until(lambda: len(oracle.batches) > 4)
+        assert wait_until(lambda: len(evaluator.batches) > 4)
         refused = ask(port, "/api/think", question(session="c" * 16))
         assert refused.status == 503
         assert refused.headers["retry-after"] == "1"
@@ -79,11 +79,11 @@ def test_more_searches_than_are_allowed_are_told_to_wait():
 def searching():
     """A slow server that has begun a long search for a page; yields its port, and the pages."""
     game = othello.Othello(6)
-    oracle = SlowOracle(game)
-    with running({game.name: offer(game, oracle)}) as port:
+    evaluator = SlowEvaluator(game)
+    with running({game.name: offer(game, evaluator)}) as port:
         pages = _Pages(port)
         pages.ask("a" * 16, seconds=20.0)
-        assert wait_until(lambda: len(oracle.batches) > 4)
+        assert wait_until(lambda: len(evaluator.batches) > 4)
         yield port, pages
 
 
@@ -101,8 +101,8 @@ def test_a_new_question_of_a_page_ends_the_one_before():
 
 def test_a_search_ends_when_its_reader_goes_away():
     game = othello.Othello(6)
-    oracle = SlowOracle(game)
-    with running({game.name: offer(game, oracle)}) as port:
+    evaluator = SlowEvaluator(game)
+    with running({game.name: offer(game, evaluator)}) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         asked = json.dumps(question(num_simulations=20_000, seconds=30))
         headers = {"content-type": "application/json"}
@@ -111,13 +111,13 @@ def test_a_search_ends_when_its_reader_goes_away():
         response.readline()
         response.close()
         connection.close()
-        assert wait_until(lambda: _is_quiet(oracle))
+        assert wait_until(lambda: _is_quiet(evaluator))
 
 
-def _is_quiet(oracle):
-    before = len(oracle.batches)
-    time.sleep(10 * SlowOracle.seconds)
-    return len(oracle.batches) == before
+def _is_quiet(evaluator):
+    before = len(evaluator.batches)
+    time.sleep(10 * SlowEvaluator.seconds)
+    return len(evaluator.batches) == before
 
 
 def test_the_server_ends_soon_although_it_searches():
@@ -130,7 +130,7 @@ def test_the_server_ends_soon_although_it_searches():
 
 def test_time_limits_are_kept():
     game = othello.Othello(6)
-    with running({game.name: offer(game, SlowOracle(game))}) as port:
+    with running({game.name: offer(game, SlowEvaluator(game))}) as port:
         start = time.perf_counter()
         asked = question(num_simulations=20_000, seconds=0.3)
         thought = ask(port, "/api/think", asked).lines[-1]["thought"]
@@ -139,7 +139,7 @@ def test_time_limits_are_kept():
 
 
 def test_an_engine_that_fails_is_an_error_on_the_page_and_a_traceback_on_the_console(caplog):
-    class BrokenOracle(HashOracle):
+    class BrokenOracle(HashEvaluator):
         def ask(self, *args, **kwargs):
             raise RuntimeError("no device")
 

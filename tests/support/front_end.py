@@ -5,7 +5,7 @@ import queue
 from azo.games import notation, othello
 from azo.play import engine_settings, gtp, line_reader, live_engine, nboard
 from support import scripted_engine
-from support.fake_oracle import HashOracle
+from support.hash_evaluator import HashEvaluator
 
 # Two simulations, and nothing is solved: a move takes no time.
 QUICK = engine_settings.EngineConfig(
@@ -14,7 +14,7 @@ QUICK = engine_settings.EngineConfig(
 
 
 def quick_engine(size=8, *, is_reversed=False, config=QUICK):
-    return live_engine.Engine(HashOracle(othello.Othello(size, is_reversed=is_reversed)), config)
+    return live_engine.Engine(HashEvaluator(othello.Othello(size, is_reversed=is_reversed)), config)
 
 
 class ScriptedEngine(scripted_engine.ScriptedEngine):
@@ -30,7 +30,7 @@ class Input:
         self._chunks = queue.Queue()
         if text:
             self.send(text)
-        self.lines = line_reader.Lines(self._chunks.get)
+        self.lines = line_reader.LineReader(self._chunks.get)
 
     def send(self, text):
         self._chunks.put(text if isinstance(text, bytes) else text.encode())
@@ -69,7 +69,7 @@ class GtpSession:
     def __init__(self, engine=None, source=None):
         self.engine = engine or quick_engine()
         self.output = Output()
-        self.front_end = gtp.Gtp(
+        self.front_end = gtp.GtpServer(
             self.engine,
             (source or ended_input()).lines,
             self.output.write,
@@ -136,7 +136,7 @@ class NBoardSession:
         self.engine = engine or quick_engine()
         self.output = Output()
         lines = (source or ended_input()).lines
-        self.front_end = nboard.NBoard(self.engine, lines, self.output.write)
+        self.front_end = nboard.NBoardServer(self.engine, lines, self.output.write)
 
     def ask(self, line):
         self.front_end.answer(line)

@@ -14,7 +14,7 @@ class ScriptedEngine(live_game.LiveGame):
         super().__init__(game)
         self.opinions = opinions or {}
         self.config = config or engine_settings.EngineConfig(num_simulations=100)
-        self.oracle = None
+        self.evaluator = None
         self.limits = []
 
     def think(self, limits=None, *, is_stopped=None, on_progress=None, progress_seconds=0.25):
@@ -26,7 +26,7 @@ class ScriptedEngine(live_game.LiveGame):
         moves = self.look()
         best = opinion.get("best", self.legal_actions[0])
         moves = sorted(moves, key=lambda move: move.action != best)
-        found = search_report.Thought(
+        found = search_report.SearchReport(
             board=self.board,
             action=best,
             moves=tuple(moves),
@@ -48,7 +48,7 @@ class ScriptedEngine(live_game.LiveGame):
         legal = there.legal_actions
         opinion = {} if line else self.opinions.get(len(self.actions), {})
         moves = [
-            search_report.MoveThought(
+            search_report.MoveReport(
                 action=action,
                 visits=opinion.get("visits", {}).get(action, 20),
                 prior=opinion.get("prior", {}).get(action, 1 / len(legal)),

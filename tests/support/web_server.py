@@ -11,14 +11,14 @@ import time
 
 from azo.games import othello
 from azo.play import engine_settings, live_engine
-from azo.play.web import server, serving, sessions
-from support.fake_oracle import HashOracle
+from azo.play.web import app, server, sessions
+from support.hash_evaluator import HashEvaluator
 
 QUICK = engine_settings.EngineConfig(num_simulations=40, leaves_per_step=8, cache_positions=256)
 SESSION = "0123456789abcdef"
 
 
-class SlowOracle(HashOracle):
+class SlowEvaluator(HashEvaluator):
     """Takes its time."""
 
     seconds = 0.02
@@ -28,9 +28,9 @@ class SlowOracle(HashOracle):
         return super().ask(*args, **kwargs)
 
 
-def offer(game, oracle=None, config=QUICK):
-    oracle = oracle or HashOracle(game)
-    return sessions.Offer(game, "a fake", lambda: live_engine.Engine(oracle, config))
+def offer(game, evaluator=None, config=QUICK):
+    evaluator = evaluator or HashEvaluator(game)
+    return sessions.Offer(game, "a fake", lambda: live_engine.Engine(evaluator, config))
 
 
 def offers(*games):
@@ -40,10 +40,10 @@ def offers(*games):
 @contextlib.contextmanager
 def running(offered, *, max_searches=2, max_sessions=4, **kwargs):
     """Runs a server until it gets Ctrl-C in the end; yields its port."""
-    pages = sessions.Sessions(max_searches=max_searches, max_sessions=max_sessions)
-    app = server.make_app(offered, pages, **kwargs)
-    with serving.listen("127.0.0.1", 0) as listener:
-        running_server = serving.Server(app, pages.stop_all)
+    pages = sessions.SessionPool(max_searches=max_searches, max_sessions=max_sessions)
+    application = app.make_app(offered, pages, **kwargs)
+    with server.listen("127.0.0.1", 0) as listener:
+        running_server = server.Server(application, pages.stop_all)
         thread = threading.Thread(
             target=lambda: asyncio.run(running_server.serve(sockets=[listener]))
         )

@@ -6,7 +6,7 @@ from azo.games import notation
 from azo.play import game_analysis, search_report
 
 
-def convert(analysis: game_analysis.Analysis, title: str) -> dict[str, Any]:
+def convert(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
     """Returns lists, dicts, strings and numbers; values are the mover's unless named black's."""
     size = analysis.game.size
     return {
@@ -25,7 +25,7 @@ def convert(analysis: game_analysis.Analysis, title: str) -> dict[str, Any]:
     }
 
 
-def _position(position: game_analysis.Position, size: int) -> dict[str, Any]:
+def _position(position: game_analysis.AnalysedPosition, size: int) -> dict[str, Any]:
     return {
         "ply": position.number,
         "board": notation.board_text(position.board, size),
@@ -43,7 +43,7 @@ def _position(position: game_analysis.Position, size: int) -> dict[str, Any]:
     }
 
 
-def _move(move: search_report.MoveThought, size: int) -> dict[str, Any]:
+def _move(move: search_report.MoveReport, size: int) -> dict[str, Any]:
     return {
         "move": _text(move.action, size),
         "visits": move.visits,
@@ -54,7 +54,7 @@ def _move(move: search_report.MoveThought, size: int) -> dict[str, Any]:
     }
 
 
-def _branch(branch: game_analysis.Branch, size: int) -> dict[str, Any]:
+def _branch(branch: game_analysis.AnalysedBranch, size: int) -> dict[str, Any]:
     replies = [_branch(reply, size) for reply in branch.replies]
     return _move(branch.move, size) | {"replies": replies}
 

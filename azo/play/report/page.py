@@ -14,7 +14,7 @@ _LEFT, _BOTTOM, _TOP = 54, 30, 12
 _SQUARE = 20
 
 
-def render(analysis: game_analysis.Analysis, title: str) -> str:
+def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
     """Returns the page."""
     size = analysis.game.size
     text, style = html.escape, _STYLE.read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def render(analysis: game_analysis.Analysis, title: str) -> str:
     return "\n".join(parts) + "\n"
 
 
-def outcome(analysis: game_analysis.Analysis) -> str:
+def outcome(analysis: game_analysis.GameAnalysis) -> str:
     """Returns a sentence on how the game ended, or that it did not."""
     if not analysis.is_over:
         return f"The game stops after {len(analysis.actions)} plies."
@@ -61,7 +61,7 @@ def outcome(analysis: game_analysis.Analysis) -> str:
     return f"{winner}, {black} to {squares - black}."
 
 
-def _how(analysis: game_analysis.Analysis) -> str:
+def _how(analysis: game_analysis.GameAnalysis) -> str:
     engine = analysis.engine_config
     limits = [
         f"{engine.num_simulations} simulations" if engine.num_simulations else "",
@@ -77,17 +77,19 @@ def _item(number: int, sentence: str) -> str:
     return f'<li><a href="#ply{number}">{html.escape(sentence)}</a></li>'
 
 
-def _plot(analysis: game_analysis.Analysis) -> str:
+def _plot(analysis: game_analysis.GameAnalysis) -> str:
     positions = analysis.positions
     step = (_WIDTH - _LEFT - 12) / max(len(positions) - 1, 1)
 
-    def x(position: game_analysis.Position) -> float:
+    def x(position: game_analysis.AnalysedPosition) -> float:
         return _LEFT + step * (position.number - 1)
 
     def y(value: float) -> float:
         return _TOP + (1 - value) / 2 * (_HEIGHT - _TOP - _BOTTOM)
 
-    def curve(name: str, values: Iterable[tuple[game_analysis.Position, float | None]]) -> str:
+    def curve(
+        name: str, values: Iterable[tuple[game_analysis.AnalysedPosition, float | None]]
+    ) -> str:
         points = " ".join(f"{x(p):.1f},{y(v):.1f}" for p, v in values if v is not None)
         return f'<polyline class="{name}" points="{points}"/>'
 
@@ -120,7 +122,7 @@ def _plot(analysis: game_analysis.Analysis) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _game_rows(analysis: game_analysis.Analysis) -> str:
+def _game_rows(analysis: game_analysis.GameAnalysis) -> str:
     found = table.game(analysis)
     head = "".join(f"<th>{html.escape(str(column.header))}</th>" for column in found.columns)
     rows = [f"<tr>{head}</tr>"]
@@ -132,7 +134,7 @@ def _game_rows(analysis: game_analysis.Analysis) -> str:
     return "".join(rows)
 
 
-def _position(position: game_analysis.Position, size: int) -> str:
+def _position(position: game_analysis.AnalysedPosition, size: int) -> str:
     parts = [
         f'<section id="ply{position.number}"><h3>{html.escape(_heading(position, size))}</h3>',
         f'<div class="pair">{_board(position, size)}<div>',
@@ -153,7 +155,7 @@ def _position(position: game_analysis.Position, size: int) -> str:
     return "".join([*parts, "</div></div></section>"])
 
 
-def _tree(branches: tuple[game_analysis.Branch, ...], size: int) -> str:
+def _tree(branches: tuple[game_analysis.AnalysedBranch, ...], size: int) -> str:
     items = (
         f"<li>{html.escape(table.branch_text(branch.move, size))}"
         f"{_tree(branch.replies, size) if branch.replies else ''}</li>"
@@ -162,14 +164,14 @@ def _tree(branches: tuple[game_analysis.Branch, ...], size: int) -> str:
     return f"<ul>{''.join(items)}</ul>"
 
 
-def _heading(position: game_analysis.Position, size: int) -> str:
+def _heading(position: game_analysis.AnalysedPosition, size: int) -> str:
     if position.played is None:
         return f"{position.number}. the last position"
     colour = "black" if position.board.is_black_to_move else "white"
     return f"{position.number}. {colour} {notation.action_text(position.played, size)}"
 
 
-def _board(position: game_analysis.Position, size: int) -> str:
+def _board(position: game_analysis.AnalysedPosition, size: int) -> str:
     """Returns a drawing: discs, a ring where the move was played, a cross on the best move."""
     side = _SQUARE * size
     grid = "".join(f"M0 {i * _SQUARE}H{side}M{i * _SQUARE} 0V{side}" for i in range(size + 1))

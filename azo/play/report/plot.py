@@ -22,7 +22,7 @@ from azo.play import game_analysis
 _STYLE: dict[Any, Any] = {**drawing.STYLE, "legend.frameon": False}
 
 
-def draw(analysis: game_analysis.Analysis, title: str) -> bytes:
+def draw(analysis: game_analysis.GameAnalysis, title: str) -> bytes:
     """Returns a PNG; its x axis counts the plies played."""
     has_scores = any(position.is_exact for position in analysis.positions)
     with matplotlib.rc_context(_STYLE):
@@ -42,7 +42,7 @@ def draw(analysis: game_analysis.Analysis, title: str) -> bytes:
     return png.getvalue()
 
 
-def _values(axes: matplotlib.axes.Axes, analysis: game_analysis.Analysis) -> None:
+def _values(axes: matplotlib.axes.Axes, analysis: game_analysis.GameAnalysis) -> None:
     positions = analysis.positions
     plies = np.array([position.number - 1 for position in positions])
     raw = [math.nan if p.black_raw_value is None else p.black_raw_value for p in positions]
@@ -79,7 +79,7 @@ def _values(axes: matplotlib.axes.Axes, analysis: game_analysis.Analysis) -> Non
     axes.legend(loc="lower left", ncols=2)
 
 
-def _scores(axes: matplotlib.axes.Axes, analysis: game_analysis.Analysis) -> None:
+def _scores(axes: matplotlib.axes.Axes, analysis: game_analysis.GameAnalysis) -> None:
     solved = [p for p in analysis.positions if p.black_score is not None]
     axes.axhline(0, color="#888888", linewidth=1)
     axes.plot(
@@ -98,7 +98,7 @@ def _scores(axes: matplotlib.axes.Axes, analysis: game_analysis.Analysis) -> Non
     axes.set_ylim(min(low, -3), max(high, 3))
 
 
-def _first_exact(analysis: game_analysis.Analysis) -> int | None:
+def _first_exact(analysis: game_analysis.GameAnalysis) -> int | None:
     """Returns the ply from which on all values are exact, None if the last is not."""
     first = None
     for position in reversed(analysis.positions):

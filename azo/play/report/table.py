@@ -12,7 +12,7 @@ from azo.play import game_analysis, search_report
 _LINE_MOVES = 6
 
 
-def game(analysis: game_analysis.Analysis) -> rich.table.Table:
+def game(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
     """Returns one row a move; `black` is the value before it as black sees it."""
     size = analysis.game.size
     notes = {surprise.number: "!" for surprise in analysis.surprises}
@@ -42,7 +42,7 @@ def game(analysis: game_analysis.Analysis) -> rich.table.Table:
     return table
 
 
-def legend(analysis: game_analysis.Analysis) -> str:
+def legend(analysis: game_analysis.GameAnalysis) -> str:
     """Returns what the columns of `game` mean."""
     return (
         "X black, O white. black: expected result for black before the move, from -1 to 1, by the"
@@ -53,7 +53,7 @@ def legend(analysis: game_analysis.Analysis) -> str:
     )
 
 
-def summary(analysis: game_analysis.Analysis) -> Iterable[str]:
+def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
     """Yields lines on losses, the largest drops and surprises."""
     size = analysis.game.size
     yield totals(analysis)
@@ -67,7 +67,7 @@ def summary(analysis: game_analysis.Analysis) -> Iterable[str]:
     yield game_analysis.advice(analysis)
 
 
-def totals(analysis: game_analysis.Analysis) -> str:
+def totals(analysis: game_analysis.GameAnalysis) -> str:
     """Returns a sentence on what each side gave away."""
     parts = []
     for name, is_black in (("Black's", True), ("white's", False)):
@@ -80,7 +80,7 @@ def totals(analysis: game_analysis.Analysis) -> str:
     return "; ".join(parts) + "."
 
 
-def drop_text(position: game_analysis.Position, size: int) -> str:
+def drop_text(position: game_analysis.AnalysedPosition, size: int) -> str:
     """Returns a sentence on a move after which the value was lower."""
     assert position.drop is not None
     colour = "black" if position.board.is_black_to_move else "white"
@@ -94,7 +94,7 @@ def drop_text(position: game_analysis.Position, size: int) -> str:
     )
 
 
-def surprise_text(surprise: game_analysis.Surprise, analysis: game_analysis.Analysis) -> str:
+def surprise_text(surprise: game_analysis.Surprise, analysis: game_analysis.GameAnalysis) -> str:
     """Returns a sentence on a surprise."""
     size = analysis.game.size
     is_black = analysis.positions[surprise.number - 1].board.is_black_to_move
@@ -110,14 +110,14 @@ def surprise_text(surprise: game_analysis.Surprise, analysis: game_analysis.Anal
     )
 
 
-def worth_text(position: game_analysis.Position) -> str:
+def worth_text(position: game_analysis.AnalysedPosition) -> str:
     """Returns what a position is worth to the side to move."""
     exact = "" if position.score is None else f", exact {position.score:+d}"
     alone = "" if position.raw_value is None else f"; network alone {signed(position.raw_value)}"
     return f"value {signed(position.value)}{exact}{alone}"
 
 
-def moves(position: game_analysis.Position, size: int) -> rich.table.Table:
+def moves(position: game_analysis.AnalysedPosition, size: int) -> rich.table.Table:
     """Returns one row for each legal move of a position, best first, from the mover's side."""
     table = rich.table.Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     for name in ("move", "value", "exact", "visits", "prior", "line"):
@@ -135,11 +135,11 @@ def moves(position: game_analysis.Position, size: int) -> rich.table.Table:
     return table
 
 
-def tree(position: game_analysis.Position, size: int) -> rich.tree.Tree:
+def tree(position: game_analysis.AnalysedPosition, size: int) -> rich.tree.Tree:
     """Returns the most visited moves of the searched tree, each seen by whoever makes it."""
     root = rich.tree.Tree(f"searched tree behind ply {position.number - 1}")
 
-    def add(parent: rich.tree.Tree, branch: game_analysis.Branch) -> None:
+    def add(parent: rich.tree.Tree, branch: game_analysis.AnalysedBranch) -> None:
         node = parent.add(branch_text(branch.move, size))
         for reply in branch.replies:
             add(node, reply)
@@ -149,7 +149,7 @@ def tree(position: game_analysis.Position, size: int) -> rich.tree.Tree:
     return root
 
 
-def branch_text(move: search_report.MoveThought, size: int) -> str:
+def branch_text(move: search_report.MoveReport, size: int) -> str:
     """Returns a move of the tree with its figures."""
     exact = "" if move.score is None else f", exact {move.score:+d}"
     return (

@@ -1,196 +1,79 @@
-"""The page's server: files of the page, games replayed, and thoughts as they improve.
+"""Sockets and the web server that runs an application on one."""
 
-`GET /` is the page, `GET /api/settings` what can be played. `POST /api/read` and `/api/game` take a
-text or a game and return it ply by ply. `POST /api/think` answers with one line of JSON for each
-improvement, `{"thought": ...}`; the last has `"is_final": true`, or it is `{"error": ...}`. When
-the reader goes away the search ends. All errors are `{"error": ...}`, one line for the reader.
-"""
+import asyncio
+import socket
+import types
+from collections.abc import Callable
 
-import contextlib
-import dataclasses
-import json
-import pathlib
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from typing import Any
+import uvicorn
+from starlette.types import ASGIApp
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import Receive, Scope, Send
-
-from azo.play import engine_settings
-from azo.play.web import guard, replay, wire
-from azo.play.web.guard import Refused
-from azo.play.web.sessions import Offer, Search, Sessions, Task, by_name
-
-STATIC = pathlib.Path(__file__).parent / "static"
+_MAX_CONNECTIONS = 64
+_MAX_HEADER_BYTES = 16 * 1024
+_IDLE_SECONDS = 15
+_SHUTDOWN_SECONDS = 2  # for what is still to be sent
 
 
-@dataclasses.dataclass(frozen=True)
-class Bounds:
-    """How much thinking about one position may be asked for."""
+def listen(host: str, port: int) -> socket.socket:
+    """Returns a socket that listens at an address; port 0 takes a free one.
 
-    max_simulations: int = 20_000
-    max_seconds: float = 30.0
-
-
-def make_app(
-    offers: Mapping[str, Offer],
-    sessions: Sessions,
-    *,
-    level: int = engine_settings.NUM_LEVELS,
-    bounds: Bounds | None = None,
-    names: Collection[str] = (),
-) -> Starlette:
-    """Returns the application.
-
-    Args:
-      offers: games by name; the page begins with the first.
-      sessions: where it searches.
-      level: at which the page begins.
-      bounds: on what a page may ask for.
-      names: host names to answer to besides localhost and addresses.
+    Raises:
+      ValueError: One line: there is no such address here, or the port is taken.
     """
-    pages = _Pages(offers, sessions, level, bounds or Bounds())
-    return Starlette(
-        routes=[
-            Route("/", _page, methods=["GET"]),
-            Route("/api/settings", pages.settings, methods=["GET"]),
-            Route("/api/read", pages.read, methods=["POST"]),
-            Route("/api/game", pages.game, methods=["POST"]),
-            Route("/api/think", pages.think, methods=["POST"]),
-            Mount("/static", StaticFiles(directory=STATIC)),
-        ],
-        middleware=[Middleware(guard.Guard, names=names)],
-        exception_handlers={Refused: _refuse, HTTPException: _refuse_http},
-    )
-
-
-class _Pages:
-    def __init__(self, offers: Mapping[str, Offer], sessions: Sessions, level: int, bounds: Bounds):
-        self._offers, self._sessions, self._level, self._bounds = offers, sessions, level, bounds
-        self._games = [offer.game for offer in offers.values()]
-
-    async def settings(self, _: Request) -> Response:
-        """What the page begins with."""
-        return JSONResponse(
-            {
-                "games": [
-                    {
-                        "name": name,
-                        "size": offer.game.size,
-                        "is_reversed": offer.game.is_reversed,
-                        "network": offer.network,
-                    }
-                    for name, offer in self._offers.items()
-                ],
-                "levels": [
-                    engine_settings.level_name(level)
-                    for level in range(1, engine_settings.NUM_LEVELS + 1)
-                ],
-                "level": self._level,
-                "max_simulations": self._bounds.max_simulations,
-                "max_seconds": self._bounds.max_seconds,
-                "max_text": wire.MAX_TEXT,
-            }
-        )
-
-    async def read(self, request: Request) -> Response:
-        """Reads a pasted text."""
-        asked = await guard.read_json(request, wire.ReadRequest)
-        chosen = by_name(self._offers, asked.game).game
-        with _refusing():
-            played, note = replay.read(asked.text, chosen, self._games)
-        return JSONResponse(wire.game_json(played, note))
-
-    async def game(self, request: Request) -> Response:
-        """Replays a game."""
-        asked = await guard.read_json(request, wire.GameRequest)
-        return JSONResponse(wire.game_json(self._replay(asked)))
-
-    async def think(self, request: Request) -> Response:
-        """Thinks about the last position of a game."""
-        asked = await guard.read_json(request, wire.ThinkRequest)
-        played = self._replay(asked)
-        if played.is_over:
-            raise Refused(400, "the game is over: there is nothing to think about")
-        task = self._task(asked, played)
-        return _Thoughts(await self._sessions.search(asked.session, task), played.game.size)
-
-    def _replay(self, asked: wire.GameRequest) -> replay.Replay:
-        offer = by_name(self._offers, asked.game)
-        with _refusing():
-            return replay.replay(offer.game, asked.moves, asked.start)
-
-    def _task(self, asked: wire.ThinkRequest, played: replay.Replay) -> Task:
-        bounds = self._bounds
-        if asked.num_simulations > bounds.max_simulations:
-            raise Refused(400, f"at most {bounds.max_simulations} simulations at a time")
-        if asked.seconds > bounds.max_seconds:
-            raise Refused(400, f"at most {bounds.max_seconds:g} seconds at a time")
-        if asked.level > engine_settings.NUM_LEVELS:
-            raise Refused(400, f"levels are 1 to {engine_settings.NUM_LEVELS}, not {asked.level}")
-        limits = None
-        if asked.role == "advise":
-            limits = engine_settings.Limits(asked.num_simulations, asked.seconds, is_analysis=True)
-        return Task(
-            offer=self._offers[asked.game],
-            game=played,
-            role=asked.role,
-            limits=limits,
-            level=asked.level,
-            max_seconds=asked.seconds,
-        )
-
-
-class _Thoughts(StreamingResponse):
-    """Lines of JSON while a search goes on, which ends with the response at the latest."""
-
-    def __init__(self, search: Search, size: int):
-        super().__init__(self._lines(search, size), media_type="application/x-ndjson")
-        self._search = search
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._search.stop()
-
-    @staticmethod
-    async def _lines(search: Search, size: int) -> AsyncIterator[str]:
-        def line(answer: dict[str, Any]) -> str:
-            return json.dumps(answer, separators=(",", ":")) + "\n"
-
-        try:
-            async for thought, is_final in search.thoughts():
-                answer = {"thought": wire.thought_json(thought, size), "is_final": is_final}
-                yield line(answer)
-        except Refused as refused:
-            yield line({"error": refused.message})
-
-
-@contextlib.contextmanager
-def _refusing() -> Iterator[None]:
-    """Makes wrong input an answer for the reader."""
     try:
-        yield
-    except ValueError as error:
-        raise Refused(400, str(error)) from None
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ValueError(f"--host {host}: {error.strerror}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        where = f"--host {host} --port {port}"
+        raise ValueError(f"{where}: {error.strerror}; --port 0 takes a free port") from None
+    return listener
 
 
-async def _page(_: Request) -> Response:
-    return FileResponse(STATIC / "index.html")
+def url(listener: socket.socket) -> str:
+    """Returns the address to open on this machine."""
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "localhost"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-async def _refuse(_: Request, refused: Exception) -> Response:
-    assert isinstance(refused, Refused)
-    return refused.response()
+class Server(uvicorn.Server):
+    """The web server, which has long answers broken off when it is told to end."""
+
+    def __init__(self, app: ASGIApp, stop_answers: Callable[[], None]):
+        """Prepares to serve `app`; `stop_answers` must return at once."""
+        super().__init__(_config(app))
+        self._stop_answers = stop_answers
+
+    def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
+        """Ends the server; called by Ctrl-C and other signals."""
+        self._stop_answers()
+        super().handle_exit(sig, frame)
 
 
-async def _refuse_http(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+def serve(app: ASGIApp, listener: socket.socket, stop_answers: Callable[[], None]) -> None:
+    """Serves until Ctrl-C, which it passes on as KeyboardInterrupt."""
+    asyncio.run(Server(app, stop_answers).serve(sockets=[listener]))
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        log_level="warning",
+        server_header=False,
+        ws="none",
+        limit_concurrency=_MAX_CONNECTIONS,
+        h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )

@@ -16,8 +16,8 @@ from typing import Literal
 
 from azo.games import othello
 from azo.play import engine_settings, live_engine
-from azo.play.search_report import Thought
-from azo.play.web import replay
+from azo.play.search_report import SearchReport
+from azo.play.web import web_game
 from azo.play.web.guard import Refused
 
 PROGRESS_SECONDS = 0.15
@@ -42,14 +42,14 @@ class Task:
     """What an engine is to do."""
 
     offer: Offer
-    game: replay.Replay
+    game: web_game.WebGame
     role: Role
     limits: engine_settings.Limits | None  # None: those of the level
     level: int = engine_settings.NUM_LEVELS
     max_seconds: float = 10.0
 
 
-class Session:
+class PageSession:
     """The engines of one page, which thinks about one thing at a time."""
 
     def __init__(self) -> None:
@@ -63,8 +63,8 @@ class Session:
         self,
         task: Task,
         is_stopped: Callable[[], bool],
-        on_progress: Callable[[Thought], None],
-    ) -> Thought:
+        on_progress: Callable[[SearchReport], None],
+    ) -> SearchReport:
         """Thinks, in the caller's thread; for the holder of `turn`."""
         engine, full = self._engine(task)
         config = full
@@ -93,21 +93,21 @@ class Session:
         return known
 
 
-class Search:
+class SearchTask:
     """A search under way in a thread: what it finds out, and a way to end it."""
 
-    def __init__(self, session: Session, task: Task):
+    def __init__(self, session: PageSession, task: Task):
         """Prepares it; `start` begins."""
         self._session, self._task = session, task
-        self._found: asyncio.Queue[Thought | None] = asyncio.Queue()
+        self._found: asyncio.Queue[SearchReport | None] = asyncio.Queue()
         self._stop = session.stop = threading.Event()
-        self.future: asyncio.Future[Thought]
+        self.future: asyncio.Future[SearchReport]
 
     def start(self) -> None:
         """Begins, in a thread of the running loop."""
         loop = asyncio.get_running_loop()
 
-        def tell(thought: Thought) -> None:
+        def tell(thought: SearchReport) -> None:
             loop.call_soon_threadsafe(self._found.put_nowait, thought)
 
         self.future = loop.run_in_executor(
@@ -119,7 +119,7 @@ class Search:
         """Ends the search soon; nobody need wait for it."""
         self._stop.set()
 
-    async def thoughts(self) -> AsyncIterator[tuple[Thought, bool]]:
+    async def thoughts(self) -> AsyncIterator[tuple[SearchReport, bool]]:
         """Yields what is known so far, and at last what the search came to, with True.
 
         Raises:
@@ -135,16 +135,16 @@ class Search:
         yield found, True
 
 
-class Sessions:
+class SessionPool:
     """All pages: the latest ones keep their engines, and few searches run at a time."""
 
     def __init__(self, *, max_searches: int = 2, max_sessions: int = 4):
         """Begins without any; so many searches may run, so many pages keep their engines."""
         self._max_searches, self._max_sessions = max_searches, max_sessions
-        self._sessions: collections.OrderedDict[str, Session] = collections.OrderedDict()
-        self._running: set[Search] = set()
+        self._sessions: collections.OrderedDict[str, PageSession] = collections.OrderedDict()
+        self._running: set[SearchTask] = set()
 
-    async def search(self, name: str, task: Task) -> Search:
+    async def search(self, name: str, task: Task) -> SearchTask:
         """Begins a search for a page; the one that it has under way is ended first.
 
         Raises:
@@ -168,7 +168,7 @@ class Sessions:
         except Refused:
             session.turn.release()
             raise
-        search = Search(session, task)
+        search = SearchTask(session, task)
         self._running.add(search)
 
         def release(_: object) -> None:
@@ -184,8 +184,8 @@ class Sessions:
         for search in self._running:
             search.stop()
 
-    def _session(self, name: str) -> Session:
-        session = self._sessions.setdefault(name, Session())
+    def _session(self, name: str) -> PageSession:
+        session = self._sessions.setdefault(name, PageSession())
         self._sessions.move_to_end(name)
         while len(self._sessions) > self._max_sessions:
             _, dropped = self._sessions.popitem(last=False)

@@ -6,7 +6,7 @@ import pytest
 from support import slow_board, web_games
 
 from azo.games import notation, othello
-from azo.play.web import replay
+from azo.play.web import web_game
 
 _GGF = (
     "(;GM[Othello]PB[ann]PW[bob]TY[6]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]"
@@ -17,7 +17,7 @@ _GGF = (
 @pytest.mark.parametrize("seed", range(5))
 def test_a_replay_has_the_boards_and_legal_moves_of_the_rules(seed):
     boards, actions = web_games.random_game(6, seed=seed)
-    played = replay.replay(othello.Othello(6), notation.transcript(actions, 6))
+    played = web_game.replay(othello.Othello(6), notation.transcript(actions, 6))
     assert list(played.actions) == actions  # forced passes were left out of the text
     for found, legal, board in zip(played.boards, played.legal_actions, boards, strict=True):
         assert notation.board_text(found, 6) == f"{slow_board.text(board)} {board.mover}"
@@ -40,7 +40,7 @@ def test_a_replay_has_the_boards_and_legal_moves_of_the_rules(seed):
 )
 def test_pasted_games_are_read(text, moves, note):
     game = othello.Othello(6)
-    played, remark = replay.read(text, game, [game])
+    played, remark = web_game.read(text, game, [game])
     assert notation.transcript(played.actions, 6) == moves
     assert not played.has_own_start
     assert remark == note
@@ -48,7 +48,7 @@ def test_pasted_games_are_read(text, moves, note):
 
 def test_a_pasted_board_says_its_size_and_who_is_to_move():
     offered = [othello.Othello(6), othello.Othello(4)]
-    played, _ = replay.read("----\n-OX-\n-XX-\n----\nO", offered[0], offered)
+    played, _ = web_game.read("----\n-OX-\n-XX-\n----\nO", offered[0], offered)
     assert played.game == offered[1]
     assert played.has_own_start
     assert notation.board_text(played.boards[0], 4) == "-----OX--XX----- O"
@@ -78,7 +78,7 @@ def test_a_pasted_board_says_its_size_and_who_is_to_move():
 def test_what_is_no_game_is_refused_with_a_reason(text, message):
     game = othello.Othello(6)
     with pytest.raises(ValueError) as caught:
-        replay.read(text, game, [game])
+        web_game.read(text, game, [game])
     assert str(caught.value) == message
 
 
@@ -88,5 +88,5 @@ def test_reading_hostile_text_takes_no_longer_than_its_length_asks_for():
     start = time.perf_counter()
     for text in texts:
         with pytest.raises(ValueError):
-            replay.read(text, game, [game])
+            web_game.read(text, game, [game])
     assert time.perf_counter() - start < 2

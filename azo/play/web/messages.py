@@ -11,7 +11,7 @@ import pydantic
 
 from azo.games import notation
 from azo.play import search_report
-from azo.play.web import replay
+from azo.play.web import web_game
 
 MAX_TEXT = 60_000
 
@@ -47,7 +47,7 @@ class ThinkRequest(GameRequest, frozen=True, extra="forbid"):
     seconds: pydantic.PositiveFloat = 10.0
 
 
-def game_json(played: replay.Replay, note: str = "") -> dict[str, Any]:
+def game_json(played: web_game.WebGame, note: str = "") -> dict[str, Any]:
     """Returns a game with what is legal and what counts at every ply."""
     size = played.game.size
     return {
@@ -68,7 +68,7 @@ def game_json(played: replay.Replay, note: str = "") -> dict[str, Any]:
     }
 
 
-def thought_json(thought: search_report.Thought, size: int) -> dict[str, Any]:
+def thought_json(thought: search_report.SearchReport, size: int) -> dict[str, Any]:
     """Returns what the engine thinks of a position."""
 
     def text(action: int) -> str:

@@ -14,7 +14,7 @@ _BOARD = re.compile(r"[XO*.\-\s]+", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
-class Replay:
+class WebGame:
     """A game that was played move by move."""
 
     game: othello.Othello
@@ -29,7 +29,7 @@ class Replay:
         return not self.legal_actions[-1]
 
 
-def replay(game: othello.Othello, moves: str, start: str | None = None) -> Replay:
+def replay(game: othello.Othello, moves: str, start: str | None = None) -> WebGame:
     """Plays a transcript.
 
     Args:
@@ -46,7 +46,7 @@ def replay(game: othello.Othello, moves: str, start: str | None = None) -> Repla
 
 def read(
     text: str, chosen: othello.Othello, offered: Collection[othello.Othello]
-) -> tuple[Replay, str]:
+) -> tuple[WebGame, str]:
     """Reads what someone pasted: a transcript, a game in GGF, or a board.
 
     Args:
@@ -75,7 +75,7 @@ def read(
     return played, ""
 
 
-def _read_ggf(text: str, offered: Collection[othello.Othello]) -> tuple[Replay, str]:
+def _read_ggf(text: str, offered: Collection[othello.Othello]) -> tuple[WebGame, str]:
     begin = text.index("(;")
     end = text.find(";)", begin)
     parsed = ggf.parse(text[begin : end + 2] if end >= 0 else text[begin:])
@@ -87,7 +87,9 @@ def _read_ggf(text: str, offered: Collection[othello.Othello]) -> tuple[Replay, 
     return _play(game, parsed.moves, parsed.board), ", ".join(remarks)
 
 
-def _read_board(text: str, chosen: othello.Othello, offered: Collection[othello.Othello]) -> Replay:
+def _read_board(
+    text: str, chosen: othello.Othello, offered: Collection[othello.Othello]
+) -> WebGame:
     """A board may be written in rows; the mover comes last, black if it is left out."""
     squares = "".join(text.split())
     size = next((n for n in range(4, 9) if len(squares) in (n * n, n * n + 1)), None)
@@ -133,7 +135,7 @@ def _end_of_gap(text: str, place: int) -> int:
     return match.end() if match else place
 
 
-def _play(game: othello.Othello, moves: Sequence[int], start: notation.Board | None) -> Replay:
+def _play(game: othello.Othello, moves: Sequence[int], start: notation.Board | None) -> WebGame:
     referee = live_game.LiveGame(game)
     usual_start = referee.start
     referee.new_game(start)
@@ -147,7 +149,7 @@ def _play(game: othello.Othello, moves: Sequence[int], start: notation.Board | N
         except ValueError as error:
             raise ValueError(f"move {len(referee.actions) + 1}: {error}") from None
         legal_actions.append(referee.legal_actions)
-    return Replay(
+    return WebGame(
         game=game,
         has_own_start=referee.start != usual_start,
         actions=referee.actions,

@@ -10,7 +10,7 @@ from azo.play import evaluator
 from support import fake_evaluation
 
 
-class HashOracle:
+class HashEvaluator:
     """Says of a position what `fake_evaluation.hashed` says, and counts how it is asked."""
 
     def __init__(self, game: othello.Othello, num_streams: int = 1):
