@@ -21,7 +21,7 @@ from azo.play import engine_factory
 from azo.play.engine_settings import NUM_LEVELS, EngineConfig, at_level
 from azo.play.live_engine import Engine
 from azo.play.live_game import LiveGame
-from azo.solver import host
+from azo.solver.host import endgame
 from benchmarks import command, positions
 
 _NO_SOLVER = EngineConfig(solve_empties=0, exact_empties=0)
@@ -57,7 +57,7 @@ def report(config: DuelConfig) -> list[str]:
     evaluator = engine_factory.load_evaluator(config.network)
     both = at_level(config.first, config.first_level), at_level(config.second, config.second_level)
     pair = [Engine(evaluator, each, seed=config.seed) for each in both]
-    solver = host.Solver(evaluator.game.size, is_reversed=evaluator.game.is_reversed)
+    solver = endgame.Solver(evaluator.game.size, is_reversed=evaluator.game.is_reversed)
     rng = random.Random(config.seed)
     results = []
     for number in range(config.num_games):
@@ -73,7 +73,7 @@ def report(config: DuelConfig) -> list[str]:
 
 
 def _play(
-    black: Engine, white: Engine, opening: LiveGame, solver: host.Solver, solved_empties: int
+    black: Engine, white: Engine, opening: LiveGame, solver: endgame.Solver, solved_empties: int
 ) -> int:
     """Returns black's result."""
     for engine in (black, white):

@@ -21,7 +21,7 @@ from azo.games import bitboard, notation, othello, registry
 from azo.learning import loop
 from azo.measure import exact
 from azo.run import checkpoint
-from azo.solver import host
+from azo.solver.host import endgame
 from benchmarks import command, measure
 
 
@@ -75,7 +75,7 @@ def compare(
     position = jax.device_get(game.unpack(jax.numpy.asarray(board)))
     num_empties = np.asarray(game.num_empties(position))
     player, opponent = (bitboard.to_ints(discs) for discs in (position.player, position.opponent))
-    solver = host.Solver(game.size, is_reversed=game.is_reversed)
+    solver = endgame.Solver(game.size, is_reversed=game.is_reversed)
     sign = -1 if game.is_reversed else 1
     rng = np.random.default_rng(config.seed)
     cells = []

@@ -24,7 +24,7 @@ from azo.games import notation
 from azo.play import engine_factory
 from azo.play.engine_settings import EngineConfig
 from azo.play.live_engine import Engine
-from azo.solver import host
+from azo.solver.host import endgame
 from benchmarks import command, measure
 
 
@@ -115,7 +115,7 @@ def _num_empties(engine: Engine, board: notation.Board) -> int:
 
 def _scores(engine: Engine) -> Callable[[notation.Board], int]:
     """Returns what solves a position: its exact utility for the side to move."""
-    solver = host.Solver(engine.game.size, is_reversed=engine.game.is_reversed)
+    solver = endgame.Solver(engine.game.size, is_reversed=engine.game.is_reversed)
     solve = functools.cache(lambda *sides: engine.utility(solver.solve(*sides).score))
     return lambda board: solve(board.player, board.opponent)
 

@@ -1,8 +1,8 @@
 """Fits multi-ProbCut and measures how often its scores are right.
 
-`python -m benchmarks.probcut fit [SIZE normal|reversed]` samples positions, solves them and writes
-`azo/solver/probcut.json`; `python -m benchmarks.probcut measure FILE.obf.gz NUM` solves positions
-drawn from a file of exact scores with each confidence. Both take minutes.
+`python -m benchmarks.probcut fit SIZE normal|reversed` samples positions, solves them and writes
+`azo/solver/host/probcut.json`. `python -m benchmarks.probcut measure FILE.obf.gz NUM` draws
+positions from a file of exact scores and solves them with each confidence. Both take minutes.
 """
 
 import json
@@ -11,7 +11,7 @@ import random
 import sys
 
 from azo.formats import score_files
-from azo.solver import host, probcut
+from azo.solver.host import endgame, probcut
 
 _SEED = 20
 
@@ -20,7 +20,7 @@ def fit(size: int, variant: str) -> None:
     """Fits one board and variant, and writes it beside the others."""
     num_positions = dict.fromkeys(range(6, 16), 600) | {16: 400, 17: 200, 18: 150}
     is_reversed = variant == "reversed"
-    solver = host.Solver(size, is_reversed=is_reversed)
+    solver = endgame.Solver(size, is_reversed=is_reversed)
     solve = lambda *board: solver.solve(*board).score  # noqa: E731
     rows = probcut.fit(solve, size, num_positions, is_reversed=is_reversed, seed=_SEED)
     fits = json.loads(probcut.FILE.read_text()) if probcut.FILE.exists() else {}
@@ -38,7 +38,7 @@ def measure(path: pathlib.Path, num: int) -> None:
     """Prints a row for each confidence: what was right, and what it cost."""
     found = score_files.read(path)
     chosen = random.Random(_SEED).sample(found, min(num, len(found)))
-    solver = host.Solver(8)
+    solver = endgame.Solver(8)
     print("confidence  score right  mean error  best move  nodes/position  s/position")
     for confidence in (0.9, 0.95, 0.98, 1.0):
         right = best = nodes = 0

@@ -1,6 +1,6 @@
 """How many positions a second does the batched solver solve, and how many nodes does it look at?
 
-    python -m benchmarks.solver --empties 6 8 10 12 --batch 4096 --wants score
+    python -m benchmarks.solver --empties 6 8 10 12 --batch 4096 --goal score
 
 Positions come from games of random moves that have just reached a number of empty squares and are
 not over. Each device has its own share and its own lanes; on the CPU a device is a core. A node is
@@ -21,7 +21,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from azo.games import bitboard, othello
 from azo.learning import endings
-from azo.solver import batched, host
+from azo.solver.device import batched
+from azo.solver.host import endgame
 from benchmarks import command, measure
 
 
@@ -36,7 +37,7 @@ class SolverBenchConfig(command.Settings):
     """Searches side by side, on each device."""
     num_devices: pydantic.PositiveInt = 2
     """Devices that share the batch; on the CPU as many cores."""
-    wants: tuple[batched.Wanted, ...] = ("score", "result")
+    goal: tuple[batched.Goal, ...] = ("score", "result")
     """What is solved for, one row each."""
     host_empties: tuple[pydantic.PositiveInt, ...] = (10,)
     """Empty squares of the rows for the host's solver."""
@@ -62,10 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(config: SolverBenchConfig) -> list[str]:
     """Runs the benchmark and returns its lines of markdown."""
-    rows = [_row(config, empties, wants) for empties in config.empties for wants in config.wants]
+    rows = [_row(config, empties, goal) for empties in config.empties for goal in config.goal]
     rows += [_host_row(config, empties) for empties in config.host_empties]
     columns = (
-        "empties, wanted",
+        "empties, goal",
         "positions/s",
         "million nodes/s",
         "the same by processor time, one core",
@@ -101,9 +102,9 @@ def positions(game: othello.Othello, num_empties: int, batch: int, seed: int) ->
     return jax.tree.map(lambda words: words[chosen], position)
 
 
-def _row(config: SolverBenchConfig, num_empties: int, wants: batched.Wanted) -> tuple[str, ...]:
+def _row(config: SolverBenchConfig, num_empties: int, goal: batched.Goal) -> tuple[str, ...]:
     game = othello.Othello(config.size, config.is_reversed)
-    name = f"{num_empties}, {wants}"
+    name = f"{num_empties}, {goal}"
     where = PartitionSpec("data")
     mesh = jax.make_mesh(
         (len(_devices(config)),),
@@ -118,7 +119,7 @@ def _row(config: SolverBenchConfig, num_empties: int, wants: batched.Wanted) -> 
             max_empties=num_empties,
             num_lanes=config.num_lanes,
             max_nodes=config.max_nodes,
-            wants=wants,
+            goal=goal,
         ),
         mesh=mesh,
         in_specs=where,
@@ -155,7 +156,7 @@ def _host_row(config: SolverBenchConfig, num_empties: int) -> tuple[str, ...]:
     position = positions(game, num_empties, config.batch, config.seed)
     sides = (bitboard.to_ints(side) for side in (position.player, position.opponent))
     boards = list(zip(*sides, strict=True))[:count]
-    solver = host.Solver(config.size, is_reversed=config.is_reversed)
+    solver = endgame.Solver(config.size, is_reversed=config.is_reversed)
 
     def solve() -> list[int]:
         return [solver.solve(*sides).num_nodes for sides in boards]

@@ -21,7 +21,7 @@ def test_solver_report_has_a_row_for_the_device_and_one_for_the_host(monkeypatch
         batch=16,
         num_lanes=8,
         num_devices=1,
-        wants=("score",),
+        goal=("score",),
         repeats=1,
     )
     device, host = (line.split(" | ") for line in solver.report(config)[2].splitlines()[2:])

@@ -21,7 +21,7 @@ import tyro
 from azo.formats import obf, score_files
 from azo.games import notation
 from azo.run import config, console
-from azo.solver import host
+from azo.solver.host import endgame
 
 # What a result has, in the order in which it is written.
 _NAMES = (
@@ -86,7 +86,7 @@ def run(settings: SolveConfig, terminal: rich.console.Console) -> int:
     """Solves a file and prints to `console`; returns the exit code of `main`."""
     wanted = _wanted(settings, score_files.read(settings.file))
     records = _load_records(settings)
-    solvers: dict[int, host.Solver] = {}
+    solvers: dict[int, endgame.Solver] = {}
     totals = _Totals()
     with console.counting(terminal) as progress:
         for problem in progress.track(wanted, description=settings.file.name):
@@ -96,7 +96,9 @@ def run(settings: SolveConfig, terminal: rich.console.Console) -> int:
                 _compare(totals, problem, record)
                 continue
             if problem.size not in solvers:
-                solvers[problem.size] = host.Solver(problem.size, is_reversed=settings.is_reversed)
+                solvers[problem.size] = endgame.Solver(
+                    problem.size, is_reversed=settings.is_reversed
+                )
             found = solvers[problem.size].solve(
                 problem.board.player,
                 problem.board.opponent,
@@ -175,7 +177,7 @@ def _load_records(settings: SolveConfig) -> dict[int, dict[str, Any]]:
     return records
 
 
-def _record(settings: SolveConfig, problem: obf.Problem, found: host.Solution) -> dict[str, Any]:
+def _record(settings: SolveConfig, problem: obf.Problem, found: endgame.Solution) -> dict[str, Any]:
     size = problem.size
     moves = {notation.action_text(move, size): score for move, score in found.move_scores.items()}
     best = found.best_move

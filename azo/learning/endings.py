@@ -18,7 +18,7 @@ import numpy as np
 import pydantic
 
 from azo.games import bitboard, othello, protocol
-from azo.solver import batched
+from azo.solver.device import batched
 
 # A solution takes about six times as long with two more empty squares.
 MAX_EMPTIES, MAX_DEEP_EMPTIES = 14, 26
@@ -133,7 +133,7 @@ def solve(
             max_empties=max_empties,
             num_lanes=_NUM_LANES,
             max_nodes=_NO_LIMIT,
-            wants="every_move",
+            goal="every_move",
         )
         assert solution.move_score is not None
         is_best = solution.move_score == solution.score[:, None]

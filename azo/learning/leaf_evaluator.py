@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from azo.games import othello, protocol
 from azo.learning import network
 from azo.search import improvement
-from azo.solver import batched
+from azo.solver.device import batched
 
 _NUM_LANES = 256
 _NO_LIMIT = 2**30  # of nodes: with so few empty squares none takes nearly as many
@@ -50,7 +50,7 @@ def exact_near_the_end(
             max_empties=max_empties,
             num_lanes=min(_NUM_LANES, found.value.shape[0]),
             max_nodes=_NO_LIMIT,
-            wants="result",
+            goal="result",
         )
         result = (-solution.score if game.is_reversed else solution.score).astype(jnp.float32)
         value = jnp.where(solution.is_solved, result, found.value)

@@ -20,7 +20,7 @@ from azo.games import othello, protocol
 from azo.learning import leaf_evaluator, network
 from azo.measure import players
 from azo.search import improvement
-from azo.solver import batched
+from azo.solver.device import batched
 
 NO_UTILITY = batched.NO_SCORE  # of illegal moves, and of all where not all are known
 HEADING = (

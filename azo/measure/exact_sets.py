@@ -15,7 +15,7 @@ import numpy as np
 from azo.formats import obf
 from azo.games import bitboard, notation, othello
 from azo.measure import exact
-from azo.solver import batched
+from azo.solver.device import batched
 
 # Perfect games from the usual start of 6x6 by whether fewer discs win, with black's utility.
 # Normal: Joel Feinstein, 1993, https://www.maths.nottingham.ac.uk/plp/pmzjff/Othello/6x6sol.html.
@@ -181,22 +181,22 @@ def _batched(game: othello.Othello, position: othello.Position) -> np.ndarray:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _solve(game: othello.Othello, position: othello.Position) -> batched.Solution:
+def _solve(game: othello.Othello, position: othello.Position) -> batched.BatchedSolution:
     return batched.solve(
         game,
         position,
         max_empties=_MAX_BATCHED,
         num_lanes=_NUM_LANES,
         max_nodes=_MAX_NODES,
-        wants="every_move",
+        goal="every_move",
     )
 
 
 def _host(game: othello.Othello, position: othello.Position) -> np.ndarray:
     """Returns the scores `[M, A]` of all moves."""
-    from azo.solver import host  # takes a second, and is seldom needed
+    from azo.solver.host import endgame  # takes a second, and is seldom needed
 
-    solver = host.Solver(game.size, is_reversed=game.is_reversed)
+    solver = endgame.Solver(game.size, is_reversed=game.is_reversed)
     sides = zip(bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True)
     score = np.full((position.player.lower.shape[0], game.num_actions), exact.NO_UTILITY)
     for row, side in zip(score, sides, strict=True):

@@ -2,13 +2,13 @@
 
 Written from a description of the program, https://gitlab.gnome.org/GNOME/iagno, and compared with
 games that it published (`tests/test_classical.py`). Its tables are for 8x8 boards. Kernels are
-compiled by numba, with positions as in `solver.kernels`; a `table` is `[64]` int64, what a disc on
+compiled by numba, with positions as in `azo.solver.host.kernels`; a `table` is `[64]` int64, what a disc on
 each square is worth at first. The search is in `lookahead`.
 """
 
 import numpy as np
 
-from azo.solver.kernels import NEIGHBOURS, ONE, count, first, flips, jit
+from azo.solver.host.kernels import NEIGHBOURS, ONE, count, first, flips, jit
 
 MIN_DISCS = 8  # with fewer discs on the board it moves at random
 _NUM_ROUNDS = 5  # of noise

@@ -1,14 +1,14 @@
 """Alpha-beta to a fixed depth with the evaluations of the classical players; compiled by numba.
 
-A position is seen by the side to move, as in `solver.kernels`. Which evaluation and order of moves
+A position is seen by the side to move, as in `azo.solver.host.kernels`. Which evaluation and order of moves
 is meant is told by a `style`: those of Iagno's levels, or that of `classical.AlphaBeta`.
 """
 
 import numpy as np
 
 from azo.measure import iagno
-from azo.solver import last_squares
-from azo.solver.kernels import ONE, ZERO, count, first, flips, jit, legal_moves, surrounded
+from azo.solver.host import last_squares
+from azo.solver.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves, surrounded
 
 EASY, MEDIUM, HARD, POSITIONAL = range(4)
 

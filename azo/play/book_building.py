@@ -15,7 +15,7 @@ import pydantic
 from azo.formats import archives
 from azo.games import notation
 from azo.play import engine_settings, live_engine, opening_book, turning
-from azo.solver.kernels import ONE, flips, jit
+from azo.solver.host.kernels import ONE, flips, jit
 
 
 class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):

@@ -18,7 +18,7 @@ from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.evaluator import NetworkEvaluator
 from azo.play.search_report import MoveReport, SearchReport
 from azo.search import improvement
-from azo.solver import host, last_squares
+from azo.solver.host import endgame, last_squares
 
 _SOLVER_SHARE = 0.5  # of the time of a move
 
@@ -54,7 +54,7 @@ class Engine(live_game.LiveGame):
         super().__init__(evaluator.game)
         self.evaluator, self.book, self._on_end = evaluator, book, on_end
         self._rng = np.random.default_rng(seed)
-        self._solver: host.Solver | None = None
+        self._solver: endgame.Solver | None = None
         self.config = config or EngineConfig()
 
     @property
@@ -68,7 +68,7 @@ class Engine(live_game.LiveGame):
         self._search = live_search.LiveSearch(self.evaluator, config, self.board)
         # Now rather than when it is asked, since its first call may compile.
         if self._solver is None and config.solve_empties and self.game.size in last_squares.SIZES:
-            self._solver = host.Solver(self.game.size, is_reversed=self.game.is_reversed)
+            self._solver = endgame.Solver(self.game.size, is_reversed=self.game.is_reversed)
 
     def new_game(self, board: notation.Board | None = None, actions: Sequence[int] = ()) -> None:
         """Begins anew; see `LiveGame`. The tree is kept if the position is in it."""
@@ -199,7 +199,7 @@ class Engine(live_game.LiveGame):
 
     def _solve(
         self, limits: Limits, deadline: float, is_stopped: Callable[[], bool] | None
-    ) -> host.Solution | None:
+    ) -> endgame.Solution | None:
         """Returns the exact solution, None if there are too many empty squares for the time."""
         if self._solver is None or self.num_empties > self.config.solve_empties:
             return None
@@ -215,7 +215,7 @@ class Engine(live_game.LiveGame):
 
     def _exact(
         self,
-        solution: host.Solution,
+        solution: endgame.Solution,
         thought: SearchReport,
         deadline: float,
         is_stopped: Callable[[], bool] | None,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from azo.games import notation, othello
-from azo.solver import kernels, last_squares
+from azo.solver.host import kernels, last_squares
 
 
 class LiveGame:

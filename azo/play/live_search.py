@@ -13,7 +13,7 @@ from azo.play import live_tree
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.evaluator import NetworkEvaluator
 from azo.play.search_report import MoveReport
-from azo.solver import last_squares
+from azo.solver.host import last_squares
 
 MAX_NODES = 2_000_000  # about 250 MB
 MAX_VISITS = 2**31 - 2**20  # of the root: counts have 32 bits
@@ -59,7 +59,7 @@ class LiveSearch:
             temperature=config.prior_temperature,
             exact_empties=config.exact_empties if game.size in last_squares.SIZES else 0,
         )
-        # What the solver of leaves works in, see `azo.solver.leaves.few`.
+        # What the solver of leaves works in, see `azo.solver.host.last_squares.few`.
         self._stack, self._counters = np.zeros((24, 6), np.uint64), np.zeros(1, np.int64)
         self.num_evaluations = 0  # by the network, since the beginning
         self.restart(board)

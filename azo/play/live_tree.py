@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from azo.play import turning
-from azo.solver import last_squares
-from azo.solver.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
+from azo.solver.host import last_squares
+from azo.solver.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
 
 NEW, WAITING, OPEN, DONE = 0, 1, 2, 3  # not evaluated; in a batch; with edges; result known
 MAX_DEPTH = 128  # no game has more plies
@@ -58,7 +58,7 @@ class EvaluationCache(NamedTuple):
 class SearchRules(NamedTuple):
     """What the walk has to know of the game and of the settings."""
 
-    board: last_squares.Rules
+    board: last_squares.SolverRules
     size: int
     c_puct: float
     virtual_loss: float

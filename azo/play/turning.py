@@ -1,12 +1,12 @@
 """Turned and mirrored boards of the host, compiled by numba: one form for all eight.
 
 Symmetry `k` mirrors the columns if `k & 1`, then the rows if `k & 2`, then exchanges rows and
-columns if `k & 4`. A position is two words as in `azo.solver.kernels`.
+columns if `k & 4`. A position is two words as in `azo.solver.host.kernels`.
 """
 
 import numpy as np
 
-from azo.solver.kernels import jit
+from azo.solver.host.kernels import jit
 
 NUM_SYMMETRIES = 8
 

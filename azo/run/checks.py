@@ -6,7 +6,7 @@ Each check raises ValueError with one line that names the settings and what woul
 from typing import TYPE_CHECKING
 
 from azo.games import othello, protocol
-from azo.solver import probcut
+from azo.solver.host import probcut
 
 if TYPE_CHECKING:
     from azo.run import config

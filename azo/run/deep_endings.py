@@ -22,7 +22,7 @@ from azo.learning import endings
 from azo.measure import journal
 from azo.play.evaluator import num_cores
 from azo.run import config, console, metrics
-from azo.solver import best_lines
+from azo.solver.host import best_lines
 
 FILE, HARD_FILE = "endings.jsonl", "hard.obf"
 NUM_HARD = 100
@@ -54,7 +54,7 @@ def prepare(
     texts = [notation.board_text(_board(*one), game.size) for one in drawn]
     records = [json.loads(line) for line in journal.read(folder / FILE)]
     confidence = settings.endings.confidence
-    expected = [(text, best_lines.used_confidence(confidence, text.count("-"))) for text in texts]
+    expected = [(text, best_lines.confidence_for(confidence, text.count("-"))) for text in texts]
     if [(x["board"], x["confidence"]) for x in records] != expected[: len(records)]:
         raise ValueError(
             f"{folder / FILE} holds the endings of other settings: choose another --run.folder"
@@ -138,7 +138,7 @@ def _board(player: int, opponent: int) -> notation.Board:
     return notation.Board(player, opponent, is_black_to_move=True)
 
 
-def _record(text: str, line: best_lines.Line, size: int) -> dict[str, Any]:
+def _record(text: str, line: best_lines.BestLine, size: int) -> dict[str, Any]:
     return {
         "board": text,
         "score": line.score,

@@ -12,7 +12,7 @@ from support import slow_board, slow_iagno
 
 from azo.games import notation, othello, tictactoe
 from azo.measure import arena, classical, iagno, lookahead, players
-from azo.solver import last_squares
+from azo.solver.host import last_squares
 
 EIGHT = othello.Othello(8)
 STYLES = {"easy": lookahead.EASY, "medium": lookahead.MEDIUM, "hard": lookahead.HARD}

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from azo.games import notation
-from azo.solver import deep, kernels, last_squares, probcut, table
+from azo.solver.host import deep, kernels, last_squares, probcut, table
 
 _SLICE_NODES = 1_000_000  # about 0.1 s
 _MAX_LOG_ROWS = 21  # 128 MiB
@@ -95,7 +95,7 @@ class Solver:
         opponent: int,
         *,
         every_move: bool = False,
-        every_best: bool = False,
+        every_best_move: bool = False,
         max_nodes: int | None = None,
         max_seconds: float | None = None,
         confidence: float = 1.0,
@@ -107,7 +107,7 @@ class Solver:
           player: discs of the side to move, as a Python integer with bit `8 * row + column`.
           opponent: discs of the other side.
           every_move: whether to find the scores of all legal moves too.
-          every_best: whether to find all moves that are as good as the best, which takes less.
+          every_best_move: whether to find all moves that are as good as the best, which takes less.
           max_nodes: when to give up, in positions visited; passed over by a few thousand at most.
           max_seconds: when to give up; passed over by some tenths of a second at most.
           confidence: 1 for exact scores, or that of each cut by multi-ProbCut, 0.9 to 0.98.
@@ -115,7 +115,7 @@ class Solver:
 
         Returns:
           The solution. When a limit was reached it holds the bounds proved until then, and of
-          `every_move` and `every_best` nothing.
+          `every_move` and `every_best_move` nothing.
 
         Raises:
           ValueError: If the discs overlap or lie outside the board, or the confidence is none that
@@ -135,7 +135,7 @@ class Solver:
             moves = self._legal(P, O)
         if moves:
             found = self._solve_moves(P, O, moves, every_move and not has_passed)
-            if every_best and found.is_solved and not has_passed:
+            if every_best_move and found.is_solved and not has_passed:
                 best_moves = self._best_moves(P, O, moves, found)
                 found = dataclasses.replace(found, best_moves=best_moves)
         else:
@@ -146,7 +146,7 @@ class Solver:
             if moves:
                 passing = self.size**2
                 scores = {passing: found.lower} if every_move and found.is_solved else {}
-                best_moves = (passing,) if every_best and found.is_solved else ()
+                best_moves = (passing,) if every_best_move and found.is_solved else ()
                 found = dataclasses.replace(
                     found, best_move=passing, move_scores=scores, best_moves=best_moves
                 )

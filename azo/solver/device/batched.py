@@ -18,18 +18,18 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello
-from azo.solver import lanes
-from azo.solver.lanes import Lanes
+from azo.solver.device import lanes
+from azo.solver.device.lanes import Lanes
 
 NO_SCORE = -1000  # of moves that are illegal or were not solved
 # Lanes that wait for new positions before any is given one, as a part of all.
 _WAITING_PART = 16
 
-Wanted = Literal["score", "result", "every_move"]
+Goal = Literal["score", "result", "every_move"]
 
 
 @flax.struct.dataclass
-class Solution:
+class BatchedSolution:
     """What is known about `M` positions after the search, seen by the side to move."""
 
     score: jax.Array  # [M] int32, with "result" only its sign; 0 where unsolved
@@ -42,13 +42,13 @@ class Solution:
 def solve(
     game: othello.Othello,
     position: othello.Position,
-    is_asked: jax.Array | None = None,
+    is_selected: jax.Array | None = None,
     *,
     max_empties: int,
     num_lanes: int,
     max_nodes: int | jax.Array,
-    wants: Wanted = "score",
-) -> Solution:
+    goal: Goal = "score",
+) -> BatchedSolution:
     """Solves positions exactly; to be called under `jit`.
 
     What comes out for a position does not depend on the others, nor on `num_lanes`: with 256 the
@@ -57,13 +57,13 @@ def solve(
     Args:
       game: the rules.
       position: `[M]`, of any stage; where the game is over, its score is that of the board.
-      is_asked: `[M]` bool, the others are left unsolved at once and cost nothing; None for all.
+      is_selected: `[M]` bool, the others are left unsolved at once and cost nothing; None for all.
       max_empties: positions with more empty squares are left unsolved at once; memory of a lane
         grows with it.
       num_lanes: searches side by side.
       max_nodes: a search ends unsolved after so many positions; those looked at only to put moves
         in order are not counted. With "every_move" each move has a search of its own.
-      wants: "score"; "result", which is win, draw or loss and takes fewer nodes; or "every_move",
+      goal: "score"; "result", which is win, draw or loss and takes fewer nodes; or "every_move",
         the score of each move as well.
 
     Returns:
@@ -72,17 +72,17 @@ def solve(
     """
     chex.assert_rank(jax.tree.leaves(position), 1)
     is_tried = game.num_empties(position) <= max_empties
-    if is_asked is not None:
-        is_tried &= is_asked
+    if is_selected is not None:
+        is_tried &= is_selected
     bound = game.size**2
-    window = (-1, 1) if wants == "result" else (-bound - 1, bound)
+    window = (-1, 1) if goal == "result" else (-bound - 1, bound)
     searcher = lanes.Searcher(game, max_empties, window, max_nodes)
-    if wants == "every_move":
+    if goal == "every_move":
         return _solve_moves(searcher, position, is_tried, num_lanes)
     found = _search(searcher, position, is_tried, num_lanes)
-    utility = jnp.sign(found.utility) if wants == "result" else found.utility
+    utility = jnp.sign(found.utility) if goal == "result" else found.utility
     first_legal = game.legal_actions(position, 1)[:, 0]
-    return Solution(
+    return BatchedSolution(
         score=jnp.where(found.is_solved, _score(game, utility), 0),
         is_solved=found.is_solved,
         best_action=jnp.where(is_tried, found.best_action, first_legal),
@@ -96,7 +96,7 @@ def _solve_moves(
     position: othello.Position,
     is_tried: jax.Array,
     num_lanes: int,
-) -> Solution:
+) -> BatchedSolution:
     """Searches the position behind each move with the whole window."""
     game = searcher.game
     num_positions, num_slots = *is_tried.shape, max(searcher.max_empties, 1)
@@ -104,18 +104,18 @@ def _solve_moves(
     actions = game.legal_actions(position, num_slots)
     before = jax.tree.map(lambda word: jnp.broadcast_to(word[:, None], shape), position)
     after = jax.tree.map(jnp.ravel, game.play(before, actions))
-    is_wanted = (actions >= 0) & is_tried[:, None]
-    found = _search(searcher, after, is_wanted.ravel(), num_lanes)
+    is_included = (actions >= 0) & is_tried[:, None]
+    found = _search(searcher, after, is_included.ravel(), num_lanes)
     is_known = found.is_solved.reshape(shape)
     utility = jnp.where(is_known, -found.utility.reshape(shape), NO_SCORE)
     best = utility.argmax(axis=1, keepdims=True)
-    is_solved = is_tried & (is_known | ~is_wanted).all(axis=1)
+    is_solved = is_tried & (is_known | ~is_included).all(axis=1)
     score = _score(game, jnp.take_along_axis(utility, best, axis=1)[:, 0])
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
     row = jnp.arange(num_positions)[:, None]
     column = jnp.where(is_known, actions, game.num_actions)  # out of range: dropped
     move_score = move_score.at[row, column].set(_score(game, utility), mode="drop")
-    return Solution(
+    return BatchedSolution(
         score=jnp.where(is_solved, score, 0),
         is_solved=is_solved,
         best_action=jnp.take_along_axis(actions, best, axis=1)[:, 0],
@@ -147,15 +147,15 @@ class _Progress:
 def _search(
     searcher: lanes.Searcher,
     position: othello.Position,
-    is_wanted: jax.Array,
+    is_included: jax.Array,
     num_lanes: int,
 ) -> _Found:
     """Searches the positions `[N]` that are wanted."""
-    (num_positions,) = is_wanted.shape
+    (num_positions,) = is_included.shape
     num_lanes = min(num_lanes, num_positions)
-    (queue,) = jnp.nonzero(is_wanted, size=num_positions, fill_value=num_positions)
+    (queue,) = jnp.nonzero(is_included, size=num_positions, fill_value=num_positions)
     queue = queue.astype(jnp.int32)
-    num_wanted = is_wanted.sum(dtype=jnp.int32)
+    num_included = is_included.sum(dtype=jnp.int32)
 
     def is_waiting(progress: _Progress) -> jax.Array:
         lane_states = progress.lanes
@@ -170,7 +170,7 @@ def _search(
     def advance(progress: _Progress) -> _Progress:
         """Steps until enough lanes wait, or all of them when the queue is empty."""
         enough = jnp.where(
-            progress.num_taken < num_wanted, max(num_lanes // _WAITING_PART, 1), num_lanes
+            progress.num_taken < num_included, max(num_lanes // _WAITING_PART, 1), num_lanes
         )
 
         def has_work(lane_states: lanes.Lanes) -> jax.Array:

@@ -9,14 +9,15 @@ from support import random_games, slow_minimax
 
 from azo.formats import score_files
 from azo.games import bitboard, othello
-from azo.solver import batched, host
+from azo.solver.device import batched
+from azo.solver.host import endgame
 
 VARIANTS = [othello.Othello(size, is_reversed) for size in (4, 6, 8) for is_reversed in (0, 1)]
 NUM_EMPTIES = (6, 7, 8, 9, 10)
 NUM_POSITIONS = 34  # for each variant and number of empty squares: 1,020 in all
 
 solve = jax.jit(
-    batched.solve, static_argnums=0, static_argnames=("max_empties", "num_lanes", "wants")
+    batched.solve, static_argnums=0, static_argnames=("max_empties", "num_lanes", "goal")
 )
 
 
@@ -55,16 +56,16 @@ def test_both_solvers_and_plain_minimax_agree_on_positions_of_random_games(game)
     position = positions_of_random_games(game)
     scores = plain_scores(position, game)
     settings = {"max_empties": 10, "num_lanes": 64, "max_nodes": 10**8}
-    found = solve(game, position, wants="every_move", **settings)
+    found = solve(game, position, goal="every_move", **settings)
     assert found.is_solved.all()
     np.testing.assert_array_equal(found.score, scores)
     alone = solve(game, position, **settings)
     np.testing.assert_array_equal(alone.score, scores)
     best = np.take_along_axis(np.asarray(found.move_score), alone.best_action[:, None], 1)
     np.testing.assert_array_equal(best[:, 0], scores)
-    result = solve(game, position, wants="result", **settings)
+    result = solve(game, position, goal="result", **settings)
     np.testing.assert_array_equal(result.score, np.sign(scores))
-    solver = host.Solver(game.size, is_reversed=game.is_reversed)
+    solver = endgame.Solver(game.size, is_reversed=game.is_reversed)
     boards = zip(
         bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True
     )
@@ -78,7 +79,7 @@ def test_both_solvers_and_plain_minimax_agree_on_positions_of_random_games(game)
 
 @pytest.mark.slow
 def test_best_scores_of_100_edax_positions_with_20_empty_squares(data_folder):
-    solver = host.Solver()
+    solver = endgame.Solver()
     for problem in edax_positions(data_folder, 100):
         found = solver.solve(problem.board.player, problem.board.opponent)
         assert (problem.line, found.score) == (problem.line, problem.best_score())
@@ -88,7 +89,7 @@ def test_best_scores_of_100_edax_positions_with_20_empty_squares(data_folder):
 
 @pytest.mark.slow
 def test_every_move_of_20_edax_positions_with_20_empty_squares(data_folder):
-    solver = host.Solver()
+    solver = endgame.Solver()
     for problem in edax_positions(data_folder, 20):
         found = solver.solve(problem.board.player, problem.board.opponent, every_move=True)
         assert (problem.line, found.move_scores) == (problem.line, problem.move_scores)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.solver import estimate, last_squares, table
-from azo.solver.kernels import (
+from azo.solver.host import estimate, last_squares, table
+from azo.solver.host.kernels import (
     ONE,
     ZERO,
     count,
@@ -20,7 +20,7 @@ from azo.solver.kernels import (
     num_liberties,
     stable_discs,
 )
-from azo.solver.last_squares import INFINITE, NODES
+from azo.solver.host.last_squares import INFINITE, NODES
 
 FEW = 7  # so many empty squares need neither a table nor an order by mobility
 UNFINISHED = 126  # is returned when the budget of nodes is used up

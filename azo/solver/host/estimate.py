@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.solver import last_squares
-from azo.solver.kernels import (
+from azo.solver.host import last_squares
+from azo.solver.host.kernels import (
     ONE,
     ZERO,
     count,

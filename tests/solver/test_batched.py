@@ -9,7 +9,7 @@ from jax.sharding import PartitionSpec
 from support import random_games, slow_minimax
 
 from azo.games import notation, othello
-from azo.solver import batched
+from azo.solver.device import batched
 
 SIX = othello.Othello(6)
 EIGHT = othello.Othello(8)
@@ -22,7 +22,7 @@ FEINSTEIN = (
 )
 
 solve = jax.jit(
-    batched.solve, static_argnums=0, static_argnames=("max_empties", "num_lanes", "wants")
+    batched.solve, static_argnums=0, static_argnames=("max_empties", "num_lanes", "goal")
 )
 
 
@@ -90,7 +90,7 @@ def test_scores_are_those_of_minimax_and_the_best_moves_reach_them():
 
 def test_results_are_the_signs_of_the_scores_from_fewer_nodes():
     _, scores = eight_boards()
-    solution = solve_eight(wants="result")
+    solution = solve_eight(goal="result")
     np.testing.assert_array_equal(solution.score, np.sign(scores))
     assert solution.is_solved.all()
     assert solution.nodes.sum() < 0.8 * solve_eight().nodes.sum()
@@ -129,7 +129,7 @@ def test_every_move_has_its_score_also_in_reversed_othello():
     game = othello.Othello(6, is_reversed=True)
     boards = filled_boards(6, np.arange(32) % 8, seed=2)
     solution = solve(
-        game, to_position(boards), max_empties=7, num_lanes=16, max_nodes=MANY, wants="every_move"
+        game, to_position(boards), max_empties=7, num_lanes=16, max_nodes=MANY, goal="every_move"
     )
     scores = slow_minimax.scores(boards, is_reversed=True)
     by_move = slow_minimax.move_scores(boards, is_reversed=True)
@@ -229,7 +229,7 @@ def test_every_listed_move_of_the_shallow_ffo_positions(data_folder):
         max_empties=14,
         num_lanes=64,
         max_nodes=MANY,
-        wants="every_move",
+        goal="every_move",
     )
     assert len(lines) >= 6
     assert solution.is_solved.all()

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.solver import kernels
-from azo.solver.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
+from azo.solver.host import kernels
+from azo.solver.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
 
 SIZES = (4, 6, 8)  # of boards that can be solved: with odd numbers of squares, scores are odd
 
 
-class Rules(NamedTuple):
+class SolverRules(NamedTuple):
     """What differs between boards and variants."""
 
     on_board: np.uint64
@@ -28,7 +28,7 @@ class Rules(NamedTuple):
     sign: int  # 1, or -1 where fewer discs win
 
 
-def make_rules(size: int, *, is_reversed: bool) -> Rules:
+def make_rules(size: int, *, is_reversed: bool) -> SolverRules:
     """Returns the rules of a board of `size` rows."""
     row = (1 << size) - 1
     on_board = sum(row << 8 * r for r in range(size))
@@ -36,7 +36,7 @@ def make_rules(size: int, *, is_reversed: bool) -> Rules:
     top = sum(row << 8 * r for r in range(size // 2))
     corners = (1 | 1 << size - 1) * (1 | 1 << 8 * (size - 1))
     inside = sum((row >> 2 << 1) << 8 * r for r in range(1, size - 1))
-    return Rules(
+    return SolverRules(
         on_board=np.uint64(on_board),
         left=np.uint64(left),
         top=np.uint64(top),

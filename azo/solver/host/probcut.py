@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from azo.solver import deep, estimate, kernels, last_squares
+from azo.solver.host import deep, estimate, kernels, last_squares
 
 FILE = pathlib.Path(__file__).with_name("probcut.json")
 MIN_CONFIDENCE, MAX_CONFIDENCE = 0.9, 0.98  # of what was measured
@@ -130,7 +130,7 @@ def depth_for(empties: int) -> int:
     return min(max(empties // 5, 2), estimate.MAX_DEPTH)
 
 
-def sample_game(rules: last_squares.Rules, rng: random.Random) -> list[tuple[int, _Position]]:
+def sample_game(rules: last_squares.SolverRules, rng: random.Random) -> list[tuple[int, _Position]]:
     """Returns the positions of one game in which the side to move can play, with their empties.
 
     One move in three is any legal one, the others leave the opponent the fewest replies: between
@@ -156,7 +156,7 @@ def sample_game(rules: last_squares.Rules, rng: random.Random) -> list[tuple[int
         empties -= 1
 
 
-def _children(P: np.uint64, O: np.uint64, rules: last_squares.Rules) -> list[_Position]:
+def _children(P: np.uint64, O: np.uint64, rules: last_squares.SolverRules) -> list[_Position]:
     legal = int(kernels.legal_moves(P, O, rules.on_board))
     found = []
     for square in range(64):
@@ -166,11 +166,11 @@ def _children(P: np.uint64, O: np.uint64, rules: last_squares.Rules) -> list[_Po
     return found
 
 
-def _num_replies(position: _Position, rules: last_squares.Rules) -> int:
+def _num_replies(position: _Position, rules: last_squares.SolverRules) -> int:
     return int(kernels.legal_moves(*position, rules.on_board)).bit_count()
 
 
-def _features(position: _Position, rules: last_squares.Rules) -> np.ndarray:
+def _features(position: _Position, rules: last_squares.SolverRules) -> np.ndarray:
     found = np.zeros(estimate.NUM_FEATURES)
     estimate.features(*position, rules, found)
     return found
@@ -181,7 +181,7 @@ def _estimate(
     depth: int,
     empties: int,
     weights: np.ndarray,
-    rules: last_squares.Rules,
+    rules: last_squares.SolverRules,
 ) -> float:
     work = estimate.make_work()
     return estimate.search(*position, depth, -1e9, 1e9, empties, weights, rules, work)

@@ -27,7 +27,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import bitboard, othello
-from azo.solver import ordering
+from azo.solver.device import ordering
 
 RATED_EMPTIES = 6
 # Moves that leave at most so many replies go into the same bin; the others into a last one.

@@ -8,7 +8,7 @@ costliest, the second the newest of the others. Bounds hold for one size of boar
 
 import numpy as np
 
-from azo.solver.kernels import jit
+from azo.solver.host.kernels import jit
 
 NO_MOVE = 64
 _MIX_P, _MIX_O = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)

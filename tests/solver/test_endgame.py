@@ -7,7 +7,7 @@ from support import slow_minimax
 from azo.formats import obf
 from azo.games import notation
 from azo.run import data
-from azo.solver import host, kernels, last_squares
+from azo.solver.host import endgame, kernels, last_squares
 
 _FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
 
@@ -66,11 +66,11 @@ def test_every_score_is_that_of_plain_minimax(size, most, is_reversed):
     )
     scores = slow_minimax.scores(boards, is_reversed=is_reversed)
     moves = _slow_move_scores(boards, is_reversed=is_reversed)
-    solver = host.Solver(size, is_reversed=is_reversed)
+    solver = endgame.Solver(size, is_reversed=is_reversed)
     for board, score, expected in zip(boards, scores, moves, strict=True):
         solution = solver.solve(*_words(board), every_move=True)
         assert solution.score == score
-        best_moves = solver.solve(*_words(board), every_best=True).best_moves
+        best_moves = solver.solve(*_words(board), every_best_move=True).best_moves
         all_best = {move for move, x in solution.move_scores.items() if x == score}
         assert sorted(best_moves) == sorted(all_best)
         if expected:
@@ -83,14 +83,14 @@ def test_every_score_is_that_of_plain_minimax(size, most, is_reversed):
 @pytest.mark.parametrize(("is_reversed", "score"), [(False, -10), (True, -4)])
 def test_4x4_from_the_start(is_reversed, score):
     # Counted by a full minimax (small_boards/solved.json of the data folder).
-    solver = host.Solver(4, is_reversed=is_reversed)
+    solver = endgame.Solver(4, is_reversed=is_reversed)
     solution = solver.solve(*_read("-----OX--XO-----", 4), every_move=True)
     assert solution.score == score
     assert solution.move_scores == dict.fromkeys([1, 4, 11, 14], score)
 
 
 def test_a_position_of_the_ffo_set():
-    solution = host.Solver().solve(*_read(_FFO_1), every_move=True)
+    solution = endgame.Solver().solve(*_read(_FFO_1), every_move=True)
     moves = {notation.action_text(move, 8): x for move, x in solution.move_scores.items()}
     expected = {"g8": 18, "h1": 12, "h7": 6, "a2": 6, "a3": 4, "b1": -4, "a4": -22, "g2": -24}
     assert moves == expected
@@ -99,7 +99,7 @@ def test_a_position_of_the_ffo_set():
 
 
 def test_the_first_ffo_positions():
-    solver = host.Solver()
+    solver = endgame.Solver()
     for problem in _ffo(19):
         solution = solver.solve(problem.board.player, problem.board.opponent)
         assert solution.score == problem.best_score()
@@ -108,7 +108,7 @@ def test_the_first_ffo_positions():
 
 @pytest.mark.slow
 def test_ffo_positions_with_every_move_and_up_to_22_empty_squares():
-    solver = host.Solver()
+    solver = endgame.Solver()
     problems = [problem for problem in _ffo(64) if problem.num_empties <= 22]
     assert len(problems) == 32
     for problem in problems:
@@ -122,38 +122,38 @@ def test_ffo_positions_with_every_move_and_up_to_22_empty_squares():
 def test_a_pass_is_the_move_where_nothing_else_is_legal():
     # White has no legal move; black then takes the last square and turns two discs.
     board = _read("XXXXXXXXXXXX-OOX O", 4)
-    solver = host.Solver(4)
+    solver = endgame.Solver(4)
     solution = solver.solve(*board, every_move=True)
     assert solution.score == -16
     assert solution.best_move == 16
     assert solution.move_scores == {16: -16}
-    assert solver.solve(*board, every_best=True).best_moves == (16,)
+    assert solver.solve(*board, every_best_move=True).best_moves == (16,)
 
 
 def test_empty_squares_go_to_the_winner_of_a_finished_game():
     board = _read("XX-----O-------- X", 4)  # nobody can move: 2 discs against 1
-    solution = host.Solver(4).solve(*board)
+    solution = endgame.Solver(4).solve(*board)
     assert (solution.score, solution.best_move, solution.num_nodes) == (1 + 13, None, 0)
 
 
 def test_pausing_changes_nothing(monkeypatch):
-    whole = host.Solver().solve(*_read(_FFO_1))
-    monkeypatch.setattr(host, "_SLICE_NODES", 500)
-    sliced = host.Solver().solve(*_read(_FFO_1))
+    whole = endgame.Solver().solve(*_read(_FFO_1))
+    monkeypatch.setattr(endgame, "_SLICE_NODES", 500)
+    sliced = endgame.Solver().solve(*_read(_FFO_1))
     assert (sliced.score, sliced.best_move) == (18, whole.best_move)
     assert sliced.num_nodes == whole.num_nodes
 
 
 def test_equal_calls_search_equal_nodes():
-    solver = host.Solver()
+    solver = endgame.Solver()
     first, second = (solver.solve(*_read(_FFO_1)) for _ in range(2))
     assert first.num_nodes == second.num_nodes > 1000
 
 
 @pytest.mark.parametrize("max_nodes", [1, 500, 5_000, 15_000])
 def test_too_few_nodes_leave_the_score_between_bounds(max_nodes):
-    solution = host.Solver().solve(
-        *_read(_FFO_1), every_move=True, every_best=True, max_nodes=max_nodes
+    solution = endgame.Solver().solve(
+        *_read(_FFO_1), every_move=True, every_best_move=True, max_nodes=max_nodes
     )
     assert not solution.is_solved
     assert solution.lower <= 18 <= solution.upper
@@ -168,14 +168,14 @@ def test_more_nodes_prove_more():
     widths = [
         solution.upper - solution.lower
         for solution in (
-            host.Solver().solve(*_read(_FFO_1), max_nodes=n) for n in (1, 10_000, 10_000_000)
+            endgame.Solver().solve(*_read(_FFO_1), max_nodes=n) for n in (1, 10_000, 10_000_000)
         )
     ]
     assert widths[0] == 128 > widths[1] > widths[2] == 0
 
 
 def test_no_time_leaves_everything_open():
-    solution = host.Solver().solve(*_read(_FFO_1), max_seconds=1e-9)
+    solution = endgame.Solver().solve(*_read(_FFO_1), max_seconds=1e-9)
     assert (solution.lower, solution.upper, solution.best_move) == (-64, 64, None)
 
 
@@ -188,13 +188,13 @@ def test_no_time_leaves_everything_open():
 )
 def test_impossible_boards_are_refused(size, player, opponent, message):
     with pytest.raises(ValueError) as error:
-        host.Solver(size).solve(player, opponent)
+        endgame.Solver(size).solve(player, opponent)
     assert str(error.value) == message
 
 
 def test_other_sizes_are_refused():
     with pytest.raises(ValueError) as error:
-        host.Solver(5)
+        endgame.Solver(5)
     assert str(error.value) == "board size 5: the solver knows 4, 6 and 8"
 
 

@@ -8,13 +8,13 @@ import random
 import signal
 from collections.abc import Generator, Sequence
 
-from azo.solver import host
+from azo.solver.host import endgame
 
 SELECTIVE_EMPTIES = 20  # so many empty squares or more are solved with the confidence asked for
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class BestLine:
     """Best play by both sides; passes are left out.
 
     With a confidence below 1 the first moves are likely to be best, and the later ones are.
@@ -22,20 +22,20 @@ class Line:
 
     moves: tuple[int, ...]  # actions played
     best: tuple[tuple[int, ...], ...]  # before each of them, all actions that keep the score
-    score: int  # of the ending, as `host.Solution` has it
+    score: int  # of the ending, as `endgame.Solution` has it
     confidence: float  # of that score
     num_nodes: int
     seconds: float
 
 
-def used_confidence(wanted: float, num_empties: int) -> float:
+def confidence_for(wanted: float, num_empties: int) -> float:
     """Returns with which confidence a position with so many empty squares is solved."""
     return wanted if num_empties >= SELECTIVE_EMPTIES else 1.0
 
 
 def solve(
-    solver: host.Solver, player: int, opponent: int, *, seed: str, confidence: float = 1.0
-) -> Line:
+    solver: endgame.Solver, player: int, opponent: int, *, seed: str, confidence: float = 1.0
+) -> BestLine:
     """Returns a line from a position; of several best moves a random one is played.
 
     Args:
@@ -49,15 +49,15 @@ def solve(
     passing = solver.size**2
     moves: list[int] = []
     best: list[tuple[int, ...]] = []
-    solutions: list[host.Solution] = []
+    solutions: list[endgame.Solution] = []
     while True:
         empties = solver.size**2 - (player | opponent).bit_count()
         found = solver.solve(
-            player, opponent, every_best=True, confidence=used_confidence(confidence, empties)
+            player, opponent, every_best_move=True, confidence=confidence_for(confidence, empties)
         )
         solutions.append(found)
         if found.best_move is None:
-            return Line(
+            return BestLine(
                 moves=tuple(moves),
                 best=tuple(best),
                 score=solutions[0].score,
@@ -81,7 +81,7 @@ def solve_all(
     confidence: float,
     num_processes: int,
     first: int = 0,
-) -> Generator[Line]:
+) -> Generator[BestLine]:
     """Yields a line for each ending `(player, opponent)` from the one numbered `first` on.
 
     If the caller stops asking, what has not begun is dropped.
@@ -102,15 +102,15 @@ def solve_all(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-_solvers: list[host.Solver] = []  # of a process of the pool: one
+_solvers: list[endgame.Solver] = []  # of a process of the pool: one
 
 
 def _begin(size: int, is_reversed: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
-    _solvers.append(host.Solver(size, is_reversed=is_reversed))
+    _solvers.append(endgame.Solver(size, is_reversed=is_reversed))
 
 
 def _solve_numbered(
     number: int, player: int, opponent: int, *, seed: int, confidence: float
-) -> Line:
+) -> BestLine:
     return solve(_solvers[0], player, opponent, seed=f"{seed}/{number}", confidence=confidence)

@@ -1,0 +1,7 @@
+"""The host's solver: deep endgames, one position at a time, compiled by numba.
+
+Reading order: `endgame` (`Solver`, with limits on nodes and time), `deep` (alpha-beta with a table
+of bounds), `table`, `last_squares` (the last few empty squares), `kernels` (moves and flips on
+64-bit words). Selective search: `probcut`, `estimate`. `best_lines` solves many
+endings on all cores. Needs the extra `solver` of the package.
+"""
