@@ -83,7 +83,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _read(settings: AnalyseConfig, engine: live_engine.Engine) -> game_files.Record:
+def _read(settings: AnalyseConfig, engine: live_engine.Engine) -> game_files.GameRecord:
     rules, number = engine.game, settings.number
     if settings.game == "-":
         try:

@@ -181,7 +181,7 @@ def _share(count: int, num_games: int) -> str:
     return f"{count / num_games:.0%}" if num_games else ""
 
 
-def _read(path: pathlib.Path, game: othello.Othello) -> archives.Games:
+def _read(path: pathlib.Path, game: othello.Othello) -> archives.GameArchive:
     try:
         content = path.read_bytes()
         content = gzip.decompress(content) if path.suffix == ".gz" else content
@@ -192,7 +192,7 @@ def _read(path: pathlib.Path, game: othello.Othello) -> archives.Games:
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if kind == ".txt":
         return archives.read_transcripts(content.decode(errors="replace"), str(path), game)
-    readers: dict[str, Callable[[], archives.Games]] = {
+    readers: dict[str, Callable[[], archives.GameArchive]] = {
         ".wtb": lambda: archives.read_wthor(content, str(path)),
         ".csv": lambda: archives.read_eothello(content.decode(errors="replace"), str(path)),
     }

@@ -36,7 +36,7 @@ _SIDE_BY_SIDE = (8, 512, 8192)  # games that are replayed at once
 
 
 @dataclasses.dataclass(frozen=True)
-class Games:
+class GameArchive:
     """`G` legal games, on the host."""
 
     action: np.ndarray  # [G, L] int8, every ply, passes included; `NO_ACTION` after the last
@@ -77,7 +77,7 @@ class _Problems:
         self.counts[reason] += count
 
 
-def read_wthor(content: bytes, place: str, *, skip_bad: bool = False) -> Games:
+def read_wthor(content: bytes, place: str, *, skip_bad: bool = False) -> GameArchive:
     """Returns the games of a WTHOR file (`.wtb`).
 
     `black_value` is the result on the board. Where a record stops before the end of the game, it
@@ -133,7 +133,7 @@ def read_wthor(content: bytes, place: str, *, skip_bad: bool = False) -> Games:
     return _replayed(_OTHELLO, records, problems)
 
 
-def read_eothello(text: str, place: str, *, skip_bad: bool = False) -> Games:
+def read_eothello(text: str, place: str, *, skip_bad: bool = False) -> GameArchive:
     """Returns the games of a CSV with the columns `winner` and `game_moves`, as eOthello's has.
 
     `winner` is 1 (black), -1 (white) or 0, moves are squares such as "f5d6" without passes.
@@ -174,7 +174,7 @@ def read_eothello(text: str, place: str, *, skip_bad: bool = False) -> Games:
 
 def read_transcripts(
     text: str, place: str, game: othello.Othello = _OTHELLO, *, skip_bad: bool = False
-) -> Games:
+) -> GameArchive:
     """Returns the games of a text with one transcript a line, written as `notation` says.
 
     Empty lines are no games, but count as records, so that numbers are those of lines.
@@ -198,7 +198,7 @@ def read_transcripts(
     return _replayed(game, records, problems)
 
 
-def join(several: Sequence[Games]) -> Games:
+def join(several: Sequence[GameArchive]) -> GameArchive:
     """Returns the games of all archives, in order; there is at least one archive."""
     length = max(games.action.shape[1] for games in several)
     padded = [
@@ -208,7 +208,7 @@ def join(several: Sequence[Games]) -> Games:
     num_skipped: collections.Counter[str] = collections.Counter()
     for games in several:
         num_skipped.update(games.num_skipped)
-    return Games(
+    return GameArchive(
         action=np.concatenate(padded),
         is_finished=np.concatenate([games.is_finished for games in several]),
         black_score=np.concatenate([games.black_score for games in several]),
@@ -236,7 +236,9 @@ def _action(text: str, size: int) -> int:
     return notation.parse_action(text, size)
 
 
-def _replayed(game: othello.Othello, records: Sequence[_Record], problems: _Problems) -> Games:
+def _replayed(
+    game: othello.Othello, records: Sequence[_Record], problems: _Problems
+) -> GameArchive:
     """Plays the records, notes those that are illegal or contradict their score, keeps the rest."""
     parts = [
         _replay_batch(game, records[first : first + _SIDE_BY_SIDE[-1]], problems)
@@ -246,12 +248,16 @@ def _replayed(game: othello.Othello, records: Sequence[_Record], problems: _Prob
         none = np.zeros(0)
         empty = np.zeros((0, game.max_plies), np.int8)
         parts = [
-            Games(empty, none.astype(bool), none.astype(np.int32), none.astype(np.float32), {})
+            GameArchive(
+                empty, none.astype(bool), none.astype(np.int32), none.astype(np.float32), {}
+            )
         ]
     return dataclasses.replace(join(parts), num_skipped=dict(problems.counts))
 
 
-def _replay_batch(game: othello.Othello, records: Sequence[_Record], problems: _Problems) -> Games:
+def _replay_batch(
+    game: othello.Othello, records: Sequence[_Record], problems: _Problems
+) -> GameArchive:
     # Few shapes, each compiled once. No legal game is longer than `max_plies`, so of a longer list
     # of moves one before that is illegal.
     longest = max(len(record.moves) for record in records)
@@ -283,7 +289,7 @@ def _replay_batch(game: othello.Othello, records: Sequence[_Record], problems: _
     discs_placed = np.where(moves == game.pass_action, NO_ACTION, moves)
     plies = np.stack([passes, discs_placed], axis=-1).reshape(len(moves), -1).astype(np.int8)
     in_order = np.argsort(plies == NO_ACTION, axis=1, kind="stable")
-    return Games(
+    return GameArchive(
         action=np.take_along_axis(plies, in_order, axis=1)[:, : game.max_plies],
         is_finished=played.is_over[is_good],
         black_score=played.black_score[is_good],

@@ -20,7 +20,7 @@ _FIELD = re.compile(r"\s*(\w+)\s*:\s*(.*)")
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
+class GameRecord:
     """A game that was played by the rules."""
 
     board: notation.Board  # where it began
@@ -29,7 +29,7 @@ class Record:
     white: str = ""
 
 
-def parse(text: str, game: othello.Othello, *, number: int | None = None) -> Record:
+def parse(text: str, game: othello.Othello, *, number: int | None = None) -> GameRecord:
     """Returns the game of a text.
 
     Args:
@@ -58,7 +58,7 @@ def parse(text: str, game: othello.Othello, *, number: int | None = None) -> Rec
     return _of_transcript(_choose(lines, number), game)
 
 
-def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None) -> Record:
+def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None) -> GameRecord:
     """Returns the game of a file; see `parse`. A name that ends in .wtb means WTHOR.
 
     Raises:
@@ -81,7 +81,7 @@ def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None
         raise ValueError(f"{path}: {error}") from None
 
 
-def to_text(record: Record, game: othello.Othello, *, is_ggf: bool) -> str:
+def to_text(record: GameRecord, game: othello.Othello, *, is_ggf: bool) -> str:
     """Returns a line of GGF, or a transcript.
 
     Raises:
@@ -89,7 +89,7 @@ def to_text(record: Record, game: othello.Othello, *, is_ggf: bool) -> str:
     """
     if is_ggf:
         return ggf.to_text(
-            ggf.Game(
+            ggf.GgfGame(
                 size=game.size,
                 board=record.board,
                 moves=record.actions,
@@ -126,14 +126,14 @@ def _is_transcript(text: str, game: othello.Othello) -> bool:
     return True
 
 
-def _of_transcript(text: str, game: othello.Othello) -> Record:
+def _of_transcript(text: str, game: othello.Othello) -> GameRecord:
     actions = notation.replay(text, game).actions
     if not actions:
         raise ValueError("no move in it")
-    return Record(notation.board_of(game.start(), is_black_to_move=True), actions)
+    return GameRecord(notation.board_of(game.start(), is_black_to_move=True), actions)
 
 
-def _of_ggf(found: ggf.Game, game: othello.Othello) -> Record:
+def _of_ggf(found: ggf.GgfGame, game: othello.Othello) -> GameRecord:
     board = found.board
     rules = othello.Othello(found.size, found.is_reversed, (board.player, board.opponent))
     if rules.name != game.name:
@@ -143,10 +143,10 @@ def _of_ggf(found: ggf.Game, game: othello.Othello) -> Record:
         rules = game  # compiled already
     text = notation.transcript(found.moves, found.size, has_passes=True)
     actions = notation.replay(text, rules, is_black_first=board.is_black_to_move).actions
-    return Record(board, actions, found.black, found.white)
+    return GameRecord(board, actions, found.black, found.white)
 
 
-def _of_wthor(content: bytes, place: str, game: othello.Othello, number: int | None) -> Record:
+def _of_wthor(content: bytes, place: str, game: othello.Othello, number: int | None) -> GameRecord:
     if game.name != "othello8":
         raise ValueError(f"{place}: games of othello8, but the network plays {game.name}")
     num_games = max(len(content) - archives.WTHOR_HEADER_BYTES, 0) // archives.WTHOR_RECORD_BYTES
@@ -163,4 +163,4 @@ def _of_wthor(content: bytes, place: str, game: othello.Othello, number: int | N
         raise ValueError(str(error).replace("record 1:", f"record {number}:")) from None
     actions = games.action[0]
     board = notation.board_of(game.start(), is_black_to_move=True)
-    return Record(board, tuple(int(a) for a in actions if a != archives.NO_ACTION))
+    return GameRecord(board, tuple(int(a) for a in actions if a != archives.NO_ACTION))

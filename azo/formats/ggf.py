@@ -4,7 +4,7 @@ A game is one text of properties, `(;GM[Othello]PB[name]PW[name]RE[+4]TY[8]BO[8 
 `PB` and `PW` name the players, `RE` is the result for black in discs, `BO` has the size, the
 squares of the start position row by row and the side to move (`*` is black), `B` and `W` are moves,
 passes included (`PA`). A move may go on with the engine's evaluation and the seconds taken,
-`F5/1.20/3.5`, which are read over, as are properties that are not in `Game`. Described at
+`F5/1.20/3.5`, which are read over, as are properties that are not in `GgfGame`. Described at
 https://www.skatgame.net/mburo/ggsa/ggf. Moves are not played here, so they may be illegal;
 `notation.replay` finds out.
 """
@@ -22,7 +22,7 @@ _SIZES = range(4, 9)
 
 
 @dataclasses.dataclass(frozen=True)
-class Game:
+class GgfGame:
     """One game, or the beginning of one."""
 
     size: int
@@ -38,7 +38,7 @@ class Game:
     time: str = ""  # the clocks, such as "15:00"
 
 
-def parse(text: str) -> Game:
+def parse(text: str) -> GgfGame:
     """Returns the game of a GGF text.
 
     Raises:
@@ -61,7 +61,7 @@ def parse(text: str) -> Game:
         raise ValueError(f"GGF: the game is {known.get('GM', 'not named')!r}, not 'Othello'")
     size, board = _parse_board(known)
     black_score, ending = _parse_result(known.get("RE", "?"))
-    return Game(
+    return GgfGame(
         size=size,
         board=board,
         moves=_parse_moves(moves, size, board),
@@ -76,7 +76,7 @@ def parse(text: str) -> Game:
     )
 
 
-def to_text(game: Game) -> str:
+def to_text(game: GgfGame) -> str:
     """Returns the game as one line of GGF, which `parse` reads back.
 
     Raises:

@@ -14,7 +14,7 @@ _PLAYER_BYTES, _TOURNAMENT_BYTES = 20, 26
 
 
 @dataclasses.dataclass(frozen=True)
-class Game:
+class WthorGame:
     """A game on 8x8 from the usual start."""
 
     black: str
@@ -24,7 +24,7 @@ class Game:
 
 
 @dataclasses.dataclass(frozen=True)
-class Files:
+class WthorFiles:
     """The contents of the three files."""
 
     games: bytes  # .wtb
@@ -35,7 +35,7 @@ class Files:
 Date = tuple[int, int, int]  # year, month, day
 
 
-def write(games: Sequence[Game], tournament: str, date: Date) -> Files:
+def write(games: Sequence[WthorGame], tournament: str, date: Date) -> WthorFiles:
     """Returns the files for games of one tournament; `date` is that of the files and the games.
 
     Names are cut to 19 and 25 characters, and what is not in Latin-1 becomes "?". Players whose
@@ -49,7 +49,7 @@ def write(games: Sequence[Game], tournament: str, date: Date) -> Files:
         + _moves(game.actions)
         for game in games
     )
-    return Files(
+    return WthorFiles(
         games=_header(date, num_games=len(games), year=date[0]) + records,
         players=_header(date, num_names=len(names))
         + b"".join(_name(name, _PLAYER_BYTES) for name in names),

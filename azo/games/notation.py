@@ -52,7 +52,7 @@ class Board:
 
 
 @dataclasses.dataclass(frozen=True)
-class Replay:
+class ReplayedGame:
     """A transcript that was played move by move."""
 
     actions: tuple[int, ...]  # every ply, forced passes included
@@ -85,7 +85,7 @@ def parse_action(text: str, size: int) -> int:
     return (int(move[1]) - 1) * size + _COLUMNS.index(move[0])
 
 
-def replay(text: str, game: othello.Othello, *, is_black_first: bool = True) -> Replay:
+def replay(text: str, game: othello.Othello, *, is_black_first: bool = True) -> ReplayedGame:
     """Plays a transcript from the start position of `game`.
 
     Args:
@@ -121,7 +121,7 @@ def replay(text: str, game: othello.Othello, *, is_black_first: bool = True) -> 
                 f"{colour} may play {_alternatives(legal, game.size)}"
             )
         play(action)
-    return Replay(
+    return ReplayedGame(
         actions=tuple(actions),
         positions=tuple(positions),
         is_over=is_over(game, positions[-1]),

@@ -89,7 +89,7 @@ class Game(Protocol):
         """Returns the positions that `pack` was given."""
 
 
-def listed(legal: jax.Array, num_slots: int) -> jax.Array:
+def actions_from_mask(legal: jax.Array, num_slots: int) -> jax.Array:
     """Returns `legal_actions` from a mask `[..., A]`, by sorting, which is slow."""
     num_actions = legal.shape[-1]
     ascending = jnp.sort(jnp.where(legal, jnp.arange(num_actions), num_actions))[..., :num_slots]

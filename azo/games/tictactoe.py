@@ -18,7 +18,7 @@ _LINES = (0o700, 0o070, 0o007, 0o444, 0o222, 0o111, 0o421, 0o124)
 
 
 @flax.struct.dataclass
-class Position:
+class TicTacToePosition:
     """A batch of positions, seen by the side to move."""
 
     player: jax.Array  # [...] uint32, marks of the side to move
@@ -40,25 +40,25 @@ class TicTacToe:
     def square_symmetries(self) -> np.ndarray:
         return symmetry.square_permutations(3)
 
-    def start(self, *batch_shape: int) -> Position:
+    def start(self, *batch_shape: int) -> TicTacToePosition:
         empty = jnp.zeros(batch_shape, jnp.uint32)
-        return Position(player=empty, opponent=empty)
+        return TicTacToePosition(player=empty, opponent=empty)
 
-    def legal_mask(self, position: Position) -> jax.Array:
+    def legal_mask(self, position: TicTacToePosition) -> jax.Array:
         is_free = ~_squares(position.player | position.opponent)
         return is_free | self.is_over(position)[..., None]
 
-    def legal_actions(self, position: Position, num_slots: int) -> jax.Array:
-        return protocol.listed(self.legal_mask(position), num_slots)
+    def legal_actions(self, position: TicTacToePosition, num_slots: int) -> jax.Array:
+        return protocol.actions_from_mask(self.legal_mask(position), num_slots)
 
-    def is_over(self, position: Position) -> jax.Array:
+    def is_over(self, position: TicTacToePosition) -> jax.Array:
         is_full = (position.player | position.opponent) == _FULL
         return is_full | _has_line(position.player) | _has_line(position.opponent)
 
-    def step(self, position: Position, action: jax.Array) -> protocol.Step:
+    def step(self, position: TicTacToePosition, action: jax.Array) -> protocol.Step:
         was_over = self.is_over(position)
         mark = jnp.uint32(1) << action.astype(jnp.uint32)
-        after = Position(player=position.opponent, opponent=position.player | mark)
+        after = TicTacToePosition(player=position.opponent, opponent=position.player | mark)
         is_last = ~was_over & self.is_over(after)
         return protocol.Step(
             position=jax.tree.map(lambda new, old: jnp.where(was_over, old, new), after, position),
@@ -66,22 +66,22 @@ class TicTacToe:
             discount=jnp.where(was_over | is_last, 0.0, -1.0),
         )
 
-    def result(self, position: Position) -> jax.Array:
+    def result(self, position: TicTacToePosition) -> jax.Array:
         won = _has_line(position.player).astype(jnp.float32)
         lost = _has_line(position.opponent).astype(jnp.float32)
         return won - lost
 
-    def planes(self, position: Position) -> jax.Array:
+    def planes(self, position: TicTacToePosition) -> jax.Array:
         both = (position.player, position.opponent)
         boards = [_squares(board).reshape(*board.shape, 3, 3) for board in both]
         return jnp.stack(boards, axis=-1)
 
-    def random_action(self, key: jax.Array, position: Position) -> jax.Array:
+    def random_action(self, key: jax.Array, position: TicTacToePosition) -> jax.Array:
         legal = self.legal_mask(position)
         draw = jax.random.uniform(key, legal.shape)
         return jnp.argmax(jnp.where(legal, draw, -1.0), axis=-1)
 
-    def greedy_action(self, key: jax.Array, position: Position) -> jax.Array:
+    def greedy_action(self, key: jax.Array, position: TicTacToePosition) -> jax.Array:
         """Returns a winning move if there is one, else a random one."""
         actions = jnp.arange(self.num_actions)
         board = jax.tree.map(lambda x: x[..., None], position)
@@ -89,11 +89,11 @@ class TicTacToe:
         draw = jax.random.uniform(key, wins.shape)
         return jnp.argmax(jnp.where(self.legal_mask(position), draw + wins, -1.0), axis=-1)
 
-    def pack(self, position: Position) -> jax.Array:
+    def pack(self, position: TicTacToePosition) -> jax.Array:
         return jnp.stack([position.player, position.opponent], axis=-1)
 
-    def unpack(self, packed: jax.Array) -> Position:
-        return Position(player=packed[..., 0], opponent=packed[..., 1])
+    def unpack(self, packed: jax.Array) -> TicTacToePosition:
+        return TicTacToePosition(player=packed[..., 0], opponent=packed[..., 1])
 
 
 def _squares(marks: jax.Array) -> jax.Array:

@@ -121,7 +121,7 @@ def add_played(
 
 def add_explored(
     replay: ReplayBuffer,
-    found: explored.Explored,
+    found: explored.ExploredPositions,
     *,
     iteration: jax.Array,
     actor_version: jax.Array,

@@ -99,7 +99,7 @@ class Played:
     """What an iteration of self-play gives."""
 
     plies: Plies  # [T, B]
-    explored: explored.Explored | None  # [T, M], if they are asked for
+    explored: explored.ExploredPositions | None  # [T, M], if they are asked for
     predictions: PredictionStatistics  # [T]
     counts: resignation.ResignationCounts | None  # of games played out in spite of a hopeless value
     adjudicated: Adjudicated | None  # of adjudicated games, if there are any
@@ -113,7 +113,7 @@ class _Searched:
     policy: jax.Array  # [B, A] uint8
     value: jax.Array  # [B] float32
     raw_value: jax.Array  # [B] float32
-    explored: explored.Explored | None  # [M]
+    explored: explored.ExploredPositions | None  # [M]
     predictions: PredictionStatistics  # []
 
 
@@ -242,7 +242,7 @@ def play(
         )
         extra = None
         if num_explored:
-            extra = explored.explored(game, found.tree, found.action, num_explored)
+            extra = explored.most_visited(game, found.tree, found.action, num_explored)
         return _Searched(
             action=found.action,
             policy=quantise(found.policy),
@@ -254,7 +254,9 @@ def play(
 
     def play_ply(
         games: GamesInProgress, inputs: tuple[jax.Array, jax.Array]
-    ) -> tuple[GamesInProgress, tuple[Plies, explored.Explored | None, PredictionStatistics, _End]]:
+    ) -> tuple[
+        GamesInProgress, tuple[Plies, explored.ExploredPositions | None, PredictionStatistics, _End]
+    ]:
         key, is_full = inputs
         search_key, opening_key, resignation_key = jax.random.split(key, 3)
         if config.full_search_share < 1:

@@ -302,7 +302,7 @@ class NBoard:
         self._process.send(f"ping {self._num_pings}")
         if self._told is None or not _extends(moves, self._told):
             board = notation.board_of(self._game.start(), is_black_to_move=True)
-            game = ggf.Game(self._game.size, board, tuple(moves), time=_NBOARD_CLOCK)
+            game = ggf.GgfGame(self._game.size, board, tuple(moves), time=_NBOARD_CLOCK)
             self._process.send(f"set game {ggf.to_text(game)}")
         else:
             for action in moves[len(self._told) :]:

@@ -83,7 +83,7 @@ def add_search(
 
 
 def add_games(
-    book: opening_book.Book, games: archives.Games, *, max_plies: int, min_games: int
+    book: opening_book.Book, games: archives.GameArchive, *, max_plies: int, min_games: int
 ) -> int:
     """Counts the moves of games and their results; returns how many games were counted.
 

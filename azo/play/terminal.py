@@ -347,7 +347,7 @@ class Terminal:
             colour: "you" if self._state.sides in (colour, "both") else "azo"
             for colour in ("black", "white")
         }
-        record = game_files.Record(engine.start, engine.actions, who["black"], who["white"])
+        record = game_files.GameRecord(engine.start, engine.actions, who["black"], who["white"])
         is_ggf = path.suffix.lower() == game_files.GGF_SUFFIX
         text = game_files.to_text(record, engine.game, is_ggf=is_ggf)
         try:

@@ -186,7 +186,7 @@ def _paths(settings: SuperviseConfig) -> list[pathlib.Path]:
     return paths
 
 
-def _read_file(path: pathlib.Path, skip_bad: bool) -> archives.Games:
+def _read_file(path: pathlib.Path, skip_bad: bool) -> archives.GameArchive:
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":

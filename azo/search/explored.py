@@ -13,7 +13,7 @@ from azo.search import search_tree
 
 
 @flax.struct.dataclass
-class Explored:
+class ExploredPositions:
     """Positions of a search. Rows that are not valid are finite, and mean nothing."""
 
     board: jax.Array  # [M, words] uint32, packed
@@ -23,9 +23,9 @@ class Explored:
     is_valid: jax.Array  # [M] bool, false once there are no more
 
 
-def explored(
+def most_visited(
     game: protocol.Game, tree: search_tree.Tree, action: jax.Array, num_positions: int
-) -> Explored:
+) -> ExploredPositions:
     """Returns the most visited unplayed positions of all trees together, the most visited first.
 
     The fewest visits that a position needs thus adapt to the batch. Ties go to the lowest tree,
@@ -49,7 +49,7 @@ def explored(
     behind = tree.visits[row[:, None], jnp.maximum(child, 0)]
     to_moves = jnp.where(child != search_tree.UNVISITED, behind, 0)
     shares = to_moves / jnp.maximum(to_moves.sum(axis=-1, keepdims=True), 1)
-    return Explored(
+    return ExploredPositions(
         board=game.pack(position),
         policy=moves.spread(shares, game.num_actions),
         value=tree.value()[row, node],

@@ -78,7 +78,7 @@ def search(
     own_moves = search_tree.compact(game, position, tempered(root).prior_logits)
     moves = own_moves
     if config.algorithm != "gumbel" and not is_greedy and config.root_noise_fraction > 0:
-        moves = noise.mixed(
+        moves = noise.add_dirichlet(
             noise_key,
             moves,
             fraction=config.root_noise_fraction,

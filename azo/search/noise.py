@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from azo.search import search_tree
 
 
-def mixed(
+def add_dirichlet(
     key: jax.Array,
     moves: search_tree.Moves,
     *,

@@ -208,7 +208,7 @@ def _likeliest(
     legal = game.legal_mask(position)
     _, best = jax.lax.top_k(jnp.where(legal, logits, -jnp.inf), num_slots)
     is_kept = jnp.zeros_like(legal).at[jnp.arange(legal.shape[0])[:, None], best].set(True)
-    return protocol.listed(is_kept & legal, num_slots)
+    return protocol.actions_from_mask(is_kept & legal, num_slots)
 
 
 def _from_parent(tree: Tree, x: jax.Array) -> jax.Array:

@@ -14,7 +14,7 @@ _GAME = othello.Othello()
 def test_games_are_read_from_texts_files_and_numbers(tmp_path):
     expected = notation.replay("f5d6c3", _GAME).actions
     text = ggf.to_text(
-        ggf.Game(8, notation.board_of(_GAME.start(), is_black_to_move=True), expected)
+        ggf.GgfGame(8, notation.board_of(_GAME.start(), is_black_to_move=True), expected)
     )
     assert game_files.parse("F5 d6\nC3\n", _GAME).actions == expected
     assert game_files.parse(text, _GAME).actions == expected
@@ -24,7 +24,7 @@ def test_games_are_read_from_texts_files_and_numbers(tmp_path):
     assert (paper.black, paper.white, len(paper.actions)) == ("Borassi", "OLIVAW 20", 61)
     (tmp_path / "windows.ggf").write_text(text, encoding="utf-8-sig")
     assert game_files.read(tmp_path / "windows.ggf", _GAME).actions == expected
-    games = [wthor.Game("a", "b", moves, 0) for moves in ((19,), expected)]
+    games = [wthor.WthorGame("a", "b", moves, 0) for moves in ((19,), expected)]
     (tmp_path / "two.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2)).games)
     assert game_files.read(tmp_path / "two.wtb", _GAME, number=2).actions == expected
 

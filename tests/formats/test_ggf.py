@@ -53,17 +53,17 @@ def test_evaluations_times_and_unknown_properties_are_read_over():
     ],
 )
 def test_what_is_written_is_read_back(changes):
-    game = dataclasses.replace(ggf.Game(8, START), **changes)
+    game = dataclasses.replace(ggf.GgfGame(8, START), **changes)
     assert ggf.parse(ggf.to_text(game)) == game
 
 
 def test_a_small_board_has_its_own_squares_and_pass():
     board = notation.parse_coloured_board("-" * 14 + "OX" + "-" * 4 + "XO" + "-" * 14 + " O", 6)
-    text = ggf.to_text(ggf.Game(6, board, (8, 36)))
+    text = ggf.to_text(ggf.GgfGame(6, board, (8, 36)))
     assert text == (
         "(;GM[Othello]RE[?]TY[6]BO[6 --------------O*----*O-------------- O]W[C2]B[PA];)"
     )
-    assert ggf.parse(text) == ggf.Game(6, board, (8, 36))
+    assert ggf.parse(text) == ggf.GgfGame(6, board, (8, 36))
 
 
 @pytest.mark.parametrize(
@@ -103,5 +103,5 @@ def test_without_a_start_position_there_is_no_game():
 
 def test_a_name_that_would_end_its_property_is_not_written():
     with pytest.raises(ValueError) as error:
-        ggf.to_text(ggf.Game(8, START, black="a]b"))
+        ggf.to_text(ggf.GgfGame(8, START, black="a]b"))
     assert str(error.value) == "GGF: PB is 'a]b', but the bracket ']' ends a property"

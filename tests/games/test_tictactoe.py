@@ -56,7 +56,9 @@ def _positions(boards):
     other = {"X": "O", "O": "X"}
     player = [_marks(b, _mover(b)) for b in boards]
     opponent = [_marks(b, other[_mover(b)]) for b in boards]
-    return tictactoe.Position(jnp.array(player, jnp.uint32), jnp.array(opponent, jnp.uint32))
+    return tictactoe.TicTacToePosition(
+        jnp.array(player, jnp.uint32), jnp.array(opponent, jnp.uint32)
+    )
 
 
 def test_all_5478_positions_agree_with_plain_python():

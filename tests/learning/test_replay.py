@@ -313,7 +313,7 @@ def test_explored_positions_enter_with_the_values_of_the_search():
     ring = add_numbers(replay.empty_buffer(GAME, 12, has_final=True), range(4))
     number = jnp.arange(6)
     policy = jax.nn.one_hot(number, GAME.num_actions)
-    found = explored.Explored(
+    found = explored.ExploredPositions(
         board=jnp.broadcast_to(number[:, None], (6, 4)).astype(jnp.uint32).reshape(2, 3, 4),
         policy=policy.reshape(2, 3, -1),
         value=(number / 8).astype(jnp.float32).reshape(2, 3),

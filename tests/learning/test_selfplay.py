@@ -201,7 +201,7 @@ def test_as_many_explored_positions_are_found_as_are_played():
         found = improvement.search(
             TIC_TAC_TOE, evaluate, search_key, start, config=search, ply=jnp.zeros(8, jnp.int32)
         )
-        return found.action, explored.explored(TIC_TAC_TOE, found.tree, found.action, 8)
+        return found.action, explored.most_visited(TIC_TAC_TOE, found.tree, found.action, 8)
 
     action, expected = by_hand()
     np.testing.assert_array_equal(played.plies.action[0], action)

@@ -77,7 +77,7 @@ def test_network_players_do_not_depend_on_the_key(algorithm):
 
 def test_rollouts_find_the_winning_move_and_the_only_defence():
     # X has a row of two, then O has, with X to move: in both cases square 2 it must be.
-    position = tictactoe.Position(
+    position = tictactoe.TicTacToePosition(
         player=jnp.array([0b000_000_011, 0b010_100_000], jnp.uint32),
         opponent=jnp.array([0b000_011_000, 0b000_000_011], jnp.uint32),
     )

@@ -43,7 +43,7 @@ def test_positions_follow_one_another_to_the_end_of_each_game():
 @pytest.mark.parametrize(("num_simulations", "expected"), [(1, 2), (8, 3)])
 def test_positions_are_counted_once_and_finished_games_not_at_all(num_simulations, expected):
     # X O X / X O O / - X -: two moves, neither of which ends the game, and then one, which does.
-    position = tictactoe.Position(jnp.uint32([0b000110010]), jnp.uint32([0b010001101]))
+    position = tictactoe.TicTacToePosition(jnp.uint32([0b000110010]), jnp.uint32([0b010001101]))
     net = trained()
     search = players.with_simulations(net.search_config, num_simulations)
     _, reached = timing._move(

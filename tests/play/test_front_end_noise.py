@@ -131,7 +131,7 @@ def test_ten_thousand_lines_of_noise_do_gtp_no_harm():
 
 def set_game(moves):
     board = notation.board_of(GAME.start(), is_black_to_move=True)
-    return f"set game {ggf.to_text(ggf.Game(8, board, tuple(moves), time='5:00'))}"
+    return f"set game {ggf.to_text(ggf.GgfGame(8, board, tuple(moves), time='5:00'))}"
 
 
 def some_nboard(rng, replay):

@@ -31,7 +31,7 @@ WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
 
 def game_text(moves, **properties):
     board = notation.board_of(GAME.start(), is_black_to_move=True)
-    return ggf.to_text(ggf.Game(8, board, tuple(moves), **properties))
+    return ggf.to_text(ggf.GgfGame(8, board, tuple(moves), **properties))
 
 
 def test_the_published_session():

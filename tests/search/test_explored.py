@@ -21,7 +21,7 @@ def _search(game, position, config):
     return found.tree, found.action, game.pack(found.tree.position)
 
 
-_explored = jax.jit(explored.explored, static_argnums=(0, 3))
+_explored = jax.jit(explored.most_visited, static_argnums=(0, 3))
 
 
 def _walk(tree, row, node, played):

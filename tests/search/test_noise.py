@@ -28,7 +28,7 @@ def test_a_quarter_of_noise_is_one_only_over_the_legal_moves(num_actions):
     logits = jnp.zeros((_NUM_DRAWS, 65)).at[:, 19].set(100.0)
     moves = search_tree.compact(game, start, logits)
     assert (moves.action[:, :4] == jnp.array([[19, 26, 37, 44]])).all()
-    mix = functools.partial(noise.mixed, fraction=0.25, alpha=None, num_actions=num_actions)
+    mix = functools.partial(noise.add_dirichlet, fraction=0.25, alpha=None, num_actions=num_actions)
     noisy = jax.jit(mix)(jax.random.key(2), moves)
     prior = np.asarray(jnp.exp(noisy.logits))
     np.testing.assert_allclose(prior.sum(axis=-1), 1, rtol=1e-5)

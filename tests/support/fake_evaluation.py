@@ -60,7 +60,7 @@ class Bandit:
         return position.legal
 
     def legal_actions(self, position: BanditPosition, num_slots: int) -> jax.Array:
-        return protocol.listed(position.legal, num_slots)
+        return protocol.actions_from_mask(position.legal, num_slots)
 
     def is_over(self, position: BanditPosition) -> jax.Array:
         return jnp.zeros(position.ply.shape, bool)

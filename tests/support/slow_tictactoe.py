@@ -97,14 +97,14 @@ def only_good_moves() -> dict[str, int]:
     return found
 
 
-def position(many: list[str]) -> tictactoe.Position:
+def position(many: list[str]) -> tictactoe.TicTacToePosition:
     """Returns boards as a batch of positions of the game under test."""
 
     def marks(board, mark):
         return sum(1 << square for square in range(9) if board[square] == mark)
 
     other = {"X": "O", "O": "X"}
-    return tictactoe.Position(
+    return tictactoe.TicTacToePosition(
         player=jnp.array([marks(board, mover(board)) for board in many], jnp.uint32),
         opponent=jnp.array([marks(board, other[mover(board)]) for board in many], jnp.uint32),
     )

@@ -35,7 +35,8 @@ def write(
     if game != othello.Othello():
         return
     games = [
-        wthor.Game(r.fixture.black, r.fixture.white, r.actions, _black_discs(r)) for r in records
+        wthor.WthorGame(r.fixture.black, r.fixture.white, r.actions, _black_discs(r))
+        for r in records
     ]
     files = wthor.write(games, tournament, (now.year, now.month, now.day))
     for suffix, content in (
@@ -48,10 +49,10 @@ def write(
 
 def _ggf(
     record: Record, game: othello.Othello, start: notation.Board, now: datetime.datetime
-) -> ggf.Game:
+) -> ggf.GgfGame:
     is_early = record.score is None
     sign = -1 if game.is_reversed else 1
-    return ggf.Game(
+    return ggf.GgfGame(
         size=game.size,
         board=start,
         moves=record.actions,
