@@ -52,7 +52,9 @@ def signature(recipe: str) -> int:
 def main(argv: list[str]) -> int:
     """Compares the numbers with the stored ones; returns 1 if one differs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="store the numbers instead of comparing")
+    parser.add_argument(
+        "--write", action="store_true", help="store the numbers instead of comparing"
+    )
     flags = parser.parse_args(argv)
     jax.config.update("jax_num_cpu_devices", NUM_DEVICES)
     found = {recipe: signature(recipe) for recipe in NUM_ITERATIONS}
@@ -60,7 +62,9 @@ def main(argv: list[str]) -> int:
         FILE.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     expected = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for recipe, number in found.items():
-        verdict = "as stored" if expected.get(recipe) == number else f"stored: {expected.get(recipe)}"
+        verdict = (
+            "as stored" if expected.get(recipe) == number else f"stored: {expected.get(recipe)}"
+        )
         print(f"{recipe} {number} ({verdict})")
     return 0 if found == expected else 1
 

@@ -153,7 +153,7 @@ def _conclusion(match: EvaluateConfig, verdict: sequential.Verdict) -> str:
 
 def _elo(result: arena.MatchResult) -> str:
     points = result.wins + result.draws / 2
-    found = elo.performance([elo.Score(0.0, points, result.num_games)])
+    found = elo.performance([elo.MatchScore(0.0, points, result.num_games)])
     low, high = found.interval
     return f"difference {found.rating:+.0f} Elo, 95 % {low:+.0f} to {high:+.0f}"
 

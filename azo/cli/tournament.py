@@ -25,7 +25,7 @@ import tyro
 
 from azo.games import protocol, registry
 from azo.measure import elo
-from azo.measure.tournament import backends, export, openings, page, pool, records, standings
+from azo.measure.tournament import backends, export, game_log, openings, page, rounds, standings
 from azo.run import config, tournament_file
 
 GAMES = "games.jsonl"
@@ -69,24 +69,24 @@ def _run(
     game = registry.make(asked.game)
     everyone = tournament_file.entrants(asked, game)
     drawn = tournament_file.draw_openings(asked, game)
-    fixtures = tournament_file.fixtures(asked, [entrant.name for entrant in everyone])
+    schedule = tournament_file.schedule(asked, [entrant.name for entrant in everyone])
     _check_players(folder / _PLAYERS, asked, everyone)
     played = _read(folder, game, drawn)
-    waiting = records.missing(fixtures, played)
+    waiting = game_log.missing(schedule, played)
     console = rich.console.Console(highlight=False, markup=False, emoji=False)
     if waiting and not flags.table:
         with _sigterm_as_ctrl_c():
             play(asked, game, everyone, drawn, waiting, folder, console)
         played = _read(folder, game, drawn)
-    ours = set(fixtures)
-    counted = [record for record in played if record.fixture in ours]
+    ours = set(schedule)
+    counted = [record for record in played if record.scheduled in ours]
     if not counted:
         raise ValueError(f"{folder / GAMES}: no game has been played")
     export.write(folder, counted, game, flags.file.stem)
     names = [entrant.name for entrant in everyone]
     pairings = standings.pairings(names, counted)
     rated = elo.rate(pairings, players=names, anchor=asked.anchor)
-    num_missing = len(fixtures) - len(counted)
+    num_missing = len(schedule) - len(counted)
     tables = page.tables(rated, pairings, counted, num_missing=num_missing)
     print("\n".join(tables))
     if flags.report is not None:
@@ -100,37 +100,36 @@ def play(
     game: protocol.Game,
     everyone: Sequence[tournament_file.Entrant],
     drawn: Sequence[openings.Opening],
-    waiting: Sequence[records.Fixture],
+    waiting: Sequence[game_log.ScheduledGame],
     folder: pathlib.Path,
     console: rich.console.Console,
 ) -> None:
     """Plays the games that wait, each of them on disk as soon as it has ended."""
-    names = {name for fixture in waiting for name in (fixture.black, fixture.white)}
+    names = {name for scheduled in waiting for name in (scheduled.black, scheduled.white)}
     with (
         _logged(folder / LOG),
-        _seated(entrant for entrant in everyone if entrant.name in names) as players,
+        _started(entrant for entrant in everyone if entrant.name in names) as players,
         rich.progress.Progress(console=console, disable=not console.is_terminal) as screen,
     ):
         bar = screen.add_task("games", total=len(waiting))
         size = game.board_shape[0]
 
-        def on_end(record: records.Record) -> None:
-            records.append(folder / GAMES, record, size)
+        def on_end(record: game_log.PlayedGame) -> None:
+            game_log.append(folder / GAMES, record, size)
             screen.advance(bar)
             if record.ended:
-                fixture = record.fixture
                 screen.console.print(
-                    f"{fixture.black} - {fixture.white}, opening {fixture.opening}: {record.ended}",
+                    f"{record.black} - {record.white}, opening {record.opening}: {record.ended}",
                     soft_wrap=True,
                 )
 
         if not console.is_terminal:
             console.print(f"{len(waiting)} games to play")
-        pool.play(game, waiting, drawn, players, games_at_once=asked.games_at_once, on_end=on_end)
+        rounds.play(game, waiting, drawn, players, games_at_once=asked.games_at_once, on_end=on_end)
 
 
 @contextlib.contextmanager
-def _seated(everyone: Iterator[tournament_file.Entrant]) -> Iterator[dict[str, backends.Seat]]:
+def _started(everyone: Iterator[tournament_file.Entrant]) -> Iterator[dict[str, backends.Backend]]:
     """Starts the players, and ends them however the tournament ends."""
     with contextlib.ExitStack() as stack:
         found = {}
@@ -182,12 +181,12 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 def _read(
     folder: pathlib.Path, game: protocol.Game, drawn: Sequence[openings.Opening]
-) -> list[records.Record]:
+) -> list[game_log.PlayedGame]:
     """Returns the games so far; raises ValueError if they began otherwise than ours would."""
     path = folder / GAMES
-    found = records.read(path, game.board_shape[0])
+    found = game_log.read(path, game.board_shape[0])
     for record in found:
-        number = record.fixture.opening
+        number = record.opening
         began = record.actions[: record.opening_plies]
         if number < len(drawn) and began != drawn[number]:
             raise ValueError(

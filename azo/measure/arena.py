@@ -91,7 +91,7 @@ class MatchResult:
 
 
 @flax.struct.dataclass
-class Games:
+class MatchGames:
     """Finished games; `T` is the game's `max_plies`, `B` the number of games.
 
     Games `g` and `g + B / 2` share an opening. After it the first player moves first in the first
@@ -166,7 +166,7 @@ def play_games(
     *,
     num_games: int,
     opening_plies: int,
-) -> Games:
+) -> MatchGames:
     """Plays the games of a match to the end; arguments as in `play_match`, unchecked."""
     chex.assert_is_divisible(num_games, 2)
     opening_key, play_key = jax.random.split(key)
@@ -188,7 +188,7 @@ def play_games(
     actions = jnp.where((num_swaps % 2)[:, None, None] == 1, end.actions[:, ::-1], end.actions)
     actions = actions.at[:opening_plies].set(openings.actions[:, None])
     result = jnp.where((end.ply - opening_plies) % 2 == 1, end.result[::-1], end.result)
-    return Games(
+    return MatchGames(
         actions=actions.reshape(game.max_plies, num_games),
         result=result.reshape(num_games),
         is_played=start.is_open.reshape(num_games),

@@ -158,7 +158,7 @@ def rate(
 
 
 @dataclasses.dataclass(frozen=True)
-class Score:
+class MatchScore:
     """What was scored against an opponent of known rating (Elo)."""
 
     rating: float
@@ -174,7 +174,7 @@ class Performance:
     interval: tuple[float, float]  # infinite above all points won, and below none
 
 
-def performance(scores: Sequence[Score], *, draw_share: float = 0.0) -> Performance:
+def performance(scores: Sequence[MatchScore], *, draw_share: float = 0.0) -> Performance:
     """Returns the rating at which the expected points are those scored.
 
     The opponents' ratings count as exact. All or no points count as half a point off, or the

@@ -1,14 +1,14 @@
-"""External engines as players: programs that speak GTP or NBoard's protocol, one a subprocess.
+"""External engines as players: programs that speak GTP or NBoard's protocol, each a subprocess.
 
-A TOML file describes an engine (`load`), and `Engine` drives it. An engine that hangs, dies, plays
-illegally or refuses a command raises `EngineError`, for which it should lose its game; the next
-question starts it anew. Lines sent and received go to the logger `azo.engines` at level DEBUG,
-errors with the last of these lines at WARNING. An `Engine` serves one thread at a time; several
-engines serve several threads.
+A TOML file describes an engine (`load`), and `ExternalEngine` drives it. An engine that hangs,
+dies, plays an illegal move or refuses a command raises `EngineError`, and should lose its game. The
+next request starts it again. Lines sent and received go to the logger `azo.engines` at level DEBUG.
+An error goes there at level WARNING, with the last of these lines. One `ExternalEngine` serves one
+thread at a time; several of them serve several threads.
 
-Where the pass is the only legal action the engine is not asked: there is nothing to choose, and
-programs disagree on how to be asked. It hears of the pass, its own or the other side's, before its
-next move, unless `send_passes` is off.
+Where the pass is the only legal action, the engine gets no request: there is nothing to choose, and
+programs disagree on the form of such a request. Before its next move it is sent the pass, its own
+or the other side's, unless `send_passes` is off.
 """
 
 import difflib
@@ -26,7 +26,7 @@ import numpy as np
 import pydantic
 
 from azo.games import notation, othello
-from azo.measure import protocols
+from azo.measure import engine_protocols
 
 # Debian keeps games where PATH does not always look.
 _GAMES_FOLDER = "/usr/games"
@@ -34,7 +34,7 @@ _GAMES_FOLDER = "/usr/games"
 _Seconds = Annotated[pydantic.PositiveFloat, pydantic.Field(allow_inf_nan=False)]
 
 
-class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """How to start an external engine, and how it likes to be spoken to."""
 
     name: str
@@ -57,7 +57,7 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """GTP: whether passes are sent. Some engines refuse them, and see for themselves who moves."""
 
     @pydantic.model_validator(mode="after")
-    def _check_level_and_protocol(self) -> "EngineConfig":
+    def _check_level_and_protocol(self) -> "ExternalEngineConfig":
         has_place = any("{level}" in argument for argument in self.command)
         if self.level is None and has_place:
             raise ValueError("command has {level}, but no level is given")
@@ -97,7 +97,7 @@ class EngineError(Exception):
         self.exchange = exchange
 
 
-def load(path: pathlib.Path, level: int | None = None) -> EngineConfig:
+def load(path: pathlib.Path, level: int | None = None) -> ExternalEngineConfig:
     """Returns the engine that a TOML file describes.
 
     Args:
@@ -116,7 +116,7 @@ def load(path: pathlib.Path, level: int | None = None) -> EngineConfig:
     if level is not None:
         tree["level"] = level
     try:
-        config = EngineConfig.model_validate(tree)
+        config = ExternalEngineConfig.model_validate(tree)
     except pydantic.ValidationError as error:
         raise ValueError(f"{path}: {_describe(error)}") from None
     if config.folder is None:
@@ -124,10 +124,10 @@ def load(path: pathlib.Path, level: int | None = None) -> EngineConfig:
     return config.model_copy(update={"folder": path.parent / config.folder.expanduser()})
 
 
-class Engine:
+class ExternalEngine:
     """An external engine, which runs until `close` or the end of a `with` block."""
 
-    def __init__(self, config: EngineConfig, game: othello.Othello):
+    def __init__(self, config: ExternalEngineConfig, game: othello.Othello):
         """Starts the engine.
 
         Raises:
@@ -139,10 +139,10 @@ class Engine:
         _check_game(config, game)
         self._config = config
         self._game = game
-        self._process: protocols.Process | None = None
+        self._process: engine_protocols.Process | None = None
         self._start()
 
-    def __enter__(self) -> "Engine":
+    def __enter__(self) -> "ExternalEngine":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -150,7 +150,7 @@ class Engine:
 
     @property
     def title(self) -> str:
-        """See `EngineConfig.title`."""
+        """See `ExternalEngineConfig.title`."""
         return self._config.title
 
     def choose(self, moves: Sequence[int]) -> Choice:
@@ -168,11 +168,11 @@ class Engine:
         if self._process is None:
             self._start()
         try:
-            text, positions = self._dialect.choose(moves)
+            text, positions = self._protocol.choose(moves)
             action = self._read(text, legal)
-        except protocols.Failure as failure:
+        except engine_protocols.Failure as failure:
             raise self._give_up(failure) from None
-        self._dialect.has_played(action)
+        self._protocol.has_played(action)
         return Choice(action, positions)
 
     def close(self) -> None:
@@ -186,7 +186,7 @@ class Engine:
         if config.folder is not None and not config.folder.is_dir():
             raise ValueError(f"{self.title}: there is no folder {config.folder}")
         try:
-            process = protocols.Process(_command(config), config.folder, self.title)
+            process = engine_protocols.Process(_command(config), config.folder, self.title)
         except OSError as error:
             raise ValueError(
                 f"{self.title}: cannot start {config.command[0]!r} ({error.strerror}): install it,"
@@ -194,31 +194,33 @@ class Engine:
             ) from None
         self._process = process
         try:
-            self._dialect = _dialect(config, process, self._game)
-        except protocols.Failure as failure:
+            self._protocol = _protocol(config, process, self._game)
+        except engine_protocols.Failure as failure:
             raise self._give_up(failure) from None
         except ValueError as error:
             self.close()
             raise ValueError(f"{self.title}: {error}") from None
 
-    def _give_up(self, failure: protocols.Failure) -> EngineError:
+    def _give_up(self, failure: engine_protocols.Failure) -> EngineError:
         """Kills the process, and returns the error to raise."""
         assert self._process is not None
         error = EngineError(self.title, str(failure), self._process.exchange)
         self._process.stop(is_killed=True)
         self._process = None
-        protocols.logger.warning("%s\n%s", error, "\n".join(error.exchange))
+        engine_protocols.logger.warning("%s\n%s", error, "\n".join(error.exchange))
         return error
 
     def _read(self, text: str, legal: list[int]) -> int:
         if text.lower() == "resign":
-            raise protocols.Failure("resigned")
+            raise engine_protocols.Failure("resigned")
         try:
             action = notation.parse_action(text, self._game.size)
         except ValueError:
-            raise protocols.Failure(f"unreadable move {text[:20]!r}") from None
+            raise engine_protocols.Failure(f"unreadable move {text[:20]!r}") from None
         if action not in legal:
-            raise protocols.Failure(f"illegal move {notation.action_text(action, self._game.size)}")
+            raise engine_protocols.Failure(
+                f"illegal move {notation.action_text(action, self._game.size)}"
+            )
         return action
 
     def _legal_actions(self, moves: Sequence[int]) -> list[int]:
@@ -256,12 +258,12 @@ def _replayed(
     return game.legal_mask(position), game.is_over(position), are_legal
 
 
-def _dialect(
-    config: EngineConfig, process: protocols.Process, game: othello.Othello
-) -> protocols.Gtp | protocols.NBoard:
+def _protocol(
+    config: ExternalEngineConfig, process: engine_protocols.Process, game: othello.Othello
+) -> engine_protocols.GtpClient | engine_protocols.NBoardClient:
     if config.protocol == "nboard":
         assert config.level is not None
-        return protocols.NBoard(
+        return engine_protocols.NBoardClient(
             process,
             game,
             depth=config.level,
@@ -269,7 +271,7 @@ def _dialect(
             startup_seconds=config.startup_seconds,
             seconds_per_move=config.seconds_per_move,
         )
-    return protocols.Gtp(
+    return engine_protocols.GtpClient(
         process,
         game,
         setup=config.setup,
@@ -279,7 +281,7 @@ def _dialect(
     )
 
 
-def _command(config: EngineConfig) -> list[str]:
+def _command(config: ExternalEngineConfig) -> list[str]:
     """Returns program and arguments, the program by its path if one is found."""
     program, *arguments = (a.replace("{level}", str(config.level)) for a in config.command)
     if os.sep not in program:  # otherwise it is a path, relative to the folder it runs in
@@ -288,7 +290,7 @@ def _command(config: EngineConfig) -> list[str]:
     return [program, *arguments]
 
 
-def _check_game(config: EngineConfig, game: othello.Othello) -> None:
+def _check_game(config: ExternalEngineConfig, game: othello.Othello) -> None:
     games = (game, othello.Othello(game.size)) if game.size % 2 == 0 else ()
     starts = {notation.board_of(each.start(), is_black_to_move=True) for each in games}
     if len(starts) != 1:
@@ -308,7 +310,7 @@ def _describe(error: pydantic.ValidationError) -> str:
         return str(first["ctx"]["error"])
     place = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = list(EngineConfig.model_fields)
+        known = list(ExternalEngineConfig.model_fields)
         close = difflib.get_close_matches(place, known, n=1)
         hint = f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(known)}"
         return f"unknown setting {place!r}. {hint}"

@@ -36,7 +36,7 @@ import pydantic
 
 from azo.games import othello, protocol, registry
 from azo.measure import external_engines, players
-from azo.measure.tournament import backends, openings, records
+from azo.measure.tournament import backends, game_log, openings
 from azo.run import checkpoint, parsing
 from azo.search import settings
 
@@ -124,7 +124,7 @@ class Entrant:
 
     name: str
     definition: dict[str, Any]  # what decides how it plays, to tell it from another of that name
-    sit: Callable[[], backends.Seat]  # starts it
+    sit: Callable[[], backends.Backend]  # starts it
 
 
 def load(path: pathlib.Path, *, num_games: int | None = None) -> TournamentConfig:
@@ -169,7 +169,7 @@ def entrants(config: TournamentConfig, game: protocol.Game) -> list[Entrant]:
     return found
 
 
-def fixtures(config: TournamentConfig, names: list[str]) -> list[records.Fixture]:
+def schedule(config: TournamentConfig, names: list[str]) -> list[game_log.ScheduledGame]:
     """Returns all games, opening by opening, so that a part of them is a fair part."""
     places = range(len(names))
     if config.format == "gauntlet":
@@ -178,7 +178,7 @@ def fixtures(config: TournamentConfig, names: list[str]) -> list[records.Fixture
         reach = config.reach if config.format == "ladder" else len(names)
         pairs = [(a, b) for a in places for b in places[a + 1 : a + 1 + reach]]
     return [
-        records.Fixture(opening, names[black], names[white])
+        game_log.ScheduledGame(opening, names[black], names[white])
         for opening in range(config.num_games // 2)
         for a, b in pairs
         for black, white in ((a, b), (b, a))
@@ -218,10 +218,10 @@ def _program(config: PlayerConfig, level: int | None, game: protocol.Game) -> En
         raise ValueError(f"{config.engine}: external programs play Othello, not {game.name}")
     asked = external_engines.load(config.engine, level)
 
-    def sit() -> backends.Seat:
+    def sit() -> backends.Backend:
         try:
-            make = functools.partial(external_engines.Engine, asked, game)
-            return backends.EngineSeat(make, config.num_processes)
+            make = functools.partial(external_engines.ExternalEngine, asked, game)
+            return backends.EngineBackend(make, config.num_processes)
         except external_engines.EngineError as error:
             raise ValueError(f"{config.engine}: {error}") from None
 
@@ -250,7 +250,7 @@ def _networks(config: PlayerConfig, game: protocol.Game, seed: int) -> list[Entr
         player = players.NetworkPlayer(variables, game, trained.network, search)
         definition = {"network": _digest(variables), "search": search.model_dump(mode="json")}
         name = config.name if count is None else f"{config.name}-{count}"
-        sit = functools.partial(backends.DeviceSeat, player, seed)
+        sit = functools.partial(backends.DeviceBackend, player, seed)
         found.append(Entrant(name, definition, sit))
     return found
 
@@ -265,10 +265,10 @@ def _named(config: PlayerConfig, game: protocol.Game, seed: int) -> Entrant:
     if isinstance(player, players.HostPlayer):
         program = player.program
         return Entrant(
-            config.name, {"player": config.player}, lambda: backends.ClassicalSeat(program)
+            config.name, {"player": config.player}, lambda: backends.ClassicalBackend(program)
         )
     return Entrant(
-        config.name, {"player": config.player}, lambda: backends.DeviceSeat(player, seed)
+        config.name, {"player": config.player}, lambda: backends.DeviceBackend(player, seed)
     )
 
 

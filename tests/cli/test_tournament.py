@@ -16,7 +16,7 @@ from support import slow_board, tiny_run
 from azo.cli import tournament
 from azo.games import notation, othello
 from azo.learning import network
-from azo.measure.tournament import backends, openings, pool, records
+from azo.measure.tournament import backends, game_log, openings, rounds
 from azo.run import checkpoint, config, tournament_file
 
 FAKES = pathlib.Path(__file__).parents[1] / "support" / "engines"
@@ -75,35 +75,35 @@ def small(tmp_path_factory):
 
 
 def test_every_pair_plays_every_opening_with_both_colours(small):
-    found = records.read(small / "games" / tournament.GAMES, 4)
+    found = game_log.read(small / "games" / tournament.GAMES, 4)
     names = ("random", "greedy", "rollouts")
     wanted = {
-        records.Fixture(number, black, white)
+        game_log.ScheduledGame(number, black, white)
         for number in range(3)
         for black in names
         for white in names
         if black != white
     }
     assert len(found) == len(wanted) == 18
-    assert {record.fixture for record in found} == wanted
-    began = {record.fixture.opening: record.actions[:3] for record in found}
+    assert {record.scheduled for record in found} == wanted
+    began = {record.opening: record.actions[:3] for record in found}
     assert len(set(began.values())) == 3
     for record in found:
-        assert record.actions[:3] == began[record.fixture.opening]
+        assert record.actions[:3] == began[record.opening]
         assert replayed(record, 4) == record.score
         assert np.sign(record.score) == record.result
         assert record.ended == ""
 
 
 def test_moves_and_positions_are_counted_where_there_was_a_choice(small):
-    for record in records.read(small / "games" / tournament.GAMES, 4):
+    for record in game_log.read(small / "games" / tournament.GAMES, 4):
         board, choices = slow_board.start(4), [0, 0]
         for ply, action in enumerate(record.actions):
             has_choice = len(slow_board.legal_actions(board)) > 1
             choices[ply % 2] += has_choice and ply >= 3
             board = slow_board.play(board, action)
         assert record.num_moves == tuple(choices)
-        for side, name in enumerate((record.fixture.black, record.fixture.white)):
+        for side, name in enumerate((record.black, record.white)):
             searched = 4 * choices[side] if name == "rollouts" else 0
             assert record.positions[side] == searched
 
@@ -124,10 +124,10 @@ def test_the_table_counts_points_as_the_records_do(small, capsys, tmp_path):
     page = tmp_path / "page.md"
     assert main(small / "cup.toml", "--folder", small / "games", "--table", "--report", page) == 0
     shown = capsys.readouterr().out
-    found = records.read(small / "games" / tournament.GAMES, 4)
+    found = game_log.read(small / "games" / tournament.GAMES, 4)
     for name in ("random", "greedy", "rollouts"):
-        results = [r.result for r in found if r.fixture.black == name]
-        results += [-r.result for r in found if r.fixture.white == name]
+        results = [r.result for r in found if r.black == name]
+        results += [-r.result for r in found if r.white == name]
         counts = "/".join(str(results.count(result)) for result in (1, 0, -1))
         points = sum((1 + result) / 2 for result in results)
         row = rf"\| \d \| {name} \| -?\d+ \| [^|]*\| -?\d+ \| 12 \| {counts} \| {points:g} \|"
@@ -164,8 +164,8 @@ def test_a_killed_tournament_loses_and_repeats_no_finished_game(tmp_path, capsys
     assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
     after = games.read_text().splitlines(keepends=True)
     assert after[: len(before)] == before
-    fixtures = [record.fixture for record in records.read(games, 6)]
-    assert len(fixtures) == len(set(fixtures)) == 36
+    schedule = [record.scheduled for record in game_log.read(games, 6)]
+    assert len(schedule) == len(set(schedule)) == 36
 
 
 def test_a_failing_engine_loses_its_games_and_is_told_apart_from_lost_games(tmp_path, capsys):
@@ -173,13 +173,13 @@ def test_a_failing_engine_loses_its_games_and_is_told_apart_from_lost_games(tmp_
     write(tmp_path, f'name = "die"\ncommand = [{fake}]\nprotocol = "gtp"\n', "die.toml")
     text = SMALL.replace('player = "rollouts:4"', 'engine = "die.toml"').replace("= 4 }", "= 6 }")
     assert main(write(tmp_path, text), "--folder", tmp_path / "games") == 0
-    found = records.read(tmp_path / "games" / tournament.GAMES, 6)
+    found = game_log.read(tmp_path / "games" / tournament.GAMES, 6)
     lost = [record for record in found if record.ended]
     assert len(lost) == 12
     for record in lost:
         assert record.ended == "rollouts: died (exit code 3)"
         assert record.score is None
-        assert record.result == (-1 if record.fixture.black == "rollouts" else 1)
+        assert record.result == (-1 if record.black == "rollouts" else 1)
     log = (tmp_path / "games" / tournament.LOG).read_text()
     assert log.count("died (exit code 3)") == 12
     assert "genmove" in log
@@ -203,18 +203,18 @@ def test_each_player_is_asked_in_its_own_turns():
             chosen = [np.flatnonzero(row)[-1 if self.is_high else 0] for row in legal]
             return lambda: [backends.Reply(int(action), None, 0.0) for action in chosen]
 
-    fixtures = [records.Fixture(0, "low", "high"), records.Fixture(1, "high", "low")]
+    schedule = [game_log.ScheduledGame(0, "low", "high"), game_log.ScheduledGame(1, "high", "low")]
     found = []
     both = {"low": Fixed(False), "high": Fixed(True)}
-    pool.play(game, fixtures, drawn, both, games_at_once=1, on_end=found.append)
-    for record, fixture in zip(found, fixtures, strict=True):
-        assert record.fixture == fixture
+    rounds.play(game, schedule, drawn, both, games_at_once=1, on_end=found.append)
+    for record, scheduled in zip(found, schedule, strict=True):
+        assert record.scheduled == scheduled
         board = slow_board.start(4)
         for ply, action in enumerate(record.actions):
             legal = slow_board.legal_actions(board)
-            name = (fixture.black, fixture.white)[ply % 2]
+            name = (scheduled.black, scheduled.white)[ply % 2]
             wanted = legal[-1] if name == "high" else legal[0]
-            assert action == (wanted if ply >= 3 else drawn[fixture.opening][ply])
+            assert action == (wanted if ply >= 3 else drawn[scheduled.opening][ply])
             board = slow_board.play(board, action)
         assert slow_board.is_over(board)
         assert record.positions == (None, None)
@@ -273,7 +273,7 @@ def test_formats_choose_who_meets_whom(tmp_path):
     def pairs(settings):
         found = tournament_file.load(write(tmp_path, settings + SMALL, "format.toml"))
         return [
-            (f.black, f.white) for f in tournament_file.fixtures(found, names) if f.opening == 0
+            (f.black, f.white) for f in tournament_file.schedule(found, names) if f.opening == 0
         ]
 
     gauntlet = pairs('format = "gauntlet"')
@@ -310,10 +310,10 @@ def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
     assert everyone["other"].definition["network"] != everyone["net-3"].definition["network"]
 
     assert main(tmp_path / "cup.toml", "--folder", tmp_path / "games", "--num-games", 2) == 0
-    played = records.read(tmp_path / "games" / tournament.GAMES, 4)
+    played = game_log.read(tmp_path / "games" / tournament.GAMES, 4)
     assert len(played) == 6
     for record in played:
-        for side, name in enumerate((record.fixture.black, record.fixture.white)):
+        for side, name in enumerate((record.black, record.white)):
             if name.startswith("net-"):
                 assert record.positions[side] == int(name[4:]) * record.num_moves[side]
 

@@ -13,7 +13,7 @@ import scipy.stats
 
 from azo.measure import arena, elo
 
-Pairing, Score = elo.Pairing, elo.Score
+Pairing, Score = elo.Pairing, elo.MatchScore
 
 TABLE = [
     Pairing("random", "greedy", 3, 1, 16),

@@ -68,10 +68,10 @@ def test_nothing_is_left_of_a_killed_engine_nor_of_what_it_started(tmp_path):
     fake = f"{sys.executable} {FAKES / 'fake_gtp.py'} hang {tmp_path / 'mark'}"
     # The shell waits for the engine, and so is its parent.
     script = f"echo $$ > {mark}; {fake}; echo ended"
-    config = external_engines.EngineConfig(
+    config = external_engines.ExternalEngineConfig(
         name="fake", command=("sh", "-c", script), protocol="gtp", seconds_per_move=1
     )
-    with external_engines.Engine(config, GAME) as engine:
+    with external_engines.ExternalEngine(config, GAME) as engine:
         with pytest.raises(external_engines.EngineError):
             engine.choose([])
         assert (tmp_path / "mark").read_text() == "hanging"
@@ -156,11 +156,11 @@ def test_a_game_that_an_engine_cannot_play_is_refused_at_once(game, expected):
 
 
 def test_nboard_has_8x8_alone():
-    config = external_engines.EngineConfig(
+    config = external_engines.ExternalEngineConfig(
         name="fake", command=("fake",), protocol="nboard", level=1
     )
     with pytest.raises(ValueError) as error:
-        external_engines.Engine(config, othello.Othello(6))
+        external_engines.ExternalEngine(config, othello.Othello(6))
     assert str(error.value) == "fake 1: engines of NBoard play on 8x8, not on 6x6"
 
 
@@ -188,14 +188,16 @@ def test_a_finished_game_has_no_move():
 def test_a_missing_program_or_folder_is_named(tmp_path):
     settings = {"name": "ghost", "command": ("no-such-engine",), "protocol": "gtp"}
     with pytest.raises(ValueError) as error:
-        external_engines.Engine(external_engines.EngineConfig(**settings), GAME)
+        external_engines.ExternalEngine(external_engines.ExternalEngineConfig(**settings), GAME)
     assert str(error.value) == (
         "ghost: cannot start 'no-such-engine' (No such file or directory): install it, or give its"
         " path; PATH and /usr/games were searched"
     )
     folder = tmp_path / "nowhere"
     with pytest.raises(ValueError) as error:
-        external_engines.Engine(external_engines.EngineConfig(**settings, folder=folder), GAME)
+        external_engines.ExternalEngine(
+            external_engines.ExternalEngineConfig(**settings, folder=folder), GAME
+        )
     assert str(error.value) == f"ghost: there is no folder {folder}"
 
 
@@ -209,7 +211,7 @@ def test_a_program_runs_in_its_folder_which_is_relative_to_the_file(tmp_path):
     path.write_text(path.read_text() + 'folder = "bin"\nlevel = 3\n')
     config = external_engines.load(path, level=5)
     assert (config.title, config.folder) == ("x 5", tmp_path / "bin")
-    with external_engines.Engine(config, GAME) as engine:
+    with external_engines.ExternalEngine(config, GAME) as engine:
         assert engine.choose([]).action == actions("d3")[0]
     assert (tmp_path / "bin" / "where").read_text().strip() == os.path.realpath(tmp_path / "bin")
 

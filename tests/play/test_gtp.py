@@ -390,8 +390,8 @@ def test_a_game_against_gtp_rhino_in_both_colours():
         pytest.skip("gtp-rhino is not installed: apt-get install grhino")
     rhino = external_engines.load(CONFIGS / "gtp-rhino.toml", 1)
     with (
-        external_engines.Engine(azo(4), GAME) as ours,
-        external_engines.Engine(rhino, GAME) as theirs,
+        external_engines.ExternalEngine(azo(4), GAME) as ours,
+        external_engines.ExternalEngine(rhino, GAME) as theirs,
     ):
         for players in ((ours, theirs), (theirs, ours)):
             moves = play_out(*players)

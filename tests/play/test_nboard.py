@@ -312,6 +312,6 @@ def test_a_game_through_our_own_client():
     command = (sys.executable, *config.command[1:], "--engine.solve-empties", "8")
     config = config.model_copy(update={"command": command})
     moves, ply = pass_ply(1)
-    with external_engines.Engine(config, GAME) as engine:
+    with external_engines.ExternalEngine(config, GAME) as engine:
         assert engine.choose(moves[:10]).positions == 25
         assert slow_board.is_over(after(play_out(engine, engine, moves[: ply - 1])))

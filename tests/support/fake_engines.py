@@ -15,17 +15,19 @@ PASS = GAME.pass_action
 
 def gtp(*arguments, game=GAME, **settings):
     command = (sys.executable, str(FAKES / "fake_gtp.py"), *map(str, arguments or ["play"]))
-    config = external_engines.EngineConfig(name="fake", command=command, protocol="gtp", **settings)
-    return external_engines.Engine(config, game)
+    config = external_engines.ExternalEngineConfig(
+        name="fake", command=command, protocol="gtp", **settings
+    )
+    return external_engines.ExternalEngine(config, game)
 
 
 def nboard(mode, **settings):
     command = (sys.executable, str(FAKES / "fake_nboard.py"), mode)
     settings = {"level": 7} | settings
-    config = external_engines.EngineConfig(
+    config = external_engines.ExternalEngineConfig(
         name="fake", command=command, protocol="nboard", **settings
     )
-    return external_engines.Engine(config, GAME)
+    return external_engines.ExternalEngine(config, GAME)
 
 
 def actions(text):

@@ -46,7 +46,7 @@ class Forfeit:
 Answers = Callable[[], Sequence[Reply | Forfeit]]
 
 
-class Seat(Protocol):
+class Backend(Protocol):
     """A player in a tournament."""
 
     def submit(self, position: protocol.Position, requests: Sequence[Request]) -> Answers:
@@ -61,7 +61,7 @@ class Seat(Protocol):
         """Ends what was begun."""
 
 
-class DeviceSeat:
+class DeviceBackend:
     """A player of `players`, searching in all its games side by side.
 
     It has a thread of its own, since one search hardly keeps more than one core busy.
@@ -94,7 +94,7 @@ class DeviceSeat:
         self._thread.shutdown(cancel_futures=True)
 
 
-class ClassicalSeat:
+class ClassicalBackend:
     """A classical program of `classical`."""
 
     def __init__(self, program: classical.Program):
@@ -117,10 +117,10 @@ class ClassicalSeat:
         pass
 
 
-class EngineSeat:
+class EngineBackend:
     """An external program, as several processes; each game stays with one of them."""
 
-    def __init__(self, make: Callable[[], external_engines.Engine], num_processes: int):
+    def __init__(self, make: Callable[[], external_engines.ExternalEngine], num_processes: int):
         self._engines = [make() for _ in range(num_processes)]
         self._threads = [concurrent.futures.ThreadPoolExecutor(1) for _ in range(num_processes)]
 
@@ -139,7 +139,7 @@ class EngineSeat:
             engine.close()
 
 
-def _ask(engine: external_engines.Engine, actions: tuple[int, ...]) -> Reply | Forfeit:
+def _ask(engine: external_engines.ExternalEngine, actions: tuple[int, ...]) -> Reply | Forfeit:
     start = time.perf_counter()
     try:
         choice = engine.choose(actions)

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from azo.formats import ggf, wthor
 from azo.games import notation, othello, protocol
-from azo.measure.tournament.records import Record
+from azo.measure.tournament.game_log import PlayedGame
 
 _PLACE = "azo"
 
 
 def write(
-    folder: pathlib.Path, records: Sequence[Record], game: protocol.Game, tournament: str
+    folder: pathlib.Path, records: Sequence[PlayedGame], game: protocol.Game, tournament: str
 ) -> None:
     """Writes the files anew; other games than Othello have transcripts alone.
 
@@ -34,10 +34,7 @@ def write(
     (folder / "games.ggf").write_text("\n".join(texts) + "\n", encoding="utf-8")
     if game != othello.Othello():
         return
-    games = [
-        wthor.WthorGame(r.fixture.black, r.fixture.white, r.actions, _black_discs(r))
-        for r in records
-    ]
+    games = [wthor.WthorGame(r.black, r.white, r.actions, _black_discs(r)) for r in records]
     files = wthor.write(games, tournament, (now.year, now.month, now.day))
     for suffix, content in (
         ("wtb", files.games),
@@ -48,7 +45,7 @@ def write(
 
 
 def _ggf(
-    record: Record, game: othello.Othello, start: notation.Board, now: datetime.datetime
+    record: PlayedGame, game: othello.Othello, start: notation.Board, now: datetime.datetime
 ) -> ggf.GgfGame:
     is_early = record.score is None
     sign = -1 if game.is_reversed else 1
@@ -56,8 +53,8 @@ def _ggf(
         size=game.size,
         board=start,
         moves=record.actions,
-        black=record.fixture.black,
-        white=record.fixture.white,
+        black=record.black,
+        white=record.white,
         black_score=sign * record.result if record.score is None else record.score,
         ending="resigned" if is_early else "",
         is_reversed=game.is_reversed,
@@ -66,7 +63,7 @@ def _ggf(
     )
 
 
-def _black_discs(record: Record) -> int:
+def _black_discs(record: PlayedGame) -> int:
     """Returns black's discs at the end, the empties to the winner."""
     score = 64 * record.result if record.score is None else record.score
     return (64 + score) // 2

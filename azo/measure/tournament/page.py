@@ -14,7 +14,7 @@ import numpy as np
 from azo.measure import cycles, elo, sequential
 from azo.measure.report import drawing, panels
 from azo.measure.tournament import standings
-from azo.measure.tournament.records import Record
+from azo.measure.tournament.game_log import PlayedGame
 
 # What counts as better, and how often its test may be wrong either way.
 _ELO = 100.0
@@ -24,7 +24,7 @@ _ERROR = 0.05
 def tables(
     rated: elo.Ratings,
     pairings: Sequence[elo.Pairing],
-    records: Sequence[Record],
+    records: Sequence[PlayedGame],
     *,
     num_missing: int,
 ) -> list[str]:
@@ -87,7 +87,7 @@ def check_drawing() -> Any:
 
 
 def _leaderboard(
-    rated: elo.Ratings, pairings: Sequence[elo.Pairing], records: Sequence[Record]
+    rated: elo.Ratings, pairings: Sequence[elo.Pairing], records: Sequence[PlayedGame]
 ) -> list[str]:
     origin = "the mean" if rated.anchor is None else rated.anchor
     lines = [
@@ -126,10 +126,10 @@ def _performance(name: str, rated: elo.Ratings, pairings: Sequence[elo.Pairing])
     """Returns the rating that a player's own games suggest if those of its opponents are right."""
     known = {standing.name: standing.rating for standing in rated.standings}
     scores = [
-        elo.Score(known[p.second], p.points, p.num_games) for p in pairings if p.first == name
+        elo.MatchScore(known[p.second], p.points, p.num_games) for p in pairings if p.first == name
     ]
     scores += [
-        elo.Score(known[p.first], p.num_games - p.points, p.num_games)
+        elo.MatchScore(known[p.first], p.num_games - p.points, p.num_games)
         for p in pairings
         if p.second == name
     ]
@@ -138,10 +138,10 @@ def _performance(name: str, rated: elo.Ratings, pairings: Sequence[elo.Pairing])
     return f"{elo.performance(scores, draw_share=rated.draw_share).rating:.0f}"
 
 
-def _results(name: str, records: Sequence[Record]) -> tuple[int, int, int]:
+def _results(name: str, records: Sequence[PlayedGame]) -> tuple[int, int, int]:
     """Returns wins, draws and losses of a player."""
-    found = [r.result for r in records if r.fixture.black == name]
-    found += [-r.result for r in records if r.fixture.white == name]
+    found = [r.result for r in records if r.black == name]
+    found += [-r.result for r in records if r.white == name]
     return found.count(1), found.count(0), found.count(-1)
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from azo.measure import elo
-from azo.measure.tournament.records import Record
+from azo.measure.tournament.game_log import PlayedGame
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,27 +17,27 @@ class Effort:
     num_forfeits: int  # games lost by a fault, not on the board
 
 
-def pairings(names: Sequence[str], records: Iterable[Record]) -> list[elo.Pairing]:
+def pairings(names: Sequence[str], records: Iterable[PlayedGame]) -> list[elo.Pairing]:
     """Returns the results of all pairs of players that met, in the order of the names."""
     place = {name: number for number, name in enumerate(names)}
     points: dict[tuple[str, str], dict[int, list[float]]] = {}
     for record in records:
-        black, white = record.fixture.black, record.fixture.white
+        black, white = record.black, record.white
         is_told_by_black = place[black] < place[white]
         pair = (black, white) if is_told_by_black else (white, black)
         result = record.result if is_told_by_black else -record.result
         by_opening = points.setdefault(pair, {})
-        by_opening.setdefault(record.fixture.opening, []).append((1 + result) / 2)
+        by_opening.setdefault(record.opening, []).append((1 + result) / 2)
     in_order = sorted(points, key=lambda pair: (place[pair[0]], place[pair[1]]))
     return [_pairing(pair, list(points[pair].values())) for pair in in_order]
 
 
-def effort(name: str, records: Iterable[Record]) -> Effort:
+def effort(name: str, records: Iterable[PlayedGame]) -> Effort:
     """Returns what a player did in its games among the records."""
     num_moves, seconds, num_forfeits = 0, 0.0, 0
     positions: float | None = 0.0
     for record in records:
-        colours = (record.fixture.black, record.fixture.white)
+        colours = (record.black, record.white)
         if name not in colours:
             continue
         side = colours.index(name)

@@ -201,7 +201,7 @@ class Process:
         self._exchange.append(f"{direction} {line[:_EXCHANGE_COLUMNS]}")
 
 
-class Gtp:
+class GtpClient:
     """An engine that speaks GTP."""
 
     def __init__(
@@ -214,7 +214,7 @@ class Gtp:
         seconds_per_move: float,
         send_passes: bool,
     ):
-        """Prepares the engine for games; see `engines.EngineConfig`.
+        """Prepares the engine for games; see `external_engines.ExternalEngineConfig`.
 
         Raises:
           ValueError: if the engine refuses the size of the board.
@@ -267,7 +267,7 @@ class Gtp:
         return answer
 
 
-class NBoard:
+class NBoardClient:
     """An engine that speaks NBoard's protocol.
 
     `ping` comes before each change of the board. What was said before its `pong` is about an
@@ -284,7 +284,7 @@ class NBoard:
         startup_seconds: float,
         seconds_per_move: float,
     ):
-        """Prepares the engine for games; see `engines.EngineConfig`."""
+        """Prepares the engine for games; see `external_engines.ExternalEngineConfig`."""
         self._process = process
         self._game = game
         self._seconds_per_move = seconds_per_move

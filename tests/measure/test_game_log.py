@@ -9,8 +9,8 @@ from support import slow_board
 
 from azo.formats import archives, ggf
 from azo.games import notation, othello
-from azo.measure.tournament import export, records, standings
-from azo.measure.tournament.records import Fixture, Record
+from azo.measure.tournament import export, game_log, standings
+from azo.measure.tournament.game_log import PlayedGame, ScheduledGame
 
 
 def played(number=0, black="a", white="b", result=1, score=2, ended="", **fields):
@@ -21,7 +21,7 @@ def played(number=0, black="a", white="b", result=1, score=2, ended="", **fields
         "positions": (12.0, None),
         "seconds": (0.5, 1.25),
     } | fields
-    return Record(Fixture(number, black, white), result=result, score=score, ended=ended, **fields)
+    return PlayedGame(number, black, white, result=result, score=score, ended=ended, **fields)
 
 
 def full_game(seed):
@@ -39,37 +39,37 @@ def full_game(seed):
 
 def test_a_record_comes_back_from_its_line():
     for one in (played(), played(score=None, ended="b: timed out after 5 s", actions=())):
-        line = records.to_line(one, 8)
-        assert line.count("\n") == 1
-        assert records.of_line(line, 8) == one
+        line = game_log.to_line(one, 8)
+        assert "\n" not in line
+        assert game_log.from_line(line, 8) == one
 
 
 def test_a_line_that_a_crash_cut_short_is_left_out_and_written_over(tmp_path):
     path = tmp_path / "games.jsonl"
     for number in range(2):
-        records.append(path, played(number), 8)
+        game_log.append(path, played(number), 8)
     whole = path.read_bytes()
-    path.write_bytes(whole + records.to_line(played(2), 8).encode()[:40])
-    assert records.read(path, 8) == [played(0), played(1)]
-    records.append(path, played(3), 8)
-    assert records.read(path, 8) == [played(0), played(1), played(3)]
+    path.write_bytes(whole + game_log.to_line(played(2), 8).encode()[:40])
+    assert game_log.read(path, 8) == [played(0), played(1)]
+    game_log.append(path, played(3), 8)
+    assert game_log.read(path, 8) == [played(0), played(1), played(3)]
     assert path.read_bytes().startswith(whole)
 
 
 @pytest.mark.parametrize("line", ["[1]", "{}", "{", '{"moves": "f5", "opening": 1}'])
 def test_what_is_no_record_is_named_with_its_line(tmp_path, line):
     path = tmp_path / "games.jsonl"
-    path.write_text(records.to_line(played(), 8) + line + "\n")
+    path.write_text(game_log.to_line(played(), 8) + "\n" + line + "\n")
     with pytest.raises(ValueError) as error:
-        records.read(path, 8)
+        game_log.read(path, 8)
     assert str(error.value).startswith(f"{path}, line 2: ")
 
 
 def test_missing_fixtures_keep_their_order():
-    fixtures = [Fixture(n, *pair) for n in range(2) for pair in (("a", "b"), ("b", "a"))]
-    assert records.missing(fixtures, [played(0, "b", "a"), played(1, "a", "b")]) == [
-        Fixture(0, "a", "b"),
-        Fixture(1, "b", "a"),
+    schedule = [ScheduledGame(n, *pair) for n in range(2) for pair in (("a", "b"), ("b", "a"))]
+    assert game_log.missing(schedule, [played(0, "b", "a"), played(1, "a", "b")]) == [
+        ScheduledGame(0, "a", "b"),
+        ScheduledGame(1, "b", "a"),
     ]
 
 

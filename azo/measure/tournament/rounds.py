@@ -19,7 +19,7 @@ import numpy as np
 
 from azo.games import othello, protocol
 from azo.measure.tournament import backends, openings
-from azo.measure.tournament.records import Fixture, Record
+from azo.measure.tournament.game_log import PlayedGame, ScheduledGame
 
 
 @dataclasses.dataclass
@@ -42,7 +42,7 @@ class _Tally:
 class _Game:
     """A game under way."""
 
-    fixture: Fixture
+    scheduled: ScheduledGame
     opening: openings.Opening
     seed: int
     actions: list[int] = dataclasses.field(default_factory=list)
@@ -56,7 +56,7 @@ class _Game:
 
     @property
     def mover(self) -> str:
-        return (self.fixture.black, self.fixture.white)[self.side]
+        return (self.scheduled.black, self.scheduled.white)[self.side]
 
 
 @flax.struct.dataclass
@@ -72,25 +72,25 @@ class _View:
 
 def play(
     game: protocol.Game,
-    fixtures: Sequence[Fixture],
+    schedule: Sequence[ScheduledGame],
     all_openings: Sequence[openings.Opening],
-    players: Mapping[str, backends.Seat],
+    players: Mapping[str, backends.Backend],
     *,
     games_at_once: int,
-    on_end: Callable[[Record], None],
+    on_end: Callable[[PlayedGame], None],
 ) -> None:
-    """Plays all fixtures; `on_end` gets each game as soon as it has ended.
+    """Plays all scheduled games; `on_end` gets each game as soon as it has ended.
 
     Args:
       game: the rules.
-      fixtures: in the order in which they begin.
+      schedule: in the order in which they begin.
       all_openings: by their numbers.
       players: by their names.
       games_at_once: games under way at a time.
       on_end: may raise, which ends the tournament.
     """
-    waiting = collections.deque(fixtures)
-    num_slots = min(games_at_once, len(fixtures))
+    waiting = collections.deque(schedule)
+    num_slots = min(games_at_once, len(schedule))
     slots: list[_Game | None] = [None] * num_slots
     is_new = np.zeros(num_slots, bool)
     action = np.full(num_slots, -1, np.int32)
@@ -110,13 +110,13 @@ def play(
                 slots[slot] = None
 
 
-def _begin(fixture: Fixture, all_openings: Sequence[openings.Opening]) -> _Game:
-    text = f"{fixture.opening} {fixture.black} {fixture.white}"
-    return _Game(fixture, all_openings[fixture.opening], zlib.crc32(text.encode()))
+def _begin(scheduled: ScheduledGame, all_openings: Sequence[openings.Opening]) -> _Game:
+    text = f"{scheduled.opening} {scheduled.black} {scheduled.white}"
+    return _Game(scheduled, all_openings[scheduled.opening], zlib.crc32(text.encode()))
 
 
 def _round(
-    view: _View, slots: Sequence[_Game | None], players: Mapping[str, backends.Seat]
+    view: _View, slots: Sequence[_Game | None], players: Mapping[str, backends.Backend]
 ) -> np.ndarray:
     """Returns the action `[N]` of each slot, -1 where none is played, and notes who lost early."""
     action = np.full(len(slots), -1, np.int32)
@@ -158,7 +158,7 @@ def _request(slots: Sequence[_Game | None], slot: int) -> backends.Request:
     return backends.Request(slot, current.seed, tuple(current.actions))
 
 
-def _record(current: _Game, view: _View, slot: int) -> Record:
+def _record(current: _Game, view: _View, slot: int) -> PlayedGame:
     """Returns the record of a game that is over on the board, or lost by the side to move."""
     sign = 1 if current.side == 0 else -1
     score = None if view.score is None else sign * int(view.score[slot])
@@ -166,8 +166,8 @@ def _record(current: _Game, view: _View, slot: int) -> Record:
     if current.reason:
         result, score = -sign, None
     black, white = current.tallies
-    return Record(
-        fixture=current.fixture,
+    return PlayedGame(
+        **dataclasses.asdict(current.scheduled),
         opening_plies=len(current.opening),
         actions=tuple(current.actions),
         result=result,

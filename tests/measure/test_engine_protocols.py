@@ -20,7 +20,7 @@ from support.fake_engines import (
 )
 
 from azo.games import notation, othello
-from azo.measure import external_engines, protocols
+from azo.measure import engine_protocols, external_engines
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
 
@@ -146,11 +146,11 @@ def rhino():
 
 def rhino_answers(config, lines):
     """Returns what gtp-rhino answers to each line, without what ends an answer."""
-    process = protocols.Process(external_engines._command(config), None, "rhino")
+    process = engine_protocols.Process(external_engines._command(config), None, "rhino")
     found = []
     for line in lines:
         process.send(line)
-        deadline = protocols.Deadline(20)
+        deadline = engine_protocols.Deadline(20)
         text = [process.read_line(deadline)]
         while text[-1]:
             text.append(process.read_line(deadline))
@@ -193,8 +193,8 @@ def test_gtp_rhino_passes_out_of_turn_and_takes_back_discs_alone(rhino):
 def test_gtp_rhino_plays_itself_to_the_end(rhino):
     moves, ply = pass_ply(0)
     with (
-        external_engines.Engine(rhino, GAME) as first,
-        external_engines.Engine(rhino, GAME) as second,
+        external_engines.ExternalEngine(rhino, GAME) as first,
+        external_engines.ExternalEngine(rhino, GAME) as second,
     ):
         played = play_out(first, second)
         # From just before a pass, once for each side to be asked next.
@@ -210,7 +210,7 @@ def test_gtp_rhino_plays_itself_to_the_end(rhino):
 
 def test_gtp_rhino_has_no_small_board(rhino):
     with pytest.raises(ValueError) as error:
-        external_engines.Engine(rhino, othello.Othello(6))
+        external_engines.ExternalEngine(rhino, othello.Othello(6))
     assert str(error.value) == (
         "gtp-rhino 1: no 6x6 board: refused 'boardsize 6': unacceptable size"
     )
