@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-from azo.run import config
+from azo.cli import command_line
 
 COMMANDS = (
     "train", "evaluate", "play", "web", "analyse", "gtp", "nboard", "tournament", "report",
@@ -18,7 +18,7 @@ def main() -> int:
         print("\n".join(COMMANDS))
         return 0 if name in ("-h", "--help") else 2
     command = importlib.import_module(f"azo.cli.{name}")
-    return config.run_main(command.main, argv)
+    return command_line.run_main(command.main, argv)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 import sys
 
-from azo.cli import train
-from azo.run import config
+from azo.cli import command_line, train
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(train.main))
+    sys.exit(command_line.run_main(train.main))

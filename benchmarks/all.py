@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 import pydantic
 
-from azo.run import config
+from azo.cli import command_line
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
@@ -110,11 +110,11 @@ class AllConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    return config.run_main(_main, argv)
+    return command_line.run_main(_main, argv)
 
 
 def _main(argv: Sequence[str]) -> int:
-    settings = config.parse_flags(AllConfig, argv, prog="python -m benchmarks.all")
+    settings = command_line.parse(AllConfig, argv, prog="python -m benchmarks.all")
     try:
         replaced(settings.readme.read_text(), settings.preset, "")
     except (OSError, ValueError) as error:

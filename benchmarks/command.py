@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import pydantic
 
-from azo.run import config
+from azo.cli import command_line
 from benchmarks import measure
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
@@ -47,11 +47,11 @@ def run(
       report: measures, and returns lines of markdown.
       argv: flags; those of the command line if None.
     """
-    return config.run_main(functools.partial(_run, module, kind, report), argv)
+    return command_line.run_main(functools.partial(_run, module, kind, report), argv)
 
 
 def _run(module: str, kind: type[Settings], report: Callable, argv: Sequence[str]) -> int:
-    bench = config.parse_flags(kind, argv, prog=f"python -m {module}")
+    bench = command_line.parse(kind, argv, prog=f"python -m {module}")
     allowed = os.sched_getaffinity(0)
     try:
         busy = measure.pin_to_cores(bench.num_cores, bench.core)

@@ -14,10 +14,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from azo import devices
 from azo.games import registry
 from azo.learning import loop
-from azo.run import config
+from azo.run import config, devices
 from benchmarks import command, measure
 
 AIMS = {"cold": 60, "from the cache": 10}  # seconds, of the default settings

@@ -17,12 +17,11 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 
-from azo import devices
 from azo.games import protocol, registry
 from azo.learning import loop, network
 from azo.learning import replay as replays
 from azo.learning import state as states
-from azo.run import config
+from azo.run import config, devices
 from benchmarks import command, measure, networks, roofline
 
 # A step goes through the network forwards, and backwards for kernels and for inputs.

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from support import tiny_run
 
+from azo.cli import command_line
 from azo.games import othello
 from azo.learning import network
 from azo.learning import selfplay as azo_selfplay
-from azo.run import config
 from azo.search import improvement
 from benchmarks import all as every
 from benchmarks import (
@@ -62,7 +62,7 @@ def test_wrong_flag_gives_one_line_and_exit_code_2(module, capsys):
 )
 def test_flags_of_every_preset_are_understood(section):
     module = importlib.import_module(f"benchmarks.{section.module}")
-    config.parse_flags(settings_of(module), section.flags.split(), prog=section.module)
+    command_line.parse(settings_of(module), section.flags.split(), prog=section.module)
 
 
 def test_tables_replace_only_what_stands_between_the_lines_of_their_preset():

@@ -24,9 +24,9 @@ import rich.console
 import rich.progress
 import tyro
 
-from azo.cli import train
+from azo.cli import command_line, train
 from azo.measure import arena, comparison, journal
-from azo.run import config, metrics, run_queue
+from azo.run import metrics, run_queue
 
 _RESULTS = "results.jsonl"
 _LINES_OF_LOG = 8
@@ -115,7 +115,7 @@ Runner = Callable[[run_queue.Job, Sequence[int]], dict[str, Any]]
 
 def main(argv: Sequence[str]) -> int:
     """Works off the queue or shows it; returns the exit code, 1 if a job failed."""
-    asked = config.parse_flags(AblateConfig, argv, prog="azo ablate")
+    asked = command_line.parse(AblateConfig, argv, prog="azo ablate")
     folder = asked.folder or pathlib.Path("runs") / asked.queue.stem
     queue, all_jobs = run_queue.load(asked.queue, folder)
     results = read_results(folder / _RESULTS, all_jobs)
@@ -363,4 +363,4 @@ def _version(package: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

@@ -18,12 +18,12 @@ import rich.console
 import rich.progress
 import tyro
 
+from azo.cli import command_line
 from azo.formats import game_files
 from azo.games import notation
 from azo.measure.report import drawing
 from azo.play import engine_factory, engine_settings, game_analysis, live_engine
 from azo.play.report import as_json, page, table
-from azo.run import config
 
 
 class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -56,7 +56,7 @@ class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Analyses, prints and writes; returns the exit code."""
-    settings = config.parse_flags(AnalyseConfig, argv, prog="azo analyse")
+    settings = command_line.parse(AnalyseConfig, argv, prog="azo analyse")
     draw = _drawing() if settings.plot is not None else None
     for path in filter(None, (settings.json_file, settings.plot, settings.html)):
         if not path.parent.is_dir():  # told before a long search rather than after
@@ -150,4 +150,4 @@ def _write(path: pathlib.Path, content: bytes) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

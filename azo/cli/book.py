@@ -19,10 +19,10 @@ import rich.progress
 import rich.table
 import tyro
 
+from azo.cli import command_line
 from azo.formats import archives
 from azo.games import notation, othello
 from azo.play import book_building, engine_factory, engine_settings, live_engine, opening_book
-from azo.run import config
 
 _SAVE_EVERY = 25  # positions
 
@@ -73,10 +73,10 @@ def main(argv: Sequence[str]) -> int:
     command, rest = (argv[0], argv[1:]) if argv else ("", ())
     console = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     if command == "build":
-        flags = config.parse_flags(BuildConfig, rest, prog="azo book build")
+        flags = command_line.parse(BuildConfig, rest, prog="azo book build")
         return build(flags, console)
     if command == "show":
-        shown = config.parse_flags(ShowConfig, rest, prog="azo book show")
+        shown = command_line.parse(ShowConfig, rest, prog="azo book show")
         return show(shown, console)
     if command in ("-h", "--help"):
         console.print(__doc__, markup=False)
@@ -204,4 +204,4 @@ def _read(path: pathlib.Path, game: othello.Othello) -> archives.GameArchive:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

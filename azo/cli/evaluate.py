@@ -30,10 +30,11 @@ import numpy as np
 import pydantic
 import tyro
 
+from azo.cli import command_line
 from azo.formats import score_files
 from azo.games import notation, othello, protocol, registry
 from azo.measure import arena, elo, exact, exact_sets, players, sequential
-from azo.run import config, networks
+from azo.run import networks
 
 _OPPONENT = "rollouts:100"
 
@@ -79,7 +80,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Plays the match, or judges by exact scores, and prints what came out; returns 0."""
-    match = config.parse_flags(EvaluateConfig, argv, prog="azo evaluate")
+    match = command_line.parse(EvaluateConfig, argv, prog="azo evaluate")
     game = _rules(match, is_game_given=any(flag.startswith("--game.") for flag in argv))
     if match.exact:
         lines = judge(match, game)
@@ -260,4 +261,4 @@ def _listed(settings: dict[str, Any], names: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

@@ -17,6 +17,7 @@ import jax
 import pydantic
 import tyro
 
+from azo.cli import command_line
 from azo.games import registry
 from azo.learning import network, portable
 from azo.run import checkpoint, config
@@ -45,7 +46,7 @@ class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Exports and says how much; returns the exit code."""
-    export = config.parse_flags(ExportConfig, argv, prog="azo export")
+    export = command_line.parse(ExportConfig, argv, prog="azo export")
     if export.batch_size is not None and not export.portable:
         raise ValueError("--batch-size is for the programs of --portable; a network takes any")
     variables, settings = checkpoint.load_params(export.run, is_latest=export.latest)
@@ -130,4 +131,4 @@ def _version(package: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

@@ -8,9 +8,9 @@ import importlib.metadata
 import sys
 from collections.abc import Sequence
 
+from azo.cli import command_line
 from azo.play import engine_factory, gtp, line_reader
 from azo.play.live_engine import Engine
-from azo.run import config
 
 
 class GtpConfig(engine_factory.PlayConfig):
@@ -19,7 +19,7 @@ class GtpConfig(engine_factory.PlayConfig):
 
 def main(argv: Sequence[str]) -> int:
     """Answers commands until `quit` or the end of the input; returns 0."""
-    play = config.parse_flags(GtpConfig, argv, prog="azo gtp")
+    play = command_line.parse(GtpConfig, argv, prog="azo gtp")
     write = line_reader.to_standard_output()
     with contextlib.redirect_stdout(sys.stderr):  # whatever a library may print
         engine = engine_factory.load_engine(play)
@@ -51,4 +51,4 @@ def _version() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

@@ -7,8 +7,8 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
+from azo.cli import command_line
 from azo.play import engine_factory, line_reader, nboard
-from azo.run import config
 
 
 class NBoardConfig(engine_factory.PlayConfig):
@@ -17,7 +17,7 @@ class NBoardConfig(engine_factory.PlayConfig):
 
 def main(argv: Sequence[str]) -> int:
     """Answers lines until `quit` or the end of the input; returns 0."""
-    play = config.parse_flags(NBoardConfig, argv, prog="azo nboard")
+    play = command_line.parse(NBoardConfig, argv, prog="azo nboard")
     write = line_reader.to_standard_output()
     with contextlib.redirect_stdout(sys.stderr):  # whatever a library may print
         engine = engine_factory.load_engine(play)
@@ -26,4 +26,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import rich.console
 
+from azo.cli import command_line
 from azo.play import engine_factory, live_engine, terminal
-from azo.run import config
 
 
 class TerminalConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
@@ -24,7 +24,7 @@ class TerminalConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Plays until the person leaves; returns the exit code."""
-    settings = config.parse_flags(TerminalConfig, argv, prog="azo play")
+    settings = command_line.parse(TerminalConfig, argv, prog="azo play")
     console = rich.console.Console(highlight=False, emoji=False)
 
     def load_engine(network: pathlib.Path) -> live_engine.Engine:
@@ -75,4 +75,4 @@ def _with_history() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

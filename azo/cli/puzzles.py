@@ -15,11 +15,12 @@ import jax
 import pydantic
 import tyro
 
+from azo.cli import command_line
 from azo.formats import score_files
 from azo.games import othello, protocol, registry
 from azo.measure import calibration, exact, players, timing
 from azo.measure.report import drawing
-from azo.run import config, networks
+from azo.run import networks
 from azo.search import search_tree
 
 
@@ -51,7 +52,7 @@ class PuzzlesConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Prints Markdown tables, and writes the plot if asked for; returns 0."""
-    for line in report(config.parse_flags(PuzzlesConfig, argv, prog="azo puzzles")):
+    for line in report(command_line.parse(PuzzlesConfig, argv, prog="azo puzzles")):
         print(line, flush=True)
     return 0
 
@@ -172,4 +173,4 @@ def _write(path: pathlib.Path, png: bytes) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

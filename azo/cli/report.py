@@ -16,10 +16,11 @@ import jax
 import pydantic
 import tyro
 
+from azo.cli import command_line
 from azo.games import protocol, registry
 from azo.measure import diagnostics, players
 from azo.measure.report import drawing, games, learning, page, panels, run_log, strength
-from azo.run import checkpoint, config, metrics
+from azo.run import checkpoint, metrics
 
 FOLDER = "report"
 PAGE = "index.html"
@@ -40,7 +41,7 @@ class ReportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Writes the report, and prints where; returns the exit code."""
-    print(write(config.parse_flags(ReportConfig, argv, prog="azo report")))
+    print(write(command_line.parse(ReportConfig, argv, prog="azo report")))
     return 0
 
 
@@ -172,4 +173,4 @@ def _fluctuation(
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

@@ -18,9 +18,10 @@ import pydantic
 import rich.console
 import tyro
 
+from azo.cli import command_line
 from azo.formats import obf, score_files
 from azo.games import notation
-from azo.run import config, console
+from azo.run import console
 from azo.solver.host import endgame
 
 # What a result has, in the order in which it is written.
@@ -78,7 +79,7 @@ class _Totals:
 
 def main(argv: Sequence[str]) -> int:
     """Solves a file; returns 0, or 1 if an exact score is not the file's."""
-    settings = config.parse_flags(SolveConfig, argv, prog="azo solve")
+    settings = command_line.parse(SolveConfig, argv, prog="azo solve")
     return run(settings, rich.console.Console(highlight=False, emoji=False, soft_wrap=True))
 
 
@@ -249,4 +250,4 @@ def _summary(totals: _Totals, file: pathlib.Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

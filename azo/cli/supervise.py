@@ -22,10 +22,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.cli import train
+from azo.cli import command_line, train
 from azo.games import protocol, registry
 from azo.learning import learner, network, supervised
-from azo.run import checkpoint, config, metrics, supervised_data
+from azo.run import checkpoint, config, metrics, supervised_data, validation
 
 _BEST = "best"
 _EVALUATION_BATCH = 512
@@ -53,7 +53,7 @@ class Fitted:
 
 def main(argv: Sequence[str]) -> int:
     """Trains one network, or those of a sweep; returns the exit code."""
-    settings = supervised_data.load(argv)
+    settings = load(argv)
     game = registry.make(settings.game)
     shapes = {text: _parse_shape(text) for text in settings.sweep}
     if settings.folder.exists():
@@ -76,6 +76,15 @@ def main(argv: Sequence[str]) -> int:
             fitted[text] = fit(one, game, learned, held_out, stop)
     _print_table(fitted)
     return 0
+
+
+def load(argv: Sequence[str]) -> supervised_data.SuperviseConfig:
+    """Returns the settings of `--config FILE` and flags; raises ValueError with one line."""
+    kind = supervised_data.SuperviseConfig
+    path, flags = command_line.take_config_flag(argv)
+    default = None if path is None else validation.load(kind, path, "settings")
+    settings = command_line.parse(kind, flags, prog="azo supervise", default=default)
+    return supervised_data.check(settings)
 
 
 def fit(
@@ -291,4 +300,4 @@ def _parse_shape(text: str) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

@@ -23,10 +23,11 @@ import rich.console
 import rich.progress
 import tyro
 
+from azo.cli import command_line
 from azo.games import protocol, registry
 from azo.measure import elo
 from azo.measure.tournament import backends, export, game_log, openings, page, rounds, standings
-from azo.run import config, tournament_file
+from azo.run import tournament_file
 
 GAMES = "games.jsonl"
 LOG = "engines.log"
@@ -51,7 +52,7 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Plays what is missing, writes and prints the tables; returns the exit code."""
-    flags = config.parse_flags(TournamentFlags, argv, prog="azo tournament")
+    flags = command_line.parse(TournamentFlags, argv, prog="azo tournament")
     if flags.report is not None:
         page.check_drawing()
     asked = tournament_file.load(flags.file, num_games=flags.num_games)
@@ -223,4 +224,4 @@ def _check_players(
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

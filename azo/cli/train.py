@@ -17,6 +17,7 @@ from typing import Any
 import jax
 import rich.console
 
+from azo.cli import command_line
 from azo.games import othello, protocol, registry
 from azo.learning import loop, run_state
 from azo.measure import players
@@ -25,7 +26,7 @@ from azo.run import checkpoint, config, console, deep_endings, devices, metrics,
 
 def main(argv: Sequence[str]) -> int:
     """Trains until the last iteration or until told to stop; returns the exit code."""
-    settings = config.load(argv)
+    settings = command_line.load(argv)
     with StopRequest() as stop:
         if settings.curriculum:
             train_phases(settings, stop)
@@ -153,4 +154,4 @@ def _screen(settings: config.Config, game: protocol.Game, first: int) -> console
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

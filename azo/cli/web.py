@@ -17,11 +17,11 @@ from typing import Annotated
 import pydantic
 import tyro
 
+from azo.cli import command_line
 from azo.games import othello
 from azo.play import engine_factory, engine_settings, opening_book
 from azo.play.evaluator import NetworkEvaluator
 from azo.play.live_engine import Engine
-from azo.run import config
 
 _NUM_EMPTIES_TO_SOLVE = 6
 
@@ -50,7 +50,7 @@ class WebConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Loads the network, serves the page until Ctrl-C, and returns the exit code."""
-    web = config.parse_flags(WebConfig, argv, prog="azo web")
+    web = command_line.parse(WebConfig, argv, prog="azo web")
     try:
         from azo.play.web import app, server, sessions
     except ModuleNotFoundError as error:
@@ -133,4 +133,4 @@ def _warm_up(engine: Engine) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(config.run_main(main))
+    sys.exit(command_line.run_main(main))

@@ -1,18 +1,14 @@
-"""What must hold between the sections of a run's settings.
+"""Checks of combinations of settings from different sections.
 
-Each check raises ValueError with one line that names the settings and what would work.
+Each check raises ValueError with one line that names the settings and says what would work.
 """
 
-from typing import TYPE_CHECKING
-
 from azo.games import othello, protocol
+from azo.learning import run_state
 from azo.solver.host import probcut
 
-if TYPE_CHECKING:
-    from azo.run import config
 
-
-def check_devices(settings: "config.Config", num_devices: int) -> None:
+def check_devices(settings: run_state.RecipeConfig, num_devices: int) -> None:
     """Raises ValueError unless games, batches and replay split evenly over `num_devices`."""
     split = {
         "selfplay.num_games": settings.selfplay.num_games,
@@ -30,12 +26,17 @@ def check_devices(settings: "config.Config", num_devices: int) -> None:
             )
 
 
-def check_openings(settings: "config.Config", game: protocol.Game) -> None:
-    """Raises ValueError unless random openings leave a game to play."""
-    plies = settings.evaluation.opening_plies
-    if plies >= game.max_plies:
+def check_openings(settings: run_state.RecipeConfig, game: protocol.Game, match_plies: int) -> None:
+    """Raises ValueError unless random openings leave a game to play.
+
+    Args:
+      settings: of the run.
+      game: its rules.
+      match_plies: random plies at the start of the games of matches.
+    """
+    if match_plies >= game.max_plies:
         raise ValueError(
-            f"evaluation.opening_plies is {plies}, but a game of {game.name} has at most"
+            f"evaluation.opening_plies is {match_plies}, but a game of {game.name} has at most"
             f" {game.max_plies} plies: choose fewer"
         )
     rows, columns = game.board_shape
@@ -47,7 +48,7 @@ def check_openings(settings: "config.Config", game: protocol.Game) -> None:
         )
 
 
-def check_search(settings: "config.Config") -> None:
+def check_search(settings: run_state.RecipeConfig) -> None:
     """Raises ValueError unless every search is a whole number of steps."""
     plays, leaves = settings.selfplay, settings.search.leaves_per_step
     if plays.full_search_share < 1 and plays.fast_simulations % leaves:
@@ -65,7 +66,7 @@ def check_search(settings: "config.Config") -> None:
         )
 
 
-def check_endings(settings: "config.Config", game: protocol.Game) -> None:
+def check_endings(settings: run_state.RecipeConfig, game: protocol.Game) -> None:
     """Raises ValueError unless the game has endings to solve, and something before them."""
     endings = settings.endings
     used = {"adjudicate_empties": endings.adjudicate_empties}
@@ -94,7 +95,7 @@ def check_endings(settings: "config.Config", game: protocol.Game) -> None:
         probcut.load_cuts(game.size, endings.confidence, is_reversed=game.is_reversed)
 
 
-def check_generations(settings: "config.Config") -> None:
+def check_generations(settings: run_state.RecipeConfig) -> None:
     """Raises ValueError if generations, gate and teacher contradict one another."""
     generation, gate = settings.generation, settings.gate
     if settings.selfplay.teacher is not None and gate.is_enabled:
@@ -111,7 +112,7 @@ def check_generations(settings: "config.Config") -> None:
         raise ValueError("gate.after_failure 'learn' asks for generation.num_samples: set it")
 
 
-def check_replay(settings: "config.Config", game: protocol.Game) -> None:
+def check_replay(settings: run_state.RecipeConfig, game: protocol.Game) -> None:
     """Raises ValueError unless the ring holds what an iteration can add."""
     capacity, plays, endings = settings.replay.capacity, settings.selfplay, settings.endings
     # At worst one iteration decides all that waited and all that it played.

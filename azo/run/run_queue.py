@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import pydantic
 
-from azo.run import config, metrics, parsing
+from azo.run import config, metrics, validation
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 _Settings = dict[str, Any]
@@ -127,7 +127,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     Raises:
       ValueError: one line that says what is wrong with the file or the settings of an arm.
     """
-    queue = parsing.read_toml(Queue, path, "queue")
+    queue = validation.load(Queue, path, "queue")
     jobs = {}
     for arm in queue.arms:
         try:

@@ -5,11 +5,8 @@ Everything wrong in files or settings is a ValueError that names its place.
 
 import gzip
 import pathlib
-import tomllib
-import typing
 import zlib
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import jax
 import numpy as np
@@ -21,7 +18,7 @@ from azo.games import protocol, registry
 from azo.learning import network, pretraining, supervised
 from azo.learning.learner import LearnerConfig
 from azo.learning.network import NetworkConfig
-from azo.run import checkpoint, config, data
+from azo.run import checkpoint, data
 from azo.search import improvement
 
 _EOTHELLO = pathlib.Path("games/eothello_top100.csv.gz")
@@ -68,44 +65,17 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     search: improvement.SearchConfig = improvement.SearchConfig()
 
 
-def load(argv: Sequence[str]) -> SuperviseConfig:
-    """Returns the settings of `--config FILE` and flags; raises ValueError with what is wrong."""
-    flags, kind = list(argv), SuperviseConfig
-    if "--config" in flags:
-        at = flags.index("--config")
-        if at + 1 == len(flags):
-            raise ValueError("--config needs the path of a TOML file")
-        kind = _with_defaults(pathlib.Path(flags[at + 1]))
-        del flags[at : at + 2]
-    settings = config.parse_flags(kind, flags, prog="azo supervise")
+def check(settings: SuperviseConfig) -> SuperviseConfig:
+    """Returns settings without contradictions; raises ValueError with one line."""
     if settings.source == "files" and settings.game != registry.GameConfig(size=8):
         raise ValueError("--game.* is for made games: archives hold the usual game on 8x8")
     if settings.source == "search" and settings.player is None:
         raise ValueError("--source search needs --player, the folder of a network")
-    if settings.source == "random":  # random moves teach no policy
-        train_state = settings.learner.model_copy(update={"policy_weight": 0.0})
-        settings = settings.model_copy(update={"learner": train_state})
-    return settings
-
-
-def _with_defaults(path: pathlib.Path) -> type[SuperviseConfig]:
-    """Returns the settings class with what a TOML file says as its defaults."""
-    try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-        found = SuperviseConfig.model_validate(tree)
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such settings file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{path}: cannot read the settings: {error}") from None
-    except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{path}: {name}: {first['msg']}, not {first['input']!r}") from None
-    kinds = typing.get_type_hints(SuperviseConfig, include_extras=True)
-    fields: dict[str, Any] = {name: (kinds[name], getattr(found, name)) for name in tree}
-    return pydantic.create_model(
-        "SuperviseConfig", __base__=SuperviseConfig, __doc__=SuperviseConfig.__doc__, **fields
-    )
+    if settings.source != "random":
+        return settings
+    # Random moves teach no policy.
+    without_policy = settings.learner.model_copy(update={"policy_weight": 0.0})
+    return settings.model_copy(update={"learner": without_policy})
 
 
 def prepare(

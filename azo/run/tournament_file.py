@@ -37,7 +37,7 @@ import pydantic
 from azo.games import othello, protocol, registry
 from azo.measure import external_engines, players
 from azo.measure.tournament import backends, game_log, openings
-from azo.run import checkpoint, parsing
+from azo.run import checkpoint, validation
 from azo.search import settings
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
@@ -135,7 +135,7 @@ def load(path: pathlib.Path, *, num_games: int | None = None) -> TournamentConfi
     Raises:
       ValueError: one line that says what is wrong.
     """
-    found = parsing.read_toml(TournamentConfig, path, "tournament")
+    found = validation.load(TournamentConfig, path, "tournament")
     if num_games is not None:
         if num_games % 2:
             raise ValueError(f"--num-games is {num_games}, but openings are played in pairs")
@@ -243,10 +243,8 @@ def _networks(config: PlayerConfig, game: protocol.Game, seed: int) -> list[Entr
     found = []
     for count in config.simulations or (None,):
         changes = config.set | ({} if count is None else {"num_simulations": count})
-        try:
-            search = settings.SearchConfig.model_validate(trained.search.model_dump() | changes)
-        except pydantic.ValidationError as error:
-            raise ValueError(f"player {config.name!r}: {parsing.describe(error)}") from None
+        tree = trained.search.model_dump() | changes
+        search = validation.validate(settings.SearchConfig, tree, f"player {config.name!r}")
         player = players.NetworkPlayer(variables, game, trained.network, search)
         definition = {"network": _digest(variables), "search": search.model_dump(mode="json")}
         name = config.name if count is None else f"{config.name}-{count}"

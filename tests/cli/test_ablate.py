@@ -10,7 +10,7 @@ import time
 import pytest
 from support import tiny_run
 
-from azo.cli import ablate, train
+from azo.cli import ablate, command_line, train
 from azo.run import config, metrics, run_queue
 
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'
@@ -27,7 +27,7 @@ def queue(tmp_path):
 
 
 def main(*arguments):
-    return config.run_main(ablate.main, [str(argument) for argument in arguments])
+    return command_line.run_main(ablate.main, [str(argument) for argument in arguments])
 
 
 def line_of(job, wins=3):

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.cli import evaluate
+from azo.cli import command_line, evaluate
 from azo.games import othello
 from azo.learning import network
 from azo.measure import exact, exact_sets
-from azo.run import checkpoint, config
+from azo.run import checkpoint
 
 START = "-----OX--XO-----"  # 4x4
 SCORED = f"{START} X; B1:-10; A2:-10; D3:-10; C4:-10;\n"  # they are equal by symmetry
 
 
 def main(*arguments):
-    return config.run_main(evaluate.main, [str(argument) for argument in arguments])
+    return command_line.run_main(evaluate.main, [str(argument) for argument in arguments])
 
 
 def export(folder, rules, **sections):

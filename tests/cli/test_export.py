@@ -10,13 +10,13 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 from support import tiny_run
 
-from azo.cli import export
+from azo.cli import command_line, export
 from azo.learning import network
-from azo.run import checkpoint, config
+from azo.run import checkpoint
 
 
 def main(*arguments):
-    return config.run_main(export.main, [str(argument) for argument in arguments])
+    return command_line.run_main(export.main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 import scipy.stats
 from support import tiny_run
 
-from azo.cli import puzzles
+from azo.cli import command_line, puzzles
 from azo.games import bitboard, notation, othello
 from azo.learning import network
 from azo.measure import exact_sets
-from azo.run import checkpoint, config
+from azo.run import checkpoint
 
 FOUR = othello.Othello(4)
 SECTIONS = {"game": {"name": "othello", "size": 4}, "replay": {"capacity": 4096}}
@@ -21,7 +21,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def main(*arguments):
-    return config.run_main(puzzles.main, [str(argument) for argument in arguments])
+    return command_line.run_main(puzzles.main, [str(argument) for argument in arguments])
 
 
 def export(folder, rules, **sections):

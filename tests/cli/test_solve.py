@@ -5,10 +5,9 @@ import json
 import pytest
 import rich.console
 
-from azo.cli import solve
+from azo.cli import command_line, solve
 from azo.formats import obf
 from azo.games import notation
-from azo.run import config
 
 _START = "-----OX--XO-----"  # 4x4: black loses by 10, white wins by 10
 _FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
@@ -18,7 +17,7 @@ def _run(path, *flags):
     """Returns the exit code and what was printed."""
     text = io.StringIO()
     console = rich.console.Console(file=text, width=300)
-    settings = config.parse_flags(solve.SolveConfig, [str(path), *flags], prog="solve")
+    settings = command_line.parse(solve.SolveConfig, [str(path), *flags], prog="solve")
     code = solve.run(settings, console)
     return code, text.getvalue().splitlines()
 

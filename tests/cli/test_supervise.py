@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from azo.cli import supervise, train
+from azo.cli import command_line, supervise, train
 from azo.games import othello, registry, tictactoe
 from azo.learning import network, supervised
-from azo.run import checkpoint, config, metrics, supervised_data
+from azo.run import checkpoint, metrics, supervised_data
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
 
@@ -22,7 +22,7 @@ def olivaw(number):
 
 
 def run(*flags):
-    return config.run_main(supervise.main, [str(flag) for flag in flags])
+    return command_line.run_main(supervise.main, [str(flag) for flag in flags])
 
 
 TICTACTOE = (
@@ -60,7 +60,7 @@ def searched(value_run):
     flags = [*TICTACTOE, "--source", "search", "--player", value_run / "best"]
     flags += ["--num-games", 64, "--search.num-simulations", 16, "--max-opening-plies", 2]
     flags += ["--num-epochs", 40, "--evaluations-per-epoch", 0.1, "--start", value_run / "best"]
-    settings = supervised_data.load([str(flag) for flag in flags])
+    settings = supervise.load([str(flag) for flag in flags])
     return settings, *supervised_data._made(settings, registry.make(settings.game))
 
 
@@ -103,7 +103,7 @@ def test_searched_games_teach_the_policy(searched, tmp_path, monkeypatch, capsys
 
 
 def test_stopping_early_keeps_the_network_so_far(tmp_path):
-    settings = supervised_data.load([str(flag) for flag in ("--folder", tmp_path / "run", *RANDOM)])
+    settings = supervise.load([str(flag) for flag in ("--folder", tmp_path / "run", *RANDOM)])
     game = registry.make(settings.game)
     stop = train.StopRequest()
     stop.is_made = True
@@ -137,7 +137,7 @@ def test_a_sweep_fits_each_network_and_prints_a_line_for_it(tmp_path, capsys, mo
 
 def test_archives_are_read_by_kind_and_bad_records_are_counted(tmp_path, capsys, monkeypatch):
     (tmp_path / "games.txt").write_text("\n".join([olivaw(1), "f5a1", olivaw(8), olivaw(11)]))
-    settings = supervised_data.load([str(tmp_path / "games.txt"), "--skip-bad"])
+    settings = supervise.load([str(tmp_path / "games.txt"), "--skip-bad"])
     monkeypatch.setattr(
         supervised, "is_held_out", lambda game, action, share: np.array([False, False, True])
     )
@@ -184,7 +184,7 @@ def test_wrong_input_is_named_in_one_line(flags, message, tmp_path, capsys):
 def test_flags_override_a_settings_file(tmp_path):
     path = tmp_path / "a.toml"
     path.write_text("num_epochs = 3.5\nsweep = ['1x8']\n[learner]\nbatch_size = 32\n")
-    settings = supervised_data.load(["games.txt", "--config", str(path), "--num-epochs", "2"])
+    settings = supervise.load(["games.txt", "--config", str(path), "--num-epochs", "2"])
     assert (settings.num_epochs, settings.sweep) == (2.0, ("1x8",))
     assert settings.files == (pathlib.Path("games.txt"),)
     assert settings.learner.batch_size == 32

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from support import slow_board, tiny_run
 
-from azo.cli import tournament
+from azo.cli import command_line, tournament
 from azo.games import notation, othello
 from azo.learning import network
 from azo.measure.tournament import backends, game_log, openings, rounds
-from azo.run import checkpoint, config, tournament_file
+from azo.run import checkpoint, tournament_file
 
 FAKES = pathlib.Path(__file__).parents[1] / "support" / "engines"
 SMALL = """
@@ -45,7 +45,7 @@ def _quickly_compiled():
 
 
 def main(*arguments):
-    return config.run_main(tournament.main, [str(argument) for argument in arguments])
+    return command_line.run_main(tournament.main, [str(argument) for argument in arguments])
 
 
 def write(folder, text, name="cup.toml"):

@@ -11,9 +11,9 @@ import jax
 import pytest
 from support import tiny_run
 
-from azo.cli import train
+from azo.cli import command_line, train
 from azo.learning import loop
-from azo.run import checkpoint, config, console, metrics
+from azo.run import checkpoint, console, metrics
 
 ROOT = pathlib.Path(train.__file__).parents[2]
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -21,7 +21,7 @@ needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight d
 
 def main(*arguments):
     """Exit code of the entry point, as a process of its own would have it."""
-    return config.run_main(train.main, [str(argument) for argument in arguments])
+    return command_line.run_main(train.main, [str(argument) for argument in arguments])
 
 
 def state_of(folder, **sections):

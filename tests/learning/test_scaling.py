@@ -19,7 +19,7 @@ import pytest
 import test_configs
 from support import global_gradient, tiny_run
 
-from azo.cli import train
+from azo.cli import command_line, train
 from azo.games import registry
 from azo.learning import loop
 from azo.measure import arena, players, progress
@@ -118,7 +118,7 @@ def test_two_processes_stop_and_save_together_and_one_goes_on(tmp_path, tiny):
         done = checkpoints.latest_step()
     assert [event["iteration"] for event in metrics.read(folder, "iteration")][-1] == done
 
-    longer = config.load([*flags, "--run.num-iterations", str(done + 2)])
+    longer = command_line.load([*flags, "--run.num-iterations", str(done + 2)])
     state = train.train(longer)
     assert int(state.iteration) == done + 2
     assert state.replay.size.shape == (1,)

@@ -9,11 +9,10 @@ import pytest
 import rich.console
 from support import scripted_engine
 
-from azo.cli import analyse
+from azo.cli import analyse, command_line
 from azo.games import notation, othello
 from azo.play import engine_settings, game_analysis
 from azo.play.report import as_json, page, plot, table
-from azo.run import config
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 _GAME = othello.Othello()
@@ -241,7 +240,7 @@ def test_the_plot_is_a_picture():
 
 
 def run(capsys, *arguments):
-    code = config.run_main(analyse.main, [str(argument) for argument in arguments])
+    code = command_line.run_main(analyse.main, [str(argument) for argument in arguments])
     told = capsys.readouterr()
     return code, told.out, told.err
 

@@ -8,10 +8,9 @@ import zlib
 import numpy as np
 import pytest
 
-from azo.cli import book
+from azo.cli import book, command_line
 from azo.games import notation, othello, symmetry
 from azo.play import opening_book
-from azo.run import config
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 _GAME = othello.Othello()
@@ -237,7 +236,7 @@ def test_a_damaged_book_is_refused(tmp_path):
 
 
 def run(capsys, *arguments):
-    code = config.run_main(book.main, [str(argument) for argument in arguments])
+    code = command_line.run_main(book.main, [str(argument) for argument in arguments])
     told = capsys.readouterr()
     return code, told.out, told.err
 

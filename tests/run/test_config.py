@@ -1,6 +1,6 @@
+"""Settings of a run: files, messages, phases and combinations."""
+
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
@@ -18,45 +18,25 @@ def write(tmp_path):
     return write_file
 
 
-def message_of(argv):
+def message_of(path):
     with pytest.raises(ValueError) as caught:
-        config.load(argv)
+        config.load_file(path)
     message = str(caught.value)
     assert "\n" not in message
     return message
 
 
 def test_a_file_lists_only_what_differs_from_the_defaults(write):
-    loaded = config.load(["--config", str(write("[search]\nnum_simulations = 7\n"))])
+    loaded = config.load_file(write("[search]\nnum_simulations = 7\n"))
     assert loaded.search == improvement.SearchConfig(num_simulations=7)
     assert loaded.learner == config.Config().learner
 
 
-def test_a_flag_overrides_the_file_and_leaves_its_other_settings(write):
-    path = write('[search]\nnum_simulations = 7\nalgorithm = "puct"\n')
-    loaded = config.load(["--search.num-simulations", "200", f"--config={path}"])
-    assert loaded.search == improvement.SearchConfig(num_simulations=200, algorithm="puct")
-
-
-def test_flags_read_switches_numbers_paths_and_none():
-    flags = "--game.is-reversed --learner.no-augment --run.folder runs/x --run.num-devices None"
-    loaded = config.load(flags.split())
-    assert loaded.game.is_reversed
-    assert not loaded.learner.augment
-    assert loaded.run.folder == pathlib.Path("runs/x")
-    assert loaded.run.num_devices is None
-
-
 def test_the_folder_of_a_run_is_called_as_its_file_unless_set(write):
-    named = config.load(["--config", str(write("", "olivaw.toml"))])
+    named = config.load_file(write("", "olivaw.toml"))
     assert named.run.folder == pathlib.Path("runs/olivaw")
-    chosen = config.load(["--config", str(write('[run]\nfolder = "elsewhere"\n'))])
+    chosen = config.load_file(write('[run]\nfolder = "elsewhere"\n'))
     assert chosen.run.folder == pathlib.Path("elsewhere")
-
-
-def test_without_a_settings_file_the_defaults_of_the_classes_hold(monkeypatch, tmp_path):
-    monkeypatch.setattr(config, "DEFAULT_CONFIG", tmp_path / "quickstart.toml")
-    assert config.load([]) == config.Config()
 
 
 def test_every_file_in_configs_loads():
@@ -65,14 +45,8 @@ def test_every_file_in_configs_loads():
 
 
 def test_settings_survive_json():
-    loaded = config.load(["--search.num-simulations", "3", "--game.size", "4"])
+    loaded = small(search={"num_simulations": 3}, run={"num_devices": 2})
     assert config.from_json(config.to_json(loaded)) == loaded
-
-
-def test_the_recipe_holds_the_sections_of_the_compiled_iteration():
-    loaded = config.load(["--search.num-simulations", "3"])
-    assert loaded.search == loaded.search
-    assert loaded.learner == loaded.learner
 
 
 @pytest.mark.parametrize(
@@ -83,7 +57,7 @@ def test_the_recipe_holds_the_sections_of_the_compiled_iteration():
             " [search]: unknown setting 'num_simulation'. Did you mean 'num_simulations'?",
         ),
         ("[serach]\nx = 3", ": unknown section [serach]. Did you mean 'search'?"),
-        ("zebra = 3", ": unknown section [zebra]. There are: search, network, selfplay,"),
+        ("zebra = 3", ": unknown setting 'zebra'. There are: search, network, selfplay,"),
         ("search = 3", ": search is 3, but should be a section: [search]"),
         ("distributed = 3", ": distributed is 3, but should be a valid boolean"),
         (
@@ -121,90 +95,20 @@ def test_a_wrong_file_is_named_with_the_setting_the_value_and_what_would_work(
     write, text, expected
 ):
     path = write(text)
-    assert message_of(["--config", str(path)]).startswith(f"{path}{expected}")
+    assert message_of(path).startswith(f"{path}{expected}")
 
 
 def test_a_missing_file_is_answered_with_those_beside_it(write, tmp_path):
     write("", "a.toml")
     write("", "b.toml")
-    message = message_of(["--config", str(tmp_path / "c.toml")])
+    message = message_of(tmp_path / "c.toml")
     assert message == (
         f"{tmp_path / 'c.toml'}: no such settings file. In {tmp_path} there are: a.toml, b.toml"
     )
 
 
 def test_a_folder_instead_of_a_file_is_refused(tmp_path):
-    assert "cannot read the settings" in message_of(["--config", str(tmp_path)])
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [
-        (
-            "--search.num-simulation 3",
-            "unknown flag '--search.num-simulation'. Did you mean '--search.num-simulations'?",
-        ),
-        (
-            "--serach.num-simulations=3",
-            "unknown flag '--serach.num-simulations'. Did you mean '--search.num-simulations'?",
-        ),
-        ("--batch-size 3", "unknown flag '--batch-size'. Did you mean '--learner.batch-size'?"),
-        ("--run.zebra 3", "unknown flag '--run.zebra'. There are: --run.seed, --run.folder,"),
-        ("--distribute", "unknown flag '--distribute'. Did you mean '--distributed'?"),
-        ("--zebra 3", "unknown flag '--zebra'. There are: --config, --search.*,"),
-        ("stray", "'stray' belongs to no flag. Flags look like"),
-        ("--run.seed x", "--run.seed: not a whole number: 'x'"),
-        ("--run.seed -1", "--run.seed is -1, but should be greater than or equal to 0"),
-        ("--run.seed", "Missing value for argument '--run.seed'."),
-        ("--game.name z", "invalid choice 'z' for argument '--game.name'. Expected one of"),
-        ("--config", "--config: expected one argument, the path of a TOML file"),
-        ("--run.num-devices 3", "flags: selfplay.num_games is 128, which does not split over 3"),
-    ],
-)
-def test_a_wrong_flag_is_named_with_what_would_work(monkeypatch, tmp_path, flags, expected):
-    monkeypatch.setattr(config, "DEFAULT_CONFIG", tmp_path / "none.toml")
-    assert message_of(flags.split()).startswith(expected)
-
-
-def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
-    path = write("[search]\nnum_simulations = 77\n")
-    with pytest.raises(SystemExit) as caught:
-        config.load(["--config", str(path), "--help"])
-    shown = capsys.readouterr().out
-    assert caught.value.code == 0
-    assert "77" in shown
-    assert "--config FILE" in shown
-    assert "--distributed" in shown
-    for section, settings in config.Config():
-        for name in getattr(type(settings), "model_fields", ()):
-            if (section, name) == ("generation", "schedule"):
-                continue  # a list of tables, which only a file can give
-            assert f"--{section}.{name.replace('_', '-')}" in shown
-
-
-def test_wrong_input_ends_an_entry_point_with_one_line_and_code_2(capsys):
-    assert config.run_main(lambda argv: config.load(argv) and 0, ["--run.seed", "x"]) == 2
-    assert capsys.readouterr().err == "--run.seed: not a whole number: 'x'\n"
-
-
-def test_a_value_error_inside_a_library_keeps_its_traceback():
-    with pytest.raises(ValueError, match="invalid literal"):
-        config.run_main(lambda argv: int("x"), [])
-
-
-def test_an_entry_point_that_returns_nothing_has_succeeded():
-    assert config.run_main(lambda argv: None, []) == 0
-
-
-def test_a_reader_that_stops_early_is_no_error():
-    program = "lambda argv: [print('x' * 99) for _ in range(9999)] and 0"
-    text = f"import sys; from azo import config; sys.exit(config.run_main({program}))"
-    command = [sys.executable, "-c", text]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.readline()
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 141
+    assert "cannot read the settings" in message_of(tmp_path)
 
 
 def small(**sections):

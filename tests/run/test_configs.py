@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from azo.cli import train
+from azo.cli import command_line, train
 from azo.games import registry, tictactoe
 from azo.measure import arena, players
 from azo.run import config, metrics
@@ -175,7 +175,7 @@ def test_tic_tac_toe_is_learned_from_nothing_until_it_never_loses(tmp_path):
     path = config.CONFIG_FOLDER / "tictactoe.toml"
     flags = ["--config", str(path), "--run.folder", str(tmp_path / "run"), "--run.num-devices", "1"]
     flags += ["--evaluation.every", "0", "--evaluation.opponent", "random"]
-    settings = config.load(flags)
+    settings = command_line.load(flags)
     state = train.train(settings)
     game = tictactoe.TicTacToe()
     without_search = players.PolicyPlayer(jax.device_get(state.variables()), game, settings.network)

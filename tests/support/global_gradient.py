@@ -11,6 +11,7 @@ import numpy as np
 import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from azo.cli import command_line
 from azo.learning import learner, loop, network, replay, run_state, selfplay
 from azo.run import config, devices
 from support import random_games, tiny_run
@@ -86,6 +87,6 @@ def _batch() -> replay.Examples:
 
 if __name__ == "__main__":
     file, *flags = sys.argv[1:]
-    gradient = of_run(config.load(flags))
+    gradient = of_run(command_line.load(flags))
     if devices.is_first():
         np.savez(file, **gradient)

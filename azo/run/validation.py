@@ -1,0 +1,117 @@
+"""Settings from TOML files, with validation errors as one line each.
+
+A message names the file or flag, the setting and the value found, and says what would work.
+"""
+
+import difflib
+import pathlib
+import tomllib
+import typing
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import pydantic
+
+Settings = TypeVar("Settings", bound=pydantic.BaseModel)
+
+
+def load(kind: type[Settings], path: pathlib.Path, what: str, **changes: Any) -> Settings:
+    """Returns the settings of a TOML file.
+
+    Args:
+      kind: the class of the settings.
+      path: the file.
+      what: the name of such files in messages, such as "queue".
+      **changes: top-level settings that replace those of the file.
+
+    Raises:
+      ValueError: One line; the file is missing, not TOML, or a setting is wrong.
+    """
+    return validate(kind, read_toml(path, what) | changes, str(path))
+
+
+def read_toml(path: pathlib.Path, what: str) -> dict[str, Any]:
+    """Returns the content of a TOML file; raises ValueError with one line."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such {what} file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: not TOML: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: cannot read the {what}: {error}") from None
+
+
+def validate(kind: type[Settings], tree: Any, place: str | None) -> Settings:
+    """Returns settings from nested dictionaries.
+
+    Args:
+      kind: the class of the settings.
+      tree: their values.
+      place: the file that they come from; None for flags.
+
+    Raises:
+      ValueError: One line about the first wrong setting.
+    """
+    try:
+        return kind.model_validate(tree)
+    except pydantic.ValidationError as error:
+        raise ValueError(describe(error, kind, place)) from None
+
+
+def describe(
+    error: pydantic.ValidationError, kind: type[pydantic.BaseModel], place: str | None
+) -> str:
+    """Returns one line about the first wrong setting; arguments as for `validate`."""
+    first = error.errors(include_url=False)[0]
+    location = [str(part) for part in first["loc"]]
+    if first["type"] == "value_error":
+        reason = str(first["ctx"]["error"])
+        is_located = reason.startswith(("[", "--"))
+        return _message(place, [] if is_located else location[:1], reason)
+    section, name = location[:-1], location[-1]
+    if name.isdigit():
+        name = f"{section.pop()}.{name}"
+    if first["type"] == "missing":
+        return _message(place, section, f"{name} is missing")
+    if first["type"] == "extra_forbidden":
+        is_section = isinstance(first["input"], dict)
+        unknown = f"section [{name}]" if is_section else f"setting {name!r}"
+        hint = suggest(name, _settings_at(kind, section))
+        return _message(place, section, f"unknown {unknown}. {hint}")
+    reason = first["msg"].replace("Input should", "should", 1)
+    if first["type"] == "model_type":
+        reason = f"should be a section: [{name}]"
+    if place is None:
+        flag = ".".join(location).replace("_", "-")
+        return f"--{flag} is {first['input']}, but {reason}"
+    return _message(place, section, f"{name} is {first['input']!r}, but {reason}")
+
+
+def suggest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Returns a hint with the known name that is closest, or with all of them."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
+    return f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(known)}"
+
+
+def _message(place: str | None, section: Sequence[str], reason: str) -> str:
+    parts = [place] if place else []
+    parts += [f"[{'.'.join(section)}]"] if section else []
+    return f"{' '.join(parts)}: {reason}" if parts else reason
+
+
+def _settings_at(kind: type[pydantic.BaseModel], section: Sequence[str]) -> list[str]:
+    """Returns the names of the settings in a section, given by the names that lead to it."""
+    for name in section:
+        if not name.isdigit():
+            kind = _model_in(kind.model_fields[name].annotation) or kind
+    return list(kind.model_fields)
+
+
+def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
+    """Returns the first class of settings in an annotation such as `tuple[Phase, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+        return annotation
+    found = (_model_in(argument) for argument in typing.get_args(annotation))
+    return next((model for model in found if model is not None), None)
