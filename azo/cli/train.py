@@ -84,7 +84,7 @@ def train(settings: config.Config, stop: StopRequest | None = None) -> run_state
             start=start.variables if start else None,
             teacher=teacher.variables if teacher else None,
         )
-        (first,) = devices.told_by_first([checkpoints.latest_step() or 0])
+        (first,) = devices.broadcast_from_first([checkpoints.latest_step() or 0])
         if first:
             now = checkpoints.restore(now, first)
         with _writer(settings, first) as writer:

@@ -13,9 +13,9 @@ import tyro
 from azo.games import othello, registry
 from azo.measure import players
 from azo.play import engine_settings, live_game, opening_book
-from azo.play.evaluator import NetworkEvaluator, num_cores
+from azo.play.evaluator import NetworkEvaluator
 from azo.play.live_engine import Engine
-from azo.run import checkpoint
+from azo.run import checkpoint, devices
 
 _NETWORKS = pathlib.Path(__file__).parent / "networks"
 _SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
@@ -114,7 +114,7 @@ def _prepare_jax() -> None:
     What was chosen before holds: a place for them, and devices once JAX is in use.
     """
     with contextlib.suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", num_cores())
+        jax.config.update("jax_num_cpu_devices", devices.num_cores())
     if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))

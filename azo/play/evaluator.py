@@ -7,7 +7,6 @@ alone 0.3 ms.
 """
 
 import functools
-import os
 import threading
 from typing import Literal
 
@@ -18,17 +17,11 @@ import numpy as np
 from azo.games import othello
 from azo.learning import network
 from azo.measure import players
+from azo.run import devices
 
 Symmetry = Literal["none", "average"]
 
 _MOST_STREAMS = 4
-
-
-def num_cores() -> int:
-    """Returns the cores that this process may use, where the system tells, or else all."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def packed(player: np.ndarray, opponent: np.ndarray, batch_size: int) -> np.ndarray:
@@ -49,11 +42,11 @@ class NetworkEvaluator:
         self._trained = trained
         self._lock = threading.Lock()
         self._programs: dict[tuple[Symmetry, int, int], jax.stages.Compiled] = {}
-        devices = jax.local_devices()
-        if devices[0].platform == "cpu":
-            self._devices = devices[: min(num_cores(), _MOST_STREAMS)]
+        local = jax.local_devices()
+        if local[0].platform == "cpu":
+            self._devices = local[: min(devices.num_cores(), _MOST_STREAMS)]
         else:
-            self._devices = devices[:1] * 2  # one batch is computed while another is gathered
+            self._devices = local[:1] * 2  # one batch is computed while another is gathered
 
     @property
     def num_streams(self) -> int:

@@ -20,8 +20,7 @@ import rich.console
 from azo.games import bitboard, notation, othello
 from azo.learning import endings
 from azo.measure import journal
-from azo.play.evaluator import num_cores
-from azo.run import config, console, metrics
+from azo.run import config, console, devices, metrics
 from azo.solver.host import best_lines
 
 FILE, HARD_FILE = "endings.jsonl", "hard.obf"
@@ -65,7 +64,7 @@ def prepare(
         is_reversed=game.is_reversed,
         seed=settings.run.seed,
         confidence=confidence,
-        num_processes=num_cores(),
+        num_processes=devices.num_cores(),
         first=len(records),
     )
     screen = rich.console.Console(highlight=False, emoji=False)

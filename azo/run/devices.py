@@ -1,9 +1,9 @@
-"""Which devices a run uses, and what its processes agree on.
+"""Devices of a run, and agreement between its processes.
 
-A run is one process with its devices, or with `--distributed` several processes, on one host or on
-many, that all run the same program on the devices of all. The first process alone prints, writes
-and plays matches; `told_by_first` and `asked_by_any` keep the others in step. Every process has to
-call what waits for the others, in the same order.
+A run is one process with its devices, or with `--distributed` several processes on one host or on
+many, which run the same program on the devices of all. Only the first process prints, writes files
+and plays matches. `broadcast_from_first` and `any_process` wait for the other processes, so every
+process has to call them in the same order.
 """
 
 import contextlib
@@ -17,52 +17,59 @@ from azo.run import checks, config
 
 
 def prepare(settings: config.Config) -> int:
-    """Returns how many devices to use, over all processes; call it before JAX is used otherwise.
+    """Returns the number of devices of a run, over all processes; call it before other uses of JAX.
 
-    On the CPU JAX has as many devices as it is asked for, and one program keeps about one core
-    busy for each; asking has no effect on accelerators.
+    On the CPU, JAX creates as many devices as requested, and one program keeps about one core busy
+    for each. On accelerators the request has no effect.
 
     Raises:
       ValueError: There are fewer devices than `run.num_devices`, batches do not split over them, or
-        there are no other processes to be found.
+        no other processes are found.
     """
     if settings.distributed and not jax.distributed.is_initialized():
         _join()
-    wanted = settings.run.num_devices
-    if wanted is not None:
-        # Once the backend is up, it stays with as many devices as it has.
+    num_devices = settings.run.num_devices
+    if num_devices is not None:
+        # An initialised backend keeps its number of devices.
         with contextlib.suppress(RuntimeError):
-            jax.config.update("jax_num_cpu_devices", wanted)
+            jax.config.update("jax_num_cpu_devices", num_devices)
     available = jax.local_device_count()
-    if wanted is not None and wanted > available:
+    if num_devices is not None and num_devices > available:
         kind = jax.devices()[0].platform
         raise ValueError(
-            f"run.num_devices is {wanted}, but there are {available} {kind} devices:"
+            f"run.num_devices is {num_devices}, but there are {available} {kind} devices:"
             f" give --run.num-devices {available} or fewer"
         )
-    num_devices = (wanted or available) * jax.process_count()
-    checks.check_devices(settings, num_devices)
-    return num_devices
+    total = (num_devices or available) * jax.process_count()
+    checks.check_devices(settings, total)
+    return total
+
+
+def num_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def is_first() -> bool:
-    """Returns whether this process prints and writes."""
+    """Returns whether this is the process that prints and writes files."""
     return jax.process_index() == 0
 
 
-def told_by_first(numbers: list[int]) -> list[int]:
-    """Returns in every process the numbers of the first; the lists must be equally long."""
+def broadcast_from_first(numbers: list[int]) -> list[int]:
+    """Returns the first process's numbers in every process; all lists have the same length."""
     return [int(x) for x in multihost_utils.broadcast_one_to_all(np.array(numbers, np.int32))]
 
 
-def asked_by_any(is_asked: bool) -> bool:
-    """Returns in every process whether any of them asks."""
-    return bool(multihost_utils.process_allgather(np.array(is_asked)).any())
+def any_process(condition: bool) -> bool:
+    """Returns in every process whether the condition holds in at least one of them."""
+    return bool(multihost_utils.process_allgather(np.array(condition)).any())
 
 
 def _join() -> None:
-    """Meets the other processes: JAX knows the common clusters, elsewhere three variables tell."""
-    # Its preemption service would take SIGTERM, at which a run saves and stops.
+    """Connects to the other processes; outside known clusters, environment variables name them."""
+    # JAX's preemption service would intercept SIGTERM, at which a run saves and stops.
     jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(

@@ -62,15 +62,15 @@ class Session:
             if done % run.log_every == 0 or is_last:
                 self.write("iteration", done, named)
             is_due = evaluation.is_due(self.settings.evaluation, done, is_last=is_last)
-            is_due = is_due and not devices.asked_by_any(is_stopped())
+            is_due = is_due and not devices.any_process(is_stopped())
             result = self.evaluate(now, done) if is_due else None
             match = f"against {self.settings.evaluation.opponent}: {result}" if result else None
             self.screen.update({"iteration": done, **named}, match)
             is_due = progress.is_due(self.settings.ratings, done)
-            if is_due and not devices.asked_by_any(is_stopped()):
+            if is_due and not devices.any_process(is_stopped()):
                 self.rate(now, done)
             reason = self.end_reason(now, done, result.score if result else None)
-            stops = devices.asked_by_any(is_stopped())
+            stops = devices.any_process(is_stopped())
             if reason:
                 self.write("end", done, {"reason": reason})
             if result or done % run.save_every == 0 or reason or stops:
@@ -337,4 +337,4 @@ def _played_by_first(play: Callable[[], arena.MatchResult]) -> arena.MatchResult
     if devices.is_first():
         result = play()
         counts = [result.wins, result.draws, result.losses]
-    return arena.MatchResult(*devices.told_by_first(counts))
+    return arena.MatchResult(*devices.broadcast_from_first(counts))

@@ -1,6 +1,5 @@
 """Engines from files: the networks that come with azo, and those that do not fit."""
 
-import os
 import random
 
 import jax
@@ -9,7 +8,7 @@ from support import hash_evaluator
 
 from azo.games import notation, othello, registry
 from azo.learning import network
-from azo.play import engine_factory, engine_settings, evaluator, opening_book
+from azo.play import engine_factory, engine_settings, opening_book
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.run import checkpoint, config
 
@@ -89,12 +88,6 @@ def test_a_book_that_cannot_be_saved_is_told_and_the_game_ends_as_usual(
     while not found.is_over:
         found.play(found.legal_actions[0])
     assert capsys.readouterr().err.startswith(f"{path}: cannot write here")
-
-
-def test_where_the_system_does_not_tell_which_cores_are_free_all_are_counted(monkeypatch):
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    assert evaluator.num_cores() == 3
 
 
 def test_a_board_without_network_is_told():

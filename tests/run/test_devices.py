@@ -1,5 +1,7 @@
 """Devices of this process: as many as `conftest` has asked for."""
 
+import os
+
 import jax
 import pytest
 from support import tiny_run
@@ -44,3 +46,9 @@ def test_batches_that_do_not_split_over_all_devices_are_refused():
         f"learner.batch_size is {there + 1}, which does not split over {there} devices:"
         f" {2 * there} would, or fewer devices by --run.num-devices"
     )
+
+
+def test_without_cpu_affinity_all_cores_are_counted(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert devices.num_cores() == 3
