@@ -14,9 +14,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from azo.games import notation
-from azo.play import engine_settings
+from azo.play import clock, engine_settings
 from azo.play.engine_settings import EngineConfig, Limits
-from azo.play.gtp_clock import GtpClock
 from azo.play.line_reader import LineReader
 from azo.play.live_engine import Engine
 from azo.play.search_report import MoveReport, SearchReport
@@ -65,7 +64,7 @@ class GtpServer:
         self._engine, self._lines, self._write = engine, lines, write
         self._full, self._load = full, load
         self._time_settings = (0, 0, 0)
-        self._clock = GtpClock()
+        self._clock = clock.GameClock()
         self._komi = 0.0
         # Plies that each command played: 2 with a pass before the move, 0 for a pass after the end.
         self._steps: list[int] = []
@@ -141,7 +140,7 @@ class GtpServer:
 
     def _clear_board(self) -> str:
         self._engine.new_game()
-        self._clock = GtpClock(*self._time_settings)
+        self._clock = clock.GameClock(*self._time_settings)
         self._steps.clear()
         return ""
 
@@ -214,7 +213,7 @@ class GtpServer:
 
     def _set_time(self, main: str, period: str, moves: str) -> str:
         self._time_settings = _integer(main), _integer(period), _integer(moves)
-        self._clock = GtpClock(*self._time_settings)
+        self._clock = clock.GameClock(*self._time_settings)
         return ""
 
     def _set_time_left(self, colour: str, seconds: str, moves: str) -> str:

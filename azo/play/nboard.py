@@ -45,7 +45,7 @@ class NBoardServer:
         """
         self._engine, self._lines, self._write_text = engine, lines, write
         self._depth: int | None = None
-        self._clock = _Clock("")
+        self._clock = clock.GameClock()
         self._commands: dict[str, Callable[[str], None]] = {
             "nboard": self._begin,
             "set": self._set,
@@ -101,7 +101,7 @@ class NBoardServer:
         properties = [(name.upper(), value) for name, value in _PROPERTY.findall(text)]
         times = [(name == "B", _seconds(value)) for name, value in properties if name in ("B", "W")]
         self._engine.new_game(game.board, game.moves)
-        self._clock = _Clock(game.time)
+        self._clock = _clock_of(game.time)
         for is_black, seconds in times:
             self._clock.use(is_black, seconds)
 
@@ -229,23 +229,11 @@ class NBoardServer:
         self._write_text(line + "\n")
 
 
-class _Clock:
-    """The clocks of a game of GGF, such as 15:00 or 5:00/0:10 with seconds for each move."""
-
-    def __init__(self, text: str):
-        main, _, rest = text.partition("/")
-        self._increment = _clock_seconds(rest.partition("/")[0])
-        self._left = dict.fromkeys((False, True), _clock_seconds(main))
-        self._is_there = self._left[True] > 0
-
-    def use(self, is_black: bool, seconds: float) -> None:
-        self._left[is_black] += self._increment - seconds
-
-    def seconds_for_move(self, is_black: bool, num_empties: int) -> float | None:
-        if not self._is_there:
-            return None
-        left, increment = self._left[is_black], self._increment
-        return clock.seconds_for_move(left, num_empties, increment=increment)
+def _clock_of(text: str) -> clock.GameClock:
+    """Returns the clock of a GGF game: 15:00, or 5:00/0:10 with an increment for each move."""
+    main, _, rest = text.partition("/")
+    increment = _clock_seconds(rest.partition("/")[0])
+    return clock.GameClock(_clock_seconds(main), increment=increment)
 
 
 def _clock_seconds(text: str) -> float:
