@@ -1,7 +1,15 @@
-"""The eight symmetries of a square board, as permutations of its squares.
+"""The eight symmetries of a square board: the one definition that all rooms follow.
 
-Symmetry `k` is `k % 4` quarter turns anticlockwise, after a mirroring of the columns if `k >= 4`.
-Rules commute with all eight: the mirrored board's moves are the mirrored moves.
+Numbering: symmetry `k` mirrors the columns if `k >= 4`, then makes `k % 4` quarter turns
+anticlockwise. The same map as three reflections, in this order, is `reflections(k)`.
+
+Inverse: symmetry `-k % 4` undoes `k` if `k < 4`; every other symmetry undoes itself.
+
+Composition: `j` after `k` is symmetry `4 * (j // 4 ^ k // 4) + turns % 4`, where `turns` is
+`j % 4 + k % 4` if `j < 4`, else `j % 4 - k % 4`.
+
+A symmetry is stored as a permutation that gathers: `moved = board[permutation]`. Othello's rules
+commute with all eight: the legal moves of the moved board are the moved legal moves.
 """
 
 import jax
@@ -9,6 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 NUM_SYMMETRIES = 8
+
+
+def reflections(k: int) -> tuple[bool, bool, bool]:
+    """Returns whether symmetry `k` mirrors columns, then mirrors rows, then transposes."""
+    return bool((k ^ k >> 1 ^ k >> 2) & 1), bool(k >> 1 & 1), bool(k & 1)
 
 
 def square_permutations(size: int) -> np.ndarray:
@@ -19,12 +32,21 @@ def square_permutations(size: int) -> np.ndarray:
 
 
 def inverse(permutations: np.ndarray) -> np.ndarray:
-    """Returns the permutations `[K, squares]` that undo the given ones."""
+    """Returns `[K, squares]` int32, the inverse of each permutation `[K, squares]`."""
     return np.argsort(permutations, axis=-1).astype(np.int32)
 
 
 def move_planes(permutations: np.ndarray, which: jax.Array, planes: jax.Array) -> jax.Array:
-    """Returns boards `[M, rows, columns, C]`, each moved by its own symmetry `which` `[M]`."""
+    """Moves each board by its own symmetry.
+
+    Args:
+      permutations: `[K, squares]` int32, from `square_permutations` or `inverse`.
+      which: `[M]` int32 below K, the symmetry of each board.
+      planes: `[M, rows, columns, C]`, any dtype.
+
+    Returns:
+      `[M, rows, columns, C]`.
+    """
     size, rows, columns, channels = planes.shape
     flat = planes.reshape(size, rows * columns, channels)
     source = jnp.asarray(permutations)[which]
@@ -34,7 +56,7 @@ def move_planes(permutations: np.ndarray, which: jax.Array, planes: jax.Array) -
 def move_policy(permutations: np.ndarray, which: jax.Array, policy: jax.Array) -> jax.Array:
     """Returns policies or masks `[M, A]`, each moved by its own symmetry `which` `[M]`.
 
-    Actions beyond the squares (the pass) stay where they are.
+    Actions beyond the squares (the pass) keep their place.
     """
     num_squares = permutations.shape[-1]
     source = jnp.asarray(permutations)[which]

@@ -1,14 +1,16 @@
-"""Turned and mirrored boards of the host, compiled by numba: one form for all eight.
+"""The symmetries of `azo.games.symmetry` on single positions of the host, compiled by numba.
 
-Symmetry `k` mirrors the columns if `k & 1`, then the rows if `k & 2`, then exchanges rows and
-columns if `k & 4`. A position is two words as in `azo.solver.host.kernels`.
+A position is two words of 64 bits, as in `azo.solver.host.kernels`. All eight images of a position
+have the same canonical form, which does not depend on the numbering of the symmetries.
 """
 
 import numpy as np
 
+from azo.games import symmetry
 from azo.solver.host.kernels import jit
 
-NUM_SYMMETRIES = 8
+NUM_SYMMETRIES = symmetry.NUM_SYMMETRIES
+_REFLECTIONS = tuple(symmetry.reflections(k) for k in range(NUM_SYMMETRIES))
 
 _U = np.uint64
 _ODD, _PAIRS, _NIBBLES = _U(0x5555555555555555), _U(0x3333333333333333), _U(0x0F0F0F0F0F0F0F0F)
@@ -17,20 +19,21 @@ _STEP_7, _STEP_14, _STEP_28 = _U(0x00AA00AA00AA00AA), _U(0x0000CCCC0000CCCC), _U
 
 
 @jit
-def turned(board, symmetry, size):
-    """Returns a board of `size` rows after a symmetry."""
+def turned(board, k, size):
+    """Returns a board of `size` rows after symmetry `k`."""
     gap = _U(8 - size)
-    if symmetry & 1:
+    mirrors_columns, mirrors_rows, transposes = _REFLECTIONS[k]
+    if mirrors_columns:
         board = ((board >> _U(1)) & _ODD) | ((board & _ODD) << _U(1))
         board = ((board >> _U(2)) & _PAIRS) | ((board & _PAIRS) << _U(2))
         board = ((board >> _U(4)) & _NIBBLES) | ((board & _NIBBLES) << _U(4))
         board >>= gap
-    if symmetry & 2:
+    if mirrors_rows:
         board = ((board >> _U(8)) & _BYTES) | ((board & _BYTES) << _U(8))
         board = ((board >> _U(16)) & _WORDS) | ((board & _WORDS) << _U(16))
         board = (board >> _U(32)) | (board << _U(32))
         board >>= gap << _U(3)
-    if symmetry & 4:
+    if transposes:
         moved = (board ^ (board >> _U(7))) & _STEP_7
         board = board ^ moved ^ (moved << _U(7))
         moved = (board ^ (board >> _U(14))) & _STEP_14
@@ -41,29 +44,33 @@ def turned(board, symmetry, size):
 
 
 @jit
-def turned_action(action, symmetry, size):
-    """Returns where a symmetry moves the square of an action; the pass stays."""
+def turned_action(action, k, size):
+    """Returns the action after symmetry `k` of the board; the pass keeps its number."""
     if action == size * size:
         return action
     row, column = action // size, action % size
-    if symmetry & 1:
+    mirrors_columns, mirrors_rows, transposes = _REFLECTIONS[k]
+    if mirrors_columns:
         column = size - 1 - column
-    if symmetry & 2:
+    if mirrors_rows:
         row = size - 1 - row
-    if symmetry & 4:
+    if transposes:
         row, column = column, row
     return row * size + column
 
 
 @jit
 def canonical(P, O, size):
-    """Returns the least of all eight forms of a position, and the symmetry that leads there."""
-    best_P, best_O, best = P, O, 0
-    for symmetry in range(1, NUM_SYMMETRIES):
-        other_P = turned(P, symmetry, size)
-        if other_P > best_P:
+    """Returns the smallest of the eight images of a position, and the first symmetry that gives it.
+
+    Images are compared by `P`, then by `O`, as unsigned integers.
+    """
+    least_P, least_O, which = P, O, 0
+    for k in range(1, NUM_SYMMETRIES):
+        image_P = turned(P, k, size)
+        if image_P > least_P:
             continue
-        other_O = turned(O, symmetry, size)
-        if other_P < best_P or other_O < best_O:
-            best_P, best_O, best = other_P, other_O, symmetry
-    return best_P, best_O, best
+        image_O = turned(O, k, size)
+        if image_P < least_P or image_O < least_O:
+            least_P, least_O, which = image_P, image_O, k
+    return least_P, least_O, which

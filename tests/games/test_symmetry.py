@@ -31,6 +31,28 @@ def test_symmetry_k_is_k_mod_4_quarter_turns_after_a_mirroring_if_k_is_4_or_more
         np.testing.assert_array_equal(board.reshape(-1)[permutation].reshape(6, 6), expected)
 
 
+def test_symmetry_k_is_its_reflections_in_order():
+    board = np.random.default_rng(0).random((5, 5))
+    for k, permutation in enumerate(symmetry.square_permutations(5)):
+        mirrors_columns, mirrors_rows, transposes = symmetry.reflections(k)
+        expected = board[:, ::-1] if mirrors_columns else board
+        expected = expected[::-1] if mirrors_rows else expected
+        expected = expected.T if transposes else expected
+        np.testing.assert_array_equal(board.reshape(-1)[permutation].reshape(5, 5), expected)
+
+
+def test_inverses_and_compositions_have_the_numbers_that_the_module_states():
+    permutations = symmetry.square_permutations(5)
+    for k, first in enumerate(permutations):
+        inverse = -k % 4 if k < 4 else k
+        np.testing.assert_array_equal(symmetry.inverse(permutations)[k], permutations[inverse])
+        for j, second in enumerate(permutations):
+            turns = j % 4 + k % 4 if j < 4 else j % 4 - k % 4
+            composed = 4 * (j // 4 ^ k // 4) + turns % 4
+            # Gathering by the first, then by the second, gathers from `first[second]`.
+            np.testing.assert_array_equal(first[second], permutations[composed])
+
+
 def test_planes_and_policies_move_together_and_the_pass_stays():
     rng = np.random.default_rng(1)
     policy = rng.random((8, 26)).astype(np.float32)

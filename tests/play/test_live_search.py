@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import fake_evaluation, hash_evaluator, slow_minimax
 
-from azo.games import notation, othello, symmetry
+from azo.games import notation, othello
 from azo.play import live_game, live_search, live_tree, turning
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.search import improvement
@@ -172,34 +172,6 @@ def test_the_cache_knows_turned_positions():
     assert found.num_evaluations == asked
 
 
-@pytest.mark.parametrize("size", [4, 5, 6, 8])
-def test_turning_is_that_of_the_rules(size):
-    rng = random.Random(size)
-    squares = [8 * row + column for row in range(size) for column in range(size)]
-    permutations = symmetry.square_permutations(size)
-    for _ in range(20):
-        P = sum(1 << square for square in squares if rng.random() < 0.4)
-        O = sum(1 << square for square in squares if rng.random() < 0.4) & ~P
-        cells = np.array([P >> square & 1 for square in squares])
-        expected = {tuple(cells[p]) for p in permutations}
-        found, forms = set(), set()
-        for which in range(turning.NUM_SYMMETRIES):
-            board = int(turning.turned(np.uint64(P), which, size))
-            other = int(turning.turned(np.uint64(O), which, size))
-            found.add(tuple(board >> square & 1 for square in squares))
-            assert board.bit_count() == P.bit_count()
-            for action, square in enumerate(squares):
-                moved = turning.turned_action(action, which, size)
-                assert board >> squares[moved] & 1 == P >> square & 1
-            assert turning.turned_action(size * size, which, size) == size * size
-            forms.add(turning.canonical(np.uint64(board), np.uint64(other), size)[:2])
-        assert found == expected
-        assert len(forms) == 1
-        least_P, least_O, which = turning.canonical(np.uint64(P), np.uint64(O), size)
-        assert least_P == turning.turned(np.uint64(P), which, size)
-        assert least_O == turning.turned(np.uint64(O), which, size)
-
-
 def test_a_large_tree_grows_beyond_its_first_room():
     game = midgame(8, 16)
     found = searched(game, PLAIN.model_copy(update={"leaves_per_step": 32}), 5000)
@@ -257,7 +229,7 @@ def test_the_prior_that_is_shown_is_the_networks_at_any_temperature(temperature)
 
 def test_on_boards_with_an_odd_number_of_squares_no_leaf_is_solved():
     """The solver knows no draw with one empty square."""
-    board = notation.parse_coloured_board("------XO---OXO--XOX------ X", 5)
+    board = notation.parse_board("------XO---OXO--XOX------ X", 5)
     game = othello.Othello(5, start_bits=(board.player, board.opponent))
     live, rng = live_game.LiveGame(game), random.Random(0)
     while live.num_empties > 9:
