@@ -10,7 +10,7 @@ import json
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import pydantic
@@ -21,9 +21,14 @@ import tyro
 from azo.cli import command_line
 from azo.formats import game_files
 from azo.games import notation
-from azo.measure.report import drawing
-from azo.play import engine_factory, engine_settings, game_analysis, live_engine
-from azo.play.report import as_json, page, table
+from azo.play import (
+    analysis_page,
+    analysis_text,
+    engine_factory,
+    engine_settings,
+    game_analysis,
+    live_engine,
+)
 
 
 class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -37,13 +42,11 @@ class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Show every move of one position, the one before this ply, in place of the whole game."""
     look: game_analysis.AnalysisConfig = game_analysis.AnalysisConfig()
     title: str | None = None
-    """Of plot and page; by default the names of the players."""
+    """Title of the page; by default the names of the players."""
     json_file: Annotated[pathlib.Path | None, tyro.conf.arg(name="json")] = None
     """File for everything as JSON."""
-    plot: pathlib.Path | None = None
-    """File for the plot of the value by ply, PNG."""
     html: pathlib.Path | None = None
-    """File for a page with plot, table and all positions, which needs no other file."""
+    """File for a self-contained page with plot, table and all positions."""
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of a run or of an exported network; by default one that comes with azo."""
     size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
@@ -57,9 +60,8 @@ class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 def main(argv: Sequence[str]) -> int:
     """Analyses, prints and writes; returns the exit code."""
     settings = command_line.parse(AnalyseConfig, argv, prog="azo analyse")
-    draw = _drawing() if settings.plot is not None else None
-    for path in filter(None, (settings.json_file, settings.plot, settings.html)):
-        if not path.parent.is_dir():  # told before a long search rather than after
+    for path in filter(None, (settings.json_file, settings.html)):
+        if not path.parent.is_dir():  # before a long search
             raise ValueError(f"{path}: cannot write here (no such folder)")
     console = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     evaluator = engine_factory.load_evaluator(
@@ -74,12 +76,10 @@ def main(argv: Sequence[str]) -> int:
     title = settings.title or " - ".join(filter(None, (game.black, game.white))) or found.game.name
     _print(console, found, title, settings.ply)
     if settings.json_file is not None:
-        text = json.dumps(as_json.convert(found, title), indent=1) + "\n"
+        text = json.dumps(analysis_text.to_json(found, title), indent=1) + "\n"
         _write(settings.json_file, text.encode())
-    if draw is not None and settings.plot is not None:
-        _write(settings.plot, draw(found, title))
     if settings.html is not None:
-        _write(settings.html, page.render(found, title).encode())
+        _write(settings.html, analysis_page.render(found, title).encode())
     return 0
 
 
@@ -118,27 +118,20 @@ def _print(
     console: rich.console.Console, found: game_analysis.GameAnalysis, title: str, ply: int | None
 ) -> None:
     size = found.game.size
-    console.print(f"{title}. {page.outcome(found)}", markup=False)
+    console.print(f"{title}. {analysis_text.outcome(found)}", markup=False)
     if ply is None:
-        console.print(table.game(found))
-        console.print(table.legend(found), markup=False)
-        for line in table.summary(found):
+        console.print(analysis_text.game_table(found))
+        console.print(analysis_text.legend(found), markup=False)
+        for line in analysis_text.summary(found):
             console.print(line, markup=False)
         return
     position = found.positions[ply - 1]
     console.print(notation.diagram(position.board, size), markup=False)
-    console.print(table.worth_text(position), markup=False)
+    console.print(analysis_text.worth(position), markup=False)
     if position.moves:
-        console.print(table.moves(position, size))
+        console.print(analysis_text.move_table(position, size))
     if position.tree:
-        console.print(table.tree(position, size))
-
-
-def _drawing() -> Callable[[game_analysis.GameAnalysis, str], bytes]:
-    """Returns what draws the plot, which needs a library that the rest does not."""
-    with drawing.needing_matplotlib("--plot"):
-        from azo.play.report import plot
-    return plot.draw
+        console.print(analysis_text.tree(position, size))
 
 
 def _write(path: pathlib.Path, content: bytes) -> None:

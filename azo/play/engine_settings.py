@@ -1,4 +1,4 @@
-"""How a live game is played: the settings of the engine, and levels from beginner to full."""
+"""Settings of the engine for live games, and playing levels."""
 
 import dataclasses
 from typing import Annotated, Literal
@@ -6,37 +6,51 @@ from typing import Annotated, Literal
 import pydantic
 
 
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """When a search ends; without a number or a time, only when it is stopped."""
+
+    num_simulations: int | None = None
+    seconds: float | None = None
+    is_analysis: bool = False  # search forced moves too, and solve every move
+
+
 class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """How the engine thinks about a move."""
+    """How the engine searches for a move."""
 
     num_simulations: pydantic.PositiveInt | None = 400
-    """Simulations a move, on top of what is kept of the tree; None: only time ends the search."""
+    """Simulations a move, in addition to those in the reused tree; None: limited by time only."""
     seconds: pydantic.PositiveFloat | None = None
-    """Time a move; the limit that is reached first counts."""
+    """Time a move; the search ends at the first limit reached."""
     leaves_per_step: Annotated[int, pydantic.Field(ge=1, le=256)] = 4
-    """Leaves of the tree that wait for one evaluation by the network."""
+    """Leaves that the network evaluates together."""
     virtual_loss: pydantic.NonNegativeFloat = 0.0
-    """Losses that a leaf counts for until it is evaluated; a visit it counts as in any case."""
+    """Losses that a pending path adds to its nodes; it always adds a visit."""
     c_puct: pydantic.PositiveFloat = 1.0
-    """Weight of trying moves against Q."""
+    """Weight of exploration in PUCT."""
     prior_temperature: pydantic.PositiveFloat = 1.5
-    """Above 1 the network's policy is flattened before the search uses it."""
+    """Temperature of the network's policy; above 1 flattens it."""
     unvisited_value: Literal["parent", "draw", "loss"] = "parent"
-    """What a move not yet tried is worth: its parent's value so far, 0 or -1."""
+    """Value of an unvisited move: its parent's mean value so far, 0 or -1."""
     symmetry: Literal["none", "average"] = "none"
-    """The network sees a position once, or in all ways of turning and mirroring it."""
+    """Evaluate each position once, or average over its eight symmetric forms."""
     cache_positions: Annotated[int, pydantic.Field(ge=0, le=2**24)] = 2**15
-    """Evaluated positions that are kept, turned and mirrored ones as one; a power of 2 or 0."""
+    """Size of the cache of evaluated positions, up to symmetry; a power of 2 or 0."""
     exact_empties: Annotated[int, pydantic.Field(ge=0, le=10)] = 8
-    """Leaves with at most so many empty squares are solved; 0: none."""
+    """Leaves with at most this many empty squares are solved; 0: none."""
     solve_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 20
-    """From so many empty squares on the position itself is solved; 0: never."""
+    """Positions with at most this many empty squares are solved, not searched; 0: none."""
     solve_seconds: pydantic.PositiveFloat = 5.0
-    """When to give that up and search, at half of the time of the move at the latest."""
+    """Time limit of solving, at most half the time of the move; then the position is searched."""
     move_choice: Literal["visits", "q"] = "visits"
-    """Play the most visited move, or the one of highest Q among much visited ones."""
+    """Play the most visited move, or the move of highest Q among the much visited ones."""
     temperature: pydantic.NonNegativeFloat = 0.0
-    """Above 0 the move is drawn, by visits to the power of 1 / temperature."""
+    """Above 0, moves are drawn by visits to the power of 1 / temperature."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a move."""
+        return Limits(self.num_simulations, self.seconds)
 
     @pydantic.field_validator("cache_positions")
     @classmethod
@@ -47,20 +61,11 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
-    """When to stop thinking; without a number or a time only when told to."""
-
-    num_simulations: int | None = None
-    seconds: float | None = None
-    is_analysis: bool = False  # forced moves are searched too, and every move is solved
-
-
-@dataclasses.dataclass(frozen=True)
 class _Level:
     name: str
     num_simulations: int
     temperature: float
-    prior_temperature: float  # flattened, so that bad moves are tried and drawn
+    prior_temperature: float  # high: bad moves are tried and drawn
     solve_empties: int
 
 
@@ -77,7 +82,7 @@ NUM_LEVELS = len(_LEVELS) + 1
 
 
 def at_level(config: EngineConfig, level: int) -> EngineConfig:
-    """Returns the settings of a level, 1 for beginners to `NUM_LEVELS`, which changes nothing.
+    """Returns the settings of a level, from 1 (beginner) to `NUM_LEVELS` (`config` itself).
 
     Raises:
       ValueError: there is no such level.
@@ -87,7 +92,7 @@ def at_level(config: EngineConfig, level: int) -> EngineConfig:
     if level == NUM_LEVELS:
         return config
     weaker = _LEVELS[level - 1]
-    # Never stronger than the settings themselves, where those are weak.
+    # A level never makes weak settings stronger.
     return config.model_copy(
         update={
             "num_simulations": min(
@@ -103,5 +108,5 @@ def at_level(config: EngineConfig, level: int) -> EngineConfig:
 
 
 def level_name(level: int) -> str:
-    """Returns what a level is called, such as "beginner"; `level` is one of them."""
+    """Returns the name of a level, such as "beginner"."""
     return "full" if level == NUM_LEVELS else _LEVELS[level - 1].name

@@ -1,6 +1,6 @@
-"""What the engine thinks, in words for people who play."""
+"""Moves, values and results as text for people."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import rich.table
 
@@ -15,53 +15,61 @@ def chance(value: float) -> str:
     return f"{50 + 50 * value:.0f} %"
 
 
-def outlook(thought: SearchReport, who: str, *, is_reversed: bool) -> str:
-    """Returns what the side to move may expect, `who` being what it is called."""
-    if thought.score is None:
-        return f"{who} expects to win: {chance(thought.value)}"
-    score = -thought.score if is_reversed else thought.score
+def signed(value: float | None) -> str:
+    """Returns a value with its sign; "" for None."""
+    return "" if value is None else f"{value:+z.2f}"
+
+
+def move(action: int | None, size: int) -> str:
+    """Returns a move; "" for None."""
+    return "" if action is None else notation.action_text(action, size)
+
+
+def line(actions: Iterable[int], size: int) -> str:
+    """Returns the first moves of a line."""
+    return " ".join(notation.action_text(action, size) for action in tuple(actions)[:_LINE_MOVES])
+
+
+def colour(board: notation.Board) -> str:
+    """Returns the colour of the side to move."""
+    return "black" if board.is_black_to_move else "white"
+
+
+def outlook(report: SearchReport, who: str, *, is_reversed: bool) -> str:
+    """Returns the expected result for the side to move, which is called `who`."""
+    if report.score is None:
+        return f"{who} expects to win: {chance(report.value)}"
+    score = -report.score if is_reversed else report.score
     if score == 0:
         return "a draw if both play perfectly (exact)"
     verb = "wins" if score > 0 else "loses"
     return f"{who} {verb} by {abs(score)} if both play perfectly (exact)"
 
 
-def reason(thought: SearchReport, who: str, size: int, *, is_reversed: bool) -> list[str]:
-    """Returns lines on why a move was chosen."""
-    if thought.source == "forced":
+def reason(report: SearchReport, who: str, size: int, *, is_reversed: bool) -> list[str]:
+    """Returns lines that explain the choice of a move."""
+    if report.source == "forced":
         return [f"{who} had no choice"]
-    if thought.source == "book":
+    if report.source == "book":
         return [f"{who} knows this opening from its book"]
-    lines = [outlook(thought, who, is_reversed=is_reversed)]
-    if len(thought.line) > 1:
-        lines.append("expected: " + line_text(thought.line, size))
+    lines = [outlook(report, who, is_reversed=is_reversed)]
+    if len(report.line) > 1:
+        lines.append("expected: " + line(report.line, size))
     return lines
 
 
-def hint(thought: SearchReport, size: int, *, most: int, is_reversed: bool) -> rich.table.Table:
-    """Returns the best moves of a position, for the side to move."""
-    table = rich.table.Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
-    table.add_column("move")
-    for name in ("wins", "visits"):
-        table.add_column(name, justify="right")
-    table.add_column("expected")
-    for move in thought.moves[:most]:
-        table.add_row(
-            notation.action_text(move.action, size),
-            _worth(move, is_reversed=is_reversed),
-            str(move.visits) if move.visits else "",
-            line_text(move.line, size),
-        )
-    return table
-
-
-def line_text(line: Sequence[int], size: int) -> str:
-    """Returns the first moves of a line."""
-    return " ".join(notation.action_text(action, size) for action in line[:_LINE_MOVES])
+def hint(report: SearchReport, size: int, *, most: int, is_reversed: bool) -> rich.table.Table:
+    """Returns a table of the best moves, for the side to move."""
+    rows = table("move", "wins>", "visits>", "expected", padding=2)
+    for each in report.moves[:most]:
+        worth = _worth(each, is_reversed=is_reversed)
+        visits = str(each.visits) if each.visits else ""
+        rows.add_row(move(each.action, size), worth, visits, line(each.line, size))
+    return rows
 
 
 def outcome(black_score: int, size: int, *, is_reversed: bool) -> str:
-    """Returns how a finished game ended, from black's margin."""
+    """Returns the result of a finished game, from black's score."""
     black = (size * size + black_score) // 2
     white = size * size - black
     advantage = -black_score if is_reversed else black_score
@@ -72,8 +80,16 @@ def outcome(black_score: int, size: int, *, is_reversed: bool) -> str:
     return f"white wins, {white} to {black}"
 
 
-def _worth(move: MoveReport, *, is_reversed: bool) -> str:
-    if move.score is not None:
-        score = -move.score if is_reversed else move.score
+def table(*columns: str, padding: int = 1) -> rich.table.Table:
+    """Returns an empty table without lines; a column whose name ends in > is right-aligned."""
+    rows = rich.table.Table(box=None, pad_edge=False, padding=(0, padding), header_style="bold")
+    for column in columns:
+        rows.add_column(column.rstrip(">"), justify="right" if column.endswith(">") else "left")
+    return rows
+
+
+def _worth(report: MoveReport, *, is_reversed: bool) -> str:
+    if report.score is not None:
+        score = -report.score if is_reversed else report.score
         return "draw" if score == 0 else f"{'win' if score > 0 else 'loss'} by {abs(score)}"
-    return "" if move.value is None else chance(move.value)
+    return "" if report.value is None else chance(report.value)

@@ -1,12 +1,11 @@
-"""What an engine thinks of each position of a game: values, moves, mistakes and surprises.
+"""Analysis of a game: the value of each position and move, mistakes and surprises.
 
 Values are expected results in [-1, 1] for the side to move, searched with the same limits at every
-ply; near the end, where the engine solves positions, they are exact results, and scores are final
-margins of discs. The tree is kept from ply to ply, so what the search learned of a line that was
-played is not lost.
+ply. Positions near the end are solved: their values are exact, and scores are final margins of
+discs. The search tree is kept from ply to ply.
 
-The worth of the move played is minus the value of the position behind it, which had a search of its
-own, rather than the mean of the few visits that an unlikely move may have had before.
+The worth of the played move is minus the value of the next position. That position had a search of
+its own; the played move may have had only a few visits before.
 """
 
 import dataclasses
@@ -17,49 +16,50 @@ from typing import Literal
 import pydantic
 
 from azo.games import notation, othello
-from azo.play import engine_settings, live_engine, search_report
+from azo.play import engine_settings, live_engine
+from azo.play.search_report import MoveReport
 
-_MIN_VISITS = 8  # fewer tell nothing of a move's value
+_MIN_VISITS = 8  # for a reliable value of a move
 
 
 class AnalysisConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """What to look for in a game."""
+    """What an analysis reports."""
 
     tree_depth: pydantic.NonNegativeInt = 0
-    """Plies of the searched tree to show behind each position."""
+    """Plies of the searched tree to show after each position."""
     tree_width: pydantic.PositiveInt = 3
     """Moves of a position to show in that tree, the most visited ones."""
     num_drops: pydantic.NonNegativeInt = 5
-    """How many of the largest drops to list."""
+    """Number of the largest drops to list."""
     surprise_prior: pydantic.PositiveFloat = 0.05
-    """A move is unlikely if the network gave it at most this probability."""
+    """A surprise is a move with at most this prior..."""
     surprise_gain: pydantic.PositiveFloat = 0.1
-    """And a surprise if it is worth so much more than what was thought best."""
+    """...that is better than the expected best move by at least this value."""
 
 
 @dataclasses.dataclass(frozen=True)
 class AnalysedBranch:
-    """A move in the searched tree, and what follows it there."""
+    """A move in the searched tree, and the replies to it."""
 
-    move: search_report.MoveReport
+    move: MoveReport
     replies: tuple["AnalysedBranch", ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class AnalysedPosition:
-    """One position of the game; values are those of the side to move."""
+    """One position of the game; values are for the side to move."""
 
     number: int  # ply, 1 for the first move
     board: notation.Board
     value: float  # searched, or exact
-    raw_value: float | None  # the network's own; None where the game is over
     score: int | None  # final margin of discs under perfect play, where solved
-    best: int | None  # the move to play; None where the game is over
-    moves: tuple[search_report.MoveReport, ...]  # all legal moves, best first
-    tree: tuple[AnalysedBranch, ...]
-    played: int | None  # what was played; None for the last position
-    drop: float | None = None  # value minus what it was worth after the move played
-    loss: float | None = None  # the same, but 0 for the best move, and never below
+    raw_value: float | None = None  # the network's own; None if the game is over
+    best: int | None = None  # the move to play; None if the game is over
+    moves: tuple[MoveReport, ...] = ()  # all legal moves, best first
+    tree: tuple[AnalysedBranch, ...] = ()
+    played: int | None = None  # None for the last position
+    drop: float | None = None  # value minus the worth of the played move
+    loss: float | None = None  # the drop, but 0 for the best move, and never below 0
     loss_discs: int | None = None  # discs given away, where both positions are solved
 
     @property
@@ -69,31 +69,31 @@ class AnalysedPosition:
 
     @property
     def black_value(self) -> float:
-        """The value as black sees it."""
-        return self.value if self.board.is_black_to_move else -self.value
+        """The value for black."""
+        return self._sign * self.value
 
     @property
     def black_raw_value(self) -> float | None:
-        """The network's own value as black sees it."""
-        if self.raw_value is None:
-            return None
-        return self.raw_value if self.board.is_black_to_move else -self.raw_value
+        """The network's own value for black."""
+        return None if self.raw_value is None else self._sign * self.raw_value
 
     @property
     def black_score(self) -> int | None:
-        """The score as black sees it."""
-        if self.score is None:
-            return None
-        return self.score if self.board.is_black_to_move else -self.score
+        """The score for black."""
+        return None if self.score is None else self._sign * self.score
 
-    def thought_of(self, action: int | None) -> search_report.MoveReport | None:
-        """Returns what the search thinks of a move, None if it is none of this position."""
+    @property
+    def _sign(self) -> int:
+        return 1 if self.board.is_black_to_move else -1
+
+    def report_of(self, action: int | None) -> MoveReport | None:
+        """Returns the report of a move, None if it is not a legal move of this position."""
         return next((move for move in self.moves if move.action == action), None)
 
 
 @dataclasses.dataclass(frozen=True)
 class Surprise:
-    """An unlikely move that turned out better than what was thought best."""
+    """An unlikely move that is clearly better than the expected best move."""
 
     number: int  # ply
     action: int
@@ -101,14 +101,14 @@ class Surprise:
     value: float  # of this move, for the side to move
     rival: int  # the move it is compared with
     rival_value: float
-    # "found": the search prefers it to the network's favourite, the rival. "missed": it was played,
-    # and only then seen to be better than the rival, the best that the search had found.
+    # "found": the search prefers the move to the rival, the network's favourite. "missed": the move
+    # was played, and the next search values it above the rival, the best move of this search.
     kind: Literal["found", "missed"]
 
 
 @dataclasses.dataclass(frozen=True)
 class GameAnalysis:
-    """A game, its positions and what is notable about them."""
+    """A game with its analysed positions, largest drops and surprises."""
 
     game: othello.Othello
     config: AnalysisConfig
@@ -130,7 +130,7 @@ class GameAnalysis:
         return sum(len(position.moves) > 1 for position in self.positions)
 
     def total_loss(self, *, is_black: bool) -> tuple[float, int]:
-        """Returns what one side lost over the game: in expected result, and in discs."""
+        """Returns the losses of one side over the game: in expected result, and in discs."""
         own = [p for p in self.positions if p.board.is_black_to_move == is_black]
         return sum(p.loss or 0.0 for p in own), sum(p.loss_discs or 0 for p in own)
 
@@ -142,27 +142,25 @@ def analyse(
     on_position: Callable[[int], None] | None = None,
     is_stopped: Callable[[], bool] | None = None,
 ) -> GameAnalysis:
-    """Analyses the game that an engine has before it, with the limits of the engine's settings.
+    """Analyses the engine's game, with the limits of the engine's settings.
 
     Args:
-      engine: its game, from the start to its present position; afterwards it has the same.
-      config: what to look for.
-      on_position: called after each position with how many are done.
-      is_stopped: asked during searches; when it says so, the rest of the game is left out.
+      engine: has the game from its start to its present position, and has it again afterwards.
+      config: what to report.
+      on_position: called after each position with the number of analysed positions.
+      is_stopped: called during searches; True ends the analysis, and the rest is left out.
     """
     start, actions = engine.start, engine.actions
-    limits = engine_settings.Limits(
-        num_simulations=engine.config.num_simulations,
-        seconds=engine.config.seconds,
-        is_analysis=True,
-    )
-    found: list[AnalysedPosition] = []
+    limits = dataclasses.replace(engine.config.limits, is_analysis=True)
+    positions: list[AnalysedPosition] = []
     try:
         engine.new_game(start)
         for number in range(1, len(actions) + 2):
             played = actions[number - 1] if number <= len(actions) else None
-            found.append(_think(engine, config, limits, is_stopped, number, played))
-            engine.new_game(start, actions[:number])  # as a replay, not as a game that ends
+            positions.append(_analyse_position(engine, config, limits, is_stopped, number, played))
+            engine.new_game(
+                start, actions[:number]
+            )  # a replay: `play` would report a finished game
             if on_position is not None:
                 on_position(number)
             if is_stopped is not None and is_stopped():
@@ -170,7 +168,8 @@ def analyse(
     finally:
         if engine.actions != actions:
             engine.new_game(start, actions)
-    positions = _with_losses(found, is_reversed=engine.game.is_reversed)
+    positions = _with_losses(positions, is_reversed=engine.game.is_reversed)
+    surprises = (_surprise(position, config) for position in positions)
     return GameAnalysis(
         game=engine.game,
         config=config,
@@ -179,32 +178,31 @@ def analyse(
         is_over=engine.is_over,
         black_score=engine.final_score(),
         drops=_largest_drops(positions, config.num_drops),
-        surprises=tuple(_surprises(positions, config)),
+        surprises=tuple(surprise for surprise in surprises if surprise is not None),
     )
 
 
 def advice(analysis: GameAnalysis) -> str:
-    """Returns what the surprises of a game say about the settings of the search."""
+    """Returns what the surprises of a game suggest for the settings of the search."""
     config, searched = analysis.config, analysis.engine_config
     num_missed = sum(surprise.kind == "missed" for surprise in analysis.surprises)
     if not analysis.surprises:
         return (
-            "No move that the network thought unlikely turned out clearly better: nothing here"
-            " speaks for another c_puct or prior temperature."
+            "No move with a low prior was clearly better than expected. Nothing here suggests"
+            " another c_puct or prior temperature."
         )
     return (
-        f"In {len(analysis.surprises)} of {analysis.num_choices} positions with a choice a move of"
-        f" at most {config.surprise_prior:.0%} prior turned out better by {config.surprise_gain:g}"
-        f" or more; {num_missed} of them the search saw only once they were played. Where a"
-        " network's policy misses good moves, OthelloZero's authors advise a larger c_puct in play"
-        " than in training (3 instead of 2) and a prior temperature above 1, so that unlikely moves"
-        f" are tried sooner. Here they were {searched.c_puct:g} and {searched.prior_temperature:g}."
-        " Likely moves are then searched less deeply, and one game proves little: let a match"
-        " decide."
+        f"In {len(analysis.surprises)} of {analysis.num_choices} positions with a choice, a move of"
+        f" at most {config.surprise_prior:.0%} prior was better by {config.surprise_gain:g} or"
+        f" more. The search saw {num_missed} of them only after they were played. With a larger"
+        " c_puct or a prior temperature above 1, unlikely moves are tried sooner, and likely moves"
+        " are searched less deeply. OthelloZero's authors used c_puct 3 in play and 2 in training."
+        f" Here c_puct was {searched.c_puct:g} and the prior temperature"
+        f" {searched.prior_temperature:g}. One game proves little: compare settings in a match."
     )
 
 
-def _think(
+def _analyse_position(
     engine: live_engine.Engine,
     config: AnalysisConfig,
     limits: engine_settings.Limits,
@@ -212,31 +210,20 @@ def _think(
     number: int,
     played: int | None,
 ) -> AnalysedPosition:
-    """Returns the present position as it is before anything is known of the next."""
+    """Returns the engine's present position, without the losses, which need the next position."""
     if engine.is_over:
         black_score = engine.final_score()
         score = black_score if engine.board.is_black_to_move else -black_score
-        value = engine.result(score)
-        return AnalysedPosition(
-            number=number,
-            board=engine.board,
-            value=value,
-            raw_value=None,
-            score=score,
-            best=None,
-            moves=(),
-            tree=(),
-            played=None,
-        )
-    thought = engine.think(limits, is_stopped=is_stopped)
+        return AnalysedPosition(number, engine.board, engine.result(score), score)
+    report = engine.think(limits, is_stopped=is_stopped)
     return AnalysedPosition(
         number=number,
         board=engine.board,
-        value=thought.value,
-        raw_value=thought.raw_value,
-        score=thought.score,
-        best=thought.action,
-        moves=thought.moves,
+        value=report.value,
+        score=report.score,
+        raw_value=report.raw_value,
+        best=report.action,
+        moves=report.moves,
         tree=_branches(engine, (), config.tree_depth, config.tree_width),
         played=played,
     )
@@ -247,29 +234,31 @@ def _branches(
 ) -> tuple[AnalysedBranch, ...]:
     if depth == 0:
         return ()
-    chosen = [move for move in engine.look(line) if move.visits][:width]
+    moves = [move for move in engine.look(line) if move.visits][:width]
     return tuple(
         AnalysedBranch(move, _branches(engine, (*line, move.action), depth - 1, width))
-        for move in chosen
+        for move in moves
     )
 
 
-def _with_losses(found: Sequence[AnalysedPosition], *, is_reversed: bool) -> list[AnalysedPosition]:
-    """Returns the positions with what each move cost."""
-    positions: list[AnalysedPosition] = []
-    for before, after in itertools.pairwise(found):
+def _with_losses(
+    positions: Sequence[AnalysedPosition], *, is_reversed: bool
+) -> list[AnalysedPosition]:
+    """Returns the positions with the cost of each move."""
+    complete: list[AnalysedPosition] = []
+    for before, after in itertools.pairwise(positions):
         drop = before.value + after.value
         loss = 0.0 if before.played == before.best else max(drop, 0.0)
         loss_discs = None
         if before.score is not None and after.score is not None:
             margin = before.score + after.score
             loss_discs = -margin if is_reversed else margin
-        positions.append(dataclasses.replace(before, drop=drop, loss=loss, loss_discs=loss_discs))
-    return [*positions, found[-1]]
+        complete.append(dataclasses.replace(before, drop=drop, loss=loss, loss_discs=loss_discs))
+    return [*complete, positions[-1]]
 
 
 def _largest_drops(positions: Sequence[AnalysedPosition], num: int) -> tuple[AnalysedPosition, ...]:
-    """Returns the moves with the largest drops; of equal ones, those that lost more discs first."""
+    """Returns the moves with the largest drops; equal drops are ordered by the discs lost."""
 
     def size(position: AnalysedPosition) -> tuple[float, int]:
         return position.drop or 0.0, position.loss_discs or 0
@@ -278,53 +267,27 @@ def _largest_drops(positions: Sequence[AnalysedPosition], num: int) -> tuple[Ana
     return tuple(position for position in worst if size(position) > (0.0, 0))
 
 
-def _surprises(positions: Sequence[AnalysedPosition], config: AnalysisConfig) -> list[Surprise]:
-    """Returns at most one surprise a position, in the order of the game."""
-    surprises = []
-    for position in positions:
-        surprise = _found(position, config) or _missed(position, config)
-        if surprise is not None:
-            surprises.append(surprise)
-    return surprises
-
-
-def _found(position: AnalysedPosition, config: AnalysisConfig) -> Surprise | None:
-    best = position.thought_of(position.best)
-    if best is None or best.prior > config.surprise_prior or not _is_known(best):
+def _surprise(position: AnalysedPosition, config: AnalysisConfig) -> Surprise | None:
+    number, value = position.number, position.value
+    best, played = position.report_of(position.best), position.report_of(position.played)
+    if best is None:
         return None
+    candidates = []
     favourite = max(position.moves, key=lambda move: move.prior)
-    if not _is_known(favourite):
-        return None
-    return _surprise(position, best.action, position.value, favourite, "found", config)
+    if _is_reliable(best) and _is_reliable(favourite) and favourite.value is not None:
+        rival = favourite.action, favourite.value
+        candidates.append(Surprise(number, best.action, best.prior, value, *rival, kind="found"))
+    if played is not None and played != best and position.drop is not None:
+        worth = value - position.drop
+        candidates.append(
+            Surprise(number, played.action, played.prior, worth, best.action, value, kind="missed")
+        )
+    for surprise in candidates:
+        gain = surprise.value - surprise.rival_value
+        if surprise.prior <= config.surprise_prior and gain >= config.surprise_gain:
+            return surprise
+    return None
 
 
-def _missed(position: AnalysedPosition, config: AnalysisConfig) -> Surprise | None:
-    played, best = (position.thought_of(a) for a in (position.played, position.best))
-    if played is None or best is None or position.drop is None or played == best:
-        return None
-    if played.prior > config.surprise_prior:
-        return None
-    rival = dataclasses.replace(best, value=position.value)
-    return _surprise(
-        position, played.action, position.value - position.drop, rival, "missed", config
-    )
-
-
-def _is_known(move: search_report.MoveReport) -> bool:
+def _is_reliable(move: MoveReport) -> bool:
     return move.value is not None and (move.visits >= _MIN_VISITS or move.score is not None)
-
-
-def _surprise(
-    position: AnalysedPosition,
-    action: int,
-    value: float,
-    rival: search_report.MoveReport,
-    kind: Literal["found", "missed"],
-    config: AnalysisConfig,
-) -> Surprise | None:
-    move = position.thought_of(action)
-    assert move is not None
-    assert rival.value is not None
-    if value - rival.value < config.surprise_gain:
-        return None
-    return Surprise(position.number, action, move.prior, value, rival.action, rival.value, kind)

@@ -1,4 +1,4 @@
-"""LineReader from a front end, read by a thread of their own, so that a new one can end thinking."""
+"""Lines from a front end, read by a thread, so that a new line can end a search."""
 
 import collections
 import io

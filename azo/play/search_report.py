@@ -1,7 +1,7 @@
-"""What the engine says of a position, always seen by the side to move."""
+"""The result of a live search. Values and scores are for the side to move."""
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 from azo.games import notation
 
@@ -10,11 +10,11 @@ Source = Literal["search", "exact", "book", "forced"]
 
 @dataclasses.dataclass(frozen=True)
 class MoveReport:
-    """What is known of one move, seen by whoever makes it."""
+    """One legal move, with values for the side that makes it."""
 
     action: int
     visits: int
-    prior: float  # the network's policy over the legal moves, not tempered
+    prior: float  # the network's policy over the legal moves, without temperature
     value: float | None  # mean result in [-1, 1]; None without visits; exact: -1, 0 or 1
     score: int | None  # final margin of discs, if solved; reversed Othello wants low ones
     line: tuple[int, ...]  # principal variation, this move first
@@ -22,20 +22,32 @@ class MoveReport:
 
 @dataclasses.dataclass(frozen=True)
 class SearchReport:
-    """What is known of a position."""
+    """A position, its legal moves and the move to play."""
 
     board: notation.Board
     action: int  # the move to play
     moves: tuple[MoveReport, ...]  # all legal moves, best first
     value: float  # expected result in [-1, 1] after the search, or the exact one
-    raw_value: float  # as the network alone says
+    raw_value: float  # the network's own value
     score: int | None  # final margin of discs, if solved
     source: Source
     num_simulations: int
-    num_evaluations: int  # positions that the network was asked about
+    num_evaluations: int  # positions that the network evaluated
     seconds: float
 
     @property
     def line(self) -> tuple[int, ...]:
         """The principal variation of the move to play."""
         return next(move.line for move in self.moves if move.action == self.action)
+
+
+def move_json(move: MoveReport, size: int) -> dict[str, Any]:
+    """Returns a move for JSON, with actions as text."""
+    return {
+        "move": notation.action_text(move.action, size),
+        "visits": move.visits,
+        "prior": move.prior,
+        "value": move.value,
+        "score": move.score,
+        "line": [notation.action_text(action, size) for action in move.line],
+    }

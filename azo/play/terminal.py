@@ -19,8 +19,14 @@ import rich.console
 
 from azo.formats import game_files
 from azo.games import notation
-from azo.play import board_drawing, engine_settings, formatting, game_analysis, live_engine
-from azo.play.report import table
+from azo.play import (
+    analysis_text,
+    board_drawing,
+    engine_settings,
+    formatting,
+    game_analysis,
+    live_engine,
+)
 from azo.play.search_report import SearchReport
 
 Sides = Literal["black", "white", "both", "none"]
@@ -307,9 +313,9 @@ class Terminal:
             )
         if len(found.positions) <= len(self._engine.actions):
             self._say(f"stopped after ply {len(found.positions)}")
-        self._say(table.totals(found))
+        self._say(analysis_text.totals(found))
         for position in found.drops:
-            self._say("  " + table.drop_text(position, found.game.size))
+            self._say("  " + analysis_text.drop(position, found.game.size))
 
     def _swap(self) -> None:
         self._play(_SWAPPED[self._state.sides])

@@ -1,4 +1,4 @@
-"""Analyses with scripted opinions, worked out by hand, and the command with the shipped network."""
+"""Analyses of scripted evaluations, worked out by hand, and the command with its network."""
 
 import html.parser
 import io
@@ -11,8 +11,7 @@ from support import scripted_engine
 
 from azo.cli import analyse, command_line
 from azo.games import notation, othello
-from azo.play import engine_settings, game_analysis
-from azo.play.report import as_json, page, plot, table
+from azo.play import analysis_page, analysis_text, engine_settings, game_analysis
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 _GAME = othello.Othello()
@@ -143,12 +142,12 @@ def test_an_unlikely_move_that_was_played_and_turned_out_well_is_a_surprise():
     (surprise,) = found.surprises
     assert (surprise.kind, surprise.action, surprise.rival) == ("missed", d3, c4)
     assert (surprise.value, surprise.rival_value) == pytest.approx((0.35, 0.1))
-    assert "1 of them the search saw only once they were played" in game_analysis.advice(found)
+    assert "The search saw 1 of them only after they were played" in game_analysis.advice(found)
     assert not analysed("d3", {0: opinion, 1: {"value": -0.15}})[0].surprises
 
 
 def test_without_surprises_there_is_no_advice_to_change_anything():
-    assert "nothing here speaks for another c_puct" in game_analysis.advice(analysed("f5", {})[0])
+    assert "Nothing here suggests another c_puct" in game_analysis.advice(analysed("f5", {})[0])
 
 
 def test_the_tree_is_shown_as_deep_and_wide_as_asked():
@@ -170,10 +169,10 @@ _OPINIONS = {
 }
 
 
-def test_the_table_tells_moves_from_blacks_side():
+def test_the_table_has_values_for_black():
     found, _ = analysed("f5d6", _OPINIONS)
     console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
-    console.print(table.game(found))
+    console.print(analysis_text.game_table(found))
     rows = [line.split() for line in console.file.getvalue().splitlines()]
     assert [" ".join(row) for row in rows] == [
         "ply move black alone exact prior visits best loss discs",
@@ -185,13 +184,13 @@ def test_the_table_tells_moves_from_blacks_side():
 
 def test_json_has_what_the_analysis_has():
     found, _ = analysed("f5d6", _OPINIONS, tree_depth=1)
-    told = json.loads(json.dumps(as_json.convert(found, "a game")))
-    assert told["moves"] == "f5d6"
-    first = told["positions"][0]
+    printed = json.loads(json.dumps(analysis_text.to_json(found, "a game")))
+    assert printed["moves"] == "f5d6"
+    first = printed["positions"][0]
     assert (first["played"], first["best"], first["loss"]) == ("f5", "d3", pytest.approx(0.5))
     assert first["moves"][0]["move"] == "d3"
-    assert told["positions"][1]["black_value"] == pytest.approx(-0.3)
-    assert told["largest_drops"] == [1]
+    assert printed["positions"][1]["black_value"] == pytest.approx(-0.3)
+    assert printed["largest_drops"] == [1]
     assert len(first["tree"]) == 3
 
 
@@ -219,7 +218,7 @@ class _Reader(html.parser.HTMLParser):
 
 def test_the_page_is_whole_and_needs_nothing_else():
     found, _ = analysed("f5d6", _OPINIONS, tree_depth=1)
-    text = page.render(found, "Black <script> & white")
+    text = analysis_page.render(found, "Black <script> & white")
     reader = _Reader()
     reader.feed(text)
     assert reader.open == []
@@ -231,36 +230,28 @@ def test_the_page_is_whole_and_needs_nothing_else():
     assert text.count('class="black"') == 2 + 4 + 3  # discs before each ply and at the end
 
 
-def test_the_plot_is_a_picture():
-    found, _ = analysed("f5d6", _OPINIONS)
-    assert plot.draw(found, "a game").startswith(b"\x89PNG")
-
-
 # The command, with the network that comes with azo.
 
 
 def run(capsys, *arguments):
     code = command_line.run_main(analyse.main, [str(argument) for argument in arguments])
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 _QUICK = ("--engine.num-simulations", 8, "--engine.leaves-per-step", 4)
 
 
-def test_the_command_writes_table_json_plot_and_page(tmp_path, capsys):
-    files = [tmp_path / name for name in ("a.json", "a.png", "a.html")]
-    code, out, _ = run(
-        capsys, "f5d6c3", *_QUICK, "--json", files[0], "--plot", files[1], "--html", files[2]
-    )
+def test_the_command_writes_table_json_and_page(tmp_path, capsys):
+    files = [tmp_path / name for name in ("a.json", "a.html")]
+    code, out, _ = run(capsys, "f5d6c3", *_QUICK, "--json", files[0], "--html", files[1])
     assert code == 0
     assert out.splitlines()[0] == "othello8. The game stops after 3 plies."
-    told = json.loads(files[0].read_text())
-    assert [position["played"] for position in told["positions"]] == ["f5", "d6", "c3", None]
-    assert sum(move["visits"] for move in told["positions"][0]["moves"]) >= 8
-    assert sum(move["prior"] for move in told["positions"][0]["moves"]) == pytest.approx(1)
-    assert files[1].read_bytes().startswith(b"\x89PNG")
-    assert "All positions" in files[2].read_text()
+    printed = json.loads(files[0].read_text())
+    assert [position["played"] for position in printed["positions"]] == ["f5", "d6", "c3", None]
+    assert sum(move["visits"] for move in printed["positions"][0]["moves"]) >= 8
+    assert sum(move["prior"] for move in printed["positions"][0]["moves"]) == pytest.approx(1)
+    assert "All positions" in files[1].read_text()
 
 
 def test_one_position_is_shown_with_its_tree(capsys, monkeypatch):
@@ -269,7 +260,7 @@ def test_one_position_is_shown_with_its_tree(capsys, monkeypatch):
     assert code == 0
     assert "white (O) to move\nvalue " in out
     assert "; network alone " in out
-    assert "searched tree behind ply 1" in out
+    assert "searched tree after ply 1" in out
     assert "d6*" in out
 
 

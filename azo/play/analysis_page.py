@@ -1,14 +1,16 @@
-"""An analysis as one HTML page that needs no other file: plot, table, and a board for each ply."""
+"""A game analysis as one self-contained HTML page: plot, table, and a board for each ply."""
 
 import html
 import importlib.resources
+import itertools
 from collections.abc import Iterable
 
-from azo.games import notation
-from azo.play import game_analysis
-from azo.play.report import table
+import rich.table
 
-_STYLE = importlib.resources.files(__package__).joinpath("page.css")
+from azo.games import notation
+from azo.play import analysis_text, game_analysis
+
+_STYLE = importlib.resources.files(__package__).joinpath("analysis_page.css")
 _WIDTH, _HEIGHT = 900, 260  # of the plot, in its own units
 _LEFT, _BOTTOM, _TOP = 54, 30, 12
 _SQUARE = 20
@@ -18,47 +20,34 @@ def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
     """Returns the page."""
     size = analysis.game.size
     text, style = html.escape, _STYLE.read_text(encoding="utf-8")
-    drops = [_item(p.number, table.drop_text(p, size)) for p in analysis.drops]
-    surprises = [_item(s.number, table.surprise_text(s, analysis)) for s in analysis.surprises]
+    drops = [_item(p.number, analysis_text.drop(p, size)) for p in analysis.drops]
+    surprises = [_item(s.number, analysis_text.surprise(s, analysis)) for s in analysis.surprises]
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{text(title)}</title><style>{style}</style></head><body>",
         f"<h1>{text(title)}</h1>",
-        f"<p>{text(outcome(analysis))} {text(_how(analysis))}</p>",
-        f"<figure>{_plot(analysis)}<figcaption>Expected result for black: solid by the search,"
-        " dotted by the network alone; on the shaded part it is exact. Choose a point to see its"
-        " position.</figcaption></figure>",
+        f"<p>{text(analysis_text.outcome(analysis))} {text(_how(analysis))}</p>",
+        f"<figure>{_plot(analysis)}<figcaption>Expected result for black. Solid: after the"
+        " search. Dotted: the network alone. Shaded: exact. A point links to its position."
+        "</figcaption></figure>",
         "<h2>Largest drops</h2>",
-        f"<p>{text(table.totals(analysis))}</p>",
+        f"<p>{text(analysis_text.totals(analysis))}</p>",
         f"<ul>{''.join(drops)}</ul>" if drops else "<p>No move lost anything.</p>",
         "<h2>Surprises</h2>",
         f"<ul>{''.join(surprises)}</ul>" if surprises else "",
         f"<p>{text(game_analysis.advice(analysis))}</p>",
         "<h2>All moves</h2>",
-        f'<div class="wide"><table>{_game_rows(analysis)}</table></div>',
-        f"<p>{text(table.legend(analysis))}</p>",
+        _table(analysis_text.game_table(analysis), (f"#ply{p.number}" for p in analysis.positions)),
+        f"<p>{text(analysis_text.legend(analysis))}</p>",
         "<h2>All positions</h2>",
-        "<p>Values are those of the side to move. A dashed ring and * mark the move played, a cross"
+        "<p>Values are for the side to move. A dashed ring and * mark the move played, a cross marks"
         " the engine's choice.</p>",
         *(_position(position, size) for position in analysis.positions),
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def outcome(analysis: game_analysis.GameAnalysis) -> str:
-    """Returns a sentence on how the game ended, or that it did not."""
-    if not analysis.is_over:
-        return f"The game stops after {len(analysis.actions)} plies."
-    squares = analysis.game.size**2
-    black = (squares + analysis.black_score) // 2
-    sign = -1 if analysis.game.is_reversed else 1
-    winner = {1: "Black won", 0: "A draw", -1: "White won"}[
-        sign * ((analysis.black_score > 0) - (analysis.black_score < 0))
-    ]
-    return f"{winner}, {black} to {squares - black}."
 
 
 def _how(analysis: game_analysis.GameAnalysis) -> str:
@@ -113,7 +102,7 @@ def _plot(analysis: game_analysis.GameAnalysis) -> str:
     parts.append(curve("alone", ((p, p.black_raw_value) for p in positions)))
     parts.append(curve("searched", ((p, p.black_value) for p in positions)))
     for position in positions:
-        label = f"{_heading(position, analysis.game.size)}, black {position.black_value:+z.2f}"
+        label = f"{analysis_text.heading(position, analysis.game.size)}, black {position.black_value:+z.2f}"
         parts.append(
             f'<a href="#ply{position.number}"><circle cx="{x(position):.1f}"'
             f' cy="{y(position.black_value):.1f}" r="4"><title>{html.escape(label)}</title>'
@@ -122,57 +111,46 @@ def _plot(analysis: game_analysis.GameAnalysis) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _game_rows(analysis: game_analysis.GameAnalysis) -> str:
-    found = table.game(analysis)
-    head = "".join(f"<th>{html.escape(str(column.header))}</th>" for column in found.columns)
-    rows = [f"<tr>{head}</tr>"]
-    columns = [list(column.cells) for column in found.columns]
-    for position, cells in zip(analysis.positions, zip(*columns, strict=True), strict=True):
-        first, *rest = (html.escape(str(cell)) for cell in cells)
-        link = f'<td><a href="#ply{position.number}">{first}</a></td>'
-        rows.append(f"<tr>{link}{''.join(f'<td>{cell}</td>' for cell in rest)}</tr>")
-    return "".join(rows)
+def _table(rows: rich.table.Table, links: Iterable[str] = ()) -> str:
+    """Returns a table of rich as HTML; `links` are the targets of the first cells."""
+    head = "".join(f"<th>{html.escape(str(column.header))}</th>" for column in rows.columns)
+    columns = ([html.escape(str(cell)) for cell in column.cells] for column in rows.columns)
+    cells = zip(*columns, strict=True)
+    body = [
+        [f'<a href="{link}">{first}</a>' if link else first, *rest]
+        for (first, *rest), link in itertools.zip_longest(cells, links)
+    ]
+    lines = ("".join(f"<td>{cell}</td>" for cell in row) for row in body)
+    joined = "".join(f"<tr>{line}</tr>" for line in (head, *lines))
+    return f'<div class="wide"><table>{joined}</table></div>'
 
 
 def _position(position: game_analysis.AnalysedPosition, size: int) -> str:
+    heading = html.escape(analysis_text.heading(position, size))
     parts = [
-        f'<section id="ply{position.number}"><h3>{html.escape(_heading(position, size))}</h3>',
+        f'<section id="ply{position.number}"><h3>{heading}</h3>',
         f'<div class="pair">{_board(position, size)}<div>',
-        f"<p>{html.escape(table.worth_text(position))}</p>",
+        f"<p>{html.escape(analysis_text.worth(position))}</p>",
     ]
     if position.moves:
-        found = table.moves(position, size)
-        head = "".join(f"<th>{html.escape(str(c.header))}</th>" for c in found.columns)
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in cells)}</tr>"
-            for cells in zip(*(list(c.cells) for c in found.columns), strict=True)
-        )
-        parts.append(f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>')
+        parts.append(_table(analysis_text.move_table(position, size)))
     if position.tree:
-        parts.append(
-            f"<details><summary>searched tree</summary>{_tree(position.tree, size)}</details>"
-        )
+        tree = _tree(position.tree, size)
+        parts.append(f"<details><summary>searched tree</summary>{tree}</details>")
     return "".join([*parts, "</div></div></section>"])
 
 
 def _tree(branches: tuple[game_analysis.AnalysedBranch, ...], size: int) -> str:
     items = (
-        f"<li>{html.escape(table.branch_text(branch.move, size))}"
+        f"<li>{html.escape(analysis_text.branch_line(branch.move, size))}"
         f"{_tree(branch.replies, size) if branch.replies else ''}</li>"
         for branch in branches
     )
     return f"<ul>{''.join(items)}</ul>"
 
 
-def _heading(position: game_analysis.AnalysedPosition, size: int) -> str:
-    if position.played is None:
-        return f"{position.number}. the last position"
-    colour = "black" if position.board.is_black_to_move else "white"
-    return f"{position.number}. {colour} {notation.action_text(position.played, size)}"
-
-
 def _board(position: game_analysis.AnalysedPosition, size: int) -> str:
-    """Returns a drawing: discs, a ring where the move was played, a cross on the best move."""
+    """Returns a board as SVG: a ring marks the move played, a cross the best move."""
     side = _SQUARE * size
     grid = "".join(f"M0 {i * _SQUARE}H{side}M{i * _SQUARE} 0V{side}" for i in range(size + 1))
     parts = [

@@ -1,0 +1,216 @@
+"""A game analysis as tables for a terminal of 80 columns, as sentences, and as JSON."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import rich.table
+import rich.tree
+
+from azo.games import notation
+from azo.play import formatting, game_analysis, search_report
+
+
+def outcome(analysis: game_analysis.GameAnalysis) -> str:
+    """Returns a sentence on the result of the game."""
+    if not analysis.is_over:
+        return f"The game stops after {len(analysis.actions)} plies."
+    game = analysis.game
+    result = formatting.outcome(analysis.black_score, game.size, is_reversed=game.is_reversed)
+    return result[0].upper() + result[1:] + "."
+
+
+def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
+    """Returns a table of the game, one row a move; `legend` explains its columns."""
+    size = analysis.game.size
+    notes = {surprise.number: "!" for surprise in analysis.surprises}
+    notes |= {p.number: "?" + notes.get(p.number, "") for p in analysis.drops}
+    rows = formatting.table(
+        *("ply>", "", "move", "black>", "alone>", "exact>", "prior>", "visits>", "best"),
+        *("loss>", "discs>", ""),
+    )
+    for position in analysis.positions:
+        played = position.report_of(position.played)
+        rows.add_row(
+            str(position.number) if position.played is not None else "end",
+            "" if position.played is None else "X" if position.board.is_black_to_move else "O",
+            formatting.move(position.played, size),
+            formatting.signed(position.black_value),
+            formatting.signed(position.black_raw_value),
+            "" if position.black_score is None else f"{position.black_score:+d}",
+            "" if played is None else f"{played.prior:.0%}",
+            "" if played is None else str(played.visits),
+            "" if position.best == position.played else formatting.move(position.best, size),
+            f"{position.loss:.2f}" if position.loss and position.loss >= 0.005 else "",
+            str(position.loss_discs) if position.loss_discs else "",
+            notes.get(position.number, ""),
+        )
+    return rows
+
+
+def legend(analysis: game_analysis.GameAnalysis) -> str:
+    """Returns the meaning of the columns of `game_table`."""
+    return (
+        "X black, O white. black: expected result for black before the move, from -1 to 1, after"
+        " the search. alone: the same by the network without search. exact: black's final margin"
+        " under perfect play. prior, visits: of the move played. best: the engine's choice, if it"
+        " differs. loss: in expected result; discs: where both positions are solved."
+        f" ?: one of the {len(analysis.drops)} largest drops. !: a surprise."
+    )
+
+
+def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
+    """Yields lines on losses, the largest drops and surprises."""
+    size = analysis.game.size
+    yield totals(analysis)
+    yield "Largest drops of the value:" if analysis.drops else "No move lost anything."
+    for position in analysis.drops:
+        yield "  " + drop(position, size)
+    if analysis.surprises:
+        yield "Surprises:"
+    for each in analysis.surprises:
+        yield "  " + surprise(each, analysis)
+    yield game_analysis.advice(analysis)
+
+
+def totals(analysis: game_analysis.GameAnalysis) -> str:
+    """Returns a sentence on the losses of each side."""
+    parts = []
+    for name, is_black in (("Black's", True), ("white's", False)):
+        loss, discs = analysis.total_loss(is_black=is_black)
+        moves = sum(
+            p.played is not None and len(p.moves) > 1 and p.board.is_black_to_move == is_black
+            for p in analysis.positions
+        )
+        parts.append(f"{name} {moves} choices lost {loss:.2f} and, where solved, {discs} discs")
+    return "; ".join(parts) + "."
+
+
+def drop(position: game_analysis.AnalysedPosition, size: int) -> str:
+    """Returns a sentence on a move after which the value was lower."""
+    assert position.drop is not None
+    is_best = position.played == position.best
+    remark = "the engine's choice" if is_best else f"better: {formatting.move(position.best, size)}"
+    discs = f", {position.loss_discs} discs" if position.loss_discs else ""
+    return (
+        f"{heading(position, size)}: from {position.value:+z.2f} to"
+        f" {position.value - position.drop:+z.2f}{discs} ({remark})"
+    )
+
+
+def surprise(found: game_analysis.Surprise, analysis: game_analysis.GameAnalysis) -> str:
+    """Returns a sentence on a surprise."""
+    size = analysis.game.size
+    board = analysis.positions[found.number - 1].board
+    move, rival = (formatting.move(action, size) for action in (found.action, found.rival))
+    is_played = found.kind == "missed"
+    source = "search" if is_played else "network"
+    return (
+        f"{found.number}. {formatting.colour(board)} {move}{' (played)' if is_played else ''}:"
+        f" prior {found.prior:.1%}, value {found.value:+z.2f}; the {source} preferred {rival},"
+        f" {found.rival_value:+z.2f}"
+    )
+
+
+def heading(position: game_analysis.AnalysedPosition, size: int) -> str:
+    """Returns the number, the colour and the move of a position."""
+    if position.played is None:
+        return f"{position.number}. the last position"
+    move = formatting.move(position.played, size)
+    return f"{position.number}. {formatting.colour(position.board)} {move}"
+
+
+def worth(position: game_analysis.AnalysedPosition) -> str:
+    """Returns the values of a position for the side to move."""
+    exact = "" if position.score is None else f", exact {position.score:+d}"
+    raw_value = formatting.signed(position.raw_value)
+    return f"value {position.value:+z.2f}{exact}" + (
+        f"; network alone {raw_value}" * bool(raw_value)
+    )
+
+
+def move_table(position: game_analysis.AnalysedPosition, size: int) -> rich.table.Table:
+    """Returns a table of the legal moves, best first; * marks the move played."""
+    rows = formatting.table("move", "value>", "exact>", "visits>", "prior>", "line")
+    for move in position.moves:
+        rows.add_row(
+            formatting.move(move.action, size) + "*" * (move.action == position.played),
+            formatting.signed(move.value),
+            "" if move.score is None else f"{move.score:+d}",
+            str(move.visits),
+            f"{move.prior:.1%}",
+            formatting.line(move.line, size),
+        )
+    return rows
+
+
+def tree(position: game_analysis.AnalysedPosition, size: int) -> rich.tree.Tree:
+    """Returns the most visited moves of the searched tree, each for the side that makes it."""
+    root = rich.tree.Tree(f"searched tree after ply {position.number - 1}")
+
+    def add(parent: rich.tree.Tree, branch: game_analysis.AnalysedBranch) -> None:
+        node = parent.add(branch_line(branch.move, size))
+        for reply in branch.replies:
+            add(node, reply)
+
+    for branch in position.tree:
+        add(root, branch)
+    return root
+
+
+def branch_line(move: search_report.MoveReport, size: int) -> str:
+    """Returns a move of the tree with its values."""
+    exact = "" if move.score is None else f", exact {move.score:+d}"
+    return (
+        f"{formatting.move(move.action, size)}  {formatting.signed(move.value)},"
+        f" {move.visits} visits, prior {move.prior:.1%}{exact}"
+    )
+
+
+def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
+    """Returns the analysis for JSON; values are the mover's unless named black's."""
+    size = analysis.game.size
+    return {
+        "title": title,
+        "game": analysis.game.name,
+        "start": notation.board_text(analysis.positions[0].board, size),
+        "moves": notation.transcript(analysis.actions, size, has_passes=True),
+        "is_over": analysis.is_over,
+        "black_score": analysis.black_score,
+        "engine": analysis.engine_config.model_dump(),
+        "settings": analysis.config.model_dump(),
+        "positions": [_position_json(position, size) for position in analysis.positions],
+        "largest_drops": [position.number for position in analysis.drops],
+        "surprises": [
+            {
+                "ply": surprise.number,
+                "move": formatting.move(surprise.action, size),
+                "prior": surprise.prior,
+                "value": surprise.value,
+                "rival": formatting.move(surprise.rival, size),
+                "rival_value": surprise.rival_value,
+                "kind": surprise.kind,
+            }
+            for surprise in analysis.surprises
+        ],
+        "advice": game_analysis.advice(analysis),
+    }
+
+
+def _position_json(position: game_analysis.AnalysedPosition, size: int) -> dict[str, Any]:
+    names = ("value", "raw_value", "black_value", "score", "drop", "loss", "loss_discs")
+    return {
+        "ply": position.number,
+        "board": notation.board_text(position.board, size),
+        **{name: getattr(position, name) for name in names},
+        "best": formatting.move(position.best, size) or None,
+        "played": formatting.move(position.played, size) or None,
+        "moves": [search_report.move_json(move, size) for move in position.moves],
+        "tree": _tree_json(position.tree, size),
+    }
+
+
+def _tree_json(branches: Iterable[game_analysis.AnalysedBranch], size: int) -> list[dict[str, Any]]:
+    return [
+        search_report.move_json(branch.move, size) | {"replies": _tree_json(branch.replies, size)}
+        for branch in branches
+    ]
