@@ -14,7 +14,6 @@ from a late position, and 60 squares as 10 * row + column, 0 after the last. Pas
 import collections
 import dataclasses
 import functools
-import re
 from collections.abc import Sequence
 
 import flax.struct
@@ -31,7 +30,6 @@ WTHOR_HEADER_BYTES = 16
 WTHOR_RECORD_BYTES = 68
 _MOVES = slice(8, 68)
 _CSV_COLUMNS = ("winner", "game_moves")
-_MOVE = re.compile(r"\s*([a-h][1-8]|pass|pa|ps|--)", re.IGNORECASE)
 _SIDE_BY_SIDE = (8, 512, 8192)  # games that are replayed at once
 
 
@@ -166,7 +164,9 @@ def read_eothello(text: str, place: str, *, skip_bad: bool = False) -> GameArchi
             problems.note(number, "bad score", detail)
             continue
         try:
-            records.append(_Record(number, _parse(moves, _OTHELLO), float(winner)))
+            records.append(
+                _Record(number, notation.parse_moves(moves, _OTHELLO.size), float(winner))
+            )
         except ValueError as error:
             problems.note(number, "not a move", str(error))
     return _replayed(_OTHELLO, records, problems)
@@ -187,7 +187,7 @@ def read_transcripts(
     records = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            moves = _parse(line, game)
+            moves = notation.parse_moves(line, game.size)
         except ValueError as error:
             problems.note(number, "not a move", str(error))
             continue
@@ -215,25 +215,6 @@ def join(several: Sequence[GameArchive]) -> GameArchive:
         black_value=np.concatenate([games.black_value for games in several]),
         num_skipped=dict(num_skipped),
     )
-
-
-def _parse(text: str, game: othello.Othello) -> list[int]:
-    """Returns the actions of a transcript as they are written; raises ValueError."""
-    actions: list[int] = []
-    place = 0
-    text = text.rstrip()
-    while place < len(text):
-        match = _MOVE.match(text, place)
-        if match is None:
-            raise ValueError(f"cannot read {text[place : place + 10]!r} after {len(actions)} moves")
-        actions.append(_action(match[1], game.size))
-        place = match.end()
-    return actions
-
-
-@functools.cache
-def _action(text: str, size: int) -> int:
-    return notation.parse_action(text, size)
 
 
 def _replayed(
@@ -309,7 +290,7 @@ def _contradiction(record: _Record, value: float, discs: int) -> str:
 
 def _why_illegal(game: othello.Othello, moves: Sequence[int]) -> str:
     try:
-        notation.replay(notation.transcript(list(moves), game.size, has_passes=True), game)
+        notation.replay_actions(moves, game)
     except ValueError as error:
         return str(error)
     raise AssertionError("two readings of the rules differ")

@@ -134,16 +134,12 @@ def _of_transcript(text: str, game: othello.Othello) -> GameRecord:
 
 
 def _of_ggf(found: ggf.GgfGame, game: othello.Othello) -> GameRecord:
-    board = found.board
-    rules = othello.Othello(found.size, found.is_reversed, (board.player, board.opponent))
+    start = found.board.player, found.board.opponent
+    rules = othello.Othello(found.size, found.is_reversed, start)
     if rules.name != game.name:
         raise ValueError(f"a game of {rules.name}, but the network plays {game.name}")
-    usual = notation.board_of(game.start(), is_black_to_move=board.is_black_to_move)
-    if board == usual:
-        rules = game  # compiled already
-    text = notation.transcript(found.moves, found.size, has_passes=True)
-    actions = notation.replay(text, rules, is_black_first=board.is_black_to_move).actions
-    return GameRecord(board, actions, found.black, found.white)
+    actions = notation.replay_actions(found.moves, game, start=found.board).actions
+    return GameRecord(found.board, actions, found.black, found.white)
 
 
 def _of_wthor(content: bytes, place: str, game: othello.Othello, number: int | None) -> GameRecord:

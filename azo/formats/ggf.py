@@ -142,7 +142,7 @@ def _parse_board(known: dict[str, str]) -> tuple[int, notation.Board]:
     size = int(words[0])
     try:
         # The rows may stand apart from one another.
-        board = notation.parse_coloured_board(f"{''.join(words[1:-1])} {words[-1]}", size)
+        board = notation.parse_board(f"{''.join(words[1:-1])} {words[-1]}", size)
     except ValueError as error:
         raise ValueError(f"GGF: BO: {error}") from None
     return size, board

@@ -107,7 +107,7 @@ def _parse_board(text: str) -> tuple[int, notation.Board]:
     size = math.isqrt(length)
     if length not in (16, 36, 64):
         raise ValueError(f"board of {length} squares; boards have 16 (4x4), 36 (6x6) or 64 (8x8)")
-    board = notation.parse_coloured_board(" ".join(words), size)
+    board = notation.parse_board(" ".join(words), size)
     low = size // 2 - 1
     for row, column in ((low, low), (low, low + 1), (low + 1, low), (low + 1, low + 1)):
         if not (board.black | board.white) >> (8 * row + column) & 1:

@@ -1,17 +1,19 @@
-"""Moves, transcripts and boards as text: the only room in `games` where colours have names.
+"""Moves, transcripts and boards as text: the only module of `games` that names colours.
 
-A square is a column letter and a row number, a1 the upper left corner, so "f5" is action 37 of an
-8x8 board. A transcript is one string of squares, "f5d6c3", in which passes may be written ("pa")
-or left out: where nothing else is legal they are understood. Unless a caller says otherwise black
-moves first; from there on the colours alternate with every ply, passes included.
+A square is a column letter and a row number from the upper left corner, so "f5" is action 37 of an
+8x8 board. A transcript is one string of moves, "f5d6c3", possibly with white space, commas and
+move numbers ("1. f5 d6 2. c3") between them. Forced passes are written ("pa") or left out. Black
+moves first, unless a start position says otherwise, and colours alternate with every ply.
 
 A board is `size * size` characters row by row from a1, `X` black, `O` white, `-` empty, then a
-space and the colour to move: the board and mover of the OBF files of Edax. Functions that take a
-position mean a single one, without batch axes; they run on the host, one ply at a time.
+space and the colour to move, as in the OBF files of Edax. Functions that take a position mean a
+single one, without batch axes. They run on the host, one ply at a time.
 """
 
 import dataclasses
+import functools
 import re
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -23,10 +25,12 @@ PASS_TEXT = "pass"
 
 _COLUMNS = "abcdefgh"
 _PASS_TEXTS = ("pass", "pa", "ps", "--")
-MOVE = re.compile(r"[a-h][1-8]|pass|pa|ps|--", re.IGNORECASE)
-_COLOUR_OF = {"X": "X", "x": "X", "*": "X", "O": "O", "o": "O", "-": "-", ".": "-"}
+_GAP = r"(?:[\s,;]|\b\d+\.(?:\.\.)?)*"
+_LEADING_GAP = re.compile(_GAP)
+_MOVE = re.compile(rf"([a-h][1-8]|pass|pa|ps|--){_GAP}", re.IGNORECASE)
+_USUAL_SYMBOLS = str.maketrans("xo*.", "XOX-")
 
-# Compiled once for each game, since games are equal if their rules and start are.
+# Each is compiled once for each game: games with equal rules and start positions are equal.
 _legal_mask = jax.jit(othello.Othello.legal_mask, static_argnums=0)
 _is_over = jax.jit(othello.Othello.is_over, static_argnums=0)
 _play = jax.jit(othello.Othello.play, static_argnums=0)
@@ -57,8 +61,13 @@ class ReplayedGame:
 
     actions: tuple[int, ...]  # every ply, forced passes included
     positions: tuple[othello.Position, ...]  # before each of the actions, and after the last
-    is_over: bool
+    is_over: bool  # in the last position
     is_black_to_move: bool  # in the last position
+
+    @property
+    def last_board(self) -> Board:
+        """The last position by colour."""
+        return board_of(self.positions[-1], is_black_to_move=self.is_black_to_move)
 
 
 def action_text(action: int, size: int) -> str:
@@ -69,8 +78,9 @@ def action_text(action: int, size: int) -> str:
     return f"{_COLUMNS[column]}{row + 1}"
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_action(text: str, size: int) -> int:
-    """Returns the action of "f5" or of a pass ("pass", "pa", "ps", "--"), in any case of letters.
+    """Returns the action of one move: a square such as "f5", or "pass", "pa", "ps" or "--".
 
     Raises:
       ValueError: if `text` is neither, or names a square outside the board.
@@ -85,54 +95,91 @@ def parse_action(text: str, size: int) -> int:
     return (int(move[1]) - 1) * size + _COLUMNS.index(move[0])
 
 
-def replay(text: str, game: othello.Othello, *, is_black_first: bool = True) -> ReplayedGame:
-    """Plays a transcript from the start position of `game`.
-
-    Args:
-      text: squares and passes, in any case of letters, with or without white space between them.
-        A forced pass may be left out; one after the last move is then not added.
-      game: whose rules and start position to use.
-      is_black_first: the colour of the first ply.
+def parse_moves(text: str, size: int) -> list[int]:
+    """Returns the actions of a transcript as written: nothing is played, no pass is added.
 
     Raises:
-      ValueError: at the first thing that is not a move or is illegal, with its ply (passes that
-        were left out count) and what would have been legal.
+      ValueError: at the first part that is not a move on this board.
     """
     actions: list[int] = []
-    positions = [game.start()]
+    gap = _LEADING_GAP.match(text)
+    place = gap.end() if gap else 0
+    while place < len(text):
+        match = _MOVE.match(text, place)
+        try:
+            if match is None:
+                raise ValueError
+            actions.append(parse_action(match[1], size))
+        except ValueError:
+            corner = action_text(size * size - 1, size)
+            raise ValueError(
+                f"cannot read {text[place : place + 10].rstrip()!r} after {len(actions)} moves: "
+                f"squares are a1 to {corner}, a pass is 'pa'"
+            ) from None
+        place = match.end()
+    return actions
+
+
+def replay(text: str, game: othello.Othello) -> ReplayedGame:
+    """Plays a transcript from the start position of `game`, black first.
+
+    Raises:
+      ValueError: see `parse_moves` and `replay_actions`.
+    """
+    return replay_actions(parse_moves(text, game.size), game)
+
+
+def replay_actions(
+    actions: Sequence[int], game: othello.Othello, *, start: Board | None = None
+) -> ReplayedGame:
+    """Plays actions by the rules, and inserts forced passes that were left out.
+
+    A forced pass after the last action is not inserted.
+
+    Args:
+      actions: squares and passes.
+      game: the rules.
+      start: the position before the first ply; None is that of `game` with black to move.
+
+    Raises:
+      ValueError: at the first illegal action, with its ply (inserted passes count) and the legal
+        moves.
+    """
+    played: list[int] = []
+    positions = [game.start() if start is None else position_of(start)]
+    is_black_first = start is None or start.is_black_to_move
 
     def play(action: int) -> None:
-        actions.append(action)
+        played.append(action)
         positions.append(_play(game, positions[-1], jnp.int32(action)))
 
-    for move in _split(text, game.size):
-        action = _action_or_none(move, game.size)
+    for action in actions:
         legal = legal_actions(game, positions[-1])
         if legal == (game.pass_action,):
             if is_over(game, positions[-1]):
-                raise ValueError(f"move {move!r} {_place(actions, game.size)}: the game is over")
+                raise ValueError(f"{_move_at(action, played, game.size)}: the game is over")
             if action != game.pass_action:
                 play(game.pass_action)
                 legal = legal_actions(game, positions[-1])
         if action not in legal:
-            colour = "black" if is_black_first == (len(actions) % 2 == 0) else "white"
+            colour = "black" if is_black_first == (len(played) % 2 == 0) else "white"
             raise ValueError(
-                f"illegal move {move!r} {_place(actions, game.size)}: "
+                f"illegal {_move_at(action, played, game.size)}: "
                 f"{colour} may play {_alternatives(legal, game.size)}"
             )
         play(action)
     return ReplayedGame(
-        actions=tuple(actions),
+        actions=tuple(played),
         positions=tuple(positions),
         is_over=is_over(game, positions[-1]),
-        is_black_to_move=is_black_first == (len(actions) % 2 == 0),
+        is_black_to_move=is_black_first == (len(played) % 2 == 0),
     )
 
 
-def transcript(actions: tuple[int, ...] | list[int], size: int, *, has_passes: bool = False) -> str:
-    """Returns actions as one string of squares; passes are "pa", or left out as is usual."""
-    kept = [a for a in actions if has_passes or a != size * size]
-    return "".join(action_text(a, size)[:2] for a in kept)
+def transcript(actions: Sequence[int], size: int, *, has_passes: bool = False) -> str:
+    """Returns actions as one string of squares; passes are "pa", or left out by default."""
+    written = [a for a in actions if has_passes or a != size * size]
+    return "".join(action_text(a, size)[:2] for a in written)
 
 
 def legal_actions(game: othello.Othello, position: othello.Position) -> tuple[int, ...]:
@@ -145,18 +192,18 @@ def is_over(game: othello.Othello, position: othello.Position) -> bool:
     return bool(_is_over(game, position))
 
 
-def parse_coloured_board(text: str, size: int) -> Board:
-    """Returns the discs of a board written as text.
+def parse_board(text: str, size: int) -> Board:
+    """Returns the board that a text describes.
 
     Args:
       text: `size * size` characters, X or * black, O white, - or . empty, in any case of letters;
-        then, after white space, the colour to move. Without it black moves.
+        then white space and the colour to move, which is black if left out.
       size: rows of the board.
 
     Raises:
       ValueError: for a wrong number of squares, an unknown character or an unknown mover.
     """
-    words = text.split()
+    words = text.translate(_USUAL_SYMBOLS).split()
     if len(words) not in (1, 2):
         raise ValueError(f"board {text!r}: expected the squares, a space and the colour to move")
     squares, mover = (*words, "X")[:2]
@@ -164,25 +211,17 @@ def parse_coloured_board(text: str, size: int) -> Board:
         raise ValueError(
             f"board {text!r}: {len(squares)} squares, but a {size}x{size} board has {size * size}"
         )
-    for index, character in enumerate(squares):
-        if character not in _COLOUR_OF:
-            raise ValueError(
-                f"board {text!r}: unknown character {character!r} at "
-                f"{action_text(index, size)}, use X (black), O (white) or - (empty)"
-            )
-    if _COLOUR_OF.get(mover, "-") == "-":
+    if unknown := re.search("[^XO-]", squares):
+        raise ValueError(
+            f"board {text!r}: unknown character {unknown[0]!r} at "
+            f"{action_text(unknown.start(), size)}, use X (black), O (white) or - (empty)"
+        )
+    if mover not in ("X", "O"):
         raise ValueError(f"board {text!r}: unknown mover {mover!r}, use X (black) or O (white)")
     discs = {"X": 0, "O": 0, "-": 0}
-    for index, character in enumerate(squares):
-        row, column = divmod(index, size)
-        discs[_COLOUR_OF[character]] |= 1 << (8 * row + column)
-    return Board(discs["X"], discs["O"], _COLOUR_OF[mover] == "X")
-
-
-def parse_board(text: str, size: int) -> tuple[int, int]:
-    """Returns the discs of the side to move and of the other side; see `parse_coloured_board`."""
-    board = parse_coloured_board(text, size)
-    return board.player, board.opponent
+    for index, symbol in enumerate(squares):
+        discs[symbol] |= 1 << (8 * (index // size) + index % size)
+    return Board(discs["X"], discs["O"], mover == "X")
 
 
 def position_of(board: Board) -> othello.Position:
@@ -198,7 +237,7 @@ def board_of(position: othello.Position, *, is_black_to_move: bool) -> Board:
 
 
 def board_text(board: Board, size: int) -> str:
-    """Returns one line that `parse_coloured_board` reads: the squares, a space, the mover."""
+    """Returns one line that `parse_board` reads: the squares, a space, the mover."""
     return "".join(_rows(board, size)) + (" X" if board.is_black_to_move else " O")
 
 
@@ -217,34 +256,11 @@ def _rows(board: Board, size: int) -> list[str]:
     return ["".join(character(8 * row + col) for col in range(size)) for row in range(size)]
 
 
-def _split(text: str, size: int) -> list[str]:
-    """Returns the moves of a transcript as they are written, or raises ValueError."""
-    moves: list[str] = []
-    rest = text.lstrip()
-    while rest:
-        match = MOVE.match(rest)
-        if match is None:
-            corner = action_text(size * size - 1, size)
-            raise ValueError(
-                f"cannot read {rest[:10]!r} after {len(moves)} moves: "
-                f"squares are a1 to {corner}, a pass is 'pa'"
-            )
-        moves.append(match[0])
-        rest = rest[match.end() :].lstrip()
-    return moves
-
-
-def _action_or_none(move: str, size: int) -> int | None:
-    """Returns the action of a move, None for a square outside of a small board."""
-    try:
-        return parse_action(move, size)
-    except ValueError:
-        return None
-
-
-def _place(actions: list[int], size: int) -> str:
-    played = " ".join(action_text(a, size) for a in actions)
-    return f"at ply {len(actions) + 1}" + (f" ({played})" if played else "")
+def _move_at(action: int, played: Sequence[int], size: int) -> str:
+    """Returns a move and its place in a game for a message."""
+    before = " ".join(action_text(a, size) for a in played)
+    place = f"at ply {len(played) + 1}" + (f" ({before})" if before else "")
+    return f"move {action_text(action, size)!r} {place}"
 
 
 def _alternatives(legal: tuple[int, ...], size: int) -> str:

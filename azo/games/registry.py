@@ -1,4 +1,4 @@
-"""Which games there are, and the settings that choose one."""
+"""The games that azo knows, and the settings that choose one."""
 
 from typing import Annotated, Literal
 
@@ -8,10 +8,10 @@ from azo.games import notation, othello, protocol, tictactoe
 
 
 class GameConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """The game to learn."""
+    """Settings of the game to learn."""
 
     name: Literal["othello", "tictactoe"] = "othello"
-    """Rules to play by."""
+    """Name of the rules."""
     size: Annotated[int, pydantic.Field(ge=4, le=8)] = 6
     """Rows and columns of an Othello board."""
     is_reversed: bool = False
@@ -21,10 +21,12 @@ class GameConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 def make(config: GameConfig) -> protocol.Game:
-    """Returns the rules of the configured game; raises ValueError if they contradict each other."""
+    """Returns the rules of the configured game; raises ValueError if settings contradict."""
     if config.name == "tictactoe":
         if config.start is not None or config.is_reversed:
             raise ValueError("[game]: 'start' and 'is_reversed' are settings of Othello alone")
         return tictactoe.TicTacToe()
-    start = None if config.start is None else notation.parse_board(config.start, config.size)
-    return othello.Othello(config.size, config.is_reversed, start)
+    if config.start is None:
+        return othello.Othello(config.size, config.is_reversed)
+    start = notation.parse_board(config.start, config.size)
+    return othello.Othello(config.size, config.is_reversed, (start.player, start.opponent))

@@ -235,13 +235,13 @@ LINE = "0," + "".join(squares_of(1))
         ),
         (
             f"winner,game_moves\n{LINE}\n0,f5d6i9\n",
-            "record 2: cannot read 'i9' after 2 moves",
+            "record 2: cannot read 'i9' after 2 moves: squares are a1 to h8, a pass is 'pa'",
             {"not a move": 1},
             1,
         ),
         (
             f"winner,game_moves\n{LINE}\n0,f5d6c3pass\n0,{LINE[2:]}a1\n",
-            "record 2: illegal move 'pa' at ply 4 (f5 d6 c3): "
+            "record 2: illegal move 'pass' at ply 4 (f5 d6 c3): "
             "white may play d3, f3, f4 or g5",
             {"illegal move": 2},
             1,

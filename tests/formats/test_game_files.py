@@ -30,7 +30,7 @@ def test_games_are_read_from_texts_files_and_numbers(tmp_path):
 
 
 def test_a_game_from_another_start_keeps_it():
-    board = notation.parse_coloured_board("-" * 26 + "XOX" + "-" * 35 + " O", 8)
+    board = notation.parse_board("-" * 26 + "XOX" + "-" * 35 + " O", 8)
     game = game_files.parse(
         f"(;GM[Othello]BO[8 {notation.board_text(board, 8)[:64]} O]W[B4];)", _GAME
     )

@@ -58,7 +58,7 @@ def test_what_is_written_is_read_back(changes):
 
 
 def test_a_small_board_has_its_own_squares_and_pass():
-    board = notation.parse_coloured_board("-" * 14 + "OX" + "-" * 4 + "XO" + "-" * 14 + " O", 6)
+    board = notation.parse_board("-" * 14 + "OX" + "-" * 4 + "XO" + "-" * 14 + " O", 6)
     text = ggf.to_text(ggf.GgfGame(6, board, (8, 36)))
     assert text == (
         "(;GM[Othello]RE[?]TY[6]BO[6 --------------O*----*O-------------- O]W[C2]B[PA];)"

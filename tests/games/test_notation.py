@@ -27,6 +27,11 @@ _OLIVAW_SCORES = {
 _OLIVAW_PASSES = {1: 2, 2: 1, 3: 2, 4: 0, 5: 3, 6: 0, 7: 0, 8: 1, 9: 1, 10: 0, 11: 1, 12: 1}
 
 
+def _discs(text, size=4):
+    board = notation.parse_board(text, size)
+    return board.player, board.opponent
+
+
 def _moves(path):
     return re.search(r"^moves: (\S+)$", path.read_text(), re.MULTILINE)[1]
 
@@ -114,7 +119,7 @@ def test_an_illegal_move_is_named_with_its_ply_and_the_legal_ones():
     ("text", "message"),
     [
         ("a1", "illegal move 'a1' at ply 1: black may play d3, c4, f5 or e6"),
-        ("f5pa", "illegal move 'pa' at ply 2 (f5): white may play f4, d6 or f6"),
+        ("f5pa", "illegal move 'pass' at ply 2 (f5): white may play f4, d6 or f6"),
         ("f5x1", "cannot read 'x1' after 1 moves: squares are a1 to h8, a pass is 'pa'"),
         ("f5d", "cannot read 'd' after 1 moves: squares are a1 to h8, a pass is 'pa'"),
     ],
@@ -125,30 +130,41 @@ def test_bad_transcripts_are_refused_with_their_place(text, message):
 
 
 def test_the_colour_in_messages_follows_the_first_mover():
+    start = notation.board_of(_GAME.start(), is_black_to_move=False)
     with pytest.raises(ValueError, match="ply 1: white may play"):
-        notation.replay("a1", _GAME, is_black_first=False)
+        notation.replay_actions([0], _GAME, start=start)
 
 
-def test_a_square_outside_a_small_board_is_illegal_there():
-    with pytest.raises(ValueError, match="illegal move 'h8' at ply 1: black may play"):
-        notation.replay("h8", othello.Othello(6))
+def test_a_square_outside_a_small_board_is_refused():
+    with pytest.raises(ValueError, match="cannot read 'h8' after 1 moves: squares are a1 to f6"):
+        notation.replay("c2h8", othello.Othello(6))
+
+
+@pytest.mark.parametrize("text", ["1. f5 d6 2. c3", " f5, d6; c3 ", "1. f5 1... d6 2. c3\n"])
+def test_move_numbers_and_commas_between_moves_are_skipped(text):
+    assert notation.parse_moves(text, 8) == [37, 43, 18]
+
+
+def test_moves_are_parsed_without_being_played():
+    assert notation.parse_moves("", 8) == []
+    assert notation.parse_moves("a1 pa a1", 4) == [0, 16, 0]
 
 
 def test_the_only_legal_move_is_named_alone():
-    game = othello.Othello(4, start_bits=notation.parse_board("XO--------------", 4))
+    game = othello.Othello(4, start_bits=_discs("XO--------------"))
     with pytest.raises(ValueError, match=r"black may play c1$"):
         notation.replay("d4", game)
 
 
 def test_a_move_after_the_end_is_refused():
-    game = othello.Othello(4, start_bits=notation.parse_board("XO--------------", 4))
+    game = othello.Othello(4, start_bits=_discs("XO--------------"))
     assert notation.replay("c1", game).is_over
-    with pytest.raises(ValueError, match=r"move 'pa' at ply 2 \(c1\): the game is over"):
+    with pytest.raises(ValueError, match=r"move 'pass' at ply 2 \(c1\): the game is over"):
         notation.replay("c1pa", game)
 
 
 def test_a_start_position_may_force_a_pass():
-    game = othello.Othello(4, start_bits=notation.parse_board("OX-------------- X", 4))
+    game = othello.Othello(4, start_bits=_discs("OX-------------- X"))
     replay = notation.replay("c1", game)
     assert replay.actions == (16, 2)
     assert notation.replay("pa c1", game).actions == replay.actions
@@ -163,20 +179,19 @@ def test_the_start_position_is_written_as_usual():
 @pytest.mark.parametrize("mover", ["X", "O"])
 def test_a_board_survives_the_round_trip_through_text_and_position(mover):
     text = "XO--OOXX---XO-X- " + mover
-    board = notation.parse_coloured_board(text, 4)
+    board = notation.parse_board(text, 4)
     assert notation.board_text(board, 4) == text
     position = notation.position_of(board)
     assert notation.board_of(position, is_black_to_move=mover == "X") == board
 
 
 def test_discs_are_given_to_the_side_to_move_and_the_other():
-    assert notation.parse_board("XX--O-----------", 4) == (0b11, 1 << 8)
-    assert notation.parse_board("XX--O----------- X", 4) == (0b11, 1 << 8)
-    assert notation.parse_board("XX--O----------- O", 4) == (1 << 8, 0b11)
-    assert notation.parse_board("**..o........... o", 4) == (1 << 8, 0b11)
-    player, opponent = notation.parse_board(
-        notation.board_text(notation.board_of(_GAME.start(), is_black_to_move=True), 8), 8
-    )
+    assert _discs("XX--O-----------") == (0b11, 1 << 8)
+    assert _discs("XX--O----------- X") == (0b11, 1 << 8)
+    assert _discs("XX--O----------- O") == (1 << 8, 0b11)
+    assert _discs("**..o........... o") == (1 << 8, 0b11)
+    start = notation.board_of(_GAME.start(), is_black_to_move=True)
+    player, opponent = _discs(notation.board_text(start, 8), 8)
     assert (player, opponent) == tuple(
         bitboard.to_int(board) for board in (_GAME.start().player, _GAME.start().opponent)
     )

@@ -25,8 +25,10 @@ def _start_text(size):
 
 @functools.cache
 def _game(size, is_reversed=False):
-    start = notation.parse_board(_start_text(size), size) if size in _ODD_STARTS else None
-    return othello.Othello(size, is_reversed, start)
+    if size not in _ODD_STARTS:
+        return othello.Othello(size, is_reversed)
+    start = notation.parse_board(_start_text(size), size)
+    return othello.Othello(size, is_reversed, (start.player, start.opponent))
 
 
 def _slow(text, size, mover="X"):
@@ -227,7 +229,7 @@ def test_planes_show_the_movers_discs_first():
     ],
 )
 def test_empty_squares_count_for_the_side_with_more_discs_in_both_variants(squares, score, result):
-    position = notation.position_of(notation.parse_coloured_board(squares, 4))
+    position = notation.position_of(notation.parse_board(squares, 4))
     for game, sign in ((othello.Othello(4), 1.0), (othello.Othello(4, is_reversed=True), -1.0)):
         assert game.score(position) == score
         assert game.result(position) == sign * result
@@ -280,7 +282,7 @@ def test_greedy_breaks_ties_at_random():
 
 
 def test_a_side_without_discs_ends_the_game():
-    wiped_out = notation.position_of(notation.parse_coloured_board("X" * 5 + "-" * 11, 4))
+    wiped_out = notation.position_of(notation.parse_board("X" * 5 + "-" * 11, 4))
     assert othello.Othello(4).is_over(wiped_out)
 
 

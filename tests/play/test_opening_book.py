@@ -68,7 +68,7 @@ def test_moves_are_turned_back_on_all_eight_boards(size):
     made.entry(board, move).value = 0.5
     for source in permutations:
         turned = "".join(squares[place] for place in source)
-        found = made.lookup(notation.parse_coloured_board(f"{turned} {mover}", size))
+        found = made.lookup(notation.parse_board(f"{turned} {mover}", size))
         assert [int(source[m.action]) for m in found] == [move]
     assert made.num_moves == 1
 

@@ -63,9 +63,9 @@ def test_a_pasted_board_says_its_size_and_who_is_to_move():
     ("text", "message"),
     [
         (" \n", "nothing to read: paste moves such as f5d6c3, a game in GGF, or a board"),
-        ("hello", "cannot read 'hello' after 0 moves: write moves as a1 to f6, a pass as pa"),
-        ("c2d2x9", "cannot read 'x9' after 2 moves: write moves as a1 to f6, a pass as pa"),
-        ("c2 h8", "move 2: unknown move 'h8': squares are a1 to f6, a pass is 'pass'"),
+        ("hello", "cannot read 'hello' after 0 moves: squares are a1 to f6, a pass is 'pa'"),
+        ("c2d2x9", "cannot read 'x9' after 2 moves: squares are a1 to f6, a pass is 'pa'"),
+        ("c2 h8", "cannot read 'h8' after 1 moves: squares are a1 to f6, a pass is 'pa'"),
         ("a1", "move 1: illegal move a1: black may play c2 b3 e4 d5"),
         ("(;GM[Othello]", "GGF: '(;GM[Othello]' is no game, which is written (; ... ;)"),
         (

@@ -139,7 +139,7 @@ def test_the_only_moves_on_file_are_the_only_ones_that_win():
 
 def test_search_finds_the_only_winning_move_of_othello_endgames():
     texts, only_moves = _only_moves()
-    boards = [notation.parse_coloured_board(text, 6) for text in texts]
+    boards = [notation.parse_board(text, 6) for text in texts]
     positions = [notation.position_of(board) for board in boards]
     position = jax.tree.map(lambda *leaves: jnp.stack(leaves), *positions)
     found = _search(_OTHELLO, position, players.rollout_config(1000))

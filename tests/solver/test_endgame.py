@@ -46,7 +46,7 @@ def _words(board):
 
 
 def _read(text, size=8):
-    board = notation.parse_coloured_board(text, size)
+    board = notation.parse_board(text, size)
     return board.player, board.opponent
 
 

@@ -8,7 +8,6 @@ from azo.formats import ggf
 from azo.games import notation, othello
 from azo.play import live_game
 
-_BETWEEN_MOVES = re.compile(r"(?:[\s,;]|\b\d+\.(?:\.\.)?)*")  # "1. f5 d6 2. c3"
 _MOVES_LINE = re.compile(r"^moves:(.*)$", re.IGNORECASE | re.MULTILINE)
 _BOARD = re.compile(r"[XO*.\-\s]+", re.IGNORECASE)
 
@@ -35,13 +34,13 @@ def replay(game: othello.Othello, moves: str, start: str | None = None) -> WebGa
     Args:
       game: whose rules to use.
       moves: squares and passes; a forced pass may be left out, except after the last move.
-      start: the start position as `notation.parse_coloured_board` reads it; None: the usual one.
+      start: the start position as `notation.parse_board` reads it; None: the usual one.
 
     Raises:
       ValueError: at the first thing that is no move or illegal, with its ply.
     """
-    board = None if start is None else notation.parse_coloured_board(start, game.size)
-    return _play(game, _split(moves, game.size), board)
+    board = None if start is None else notation.parse_board(start, game.size)
+    return _play(game, notation.parse_moves(moves, game.size), board)
 
 
 def read(
@@ -99,7 +98,7 @@ def _read_board(
         )
     game = _offered(size, chosen.is_reversed, offered)
     line = f"{squares[: size * size]} {squares[size * size :]}".strip()
-    return _play(game, (), notation.parse_coloured_board(line, size))
+    return _play(game, (), notation.parse_board(line, size))
 
 
 def _offered(size: int, is_reversed: bool, offered: Collection[othello.Othello]) -> othello.Othello:
@@ -109,30 +108,6 @@ def _offered(size: int, is_reversed: bool, offered: Collection[othello.Othello])
     kind = "reversed " if is_reversed else ""
     there = ", ".join(game.name for game in offered)
     raise ValueError(f"a game of {kind}{size}x{size}, but there are networks for {there} alone")
-
-
-def _split(text: str, size: int) -> list[int]:
-    """Returns the moves of a transcript; raises ValueError at what is none."""
-    actions: list[int] = []
-    place = _end_of_gap(text, 0)
-    while place < len(text):
-        match = notation.MOVE.match(text, place)
-        if match is None:
-            raise ValueError(
-                f"cannot read {text[place : place + 10]!r} after {len(actions)} moves: write moves"
-                f" as a1 to {notation.action_text(size * size - 1, size)}, a pass as pa"
-            )
-        try:
-            actions.append(notation.parse_action(match[0], size))
-        except ValueError as error:
-            raise ValueError(f"move {len(actions) + 1}: {error}") from None
-        place = _end_of_gap(text, match.end())
-    return actions
-
-
-def _end_of_gap(text: str, place: int) -> int:
-    match = _BETWEEN_MOVES.match(text, place)
-    return match.end() if match else place
 
 
 def _play(game: othello.Othello, moves: Sequence[int], start: notation.Board | None) -> WebGame:
