@@ -3,9 +3,9 @@
     python -m benchmarks.all                a CPU, under 25 minutes (`make bench`)
     python -m benchmarks.all --preset gpu   one GPU, under 8 minutes
 
-Each runs in a process of its own, since each is kept on its own cores. A table is printed as soon
-as it is there. The README's part for this preset is replaced as a whole, at the end, and only if
-no benchmark failed; what the time limit cuts off says so in its place.
+Each benchmark runs in its own process, because each is pinned to its own cores. Tables are printed
+as soon as they are complete. At the end the README's part for this preset is replaced as a whole,
+unless a benchmark failed. A benchmark that the time limit cuts off leaves a note in its place.
 """
 
 import pathlib
@@ -80,7 +80,7 @@ PRESETS = {
             "--num-devices 1 --num-lanes 4096 --batch 65536 --limit-seconds 60",
         ),
     ),
-    # Every script in a minute or two, to see that it works.
+    # Every script in a minute or two, as a check that all of them work.
     "tiny": (
         Section("Rules", "rules", "--batch 8 --plies 4 --repeats 1"),
         Section("Search", "search", "--batches 4 --simulations 4 --network 1x4 --repeats 1"),
@@ -102,14 +102,15 @@ class AllConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Runs the benchmarks, and writes their tables into a README."""
 
     preset: Literal["cpu", "gpu", "tiny"] = "cpu"
-    """What is run: see `PRESETS`."""
+    """The set of benchmarks to run: see `PRESETS`."""
     limit_minutes: pydantic.PositiveFloat | None = None
-    """What has not ended by then is left out. By default 25, on a GPU 8."""
+    """Benchmarks that have not ended by then are left out. By default 25, on a GPU 8."""
     readme: pathlib.Path = FOLDER / "README.md"
-    """Where the tables go, between the lines that name the preset."""
+    """File for the tables. They replace the text between the lines that name the preset."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command_line.run_main(_main, argv)
 
 
@@ -132,7 +133,7 @@ def _main(argv: Sequence[str]) -> int:
         print(text, flush=True)
         sections.append(text)
     minutes = (time.monotonic() - start) / 60
-    sections.append(f"All of this took {minutes:.0f} minutes.\n")
+    sections.append(f"The whole preset took {minutes:.0f} minutes.\n")
     print(sections[-1])
     text = replaced(settings.readme.read_text(), settings.preset, "\n".join(sections))
     settings.readme.write_text(text)
@@ -140,25 +141,31 @@ def _main(argv: Sequence[str]) -> int:
 
 
 def replaced(readme: str, preset: str, tables: str) -> str:
-    """Returns a README with new tables between the lines for a preset; ValueError without them."""
+    """Returns a README with new tables between the marker lines of a preset.
+
+    Raises:
+      ValueError: the README has no such lines.
+    """
     begin, end = f"<!-- {preset}: begin -->\n", f"<!-- {preset}: end -->\n"
     if begin not in readme or end not in readme:
-        raise ValueError(f"no lines {begin.strip()} and {end.strip()} to put the tables between")
+        raise ValueError(
+            f"the README has no lines {begin.strip()} and {end.strip()} for the tables"
+        )
     before, after = readme.split(begin)[0], readme.split(end)[1]
     return f"{before}{begin}\n{tables}\n{end}{after}"
 
 
 def _output(section: Section, seconds: float) -> str | None:
-    """Returns what the benchmark prints, or that it was left out; None if it failed."""
+    """Returns the output of a benchmark, or a note that it was left out; None if it failed."""
     command = [sys.executable, "-m", f"benchmarks.{section.module}", *section.flags.split()]
     if seconds <= 0:
-        return "Left out: the time was over.\n"
+        return "Left out: the time limit was reached.\n"
     try:
         done = subprocess.run(
             command, cwd=FOLDER.parent, stdout=subprocess.PIPE, text=True, timeout=seconds
         )
     except subprocess.TimeoutExpired:
-        return "Left out: the time was over before it ended.\n"
+        return "Left out: the time limit was reached before it ended.\n"
     if done.returncode:
         print(f"{' '.join(command)} failed with exit code {done.returncode}", file=sys.stderr)
         return None
@@ -166,7 +173,7 @@ def _output(section: Section, seconds: float) -> str | None:
 
 
 def _without(seen: set[str], output: str) -> str:
-    """Returns the output without heading lines that an earlier section had, and remembers them."""
+    """Returns the output without heading lines of earlier sections, and adds its own to `seen`."""
     lines = output.splitlines()
     kept = [line for line in lines if not (line.startswith("* ") and line in seen)]
     seen.update(line for line in lines if line.startswith("* "))

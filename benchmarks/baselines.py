@@ -1,7 +1,7 @@
-"""What azo is compared with: the loops of mctx as they are, and the AlphaZero example of Pgx.
+"""The baselines: the unchanged loops of mctx, and the AlphaZero example of Pgx.
 
-Pgx belongs to the extra `bench`. It is imported late: doing so starts JAX's backend, which must
-find this process pinned to its cores.
+Pgx belongs to the extra `bench`. It is imported late, because its import starts JAX's backend, and
+the process must be pinned to its cores before.
 """
 
 import functools
@@ -17,7 +17,7 @@ import mctx
 from azo.games import protocol
 from azo.search import improvement, search_tree
 
-# What a network says of planes `[B, 8, 8, 2]`.
+# Evaluates planes `[B, 8, 8, 2]`.
 Apply = Callable[[jax.Array], improvement.Evaluation]
 
 
@@ -30,40 +30,40 @@ def mctx_search(
     config: improvement.SearchConfig,
     same_trees: bool = False,
 ) -> mctx.PolicyOutput:
-    """Searches with mctx and the rules and evaluation that azo uses: only the tree differs.
+    """Searches with mctx, with azo's rules and evaluator: only the tree differs.
 
     Args:
       game: the rules.
-      evaluate: as in `policy.search`.
+      evaluate: as in `improvement.search`.
       key: for noise, the choice of a move, and `evaluate`.
       position: `[B]` positions.
-      config: algorithm and simulations, and if `same_trees`, other settings of Gumbel and PUCT.
-      same_trees: choose moves as azo does, visit for visit but for noise and ties; a move not yet
-        tried is then worth its parent's value in PUCT. Otherwise by mctx's defaults.
+      config: algorithm and simulations; with `same_trees` also other settings of Gumbel and PUCT.
+      same_trees: select moves by azo's rules, so that visits are equal except for noise and ties.
+        In PUCT an unvisited move then has its parent's value. Otherwise mctx's defaults hold.
     """
     root_key, search_key = jax.random.split(key)
 
-    def masked(found: improvement.Evaluation, position: protocol.Position) -> jax.Array:
-        return search_tree.mask_illegal(found.prior_logits, game.legal_mask(position))
+    def masked(evaluation: improvement.Evaluation, position: protocol.Position) -> jax.Array:
+        return search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(position))
 
     def play(params: None, key: jax.Array, action: jax.Array, position: protocol.Position) -> Any:
         del params
         step = game.step(position, action)
-        found = evaluate(key, step.position)
+        evaluation = evaluate(key, step.position)
         output = mctx.RecurrentFnOutput(
             reward=step.reward,
             discount=step.discount,
-            prior_logits=masked(found, step.position),
-            value=jnp.where(step.discount == 0, 0.0, found.value),
+            prior_logits=masked(evaluation, step.position),
+            value=jnp.where(step.discount == 0, 0.0, evaluation.value),
         )
         return output, step.position
 
-    found = evaluate(root_key, position)
+    evaluation = evaluate(root_key, position)
     inputs: dict[str, Any] = {
         "params": None,
         "rng_key": search_key,
         "root": mctx.RootFnOutput(
-            prior_logits=masked(found, position), value=found.value, embedding=position
+            prior_logits=masked(evaluation, position), value=evaluation.value, embedding=position
         ),
         "recurrent_fn": play,
         "num_simulations": config.num_simulations,
@@ -101,18 +101,19 @@ def _azo_gumbel(config: improvement.SearchConfig) -> dict[str, Any]:
 
 
 def has_pgx() -> bool:
+    """Returns whether Pgx is installed."""
     return importlib.util.find_spec("pgx") is not None
 
 
 def pgx_othello() -> Any:
-    """Returns the environment."""
+    """Returns Pgx's Othello environment."""
     import pgx
 
     return pgx.make("othello")
 
 
 def pgx_auto_reset(env: Any) -> Callable[[Any, jax.Array, jax.Array], Any]:
-    """Returns `step(state, action, key)` of a batch, which makes a new state for every game."""
+    """Returns `step(state, action, key)` of a batch. It creates a new state for every game."""
     from pgx import experimental
 
     step = jax.vmap(experimental.auto_reset(env.step, env.init))
@@ -145,7 +146,7 @@ def pgx_begin(env: Any, key: jax.Array, num_games: int) -> Any:
 
 @flax.struct.dataclass
 class PgxPlies:
-    """What the example records of each ply, time first."""
+    """The plies that the example records, time first."""
 
     observation: jax.Array  # [T, B, 8, 8, 2] bool
     policy: jax.Array  # [T, B, A] float32
@@ -157,25 +158,27 @@ class PgxPlies:
 def pgx_search(
     env: Any, apply: Apply, key: jax.Array, state: Any, *, num_simulations: int
 ) -> mctx.PolicyOutput:
-    """Searches as the example does: states of Pgx in the tree, Gumbel, mctx's defaults."""
+    """Searches like the example: states of Pgx in the tree, Gumbel, mctx's defaults."""
 
     def play(params: None, key: jax.Array, action: jax.Array, state: Any) -> Any:
         del params, key
         after = jax.vmap(env.step)(state, action)
-        found = apply(after.observation)
+        evaluation = apply(after.observation)
         output = mctx.RecurrentFnOutput(
             reward=_rewards_of(state.current_player, after),
             discount=jnp.where(after.terminated, 0.0, -1.0),
-            prior_logits=search_tree.mask_illegal(found.prior_logits, after.legal_action_mask),
-            value=jnp.where(after.terminated, 0.0, found.value),
+            prior_logits=search_tree.mask_illegal(evaluation.prior_logits, after.legal_action_mask),
+            value=jnp.where(after.terminated, 0.0, evaluation.value),
         )
         return output, after
 
-    found = apply(state.observation)
+    evaluation = apply(state.observation)
     return mctx.gumbel_muzero_policy(
         params=None,
         rng_key=key,
-        root=mctx.RootFnOutput(prior_logits=found.prior_logits, value=found.value, embedding=state),
+        root=mctx.RootFnOutput(
+            prior_logits=evaluation.prior_logits, value=evaluation.value, embedding=state
+        ),
         recurrent_fn=play,
         num_simulations=num_simulations,
         invalid_actions=~state.legal_action_mask,
@@ -185,7 +188,7 @@ def pgx_search(
 def pgx_play(
     env: Any, apply: Apply, key: jax.Array, state: Any, *, num_simulations: int, num_plies: int
 ) -> tuple[Any, PgxPlies]:
-    """Plays as `selfplay` in `examples/alphazero/train.py` of Pgx 2.6 does, on one device.
+    """Plays like `selfplay` in `examples/alphazero/train.py` of Pgx 2.6, on one device.
 
     Returns:
       The states after `num_plies` plies `T`, and the plies `[T, B]`.
@@ -194,11 +197,11 @@ def pgx_play(
 
     def play_ply(state: Any, key: jax.Array) -> tuple[Any, PgxPlies]:
         search_key, step_key = jax.random.split(key)
-        found = pgx_search(env, apply, search_key, state, num_simulations=num_simulations)
-        after = step(state, found.action, step_key)
+        output = pgx_search(env, apply, search_key, state, num_simulations=num_simulations)
+        after = step(state, output.action, step_key)
         record = PgxPlies(
             observation=state.observation,
-            policy=found.action_weights,
+            policy=output.action_weights,
             reward=_rewards_of(state.current_player, after),
             is_over=after.terminated,
             discount=jnp.where(after.terminated, 0.0, -1.0),

@@ -1,4 +1,4 @@
-"""What the scripts share: flags, the cores they run on, and the lines above their tables."""
+"""Shared parts of the scripts: flags, pinning to cores, and the lines above the tables."""
 
 import functools
 import os
@@ -14,22 +14,22 @@ from azo.cli import command_line
 from benchmarks import measure
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
-MAX_BUSY = 0.1  # part of a core that other work may use before the machine is called loaded
+MAX_BUSY = 0.1  # share of a core used by other work above which the machine counts as loaded
 
 
 class Settings(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of every script."""
 
     repeats: pydantic.PositiveInt = 3
-    """Turns; each times every program once."""
+    """Repetitions; each times every program once."""
     core: int | None = None
-    """Core to run on; by default the idlest one allowed. Accelerators leave the host unpinned."""
+    """Core to run on; by default the idlest core. With an accelerator the host is not pinned."""
     seed: pydantic.NonNegativeInt = 0
-    """Of positions, networks and moves."""
+    """Seed of positions, networks and moves."""
 
     @property
     def num_cores(self) -> int:
-        """Cores, and as many devices, if there is no accelerator."""
+        """Number of cores, and of CPU devices, without an accelerator."""
         return 1
 
 
@@ -42,10 +42,10 @@ def run(
     """Runs a script and returns its exit code: 2, after one line, if the flags are wrong.
 
     Args:
-      module: its name, such as `benchmarks.rules`.
-      kind: its settings; their docstring is the help.
-      report: measures, and returns lines of markdown.
-      argv: flags; those of the command line if None.
+      module: name of the script, such as `benchmarks.rules`.
+      kind: settings of the script; the docstring is the help text.
+      report: function that measures and returns lines of markdown.
+      argv: flags; by default those of the command line.
     """
     return command_line.run_main(functools.partial(_run, module, kind, report), argv)
 

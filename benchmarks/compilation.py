@@ -2,8 +2,8 @@
 
     python -m benchmarks.compilation --config configs/quickstart.toml
 
-Two processes, one after the other, compile the whole iteration of these settings with a cache
-folder that is empty at first, as with `JAX_COMPILATION_CACHE_DIR`. Tracing is counted.
+Two processes compile the whole iteration of these settings, one after the other. They share a cache
+folder that is empty at first, as with `JAX_COMPILATION_CACHE_DIR`. Times include tracing.
 """
 
 import os
@@ -32,11 +32,12 @@ class CompilationBenchConfig(command.Settings):
 
     @property
     def num_cores(self) -> int:
-        """As many as the run asks for devices."""
+        """Number of devices of the run."""
         return config.load_file(self.config).run.num_devices or 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.compilation", CompilationBenchConfig, report, argv)
 
 

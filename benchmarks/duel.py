@@ -1,9 +1,9 @@
-"""Which way for the engine to play is better, and what does thinking in batches cost?
+"""Which settings of the engine play better, and what do several leaves a step cost in strength?
 
     python -m benchmarks.duel --first.leaves-per-step 8 --second.leaves-per-step 1
 
-One setting of the engine against another, with the same network, from paired random openings. With
-one leaf a step the search is plain PUCT.
+Two settings of the engine play a match with the same network, from paired random openings. With one
+leaf a step the search is plain PUCT.
 """
 
 import pathlib
@@ -28,27 +28,28 @@ _NO_SOLVER = EngineConfig(solve_empties=0, exact_empties=0)
 
 
 class DuelConfig(command.Settings):
-    """One setting of the engine against another."""
+    """A match between two settings of the engine."""
 
     first: EngineConfig = _NO_SOLVER
-    """Whose score is told."""
+    """First player; the score is the first player's."""
     second: EngineConfig = _NO_SOLVER
-    """Its opponent."""
+    """Second player."""
     first_level: int = NUM_LEVELS
-    """Level of the first, which weakens its settings."""
+    """Level of the first player; lower levels weaken its settings."""
     second_level: int = NUM_LEVELS
-    """Level of its opponent."""
+    """Level of the second player."""
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Of a run or an exported network; by default the one that comes with azo for 8x8."""
+    """Folder of a run or an exported network; by default the shipped network for 8x8."""
     num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 200
-    """Pairs from the same random opening with both colours."""
+    """Number of games, in pairs from the same random opening with colours swapped."""
     opening_plies: pydantic.NonNegativeInt = 8
     """Random plies at the start of each game."""
     solved_empties: pydantic.NonNegativeInt = 12
-    """With so few empty squares a game ends with its exact result."""
+    """Number of empty squares at which a game ends with its exact result."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.duel", DuelConfig, report, argv)
 
 
@@ -93,9 +94,9 @@ def _match_result(results: Sequence[int]) -> arena.MatchResult:
 
 
 def _changes(config: EngineConfig) -> str:
-    """Returns the settings that differ from the usual ones."""
-    usual = EngineConfig().model_dump()
-    return ", ".join(f"{k} {v}" for k, v in config.model_dump().items() if v != usual[k])
+    """Returns the settings that differ from the defaults."""
+    defaults = EngineConfig().model_dump()
+    return ", ".join(f"{k} {v}" for k, v in config.model_dump().items() if v != defaults[k])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""How long is a whole iteration, and what are its parts?
+"""How long does a whole iteration take, and its parts?
 
     python -m benchmarks.iteration --config configs/quickstart.toml
 
-The compiled iteration runs as in training, on as many devices as its settings ask for (on a CPU
-each has a core), twice: with a replay full of copies of the start position, so that it learns, and
-with an empty one, so that it does not. The difference is learning. Beside them the network alone
-evaluates the games, sharded alike; self-play does that for each simulation and each root.
+The compiled iteration runs as in training, on the number of devices in its settings (on a CPU each
+has a core). It is timed twice: with a replay full of copies of the start position, so that it
+learns, and with an empty replay, so that it does not. The difference is the time of learning. The
+network alone is timed as well: it evaluates the games of all devices once for each simulation and
+each root.
 """
 
 import dataclasses
@@ -18,29 +19,28 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 
 from azo.games import protocol, registry
-from azo.learning import loop, network
-from azo.learning import replay as replays
-from azo.learning import state as states
+from azo.learning import loop, network, replay, run_state
 from azo.run import config, devices
-from benchmarks import command, measure, networks, roofline
+from benchmarks import command, measure, reference_network, roofline
 
-# A step goes through the network forwards, and backwards for kernels and for inputs.
+# A step computes the forward pass and the gradients of kernels and of inputs.
 PASSES_A_STEP = 3
 
 
 class IterationBenchConfig(command.Settings):
-    """How long is a whole iteration, and what are its parts?"""
+    """How long does a whole iteration take, and its parts?"""
 
     config: pathlib.Path = config.DEFAULT_CONFIG
     """Settings of the run, a TOML file."""
 
     @property
     def num_cores(self) -> int:
-        """As many as the run asks for devices."""
+        """Number of devices of the run."""
         return config.load_file(self.config).run.num_devices or 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.iteration", IterationBenchConfig, report, argv)
 
 
@@ -56,7 +56,7 @@ def report(bench: IterationBenchConfig) -> list[str]:
     num_games = int(programs["playing"].call()[1].played.games.num_games)
     lines = [
         f"{game.name}, settings of {bench.config.name}, devices: {mesh.size}, {bench.repeats}"
-        " turns: median (smallest to largest). Compiled in"
+        " repetitions: median (smallest to largest). Compiled in"
         f" {programs['whole'].compile_seconds:.0f} s.",
         "",
         measure.markdown_table(
@@ -70,8 +70,8 @@ def report(bench: IterationBenchConfig) -> list[str]:
     flops = PASSES_A_STEP * settings.learner.batch_size * work.flops
     speed = measure.rate(learning, settings.learner.num_steps * flops).median / mesh.size
     lines += [
-        f"A step of learning is {measure.short(flops / 1e9)} GFLOP ({PASSES_A_STEP} passes), which"
-        f" makes {measure.short(speed / 1e9)} GFLOP/s on each device, where a {peaks.dtype} product"
+        f"A learning step has {measure.short(flops / 1e9)} GFLOP ({PASSES_A_STEP} passes). It"
+        f" reaches {measure.short(speed / 1e9)} GFLOP/s on each device; a {peaks.dtype} product"
         f" reaches {measure.short(peaks.flops_per_second / 1e9)}.",
         "",
     ]
@@ -88,7 +88,7 @@ def _rows(
     repeated = evaluations / _times_alone(settings, mesh)
 
     def row(name: str, seconds: Sequence[float], *items: tuple[float, str]) -> tuple[str, ...]:
-        share = measure.speedup(whole, seconds)  # what the part takes of the whole
+        share = measure.speedup(whole, seconds)  # of the whole
         speeds = [f"{measure.rate(seconds, count)} {unit}" for count, unit in items]
         return name, str(measure.summary(seconds)), str(share), "; ".join(speeds)
 
@@ -107,7 +107,7 @@ def _rows(
             (3600 * num_games, "games an hour"),
         ),
         row(
-            "of it the network alone",
+            "network alone, within self-play",
             [repeated * seconds for seconds in timings["network"].seconds],
         ),
         row(
@@ -122,15 +122,15 @@ def _rows(
 def _programs(
     settings: config.Config, game: protocol.Game, mesh: Mesh, seed: int
 ) -> tuple[dict[str, measure.Program], roofline.Work]:
-    """Returns what is to be timed, and the work of evaluating one position."""
+    """Returns the programs to time, and the work of evaluating one position."""
     capacity = settings.replay.capacity
-    # Learning then begins when the ring is full, neither earlier nor later.
+    # Learning then begins exactly when the ring is full.
     replay_config = settings.replay.model_copy(update={"min_positions": capacity})
     recipe = settings.model_copy(update={"replay": replay_config})
     total_steps = settings.run.num_iterations * settings.learner.num_steps
     empty = loop.begin(game, recipe, mesh, seed=seed, total_steps=total_steps)
 
-    def filled(state: states.RunState) -> states.RunState:
+    def filled(state: run_state.RunState) -> run_state.RunState:
         full = _full_of_starts(game, state.replay, capacity // mesh.size)
         return dataclasses.replace(jax.tree.map(jnp.copy, state), replay=full)
 
@@ -148,9 +148,11 @@ def _programs(
 
     def evaluate(variables: network.Variables, position: protocol.Position) -> jax.Array:
         see = network.evaluator(game, folded, variables, symmetry=settings.search.symmetry)
-        return networks.evaluate_alone(see, key, position, _times_alone(settings, mesh))
+        return reference_network.evaluate_repeatedly(
+            see, key, position, _times_alone(settings, mesh)
+        )
 
-    everywhere, games = PartitionSpec(), PartitionSpec(states.AXIS)
+    everywhere, games = PartitionSpec(), PartitionSpec(run_state.AXIS)
     sharded = jax.shard_map(
         evaluate, mesh=mesh, in_specs=(everywhere, games), out_specs=games, check_vma=False
     )
@@ -167,12 +169,12 @@ def _programs(
 
 
 def _times_alone(settings: config.Config, mesh: Mesh) -> int:
-    return networks.times_alone(settings.selfplay.num_games // mesh.size)
+    return reference_network.num_repeats(settings.selfplay.num_games // mesh.size)
 
 
 def _full_of_starts(
-    game: protocol.Game, ring: replays.ReplayBuffer, capacity: int
-) -> replays.ReplayBuffer:
+    game: protocol.Game, ring: replay.ReplayBuffer, capacity: int
+) -> replay.ReplayBuffer:
     """Returns the ring with the start position in every row."""
     return dataclasses.replace(
         ring,

@@ -1,10 +1,10 @@
-"""How often is what a run learns about a position right? Its replay against the solver.
+"""How often are the value labels in a run's replay correct?
 
-    python -m benchmarks.labels runs/tothello/3-last-18 runs/tothello/4-last-24 --empties 12 14 16
+    python -m benchmarks.labels runs/tothello/5-last-24 runs/plain --empties 12 14 16
 
-Positions with more empty squares than a game is adjudicated at are labelled with the result of the
-game that they were in: right if both sides played well from there on. Every label is compared with
-the exact result, and the positions that took the solver longest are kept as OBF lines.
+A position above the adjudication limit has the result of its game as label. The label is correct if
+both sides played well from there on. Every label is compared with the exact result of the solver.
+The positions that took the solver longest can be written as OBF lines.
 """
 
 import pathlib
@@ -26,19 +26,20 @@ from benchmarks import command, measure
 
 
 class LabelsBenchConfig(command.Settings):
-    """How often is what a run learns about a position right?"""
+    """How often are the value labels in a run's replay correct?"""
 
     folders: tyro.conf.Positional[tuple[pathlib.Path, ...]]
-    """Of runs of Othello, each with its latest checkpoint."""
+    """Folders of Othello runs. The latest checkpoint of each is read."""
     empties: tuple[Annotated[int, pydantic.Field(ge=1, le=20)], ...] = (12, 14, 16)
-    """Empty squares, one column each."""
+    """Numbers of empty squares, one column each."""
     num_positions: pydantic.PositiveInt = 300
-    """Of each run and number of empty squares."""
+    """Positions of each run and number of empty squares."""
     hard: pathlib.Path | None = None
-    """File to add the hardest position of each run and number of empty squares to."""
+    """File for the hardest position of each run and number of empty squares; lines are added."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.labels", LabelsBenchConfig, report, argv)
 
 
@@ -50,7 +51,7 @@ def report(config: LabelsBenchConfig) -> list[str]:
     ]
     columns = ("run", *(f"{empties} empties" for empties in config.empties))
     return [
-        "Labels with the sign of the exact result, 95 % interval, of so many.",
+        "Share of labels with the sign of the exact result, 95 % interval, number of positions.",
         "",
         measure.markdown_table(columns, rows),
     ]
@@ -69,8 +70,8 @@ def compare(
       config: the settings.
       game: the rules.
       board: `[M, words]` uint32, packed positions.
-      label: `[M]`, what is learned of them for the side to move.
-      name: of the run, for the file of hard positions.
+      label: `[M]`, their value labels for the side to move.
+      name: name of the run, for the file of hard positions.
     """
     position = jax.device_get(game.unpack(jax.numpy.asarray(board)))
     num_empties = np.asarray(game.num_empties(position))
@@ -81,13 +82,13 @@ def compare(
     cells = []
     for empties in config.empties:
         rows = rng.permutation(np.flatnonzero(num_empties == empties))[: config.num_positions]
-        found = [solver.solve(player[row], opponent[row]) for row in rows]
-        result = [sign * np.sign(one.score) for one in found]
+        solutions = [solver.solve(player[row], opponent[row]) for row in rows]
+        result = [sign * np.sign(solution.score) for solution in solutions]
         is_right = np.round(label[rows]) == result
-        cells.append(exact.text(exact.share(is_right), 3, has_count=True) if found else "none")
-        if config.hard is not None and found:
-            hardest = max(range(len(found)), key=lambda i: found[i].num_nodes)
-            row, nodes = rows[hardest], found[hardest].num_nodes
+        cells.append(exact.text(exact.share(is_right), 3, has_count=True) if solutions else "none")
+        if config.hard is not None and solutions:
+            hardest = max(range(len(solutions)), key=lambda i: solutions[i].num_nodes)
+            row, nodes = rows[hardest], solutions[hardest].num_nodes
             problem = notation.Board(player[row], opponent[row], is_black_to_move=True)
             with config.hard.open("a", encoding="utf-8") as file:
                 print(

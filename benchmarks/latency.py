@@ -1,11 +1,11 @@
-"""How long does a move take, when one game is searched at a time?
+"""How long does a move of one live game take?
 
     python -m benchmarks.latency
 
-Positions from the middle of random games are searched by the engine, next to as many evaluations of
-single positions one after the other, in turns. One leaf a step is plain PUCT. Single evaluations
-are those of self-play's network, and once more with its weights as constants of the program, as the
-engine has them, which makes them three times as fast.
+The engine searches positions from the middle of random games. In turns with it, the same number of
+single positions is evaluated one after the other. One leaf a step is plain PUCT. Single evaluations
+use self-play's network, and also the engine's version, in which weights are constants of the
+program. The engine's version is three times as fast.
 """
 
 import random
@@ -28,25 +28,27 @@ from benchmarks import command, measure, positions
 
 
 class LatencyConfig(command.Settings):
-    """How long a move takes, next to the same number of single evaluations."""
+    """How long does a move take, compared with the same number of single evaluations?"""
 
     num_blocks: pydantic.PositiveInt = 5
-    """Of a network with random weights, on 8x8."""
+    """Blocks of a network with random weights, on 8x8."""
     num_channels: pydantic.PositiveInt = 64
-    """Of each block."""
+    """Channels of each block."""
     num_simulations: pydantic.PositiveInt = 400
-    """A move, and evaluations of single positions."""
+    """Simulations a move, and evaluations of single positions."""
     num_positions: pydantic.PositiveInt = 20
-    """After 10 to 30 random plies."""
+    """Positions, after 10 to 30 random plies."""
     leaves_per_step: tuple[pydantic.PositiveInt, ...] = (1, 2, 4, 8, 16)
-    """Sizes of batches to try."""
+    """Batch sizes to measure."""
 
     @property
     def num_cores(self) -> int:
+        """Number of cores, and of CPU devices."""
         return 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.latency", LatencyConfig, report, argv)
 
 
@@ -77,7 +79,7 @@ def report(config: LatencyConfig) -> list[str]:
             for name, run in programs.items():
                 start = time.perf_counter()
                 counts[name] = run(board)
-                if repeat:  # the first turn warms up
+                if repeat:  # the first repetition warms up
                     times[name].append(time.perf_counter() - start)
     plain, constant = (np.array(times[name]) for name in list(programs)[:2])
     rows = [
@@ -93,9 +95,9 @@ def report(config: LatencyConfig) -> list[str]:
     heading = (
         f"{config.num_blocks} x {config.num_channels}, 8x8",
         "ms a move",
-        "evaluations of the last",
-        "to single evaluations",
-        "to those with constants",
+        "evaluations of the last position",
+        "relative to single evaluations",
+        "relative to single evaluations with constants",
     )
     return [measure.markdown_table(heading, rows)]
 
@@ -103,14 +105,14 @@ def report(config: LatencyConfig) -> list[str]:
 def _plain(
     game: othello.Othello, shape: network.NetworkConfig, variables: network.Variables
 ) -> Callable[[np.ndarray], jax.Array]:
-    """Returns the network as self-play has it: folded, compiled, weights as arguments."""
+    """Returns self-play's network: folded, compiled, with weights as arguments."""
     plain, folded = network.fold(network.build(game, shape), variables)
 
     @jax.jit
     def evaluate(folded: network.Variables, words: jax.Array) -> tuple[jax.Array, jax.Array]:
-        judge = network.evaluator(game, plain, folded)
-        found = judge(jax.random.key(0), game.unpack(words))
-        return found.prior_logits, found.value
+        evaluate_batch = network.evaluator(game, plain, folded)
+        evaluation = evaluate_batch(jax.random.key(0), game.unpack(words))
+        return evaluation.prior_logits, evaluation.value
 
     return lambda words: evaluate(folded, words)
 

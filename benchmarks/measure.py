@@ -1,14 +1,13 @@
-"""Timing that two programs can be compared by: what was run, where, how often, and how steadily.
+"""Timing of programs that are compared with one another, with device, repetitions and spread.
 
-What is measured: the wall-clock seconds of one call that returns JAX arrays, until they are ready.
-Programs are compiled ahead. Calls to compare take turns, so that a slow moment of the machine meets
-all of them, and a ratio is taken within a turn before its median.
+A timing is the wall-clock seconds of one call that returns JAX arrays, until the arrays are ready.
+Programs are compiled ahead. Calls that are compared take turns, so that a slow moment of the
+machine affects all of them. A ratio is computed within a turn, and then its median over the turns.
 
-On a CPU call `pin_to_cores` before JAX starts its backend: its thread pool then has as many
-threads. A program that has one core to itself uses as much processor time as wall-clock time;
-`Timing.share` says how much it got, and `is_noisy` marks what was measured beside other work.
-Processor time on one core is then the better clock: others who use the core lengthen it only by
-sharing the caches.
+On a CPU call `pin_to_cores` before JAX starts its backend, so that the thread pool has the same
+number of threads. A program alone on one core uses as much processor time as wall-clock time.
+`Timing.share` is the ratio of the two, and `is_noisy` marks timings beside other work. Processor
+time on one core is then the better clock: other programs affect it only through the caches.
 """
 
 import dataclasses
@@ -27,7 +26,7 @@ import jax
 
 MIN_SHARE = 0.97
 MAX_SPREAD = 0.15
-MIN_TURN_SECONDS = 0.2  # a call is repeated within its turn until this long has passed
+MIN_TURN_SECONDS = 0.2  # a call is repeated within its turn until this time has passed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,9 +36,10 @@ class Program:
     run: Callable[..., Any]
     inputs: tuple[Any, ...]
     compile_seconds: float  # tracing included
-    num_bytes: int  # of inputs, results and what it works with; 0 if the backend does not say
+    num_bytes: int  # of inputs, results and temporary arrays; 0 if the backend does not report it
 
     def call(self) -> Any:
+        """Runs the program with its inputs."""
         return self.run(*self.inputs)
 
 
@@ -48,29 +48,30 @@ class Timing:
     """Repeated timings of one call."""
 
     seconds: tuple[float, ...]  # wall clock of one call, in each turn
-    processor_seconds: tuple[float, ...]  # the same by the time that this process ran
-    has_one_core: bool  # the process was kept on one core, and the device is that core
+    processor_seconds: tuple[float, ...]  # processor time of the same calls
+    has_one_core: bool  # the process was pinned to one core, and the device is that core
 
     @property
     def share(self) -> float:
-        """Processor seconds for a second of wall clock, in the worst turn."""
+        """Processor seconds per wall-clock second, in the worst turn."""
         pairs = zip(self.processor_seconds, self.seconds, strict=True)
         return min(processor / wall for processor, wall in pairs)
 
     @property
     def spread(self) -> float:
-        """Slowest minus fastest turn, as a part of the median."""
+        """Slowest minus fastest turn, relative to the median."""
         return (max(self.seconds) - min(self.seconds)) / statistics.median(self.seconds)
 
     @property
     def is_noisy(self) -> bool:
+        """Whether other work affected the timing."""
         is_shared = self.has_one_core and self.share < MIN_SHARE
         return is_shared or self.spread > MAX_SPREAD
 
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """Median, smallest and largest of some numbers."""
+    """Median, smallest and largest of a list of numbers."""
 
     median: float
     low: float
@@ -81,14 +82,14 @@ class Range:
 
 
 def pin_to_cores(count: int = 1, core: int | None = None) -> dict[int, float]:
-    """Keeps this process on some cores, by default the idlest that it may use. Linux only.
+    """Pins this process to cores, by default the idlest that it may use. Linux only.
 
     Args:
-      count: how many; fewer are taken if the process may not use so many.
-      core: one that is to be among them.
+      count: number of cores; fewer if the process may not use so many.
+      core: a core that must be among them.
 
     Returns:
-      For each core the part of a sampled half second in which other work ran on it.
+      For each core the share of a sampled half second in which other work ran on it.
 
     Raises:
       ValueError: if the process may not use the core.
@@ -103,7 +104,7 @@ def pin_to_cores(count: int = 1, core: int | None = None) -> dict[int, float]:
 
 
 def keep_on_cores(cores: Collection[int]) -> None:
-    """Lets all threads of this process run on these cores alone."""
+    """Restricts all threads of this process to these cores."""
     for thread in _threads():
         os.sched_setaffinity(thread, cores)
 
@@ -133,12 +134,12 @@ def compile_program(function: Callable[..., Any], *args: Any) -> Program:
 def take_turns(
     calls: dict[str, Callable[[], Any]], repeats: int, *, limit_seconds: float = math.inf
 ) -> dict[str, Timing]:
-    """Times calls in turns: every call once, then every call again.
+    """Times calls in turns: each call once in each turn.
 
     Args:
       calls: functions without arguments that return JAX arrays; inputs are built beforehand.
-      repeats: number of turns, after one that only warms up.
-      limit_seconds: calls that would take longer in all turns together are left out.
+      repeats: number of turns, after one turn for warming up.
+      limit_seconds: calls that would take longer than this in all turns are left out.
     """
     first = {name: _seconds(call, 1)[0] for name, call in calls.items()}
     counts = {
@@ -164,27 +165,27 @@ def summary(numbers: Sequence[float]) -> Range:
 
 
 def rate(seconds: Sequence[float], num_items: float) -> Range:
-    """Returns items a second, for calls that each do `num_items`."""
+    """Returns items a second, for calls that process `num_items` each."""
     return summary([num_items / one for one in seconds])
 
 
 def speedup(seconds: Sequence[float], baseline: Sequence[float]) -> Range:
-    """Returns how many times faster the same amount of work was than `baseline`, turn by turn."""
+    """Returns the speed relative to `baseline` for the same work, turn by turn."""
     return summary([other / mine for mine, other in zip(seconds, baseline, strict=True)])
 
 
 def less(seconds: Sequence[float], part: Sequence[float]) -> tuple[float, ...]:
-    """Returns what remains of each turn without a part of it, at least a nanosecond."""
+    """Returns the time of each turn minus that of a part, at least a nanosecond."""
     return tuple(max(whole - one, 1e-9) for whole, one in zip(seconds, part, strict=True))
 
 
 def short(number: float) -> str:
-    """Returns a number in three digits that mean something: 0.123, 12.3, 12,300."""
+    """Returns a number with three significant digits: 0.123, 12.3, 12,300."""
     return f"{number:.3g}" if abs(number) < 999.5 else f"{float(f'{number:.3g}'):,.0f}"
 
 
 def header(packages: Sequence[str] = ("jax", "jaxlib", "mctx", "pgx")) -> list[str]:
-    """Returns lines that say on what device, with which versions and at which commit this runs."""
+    """Returns lines with the device, the versions and the commit."""
     device = jax.devices()[0]
     name = _processor() if device.platform == "cpu" else device.device_kind
     versions = ", ".join(f"{package} {_version(package)}" for package in packages)
@@ -202,7 +203,7 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def _seconds(call: Callable[[], Any], count: int) -> tuple[float, float]:
-    """Returns seconds a call, by the wall clock and of this process on processors."""
+    """Returns the wall-clock seconds and the processor seconds of a call."""
     processor_start, start = time.process_time(), time.perf_counter()
     for _ in range(count):
         jax.block_until_ready(call())

@@ -2,7 +2,7 @@
 
     python -m benchmarks.memory
 
-Nothing is run: the bytes are those of the arrays' shapes and types.
+Nothing is run: bytes follow from the shapes and types of the arrays.
 """
 
 import functools
@@ -28,12 +28,13 @@ class MemoryBenchConfig(command.Settings):
     """How many bytes do a game, a node of a search and a recorded position take?"""
 
     simulations: pydantic.PositiveInt = 100
-    """Of the search whose trees are weighed."""
+    """Simulations of the search whose trees are measured."""
     with_pgx: bool = True
     """Compare with Pgx, if it is installed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.memory", MemoryBenchConfig, report, argv)
 
 
@@ -45,7 +46,7 @@ def report(config: MemoryBenchConfig) -> list[str]:
         "the same with mctx and azo's positions": [],
         "recorded ply": [],
         "position in the replay": [],
-        "plies of a game that wait for its result": [],
+        "pending plies of a game": [],
     }
     for size in BOARDS:
         column = azo_bytes(othello.Othello(size), config.simulations)
@@ -54,8 +55,8 @@ def report(config: MemoryBenchConfig) -> list[str]:
     columns = ["bytes", *(f"azo {size}x{size}" for size in BOARDS)]
     if config.with_pgx and baselines.has_pgx():
         columns.append("Pgx and mctx, 8x8")
-        for cells, found in zip(rows.values(), pgx_bytes(config.simulations), strict=True):
-            cells.append("" if found is None else f"{found:,.0f}")
+        for cells, value in zip(rows.values(), pgx_bytes(config.simulations), strict=True):
+            cells.append("" if value is None else f"{value:,.0f}")
     aims = ["", f"at most {MAX_NODE_BYTES}", "", "", "", ""]
     return [
         measure.markdown_table(
@@ -72,7 +73,7 @@ def azo_bytes(game: othello.Othello, simulations: int) -> list[float]:
     key = jax.random.key(0)
     position = jax.eval_shape(functools.partial(game.start, 1))
     search = functools.partial(improvement.search, game, config=config)
-    found = jax.eval_shape(functools.partial(search, _evaluation(game)), key, position)
+    by_azo = jax.eval_shape(functools.partial(search, _evaluation(game)), key, position)
     mctx_search = functools.partial(baselines.mctx_search, game, config=config)
     by_mctx = jax.eval_shape(functools.partial(mctx_search, _evaluation(game)), key, position)
     ring = jax.eval_shape(functools.partial(replay.empty_buffer, game, 1))
@@ -80,7 +81,7 @@ def azo_bytes(game: othello.Othello, simulations: int) -> list[float]:
     counters = num_bytes((ring.next_row, ring.size, ring.window_starts))
     return [
         num_bytes(position),
-        num_bytes(found.tree) / (simulations + 1),
+        num_bytes(by_azo.tree) / (simulations + 1),
         num_bytes(by_mctx.search_tree) / (simulations + 1),
         num_bytes(history.plies) / game.max_plies,
         num_bytes(ring) - counters,
@@ -89,7 +90,7 @@ def azo_bytes(game: othello.Othello, simulations: int) -> list[float]:
 
 
 def pgx_bytes(simulations: int) -> list[float | None]:
-    """Returns the same for the AlphaZero example of Pgx, None where it has nothing alike."""
+    """Returns the same for the AlphaZero example of Pgx, None where it has no equivalent."""
     env = baselines.pgx_othello()
     key = jax.random.key(0)
     state = jax.eval_shape(jax.vmap(env.init), jax.random.split(key, 1))
@@ -99,7 +100,7 @@ def pgx_bytes(simulations: int) -> list[float | None]:
         baselines.pgx_play, env, _evaluation_of_planes, num_plies=1, **settings
     )
     plies = jax.eval_shape(play, key, state)[1]
-    # What it learns from: observation, policy, value, and whether the value is known.
+    # One example: observation, policy, value, and whether the value is valid.
     sample = (plies.observation, plies.policy, plies.reward, plies.is_over)
     return [
         num_bytes(state),
@@ -112,7 +113,7 @@ def pgx_bytes(simulations: int) -> list[float | None]:
 
 
 def num_bytes(arrays: Any) -> int:
-    """Returns the bytes of arrays, or of what stands for them."""
+    """Returns the bytes of arrays or of their shapes."""
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(arrays))
 
 

@@ -1,11 +1,11 @@
-"""Does a network with search play white perfectly? On 6x6 white wins with perfect play, by 4 discs.
+"""Does the engine play white perfectly on 6x6? White wins by 4 discs with perfect play.
 
-    python -m benchmarks.perfect --num-simulations 400 --solve-empties 0
+    python -m benchmarks.perfect --engine.num-simulations 400 --engine.solve-empties 0
 
-Black plays at random for some plies, a different number in every game, and from then on as well
-as white: by the same engine. Two things are asked. Of the positions at which black begins to play
-well, and which the solver can still tell to be won for white, how many does white win? And how many
-of white's moves keep the exact result, and the exact score, once few squares are empty?
+Black plays at random for a number of plies that differs between games, and then with the same
+engine as white. Two things are measured. First, positions at which black begins to play well and
+which the solver proves to be won for white: how many of them does white win? Second, white's moves
+with few empty squares: how many keep the exact result, and how many the exact score?
 """
 
 import dataclasses
@@ -29,31 +29,32 @@ from benchmarks import command, measure
 
 
 class PerfectBenchConfig(command.Settings):
-    """Does a network with search play white perfectly?"""
+    """Does the engine play white perfectly on 6x6?"""
 
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Of a run or an exported network; by default the one for 6x6 that comes with azo."""
+    """Folder of a run or an exported network; by default the shipped network for 6x6."""
     engine: EngineConfig = EngineConfig()
-    """How it plays."""
+    """Settings of the engine."""
     num_games: pydantic.PositiveInt = 200
-    """Games, one after the other."""
+    """Number of games."""
     max_random_plies: pydantic.NonNegativeInt = 24
     """Black plays at random in the first 0 to this many plies of a game."""
     max_move_empties: pydantic.PositiveInt = 16
-    """White's moves are judged with at most so many empty squares."""
+    """Maximum number of empty squares at which white's moves are compared with the solver."""
     max_start_empties: pydantic.PositiveInt = 20
-    """Positions at which black begins to play well are solved with at most so many."""
+    """Maximum number of empty squares at which the first position of good play is solved."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Game:
     boards: tuple[notation.Board, ...]
-    num_legal: tuple[int, ...]  # moves to choose from at each of them
+    num_legal: tuple[int, ...]  # legal moves of each board
     start: int  # the first ply at which black plays well
     result: int  # for white
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.perfect", PerfectBenchConfig, report, argv)
 
 
@@ -81,12 +82,12 @@ def report(config: PerfectBenchConfig) -> list[str]:
     won = outcomes[outcomes[:, 0] > 0]
     results = [game.result for game in games]
     rows = [
-        ("games white won, drew, lost", "/".join(str(results.count(x)) for x in (1, 0, -1))),
-        ("positions at which black began to play well that were solved", str(len(outcomes))),
-        ("of these won for white, and then won", f"{len(won)}, {(won[:, 1] > 0).sum()}"),
+        ("white won/drawn/lost", "/".join(str(results.count(x)) for x in (1, 0, -1))),
+        ("solved positions at which black began to play well", str(len(outcomes))),
+        ("proven wins for white among them; won by white", f"{len(won)}, {(won[:, 1] > 0).sum()}"),
         (f"white's moves with at most {config.max_move_empties} empty squares", str(len(kept))),
-        ("that kept the exact result", str((np.sign(kept[:, 0]) == np.sign(kept[:, 1])).sum())),
-        ("that kept the exact score", str((kept[:, 0] == kept[:, 1]).sum())),
+        ("of them kept the exact result", str((np.sign(kept[:, 0]) == np.sign(kept[:, 1])).sum())),
+        ("of them kept the exact score", str((kept[:, 0] == kept[:, 1]).sum())),
     ]
     title = (
         f"{config.engine.num_simulations} simulations, solved from {config.engine.solve_empties}"
@@ -114,7 +115,7 @@ def _num_empties(engine: Engine, board: notation.Board) -> int:
 
 
 def _scores(engine: Engine) -> Callable[[notation.Board], int]:
-    """Returns what solves a position: its exact utility for the side to move."""
+    """Returns a function that gives the exact utility of a position for the side to move."""
     solver = endgame.Solver(engine.game.size, is_reversed=engine.game.is_reversed)
     solve = functools.cache(lambda *sides: engine.utility(solver.solve(*sides).score))
     return lambda board: solve(board.player, board.opponent)

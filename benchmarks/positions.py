@@ -1,7 +1,7 @@
-"""Positions to measure with: at which plies the games of a search or of self-play stand.
+"""Positions for measurements: games at chosen plies.
 
-That matters to mctx: in a game that is nearly over it goes on below the end, one node deeper with
-each simulation, and the whole batch waits. azo stops at the end.
+The plies matter to mctx. In a game that is nearly over mctx searches below the end, one node deeper
+with each simulation, and the whole batch waits. azo stops at the end of the game.
 """
 
 import random
@@ -15,7 +15,7 @@ import pydantic
 from azo.games import othello
 from azo.play.live_game import LiveGame
 
-# None: at all plies of a game.
+# Games are at plies before this one. None: all plies of a game.
 BeforePly = Annotated[int, pydantic.Field(ge=1)] | None
 
 
@@ -23,10 +23,11 @@ def spread(begin: Callable[[int], Any], num_squares: int, batch: int, before_ply
     """Returns `batch` games at plies 0, 1, ... `before_ply - 1`, then again.
 
     Args:
-      begin: gives as many games, game `i` at ply `i % num_squares`, as a pytree of arrays.
-      num_squares: of the board.
-      batch: games wanted.
-      before_ply: up to `num_squares`, which is what None stands for.
+      begin: function that returns a number of games, game `i` at ply `i % num_squares`, as a pytree
+        of arrays.
+      num_squares: squares of the board.
+      batch: number of games.
+      before_ply: at most `num_squares`; None means `num_squares`.
     """
     plies = min(before_ply or num_squares, num_squares)
     number = -(-batch // plies) * num_squares
@@ -36,7 +37,7 @@ def spread(begin: Callable[[int], Any], num_squares: int, batch: int, before_ply
 
 
 def random_game(game: othello.Othello, rng: random.Random, num_plies: int) -> LiveGame:
-    """Returns a game that goes on after so many random plies."""
+    """Returns an unfinished game after `num_plies` random plies."""
     live_game = LiveGame(game)
     while len(live_game.actions) < num_plies:
         live_game.play(rng.choice(live_game.legal_actions))

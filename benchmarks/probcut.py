@@ -1,4 +1,4 @@
-"""Fits multi-ProbCut and measures how often its scores are right.
+"""Fits multi-ProbCut and measures how often its scores are correct.
 
 `python -m benchmarks.probcut fit SIZE normal|reversed` samples positions, solves them and writes
 `azo/solver/host/probcut.json`. `python -m benchmarks.probcut measure FILE.obf.gz NUM` draws
@@ -17,7 +17,7 @@ _SEED = 20
 
 
 def fit(size: int, variant: str) -> None:
-    """Fits one board and variant, and writes it beside the others."""
+    """Fits one board size and variant, and adds the fit to the file."""
     num_positions = dict.fromkeys(range(6, 16), 600) | {16: 400, 17: 200, 18: 150}
     is_reversed = variant == "reversed"
     solver = endgame.Solver(size, is_reversed=is_reversed)
@@ -35,9 +35,9 @@ def fit(size: int, variant: str) -> None:
 
 
 def measure(path: pathlib.Path, num: int) -> None:
-    """Prints a row for each confidence: what was right, and what it cost."""
-    found = score_files.read(path)
-    chosen = random.Random(_SEED).sample(found, min(num, len(found)))
+    """Prints a row for each confidence: accuracy, nodes and time."""
+    problems = score_files.read(path)
+    chosen = random.Random(_SEED).sample(problems, min(num, len(problems)))
     solver = endgame.Solver(8)
     print("confidence  score right  mean error  best move  nodes/position  s/position")
     for confidence in (0.9, 0.95, 0.98, 1.0):
@@ -45,14 +45,14 @@ def measure(path: pathlib.Path, num: int) -> None:
         error = seconds = 0.0
         for problem in chosen:
             board = problem.board
-            found = solver.solve(board.player, board.opponent, confidence=confidence)
+            solution = solver.solve(board.player, board.opponent, confidence=confidence)
             expected = problem.best_score()
             assert expected is not None
-            right += found.score == expected
-            error += abs(found.score - expected)
-            best += problem.move_scores.get(found.best_move or 0) == expected
-            nodes += found.num_nodes
-            seconds += found.seconds
+            right += solution.score == expected
+            error += abs(solution.score - expected)
+            best += problem.move_scores.get(solution.best_move or 0) == expected
+            nodes += solution.num_nodes
+            seconds += solution.seconds
         n = len(chosen)
         print(
             f"{confidence:10.2f}  {right / n:11.3f}  {error / n:10.2f}  {best / n:9.3f}"

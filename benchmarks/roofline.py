@@ -1,8 +1,8 @@
-"""How far from the device's own limits: operations and bytes counted, peaks measured.
+"""The device's limits: operations and bytes are counted, peaks are measured.
 
-Peaks are what a matrix product and passes over an array reach on this device, in this process.
-Operations are XLA's count of a program as it is written, a multiplication and an addition as two;
-bytes are its count of what the compiled program's parts read and write, caches disregarded.
+Peaks are measured by a matrix product and by passes over an array, on this device and in this
+process. Operations are XLA's count of the uncompiled program; a multiplication and an addition are
+two. Bytes are XLA's count of reads and writes by the parts of the compiled program, without caches.
 """
 
 import dataclasses
@@ -18,12 +18,12 @@ CPU_SIDE = 2048  # of the matrices
 CPU_LENGTH = 2**25  # of the array, float32
 ACCELERATOR_SIDE = 8192
 ACCELERATOR_LENGTH = 2**28
-NUM_PASSES = 16  # in one call: the first one waits for the system to hand out memory
+NUM_PASSES = 16  # in one call, because the first pass waits for the allocation of memory
 
 
 @dataclasses.dataclass(frozen=True)
 class Peaks:
-    """What the device reaches at best."""
+    """Highest measured speeds of the device."""
 
     dtype: str  # of the matrices
     flops_per_second: float
@@ -32,7 +32,7 @@ class Peaks:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What one call of a program does."""
+    """Operations and bytes of one call of a program."""
 
     flops: float
     num_bytes: float
@@ -45,12 +45,12 @@ def measure_peaks(repeats: int) -> Peaks:
     dtype = jnp.float32 if is_cpu else jnp.bfloat16
     matrix = jnp.ones((side, side), dtype)
 
-    def go_through(x: jax.Array) -> jax.Array:
+    def read_and_write(x: jax.Array) -> jax.Array:
         return jax.lax.fori_loop(0, NUM_PASSES, lambda _, x: x + 1, x)
 
     programs = {
         "product": measure.compile_program(jnp.matmul, matrix, matrix),
-        "passes": measure.compile_program(go_through, jnp.zeros(length)),
+        "passes": measure.compile_program(read_and_write, jnp.zeros(length)),
     }
     timings = measure.take_turns({name: one.call for name, one in programs.items()}, repeats)
     return Peaks(
@@ -61,10 +61,10 @@ def measure_peaks(repeats: int) -> Peaks:
 
 
 def count(function: Callable[..., Any], *args: Any) -> Work:
-    """Counts one call; loops count as one pass through their body."""
+    """Counts one call; a loop counts as one pass through its body."""
     lowered = jax.jit(function).lower(*args)
-    written = lowered.cost_analysis()
+    uncompiled = lowered.cost_analysis()
     compiled = lowered.compile().cost_analysis()
-    assert written is not None
+    assert uncompiled is not None
     assert compiled is not None
-    return Work(flops=written["flops"], num_bytes=compiled["bytes accessed"])
+    return Work(flops=uncompiled["flops"], num_bytes=compiled["bytes accessed"])

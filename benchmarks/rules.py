@@ -2,22 +2,22 @@
 
     python -m benchmarks.rules --batch 4096 --plies 128 --repeats 7
 
-Games run side by side in one `lax.scan` and are restarted as they end. At every ply legal moves,
-pass and end of game are worked out. Two questions:
+Games run side by side in one `lax.scan` and restart when they end. Every ply computes legal moves,
+pass and end of game. Two cases are measured:
 
 * step only: actions are given, recorded from random play of the same program;
 * random play: a uniformly random legal action is drawn at every ply.
 
-Nothing may be optimised away: azo adds legal moves, pass, end and reward of every ply to a
-checksum. It is one word a game: with four accumulators XLA computed the rules anew for some of
-them, which cost a third of the speed. Pgx carries its mask in its state and reads it at the next
-ply to refuse illegal actions; its ends and rewards are added up in one word too.
+Nothing may be optimised away, so azo adds legal moves, pass, end and reward of every ply to a
+checksum. The checksum is one word a game: with four accumulators XLA recomputed the rules for some
+of them, which cost a third of the speed. Pgx stores its mask in its state and reads it at the next
+ply to refuse illegal actions. Its ends and rewards are added up in one word too.
 
-Pgx gets the fastest way that we know: one start state chosen by `where` rather than an `init` a
-ply, no split keys, and for random play, besides `jax.random.categorical` over the masked logits as
-its users write it, one 16-bit number a game that selects the k-th legal action, as azo does. Its
-`auto_reset` is a row of its own. Pgx plays two passes at the end of a game, azo none: a ply is a
-ply in both. Pgx is skipped if it is not installed (it belongs to the extra `bench`).
+Pgx runs in the fastest form that we know. One start state is chosen by `where` instead of an `init`
+a ply, and keys are not split. Random play is measured with `jax.random.categorical` over the masked
+logits, as its users write it, and with azo's draw: one 16-bit number a game selects the k-th legal
+action. Its `auto_reset` has its own row. Pgx plays two passes at the end of a game, azo none; both
+count plies. Pgx is skipped if it is not installed (it belongs to the extra `bench`).
 """
 
 import dataclasses
@@ -47,20 +47,21 @@ class RulesConfig(command.Settings):
     plies: pydantic.PositiveInt = 128
     """Plies of one call."""
     repeats: pydantic.PositiveInt = 7
-    """Turns; each times every program once."""
+    """Repetitions; each times every program once."""
     with_pgx: bool = True
     """Compare with Pgx, if it is installed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Contender:
-    """One row, and the rows it is compared with."""
+    """One row of the table, and the rows with which it is compared."""
 
     program: measure.Program
     aims: dict[str, int | None] = dataclasses.field(default_factory=dict)  # times faster, by row
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.rules", RulesConfig, report, argv)
 
 
@@ -87,8 +88,8 @@ def report(config: RulesConfig) -> list[str]:
         "share of the core",
     )
     lines = [
-        f"{config.batch} games side by side, {config.plies} plies a call, {config.repeats} turns:"
-        " median (smallest to largest).",
+        f"{config.batch} games side by side, {config.plies} plies a call, {config.repeats}"
+        " repetitions: median (smallest to largest).",
         "",
         measure.markdown_table(columns, rows),
         "",
@@ -106,7 +107,7 @@ def report(config: RulesConfig) -> list[str]:
     if rows:
         lines += [measure.markdown_table(("times faster", *columns[1:3], "aim"), rows), ""]
     else:
-        lines += ["Pgx was left out: not asked for, or not installed (extra `bench`).", ""]
+        lines += ["Pgx was left out: switched off, or not installed (extra `bench`).", ""]
     return lines
 
 
@@ -142,7 +143,7 @@ def azo_replay(game: othello.Othello, start: othello.Position, actions: jax.Arra
 def azo_replay_steps(
     game: othello.Othello, start: othello.Position, actions: jax.Array
 ) -> jax.Array:
-    """The same with `step` of the protocol, which also keeps finished games as they are."""
+    """The same with `step` of the protocol, which also leaves finished games unchanged."""
 
     def ply(carry, action):
         position, checksum = carry
@@ -157,7 +158,7 @@ def azo_replay_steps(
 def azo_replay_masks(
     game: othello.Othello, start: othello.Position, actions: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """The same with `play`, and legal moves spelled out as bools; also returns these, `[B, A]`."""
+    """The same with `play` and with legal moves as bools; also returns these, `[B, A]`."""
 
     def ply(carry, action):
         carry, masks = carry
@@ -194,7 +195,7 @@ def _add(
     legal = game.legal_squares(position)
     must_pass = legal.is_empty() & ~is_last
     checksum = checksum + legal.lower + legal.upper
-    # Different weights, so that a pass cannot stand for an end.
+    # Different weights, so that a pass and an end give different sums.
     return checksum + 3 * must_pass + 5 * is_last + 7 * reward.astype(jnp.int32).astype(jnp.uint32)
 
 
@@ -207,12 +208,12 @@ def _restart(is_last: jax.Array, start: Any, state: Any) -> Any:
 
 
 def pgx_categorical(key: jax.Array, legal_mask: jax.Array) -> jax.Array:
-    """Draws as Pgx's own examples do: a Gumbel number for each of the 65 actions."""
+    """Draws like Pgx's own examples: a Gumbel number for each of the 65 actions."""
     return jax.random.categorical(key, jnp.where(legal_mask, 0.0, -jnp.inf))
 
 
 def pgx_kth_legal(key: jax.Array, legal_mask: jax.Array) -> jax.Array:
-    """Draws one number a game, as azo does, and takes that legal action."""
+    """Draws one number a game, as azo does, which selects the k-th legal action."""
     rank_after = jnp.cumsum(legal_mask, axis=-1, dtype=jnp.int32)
     num_legal = rank_after[:, -1]
     word = jax.random.bits(key, num_legal.shape, jnp.uint16).astype(jnp.int32)
@@ -223,7 +224,7 @@ def pgx_kth_legal(key: jax.Array, legal_mask: jax.Array) -> jax.Array:
 def pgx_random_play(
     step: Callable, draw: Callable, start: Any, keys: jax.Array
 ) -> tuple[jax.Array, Any, jax.Array]:
-    """Plays at random; returns the actions `[T, B]` and what `pgx_replay` returns."""
+    """Plays at random; returns the actions `[T, B]` and the results of `pgx_replay`."""
 
     def ply(carry, key):
         state, total = carry
@@ -248,7 +249,7 @@ def pgx_replay(step: Callable, start: Any, actions: jax.Array) -> tuple[Any, jax
 def pgx_replay_auto_reset(
     step: Callable, start: Any, actions: jax.Array, keys: jax.Array
 ) -> tuple[Any, jax.Array]:
-    """The same with `step` of `pgx.experimental.auto_reset`, which makes a new state a ply."""
+    """The same with `step` of `pgx.experimental.auto_reset`, which creates a new state a ply."""
 
     def ply(carry, inputs):
         action, key = inputs

@@ -1,19 +1,19 @@
-"""What does a search cost, without a network and with one, against mctx as it is?
+"""What does a search cost, without and with a network, compared with mctx?
 
     python -m benchmarks.search --batches 64 256 1024 --simulations 16 100 800
 
-A search runs three ways:
+Three programs are timed:
 
-* rules: as many plies and evaluations of the same batch as the search has, in a plain loop;
-* tree: the whole search, with an evaluation that is hashed from the position and nearly free. Its
-  time less that of the rules is what the tree costs;
+* rules: the same number of plies and evaluations as the search, in a plain loop;
+* tree: the whole search, with an evaluation that is a cheap hash of the position. Its time minus
+  that of the rules is the cost of the tree;
 * network: the whole search with a network, folded as in self-play; and the network alone.
 
-Each but the first runs with azo's loops and with those of mctx, with the same rules and evaluation.
-Two things besides the loops make mctx slower, and flags take them away. Its defaults rescale Q and
-call unvisited moves the worst, so trees are deeper: with `--same-trees` both search alike. And it
-goes on below finished games: with `--before-ply 40` none is near its end. Cells beyond the limits
-of time and memory are skipped and say so.
+The last two run with azo's loops and with those of mctx, with the same rules and evaluator. Two
+things besides the loops make mctx slower. Its defaults rescale Q and give unvisited moves the
+lowest value, so trees are deeper; `--same-trees` gives both the same rules. mctx also searches
+below finished games; with `--before-ply 40` no game is near its end. Cells beyond the limits of
+time and memory are skipped, with a note.
 """
 
 import dataclasses
@@ -29,20 +29,20 @@ import pydantic
 from azo.games import othello, protocol
 from azo.learning import network, selfplay
 from azo.search import improvement
-from benchmarks import baselines, command, measure, networks, positions
+from benchmarks import baselines, command, measure, positions, reference_network
 
-# By algorithm, games and simulations: how many times less the tree is to cost than that of mctx
-# with its defaults, in games at all plies.
+# Targets by algorithm, games and simulations: cost of mctx's tree with its defaults, relative to
+# azo's, in games at all plies.
 AIMS = {("puct", 256, 100): 8, ("puct", 1024, 100): 20}
-# A search of more simulations takes more than in proportion: paths are longer, trees larger.
+# The time of a search grows faster than its simulations: paths are longer, trees larger.
 GROWTH = 1.5
 
 
 class SearchBenchConfig(command.Settings):
-    """What does a search cost, without a network and with one, against mctx as it is?"""
+    """What does a search cost, without and with a network, compared with mctx?"""
 
     algorithm: Literal["puct", "gumbel"] = "puct"
-    """Rule of the search; see `azo.search.policy`."""
+    """Algorithm of the search; see `azo.search.improvement`."""
     batches: tuple[pydantic.PositiveInt, ...] = (64, 256, 1024, 8192)
     """Games side by side."""
     simulations: tuple[pydantic.PositiveInt, ...] = (16, 100, 800)
@@ -50,39 +50,39 @@ class SearchBenchConfig(command.Settings):
     size: int = pydantic.Field(8, ge=4, le=8)
     """Rows and columns of the board."""
     same_trees: bool = False
-    """Let mctx search by azo's rules, so that trees are alike; otherwise by its defaults."""
+    """Let mctx select moves by azo's rules, so that trees are equal; otherwise by its defaults."""
     before_ply: positions.BeforePly = None
-    """Games stand at plies before this one; by default at all plies of a game."""
-    model: networks.Size = "3x32"
+    """Games are at plies before this one; by default at all plies of a game."""
+    network: reference_network.Size = "3x32"
     """Residual blocks and channels."""
     with_network: bool = True
     """Measure searches with a network too."""
     limit_seconds: pydantic.PositiveFloat = 60.0
-    """A program that would take longer, all its turns together, is skipped."""
+    """A program that would take longer in all repetitions together is skipped."""
     limit_gigabytes: pydantic.PositiveFloat = 4.0
     """A program that would take more memory is skipped."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Loop:
-    """What is to be timed."""
+    """A program to time."""
 
-    function: Callable  # of variables, key and positions
+    function: Callable  # takes variables, key and positions
     length: int  # simulations or evaluations of a game in one call
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """What was measured for one number of games and of simulations."""
+    """Timings for one number of games and of simulations."""
 
     batch: int
     simulations: int
     timings: dict[str, measure.Timing]
     lengths: dict[str, int]  # of the loops
-    skipped: dict[str, str]  # why other programs have no timing
+    skipped: dict[str, str]  # reason by name, for programs without a timing
 
     def microseconds(self, name: str) -> str:
-        """Returns the time of one pass of a loop and one game, or why there is none."""
+        """Returns the time of one pass of a loop and one game, or the reason why there is none."""
         if name in self.skipped:
             return self.skipped[name]
         timing = self.timings[name]
@@ -90,7 +90,7 @@ class Cell:
         return f"{measure.summary(times)}{' NOISY' if timing.is_noisy else ''}"
 
     def times_less(self, name: str, baseline: str, *, without: str | None = None) -> str:
-        """Returns how often the time of one goes into that of the other, each less a part."""
+        """Returns the time of `baseline` relative to that of `name`, each without a part."""
         needed = {name, baseline} | ({without} if without else set())
         if not needed <= self.timings.keys():
             return ""
@@ -102,6 +102,7 @@ class Cell:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.search", SearchBenchConfig, report, argv)
 
 
@@ -110,11 +111,11 @@ def report(config: SearchBenchConfig) -> list[str]:
     cells = _measure_cells(config)
     lines = [
         f"Board {config.size}x{config.size}, {config.algorithm}, mctx with"
-        f" {'the same rules of choice' if config.same_trees else 'its defaults'}, games at"
+        f" {'the same selection rules' if config.same_trees else 'its defaults'}, games at"
         f" {f'plies before {config.before_ply}' if config.before_ply else 'all plies'},"
-        f" {config.repeats} turns: median (smallest to largest), microseconds of a simulation"
-        f" and game. What would take over {config.limit_seconds:g} s in all turns, or over"
-        f" {config.limit_gigabytes:g} GB, is skipped.",
+        f" {config.repeats} repetitions: median (smallest to largest), microseconds a simulation"
+        f" and game. Programs over {config.limit_seconds:g} s in all repetitions, or over"
+        f" {config.limit_gigabytes:g} GB, are skipped.",
         "",
         measure.markdown_table(
             (
@@ -165,7 +166,7 @@ def _network_row(cell: Cell) -> tuple[str, ...]:
 def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
     begin_key, search_key, network_key = jax.random.split(jax.random.key(config.seed), 3)
     game = othello.Othello(config.size)
-    network_config = networks.config(config.network)
+    network_config = reference_network.config(config.network)
     variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
     folded, variables = network.fold(network.build(game, network_config), variables)
     known: dict[str, dict[tuple[int, int], float]] = {}
@@ -201,11 +202,11 @@ def _loops(
         return network.evaluator(game, model, variables)
 
     def azo(evaluator, variables, key, position):
-        found = improvement.search(game, evaluator(variables), key, position, config=settings)
-        return found.action, found.policy
+        output = improvement.search(game, evaluator(variables), key, position, config=settings)
+        return output.action, output.policy
 
     def mctx(evaluator, variables, key, position):
-        found = baselines.mctx_search(
+        output = baselines.mctx_search(
             game,
             evaluator(variables),
             key,
@@ -213,15 +214,15 @@ def _loops(
             config=settings,
             same_trees=config.same_trees,
         )
-        return found.action, found.action_weights
+        return output.action, output.action_weights
 
     def rules(variables, key, position):
         return plies_alone(game, hashed(variables), key, position, simulations)
 
-    times = networks.times_alone(batch)
+    times = reference_network.num_repeats(batch)
 
     def network_alone(variables, key, position):
-        return networks.evaluate_alone(learned(variables), key, position, times)
+        return reference_network.evaluate_repeatedly(learned(variables), key, position, times)
 
     programs = {
         "rules": Loop(rules, simulations),
@@ -262,17 +263,17 @@ def plies_alone(
     position: protocol.Position,
     num_plies: int,
 ) -> jax.Array:
-    """Plays and evaluates without a tree; returns `[B]` float32, a sum of all that was found.
+    """Plays and evaluates without a tree; returns `[B]` float32, a sum of all outputs.
 
-    Actions need not be legal: what a ply costs does not depend on that.
+    Actions may be illegal: the cost of a ply does not depend on it.
     """
 
     def ply(index: jax.Array, state: tuple) -> tuple:
         position, total = state
         action = game.pack(position)[..., 0] % game.num_actions
         step = game.step(position, action.astype(jnp.int32))
-        found = evaluate(jax.random.fold_in(key, index), step.position)
-        total += found.prior_logits.sum(axis=-1) + found.value + step.reward + step.discount
+        leaf = evaluate(jax.random.fold_in(key, index), step.position)
+        total += leaf.prior_logits.sum(axis=-1) + leaf.value + step.reward + step.discount
         return step.position, total
 
     start = position, jnp.zeros(game.is_over(position).shape)
@@ -312,12 +313,12 @@ def _measure_cell(
 
 
 def expected_seconds(known: dict[tuple[int, int], float], batch: int, length: int) -> float:
-    """Returns what a loop should take, from the largest smaller one; 0 if there is none.
+    """Returns the expected seconds of a loop, from the largest smaller one; 0 if there is none.
 
     Args:
-      known: seconds by number of games and length of the loop.
-      batch: games.
-      length: passes.
+      known: measured seconds by number of games and length of the loop.
+      batch: number of games.
+      length: passes of the loop.
     """
     smaller = [size for size in known if size[0] <= batch and size[1] <= length]
     if not smaller:

@@ -1,16 +1,16 @@
-"""How fast is self-play, against the AlphaZero example of Pgx, and how near to the device's limits?
+"""How fast is self-play, against the AlphaZero example of Pgx and the limits of the device?
 
     python -m benchmarks.selfplay --cells 5x64:32 3x32:200 --batch 64
 
-A ply is a Gumbel search, the move, and a new game where one ended, for a batch of 8x8 games. They
-stand at all plies of a game, as azo's do from the start and those of the example in the long run;
-with `--before-ply 40` none is near its end (see `positions.py`). All programs have the same network
-with the same parameters, 16 moves considered at the root and no random openings:
+A ply is a Gumbel search, the move, and a new game where one ended, for a batch of 8x8 games. Games
+are at all plies, as azo's are from the start and the example's in the long run. With
+`--before-ply 40` no game is near its end (see `positions.py`). All programs have the same network
+with the same parameters, 16 considered moves at the root and no random openings:
 
-* azo as it runs in training: `selfplay.play`, the normalisation folded away;
-* the example: environment and loops as in its `train.py`, and the network as usually written,
-  with XLA's own convolution in float32 and the batch normalisation at each evaluation;
-* the example with the network as azo has it, which shows what the rest brings.
+* azo as in training: `selfplay.play`, with the normalisation folded into the convolutions;
+* the example: environment and loops as in its `train.py`, and the network written plainly, with
+  XLA's own convolution in float32 and batch normalisation at each evaluation;
+* the example with azo's network, which separates the effect of the network from the rest.
 
 The example is left out if Pgx is not installed (it belongs to the extra `bench`).
 """
@@ -26,33 +26,34 @@ import pydantic
 from azo.games import othello
 from azo.learning import network, resignation, selfplay
 from azo.search import improvement
-from benchmarks import baselines, command, measure, networks, positions, roofline
+from benchmarks import baselines, command, measure, positions, reference_network, roofline
 
 PLIES_A_GAME = 60
 NETWORK = "azo's network alone"
 EXAMPLE, EXAMPLE_BY_AZO = "Pgx example", "Pgx example, azo's network"
-# How many times faster than the example azo is to be, by network and simulations.
+# Targets by network and simulations: speed relative to the example.
 AIMS = {"5x64:32": 1.1, "3x32:32": 2.0, "3x32:200": 2.5}
 
 
 class SelfplayBenchConfig(command.Settings):
-    """How fast is self-play, against the AlphaZero example of Pgx, and how near to the limits?"""
+    """How fast is self-play, against the AlphaZero example of Pgx and the device's limits?"""
 
     cells: tuple[Annotated[str, pydantic.Field(pattern=r"^\d+x\d+:\d+$")], ...] = tuple(AIMS)
-    """Residual blocks, channels and simulations: 5x64:32."""
+    """Residual blocks, channels and simulations, such as 5x64:32."""
     batch: pydantic.PositiveInt = 64
     """Games side by side."""
     num_plies: pydantic.PositiveInt = 2
     """Plies of one call."""
     before_ply: positions.BeforePly = None
-    """Games stand at plies before this one; by default at all plies of a game."""
+    """Games are at plies before this one; by default at all plies of a game."""
     repeats: pydantic.PositiveInt = 5
-    """Turns; each times every program once."""
+    """Repetitions; each times every program once."""
     with_pgx: bool = True
     """Compare with the example of Pgx, if it is installed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.selfplay", SelfplayBenchConfig, report, argv)
 
 
@@ -78,8 +79,8 @@ def report(config: SelfplayBenchConfig) -> list[str]:
     lines = [
         f"{config.batch} games at"
         f" {f'plies before {config.before_ply}' if config.before_ply else 'all plies'},"
-        f" {config.num_plies} plies a call, {config.repeats} turns: median (smallest to largest)."
-        f" A game is taken as {PLIES_A_GAME} plies.",
+        f" {config.num_plies} plies a call, {config.repeats} repetitions: median (smallest to"
+        f" largest). A game counts as {PLIES_A_GAME} plies.",
         "",
         measure.markdown_table(
             ("self-play", "ms a ply of the batch", "simulations a second", "games an hour"),
@@ -91,7 +92,7 @@ def report(config: SelfplayBenchConfig) -> list[str]:
         columns = ("times faster: azo", "by wall clock", "aim")
         lines += [measure.markdown_table(columns, ratios), ""]
     else:
-        lines += ["Pgx was left out: not asked for, or not installed (extra `bench`).", ""]
+        lines += ["Pgx was left out: switched off, or not installed (extra `bench`).", ""]
     limit_columns = (
         "azo and the device's limits",
         "network's share of the time",
@@ -103,10 +104,10 @@ def report(config: SelfplayBenchConfig) -> list[str]:
         "share of peak",
     )
     lines += [
-        f"Peaks measured: {measure.short(peaks.flops_per_second / 1e9)} GFLOP/s in a {peaks.dtype}"
+        f"Measured peaks: {measure.short(peaks.flops_per_second / 1e9)} GFLOP/s in a {peaks.dtype}"
         f" product, {measure.short(peaks.bytes_per_second / 1e9)} GB/s in passes over an array."
-        " Operations and bytes are those of the network as XLA counts them, over the time of all"
-        " self-play; more bytes than the peak allows come from the caches.",
+        " Operations and bytes are XLA's counts for the network, divided by the time of all"
+        " self-play. Rates above the peak of memory come from the caches.",
         "",
         measure.markdown_table(limit_columns, limits),
         "",
@@ -140,11 +141,11 @@ def _limits_row(
     work: roofline.Work,
     peaks: roofline.Peaks,
 ) -> tuple[str, ...]:
-    """`work` is that of one evaluation of the whole batch."""
+    """Returns a row of the limits; `work` is that of one evaluation of the whole batch."""
     simulations = int(cell.split(":")[1])
     azo = timings["azo"].seconds
     evaluations = config.num_plies * (simulations + 1)  # of the batch, the roots' included
-    repeated = evaluations / networks.times_alone(config.batch)
+    repeated = evaluations / reference_network.num_repeats(config.batch)
     share = measure.speedup(azo, [repeated * one for one in timings[NETWORK].seconds])
     flops = measure.rate(azo, evaluations * work.flops).median
     num_bytes = measure.rate(azo, evaluations * work.num_bytes).median
@@ -167,7 +168,7 @@ def _measure_cell(
     size, simulations = cell.split(":")
     begin_key, play_key, network_key = jax.random.split(jax.random.key(config.seed), 3)
     game = othello.Othello(8)
-    network_config = networks.config(size)
+    network_config = reference_network.config(size)
     model = network.build(game, network_config)
     variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
     begin = functools.partial(jax.jit(selfplay.begin, static_argnums=(0, 2)), game, begin_key)
@@ -189,8 +190,8 @@ def _measure_cell(
 
     def alone(variables, key, position):
         evaluate = network.evaluator(game, folded, variables)
-        times = networks.times_alone(config.batch)
-        return networks.evaluate_alone(evaluate, key, position, times)
+        times = reference_network.num_repeats(config.batch)
+        return reference_network.evaluate_repeatedly(evaluate, key, position, times)
 
     inputs = folded_variables, play_key, games.position
     programs = {
@@ -203,13 +204,13 @@ def _measure_cell(
         begin = functools.partial(pgx_begin, begin_key)
         state = positions.spread(begin, 64, config.batch, config.before_ply)
 
-        def as_usual(variables):
-            return functools.partial(networks.usual, variables)
+        def plain_network(variables):
+            return functools.partial(reference_network.evaluate_plainly, variables)
 
-        def as_in_azo(variables):
+        def azo_network(variables):
             return functools.partial(folded.apply, network.fold(model, variables)[1])
 
-        for name, network_of in {EXAMPLE: as_usual, EXAMPLE_BY_AZO: as_in_azo}.items():
+        for name, network_of in {EXAMPLE: plain_network, EXAMPLE_BY_AZO: azo_network}.items():
             play = functools.partial(_example, config, env, network_of, int(simulations))
             programs[name] = measure.compile_program(play, variables, play_key, state)
     timings = measure.take_turns(

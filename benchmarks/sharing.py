@@ -1,10 +1,10 @@
-"""How many of the network's evaluations in self-play say what another one says already?
+"""How many network evaluations of self-play repeat earlier ones?
 
     python -m benchmarks.sharing runs/quickstart --max-opening-plies 6
 
-Three things could be saved: positions that several games evaluate in the same simulation; positions
+Three savings are measured: positions that several games evaluate in the same simulation; positions
 that any game evaluates in any simulation of the same search (the table that OthelloZero's games
-share); and the part of the tree that lies behind the move that is played, kept for the next search.
+share); and the subtree below the played move, if the next search reused it.
 """
 
 import functools
@@ -27,25 +27,26 @@ from benchmarks import command, measure
 
 
 class SharingBenchConfig(command.Settings):
-    """How many of the network's evaluations in self-play say what another one says already?"""
+    """How many network evaluations of self-play repeat earlier ones?"""
 
     folder: Annotated[pathlib.Path, tyro.conf.Positional]
-    """Of a run or an exported network."""
+    """Folder of a run or an exported network."""
     algorithm: Literal["gumbel", "puct"] = "gumbel"
-    """Of the search."""
+    """Algorithm of the search."""
     num_simulations: pydantic.PositiveInt = 32
-    """A move."""
+    """Simulations a move."""
     num_games: pydantic.PositiveInt = 128
     """Games side by side."""
     num_plies: pydantic.PositiveInt = 8
-    """Plies that are looked at."""
+    """Plies that are counted."""
     warmup_plies: pydantic.PositiveInt = 40
-    """Plies before them, until all games are of the network's own making."""
+    """Plies before them, until all games are played by the network alone."""
     max_opening_plies: pydantic.NonNegativeInt = 0
     """Games begin after 0 to this many random plies."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.sharing", SharingBenchConfig, report, argv)
 
 
@@ -62,14 +63,14 @@ def report(config: SharingBenchConfig) -> list[str]:
     advance = jax.jit(lambda games, keys: jax.lax.scan(play, games, keys))
     begin_key, warmup_key, key = jax.random.split(jax.random.key(config.seed), 3)
     games = selfplay.begin(game, begin_key, config.num_games)
-    # In scans of one length, which are compiled once.
+    # All scans have one length, so one program is compiled.
     for keys in jax.random.split(warmup_key, (config.warmup_plies, 1)):
         games, _ = advance(games, keys)
 
     total, in_simulation, in_search, behind_move = 0, 0, 0, []
     for keys in jax.random.split(key, (config.num_plies, 1)):
-        games, found = advance(games, keys)
-        packed, is_evaluated, kept = (x[0] for x in jax.device_get(found))
+        games, counts = advance(games, keys)
+        packed, is_evaluated, kept = (x[0] for x in jax.device_get(counts))
         position = np.ascontiguousarray(packed).view(f"V{4 * game.packed_words}")[..., 0]
         for s in range(config.num_simulations):
             in_simulation += len(np.unique(position[:, s][is_evaluated[:, s]]))
@@ -79,9 +80,9 @@ def report(config: SharingBenchConfig) -> list[str]:
     rows = [
         ("among the games of one simulation", f"{1 - in_simulation / total:.1%}"),
         ("among all simulations of one search", f"{1 - in_search / total:.1%}"),
-        ("visits behind the move played", f"{np.mean(behind_move) / config.num_simulations:.1%}"),
+        ("visits below the played move", f"{np.mean(behind_move) / config.num_simulations:.1%}"),
     ]
-    return [measure.markdown_table(("known already", "part of the evaluations"), rows)]
+    return [measure.markdown_table(("repeated", "share of the evaluations"), rows)]
 
 
 def _play_ply(
@@ -92,15 +93,15 @@ def _play_ply(
     games: selfplay.GamesInProgress,
     key: jax.Array,
 ) -> tuple[selfplay.GamesInProgress, Any]:
-    """Returns the games one ply on, and what is counted.
+    """Returns the games after one ply, and the counts.
 
-    Of the trees `[B, N - 1]`, the root left out, packed positions and which of them were evaluated;
-    `[B]` visits below the move played, -1 where it ended the game.
+    The counts are the packed positions of the trees `[B, N - 1]` without the root, whether each was
+    evaluated, and `[B]` visits below the played move, -1 where it ended the game.
     """
-    found = improvement.search(game, evaluate, key, games.position, config=search, ply=games.ply)
-    step = game.step(games.position, found.action)
-    tree = found.tree
-    is_played = tree.moves.action[:, 0] == found.action[:, None]
+    output = improvement.search(game, evaluate, key, games.position, config=search, ply=games.ply)
+    step = game.step(games.position, output.action)
+    tree = output.tree
+    is_played = tree.moves.action[:, 0] == output.action[:, None]
     node = jnp.where(is_played, tree.child[:, 0], 0).max(axis=-1).astype(jnp.int32)
     visits = jnp.take_along_axis(tree.visits, node[:, None], axis=1)[:, 0]
     after = selfplay.restarted(game, key, step, games.ply, max_opening_plies=max_opening_plies)

@@ -1,12 +1,12 @@
-"""How many positions a second does the batched solver solve, and how many nodes does it look at?
+"""How many positions and nodes a second do the solvers process?
 
     python -m benchmarks.solver --empties 6 8 10 12 --batch 4096 --goal score
 
-Positions come from games of random moves that have just reached a number of empty squares and are
-not over. Each device has its own share and its own lanes; on the CPU a device is a core. A node is
-a position that the search enters or whose value it takes; those looked at only to put moves in
-order are not counted, nor is the last disc of a board, which is never placed. The host's solver
-takes some of the same positions one by one, on one core; its nodes are the positions it visits.
+Positions are from games of random moves that have just reached a number of empty squares and are
+not over. Each device has its own share and its own lanes; on the CPU a device is a core. A node of
+the batched solver is a position that the search enters or whose value it takes. Positions for move
+ordering and the last disc of a board do not count. The host solver solves some of the same
+positions one by one, on one core; its nodes are the positions it visits.
 """
 
 import functools
@@ -27,10 +27,10 @@ from benchmarks import command, measure
 
 
 class SolverBenchConfig(command.Settings):
-    """How many positions a second does the batched solver solve?"""
+    """How many positions and nodes a second do the solvers process?"""
 
     empties: tuple[pydantic.PositiveInt, ...] = (6, 8, 10, 12)
-    """Empty squares, one row each."""
+    """Numbers of empty squares, one row each."""
     batch: pydantic.PositiveInt = 4096
     """Positions of one call, over all devices."""
     num_lanes: pydantic.PositiveInt = 256
@@ -38,9 +38,9 @@ class SolverBenchConfig(command.Settings):
     num_devices: pydantic.PositiveInt = 2
     """Devices that share the batch; on the CPU as many cores."""
     goal: tuple[batched.Goal, ...] = ("score", "result")
-    """What is solved for, one row each."""
+    """Goals of the solver, one row each."""
     host_empties: tuple[pydantic.PositiveInt, ...] = (10,)
-    """Empty squares of the rows for the host's solver."""
+    """Numbers of empty squares of the rows for the host solver."""
     host_batch: pydantic.PositiveInt = 256
     """Positions of these rows."""
     size: int = pydantic.Field(default=8, ge=4, le=8)
@@ -48,16 +48,18 @@ class SolverBenchConfig(command.Settings):
     is_reversed: bool = False
     """Reversed Othello."""
     max_nodes: pydantic.PositiveInt = 100_000_000
-    """After so many a position is left unsolved."""
+    """Number of nodes after which a position is left unsolved."""
     limit_seconds: pydantic.PositiveFloat = 300.0
-    """Rows that would take longer, with all turns together, are left out."""
+    """Rows that would take longer in all repetitions are left out."""
 
     @property
     def num_cores(self) -> int:
+        """Number of cores, and of CPU devices."""
         return self.num_devices
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and returns the exit code."""
     return command.run("benchmarks.solver", SolverBenchConfig, report, argv)
 
 
@@ -78,7 +80,7 @@ def report(config: SolverBenchConfig) -> list[str]:
     )
     return [
         f"{config.batch} positions over {len(_devices(config))} devices, {config.num_lanes} lanes"
-        f" each, {config.repeats} turns: median (smallest to largest).",
+        f" each, {config.repeats} repetitions: median (smallest to largest).",
         "",
         measure.markdown_table(columns, rows),
         "",

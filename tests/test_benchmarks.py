@@ -23,8 +23,8 @@ from benchmarks import (
     labels,
     measure,
     memory,
-    networks,
     positions,
+    reference_network,
     roofline,
     rules,
     search,
@@ -91,7 +91,7 @@ def test_benchmark_that_fails_leaves_the_readme_as_it_was(monkeypatch, tmp_path,
 
 
 def test_benchmark_for_which_no_time_is_left_says_so():
-    assert "the time was over" in every._output(every.Section("Memory", "memory"), 0.0)
+    assert "the time limit was reached" in every._output(every.Section("Memory", "memory"), 0.0)
 
 
 def test_call_beyond_the_time_limit_is_left_out():
@@ -193,7 +193,7 @@ def test_plies_without_a_tree_are_as_many_as_asked_for():
 
 
 def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
-    settings = networks.config("2x8")
+    settings = reference_network.config("2x8")
     first, later = jax.random.split(jax.random.key(0))
     variables = jax.jit(lambda key: network.init(FOUR, settings, key))(first)
     # A new network's scales are 1 and its biases and means 0, which would hide one left out.
@@ -204,7 +204,7 @@ def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
     variables = jax.tree.unflatten(structure, mixed)
     planes = FOUR.planes(roots(12))
     by_azo = jax.jit(network.build(FOUR, settings).apply)(variables, planes)
-    as_usual = jax.jit(networks.usual)(variables, planes)
+    as_usual = jax.jit(reference_network.evaluate_plainly)(variables, planes)
     assert 0.1 < float(jnp.abs(by_azo.value).max()) < 0.99
     # Winograd's convolutions round differently.
     np.testing.assert_allclose(as_usual.prior_logits, by_azo.prior_logits, atol=1e-4)
@@ -213,7 +213,7 @@ def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
 
 def test_network_alone_evaluates_each_position_as_often_as_asked_for():
     position, key = roots(12), jax.random.key(0)
-    total = networks.evaluate_alone(hashed, key, position, 3).sum()
+    total = reference_network.evaluate_repeatedly(hashed, key, position, 3).sum()
     found = hashed(None, position)
     expected = 3 * (found.value.sum() + found.prior_logits.sum())
     np.testing.assert_allclose(total, expected, rtol=1e-4)  # float32 sums in another order

@@ -1,4 +1,4 @@
-"""The networks of the benchmarks: by their size, as usually written, and evaluated alone."""
+"""The networks of the benchmarks: by size, written plainly, and evaluated without a search."""
 
 from typing import Annotated
 
@@ -13,8 +13,8 @@ from azo.search import improvement
 
 # Residual blocks and channels, such as 5x64.
 Size = Annotated[str, pydantic.Field(pattern=r"^\d+x\d+$")]
-# `evaluate_alone` sees at least so many positions, and its batch at least so many times.
-MIN_POSITIONS, MIN_TIMES = 1024, 4
+# Minimum number of positions and of repetitions of one `evaluate_repeatedly`.
+MIN_POSITIONS, MIN_REPEATS = 1024, 4
 
 
 def config(size: str) -> network.NetworkConfig:
@@ -23,20 +23,20 @@ def config(size: str) -> network.NetworkConfig:
     return network.NetworkConfig(num_blocks=int(blocks), num_channels=int(channels))
 
 
-def usual(variables: network.Variables, planes: jax.Array) -> improvement.Evaluation:
-    """Evaluates planes `[B, 8, 8, 2]` by azo's network, written as projects usually do.
+def evaluate_plainly(variables: network.Variables, planes: jax.Array) -> improvement.Evaluation:
+    """Evaluates planes `[B, 8, 8, 2]` by azo's network, written as in most projects.
 
-    It is the same function of the same variables, in float32 with XLA's own convolution, and with
-    the batch normalisation at each evaluation.
+    The function and the variables are those of azo's network. The arithmetic is float32 with XLA's
+    own convolution, and batch normalisation is computed at each evaluation.
     """
     params, statistics = variables["params"], variables["batch_stats"]
 
     def normalised(x: jax.Array, layer: str) -> jax.Array:
         norm = nn.BatchNorm(use_running_average=True)
         name = f"{layer}_norm"
-        found = norm.apply({"params": params[name], "batch_stats": statistics[name]}, x)
-        assert isinstance(found, jax.Array)
-        return found
+        output = norm.apply({"params": params[name], "batch_stats": statistics[name]}, x)
+        assert isinstance(output, jax.Array)
+        return output
 
     def convolved(x: jax.Array, layer: str) -> jax.Array:
         x = jax.lax.conv_general_dilated(
@@ -69,24 +69,28 @@ def usual(variables: network.Variables, planes: jax.Array) -> improvement.Evalua
     )
 
 
-def times_alone(batch: int) -> int:
-    """Returns how often `evaluate_alone` is to evaluate a batch.
+def num_repeats(batch: int) -> int:
+    """Returns the number of evaluations of a batch by `evaluate_repeatedly`.
 
-    More than once, as in a search: what does not depend on the positions, such as transforms of
-    kernels, is then done once for all, and memory is asked for once.
+    It is more than one, as in a search. XLA then computes everything that does not depend on the
+    positions once, such as transforms of kernels, and allocates memory once.
     """
-    return max(MIN_TIMES, MIN_POSITIONS // batch)
+    return max(MIN_REPEATS, MIN_POSITIONS // batch)
 
 
-def evaluate_alone(
-    evaluate: improvement.Evaluate, key: jax.Array, position: protocol.Position, times: int
+def evaluate_repeatedly(
+    evaluate: improvement.Evaluate, key: jax.Array, position: protocol.Position, repeats: int
 ) -> jax.Array:
-    """Evaluates positions `[B]` several times in other orders; returns `[B]` float32, a sum."""
+    """Evaluates positions `[B]` several times in different orders.
+
+    Returns:
+      `[B]` float32, a sum over all outputs, so that no evaluation is optimised away.
+    """
 
     def again(index: jax.Array, total: jax.Array) -> jax.Array:
-        turned = jax.tree.map(lambda x: jnp.roll(x, index, axis=0), position)
-        found = evaluate(jax.random.fold_in(key, index), turned)
-        return total + found.value + found.prior_logits.sum(axis=-1)
+        rolled = jax.tree.map(lambda x: jnp.roll(x, index, axis=0), position)
+        evaluation = evaluate(jax.random.fold_in(key, index), rolled)
+        return total + evaluation.value + evaluation.prior_logits.sum(axis=-1)
 
     batch = jax.tree.leaves(position)[0].shape[0]
-    return jax.lax.fori_loop(0, times, again, jnp.zeros(batch))
+    return jax.lax.fori_loop(0, repeats, again, jnp.zeros(batch))
