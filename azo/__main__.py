@@ -1,24 +1,57 @@
 """The command line: `azo COMMAND`, also `python -m azo COMMAND`."""
 
+import ast
+import difflib
 import importlib
+import pathlib
 import sys
-
-from azo.cli import command_line
+from collections.abc import Sequence
 
 COMMANDS = (
     "train", "evaluate", "play", "web", "analyse", "gtp", "nboard", "tournament", "report",
-    "solve", "book", "export", "supervise", "ablate", "puzzles",
+    "solve", "book", "export", "supervise", "ablate",
 )  # fmt: skip
 
 
-def main() -> int:
-    """Runs the command that the arguments name."""
-    name, *argv = sys.argv[1:] or ["--help"]
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command that the arguments name; returns the exit code."""
+    name, *flags = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    if name in ("-h", "--help", "help"):
+        print(_overview())
+        return 0
+    if name == "--version":
+        print(f"azo {_version()}")
+        return 0
     if name not in COMMANDS:
-        print("\n".join(COMMANDS))
-        return 0 if name in ("-h", "--help") else 2
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"Did you mean 'azo {near[0]}'?" if near else f"There are: {', '.join(COMMANDS)}"
+        print(f"unknown command '{name}'. {hint}", file=sys.stderr)
+        return 2
+
+    from azo.cli import command_line  # imports JAX, which takes a second
+
     command = importlib.import_module(f"azo.cli.{name}")
-    return command_line.run_main(command.main, argv)
+    return command_line.run_main(command.main, flags)
+
+
+def _overview() -> str:
+    """Returns the commands with the first line of their docstrings, without importing them."""
+    folder = pathlib.Path(__file__).parent / "cli"
+    lines = ["usage: azo COMMAND [FLAGS]; azo COMMAND --help explains a command", ""]
+    for name in COMMANDS:
+        tree = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
+        summary = (ast.get_docstring(tree) or "").partition("\n")[0]
+        lines.append(f"  {name:12}{summary}")
+    return "\n".join(lines)
+
+
+def _version() -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version("azo")
+    except metadata.PackageNotFoundError:  # run from its source, not installed
+        return "(source)"
 
 
 if __name__ == "__main__":

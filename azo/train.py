@@ -2,7 +2,7 @@
 
 import sys
 
-from azo.cli import command_line, train
+from azo import __main__
 
 if __name__ == "__main__":
-    sys.exit(command_line.run_main(train.main))
+    sys.exit(__main__.main(["train", *sys.argv[1:]]))

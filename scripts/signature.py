@@ -23,7 +23,7 @@ import numpy as np
 
 from azo.games import registry
 from azo.learning import loop
-from azo.run import config
+from azo.run import config, shipped_files
 
 FILE = pathlib.Path(__file__).with_name("signature.json")
 NUM_ITERATIONS = {"quickstart": 6, "tictactoe": 4}
@@ -32,7 +32,7 @@ NUM_DEVICES = 2
 
 def signature(recipe: str) -> int:
     """Returns the number of a recipe in `configs/`: 48 bits of a hash over the whole run state."""
-    settings = config.load_file(config.CONFIG_FOLDER / f"{recipe}.toml")
+    settings = config.load_file(shipped_files.CONFIGS / f"{recipe}.toml")
     game = registry.make(settings.game)
     mesh = loop.make_mesh(NUM_DEVICES)
     total_steps = settings.run.num_iterations * settings.learner.num_steps

@@ -3,10 +3,10 @@
 Wrong input raises ValueError with one line; `run_main` turns it into an exit code.
 """
 
-import argparse
 import contextlib
 import dataclasses
 import difflib
+import inspect
 import io
 import os
 import pathlib
@@ -22,15 +22,25 @@ import tyro
 from azo.run import config, validation
 
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+_CLEARER = (  # parts of tyro's messages, and what replaces them
+    (r"invalid literal for int\(\) with base 10:", "not a whole number:"),
+    (r"could not convert string to float:", "not a number:"),
+    (r"Missing value for argument '(.*?)'\..*", r"\1 needs a value"),
+    (r"Missing from .*?: (\S+) (.*) \(required\)", r"\1 is missing: \2"),
+    (
+        r"invalid choice (.*) for argument '(.*)'\. Expected one of \((.*)\)\.",
+        r"\2 is \1, but should be one of \3",
+    ),
+)
 
 
-def load(argv: Sequence[str], *, prog: str = "azo train") -> config.Config:
+def load(argv: Sequence[str], *, description: str | None = None) -> config.Config:
     """Returns the settings of a run, from a settings file and flags.
 
     Args:
-      argv: flags without the program's name, such as `["--config", "configs/small.toml",
+      argv: flags without the program's name, such as `["--config", "quickstart",
         "--search.num-simulations", "200"]`. `--help` prints all settings and exits.
-      prog: the command, as `--help` shows it.
+      description: text above the flags in `--help`.
 
     Raises:
       ValueError: One line that says what is wrong, where, and what would work.
@@ -39,10 +49,10 @@ def load(argv: Sequence[str], *, prog: str = "azo train") -> config.Config:
     return parse(
         config.Config,
         flags,
-        prog=prog,
-        default=config.load_default() if path is None else config.load_file(path),
-        description=_help_text(path),
-        other_flags=("config",),
+        prog="azo train",
+        default=config.load_file(path or config.DEFAULT_CONFIG),
+        description=description,
+        other_flags=("--config",),
     )
 
 
@@ -59,42 +69,51 @@ def parse(
 
     Args:
       kind: the class of the settings.
-      argv: the flags.
+      argv: the flags. `--help` prints all of them and exits.
       prog: the command, as `--help` shows it.
       default: the settings that the flags override.
-      description: text for `--help`; the class docstring by default.
-      other_flags: names of flags that the caller has read already, for suggestions.
+      description: text above the flags in `--help`; the class docstring by default.
+      other_flags: flags that the caller has read already, for suggestions.
 
     Raises:
       ValueError: One line that says what is wrong.
     """
+    known = [*other_flags, *_flag_names(kind), "--help"]
+    _check_flags(argv, known)
+    if {"-h", "--help"} & set(argv):
+        print(inspect.cleandoc(description or kind.__doc__ or "") + "\n")
 
-    def read(flags: Sequence[str]) -> tuple[Any, list[str]]:
+    def read() -> tuple[Any, list[str]]:
         return tyro.cli(
             kind,
-            args=flags,
+            args=argv,
             prog=prog,
-            description=description or kind.__doc__,
+            description="",
             registry=_registry_of_dicts(),
             return_unknown_args=True,
             **({} if default is None else {"default": default}),
         )
 
-    tree, unknown = _read_quietly(read, argv)
+    tree, unknown = _read_quietly(read)
     if unknown:
-        raise ValueError(_unknown_flag(unknown[0], kind, other_flags))
+        example = "--config NAME" if "--config" in other_flags else f"{known[0]} VALUE"
+        raise ValueError(f"'{unknown[0]}' belongs to no flag. Flags look like {example}")
     return validation.validate(kind, tree, None)
 
 
 def take_config_flag(argv: Sequence[str]) -> tuple[pathlib.Path | None, list[str]]:
     """Returns the path that `--config` names, if any, and the other flags."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--config", type=pathlib.Path)
-    try:
-        known, flags = parser.parse_known_args(list(argv))
-    except argparse.ArgumentError as error:
-        raise ValueError(f"--config: {error.message}, the path of a TOML file") from None
-    return known.config, flags
+    path, others, words = None, [], iter(argv)
+    for word in words:
+        flag, is_joined, value = word.partition("=")
+        if flag != "--config":
+            others.append(word)
+            continue
+        value = value if is_joined else next(words, "")
+        if not value or value.startswith("--"):
+            raise ValueError("--config needs the name or the path of a settings file")
+        path = pathlib.Path(value)
+    return path, others
 
 
 def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | None = None) -> int:
@@ -136,19 +155,19 @@ def _registry_of_dicts() -> tyro.constructors.ConstructorRegistry:
     return registry
 
 
-def _read_quietly(read: Callable[[Sequence[str]], Any], flags: Sequence[str]) -> Any:
+def _read_quietly(read: Callable[[], Any]) -> Any:
     """Returns the values that tyro reads; its framed messages become one line."""
-    if {"-h", "--help"} & set(flags):
-        read(flags)
-    boxed = io.StringIO()
+    framed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(boxed):
-            return read(flags)
-    except SystemExit:
-        raise ValueError(_unbox(boxed.getvalue())) from None
+        with contextlib.redirect_stderr(framed):
+            return read()
+    except SystemExit as stop:
+        if not stop.code:  # --help
+            raise
+        raise ValueError(_unframe(framed.getvalue())) from None
 
 
-def _unbox(text: str) -> str:
+def _unframe(text: str) -> str:
     """Returns the sentence in a message that tyro has framed, between its title and its hints."""
     parts: list[list[str]] = [[]]
     for line in text.splitlines():
@@ -160,51 +179,51 @@ def _unbox(text: str) -> str:
     # Where standard output is not UTF-8 there is no frame, and the title is a part by itself.
     sentence = parts[0] if "╭" in text or len(parts) == 1 else parts[1]
     message = " ".join(sentence).strip().removeprefix("Error parsing ")
-    return message.replace("invalid literal for int() with base 10:", "not a whole number:")
+    for pattern, replacement in _CLEARER:
+        message = re.sub(pattern, replacement, message)
+    return message
 
 
-def _unknown_flag(flag: str, kind: type[pydantic.BaseModel], other_flags: Sequence[str]) -> str:
-    if not flag.startswith("-"):
-        return f"'{flag}' belongs to no flag. Flags look like --search.num-simulations 200"
-    flag = flag.partition("=")[0]
-    name = flag.lstrip("-").replace("_", "-")
-    known = _flag_names(kind)
-    near = [full for full in known if full.rpartition(".")[2] == name]
-    names = [*known, *other_flags, "help"]
-    near = near or difflib.get_close_matches(name, names, n=1, cutoff=0.75)
+def _check_flags(argv: Sequence[str], known: Sequence[str]) -> None:
+    """Raises ValueError at the first unknown flag, before the flags beside it are read."""
+    for word in argv:
+        flag = word.partition("=")[0]
+        name = flag.replace("_", "-")
+        is_number = re.match(r"-[\d.]", name)
+        if not name.startswith("-") or name in ("-", "-h", "--") or is_number:
+            continue
+        if re.sub(r"(^--|\.)no-", r"\1", name) in known or name in known:
+            continue
+        if not name.startswith("--tyro-"):  # tyro's own flags write completions for shells
+            raise ValueError(f"unknown flag '{flag}'. {_nearest_flag(name, known)}")
+
+
+def _nearest_flag(name: str, known: Sequence[str]) -> str:
+    """Returns a sentence with the flag nearest to an unknown name, or with those there are."""
+    setting = name.lstrip("-")
+    near = [flag for flag in known if flag.rpartition(".")[2] == setting]
+    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     if near:
-        return f"unknown flag '{flag}'. Did you mean '--{near[0]}'?"
+        return f"Did you mean '{near[0]}'?"
     section = name.partition(".")[0] + "."
-    beside = [full for full in known if full.startswith(section)]
-    if beside:
-        return f"unknown flag '{flag}'. There are: {', '.join('--' + x for x in beside)}"
-    groups = dict.fromkeys(
-        full if "." not in full else full.partition(".")[0] + ".*" for full in known
-    )
-    there = ", ".join(f"--{group}" for group in (*other_flags, *groups))
-    return f"unknown flag '{flag}'. There are: {there}; --help lists them all"
+    in_section = [flag for flag in known if flag.startswith(section)]
+    if in_section:
+        return f"There are: {', '.join(in_section)}"
+    groups = dict.fromkeys(flag.partition(".")[0] + ".*" * ("." in flag) for flag in known)
+    return f"There are: {', '.join(groups)}"
 
 
-def _flag_names(kind: type[pydantic.BaseModel], prefix: str = "") -> list[str]:
-    """Returns the flags of settings, those of sections after `SECTION.`, without dashes."""
+def _flag_names(kind: type[pydantic.BaseModel], prefix: str = "--") -> list[str]:
+    """Returns the flags of settings, those of sections after `--SECTION.`."""
     names = []
     for name, field in kind.model_fields.items():
-        annotation = field.annotation
+        annotation, marks = field.annotation, field.metadata
         if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
             names += _flag_names(annotation, f"{prefix}{name}.")
-        elif not any(mark is tyro.conf.Positional for mark in field.metadata):
-            own = [x.name for x in field.metadata if getattr(x, "name", None)]
-            names.append(f"{prefix}{own[0] if own else name}".replace("_", "-"))
+        elif not any(mark in (tyro.conf.Positional, tyro.conf.Suppress) for mark in marks):
+            own = [mark.name for mark in marks if getattr(mark, "name", None)]
+            names.append(prefix + (own[0] if own else name).replace("_", "-"))
     return names
-
-
-def _help_text(path: pathlib.Path | None) -> str:
-    has_default = config.DEFAULT_CONFIG.exists()
-    default = f"configs/{config.DEFAULT_CONFIG.name}" if has_default else "azo itself"
-    return (
-        "--config FILE reads settings from a TOML file, and these flags override it."
-        f" The defaults shown are those of {path or default}."
-    )
 
 
 def _is_raised_here(error: ValueError) -> bool:

@@ -18,10 +18,9 @@ import azo.learning.learner
 import azo.learning.run_state
 import azo.measure.evaluation
 import azo.measure.progress
-from azo.run import checks, validation
+from azo.run import checks, shipped_files, validation
 
-CONFIG_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "configs"
-DEFAULT_CONFIG = CONFIG_FOLDER / "quickstart.toml"
+DEFAULT_CONFIG = shipped_files.CONFIGS / "quickstart.toml"
 
 # Settings that are fixed for a run: array shapes and the folder.
 _FIXED_SECTIONS = ("game", "network", "generation", "evaluation", "ratings", "run")
@@ -165,15 +164,13 @@ def _network_settings(phase: Phase) -> dict[str, Any]:
     return {name: value for name, value in phase.set.items() if name.startswith("network.")}
 
 
-def load_default() -> Config:
-    """Returns the quickstart's settings, or those of the classes where configs/ is missing."""
-    return load_file(DEFAULT_CONFIG) if DEFAULT_CONFIG.exists() else Config()
-
-
 def load_file(path: pathlib.Path) -> Config:
-    """Returns the settings of one TOML file; raises ValueError if it is missing or wrong."""
-    if not path.exists():
-        raise ValueError(f"{path}: no such settings file. {_files_beside(path)}")
+    """Returns the settings of one TOML file, given by its path or as the name of a shipped one.
+
+    Raises:
+      ValueError: One line; the file is missing, not TOML, or a setting is wrong.
+    """
+    path = shipped_files.find_config(path)
     tree = validation.read_toml(path, "settings")
     run = tree.setdefault("run", {})
     if isinstance(run, dict):
@@ -192,12 +189,6 @@ def from_json(text: str, place: str = "settings.json") -> Config:
         return Config.model_validate_json(text)
     except pydantic.ValidationError as error:
         raise ValueError(validation.describe(error, Config, place)) from None
-
-
-def _files_beside(path: pathlib.Path) -> str:
-    folder = path.parent if path.parent.is_dir() else CONFIG_FOLDER
-    names = sorted(file.name for file in folder.glob("*.toml"))
-    return f"In {folder} there are: {', '.join(names)}" if names else f"{folder} has no .toml file"
 
 
 def _sections() -> dict[str, type[pydantic.BaseModel]]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import pydantic
 
-from azo.run import config, metrics, validation
+from azo.run import config, metrics, shipped_files, validation
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 _Settings = dict[str, Any]
@@ -127,6 +127,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     Raises:
       ValueError: one line that says what is wrong with the file or the settings of an arm.
     """
+    path = shipped_files.find_config(path, "queue", "queues")
     queue = validation.load(Queue, path, "queue")
     jobs = {}
     for arm in queue.arms:

@@ -37,7 +37,7 @@ import pydantic
 from azo.games import othello, protocol, registry
 from azo.measure import external_engines, players
 from azo.measure.tournament import backends, game_log, openings
-from azo.run import checkpoint, validation
+from azo.run import checkpoint, shipped_files, validation
 from azo.search import settings
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
@@ -135,6 +135,7 @@ def load(path: pathlib.Path, *, num_games: int | None = None) -> TournamentConfi
     Raises:
       ValueError: one line that says what is wrong.
     """
+    path = shipped_files.find_config(path, "tournament", "tournaments")
     found = validation.load(TournamentConfig, path, "tournament")
     if num_games is not None:
         if num_games % 2:

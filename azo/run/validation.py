@@ -83,7 +83,7 @@ def describe(
     if first["type"] == "model_type":
         reason = f"should be a section: [{name}]"
     if place is None:
-        flag = ".".join(location).replace("_", "-")
+        flag = ".".join(part for part in location if not part.isdigit()).replace("_", "-")
         return f"--{flag} is {first['input']}, but {reason}"
     return _message(place, section, f"{name} is {first['input']!r}, but {reason}")
 

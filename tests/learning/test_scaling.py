@@ -23,7 +23,7 @@ from azo.cli import command_line, train
 from azo.games import registry
 from azo.learning import loop
 from azo.measure import arena, players, progress
-from azo.run import checkpoint, config, metrics
+from azo.run import checkpoint, config, metrics, shipped_files
 
 TESTS = pathlib.Path(__file__).parents[1]
 LIMIT_SECONDS = 240
@@ -145,7 +145,7 @@ T_QUANTILE = 2.776  # 97.5 % of Student's t with 4 degrees of freedom: two group
 @functools.cache
 def iteration(num_devices):
     """Settings of `tictactoe.toml`, its game, mesh, number of steps, and the jitted iteration."""
-    settings = config.load_file(config.CONFIG_FOLDER / "tictactoe.toml")
+    settings = config.load_file(shipped_files.CONFIGS / "tictactoe.toml")
     game, mesh = registry.make(settings.game), loop.make_mesh(num_devices)
     total_steps = settings.run.num_iterations * settings.learner.num_steps
     iterate = loop.build(game, settings, mesh, total_steps=total_steps)

@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from azo.run import config
+from azo.run import config, shipped_files
 from azo.search import improvement
 
 
@@ -40,7 +40,7 @@ def test_the_folder_of_a_run_is_called_as_its_file_unless_set(write):
 
 
 def test_every_file_in_configs_loads():
-    for path in config.CONFIG_FOLDER.glob("*.toml"):
+    for path in shipped_files.CONFIGS.glob("*.toml"):
         assert isinstance(config.load_file(path), config.Config)
 
 
@@ -99,12 +99,19 @@ def test_a_wrong_file_is_named_with_the_setting_the_value_and_what_would_work(
 
 
 def test_a_missing_file_is_answered_with_those_beside_it(write, tmp_path):
-    write("", "a.toml")
-    write("", "b.toml")
-    message = message_of(tmp_path / "c.toml")
-    assert message == (
-        f"{tmp_path / 'c.toml'}: no such settings file. In {tmp_path} there are: a.toml, b.toml"
-    )
+    write("", "first.toml")
+    write("", "second.toml")
+    path = tmp_path / "c.toml"
+    assert message_of(path) == f"{path}: no such settings file. There are: first, second"
+    path = tmp_path / "frist.toml"
+    assert message_of(path) == f"{path}: no such settings file. Did you mean 'first'?"
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "tictactoe.toml"])
+def test_a_shipped_file_is_found_by_its_bare_name(name):
+    loaded = config.load_file(pathlib.Path(name))
+    assert loaded == config.load_file(shipped_files.CONFIGS / "tictactoe.toml")
+    assert loaded.run.folder == pathlib.Path("runs/tictactoe")
 
 
 def test_a_folder_instead_of_a_file_is_refused(tmp_path):

@@ -11,9 +11,9 @@ import pytest
 from azo.cli import command_line, train
 from azo.games import registry, tictactoe
 from azo.measure import arena, players
-from azo.run import config, metrics
+from azo.run import config, metrics, shipped_files
 
-FILES = sorted(config.CONFIG_FOLDER.glob("*.toml"))
+FILES = sorted(shipped_files.CONFIGS.glob("*.toml"))
 _LINES = (0o700, 0o070, 0o007, 0o444, 0o222, 0o111, 0o421, 0o124)
 
 
@@ -172,7 +172,7 @@ class PerfectPlayer:
 
 @pytest.mark.usefixtures("thorough_compilation")
 def test_tic_tac_toe_is_learned_from_nothing_until_it_never_loses(tmp_path):
-    path = config.CONFIG_FOLDER / "tictactoe.toml"
+    path = shipped_files.CONFIGS / "tictactoe.toml"
     flags = ["--config", str(path), "--run.folder", str(tmp_path / "run"), "--run.num-devices", "1"]
     flags += ["--evaluation.every", "0", "--evaluation.opponent", "random"]
     settings = command_line.load(flags)

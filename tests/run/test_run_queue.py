@@ -6,9 +6,9 @@ import re
 import pytest
 from support import tiny_run
 
-from azo.run import config, run_queue
+from azo.run import config, run_queue, shipped_files
 
-QUEUES = sorted((config.CONFIG_FOLDER / "queues").glob("*.toml"))
+QUEUES = sorted((shipped_files.CONFIGS / "queues").glob("*.toml"))
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 3]\n'
 ARMS = """
 [[arms]]
