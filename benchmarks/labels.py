@@ -20,7 +20,7 @@ import tyro
 from azo.games import bitboard, notation, othello, registry
 from azo.learning import loop
 from azo.measure import exact
-from azo.run import checkpoint
+from azo.run import checkpoint, network_files
 from azo.solver.host import endgame
 from benchmarks import command, measure
 
@@ -99,7 +99,7 @@ def compare(
 
 def _load(folder: pathlib.Path) -> tuple[othello.Othello, np.ndarray, np.ndarray]:
     """Returns the rules, and the packed positions and labels of the replay."""
-    settings = checkpoint.load_settings(folder)
+    settings = network_files.load_settings(folder)
     game = registry.make(settings.game)
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{folder}: only Othello can be solved, not {game.name}")

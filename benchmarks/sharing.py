@@ -21,7 +21,7 @@ import tyro
 
 from azo.games import protocol, registry
 from azo.learning import network, selfplay
-from azo.run import checkpoint
+from azo.run import network_files
 from azo.search import improvement
 from benchmarks import command, measure
 
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(config: SharingBenchConfig) -> list[str]:
     """Plays, counts, and returns lines of markdown."""
-    variables, trained = checkpoint.load_params(config.folder)
+    variables, trained = network_files.load(config.folder)
     game = registry.make(trained.game)
     search = improvement.SearchConfig.model_validate(
         trained.search.model_dump()

@@ -24,9 +24,9 @@ import rich.console
 import rich.progress
 import tyro
 
-from azo.cli import command_line, train
+from azo.cli import command_line
 from azo.measure import arena, comparison, journal
-from azo.run import metrics, run_queue
+from azo.run import interruption, metrics, run_queue
 
 _RESULTS = "results.jsonl"
 _LINES_OF_LOG = 8
@@ -128,7 +128,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     waiting = [job for job in all_jobs if _result_of(job, results) is None]
     commands = Commands()
-    with train.StopRequest() as stop:
+    with interruption.StopRequest() as stop:
         outcome = work_off(
             waiting,
             lambda job, cores: run_job(job, cores, commands),
@@ -205,7 +205,7 @@ def work_off(
     results: pathlib.Path,
     *,
     num_workers: int,
-    stop: train.StopRequest,
+    stop: interruption.StopRequest,
     commands: Commands,
 ) -> Outcome:
     """Does the jobs in their order, `num_workers` at a time, and adds their results to a file.
@@ -271,7 +271,7 @@ def _watch(
     screen: rich.progress.Progress,
     running: dict[rich.progress.TaskID, run_queue.Job],
     lock: threading.Lock,
-    stop: train.StopRequest,
+    stop: interruption.StopRequest,
     commands: Commands,
 ) -> None:
     """Shows how far the jobs are until all are done; passes a request to stop on."""

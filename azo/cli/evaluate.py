@@ -34,7 +34,7 @@ from azo.cli import command_line
 from azo.formats import score_files
 from azo.games import notation, othello, protocol, registry
 from azo.measure import arena, elo, exact, exact_sets, players, sequential
-from azo.run import networks
+from azo.run import network_files
 
 _OPPONENT = "rollouts:100"
 
@@ -129,7 +129,7 @@ def _meeting(
     match: EvaluateConfig, game: protocol.Game
 ) -> Callable[[jax.Array], arena.MatchResult]:
     """Returns what plays a match or a batch of a test, given its key."""
-    load = networks.loader(game)
+    load = network_files.loader(game)
     first, second = (players.parse(text, game, load) for text in (match.first, match.second))
     return functools.partial(
         arena.play_match,
@@ -167,7 +167,7 @@ def judge(match: EvaluateConfig, game: protocol.Game) -> Iterator[str]:
         raise ValueError(f"--exact judges one network: leave {match.second!r} out")
     if not isinstance(game, othello.Othello):
         raise ValueError(f"--exact needs a network for Othello, not for {game.name}")
-    player = players.parse(match.first, game, networks.loader(game))
+    player = players.parse(match.first, game, network_files.loader(game))
     if not isinstance(player, players.NetworkPlayer | players.PolicyPlayer):
         raise ValueError(f"--exact judges a network, not {match.first!r}")
     sets = list(_sets(match, game))  # before anything is printed: what is wrong is told at once
@@ -241,7 +241,7 @@ def _followed(line: exact_sets.Line, opinion: exact.Opinion, size: int) -> str:
 def _rules(match: EvaluateConfig, *, is_game_given: bool) -> protocol.Game:
     """Returns the game of the first network, or that of the flags if there is none."""
     for player in (match.first, match.second):
-        trained_for = networks.game_of(player)
+        trained_for = network_files.game_of(player)
         if trained_for is None:
             continue
         game = registry.make(trained_for)

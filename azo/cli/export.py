@@ -20,7 +20,7 @@ import tyro
 from azo.cli import command_line
 from azo.games import registry
 from azo.learning import network, portable
-from azo.run import checkpoint, config
+from azo.run import config, network_files
 
 PORTABLE = "portable"
 JAX_PROGRAM = "network.jaxexport"
@@ -49,8 +49,8 @@ def main(argv: Sequence[str]) -> int:
     export = command_line.parse(ExportConfig, argv, prog="azo export")
     if export.batch_size is not None and not export.portable:
         raise ValueError("--batch-size is for the programs of --portable; a network takes any")
-    variables, settings = checkpoint.load_params(export.run, is_latest=export.latest)
-    checkpoint.save_params(export.folder, variables, settings)
+    variables, settings = network_files.load(export.run, is_latest=export.latest)
+    network_files.save(export.folder, variables, settings)
     if export.portable:
         _write_portable(export, variables, settings)
     size = sum(path.stat().st_size for path in export.folder.rglob("*") if path.is_file())

@@ -20,7 +20,7 @@ from azo.formats import score_files
 from azo.games import othello, protocol, registry
 from azo.measure import calibration, exact, players, timing
 from azo.measure.report import drawing
-from azo.run import networks
+from azo.run import network_files
 from azo.search import search_tree
 
 
@@ -109,10 +109,10 @@ def _network(name: str) -> tuple[protocol.Game, players.TrainedNetwork]:
             f"{folder}: no such folder; give a run's or an exported network's, and the numbers of"
             " simulations by --simulations"
         )
-    trained_for = networks.game_of(str(folder))
+    trained_for = network_files.game_of(str(folder))
     assert trained_for is not None
     game = registry.make(trained_for)
-    return game, networks.loader(game)(str(folder))
+    return game, network_files.loader(game)(str(folder))
 
 
 def _labels(

@@ -20,7 +20,7 @@ from azo.cli import command_line
 from azo.games import protocol, registry
 from azo.measure import diagnostics, players
 from azo.measure.report import drawing, games, learning, page, panels, run_log, strength
-from azo.run import checkpoint, metrics
+from azo.run import checkpoint, metrics, network_files
 
 FOLDER = "report"
 PAGE = "index.html"
@@ -158,7 +158,7 @@ def _fluctuation(
 ) -> diagnostics.Fluctuation | None:
     """Searches with the network of the latest phase."""
     try:
-        variables, trained = checkpoint.load_params(runs[-1])
+        variables, trained = network_files.load(runs[-1])
     except ValueError as error:
         notes.append(f"No searches with the run's network: {error}.")
         return None

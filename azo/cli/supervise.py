@@ -22,10 +22,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.cli import command_line, train
+from azo.cli import command_line
 from azo.games import protocol, registry
 from azo.learning import learner, network, supervised
-from azo.run import checkpoint, config, metrics, supervised_data, validation
+from azo.run import config, interruption, metrics, network_files, supervised_data, validation
 
 _BEST = "best"
 _EVALUATION_BATCH = 512
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     if settings.folder.exists():
         raise ValueError(f"{settings.folder}: exists already: choose a new --folder")
     learned, held_out = supervised_data.prepare(settings, game)
-    with train.StopRequest() as stop:
+    with interruption.StopRequest() as stop:
         if not shapes:
             fit(settings, game, learned, held_out, stop)
             return 0
@@ -92,7 +92,7 @@ def fit(
     game: protocol.Game,
     learned: supervised.Dataset,
     held_out: supervised.RecordedPlies,
-    stop: train.StopRequest,
+    stop: interruption.StopRequest,
 ) -> Fitted:
     """Trains one network, evaluating as it goes, and keeps the best in `settings.folder`."""
     steps, batch = settings.learner.num_steps, settings.learner.batch_size
@@ -191,7 +191,7 @@ def _new_learner(
 ) -> learner.TrainState:
     variables = network.init(game, settings.network, jax.random.key(settings.seed))
     if settings.start is not None:
-        variables, found = checkpoint.load_params(settings.start)
+        variables, found = network_files.load(settings.start)
         if found.network != settings.network:
             raise ValueError(f"{settings.start}: its network has other settings: {found.network}")
     params = variables["params"]
@@ -228,7 +228,7 @@ def _save(settings: supervised_data.SuperviseConfig, variables: network.Variable
         learner=settings.learner,
         run=config.RunConfig(folder=settings.folder, seed=settings.seed),
     )
-    checkpoint.save_params(new, variables, whole)
+    network_files.save(new, variables, whole)
     if best.exists():
         best.rename(old)
     new.rename(best)

@@ -15,7 +15,7 @@ from azo.measure import players
 from azo.play import engine_settings, live_game, opening_book
 from azo.play.evaluator import NetworkEvaluator
 from azo.play.live_engine import Engine
-from azo.run import checkpoint, devices
+from azo.run import devices, network_files
 
 _NETWORKS = pathlib.Path(__file__).parent / "networks"
 _SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
@@ -96,7 +96,7 @@ def load_evaluator(
                 " train one and give its folder with --network"
             )
         network = _NETWORKS / wanted
-    variables, config = checkpoint.load_params(network)
+    variables, config = network_files.load(network)
     game = registry.make(config.game)
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")

@@ -1,9 +1,9 @@
-"""Saves and restores a run, and the networks that come out of it.
+"""Checkpoints: the whole state of a run on disk, saved and restored bit for bit.
 
-A run's folder holds `settings.json`, `checkpoints/<iteration>/` with the whole `RunState` and its
-network apart, and whatever the metrics write. A network's folder, as `save_params` makes it, holds
-`settings.json` and `network/`. Orbax writes each checkpoint under a temporary name and renames it
-when complete, so an interrupted save leaves the earlier ones as they were.
+A run's folder holds `settings.json`, its metrics, and `checkpoints/ITERATION/` with the `RunState`
+and, separately, its network; `network_files` reads the network alone. Orbax writes a checkpoint
+under a temporary name and renames it when complete, so an interrupted save leaves earlier ones
+intact.
 """
 
 import contextlib
@@ -20,14 +20,13 @@ import jax
 import orbax.checkpoint as ocp
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
-from azo.learning import network, replay, run_state
-from azo.run import config, keys
+from azo.learning import replay, run_state
+from azo.run import config
 
 SETTINGS = "settings.json"
-_CHECKPOINTS = "checkpoints"
-_NETWORK = "network"
+CHECKPOINTS = "checkpoints"
 
-# What a resumed run may have otherwise than the run that it continues.
+# Settings that a resumed run may change.
 _FREE_SECTIONS = ("evaluation", "ratings", "distributed", "curriculum")
 _FREE_RUN_SETTINGS = (
     "folder",
@@ -56,14 +55,14 @@ class Checkpoints:
         self.folder = folder
         _check_is_ours(folder)
         try:
-            (folder / _CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+            (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
             raise ValueError(
                 f"{folder}: cannot write a run here ({error.strerror}): choose another --run.folder"
             ) from None
-        self._manager = _open_manager(folder, keep)
+        self._manager = open_manager(folder, keep)
 
     def __enter__(self) -> "Checkpoints":
         return self
@@ -88,7 +87,7 @@ class Checkpoints:
     def settings(self, step: int | None = None) -> config.Config:
         """Returns the settings that a checkpoint, by default the latest, was made with."""
         step = self._existing(step)
-        return _read_settings(self._manager, step)
+        return read_settings(self._manager, step)
 
     def check_resumable(self, settings: config.Config) -> None:
         """Raises ValueError if `config` contradicts the latest checkpoint; a run may be longer."""
@@ -121,18 +120,18 @@ class Checkpoints:
         if step in self._manager.all_steps():
             return
         if jax.process_index() == 0:
-            _write_atomically(self.folder / SETTINGS, config.to_json(settings))
+            write_atomically(self.folder / SETTINGS, config.to_json(settings))
         variables = state.variables()
         # Without a gate `best` is a teacher's network, not this run's.
         if settings.gate.is_enabled and state.actor_params is not None:
             variables = state.actor_params
         args = ocp.args.Composite(
-            state=ocp.args.StandardSave(keys.without_keys(state)),
+            state=ocp.args.StandardSave(_without_keys(state)),
             network=ocp.args.StandardSave(dict(variables)),
             settings=ocp.args.JsonSave(json.loads(config.to_json(settings))),
         )
         metrics = None if score is None else {"score": float(score)}
-        with _quiet_library():
+        with quiet_library():
             self._manager.save(step, args=args, metrics=metrics)
             self._manager.wait_until_finished()
 
@@ -151,7 +150,7 @@ class Checkpoints:
           ValueError: There is no such checkpoint, or it holds arrays of other shapes.
         """
         step = self._existing(step)
-        template = jax.tree.map(_abstract, keys.abstract_without_keys(like))
+        template = _abstract_without_keys(like)
         shapes = self._shapes(step)
         rings = template.replay.size.shape
         saved_rings = shapes.get("replay.size", rings)
@@ -161,7 +160,7 @@ class Checkpoints:
         plain = self._manager.restore(step, args=args)["state"]
         if saved_rings != rings:
             plain = dataclasses.replace(plain, replay=_dealt(plain.replay, template.replay))
-        return jax.tree.map(keys.with_key, like, plain)
+        return jax.tree.map(_with_key, like, plain)
 
     def _existing(self, step: int | None) -> int:
         steps = self.all_steps()
@@ -173,7 +172,7 @@ class Checkpoints:
         return step
 
     def _shapes(self, step: int) -> dict[str, tuple[int, ...]]:
-        saved = _metadata(self.folder / _CHECKPOINTS / str(step) / "state")
+        saved = metadata(self.folder / CHECKPOINTS / str(step) / "state")
         return {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(saved)}
 
     def _check_shapes(self, step: int, found: dict[str, tuple[int, ...]], template: Any) -> None:
@@ -187,65 +186,7 @@ class Checkpoints:
                 )
 
 
-def save_params(
-    folder: pathlib.Path, variables: network.Variables, settings: config.Config
-) -> None:
-    """Writes a network and its settings, for play, into a new or empty folder."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder}: exists already: choose a new folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
-    with _checkpointer() as checkpointer:
-        checkpointer.save((folder / _NETWORK).absolute(), dict(variables))
-    _write_atomically(folder / SETTINGS, config.to_json(settings))
-
-
-def load_params(
-    folder: pathlib.Path, *, is_latest: bool = False
-) -> tuple[network.Variables, config.Config]:
-    """Returns a network, on the default device, and the settings that it was made with.
-
-    Args:
-      folder: One that `save_params` wrote; or a run's, which gives its best checkpoint, or its
-        latest if none was evaluated.
-      is_latest: Of a run, the latest in any case.
-
-    Raises:
-      ValueError: The folder is missing, is neither, or its run has no checkpoint yet.
-    """
-    place, settings = _find_network(folder, is_latest)
-    return _load_tree(place), settings
-
-
-def load_settings(folder: pathlib.Path) -> config.Config:
-    """Returns the settings that `load_params` would, without reading the network."""
-    return _find_network(folder)[1]
-
-
-def _find_network(
-    folder: pathlib.Path, is_latest: bool = False
-) -> tuple[pathlib.Path, config.Config]:
-    """Returns where in a folder the network lies, and its settings."""
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder; give a run's or an exported network's")
-    if (folder / _NETWORK).is_dir() and (folder / SETTINGS).is_file():
-        place = folder / SETTINGS
-        settings = config.from_json(place.read_text(encoding="utf-8"), str(place))
-        return folder / _NETWORK, settings
-    if not (folder / _CHECKPOINTS).is_dir():
-        raise ValueError(f"{folder}: neither a run nor an exported network: no {_CHECKPOINTS}/")
-    with _quiet_library(), _open_manager(folder, keep=None) as manager:
-        best = None if is_latest else manager.best_step()
-        step = manager.latest_step() if best is None else best
-        if step is None:
-            raise ValueError(f"{folder}: the run has no checkpoint yet")
-        settings = _read_settings(manager, step)
-    return folder / _CHECKPOINTS / str(step) / _NETWORK, settings
-
-
-def _open_manager(folder: pathlib.Path, keep: int | None) -> ocp.CheckpointManager:
+def open_manager(folder: pathlib.Path, keep: int | None) -> ocp.CheckpointManager:
     """`keep` None opens for reading."""
     policy = preservation_policy.AnyPreservationPolicy(
         [
@@ -265,10 +206,10 @@ def _open_manager(folder: pathlib.Path, keep: int | None) -> ocp.CheckpointManag
         read_only=keep is None,
         create=keep is not None,
     )
-    return ocp.CheckpointManager((folder / _CHECKPOINTS).absolute(), options=options)
+    return ocp.CheckpointManager((folder / CHECKPOINTS).absolute(), options=options)
 
 
-def _read_settings(manager: ocp.CheckpointManager, step: int) -> config.Config:
+def read_settings(manager: ocp.CheckpointManager, step: int) -> config.Config:
     args = ocp.args.Composite(settings=ocp.args.JsonRestore())
     tree = manager.restore(step, args=args)["settings"]
     return config.from_json(json.dumps(tree), f"{manager.directory}/{step}")
@@ -277,7 +218,7 @@ def _read_settings(manager: ocp.CheckpointManager, step: int) -> config.Config:
 def _check_is_ours(folder: pathlib.Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is a file, not a folder: choose another --run.folder")
-    if not folder.is_dir() or (folder / _CHECKPOINTS).is_dir():
+    if not folder.is_dir() or (folder / CHECKPOINTS).is_dir():
         return
     others = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if others:
@@ -332,25 +273,20 @@ def _path(path: tuple[Any, ...]) -> str:
     return ".".join(str(name) for name in names)
 
 
-def _abstract(leaf: Any) -> jax.ShapeDtypeStruct:
-    sharding = leaf.sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
-
-
-def _checkpointer() -> ocp.StandardCheckpointer:
+def open_checkpointer() -> ocp.StandardCheckpointer:
     """Returns what reads and writes networks in this process, without waiting for others."""
     here = jax.process_index()
     alone = ocp.options.MultiprocessingOptions(here, {here}, f"process{here}")
     return ocp.StandardCheckpointer(multiprocessing_options=alone)
 
 
-def _metadata(folder: pathlib.Path) -> Any:
-    with _quiet_library(), _checkpointer() as checkpointer:
+def metadata(folder: pathlib.Path) -> Any:
+    with quiet_library(), open_checkpointer() as checkpointer:
         return checkpointer.metadata(folder.absolute()).item_metadata.tree
 
 
 @contextlib.contextmanager
-def _quiet_library() -> Iterator[None]:
+def quiet_library() -> Iterator[None]:
     """Mutes warnings that Orbax logs about what is meant: no score, no metadata of an item."""
     logger = logging.getLogger("absl")
     level = logger.level
@@ -361,17 +297,37 @@ def _quiet_library() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _load_tree(folder: pathlib.Path) -> Any:
-    """Returns nested dictionaries of arrays on the default device."""
-    device = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-    template = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device), _metadata(folder)
-    )
-    with _checkpointer() as checkpointer:
-        return checkpointer.restore(folder.absolute(), template)
-
-
-def _write_atomically(path: pathlib.Path, text: str) -> None:
+def write_atomically(path: pathlib.Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
+
+
+def _without_keys(tree: Any) -> Any:
+    """Returns a tree of arrays whose typed random keys are replaced by their bits."""
+    return jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, tree)
+
+
+def _abstract_without_keys(tree: Any) -> Any:
+    """Returns the shapes, types and shardings of `_without_keys(tree)`; arrays or abstract ones."""
+
+    def abstract(leaf: Any) -> jax.ShapeDtypeStruct:
+        bits = jax.eval_shape(jax.random.key_data, leaf) if _is_key(leaf) else leaf
+        sharding = leaf.sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+        return jax.ShapeDtypeStruct(bits.shape, bits.dtype, sharding=sharding)
+
+    return jax.tree.map(abstract, tree)
+
+
+def _with_key(like: Any, leaf: jax.Array) -> jax.Array:
+    """Returns a leaf, or the typed key of its bits where `like` is a key."""
+    if not _is_key(like):
+        return leaf
+    implementations: list[Any] = []
+    # Traced, because `key_impl` does not accept an abstract key.
+    jax.eval_shape(lambda key: implementations.append(jax.random.key_impl(key)), like)
+    return jax.random.wrap_key_data(leaf, impl=implementations[0])
+
+
+def _is_key(leaf: Any) -> bool:
+    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)

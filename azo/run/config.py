@@ -16,8 +16,7 @@ import azo.games.protocol
 import azo.games.registry
 import azo.learning.learner
 import azo.learning.run_state
-import azo.measure.evaluation
-import azo.measure.progress
+import azo.measure.generation_elo
 from azo.run import checks, shipped_files, validation
 
 DEFAULT_CONFIG = shipped_files.CONFIGS / "quickstart.toml"
@@ -57,6 +56,23 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Folder of a run or network to begin with, in place of a fresh one."""
 
 
+class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Matches against a fixed opponent during a run."""
+
+    every: pydantic.NonNegativeInt = 10
+    """Iterations from one evaluation to the next; 0 evaluates only at the end of the run."""
+    num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 128
+    """Games a match. Each opening is played twice, with both colours."""
+    num_simulations: pydantic.PositiveInt = 100
+    """Simulations a move of the network."""
+    opponent: str = "rollouts:100"
+    """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, rollouts:N or a checkpoint's path."""
+    opening_plies: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 4
+    """Random plies at the start of each game, so that games differ; even: black moves first."""
+    until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None
+    """The run ends when a match reaches this score."""
+
+
 class Phase(pydantic.BaseModel, frozen=True, extra="forbid"):
     """A part of a curriculum: a run of its own, with other settings."""
 
@@ -70,8 +86,8 @@ class Config(azo.learning.run_state.RecipeConfig):
     """All settings of a run: those of the compiled iteration, and those around it."""
 
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
-    evaluation: azo.measure.evaluation.EvaluationConfig = azo.measure.evaluation.EvaluationConfig()
-    ratings: azo.measure.progress.RatingsConfig = azo.measure.progress.RatingsConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    ratings: azo.measure.generation_elo.RatingsConfig = azo.measure.generation_elo.RatingsConfig()
     run: RunConfig = RunConfig()
     curriculum: tuple[Phase, ...] = ()
     """Phases, one after the other; without any, one run with the settings as they are."""

@@ -11,7 +11,7 @@ import math
 import os
 import pathlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorboardX
@@ -19,6 +19,15 @@ import tensorboardX
 from azo.measure import journal
 
 FILE = "metrics.jsonl"
+
+
+class Event(NamedTuple):
+    """An event of a run, such as an iteration or a match."""
+
+    kind: str  # such as "iteration", "evaluation" or "gate"
+    fields: Mapping[str, Any]
+    text: str = ""  # for the reader of the console, if not empty
+    has_curves: bool = True  # False where an iteration has several such events
 
 
 class MetricsWriter:

@@ -18,7 +18,7 @@ from azo.games import protocol, registry
 from azo.learning import network, pretraining, supervised
 from azo.learning.learner import LearnerConfig
 from azo.learning.network import NetworkConfig
-from azo.run import checkpoint, data
+from azo.run import data, network_files
 from azo.search import improvement
 
 _EOTHELLO = pathlib.Path("games/eothello_top100.csv.gz")
@@ -123,7 +123,7 @@ def _made(
         plies = supervised.plies_of(game, action, value)
         return ~held_out[plies.game], plies
     assert settings.player is not None
-    variables, found = checkpoint.load_params(settings.player)
+    variables, found = network_files.load(settings.player)
     if registry.make(found.game) != game:
         name = registry.make(found.game).name
         raise ValueError(f"{settings.player}: a network for {name}, not for {game.name}")

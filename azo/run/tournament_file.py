@@ -37,7 +37,7 @@ import pydantic
 from azo.games import othello, protocol, registry
 from azo.measure import external_engines, players
 from azo.measure.tournament import backends, game_log, openings
-from azo.run import checkpoint, shipped_files, validation
+from azo.run import network_files, shipped_files, validation
 from azo.search import settings
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
@@ -235,7 +235,7 @@ def _program(config: PlayerConfig, level: int | None, game: protocol.Game) -> En
 
 def _networks(config: PlayerConfig, game: protocol.Game, seed: int) -> list[Entrant]:
     assert config.network is not None
-    variables, trained = checkpoint.load_params(config.network)
+    variables, trained = network_files.load(config.network)
     if registry.make(trained.game) != game:
         raise ValueError(
             f"{config.network}: a network for {registry.make(trained.game).name}, but the"

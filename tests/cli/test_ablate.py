@@ -10,8 +10,8 @@ import time
 import pytest
 from support import tiny_run
 
-from azo.cli import ablate, command_line, train
-from azo.run import config, metrics, run_queue
+from azo.cli import ablate, command_line
+from azo.run import config, interruption, metrics, run_queue
 
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'
 HEAD += "num_games = 4\nnum_simulations = 2\n"
@@ -55,7 +55,7 @@ def work_off(queue, run, num_workers=1, stop=None):
         run,
         queue.parent / "runs" / "results.jsonl",
         num_workers=num_workers,
-        stop=stop or train.StopRequest(),
+        stop=stop or interruption.StopRequest(),
         commands=commands,
     )
 
@@ -113,7 +113,7 @@ def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsy
 
 
 def test_after_a_request_to_stop_no_job_is_begun(queue):
-    stop, begun = train.StopRequest(), []
+    stop, begun = interruption.StopRequest(), []
 
     def run(job, cores):
         begun.append(job.arm)

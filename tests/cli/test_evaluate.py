@@ -12,7 +12,7 @@ from azo.cli import command_line, evaluate
 from azo.games import othello
 from azo.learning import network
 from azo.measure import exact, exact_sets
-from azo.run import checkpoint
+from azo.run import network_files
 
 START = "-----OX--XO-----"  # 4x4
 SCORED = f"{START} X; B1:-10; A2:-10; D3:-10; C4:-10;\n"  # they are equal by symmetry
@@ -25,7 +25,7 @@ def main(*arguments):
 def export(folder, rules, **sections):
     settings = tiny_run.settings(**sections)
     variables = network.init(rules, settings.network, jax.random.key(0))
-    checkpoint.save_params(folder, variables, settings)
+    network_files.save(folder, variables, settings)
     return folder
 
 

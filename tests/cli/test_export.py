@@ -12,7 +12,7 @@ from support import tiny_run
 
 from azo.cli import command_line, export
 from azo.learning import network
-from azo.run import checkpoint
+from azo.run import checkpoint, network_files
 
 
 def main(*arguments):
@@ -31,7 +31,7 @@ def test_an_export_holds_the_runs_network_and_settings_and_no_more(run, tmp_path
     new = tmp_path / "checkpoints" / "mine"
     assert main(run, new) == 0
     assert capsys.readouterr().out.startswith(f"{run} exported to {new}, 0.")
-    (variables, settings), (expected, _) = (checkpoint.load_params(x) for x in (new, run))
+    (variables, settings), (expected, _) = (network_files.load(x) for x in (new, run))
     tiny_run.assert_same_bits(variables, expected)
     assert settings == tiny_run.settings()
     assert sorted(path.name for path in new.iterdir()) == ["network", "settings.json"]
@@ -46,14 +46,14 @@ def test_the_best_checkpoint_is_taken_unless_the_latest_is_asked_for(tmp_path):
     assert main(tmp_path / "run", tmp_path / "best") == 0
     assert main(tmp_path / "run", tmp_path / "last", "--latest") == 0
     for name, state in (("best", first), ("last", second)):
-        variables, _ = checkpoint.load_params(tmp_path / name)
+        variables, _ = network_files.load(tmp_path / name)
         tiny_run.assert_same_bits(variables["params"], state.variables()["params"])
 
 
 def test_an_export_can_be_exported_again(run, tmp_path):
     assert main(run, tmp_path / "one") == 0
     assert main(tmp_path / "one", tmp_path / "two") == 0
-    one, two = (checkpoint.load_params(tmp_path / name)[0] for name in ("one", "two"))
+    one, two = (network_files.load(tmp_path / name)[0] for name in ("one", "two"))
     tiny_run.assert_same_bits(one, two)
 
 
@@ -102,7 +102,7 @@ def test_the_program_for_jax_is_the_exported_network(portable):
     new, said = portable
     program = jax.export.deserialize((new / "portable" / "network.jaxexport").read_bytes())
     assert list(program.platforms) == said["files"]["network.jaxexport"]["platforms"]
-    variables, settings = checkpoint.load_params(new)
+    variables, settings = network_files.load(new)
     planes = np.eye(9, 18, dtype=np.float32).reshape(9, 3, 3, 2)
     apply = network.build(tiny_run.game(), settings.network).apply
     expected = jax.jit(apply)(variables, planes)

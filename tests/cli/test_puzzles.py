@@ -12,7 +12,7 @@ from azo.cli import command_line, puzzles
 from azo.games import bitboard, notation, othello
 from azo.learning import network
 from azo.measure import exact_sets
-from azo.run import checkpoint
+from azo.run import network_files
 
 FOUR = othello.Othello(4)
 SECTIONS = {"game": {"name": "othello", "size": 4}, "replay": {"capacity": 4096}}
@@ -27,7 +27,7 @@ def main(*arguments):
 def export(folder, rules, **sections):
     settings = tiny_run.settings(**sections)
     variables = network.init(rules, settings.network, jax.random.key(0))
-    checkpoint.save_params(folder, variables, settings)
+    network_files.save(folder, variables, settings)
     return folder
 
 

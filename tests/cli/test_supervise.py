@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from azo.cli import command_line, supervise, train
+from azo.cli import command_line, supervise
 from azo.games import othello, registry, tictactoe
 from azo.learning import network, supervised
-from azo.run import checkpoint, metrics, supervised_data
+from azo.run import interruption, metrics, network_files, supervised_data
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
 
@@ -47,7 +47,7 @@ def test_random_games_teach_the_value_alone(value_run):
     # Of random games 13 % are drawn: always calling 0 errs by 0.87.
     assert min(errors) < 0.83
     assert events[-1]["held_out/value_error"] == pytest.approx(min(errors))  # all held-out plies
-    variables, settings = checkpoint.load_params(value_run / "best")
+    variables, settings = network_files.load(value_run / "best")
     assert settings.network.num_channels == 8
     assert settings.learner.policy_weight == 0
     policy_biases = variables["params"]["policy_logits"]["bias"]
@@ -92,7 +92,7 @@ def test_searched_games_teach_the_policy(searched, tmp_path, monkeypatch, capsys
     settings = settings.model_copy(update={"folder": tmp_path / "policy"})
     game = registry.make(settings.game)
     fitted = supervise.fit(
-        settings, game, *supervised_data.prepare(settings, game), train.StopRequest()
+        settings, game, *supervised_data.prepare(settings, game), interruption.StopRequest()
     )
     losses = [one["held_out/policy_loss"] for one in metrics.read(settings.folder, "evaluation")]
     assert min(losses) < losses[0]
@@ -105,14 +105,14 @@ def test_searched_games_teach_the_policy(searched, tmp_path, monkeypatch, capsys
 def test_stopping_early_keeps_the_network_so_far(tmp_path):
     settings = supervise.load([str(flag) for flag in ("--folder", tmp_path / "run", *RANDOM)])
     game = registry.make(settings.game)
-    stop = train.StopRequest()
+    stop = interruption.StopRequest()
     stop.is_made = True
     fitted = supervise.fit(settings, game, *supervised_data.prepare(settings, game), stop)
     events = metrics.read(tmp_path / "run", "evaluation")
     assert [event["iteration"] for event in events] == [8]
     assert events[0]["supervised/epoch"] == pytest.approx(fitted.num_epochs, abs=1e-4)
     assert fitted.num_epochs < 1
-    assert checkpoint.load_settings(tmp_path / "run" / "best").game.name == "tictactoe"
+    assert network_files.load_settings(tmp_path / "run" / "best").game.name == "tictactoe"
 
 
 def test_a_sweep_fits_each_network_and_prints_a_line_for_it(tmp_path, capsys, monkeypatch):

@@ -17,7 +17,7 @@ from azo.cli import command_line, tournament
 from azo.games import notation, othello
 from azo.learning import network
 from azo.measure.tournament import backends, game_log, openings, rounds
-from azo.run import checkpoint, tournament_file
+from azo.run import network_files, tournament_file
 
 FAKES = pathlib.Path(__file__).parents[1] / "support" / "engines"
 SMALL = """
@@ -295,7 +295,7 @@ def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
     game = othello.Othello(4)
     for seed in (0, 1):
         variables = network.init(game, settings.network, jax.random.key(seed))
-        checkpoint.save_params(tmp_path / f"net{seed}", variables, settings)
+        network_files.save(tmp_path / f"net{seed}", variables, settings)
     head, _, _ = SMALL.partition("[[players]]")
     text = head + '[[players]]\nname = "net"\nnetwork = "net0"\nsimulations = [2, 3]\n'
     text += '[[players]]\nname = "other"\nnetwork = "net1"\n'

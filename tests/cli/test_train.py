@@ -13,7 +13,7 @@ from support import tiny_run
 
 from azo.cli import command_line, train
 from azo.learning import loop
-from azo.run import checkpoint, console, metrics
+from azo.run import checkpoint, console, metrics, network_files
 
 ROOT = pathlib.Path(train.__file__).parents[2]
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
@@ -231,7 +231,7 @@ def test_the_gate_is_played_and_saved_on_several_devices(place):
     passed = [match["gate/score"] > 0 for match in matches]
     assert [match["gate/is_promoted"] for match in matches] == passed
     assert matches[-1]["gate/generation"] == sum(passed)
-    variables, _ = checkpoint.load_params(place / "gated")
+    variables, _ = network_files.load(place / "gated")
     assert set(variables) == {"params", "batch_stats"}
 
 

@@ -19,11 +19,11 @@ import pytest
 import test_configs
 from support import global_gradient, tiny_run
 
-from azo.cli import command_line, train
+from azo.cli import command_line
 from azo.games import registry
 from azo.learning import loop
-from azo.measure import arena, players, progress
-from azo.run import checkpoint, config, metrics, shipped_files
+from azo.measure import arena, generation_elo, players
+from azo.run import checkpoint, config, metrics, shipped_files, trainer
 
 TESTS = pathlib.Path(__file__).parents[1]
 LIMIT_SECONDS = 240
@@ -119,12 +119,12 @@ def test_two_processes_stop_and_save_together_and_one_goes_on(tmp_path, tiny):
     assert [event["iteration"] for event in metrics.read(folder, "iteration")][-1] == done
 
     longer = command_line.load([*flags, "--run.num-iterations", str(done + 2)])
-    state = train.train(longer)
+    state = trainer.train(longer)
     assert int(state.iteration) == done + 2
     assert state.replay.size.shape == (1,)
     assert int(state.learner.num_steps) > 0
     met = [event for event in metrics.read(folder, "rating_match") if event["iteration"] == 2]
-    assert [progress.opponent(event) for event in met] == ["random", 1]
+    assert [generation_elo.opponent(event) for event in met] == ["random", 1]
 
 
 def test_without_other_processes_to_find_there_is_one_line_and_code_2(tiny):

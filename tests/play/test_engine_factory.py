@@ -10,7 +10,7 @@ from azo.games import notation, othello, registry
 from azo.learning import network
 from azo.play import engine_factory, engine_settings, opening_book
 from azo.play.engine_settings import EngineConfig, Limits
-from azo.run import checkpoint, config
+from azo.run import config, network_files
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_a_network_of_another_game_is_told(tmp_path):
     settings_of_run = config.Config(game=game_config, network=small)
     game = registry.make(game_config)
     variables = network.init(game, settings_of_run.network, jax.random.key(0))
-    checkpoint.save_params(tmp_path / "net", variables, settings_of_run)
+    network_files.save(tmp_path / "net", variables, settings_of_run)
     with pytest.raises(ValueError, match="net: a network for tictactoe, but only Othello is"):
         engine_factory.load_evaluator(tmp_path / "net")
 

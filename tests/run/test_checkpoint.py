@@ -11,7 +11,7 @@ from support import tiny_run
 
 from azo.games import registry
 from azo.learning import loop
-from azo.run import checkpoint, config
+from azo.run import checkpoint, config, network_files
 
 TINY = {
     "game": {"name": "tictactoe"},
@@ -239,8 +239,8 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
 
 
 def test_an_exported_network_comes_back_with_its_settings(tmp_path, settings, state):
-    checkpoint.save_params(tmp_path / "net", state.variables(), settings)
-    variables, loaded = checkpoint.load_params(tmp_path / "net")
+    network_files.save(tmp_path / "net", state.variables(), settings)
+    variables, loaded = network_files.load(tmp_path / "net")
     assert_same_bits(variables, state.variables())
     assert loaded == settings
 
@@ -253,10 +253,10 @@ def test_a_run_gives_its_best_network_and_else_its_latest(tmp_path, settings, st
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
         checkpoints.save(1, scaled(1), settings)
         checkpoints.save(2, scaled(2), settings)
-        assert_same_bits(checkpoint.load_params(tmp_path)[0], scaled(2).variables())
+        assert_same_bits(network_files.load(tmp_path)[0], scaled(2).variables())
         checkpoints.save(3, scaled(3), settings, 0.5)
         checkpoints.save(4, scaled(4), settings)
-        assert_same_bits(checkpoint.load_params(tmp_path)[0], scaled(3).variables())
+        assert_same_bits(network_files.load(tmp_path)[0], scaled(3).variables())
 
 
 def test_a_gated_run_gives_the_network_that_passed_the_gate(tmp_path, settings, state):
@@ -265,7 +265,7 @@ def test_a_gated_run_gives_the_network_that_passed_the_gate(tmp_path, settings, 
     gated = changed(gated, "generation", num_games=10)
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
         checkpoints.save(1, state.replace(actor_params=best), gated)
-    assert_same_bits(checkpoint.load_params(tmp_path)[0], best)
+    assert_same_bits(network_files.load(tmp_path)[0], best)
 
 
 def test_a_taught_run_gives_the_network_that_learns_and_not_its_teachers(tmp_path, settings, state):
@@ -273,15 +273,15 @@ def test_a_taught_run_gives_the_network_that_learns_and_not_its_teachers(tmp_pat
     taught = changed(settings, "selfplay", teacher="elsewhere")
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
         checkpoints.save(1, state.replace(actor_params=teacher), taught)
-    assert_same_bits(checkpoint.load_params(tmp_path)[0], state.variables())
+    assert_same_bits(network_files.load(tmp_path)[0], state.variables())
 
 
 def test_what_is_no_network_is_refused(tmp_path, settings, state):
-    assert "no such folder" in message_of(checkpoint.load_params, tmp_path / "absent")
-    assert "neither a run nor an exported" in message_of(checkpoint.load_params, tmp_path)
+    assert "no such folder" in message_of(network_files.load, tmp_path / "absent")
+    assert "neither a run nor an exported" in message_of(network_files.load, tmp_path)
     checkpoint.Checkpoints(tmp_path / "run", keep=1).close()
-    assert "has no checkpoint yet" in message_of(checkpoint.load_params, tmp_path / "run")
+    assert "has no checkpoint yet" in message_of(network_files.load, tmp_path / "run")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("")
-    message = message_of(checkpoint.save_params, tmp_path / "full", state.variables(), settings)
+    message = message_of(network_files.save, tmp_path / "full", state.variables(), settings)
     assert "exists already" in message

@@ -224,3 +224,8 @@ def test_phases_change_settings_and_begin_with_the_phase_before_where_they_can()
 )
 def test_settings_that_contradict_one_another_are_refused(sections, expected):
     assert expected in message_of_validation(**sections)
+
+
+@pytest.mark.parametrize("wrong", [{"num_games": 3}, {"num_games": 0}, {"opening_plies": 1}])
+def test_odd_numbers_of_games_and_opening_plies_are_refused(wrong):
+    assert next(iter(wrong)) in message_of_validation(evaluation=wrong)

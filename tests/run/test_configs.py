@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from azo.cli import command_line, train
+from azo.cli import command_line
 from azo.games import registry, tictactoe
 from azo.measure import arena, players
-from azo.run import config, metrics, shipped_files
+from azo.run import config, curriculum, interruption, metrics, shipped_files, trainer
 
 FILES = sorted(shipped_files.CONFIGS.glob("*.toml"))
 _LINES = (0o700, 0o070, 0o007, 0o444, 0o222, 0o111, 0o421, 0o124)
@@ -109,14 +109,14 @@ def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
     monkeypatch.setattr(arena, "play_match", lambda *_, **__: drawn)
     settings = reduced(config.load_file(path), tmp_path / "run")
     runs, num_iterations = [settings], 2
-    with train.StopRequest() as stop:
+    with interruption.StopRequest() as stop:
         if settings.curriculum:
-            train.train_phases(settings, stop)
+            curriculum.train(settings, stop)
             phases = range(len(settings.curriculum))
             runs = [config.of_phase(settings, index) for index in phases]
             num_iterations = 1
         else:
-            train.train(settings, stop)
+            trainer.train(settings, stop)
     for run in runs:
         events = metrics.read(run.run.folder, "iteration")
         assert [event["iteration"] for event in events] == list(range(1, num_iterations + 1))
@@ -176,7 +176,7 @@ def test_tic_tac_toe_is_learned_from_nothing_until_it_never_loses(tmp_path):
     flags = ["--config", str(path), "--run.folder", str(tmp_path / "run"), "--run.num-devices", "1"]
     flags += ["--evaluation.every", "0", "--evaluation.opponent", "random"]
     settings = command_line.load(flags)
-    state = train.train(settings)
+    state = trainer.train(settings)
     game = tictactoe.TicTacToe()
     without_search = players.PolicyPlayer(jax.device_get(state.variables()), game, settings.network)
     perfect = PerfectPlayer(jnp.asarray(best_moves()))

@@ -5,10 +5,18 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.cli import train
 from azo.learning import network
-from azo.measure import arena, evaluation
-from azo.run import checkpoint, config, console, metrics
+from azo.measure import arena
+from azo.run import (
+    config,
+    console,
+    curriculum,
+    hooks,
+    interruption,
+    metrics,
+    network_files,
+    trainer,
+)
 
 NOTHING_LEARNED = {"replay.min_positions": 128}  # as many as the ring has rows
 
@@ -22,7 +30,7 @@ def scores(monkeypatch):
         won = wins.pop(0)
         return arena.MatchResult(won, 0, 10 - won)
 
-    monkeypatch.setattr(evaluation, "against_opponent", match)
+    monkeypatch.setattr(hooks, "evaluation_match", match)
     return wins
 
 
@@ -36,12 +44,12 @@ def of_phases(folder, *phases):
 
 
 def network_in(folder):
-    return jax.device_get(checkpoint.load_params(folder)[0])
+    return jax.device_get(network_files.load(folder)[0])
 
 
 def train_phases(settings, at=None):
     """Trains; told to stop when iteration `at` of a phase is shown."""
-    with train.StopRequest() as stop, pytest.MonkeyPatch.context() as patch:
+    with interruption.StopRequest() as stop, pytest.MonkeyPatch.context() as patch:
         show = console.Console.update
 
         def update(self, shown, match=None):
@@ -49,7 +57,7 @@ def train_phases(settings, at=None):
             stop.is_made = shown["iteration"] == at
 
         patch.setattr(console.Console, "update", update)
-        train.train_phases(settings, stop)
+        curriculum.train(settings, stop)
 
 
 def test_phases_hand_on_their_networks_and_end_by_their_matches(tmp_path, scores, capsys):
@@ -104,7 +112,7 @@ def test_phases_hand_on_their_networks_and_end_by_their_matches(tmp_path, scores
         fresh["params"]["policy_logits"]["kernel"],
         atol=1e-6,
     )
-    state = train.train(config.of_phase(settings, 2))
+    state = trainer.train(config.of_phase(settings, 2))
     tiny_run.assert_same_bits(jax.device_get(state.actor_params), small)
 
 
@@ -133,10 +141,10 @@ def test_a_run_starts_from_the_network_of_another(tmp_path, scores, num_devices)
         pytest.skip("needs two devices")
     first = tiny_run.settings(run={"folder": str(tmp_path / "first"), "num_iterations": 3})
     scores += [5, 5]
-    train.train(first)
+    trainer.train(first)
     start_from = str(tmp_path / "first")
     then = {"folder": str(tmp_path / "then"), "num_iterations": 1, "num_devices": num_devices}
-    state = train.train(
+    state = trainer.train(
         tiny_run.settings(
             run=then | {"start_from": start_from, "seed": 9}, replay={"min_positions": 128}
         )
@@ -164,14 +172,14 @@ def test_a_run_starts_from_the_network_of_another(tmp_path, scores, num_devices)
 def test_a_network_that_does_not_fit_or_is_not_there_is_named(tmp_path, sections, expected):
     wide = tiny_run.settings(network={"num_channels": 4})
     variables = network.init(tiny_run.game(), wide.network, jax.random.key(0))
-    checkpoint.save_params(tmp_path / "other", variables, wide)
+    network_files.save(tmp_path / "other", variables, wide)
     filled = {
         section: {name: value.format(place=tmp_path) for name, value in settings.items()}
         for section, settings in sections.items()
     }
     filled["run"] = {"folder": str(tmp_path / "run"), "num_devices": 1} | filled.get("run", {})
     with pytest.raises(ValueError) as caught:
-        train.train(tiny_run.settings(**filled))
+        trainer.train(tiny_run.settings(**filled))
     assert str(caught.value) == expected.format(place=tmp_path)
 
 

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.cli import train
 from azo.formats import score_files
 from azo.games import othello
 from azo.learning import endings, loop
-from azo.run import checkpoint, config, deep_endings, metrics
+from azo.run import checkpoint, config, deep_endings, interruption, metrics, trainer
 
 GAME = othello.Othello(6)
 NUM, LEAST, MOST = 12, 5, 8  # endings, and their empty squares
@@ -144,8 +143,8 @@ def test_a_run_learns_from_them_alone_and_resumes_without_them(tmp_path, num_dev
     chosen = config.with_settings(
         settings(tmp_path), {"run.num_devices": num_devices, "run.num_iterations": 12}
     )
-    with train.StopRequest() as stop:
-        state = train.train(chosen, stop)
+    with interruption.StopRequest() as stop:
+        state = trainer.train(chosen, stop)
     assert f"solved {NUM} endings" in capsys.readouterr().out
     assert int(state.num_games) == 0
     assert int(state.replay.size.sum()) > LEAST * NUM
@@ -157,7 +156,7 @@ def test_a_run_learns_from_them_alone_and_resumes_without_them(tmp_path, num_dev
     (tmp_path / deep_endings.FILE).unlink()
     longer = config.with_settings(chosen, {"run.num_iterations": 13})
     checkpoint.Checkpoints(tmp_path, keep=1).check_resumable(longer)
-    resumed = train.train(longer)
+    resumed = trainer.train(longer)
     assert int(resumed.iteration) == 13
     assert not (tmp_path / deep_endings.FILE).exists()
 

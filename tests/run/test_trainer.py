@@ -6,10 +6,9 @@ import jax.numpy as jnp
 import pytest
 from support import tiny_run
 
-from azo.cli import train
-from azo.learning import generations, loop
-from azo.measure import arena, evaluation
-from azo.run import checkpoint, config, metrics, trainer
+from azo.learning import loop
+from azo.measure import arena
+from azo.run import checkpoint, config, hooks, interruption, metrics, trainer
 
 GATED = {
     "generation": {"num_games": 20, "num_samples": 64},
@@ -24,22 +23,25 @@ def run(folder, **sections):
     return tiny_run.settings(run=chosen, **sections)
 
 
-def a_session(folder, scores, **sections):
-    """A session whose matches at the gate end as told, and what it writes."""
-    settings, written = run(folder, **sections), []
-    one = trainer.Session(
+def a_trainer(monkeypatch, folder, matches, **sections):
+    """A trainer whose matches at the gate have the given results, and the events it writes."""
+    settings, written, results = run(folder, **sections), [], iter(matches)
+    monkeypatch.setattr(hooks, "gate_match", lambda *_: next(results))
+
+    def write(kind, iteration, fields, **_):
+        written.append((kind, iteration, fields))
+
+    return trainer.Trainer(
         settings,
         tiny_run.game(),
         loop.make_mesh(1),
         settings.network,
-        opponent=None,
+        hooks.make(settings, tiny_run.game(), load=None),
         checkpoints=None,
-        writer=types.SimpleNamespace(write=lambda *event: written.append(event)),
+        writer=types.SimpleNamespace(write=write),
         screen=types.SimpleNamespace(note=lambda text: None),
-    )
-    results = iter(scores)
-    one.gate_match = lambda *_: next(results)
-    return one, written
+        stop=interruption.StopRequest(),
+    ), written
 
 
 def begin(settings):
@@ -52,32 +54,38 @@ def after(state, games=0, steps=0):
     return state.replace(num_games=state.num_games + games, learner=learner)
 
 
-WON, LOST = generations.GateScore(3, 0, 1), generations.GateScore(1, 0, 3)
+WON, LOST = arena.MatchResult(3, 0, 1), arena.MatchResult(1, 0, 3)
 
 
-def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(tmp_path):
-    one, written = a_session(tmp_path, [LOST, LOST, LOST, WON], **GATED)
+def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
+    tmp_path, monkeypatch
+):
+    one, written = a_trainer(monkeypatch, tmp_path, [LOST, LOST, LOST, WON], **GATED)
     one.settings = run(tmp_path, **GATED | {"gate": GATED["gate"] | {"max_failures": 3}})
     state = begin(one.settings)
-    assert one.iteration_kind(state) == "play"
+    assert one.next_iteration(state) == "play"
     state = after(state, games=19)
-    assert one.iteration_kind(state) == "play"
+    assert one.next_iteration(state) == "play"
     state = after(state, games=5)
-    assert one.iteration_kind(state) == "learn"
+    assert one.next_iteration(state) == "learn"
     state = one.end_generation(state, 3)
     assert not written  # not yet at its end
     for num_failures in (1, 2):  # 64 samples are two iterations of two steps of 16
         state = after(state, steps=2)
-        assert one.iteration_kind(state) == "learn"
+        assert one.next_iteration(state) == "learn"
         state = one.end_generation(after(state, steps=2), 4)
         assert int(state.num_failures) == num_failures
-        assert one.iteration_kind(state) == "learn"  # on, without new games
+        assert one.next_iteration(state) == "learn"  # on, without new games
     state = one.end_generation(after(state, steps=4), 5)
-    assert one.iteration_kind(state) == "play"  # the third failure in a row
+    assert one.next_iteration(state) == "play"  # the third failure in a row
     state = one.end_generation(after(after(state, games=20), steps=4), 6)
     assert (int(state.generation), int(state.num_failures)) == (1, 0)
-    assert one.iteration_kind(state) == "play"
-    assert state.num_evaluations() == 4 * one.gate_evaluations() == 4 * 4 * 9 * (5 + 1)
+    assert one.next_iteration(state) == "play"
+    assert (
+        state.num_evaluations()
+        == 4 * hooks.gate_evaluations(one.settings, one.game)
+        == 4 * 4 * 9 * (5 + 1)
+    )
     assert [
         (done, found["gate/score"], found["gate/is_promoted"]) for _, done, found in written
     ] == [
@@ -89,16 +97,16 @@ def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
     assert written[-1][2]["gate/generation"] == 1
 
 
-def test_after_a_failure_the_old_network_may_play_on(tmp_path):
+def test_after_a_failure_the_old_network_may_play_on(tmp_path, monkeypatch):
     gate = GATED["gate"] | {"after_failure": "play"}
-    one, _ = a_session(tmp_path, [LOST], **GATED | {"gate": gate})
+    one, _ = a_trainer(monkeypatch, tmp_path, [LOST], **GATED | {"gate": gate})
     state = one.end_generation(after(begin(one.settings), games=20, steps=4), 1)
     assert int(state.generation) == 0
-    assert one.iteration_kind(state) == "play"
+    assert one.next_iteration(state) == "play"
 
 
-def test_only_a_promotion_clears_the_window(tmp_path):
-    one, _ = a_session(tmp_path, [LOST, WON], **GATED)
+def test_only_a_promotion_clears_the_window(tmp_path, monkeypatch):
+    one, _ = a_trainer(monkeypatch, tmp_path, [LOST, WON], **GATED)
     state = after(begin(one.settings), games=20, steps=4)
     window_starts = jnp.full_like(state.replay.window_starts, 50)
     state = state.replace(replay=state.replay.replace(window_starts=window_starts))
@@ -108,13 +116,18 @@ def test_only_a_promotion_clears_the_window(tmp_path):
     assert promoted.replay.window_starts[0, :3].tolist() == [0, 50, 50]
 
 
-def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path):
-    one, _ = a_session(tmp_path, [])
+def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path, monkeypatch):
+    one, _ = a_trainer(monkeypatch, tmp_path, [])
     state = begin(one.settings)
-    assert one.iteration_kind(state) == "play_and_learn"
+    assert one.next_iteration(state) == "play_and_learn"
     # Even one that has finished no game in an iteration goes on, so it is the games that count.
     assert int(one.end_generation(state, 1).generation) == 0
     assert int(one.end_generation(after(state, games=1), 1).generation) == 1
+
+
+@pytest.mark.parametrize(("every", "expected"), [(0, []), (1, [1, 2, 3, 4]), (3, [3])])
+def test_hooks_are_due_at_multiples_of_their_interval(every, expected):
+    assert [n for n in range(5) if trainer._is_due(every, n)] == expected
 
 
 def train_with_scores(monkeypatch, settings, scores):
@@ -125,8 +138,8 @@ def train_with_scores(monkeypatch, settings, scores):
         wins = next(results)
         return arena.MatchResult(wins, 0, 10 - wins)
 
-    monkeypatch.setattr(evaluation, "against_opponent", match)
-    return train.train(settings)
+    monkeypatch.setattr(hooks, "evaluation_match", match)
+    return trainer.train(settings)
 
 
 def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkeypatch, capsys):
@@ -160,15 +173,15 @@ class StopAfter:
 def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
     asked = {"every": 2, "pool": ["random"], "num_earlier": 1, "num_games": 8}
     asked["num_simulations"] = 2
-    monkeypatch.setattr(evaluation, "against_opponent", lambda *_: arena.MatchResult(1, 0, 1))
+    monkeypatch.setattr(hooks, "evaluation_match", lambda *_: arena.MatchResult(1, 0, 1))
     arena.play_games.clear_cache()
     states, events = [], []
     for name in ("whole", "parts"):
         settings = run(tmp_path / name, ratings=asked)
         if name == "parts":  # as iteration 4 ends, before its network is rated
-            train.train(settings, StopAfter(tmp_path / name, 4))
+            trainer.train(settings, StopAfter(tmp_path / name, 4))
             assert [event["iteration"] for event in metrics.read(tmp_path / name, "rating")] == [2]
-        states.append(train.train(settings))
+        states.append(trainer.train(settings))
         found = metrics.read(tmp_path / name)
         of_ratings = [event for event in found if event["event"].startswith("rating")]
         events.append([event | {"time/rating_seconds": 0} for event in of_ratings])
@@ -187,12 +200,12 @@ def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, 
     assert arena.play_games._cache_size() == 2
 
 
-def test_with_a_gate_it_is_the_best_network_that_is_judged(tmp_path):
-    one, _ = a_session(tmp_path, [], **GATED)
+def test_with_a_gate_it_is_the_best_network_that_is_judged(tmp_path, monkeypatch):
+    one, _ = a_trainer(monkeypatch, tmp_path, [], **GATED)
     state = begin(one.settings)
-    assert one.playing(state) is state.actor_params is not None
-    plain, _ = a_session(tmp_path, [])
-    tiny_run.assert_same_bits(plain.playing(state), state.variables())
+    assert hooks.playing(one.settings, state) is state.actor_params is not None
+    plain, _ = a_trainer(monkeypatch, tmp_path, [])
+    tiny_run.assert_same_bits(hooks.playing(plain.settings, state), state.variables())
 
 
 def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_are_used(

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from azo.measure import cycles, elo, progress
+from azo.measure import cycles, elo, generation_elo
 from azo.measure.report import panels, run_log
 
 _MOST_TEXTS = 24  # generations whose results fit into the fields of a table
@@ -13,7 +13,7 @@ _NUM_LEVELS = 5  # players of the pool that are shown
 
 def pictures(record: run_log.Record) -> list[panels.Picture]:
     """Returns the pictures; all matches of the run are rated together, as they are known now."""
-    pairings = [progress.pairing(event) for event in record.rating_matches]
+    pairings = [generation_elo.pairing(event) for event in record.rating_matches]
     return [_elo(record, pairings), _cross_table(record, pairings)]
 
 
@@ -22,12 +22,12 @@ def _elo(record: run_log.Record, pairings: list[elo.Pairing]) -> panels.Picture:
     if record.ratings:
         anchor = record.ratings[-1]["rating/anchor"]
         rated = _standings(pairings, anchor)
-        opponents = map(progress.opponent, record.rating_matches)
+        opponents = map(generation_elo.opponent, record.rating_matches)
         pool = {opponent for opponent in opponents if isinstance(opponent, str)}
         levels = sorted((rated[name] for name in pool), key=lambda one: -one.rating)
         strongest = levels[0]
         apart = _standings(pairings, strongest.name)
-        names = [progress.name(iteration) for iteration in _generations(record)]
+        names = [generation_elo.name(iteration) for iteration in _generations(record)]
         x = np.array(_generations(record), float)
         y = np.array([rated[name].rating for name in names])
         low, high = np.array([apart[name].interval for name in names]).T + strongest.rating
@@ -64,7 +64,7 @@ def _standings(pairings: list[elo.Pairing], anchor: str) -> dict[str, elo.Standi
 
 
 def _cross_table(record: run_log.Record, pairings: list[elo.Pairing]) -> panels.Picture:
-    names = [progress.name(iteration) for iteration in _generations(record)]
+    names = [generation_elo.name(iteration) for iteration in _generations(record)]
     results: dict[tuple[int, int], tuple[int, int, int]] = {}
     for met in pairings:
         if met.first in names and met.second in names:

@@ -4,37 +4,37 @@ from support import tiny_run
 
 from azo.games import othello
 from azo.learning import network
-from azo.run import checkpoint, networks
+from azo.run import network_files
 
 
 @pytest.fixture
 def exported(tmp_path):
     settings = tiny_run.settings()
     variables = network.init(tiny_run.game(), settings.network, jax.random.key(0))
-    checkpoint.save_params(tmp_path / "net", variables, settings)
+    network_files.save(tmp_path / "net", variables, settings)
     return tmp_path / "net"
 
 
 def test_the_game_of_a_player_is_that_of_its_network(exported):
     game = tiny_run.settings().game
     for player in ("{}", "network:{}", "policy:{}", "network:{}:30"):
-        assert networks.game_of(player.format(exported)) == game, player
+        assert network_files.game_of(player.format(exported)) == game, player
 
 
 def test_the_game_of_a_network_is_known_without_reading_its_arrays(exported):
     for path in (exported / "network").rglob("*"):
         if path.is_file():
             path.write_bytes(b"")
-    assert networks.game_of(str(exported)) == tiny_run.settings().game
+    assert network_files.game_of(str(exported)) == tiny_run.settings().game
 
 
 @pytest.mark.parametrize("player", ["random", "greedy", "rollouts:100", "absent", "policy:absent"])
 def test_players_without_a_network_have_no_game_of_their_own(player):
-    assert networks.game_of(player) is None
+    assert network_files.game_of(player) is None
 
 
 def test_a_loaded_network_brings_its_settings(exported):
-    trained = networks.loader(tiny_run.game())(str(exported))
+    trained = network_files.loader(tiny_run.game())(str(exported))
     settings = tiny_run.settings()
     assert trained.network_config == settings.network
     assert trained.search_config == settings.search
@@ -44,10 +44,10 @@ def test_a_loaded_network_brings_its_settings(exported):
 
 def test_a_network_for_another_game_is_refused(exported):
     with pytest.raises(ValueError) as caught:
-        networks.loader(othello.Othello(4))(str(exported))
+        network_files.loader(othello.Othello(4))(str(exported))
     assert str(caught.value) == f"{exported}: a network for tictactoe, not for othello4"
 
 
 def test_a_folder_that_does_not_exist_is_no_network():
     with pytest.raises(FileNotFoundError, match="no such folder"):
-        networks.loader(tiny_run.game())("absent")
+        network_files.loader(tiny_run.game())("absent")

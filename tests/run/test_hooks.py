@@ -1,4 +1,6 @@
-"""Generations that a run keeps and rates; matches are made up."""
+"""Hooks of the trainer: evaluations, and ratings with made-up matches."""
+
+import types
 
 import jax
 import numpy as np
@@ -6,8 +8,8 @@ import pytest
 from support import tiny_run
 
 from azo.learning import network
-from azo.measure import arena, elo, players, progress
-from azo.run import checkpoint, metrics, ratings
+from azo.measure import arena, elo, generation_elo, players
+from azo.run import hooks, metrics, network_files
 
 WON = arena.MatchResult(40, 0, 10, pair_scores=(0, 0, 10, 0, 15))
 LOST = arena.MatchResult(10, 0, 40, pair_scores=(15, 0, 10, 0, 0))
@@ -40,19 +42,28 @@ def matches(monkeypatch):
     return to_come, played
 
 
-def rate(folder, iteration, *, last_iteration=99, **asked):
-    """Rates the network of an iteration, in a session that begins after `last_iteration`."""
-    asked = {"every": 5, "pool": ["greedy", "random"], "num_earlier": 2, "num_games": 50} | asked
-    settings = tiny_run.settings(run={"folder": str(folder)}, ratings=asked)
+def rate(folder, iteration, *, last_iteration=99, **ratings):
+    """Rates the network of an iteration, in a process that begins after `last_iteration`."""
+    ratings = {
+        "every": 5,
+        "pool": ["greedy", "random"],
+        "num_earlier": 2,
+        "num_games": 50,
+    } | ratings
+    settings = tiny_run.settings(run={"folder": str(folder)}, ratings=ratings)
+    state = types.SimpleNamespace(variables=lambda: weights(iteration))
     with metrics.MetricsWriter(folder, last_iteration=last_iteration) as writer:
-        return ratings.Rater(settings, tiny_run.game(), writer).rate(weights(iteration), iteration)
+        run_hooks = hooks.make(settings, tiny_run.game(), network_files.loader(tiny_run.game()))
+        for event in run_hooks.rate(state, iteration):
+            writer.write(event.kind, iteration, event.fields, has_curves=event.has_curves)
+    return event.text
 
 
 def met(folder):
     """Whom each generation met, in the order of the matches."""
     found = {}
-    for event in metrics.read(folder, progress.MATCH):
-        found.setdefault(event["iteration"], []).append(progress.opponent(event))
+    for event in metrics.read(folder, generation_elo.MATCH):
+        found.setdefault(event["iteration"], []).append(generation_elo.opponent(event))
     return found
 
 
@@ -71,17 +82,17 @@ def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, match
         players.RandomPlayer,
     ]
     assert len({key for _, _, key in played}) == 9  # other openings each time
-    kept, _ = checkpoint.load_params(tmp_path / "generations" / "10")
+    kept, _ = network_files.load(tmp_path / "generations" / "10")
     assert are_weights(kept, 10)
 
     pairings = [
-        elo.Pairing(f"iteration {n}", progress.name(other), 40, 0, 10, WON.pair_scores)
+        elo.Pairing(f"iteration {n}", generation_elo.name(other), 40, 0, 10, WON.pair_scores)
         for n, others in met(tmp_path).items()
         for other in others
     ]
     standings = elo.rate(pairings, anchor="random").standings
     (own,) = [one for one in standings if one.name == "iteration 15"]
-    last = metrics.read(tmp_path, progress.RATING)[-1]
+    last = metrics.read(tmp_path, generation_elo.RATING)[-1]
     assert (last["iteration"], last["rating/anchor"], last["rating/cycle"]) == (15, "random", None)
     found = [last[f"rating/{name}"] for name in ("elo", "elo_low", "elo_high")]
     assert found == pytest.approx([own.rating, *own.interval])
@@ -93,7 +104,7 @@ def test_generations_that_beat_one_another_in_a_circle_are_told(tmp_path, matche
     texts = [rate(tmp_path, iteration) for iteration in (5, 10, 15)]
     circle = "iteration 10 0.80 > iteration 5 0.80 > iteration 15 0.80 > iteration 10"
     assert texts[-1].endswith(f"; cycle: {circle}")
-    cycles = [event["rating/cycle"] for event in metrics.read(tmp_path, progress.RATING)]
+    cycles = [event["rating/cycle"] for event in metrics.read(tmp_path, generation_elo.RATING)]
     assert cycles == [None, None, circle]
 
 
@@ -102,14 +113,14 @@ def test_what_came_after_the_checkpoint_is_kept_and_rated_anew(tmp_path, matches
     to_come += [WON] * 5
     rate(tmp_path, 5)
     rate(tmp_path, 10)
-    first_time = metrics.read(tmp_path, progress.MATCH)
+    first_time = metrics.read(tmp_path, generation_elo.MATCH)
     checkpoint_of_another = tmp_path / "generations" / "10" / "settings.json"
     checkpoint_of_another.write_text("stale")
     to_come += [WON] * 3
     rate(tmp_path, 10, last_iteration=7)
-    assert metrics.read(tmp_path, progress.MATCH) == first_time
+    assert metrics.read(tmp_path, generation_elo.MATCH) == first_time
     assert [key for _, _, key in played[2:5]] == [key for _, _, key in played[5:]]
-    assert are_weights(checkpoint.load_params(tmp_path / "generations" / "10")[0], 10)
+    assert are_weights(network_files.load(tmp_path / "generations" / "10")[0], 10)
 
 
 def test_matches_already_played_are_not_repeated(tmp_path, matches):
@@ -123,9 +134,9 @@ def test_matches_already_played_are_not_repeated(tmp_path, matches):
     to_come += [LOST, WON]
     rate(tmp_path, 10)
     assert met(tmp_path)[10] == ["greedy", "random", 5]
-    wins = [event["rating_match/wins"] for event in metrics.read(tmp_path, progress.MATCH)]
+    wins = [event["rating_match/wins"] for event in metrics.read(tmp_path, generation_elo.MATCH)]
     assert wins == [40, 40, 40, 10, 40]
-    assert len(metrics.read(tmp_path, progress.RATING)) == 2
+    assert len(metrics.read(tmp_path, generation_elo.RATING)) == 2
     assert len({key for _, _, key in played}) == len(played) == 5
 
 
@@ -141,3 +152,13 @@ def test_a_generation_that_was_deleted_is_not_met(tmp_path, matches):
 def test_a_player_that_there_is_not_is_told_before_training(tmp_path, matches):
     with pytest.raises(ValueError, match="unknown player 'rolouts:9'"):
         rate(tmp_path, 5, pool=["rolouts:9"])
+
+
+def test_an_untrained_network_that_searches_beats_random_moves():
+    game = tiny_run.game()
+    match = {"num_games": 64, "num_simulations": 30, "opening_plies": 2}
+    settings = tiny_run.settings(evaluation=match)
+    random, key = players.RandomPlayer(game), jax.random.key(0)
+    result = hooks.evaluation_match(settings, game, weights(0), random, key)
+    assert result.num_games == 64
+    assert result.interval()[0] > 0.6

@@ -1,13 +1,7 @@
 import pydantic
 import pytest
 
-from azo.measure import arena, elo, progress
-
-
-@pytest.mark.parametrize(("every", "expected"), [(0, []), (2, [2, 4, 6]), (4, [4])])
-def test_generations_are_kept_every_so_many_iterations(every, expected):
-    config = progress.RatingsConfig(every=every)
-    assert [n for n in range(7) if progress.is_due(config, n)] == expected
+from azo.measure import arena, elo, generation_elo
 
 
 @pytest.mark.parametrize(
@@ -24,24 +18,25 @@ def test_generations_are_kept_every_so_many_iterations(every, expected):
     ],
 )
 def test_earlier_opponents_are_spread_from_the_first_to_the_latest(num_earlier, known, expected):
-    config = progress.RatingsConfig(num_earlier=num_earlier)
-    assert progress.earlier(config, known) == expected
+    assert generation_elo.spread(num_earlier, known) == expected
 
 
 @pytest.mark.parametrize(("opponent", "name"), [("greedy", "greedy"), (20, "iteration 20")])
 def test_the_event_of_a_match_says_all_that_is_rated(opponent, name):
     result = arena.MatchResult(5, 1, 2, pair_scores=(0, 1, 1, 0, 2))
-    event = {"event": progress.MATCH, "iteration": 30} | progress.match_fields(opponent, result)
-    assert progress.opponent(event) == opponent
+    event = {"event": generation_elo.MATCH, "iteration": 30} | generation_elo.match_fields(
+        opponent, result
+    )
+    assert generation_elo.opponent(event) == opponent
     expected = elo.Pairing("iteration 30", name, 5, 1, 2, (0, 1, 1, 0, 2))
-    assert progress.pairing(event) == expected
+    assert generation_elo.pairing(event) == expected
 
 
 @pytest.mark.parametrize(
     ("pool", "anchor"), [(("greedy", "random"), "random"), (("rollouts:9", "greedy"), "rollouts:9")]
 )
 def test_random_has_the_rating_0_or_else_the_first_of_the_pool(pool, anchor):
-    assert progress.RatingsConfig(pool=pool).anchor == anchor
+    assert generation_elo.RatingsConfig(pool=pool).anchor == anchor
 
 
 @pytest.mark.parametrize(
@@ -54,4 +49,4 @@ def test_random_has_the_rating_0_or_else_the_first_of_the_pool(pool, anchor):
 )
 def test_wrong_settings_are_refused(wrong, message):
     with pytest.raises(pydantic.ValidationError, match=message):
-        progress.RatingsConfig(**wrong)
+        generation_elo.RatingsConfig(**wrong)

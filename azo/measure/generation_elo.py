@@ -1,0 +1,181 @@
+"""Elo of the generations of a run: matches with fixed players and with earlier generations.
+
+At regular intervals the network that plays is kept as a generation, named by its iteration. It
+meets a pool of fixed players and some earlier generations, and all matches of the run so far are
+rated together. Matches between generations show a run that moves in circles, where each generation
+beats the one before and loses to an older one. Scores against the pool alone would not.
+
+A match and a rating are events of the run, of the kinds `MATCH` and `RATING`.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import jax
+import numpy as np
+import pydantic
+
+from azo.games import protocol
+from azo.measure import arena, cycles, elo, players
+
+MATCH = "rating_match"
+"""Kind of event: a match of the generation of the event's iteration."""
+RATING = "rating"
+"""Kind of event: the Elo of a new generation."""
+
+Player = str | int
+"""The name of a player of the pool, or the iteration of a generation."""
+
+Event = Mapping[str, Any]
+
+
+class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Networks kept during a run, and their Elo."""
+
+    every: pydantic.NonNegativeInt = 0
+    """Iterations from one kept and rated network to the next; 0: none."""
+    pool: Annotated[tuple[str, ...], pydantic.Field(min_length=1)] = (
+        "random",
+        "greedy",
+        "rollouts:100",
+    )
+    """Players that every generation meets, named as for `azo evaluate`. The Elo of random is 0;
+    without random in the pool, that of its first player."""
+    num_earlier: pydantic.NonNegativeInt = 4
+    """Earlier generations that each one meets, evenly spread from the first to the latest."""
+    num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 64
+    """Games of each match. Each opening is played twice, with both colours."""
+    num_simulations: pydantic.PositiveInt = 100
+    """Simulations a move of all generations."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_pool(self) -> "RatingsConfig":
+        if len(set(self.pool)) < len(self.pool):
+            raise ValueError(f"ratings.pool names a player twice: {', '.join(self.pool)}")
+        return self
+
+    @property
+    def anchor(self) -> str:
+        """The player whose Elo is 0."""
+        return "random" if "random" in self.pool else self.pool[0]
+
+
+class RatingEvent(NamedTuple):
+    """A match or a rating, for the metrics of a run."""
+
+    kind: str  # MATCH or RATING
+    fields: dict[str, Any]
+    text: str = ""  # a rating in words
+
+
+def rate(
+    config: RatingsConfig,
+    game: protocol.Game,
+    player_of: Callable[[Player], players.Player],
+    key: jax.Array,
+    iteration: int,
+    *,
+    earlier: Sequence[int],
+    matches: Sequence[Event],
+    opening_plies: int,
+) -> Iterator[RatingEvent]:
+    """Plays the missing matches of a generation, and yields each of them and then the rating.
+
+    Args:
+      config: the settings.
+      game: the rules.
+      player_of: returns a player of the pool or a generation.
+      key: of the generation.
+      iteration: of the generation.
+      earlier: the iterations of the other generations.
+      matches: the events of the matches played so far.
+      opening_plies: random plies at the start of each game.
+    """
+    start = time.perf_counter()
+    matches = list(matches)
+    have_met = [opponent(event) for event in matches if event["iteration"] == iteration]
+    opponents: list[Player] = [*config.pool, *spread(config.num_earlier, earlier)]
+    for number, other in enumerate(opponents):
+        if other in have_met:
+            continue
+        result = arena.play_match(
+            game,
+            player_of(iteration),
+            player_of(other),
+            jax.random.fold_in(key, number),
+            num_games=config.num_games,
+            opening_plies=opening_plies,
+        )
+        fields = match_fields(other, result)
+        yield RatingEvent(MATCH, fields)
+        matches.append({"iteration": iteration} | fields)
+
+    pairings = [pairing(event) for event in matches]
+    rated = elo.rate(pairings, anchor=config.anchor)
+    (own,) = [one for one in rated.standings if one.name == name(iteration)]
+    low, high = own.interval
+    circles = cycles.find_cycles(pairings)
+    text = f"Elo {own.rating:.0f}, 95 % {low:.0f} to {high:.0f} ({config.anchor} 0)"
+    yield RatingEvent(
+        RATING,
+        {
+            "rating/elo": own.rating,
+            "rating/elo_low": low,
+            "rating/elo_high": high,
+            "rating/anchor": config.anchor,
+            "rating/cycle": str(circles[0]) if circles else None,
+            "time/rating_seconds": round(time.perf_counter() - start, 2),
+        },
+        f"{text}; cycle: {circles[0]}" if circles else text,
+    )
+
+
+def spread(number: int, generations: Sequence[int]) -> list[int]:
+    """Returns some earlier generations, evenly spread over the run from the first to the latest.
+
+    A single one is the latest. Otherwise all generations meet the first, so any two that met form a
+    triangle with it in which a cycle can show, and another with every player of the pool.
+    """
+    if number == 1:
+        return list(generations[-1:])
+    number = min(number, len(generations))
+    places = np.linspace(0, len(generations) - 1, number).round().astype(int)
+    return [generations[place] for place in places]
+
+
+def name(player: Player) -> str:
+    """Returns the name of a player in tables."""
+    return player if isinstance(player, str) else f"iteration {player}"
+
+
+def match_fields(opponent: Player, result: arena.MatchResult) -> dict[str, Any]:
+    """Returns the fields of a match's event."""
+    assert result.pair_scores is not None
+    fields = {
+        "earlier" if isinstance(opponent, int) else "opponent": opponent,
+        "wins": result.wins,
+        "draws": result.draws,
+        "losses": result.losses,
+        "pair_scores": list(result.pair_scores),
+    }
+    return {f"{MATCH}/{field}": value for field, value in fields.items()}
+
+
+def opponent(event: Event) -> Player:
+    """Returns the opponent of the generation in a match's event."""
+    iteration = event.get(f"{MATCH}/earlier")
+    return event[f"{MATCH}/opponent"] if iteration is None else iteration
+
+
+def pairing(event: Event) -> elo.Pairing:
+    """Returns the match of an event."""
+    wins, draws, losses = (event[f"{MATCH}/{field}"] for field in ("wins", "draws", "losses"))
+    return elo.Pairing(
+        first=name(event["iteration"]),
+        second=name(opponent(event)),
+        wins=wins,
+        draws=draws,
+        losses=losses,
+        pair_scores=tuple(event[f"{MATCH}/pair_scores"]),
+    )

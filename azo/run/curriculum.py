@@ -1,0 +1,29 @@
+"""Runs of one phase or of several: the phases of a curriculum, one after the other."""
+
+import rich.console
+
+from azo.run import checkpoint, config, devices, interruption, metrics, trainer
+
+
+def train(settings: config.Config, stop: interruption.StopRequest) -> None:
+    """Runs, or resumes, the run of the settings or the phases of their curriculum."""
+    if not settings.curriculum:
+        trainer.train(settings, stop)
+        return
+    screen = rich.console.Console(highlight=False, quiet=not devices.is_first())
+    for index, phase in enumerate(settings.curriculum):
+        phase_settings = config.of_phase(settings, index)
+        if not _has_ended(phase_settings):
+            screen.print(f"phase {index + 1} of {len(settings.curriculum)}: {phase.name}")
+            trainer.train(phase_settings, stop)
+        if not _has_ended(phase_settings):
+            return
+        reason = metrics.read(phase_settings.run.folder, "end")[-1]["reason"]
+        screen.print(f"phase {phase.name} has ended: {reason}", soft_wrap=True)
+
+
+def _has_ended(settings: config.Config) -> bool:
+    """Returns whether a run with exactly these settings has ended."""
+    path = settings.run.folder / checkpoint.SETTINGS
+    is_same = path.exists() and path.read_text(encoding="utf-8") == config.to_json(settings)
+    return is_same and bool(metrics.read(settings.run.folder, "end"))

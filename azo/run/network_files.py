@@ -1,0 +1,111 @@
+"""Folders of networks: an exported network, or a run with its checkpoints.
+
+An exported network has `settings.json` and `network/`, as `save` writes them. A run's folder gives
+the network of its best checkpoint, or of its latest if none was evaluated.
+"""
+
+import pathlib
+from typing import Any
+
+import jax
+
+from azo.games import protocol, registry
+from azo.learning import network
+from azo.measure import players
+from azo.run import checkpoint, config
+
+_NETWORK = "network"
+
+
+def save(folder: pathlib.Path, variables: network.Variables, settings: config.Config) -> None:
+    """Writes a network and its settings into a new or empty folder."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder}: exists already: choose a new folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
+    with checkpoint.open_checkpointer() as checkpointer:
+        checkpointer.save((folder / _NETWORK).absolute(), dict(variables))
+    checkpoint.write_atomically(folder / checkpoint.SETTINGS, config.to_json(settings))
+
+
+def load(
+    folder: pathlib.Path, *, is_latest: bool = False
+) -> tuple[network.Variables, config.Config]:
+    """Returns a network, on the default device, and the settings that it was trained with.
+
+    Args:
+      folder: an exported network's or a run's.
+      is_latest: take the latest checkpoint of a run, not the best.
+
+    Raises:
+      ValueError: The folder is missing, is neither, or its run has no checkpoint yet.
+    """
+    place, settings = _find(folder, is_latest)
+    return _load_arrays(place), settings
+
+
+def load_settings(folder: pathlib.Path) -> config.Config:
+    """Returns the settings that `load` would, without reading the network."""
+    return _find(folder)[1]
+
+
+def load_trained(folder: pathlib.Path, game: protocol.Game) -> players.TrainedNetwork:
+    """Returns a network for a game; raises ValueError if it was trained for another game."""
+    variables, settings = load(folder)
+    trained_for = registry.make(settings.game)
+    if trained_for != game:
+        raise ValueError(f"{folder}: a network for {trained_for.name}, not for {game.name}")
+    return players.TrainedNetwork(variables, settings.network, settings.search)
+
+
+def loader(game: protocol.Game) -> players.Load:
+    """Returns the function that loads networks for players of a game."""
+
+    def load_path(path: str) -> players.TrainedNetwork:
+        if not pathlib.Path(path).is_dir():
+            raise FileNotFoundError("no such folder")
+        return load_trained(pathlib.Path(path), game)
+
+    return load_path
+
+
+def game_of(player: str) -> registry.GameConfig | None:
+    """Returns the game of the network that a player's name contains, None without a network."""
+    path = pathlib.Path(player.removeprefix("network:").removeprefix("policy:"))
+    if not path.is_dir():
+        path = pathlib.Path(str(path).rpartition(":")[0])
+    if not path.is_dir() or path == pathlib.Path():
+        return None
+    return load_settings(path).game
+
+
+def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, config.Config]:
+    """Returns the place of the network in a folder, and its settings."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder; give a run's or an exported network's")
+    settings_file, checkpoints = folder / checkpoint.SETTINGS, folder / checkpoint.CHECKPOINTS
+    if (folder / _NETWORK).is_dir() and settings_file.is_file():
+        text = settings_file.read_text(encoding="utf-8")
+        return folder / _NETWORK, config.from_json(text, str(settings_file))
+    if not checkpoints.is_dir():
+        raise ValueError(f"{folder}: neither a run nor an exported network: no {checkpoints.name}/")
+    with checkpoint.quiet_library(), checkpoint.open_manager(folder, keep=None) as manager:
+        best = None if is_latest else manager.best_step()
+        step = manager.latest_step() if best is None else best
+        if step is None:
+            raise ValueError(f"{folder}: the run has no checkpoint yet")
+        settings = checkpoint.read_settings(manager, step)
+    return checkpoints / str(step) / _NETWORK, settings
+
+
+def _load_arrays(folder: pathlib.Path) -> Any:
+    """Returns nested dictionaries of arrays on the default device."""
+    device = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    template = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device),
+        checkpoint.metadata(folder),
+    )
+    with checkpoint.open_checkpointer() as checkpointer:
+        return checkpointer.restore(folder.absolute(), template)
