@@ -55,8 +55,10 @@ def report(config: MemoryBenchConfig) -> list[str]:
     columns = ["bytes", *(f"azo {size}x{size}" for size in BOARDS)]
     if config.with_pgx and baselines.has_pgx():
         columns.append("Pgx and mctx, 8x8")
-        for cells, value in zip(rows.values(), pgx_bytes(config.simulations), strict=True):
-            cells.append("" if value is None else f"{value:,.0f}")
+        for cells, num_bytes_of_pgx in zip(
+            rows.values(), pgx_bytes(config.simulations), strict=True
+        ):
+            cells.append("" if num_bytes_of_pgx is None else f"{num_bytes_of_pgx:,.0f}")
     aims = ["", f"at most {MAX_NODE_BYTES}", "", "", "", ""]
     return [
         measure.markdown_table(
