@@ -1,7 +1,6 @@
-"""Programs of the classical kind for Othello: Iagno, and a plain positional alpha-beta.
+"""Classical Othello programs as players: Iagno, and a plain positional alpha-beta.
 
-They run on the host, one position after the other, and are compiled by numba (`lookahead`, and
-`iagno` for what Iagno looks at).
+They run on the host, one position after the other, compiled by numba (`lookahead`, `iagno`).
 """
 
 import dataclasses
@@ -16,11 +15,14 @@ from azo.games import othello, protocol
 
 LEVELS = ("easy", "medium", "hard")  # of Iagno
 _DEPTHS = (3, 1, 2)  # in plies, at these levels
-_NUM_CACHED = 4096  # games whose noise is kept
+_NUM_CACHED = 4096  # tables of games in the cache
+
+# The bit of a square, -1 for the pass, and the number of positions visited.
+_ChooseSquare = Callable[[np.uint64, np.uint64, int], tuple[int, int]]
 
 
 class Program(Protocol):
-    """Plays Othello on the host; hashable, and equal where it plays equally."""
+    """Plays Othello on the host; hashable, and equal to programs that play the same moves."""
 
     def choose(
         self, player: np.ndarray, opponent: np.ndarray, seed: np.ndarray
@@ -34,7 +36,7 @@ class Program(Protocol):
 
         Returns:
           `[B]` int32 actions, the pass where the game is over, and `[B]` int64, the number of
-          positions visited, 0 where the move was drawn at random.
+          positions visited, 0 for a random move.
         """
 
 
@@ -42,9 +44,9 @@ class Program(Protocol):
 class Iagno:
     """Iagno 3.38 at one of its levels.
 
-    With fewer than 8 discs on the board it moves at random. Then medium judges the positions after
-    its own moves, and hard those one reply later. Easy judges those after its next move, two plies
-    on, by how few discs it has. Its noise is that of the game's seed.
+    It plays at random while the board has fewer than 8 discs. Then medium evaluates the positions
+    after its own move, and hard those after one reply. Easy evaluates the positions after its next
+    move, two plies later, and prefers few discs. The game's seed determines the noise.
     """
 
     level: str
@@ -64,30 +66,25 @@ class Iagno:
         lookahead = _lookahead()
         level = LEVELS.index(self.level)
         style = (lookahead.EASY, lookahead.MEDIUM, lookahead.HARD)[level]
-        rules = lookahead.leaves.make_rules(8, is_reversed=False)
+        search = _searcher(othello.Othello(8), _DEPTHS[level])
 
-        def move(P: np.uint64, O: np.uint64, game_seed: int) -> tuple[int, int]:
-            num_discs = int(P | O).bit_count()
-            if num_discs < lookahead.iagno.MIN_DISCS:
-                legal = int(lookahead.legal_moves(P, O, rules.on_board))
-                return lookahead.iagno.random_square(legal, game_seed, num_discs), 0
-            table = _noisy_table(game_seed)
-            square, _, count = lookahead.best_move(P, O, _DEPTHS[level], style, table, rules)
-            return square, count
+        def choose_square(P: np.uint64, O: np.uint64, game_seed: int) -> tuple[int, int]:
+            if int(P | O).bit_count() < lookahead.iagno.MIN_DISCS:
+                return lookahead.iagno.random_square(P, O, game_seed), 0
+            return search(P, O, lookahead.ClassicalEvaluator(style, _noisy_table(game_seed)))
 
-        return _choose(move, player, opponent, seed, size=8)
+        return _choose(choose_square, player, opponent, seed, size=8)
 
 
 @dataclasses.dataclass(frozen=True)
 class AlphaBeta:
-    """Alpha-beta to a depth in plies, of which a pass is one; the lowest of equal moves is played.
+    """Alpha-beta to a depth in plies, where a pass is a ply; of equal moves it plays the lowest.
 
-    A position is worth 4 for each legal move more than the opponent would have, 40 for each corner,
+    The value of a position is 4 for each legal move more than the opponent's, 40 for each corner,
     and -20 and -8 for a disc beside an empty corner, on the diagonal and on the edge. Mobility and
     corners carried IAGO (Rosenbloom, "A World-Championship-Level Othello Program", Artificial
-    Intelligence 19, 1982); the squares beside corners are those that every primer warns of. A
-    finished game is worth 1000 for each disc of its score. In reversed Othello all but mobility has
-    the opposite sign.
+    Intelligence 19, 1982); primers warn of the squares beside corners. The value of a finished game
+    is 1000 for each disc of its score. In reversed Othello all but mobility has the opposite sign.
     """
 
     depth: int
@@ -106,37 +103,45 @@ class AlphaBeta:
         """See `Program`. The seeds change nothing."""
         assert isinstance(self.game, othello.Othello)
         lookahead = _lookahead()
-        rules = lookahead.leaves.make_rules(self.game.size, is_reversed=self.game.is_reversed)
-        no_table = np.zeros(64, np.int64)
+        evaluator = lookahead.ClassicalEvaluator(lookahead.POSITIONAL, np.zeros(64, np.int64))
+        search = _searcher(self.game, self.depth)
+        return _choose(
+            lambda P, O, _: search(P, O, evaluator), player, opponent, seed, size=self.game.size
+        )
 
-        def move(P: np.uint64, O: np.uint64, game_seed: int) -> tuple[int, int]:
-            del game_seed
-            style = lookahead.POSITIONAL
-            square, _, count = lookahead.best_move(P, O, self.depth, style, no_table, rules)
-            return square, count
 
-        return _choose(move, player, opponent, seed, size=self.game.size)
+def _searcher(game: othello.Othello, depth: int) -> Callable[..., tuple[int, int]]:
+    """Returns a function of both sides' discs and an evaluator: the best square, and visits."""
+    lookahead = _lookahead()
+    rules = lookahead.last_squares.make_rules(game.size, is_reversed=game.is_reversed)
+    path = lookahead.fixed_depth.make_path(depth)
+
+    def search(P: np.uint64, O: np.uint64, evaluator: tuple) -> tuple[int, int]:
+        square, _, num_visited = lookahead.best_move(P, O, depth, evaluator, rules, path)
+        return square, num_visited
+
+    return search
 
 
 def _choose(
-    move: Callable[[np.uint64, np.uint64, int], tuple[int, int]],
+    choose_square: _ChooseSquare,
     player: np.ndarray,
     opponent: np.ndarray,
     seed: np.ndarray,
     *,
     size: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns actions and numbers of positions; `move` gives a bit, or -1 for the pass."""
+    """Returns the results of `Program.choose`."""
     actions = np.zeros(len(player), np.int32)
-    num_positions = np.zeros(len(player), np.int64)
+    num_visited = np.zeros(len(player), np.int64)
     for row, (P, O) in enumerate(zip(player, opponent, strict=True)):
-        square, num_positions[row] = move(P, O, int(seed[row]))
+        square, num_visited[row] = choose_square(P, O, int(seed[row]))
         actions[row] = size**2 if square < 0 else square // 8 * size + square % 8
-    return actions, num_positions
+    return actions, num_visited
 
 
 def _compile(program: Program) -> None:
-    """Compiles, or loads what was compiled before, so that no move is charged for it."""
+    """Compiles the kernels or loads them, so that no move is charged for it."""
     full, none = np.full(1, -1, np.int64).view(np.uint64), np.zeros(1, np.uint64)
     program.choose(full, none, np.zeros(1, np.int64))
 
@@ -147,6 +152,6 @@ def _noisy_table(seed: int) -> np.ndarray:
 
 
 def _lookahead() -> types.ModuleType:
-    from azo.measure import lookahead  # takes a second, and is seldom needed
+    from azo.measure import lookahead  # the import takes a second, and few runs need it
 
     return lookahead

@@ -1,20 +1,20 @@
-"""What Iagno 3.38 (GNOME Reversi) looks at: its evaluation, order of moves and noise.
+"""The evaluation, order of moves and noise of Iagno 3.38 (GNOME Reversi), compiled by numba.
 
 Written from a description of the program, https://gitlab.gnome.org/GNOME/iagno, and compared with
-games that it published (`tests/test_classical.py`). Its tables are for 8x8 boards. Kernels are
-compiled by numba, with positions as in `azo.solver.host.kernels`; a `table` is `[64]` int64, what a disc on
-each square is worth at first. The search is in `lookahead`.
+games in its repository (`tests/measure/test_classical.py`). The tables are for 8x8 boards.
+Positions are those of `azo.solver.host.kernels`. A `table` is `[64]` int64, the basic value of a
+disc on each square. The search is in `lookahead`.
 """
 
 import numpy as np
 
-from azo.solver.host.kernels import NEIGHBOURS, ONE, count, first, flips, jit
+from azo.solver.host.kernels import FULL, NEIGHBOURS, ONE, count, first, flips, jit, legal_moves
 
-MIN_DISCS = 8  # with fewer discs on the board it moves at random
+MIN_DISCS = 8  # with fewer discs on the board it plays at random
 _NUM_ROUNDS = 5  # of noise
-_LIBERTY = 8  # a square is worth less by this for each empty square beside it,
-_SURROUNDED = 48  # and more by this if there is none
-_EXPOSED = 206  # penalty for a row of discs that the corner beside it can take
+_LIBERTY = 8  # penalty of a square for each empty neighbour
+_SURROUNDED = 48  # bonus of a square without empty neighbours
+_EXPOSED = 206  # penalty for a row of discs that a move in the adjacent corner can take
 _WON = 32000
 _X_SQUARES = 1 << 9 | 1 << 14 | 1 << 49 | 1 << 54
 
@@ -27,7 +27,7 @@ _NUM_NEIGHBOURS = np.array([int(around).bit_count() for around in NEIGHBOURS], n
 
 
 def _lines() -> np.ndarray:
-    """Returns `[12, 8]` int64: the squares of edges and long diagonals, from either end."""
+    """Returns `[12, 8]` int64: the squares of edges and long diagonals, from both ends."""
     steps = range(8)
     lines = [[8 * i for i in steps], [8 * i + 7 for i in steps], [9 * i for i in steps]]
     lines += [[*steps], [56 + i for i in steps], [7 + 7 * i for i in steps]]
@@ -40,8 +40,8 @@ _LINES = _lines()
 def noisy_table(seed: int) -> np.ndarray:
     """Returns `TABLE` with the noise that Iagno draws before each game.
 
-    Each of five rounds adds 1 to one random square or takes it off, and then does so to another
-    and to the square opposite to that across the centre.
+    Each of five rounds adds 1 or -1 to a random square, and 1 or -1 to another random square and
+    its reflection through the centre.
     """
     rng = np.random.default_rng(seed)
     table = TABLE.copy()
@@ -53,49 +53,50 @@ def noisy_table(seed: int) -> np.ndarray:
     return table
 
 
-def random_square(legal: int, seed: int, num_discs: int) -> int:
-    """Returns the bit of a random legal square, as played with fewer than `MIN_DISCS` discs.
+def random_square(P: np.uint64, O: np.uint64, seed: int) -> int:
+    """Returns the bit of a random legal square, -1 where none is legal.
 
-    None of the four X-squares is, unless there is no other; -1 where nothing is legal.
+    Iagno plays so with fewer than `MIN_DISCS` discs. It avoids the four X-squares if it can.
     """
+    legal = int(legal_moves(P, O, FULL))
     choices = legal & ~_X_SQUARES or legal
     squares = [square for square in range(64) if choices >> square & 1]
     if not squares:
         return -1
-    return int(np.random.default_rng([seed, num_discs]).choice(squares))
+    return int(np.random.default_rng([seed, int(P | O).bit_count()]).choice(squares))
 
 
 @jit
 def final_value(P, O):
-    """Returns what a finished game is worth to `P`: a draw as little as a loss."""
+    """Returns the value of a finished game for `P`; a draw counts as a loss."""
     own, other = count(P), count(O)
     return _WON - other if own > other else own - _WON
 
 
 @jit
 def value(P, O, table, empty_sign):
-    """Returns what a position is worth to `P`, the side to move.
+    """Returns the value of an unfinished game for `P`, the side to move.
 
     Args:
       P: discs of the side to move.
       O: discs of the other side.
       table: `[64]` int64.
-      empty_sign: whether half the worth of empty squares is added (1) or taken off (-1).
+      empty_sign: whether half the value of an empty square is added (1) or subtracted (-1).
     """
     empty = ~(P | O)
     total = 0
     for square in range(64):
         bit = ONE << np.uint64(square)
         num_empty = count(NEIGHBOURS[square] & empty)
-        worth = table[square] - _LIBERTY * num_empty
+        square_value = table[square] - _LIBERTY * num_empty
         if num_empty == 0:
-            worth += _SURROUNDED
+            square_value += _SURROUNDED
         if P & bit:
-            total += worth
+            total += square_value
         elif O & bit:
-            total -= worth
+            total -= square_value
         else:
-            total += empty_sign * np.int64(worth / 2)  # halves are cut off, as in C
+            total += empty_sign * np.int64(square_value / 2)  # truncates as C does
     for i in range(len(_LINES)):
         line = _LINES[i]
         total += _EXPOSED * (_num_exposed(O, empty, line) - _num_exposed(P, empty, line))
@@ -109,7 +110,7 @@ def _has(squares, square):
 
 @jit
 def _num_exposed(discs, empty, line):
-    """Returns how bad a row of discs beside an empty corner is, 0 to 2, seen from that corner."""
+    """Returns the weakness, 0 to 2, of a row of discs that begins beside an empty corner."""
     if not (_has(empty, line[0]) and _has(discs, line[1])):
         return 0
     end = 2
@@ -122,9 +123,9 @@ def _num_exposed(discs, empty, line):
 
 @jit
 def move_value(P, O, square, table):
-    """Returns how early medium and hard try a move, the highest first.
+    """Returns the priority of a move at the root for medium and hard.
 
-    The program counts all squares beside the move here, not only the empty ones.
+    Here the program counts all neighbours of the square, not only the empty ones.
     """
     turned = flips(P, O, square)
     total = table[square] - _LIBERTY * _NUM_NEIGHBOURS[square]

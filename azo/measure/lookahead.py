@@ -1,14 +1,16 @@
-"""Alpha-beta to a fixed depth with the evaluations of the classical players; compiled by numba.
+"""The best move of a classical player: alpha-beta to a fixed depth, compiled by numba.
 
-A position is seen by the side to move, as in `azo.solver.host.kernels`. Which evaluation and order of moves
-is meant is told by a `style`: those of Iagno's levels, or that of `classical.AlphaBeta`.
+The search is that of `azo.solver.host.fixed_depth`. Here are the evaluations and the order of
+moves at the root: those of Iagno's levels (`iagno`), and that of `classical.AlphaBeta`.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from azo.measure import iagno
-from azo.solver.host import last_squares
-from azo.solver.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves, surrounded
+from azo.solver.host import fixed_depth, last_squares
+from azo.solver.host.kernels import ONE, count, first, flips, jit, legal_moves, play, surrounded
 
 EASY, MEDIUM, HARD, POSITIONAL = range(4)
 
@@ -17,24 +19,34 @@ _MOVE = 4
 _CORNER = 40
 _DIAGONAL = -20
 _BESIDE = -8
-_DISC_AT_END = 1000
+_FINAL_DISC = 1000
 
-_INFINITE = 1_000_000
-_UNKNOWN = 2 * _INFINITE
+_INFINITE = 1e6
 
-# Columns of the frames of a search.
-_ALPHA, _BETA, _DEPTH = range(3)
+
+class ClassicalEvaluator(NamedTuple):
+    """How a player values positions, and which of equal moves it plays."""
+
+    style: int  # EASY to POSITIONAL
+    table: np.ndarray  # [64] int64, for Iagno's medium and hard
 
 
 @jit
-def value(P, O, style, table, rules):
-    """Returns what a position in which the game goes on is worth to the side to move."""
-    if style == EASY:
+def value(P, O, is_over, evaluator, rules):
+    """Returns the value of a position for the side to move."""
+    if evaluator.style == POSITIONAL:
+        if is_over:
+            return _FINAL_DISC * last_squares.final_score(P, O, rules)
+        return _positional_value(P, O, rules)
+    if is_over:
+        return iagno.final_value(P, O)
+    if evaluator.style == EASY:
         return count(O) - count(P)
-    if style == MEDIUM:
-        return iagno.value(P, O, table, -1)
-    if style == HARD:
-        return iagno.value(P, O, table, 1)
+    return iagno.value(P, O, evaluator.table, 1 if evaluator.style == HARD else -1)
+
+
+@jit
+def _positional_value(P, O, rules):
     mobility = count(legal_moves(P, O, rules.on_board)) - count(legal_moves(O, P, rules.on_board))
     empty_corners = rules.corners & ~(P | O)
     near = surrounded(empty_corners) & ~rules.corners & rules.on_board
@@ -42,127 +54,52 @@ def value(P, O, style, table, rules):
     squares = _CORNER * (count(P & rules.corners) - count(O & rules.corners))
     squares += _DIAGONAL * (count(P & diagonal) - count(O & diagonal))
     squares += _BESIDE * (count(P & beside) - count(O & beside))
-    # Moves are good in both variants: with their sign reversed too, reversed Othello scored 0.25.
+    # Mobility is good in both variants: with its sign reversed too, reversed Othello scored 0.25.
     return _MOVE * mobility + rules.sign * squares
 
 
-@jit
-def final_value(P, O, style, rules):
-    """Returns what a finished game is worth to the side to move."""
-    if style == POSITIONAL:
-        return _DISC_AT_END * last_squares.final_score(P, O, rules)
-    return iagno.final_value(P, O)
+fixed_depth.register(ClassicalEvaluator, value)
 
 
 @jit
-def _priority(P, O, square, style, table):
-    """Returns how early a move is looked at from the root, the highest first; all differ."""
+def _priority(P, O, square, evaluator):
+    """Returns the priority of a move at the root; no two moves have the same."""
     column_first = np.int64(square % np.uint64(8) * np.uint64(8) + square // np.uint64(8))
-    if style == POSITIONAL:
+    if evaluator.style == POSITIONAL:
         return 63 - np.int64(square)
-    if style == EASY:
+    if evaluator.style == EASY:
         return 64 * count(flips(P, O, square)) + column_first
-    return 64 * iagno.move_value(P, O, square, table) + column_first
+    return 64 * iagno.move_value(P, O, square, evaluator.table) + column_first
 
 
 @jit
-def best_move(P, O, depth, style, table, rules):
-    """Returns the square of the first best move, its value, and the number of positions visited.
+def best_move(P, O, depth, evaluator, rules, path):
+    """Returns the square of the best move, its value, and the number of positions visited.
 
     Args:
       P: discs of the side to move.
-      O: discs of the other side.
-      depth: plies to look ahead, at least 1; a pass is one.
-      style: how positions are valued and which of equal moves comes first.
-      table: `[64]` int64, for the styles of Iagno's medium and hard.
+      O: discs of the opponent.
+      depth: plies to search, at least 1; a pass is one.
+      evaluator: evaluation and order of moves; the first of equal moves is played.
       rules: board and variant.
+      path: memory from `fixed_depth.make_path(depth)`.
 
     Returns:
-      The square's bit, -1 where no move is legal, and two int64; without a move the value means
-      nothing.
+      The square's bit, or -1 where no move is legal and the value means nothing.
     """
     legal = legal_moves(P, O, rules.on_board)
-    num_moves = count(legal)
-    squares, keys = np.zeros(num_moves, np.uint64), np.zeros(num_moves, np.int64)
-    for i in range(num_moves):
+    squares, keys = np.zeros(count(legal), np.uint64), np.zeros(count(legal), np.int64)
+    for i in range(len(squares)):
         squares[i] = first(legal)
         legal &= legal - ONE
-        keys[i] = -_priority(P, O, squares[i], style, table)
-    boards, legal_below = np.zeros((depth + 1, 2), np.uint64), np.zeros(depth + 1, np.uint64)
-    frames, num_visited = np.zeros((depth + 1, 3), np.int64), np.zeros(1, np.int64)
-    best_square, best = np.int64(-1), -_INFINITE
+        keys[i] = -_priority(P, O, squares[i], evaluator)
+    best_square, best_value, num_visited = np.int64(-1), -_INFINITE, 0
     for i in np.argsort(keys):
-        square = squares[i]
-        turned = flips(P, O, square)
-        found = -search(
-            O ^ turned,
-            P | turned | ONE << square,
-            depth - 1,
-            -_INFINITE,
-            -best,
-            style,
-            table,
-            rules,
-            boards,
-            legal_below,
-            frames,
-            num_visited,
+        child_P, child_O = play(P, O, squares[i])
+        reply_value, num_below = fixed_depth.search(
+            child_P, child_O, depth - 1, -_INFINITE, -best_value, 1, evaluator, rules, path
         )
-        if found > best:
-            best_square, best = np.int64(square), found
-    return best_square, best, num_visited[0]
-
-
-@jit
-def _likely_good(legal, rules):
-    """Returns a corner if one is legal, else a square not beside a corner, else any legal one."""
-    wanted = legal & rules.corners
-    if wanted == ZERO:
-        wanted = legal & ~surrounded(rules.corners)
-    if wanted == ZERO:
-        wanted = legal
-    return first(wanted)
-
-
-@jit
-def search(P, O, depth, alpha, beta, style, table, rules, boards, legal_below, frames, num_visited):
-    """Returns the value of a position `depth` plies on, under best play by both sides.
-
-    It is exact between `alpha` and `beta`, and `alpha` or at least `beta` where it lies outside.
-    `boards`, `legal_below` and `frames` are memory with a row for each ply.
-    """
-    level = 0
-    while True:
-        # A new position.
-        num_visited[0] += 1
-        moves = legal_moves(P, O, rules.on_board)
-        worth = _UNKNOWN
-        if moves == ZERO and legal_moves(O, P, rules.on_board) == ZERO:
-            worth = final_value(P, O, style, rules)
-        elif depth == 0:
-            worth = value(P, O, style, table, rules)
-        else:
-            boards[level, 0], boards[level, 1] = P, O
-            frames[level, _ALPHA], frames[level, _BETA] = alpha, beta
-            frames[level, _DEPTH] = depth
-            legal_below[level] = moves
-            if moves == ZERO:
-                level += 1
-                P, O, alpha, beta, depth = O, P, -beta, -alpha, depth - 1
-                continue
-        while worth != _UNKNOWN:
-            if level == 0:
-                return worth
-            level -= 1
-            alpha = max(frames[level, _ALPHA], -worth)
-            frames[level, _ALPHA] = alpha
-            is_done = alpha >= frames[level, _BETA] or legal_below[level] == ZERO
-            worth = alpha if is_done else _UNKNOWN
-        P, O = boards[level, 0], boards[level, 1]
-        square = _likely_good(legal_below[level], rules)
-        legal_below[level] &= ~(ONE << square)
-        turned = flips(P, O, square)
-        P, O = O ^ turned, P | turned | ONE << square
-        alpha, beta = -frames[level, _BETA], -frames[level, _ALPHA]
-        depth = frames[level, _DEPTH] - 1
-        level += 1
+        num_visited += num_below
+        if -reply_value > best_value:
+            best_square, best_value = np.int64(squares[i]), -reply_value
+    return best_square, best_value, num_visited

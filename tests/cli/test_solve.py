@@ -124,7 +124,7 @@ def test_confidence_out_of_range(small):
         "confidence 0.5: from 0.9 to 0.98, or 1 for exact"
     )
     assert _message(small, "--confidence", "0.95") == (
-        "confidence 0.95: only 8x8 normal, 6x6 normal can be solved so"
+        "confidence 0.95: selective solving is for 8x8 normal, 6x6 normal, not 4x4 normal"
     )
 
 

@@ -12,10 +12,11 @@ from support import slow_board, slow_iagno
 
 from azo.games import notation, othello, tictactoe
 from azo.measure import arena, classical, iagno, lookahead, players
-from azo.solver.host import last_squares
+from azo.solver.host import fixed_depth, last_squares
 
 EIGHT = othello.Othello(8)
 STYLES = {"easy": lookahead.EASY, "medium": lookahead.MEDIUM, "hard": lookahead.HARD}
+DEPTHS = {"easy": 3, "medium": 1, "hard": 2}
 RULES = last_squares.make_rules(8, is_reversed=False)
 NO_TABLE = np.zeros(64, np.int64)
 NO_SEED = np.zeros(1, np.int64)
@@ -72,6 +73,12 @@ def choose(program, board, seed=0):
     return actions[0], counts[0]
 
 
+def best_move(board, depth, style, table, rules=RULES):
+    """Returns the square of the best move, its value, and the number of positions visited."""
+    evaluator, path = lookahead.ClassicalEvaluator(style, table), fixed_depth.make_path(depth)
+    return lookahead.best_move(*words(board), depth, evaluator, rules, path)
+
+
 @pytest.mark.parametrize(("level", "num_boards"), [("easy", 40), ("medium", 200), ("hard", 200)])
 def test_iagno_plays_as_the_slow_one_does(level, num_boards):
     program = classical.Iagno(level, EIGHT)
@@ -79,13 +86,10 @@ def test_iagno_plays_as_the_slow_one_does(level, num_boards):
     boards = random_boards(8, num_boards, seed=1, min_discs=44 if level == "easy" else 8)
     num_tied = 0
     for seed, board in enumerate(boards):
-        worth = iagno.noisy_table(seed).reshape(8, 8).tolist()
-        action, value, is_tied = slow_iagno.best_action(board, level, worth)
+        table = iagno.noisy_table(seed)
+        action, value, is_tied = slow_iagno.best_action(board, level, table.reshape(8, 8).tolist())
         assert choose(program, board, seed)[0] == action
-        table = np.array(worth, np.int64).reshape(64)
-        depth = {"easy": 3, "medium": 1, "hard": 2}[level]
-        found = lookahead.best_move(*words(board), depth, STYLES[level], table, RULES)
-        assert found[1] == value
+        assert best_move(board, DEPTHS[level], STYLES[level], table)[1] == value
         num_tied += is_tied
     assert num_tied > 0 or level != "easy"  # so the order of moves is looked at too
 
@@ -95,7 +99,8 @@ def test_iagnos_evaluation_is_that_of_the_description(level):
     for seed, board in enumerate(random_boards(8, 100, seed=2, min_discs=5)):
         table = iagno.noisy_table(seed)
         expected = slow_iagno.evaluate(board, level, table.reshape(8, 8).tolist())
-        assert lookahead.value(*words(board), STYLES[level], table, RULES) == expected
+        evaluator = lookahead.ClassicalEvaluator(STYLES[level], table)
+        assert lookahead.value(*words(board), False, evaluator, RULES) == expected
 
 
 @pytest.mark.parametrize(("start", "moves"), IAGNO_GAMES)
@@ -104,7 +109,7 @@ def test_games_that_iagno_itself_played(start, moves):
     for i in range(0, len(moves), 2):
         if not slow_board.legal_squares(board, board.mover):
             board = slow_board.play(board, 64)
-        square, _, _ = lookahead.best_move(*words(board), 2, lookahead.HARD, iagno.TABLE, RULES)
+        square, _, _ = best_move(board, 2, lookahead.HARD, iagno.TABLE)
         assert notation.action_text(int(square), 8) == moves[i : i + 2]
         board = slow_board.play(board, int(square))
     assert slow_board.is_over(board)
@@ -193,8 +198,7 @@ def test_alpha_beta_is_plain_minimax(size, depth, num_boards, min_discs, is_reve
     for board in random_boards(size, num_boards, seed=depth, min_discs=min_discs):
         value, action = slow_value(board, depth, is_reversed=is_reversed)
         assert choose(program, board)[0] == action
-        found = lookahead.best_move(*words(board), depth, lookahead.POSITIONAL, NO_TABLE, rules)
-        assert found[1] == value
+        assert best_move(board, depth, lookahead.POSITIONAL, NO_TABLE, rules)[1] == value
 
 
 def test_positions_are_counted():
@@ -238,7 +242,7 @@ class Lowest:
         return np.array(actions, np.int32), np.zeros(len(actions), np.int64)
 
 
-def test_a_host_player_is_asked_with_one_seed_a_game_throughout_a_match():
+def test_a_host_player_gets_the_same_seed_at_every_ply_of_a_game():
     game, program = othello.Othello(4), Lowest()
     player = players.HostPlayer(program, game, seed=3)
     games = arena.play_games(
@@ -298,7 +302,7 @@ def test_classical_players_are_called_by_their_names():
         ),
     ],
 )
-def test_what_cannot_be_played_is_told(text, game, message):
+def test_impossible_players_are_refused_by_their_message(text, game, message):
     with pytest.raises(ValueError) as error:
         players.parse(text, game, None)
     assert str(error.value) == f"player '{text}': {message}"

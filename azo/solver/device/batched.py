@@ -1,12 +1,12 @@
 """Exact endgames of many positions at once, inside compiled programs.
 
-Positions wait in a queue for `num_lanes` lanes of alpha-beta (`lanes`), and whichever lanes are
-done take the next ones, so a slow position occupies one lane and not the batch. A position that
-exceeds its budget of nodes, or has too many empty squares, comes back unsolved, never guessed.
+Positions wait in a queue for `num_lanes` lanes of alpha-beta (`lanes`). A lane that is done takes
+the next position, so a slow position occupies one lane and not the batch. A position with too many
+empty squares, or one that exceeds its budget of nodes, is returned unsolved.
 
-Scores are those of `Othello.score`: final discs of the side to move minus the opponent's, empty
-squares to whoever has more; in reversed Othello a negative score wins. The host's solver (`host`)
-is for deep positions, this one for thousands with up to about 12 empty squares.
+Scores are those of `Othello.score`: final discs of the side to move minus the opponent's, with the
+empty squares counted for the winner; in reversed Othello a negative score wins. This solver suits
+thousands of positions with up to about 12 empty squares; `azo.solver.host` solves deeper ones.
 """
 
 import dataclasses
@@ -21,22 +21,21 @@ from azo.games import othello
 from azo.solver.device import lanes
 from azo.solver.device.lanes import Lanes
 
-NO_SCORE = -1000  # of moves that are illegal or were not solved
-# Lanes that wait for new positions before any is given one, as a part of all.
-_WAITING_PART = 16
+NO_SCORE = -1000  # of moves that are illegal or unsolved
+_REFILL_PART = 16  # lanes are refilled when one in so many is idle
 
 Goal = Literal["score", "result", "every_move"]
 
 
 @flax.struct.dataclass
 class BatchedSolution:
-    """What is known about `M` positions after the search, seen by the side to move."""
+    """Results for `M` positions, seen by the side to move."""
 
-    score: jax.Array  # [M] int32, with "result" only its sign; 0 where unsolved
+    score: jax.Array  # [M] int32, its sign with "result"; 0 where unsolved
     is_solved: jax.Array  # [M] bool
-    best_action: jax.Array  # [M] int32, exact where solved, some legal action elsewhere
-    move_score: jax.Array | None  # [M, A] int32 or NO_SCORE, with "every_move" alone
-    nodes: jax.Array  # [M] int32, positions looked at, over all searches of a position
+    best_action: jax.Array  # [M] int32, exact where solved, else any legal action
+    move_score: jax.Array | None  # [M, A] int32 or NO_SCORE, only with "every_move"
+    nodes: jax.Array  # [M] int32, visited in all searches of a position
 
 
 def solve(
@@ -51,82 +50,81 @@ def solve(
 ) -> BatchedSolution:
     """Solves positions exactly; to be called under `jit`.
 
-    What comes out for a position does not depend on the others, nor on `num_lanes`: with 256 the
-    cost of a step and the lanes that stand idle at the end are in balance on the CPU.
+    The result for a position depends neither on the other positions nor on `num_lanes`. On the CPU
+    256 lanes balance the cost of a step and the idle lanes at the end.
 
     Args:
       game: the rules.
-      position: `[M]`, of any stage; where the game is over, its score is that of the board.
-      is_selected: `[M]` bool, the others are left unsolved at once and cost nothing; None for all.
-      max_empties: positions with more empty squares are left unsolved at once; memory of a lane
-        grows with it.
-      num_lanes: searches side by side.
-      max_nodes: a search ends unsolved after so many positions; those looked at only to put moves
-        in order are not counted. With "every_move" each move has a search of its own.
+      position: `[M]`; where the game is over, the score is that of the board.
+      is_selected: `[M]` bool, positions to solve; the others stay unsolved at no cost. None: all.
+      max_empties: positions with more empty squares stay unsolved; a lane's memory grows with it.
+      num_lanes: number of searches side by side.
+      max_nodes: a search ends unsolved after so many nodes. Positions that only serve the order of
+        moves are not counted. With "every_move" each move has a search of its own.
       goal: "score"; "result", which is win, draw or loss and takes fewer nodes; or "every_move",
-        the score of each move as well.
+        the score and the score of each move.
 
     Returns:
-      The solution. The best action is the first found with the best score; it is the pass where
-      that is the only action. With "result" and a position that is lost it is any move.
+      The solution. The best action is the first one with the best score, or the pass where it is
+      the only action. With "result" it may be any move of a lost position.
     """
     chex.assert_rank(jax.tree.leaves(position), 1)
-    is_tried = game.num_empties(position) <= max_empties
+    is_included = game.num_empties(position) <= max_empties
     if is_selected is not None:
-        is_tried &= is_selected
+        is_included &= is_selected
     bound = game.size**2
     window = (-1, 1) if goal == "result" else (-bound - 1, bound)
     searcher = lanes.Searcher(game, max_empties, window, max_nodes)
     if goal == "every_move":
-        return _solve_moves(searcher, position, is_tried, num_lanes)
-    found = _search(searcher, position, is_tried, num_lanes)
-    utility = jnp.sign(found.utility) if goal == "result" else found.utility
+        return _solve_moves(searcher, position, is_included, num_lanes)
+    results = _search(searcher, position, is_included, num_lanes)
+    utility = jnp.sign(results.utility) if goal == "result" else results.utility
     first_legal = game.legal_actions(position, 1)[:, 0]
     return BatchedSolution(
-        score=jnp.where(found.is_solved, _score(game, utility), 0),
-        is_solved=found.is_solved,
-        best_action=jnp.where(is_tried, found.best_action, first_legal),
+        score=jnp.where(results.is_solved, _score(game, utility), 0),
+        is_solved=results.is_solved,
+        best_action=jnp.where(is_included, results.best_action, first_legal),
         move_score=None,
-        nodes=found.nodes,
+        nodes=results.nodes,
     )
 
 
 def _solve_moves(
     searcher: lanes.Searcher,
     position: othello.Position,
-    is_tried: jax.Array,
+    is_included: jax.Array,
     num_lanes: int,
 ) -> BatchedSolution:
-    """Searches the position behind each move with the whole window."""
+    """Returns the solution with the score of each move, each searched with the full window."""
     game = searcher.game
-    num_positions, num_slots = *is_tried.shape, max(searcher.max_empties, 1)
+    num_positions, num_slots = *is_included.shape, max(searcher.max_empties, 1)
     shape = (num_positions, num_slots)
     actions = game.legal_actions(position, num_slots)
     before = jax.tree.map(lambda word: jnp.broadcast_to(word[:, None], shape), position)
     after = jax.tree.map(jnp.ravel, game.play(before, actions))
-    is_included = (actions >= 0) & is_tried[:, None]
-    found = _search(searcher, after, is_included.ravel(), num_lanes)
-    is_known = found.is_solved.reshape(shape)
-    utility = jnp.where(is_known, -found.utility.reshape(shape), NO_SCORE)
+    is_searched = (actions >= 0) & is_included[:, None]
+    results = _search(searcher, after, is_searched.ravel(), num_lanes)
+    is_move_solved = results.is_solved.reshape(shape)
+    utility = jnp.where(is_move_solved, -results.utility.reshape(shape), NO_SCORE)
     best = utility.argmax(axis=1, keepdims=True)
-    is_solved = is_tried & (is_known | ~is_included).all(axis=1)
+    is_solved = is_included & (is_move_solved | ~is_searched).all(axis=1)
     score = _score(game, jnp.take_along_axis(utility, best, axis=1)[:, 0])
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
     row = jnp.arange(num_positions)[:, None]
-    column = jnp.where(is_known, actions, game.num_actions)  # out of range: dropped
+    column = jnp.where(is_move_solved, actions, game.num_actions)  # out of range: dropped
     move_score = move_score.at[row, column].set(_score(game, utility), mode="drop")
     return BatchedSolution(
         score=jnp.where(is_solved, score, 0),
         is_solved=is_solved,
         best_action=jnp.take_along_axis(actions, best, axis=1)[:, 0],
         move_score=move_score,
-        nodes=found.nodes.reshape(shape).sum(axis=1),
+        nodes=results.nodes.reshape(shape).sum(axis=1),
     )
 
 
 @flax.struct.dataclass
-class _Found:
-    """Results of searches, `[N]` each: zero or false for what was not searched."""
+class _Results:
+    """Results of `N` searches; zero and False for positions that were not searched."""
 
     utility: jax.Array  # int32, for the side to move
     is_solved: jax.Array  # bool
@@ -135,13 +133,13 @@ class _Found:
 
 
 @flax.struct.dataclass
-class _Progress:
-    """The loop's state."""
+class _LoopState:
+    """The state of the loop over steps."""
 
     lanes: Lanes
-    problem: jax.Array  # [L] int32, which position a lane searches, or N
-    num_taken: jax.Array  # [] int32, positions that have left the queue
-    found: _Found
+    problem: jax.Array  # [L] int32, number of the lane's position, N for none
+    num_started: jax.Array  # [] int32, positions that have left the queue
+    results: _Results
 
 
 def _search(
@@ -149,76 +147,78 @@ def _search(
     position: othello.Position,
     is_included: jax.Array,
     num_lanes: int,
-) -> _Found:
-    """Searches the positions `[N]` that are wanted."""
+) -> _Results:
+    """Returns the results for positions `[N]`; only those included are searched."""
     (num_positions,) = is_included.shape
     num_lanes = min(num_lanes, num_positions)
     (queue,) = jnp.nonzero(is_included, size=num_positions, fill_value=num_positions)
     queue = queue.astype(jnp.int32)
     num_included = is_included.sum(dtype=jnp.int32)
 
-    def is_waiting(progress: _Progress) -> jax.Array:
-        lane_states = progress.lanes
+    def is_idle(state: _LoopState) -> jax.Array:
+        lane_states = state.lanes
         is_over = lane_states.is_solved | (lane_states.nodes >= searcher.max_nodes)
-        return is_over | (progress.problem == num_positions)
+        return is_over | (state.problem == num_positions)
 
-    def take(place: jax.Array) -> tuple[jax.Array, othello.Position]:
-        """Returns what stands at the places `[L]` of the queue; beyond its end, number N."""
+    def at_place(place: jax.Array) -> tuple[jax.Array, othello.Position]:
+        """Returns the numbers and positions at places `[L]` of the queue; N beyond its end."""
         number = queue.at[place].get(mode="fill", fill_value=num_positions)
         return number, jax.tree.map(lambda word: word.at[number].get(mode="clip"), position)
 
-    def advance(progress: _Progress) -> _Progress:
-        """Steps until enough lanes wait, or all of them when the queue is empty."""
+    def advance(state: _LoopState) -> _LoopState:
+        """Steps until enough lanes are idle, or all of them when the queue is empty."""
         enough = jnp.where(
-            progress.num_taken < num_included, max(num_lanes // _WAITING_PART, 1), num_lanes
+            state.num_started < num_included, max(num_lanes // _REFILL_PART, 1), num_lanes
         )
 
         def has_work(lane_states: lanes.Lanes) -> jax.Array:
-            waiting = is_waiting(dataclasses.replace(progress, lanes=lane_states))
-            return waiting.sum() < enough
+            idle = is_idle(dataclasses.replace(state, lanes=lane_states))
+            return idle.sum() < enough
 
-        lane_states = jax.lax.while_loop(has_work, searcher.step, progress.lanes)
-        return dataclasses.replace(progress, lanes=lane_states)
+        lane_states = jax.lax.while_loop(has_work, searcher.step, state.lanes)
+        return dataclasses.replace(state, lanes=lane_states)
 
-    def refill(progress: _Progress) -> _Progress:
-        lane_states, found = progress.lanes, progress.found
-        is_free = is_waiting(progress)
-        to = jnp.where(is_free, progress.problem, num_positions)
+    def refill(state: _LoopState) -> _LoopState:
+        lane_states, results = state.lanes, state.results
+        is_free = is_idle(state)
+        to = jnp.where(is_free, state.problem, num_positions)
         utility = jnp.where(lane_states.is_solved, lane_states.utility, 0)
         action = _action(searcher.game, lane_states)
-        result = _Found(utility, lane_states.is_solved, action, lane_states.nodes)
-        found = jax.tree.map(lambda all, new: all.at[to].set(new, mode="drop"), found, result)
-        place = progress.num_taken + jnp.cumsum(is_free, dtype=jnp.int32) - 1
-        number, root = take(jnp.where(is_free, place, num_positions))
+        new_results = _Results(utility, lane_states.is_solved, action, lane_states.nodes)
+        results = jax.tree.map(
+            lambda all, new: all.at[to].set(new, mode="drop"), results, new_results
+        )
+        place = state.num_started + jnp.cumsum(is_free, dtype=jnp.int32) - 1
+        number, root = at_place(jnp.where(is_free, place, num_positions))
         fresh = searcher.start(root)
-        # A search begins with an empty stack, so what is left in the rows does no harm.
+        # A search begins at depth 0, so old rows of the stack do no harm.
         fresh = dataclasses.replace(
             fresh, node_stack=lane_states.node_stack, bin_stack=lane_states.bin_stack
         )
         lane_states = jax.tree.map(
             lambda new, old: new if new is old else jnp.where(is_free, new, old), fresh, lane_states
         )
-        return _Progress(
+        return _LoopState(
             lanes=lane_states,
-            problem=jnp.where(is_free, number, progress.problem),
-            num_taken=progress.num_taken + is_free.sum(dtype=jnp.int32),
-            found=found,
+            problem=jnp.where(is_free, number, state.problem),
+            num_started=state.num_started + is_free.sum(dtype=jnp.int32),
+            results=results,
         )
 
     zeros = jnp.zeros(num_positions, jnp.int32)
-    number, root = take(jnp.arange(num_lanes))
-    progress = _Progress(
+    number, root = at_place(jnp.arange(num_lanes))
+    state = _LoopState(
         lanes=searcher.start(root),
         problem=number,
-        num_taken=jnp.int32(num_lanes),
-        found=_Found(zeros, zeros.astype(bool), zeros, zeros),
+        num_started=jnp.int32(num_lanes),
+        results=_Results(zeros, zeros.astype(bool), zeros, zeros),
     )
-    progress = jax.lax.while_loop(
-        lambda progress: (progress.problem < num_positions).any(),
-        lambda progress: refill(advance(progress)),
-        progress,
+    state = jax.lax.while_loop(
+        lambda state: (state.problem < num_positions).any(),
+        lambda state: refill(advance(state)),
+        state,
     )
-    return progress.found
+    return state.results
 
 
 def _action(game: othello.Othello, lane_states: lanes.Lanes) -> jax.Array:

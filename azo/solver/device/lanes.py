@@ -1,21 +1,20 @@
-"""Alpha-beta searches side by side: `L` lanes, each with a stack, all one event ahead in a step.
+"""Alpha-beta searches side by side: `L` lanes, each with a stack; a step advances all of them.
 
-An event of a lane is one move on its board: a position is looked at and, unless its value is known
-at once, becomes the lane's node. Before it, a lane whose node is done returns to the node above,
-so a return costs a step only where that node is then done as well. Three things keep the number
-of steps low:
+In one step a lane plays one move. The child becomes the lane's node, unless its value is known at
+once. Before the move, a lane whose node is done returns to the parent, so a return costs a step of
+its own only if the parent is then done too. Three rules keep the number of steps low:
 
-* With one empty square left, or none, the value follows from the flips, and the move ends there.
+* With at most one empty square the flips give the value, and the child is not entered.
 * A pass changes sides within the node (`has_passed`).
-* With `RATED_EMPTIES` or more, moves are first rated, one a step, by the replies they leave: the
-  fewest first (fastest-first heuristic). Below, `ordering.first` alone decides.
+* With `RATED_EMPTIES` empty squares or more, a node first rates its moves, one a step, by the
+  number of replies; the fewest come first (fastest-first heuristic). Below, `ordering` decides.
 
-The search is fail-hard: a node returns its `alpha`, which is its value if that lies between the
-bounds. Values are `utility`: what the side to move gains, `score` or, reversed, its negative.
+The search is fail-hard: a node returns its `alpha`, its value if that lies within the bounds. All
+values are `utility`, the final margin for the side to move, negated in reversed Othello.
 
-Everything is one word a lane, and the stack is read and written by comparing each of its few rows
-with the lane's depth. XLA's CPU backend does that at vector speed; gathers and scatters go lane
-by lane. Where a value has several uses it leaves a branch, or that backend computes it for each.
+Each variable is one word a lane. A stack is read and written by comparing its few rows with the
+lane's depth, because XLA's CPU backend vectorises this, but not gathers and scatters. A `cond`
+stores its result; without it that backend computes a value again for each use.
 """
 
 import dataclasses
@@ -30,66 +29,66 @@ from azo.games import bitboard, othello
 from azo.solver.device import ordering
 
 RATED_EMPTIES = 6
-# Moves that leave at most so many replies go into the same bin; the others into a last one.
+# Bins of moves by number of replies: at most 1, 2, 4, and more.
 _BIN_REPLIES = (1, 2, 4)
 _BIN_BITS = 2
-_BOUND_OFFSET = 128  # makes a bound an unsigned byte
+_BOUND_OFFSET = 128  # packs a bound into an unsigned byte
 
 
 @flax.struct.dataclass
 class Node:
-    """The position a lane stands at, and what remains to be done there."""
+    """The current position of a lane, and the work left there."""
 
     player: bitboard.Bitboard  # [L]
     opponent: bitboard.Bitboard  # [L]
-    untried: bitboard.Bitboard  # [L], legal moves not yet tried
-    alpha: jax.Array  # [L] int32, utility that the side to move is sure of
-    beta: jax.Array  # [L] int32, utility from which on the other side avoids this node
-    has_passed: jax.Array  # [L] bool, the side that was to move here had no move
+    untried: bitboard.Bitboard  # [L], legal moves not yet searched
+    alpha: jax.Array  # [L] int32, lower bound of the window, raised by the moves searched
+    beta: jax.Array  # [L] int32, upper bound of the window
+    has_passed: jax.Array  # [L] bool, the other side had no move and passed
 
 
 @flax.struct.dataclass
 class Rating:
-    """Which moves of the node are still to be rated, and the bins of those that are."""
+    """The moves of the node that are not yet rated, and the bins of the others."""
 
     unrated: bitboard.Bitboard  # [L]
-    bin_bits: tuple[bitboard.Bitboard, ...]  # [L] each, the highest bit of the bins first
+    bin_bits: tuple[bitboard.Bitboard, ...]  # [L] each, the highest bit of the bins' numbers first
 
 
 @flax.struct.dataclass
 class Lanes:
-    """Searches under way."""
+    """The state of `L` searches."""
 
     node: Node
-    is_stuck: jax.Array  # [L] bool, the side to move has no move and has still to pass
+    is_stuck: jax.Array  # [L] bool, the side to move has no move and has not yet passed
     rating: Rating
     node_stack: tuple[jax.Array, ...]  # words of nodes, [max_empties - 2, L] uint32 each
-    bin_stack: tuple[jax.Array, ...]  # words of bins, only of nodes that can be rated
+    bin_stack: tuple[jax.Array, ...]  # words of bins, only for nodes with rated moves
     depth: jax.Array  # [L] int32, nodes on the stack
-    nodes: jax.Array  # [L] int32, positions looked at, without those for a rating
-    root_disc: bitboard.Bitboard  # [L], the move at the root that is being searched
-    best_disc: bitboard.Bitboard  # [L], the best move at the root so far; none for a pass
+    nodes: jax.Array  # [L] int32, positions visited, except for ratings
+    root_disc: bitboard.Bitboard  # [L], the root's move in the search
+    best_disc: bitboard.Bitboard  # [L], the root's best move so far; no bit for a pass
 
     @property
     def is_solved(self) -> jax.Array:
-        """`[L]` bool: the search is done."""
+        """`[L]` bool, whether the search is done."""
         return _is_done(self.node, self.is_stuck) & (self.depth == 0)
 
     @property
     def utility(self) -> jax.Array:
-        """`[L]` int32, for the side to move at the root, where solved."""
+        """`[L]` int32, for the side to move at the root, valid where solved."""
         return jnp.where(self.node.has_passed, -self.node.alpha, self.node.alpha)
 
 
 @dataclasses.dataclass(frozen=True)
 class Searcher:
-    """Begins and continues searches.
+    """Starts and advances searches.
 
     Attributes:
       game: the rules.
-      max_empties: no root has more empty squares.
-      window: utilities between which the value is wanted exactly.
-      max_nodes: lanes stop after so many positions.
+      max_empties: largest number of empty squares of a root.
+      window: alpha and beta of the roots.
+      max_nodes: number of positions after which a lane stops.
     """
 
     game: othello.Othello
@@ -123,7 +122,7 @@ class Searcher:
         )
 
     def step(self, lanes: Lanes) -> Lanes:
-        """Returns the lanes one event further; those that are solved or out of nodes stay."""
+        """Returns the lanes after one step; a lane that is solved or out of nodes stays."""
         is_running = lanes.nodes < self.max_nodes
         lanes = self._return(lanes, is_running)
         node = lanes.node
@@ -138,11 +137,11 @@ class Searcher:
 
         passes = plays & lanes.is_stuck
         is_known, utility = self._value(child, legal, num_empties, passes)
-        takes_value = plays & is_known & ~lanes.is_stuck
+        gets_value = plays & is_known & ~lanes.is_stuck
         enters = plays & ~is_known & ~lanes.is_stuck
         changes = enters | passes
 
-        is_better = takes_value & (-utility > node.alpha)
+        is_better = gets_value & (-utility > node.alpha)
         here = dataclasses.replace(
             node,
             untried=node.untried & ~disc.where(plays),
@@ -177,22 +176,22 @@ class Searcher:
         )
 
     def _return(self, lanes: Lanes, is_running: jax.Array) -> Lanes:
-        """Goes up one node where the node is done, and gives its value to the one above."""
+        """Returns each lane whose node is done to the parent, which takes the value."""
         returns = is_running & _is_done(lanes.node, lanes.is_stuck) & (lanes.depth > 0)
 
-        def go_up(lanes: Lanes) -> Lanes:
+        def to_parent(lanes: Lanes) -> Lanes:
             row = lanes.depth - 1
-            above = _unpack(_read(lanes.node_stack, row))
+            parent = _unpack(_read(lanes.node_stack, row))
             bins = _read(lanes.bin_stack, row)
             value = jnp.where(lanes.node.has_passed, lanes.node.alpha, -lanes.node.alpha)
-            is_better = value > above.alpha
-            above = dataclasses.replace(above, alpha=jnp.where(is_better, value, above.alpha))
+            is_better = value > parent.alpha
+            parent = dataclasses.replace(parent, alpha=jnp.where(is_better, value, parent.alpha))
             bin_bits = tuple(map(bitboard.Bitboard, bins[::2], bins[1::2]))
-            is_best = returns & is_better & (row == 0) & ~above.has_passed
+            is_best = returns & is_better & (row == 0) & ~parent.has_passed
             return dataclasses.replace(
                 lanes,
-                node=_where(returns, above, lanes.node),
-                # Nothing is left to rate: all moves of a node are rated before the first is tried.
+                node=_where(returns, parent, lanes.node),
+                # `unrated` stays empty: a node rates all its moves before the first child.
                 rating=dataclasses.replace(
                     lanes.rating, bin_bits=_where(returns, bin_bits, lanes.rating.bin_bits)
                 ),
@@ -203,14 +202,14 @@ class Searcher:
         stacks = {name: getattr(lanes, name) for name in ("node_stack", "bin_stack")}
         moved = _where_any(
             returns,
-            lambda lanes: dataclasses.replace(go_up(lanes), node_stack=(), bin_stack=()),
+            lambda lanes: dataclasses.replace(to_parent(lanes), node_stack=(), bin_stack=()),
             lambda lanes: dataclasses.replace(lanes, node_stack=(), bin_stack=()),
             lanes,
         )
         return dataclasses.replace(moved, **stacks)
 
     def _choose(self, lanes: Lanes, is_rating: jax.Array) -> bitboard.Bitboard:
-        """Returns the next move to rate or to try."""
+        """Returns the next move to rate or to search."""
 
         def try_next(lanes: Lanes) -> bitboard.Bitboard:
             moves = lanes.node.untried
@@ -237,9 +236,9 @@ class Searcher:
         num_empties: jax.Array,
         passed: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
-        """Returns where the value of a position is known, and that utility for its side to move.
+        """Returns whether the value of a position is known at once, and its utility there.
 
-        It is where one square is empty or none, and where the game is over: nobody can move.
+        It is known with at most one empty square, and where the game is over.
         """
         margin = self.game.margin(child)
         is_over = passed & legal.is_empty()
@@ -255,7 +254,7 @@ class Searcher:
         return legal.where((num_empties >= RATED_EMPTIES) & ordering.has_several(legal))
 
     def _rated(self, rating: Rating, disc: bitboard.Bitboard, num_replies: jax.Array) -> Rating:
-        """Returns the rating with one more move (or none) put into its bin."""
+        """Returns the rating with one more move, or none, in its bin."""
         number = jnp.zeros_like(num_replies)
         for most in _BIN_REPLIES:
             number = number + (num_replies > most)
@@ -282,20 +281,20 @@ def _where(condition: jax.Array, chosen: Any, other: Any) -> Any:
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), chosen, other)
 
 
-def _where_any(mask: jax.Array, needed: Callable, enough: Callable, operand: Any) -> Any:
-    """Returns `needed(operand)`; where no lane is in the mask, `enough(operand)` says the same.
+def _where_any(mask: jax.Array, full: Callable, short: Callable, operand: Any) -> Any:
+    """Returns `full(operand)`, by way of the cheaper `short(operand)` if the mask is empty.
 
-    A branch on the CPU, so that the result is stored. Accelerators would wait for the predicate.
+    The two must be equal then. The CPU branches; on an accelerator the predicate would cost more.
     """
     return jax.lax.platform_dependent(
         operand,
-        cpu=lambda operand: jax.lax.cond(jnp.any(mask), needed, enough, operand),
-        default=needed,
+        cpu=lambda operand: jax.lax.cond(jnp.any(mask), full, short, operand),
+        default=full,
     )
 
 
 def _pack(node: Node) -> list[jax.Array]:
-    """Returns the words of nodes: the boards, and one for the rest."""
+    """Returns the words of nodes: the boards, and one word for the other fields."""
     alpha, beta = ((bound + _BOUND_OFFSET).astype(jnp.uint32) for bound in (node.alpha, node.beta))
     rest = alpha | beta << jnp.uint32(8) | node.has_passed.astype(jnp.uint32) << jnp.uint32(16)
     return [*jax.tree.leaves((node.player, node.opponent, node.untried)), rest]
@@ -312,7 +311,7 @@ def _unpack(words: list[jax.Array]) -> Node:
 
 
 def _read(stack: tuple[jax.Array, ...], row: jax.Array) -> list[jax.Array]:
-    """Returns the words `[L]` of each lane's row, zero where it is not on the stack."""
+    """Returns the words `[L]` of each lane's row, zero where the stack has no such row."""
     words = []
     for rows in stack:
         word = jnp.zeros(row.shape, jnp.uint32)
@@ -325,7 +324,7 @@ def _read(stack: tuple[jax.Array, ...], row: jax.Array) -> list[jax.Array]:
 def _write(
     stack: tuple[jax.Array, ...], row: jax.Array, words: list[jax.Array]
 ) -> tuple[jax.Array, ...]:
-    """Returns the stack with the words `[L]` in each lane's row; those not on it are dropped."""
+    """Returns the stack with the words `[L]` in each lane's row; other rows are dropped."""
     return tuple(
         jnp.where(jnp.arange(rows.shape[0])[:, None] == row[None], word[None], rows)
         for rows, word in zip(stack, words, strict=True)

@@ -1,9 +1,9 @@
-"""Which move to try first, from the squares alone: odd regions, then corners and edges.
+"""Static move order: squares in odd regions first, then corners, edges and the other kinds.
 
-Whoever plays last into a region gains by it, so a region with an odd number of empty squares comes
-first. Regions are the four quarters of the board, which is nearly as good as real ones and costs
-four popcounts. Within them squares are tried by their kind; reversed Othello likes what Othello
-fears, and has the kinds the other way round.
+The last disc in a region is an advantage, because the opponent cannot answer it there. The side to
+move can expect it in a region with an odd number of empty squares. Regions are the four quadrants
+of the board: nearly as good as connected regions, for four popcounts. Within a region the kind of
+the square decides; reversed Othello has the opposite order of kinds.
 """
 
 import functools
@@ -17,20 +17,20 @@ from azo.games import bitboard, othello
 def first(
     game: othello.Othello, moves: bitboard.Bitboard, empties: bitboard.Bitboard
 ) -> bitboard.Bitboard:
-    """Returns one of the moves, or no bit where there are none."""
+    """Returns the bit of the first move in this order, or no bit where there are no moves."""
     odd = bitboard.from_int(0)
-    for quarter in map(bitboard.from_int, _quarters(game.size)):
-        is_odd = ((empties & quarter).count() & 1) == 1
-        odd = odd | quarter.where(is_odd)
+    for quadrant in map(bitboard.from_int, _quadrants(game.size)):
+        is_odd = ((empties & quadrant).count() & 1) == 1
+        odd = odd | quadrant.where(is_odd)
     moves = preferred(moves, odd)
     for kind in _kinds(game.size, game.is_reversed)[:-1]:
         moves = preferred(moves, bitboard.from_int(kind))
     return lowest(moves)
 
 
-def preferred(moves: bitboard.Bitboard, wanted: bitboard.Bitboard) -> bitboard.Bitboard:
-    """Returns the moves that are wanted, or all of them where none is."""
-    both = moves & wanted
+def preferred(moves: bitboard.Bitboard, squares: bitboard.Bitboard) -> bitboard.Bitboard:
+    """Returns the moves on the given squares, or all moves where there is none on these."""
+    both = moves & squares
     is_empty = both.is_empty()
     return bitboard.Bitboard(
         jnp.where(is_empty, moves.lower, both.lower), jnp.where(is_empty, moves.upper, both.upper)
@@ -44,14 +44,14 @@ def lowest(board: bitboard.Bitboard) -> bitboard.Bitboard:
 
 
 def has_several(board: bitboard.Bitboard) -> jax.Array:
-    """Returns `[...]` bool: two bits are set, or more."""
+    """Returns `[...]` bool: whether two or more bits are set."""
     rest = board & ~lowest(board)
     return ~rest.is_empty()
 
 
 @functools.cache
-def _quarters(size: int) -> tuple[int, ...]:
-    """Returns the squares of the four quarters; those of odd boards differ in size."""
+def _quadrants(size: int) -> tuple[int, ...]:
+    """Returns the squares of the four quadrants, which differ in size on odd boards."""
     halves = (range((size + 1) // 2), range((size + 1) // 2, size))
     return tuple(
         sum(1 << (8 * row + column) for row in rows for column in columns)
@@ -62,9 +62,9 @@ def _quarters(size: int) -> tuple[int, ...]:
 
 @functools.cache
 def _kinds(size: int, is_reversed: bool) -> tuple[int, ...]:
-    """Returns the squares by kind, the best first; every square is of one kind."""
-    edge, inside, beside_corner, aslant = (0, 2), (2, 2), (0, 1), (1, 1)
-    order = ((0, 0), edge, inside, beside_corner, aslant)
+    """Returns the squares by kind, the best kind first; every square has one kind."""
+    corner, edge, inside, c_square, x_square = (0, 0), (0, 2), (2, 2), (0, 1), (1, 1)
+    order = (corner, edge, inside, c_square, x_square)
     kinds = dict.fromkeys(order, 0)
     for row in range(size):
         for column in range(size):

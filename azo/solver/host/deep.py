@@ -1,38 +1,56 @@
-"""Alpha-beta with a table, for the positions above the last few empty squares; compiled by numba.
+"""Alpha-beta with a table of bounds, above the last few empty squares; compiled by numba.
 
-One question at a time is answered: is the score of a position above `alpha`? The search keeps its
-own stack, so it can pause after some number of nodes and go on later.
+`run` finds whether the score of a position is above `alpha` (a null window). The search keeps its
+path in `Search`, so it can pause after a number of nodes and continue later.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from azo.solver.host import estimate, last_squares, table
+from azo.solver.host import estimate, fixed_depth, last_squares, table
 from azo.solver.host.kernels import (
     ONE,
     ZERO,
     count,
     first,
-    flips,
     jit,
     legal_moves,
     num_liberties,
+    play,
     stable_discs,
 )
 from azo.solver.host.last_squares import INFINITE, NODES
 
-FEW = 7  # so many empty squares need neither a table nor an order by mobility
-UNFINISHED = 126  # is returned when the budget of nodes is used up
+FEW = 7  # with so many empty squares or less, `last_squares` is faster
+UNFINISHED = 126  # above all scores: the search has paused
+LEVEL = 1  # index in `counters`, after NODES: the place in the path where the search continues
 
-# Columns of the frames of a stack.
-_ALPHA, _EMPTIES, _NUM_MOVES, _BEST, _BEST_MOVE = range(5)
-LEVEL = 1  # index in `counters`, after NODES: the level at which to go on
-_LEVELS = 130  # squares, and a pass before each
-_CHILD_P, _CHILD_O, _SQUARE, _KEY = range(4)
-
-_NARROW = 1e-3  # width of a window that only asks on which side a guess is
+_OPEN = -INFINITE  # in place of a score: the moves of a position have to be searched
+_NUM_LEVELS = 130  # squares, and a pass before each
+_NARROW = 1e-3  # width of a null window of estimates
 _FIRST = 1 << 30  # a key above all others
+
+_NODE = np.dtype(
+    [
+        ("player", np.uint64),
+        ("opponent", np.uint64),
+        ("alpha", np.int64),
+        ("empties", np.int64),
+        ("num_moves", np.int64),  # not yet searched
+        ("move", np.int64),  # being searched
+        ("best_score", np.int64),
+        ("best_move", np.int64),
+    ]
+)
+_MOVE = np.dtype(
+    [
+        ("player", np.uint64),  # of the position after the move
+        ("opponent", np.uint64),
+        ("square", np.int64),  # table.NO_MOVE for a pass
+        ("key", np.int64),  # the move with the highest is searched first
+    ]
+)
 
 
 class Cuts(NamedTuple):
@@ -45,37 +63,192 @@ class Cuts(NamedTuple):
     slope: np.ndarray  # [65] float64
     offset: np.ndarray  # [65] float64
     margin: np.ndarray  # [65] float64, discs
-    weights: np.ndarray  # [65, NUM_FEATURES] float64, of the estimate
+    evaluator: estimate.LinearEvaluator
 
 
 def no_cuts() -> Cuts:
-    """Returns what makes a search exact."""
+    """Returns the cuts of an exact search."""
     return Cuts(
         depth=np.zeros(65, np.int64),
         slope=np.zeros(65),
         offset=np.zeros(65),
         margin=np.zeros(65),
-        weights=np.zeros((65, estimate.NUM_FEATURES)),
+        evaluator=estimate.make_evaluator(np.zeros((65, estimate.NUM_FEATURES))),
     )
 
 
-class Stack:
-    """Memory of one search at a time."""
+class Search(NamedTuple):
+    """The state of one search. A table of bounds belongs to one board, variant and set of cuts."""
 
-    def __init__(self) -> None:
-        self.boards = np.zeros((_LEVELS, 2), np.uint64)
-        self.frames = np.zeros((_LEVELS, 5), np.int64)
-        self.moves = np.zeros((_LEVELS, 64, 4), np.uint64)
-        self.leaves = np.zeros((24, 6), np.uint64)
-        self.estimate = estimate.make_work()
-        self.counters = np.zeros(2, np.int64)
+    rules: last_squares.SolverRules
+    cuts: Cuts
+    memory: np.ndarray  # table of bounds
+    path: np.ndarray  # [_NUM_LEVELS] _NODE, from the root to the current position
+    moves: np.ndarray  # [_NUM_LEVELS, 64] _MOVE, of the positions on the path
+    last_stack: np.ndarray  # memory for `last_squares.few`
+    shallow_path: np.ndarray  # memory for `fixed_depth.search`
+    counters: np.ndarray  # [2] int64: nodes visited, and the level of the current position
+
+
+def make_search(rules: last_squares.SolverRules) -> Search:
+    """Returns the state of an exact search with a small table."""
+    return Search(
+        rules=rules,
+        cuts=no_cuts(),
+        memory=table.make_table(1),
+        path=np.zeros(_NUM_LEVELS, _NODE),
+        moves=np.zeros((_NUM_LEVELS, 64), _MOVE),
+        last_stack=last_squares.make_stack(),
+        shallow_path=fixed_depth.make_path(estimate.MAX_DEPTH),
+        counters=np.zeros(2, np.int64),
+    )
+
+
+@jit
+def start(search, P, O, alpha, empties):
+    """Makes a position with a legal move the root of the next `run`."""
+    search.counters[LEVEL] = 0
+    _set(search.path[0], P, O, alpha, empties)
+
+
+@jit
+def run(search, max_nodes):
+    """Searches whether the score of the root is above `alpha`.
+
+    Args:
+      search: after `start`, or after a `run` that has paused.
+      max_nodes: pauses as soon as `counters[NODES]` is not less.
+
+    Returns:
+      A lower bound of the score if it is above alpha, else an upper bound; `UNFINISHED` if the
+      search has paused.
+    """
+    level = search.counters[LEVEL]
+    while True:
+        node = search.path[level]
+        if node.empties <= FEW and level > 0:
+            score = last_squares.few(
+                node.player,
+                node.opponent,
+                node.alpha,
+                node.empties,
+                search.rules,
+                search.last_stack,
+                search.counters,
+            )
+        elif search.counters[NODES] >= max_nodes:
+            search.counters[LEVEL] = level
+            return UNFINISHED
+        else:
+            score = _enter(search, level)
+        while score != _OPEN:
+            if level == 0:
+                return score
+            level -= 1
+            score = _take_score(search, level, -score)
+        _descend(search, level)
+        level += 1
+
+
+@jit
+def _set(node, P, O, alpha, empties):
+    node.player, node.opponent, node.alpha, node.empties = P, O, alpha, empties
+
+
+@jit
+def _enter(search, level):
+    """Returns a bound on alpha's side of a new position's score, else lists the moves: `_OPEN`."""
+    search.counters[NODES] += 1
+    node, moves = search.path[level], search.moves[level]
+    P, O, alpha, empties = node.player, node.opponent, node.alpha, node.empties
+    node.best_score, node.best_move, node.num_moves = -INFINITE, table.NO_MOVE, 1
+    entry, hint = table.find(P, O, search.memory), table.NO_MOVE
+    if entry != table.NOT_FOUND:
+        if search.memory[entry].lower > alpha:
+            return np.int64(search.memory[entry].lower)
+        if search.memory[entry].upper <= alpha:
+            return np.int64(search.memory[entry].upper)
+        hint = np.int64(search.memory[entry].move)
+    score = _stable_bound(P, O, alpha, empties, search.rules)
+    if score != _OPEN:
+        return score
+    if level > 0 and search.cuts.depth[empties] > 0:  # the root has to find a move
+        score = _likely_bound(P, O, alpha, empties, search)
+        if score != _OPEN:
+            table.store(P, O, search.memory, score, alpha, table.NO_MOVE, empties)
+            return score
+    num_moves = _list_moves(P, O, hint, moves, search.rules)
+    if num_moves == 0:
+        if not legal_moves(O, P, search.rules.on_board):
+            return last_squares.final_score(P, O, search.rules)
+        moves[0].player, moves[0].opponent, moves[0].square = O, P, table.NO_MOVE
+        return _OPEN
+    for i in range(num_moves):
+        entry = table.find(moves[i].player, moves[i].opponent, search.memory)
+        if entry != table.NOT_FOUND and -search.memory[entry].upper > alpha:
+            score = -np.int64(search.memory[entry].upper)
+            table.store(P, O, search.memory, score, alpha, moves[i].square, empties)
+            return score
+    node.num_moves = num_moves
+    return _OPEN
+
+
+@jit
+def _take_score(search, level, score):
+    """Returns the score of a node if that of its move settles it, else `_OPEN`."""
+    node = search.path[level]
+    if score > node.best_score:
+        node.best_score, node.best_move = score, node.move
+    if node.best_score <= node.alpha and node.num_moves > 0:
+        return _OPEN
+    P, O = node.player, node.opponent
+    table.store(P, O, search.memory, node.best_score, node.alpha, node.best_move, node.empties)
+    return node.best_score
+
+
+@jit
+def _descend(search, level):
+    """Plays the move of a node with the highest key, and removes it from the list."""
+    node, moves = search.path[level], search.moves[level]
+    chosen = 0
+    for i in range(1, node.num_moves):
+        if moves[i].key > moves[chosen].key:
+            chosen = i
+    move = moves[chosen]
+    node.move = move.square
+    empties = node.empties - (move.square != table.NO_MOVE)
+    _set(search.path[level + 1], move.player, move.opponent, -node.alpha - 1, empties)
+    node.num_moves -= 1
+    moves[chosen] = moves[node.num_moves]
+
+
+@jit
+def _list_moves(P, O, hint, moves, rules):
+    """Writes the moves of a position to `moves` and returns their number; `hint` comes first."""
+    legal = legal_moves(P, O, rules.on_board)
+    odd = last_squares.odd_quadrants(rules.on_board & ~(P | O), rules)
+    num = 0
+    while legal:
+        square = first(legal)
+        legal &= legal - ONE
+        move = moves[num]
+        move.player, move.opponent = play(P, O, square)
+        move.square = np.int64(square)
+        if move.player == ZERO:
+            move.key = _FIRST + 1
+        elif move.square == hint:
+            move.key = _FIRST
+        else:
+            move.key = _key(square, move.player, move.opponent, odd, rules)
+        num += 1
+    return num
 
 
 @jit
 def _key(square, child_P, child_O, odd, rules):
-    """Returns how early to try a move: best is what leaves the opponent few replies, now and later.
+    """Returns the priority of a move: high if the opponent has few replies, now and later.
 
-    The weights need the fewest nodes of those tried, for the FFO positions with 17 to 22 empties.
+    These weights needed the fewest nodes for the FFO positions with 17 to 22 empty squares.
     """
     replies = legal_moves(child_P, child_O, rules.on_board)
     empty = rules.on_board & ~(child_P | child_O)
@@ -89,193 +262,34 @@ def _key(square, child_P, child_O, odd, rules):
 
 
 @jit
-def _expand(P, O, known, moves, rules):
-    """Lists the moves of a position in `moves` and returns their number."""
-    legal = legal_moves(P, O, rules.on_board)
-    odd = last_squares.odd_quadrants(rules.on_board & ~(P | O), rules)
-    best_known = table.move_of(known)
-    num = 0
-    while legal:
-        square = first(legal)
-        legal &= legal - ONE
-        turned = flips(P, O, square)
-        child_P, child_O = O ^ turned, P | turned | (ONE << square)
-        moves[num, _CHILD_P] = child_P
-        moves[num, _CHILD_O] = child_O
-        moves[num, _SQUARE] = square
-        if child_P == ZERO:
-            key = _FIRST + 1
-        elif np.int64(square) == best_known:
-            key = _FIRST
-        else:
-            key = _key(square, child_P, child_O, odd, rules)
-        moves[num, _KEY] = np.uint64(key)
-        num += 1
-    return num
-
-
-@jit
-def _find_enough(alpha, num, moves, memory):
-    """Returns the index of a move known to be above alpha, -1 if there is none."""
-    for i in range(num):
-        known = table.find(moves[i, _CHILD_P], moves[i, _CHILD_O], memory)
-        if known and -table.upper_of(known) > alpha:
-            return i
-    return -1
-
-
-@jit
-def search(
-    P,
-    O,
-    alpha,
-    empties,
-    num_nodes,
-    rules,
-    cuts,
-    memory,
-    boards,
-    frames,
-    moves,
-    work,
-    guessing,
-    counters,
-):
-    """Asks whether the score of a position is above `alpha`.
-
-    Args:
-      P: discs of the side to move.
-      O: discs of the other side.
-      alpha: what the score is compared with.
-      empties: number of empty squares.
-      num_nodes: pause as soon as `counters[NODES]` is not less.
-      rules: board and variant.
-      cuts: `no_cuts()` for exact scores. A table must not be used with others.
-      memory: table of bounds.
-      boards: like the others of the next, a part of `Stack`.
-      frames: what is known of the positions on the way here.
-      moves: their moves.
-      work: for `leaves.few`.
-      guessing: for `estimate.search`.
-      counters: nodes, and the level at which to go on; the caller sets both to 0.
-
-    Returns:
-      A lower bound of the score if it is above alpha, else an upper bound; `UNFINISHED` if the
-      search has paused: then the next call with the same arguments goes on.
-    """
-    level = counters[LEVEL]
-    if level > 0:
-        # Going on: the position on top of the stack has not been looked at yet.
-        P, O = boards[level, 0], boards[level, 1]
-        alpha, empties = frames[level, _ALPHA], frames[level, _EMPTIES]
-    while True:
-        # A new position.
-        score = -INFINITE
-        if empties <= FEW and level > 0:
-            score = last_squares.few(P, O, alpha, empties, rules, work, counters)
-        else:
-            if counters[NODES] >= num_nodes:
-                boards[level, 0], boards[level, 1] = P, O
-                frames[level, _ALPHA], frames[level, _EMPTIES] = alpha, empties
-                counters[LEVEL] = level
-                return UNFINISHED
-            counters[NODES] += 1
-            known = table.find(P, O, memory)
-            num = 0
-            if known and table.lower_of(known) > alpha:
-                score = table.lower_of(known)
-            elif known and table.upper_of(known) <= alpha:
-                score = table.upper_of(known)
-            else:
-                score = _stable_bound(P, O, alpha, empties, rules)
-                # The first position must have a move.
-                if score == -INFINITE and level > 0 and cuts.depth[empties] > 0:
-                    score = _likely_bound(P, O, alpha, empties, rules, cuts, guessing)
-                    if score > -INFINITE:
-                        table.store(P, O, memory, score, alpha, table.NO_MOVE, empties)
-            if score == -INFINITE:
-                num = _expand(P, O, known, moves[level], rules)
-                if num == 0 and not legal_moves(O, P, rules.on_board):
-                    score = last_squares.final_score(P, O, rules)
-                elif num > 0:
-                    found = _find_enough(alpha, num, moves[level], memory)
-                    if found >= 0:
-                        child = moves[level, found]
-                        score = -table.upper_of(
-                            table.find(child[_CHILD_P], child[_CHILD_O], memory)
-                        )
-                        square = np.int64(child[_SQUARE])
-                        table.store(P, O, memory, score, alpha, square, empties)
-            if score == -INFINITE:
-                boards[level, 0], boards[level, 1] = P, O
-                frames[level, _ALPHA], frames[level, _EMPTIES] = alpha, empties
-                frames[level, _NUM_MOVES] = num
-                frames[level, _BEST], frames[level, _BEST_MOVE] = -INFINITE, table.NO_MOVE
-                if num == 0:
-                    moves[level, 0, _SQUARE] = table.NO_MOVE
-                    level += 1
-                    P, O, alpha = O, P, -alpha - 1
-                    continue
-        while score > -INFINITE:
-            # The position is done: what does it mean for the one before?
-            if level == 0:
-                counters[LEVEL] = 0
-                return score
-            level -= 1
-            P, O = boards[level, 0], boards[level, 1]
-            alpha, empties = frames[level, _ALPHA], frames[level, _EMPTIES]
-            if -score > frames[level, _BEST]:
-                frames[level, _BEST] = -score
-                current = frames[level, _NUM_MOVES]
-                frames[level, _BEST_MOVE] = np.int64(moves[level, current, _SQUARE])
-            best = frames[level, _BEST]
-            score = -INFINITE
-            if best > alpha or frames[level, _NUM_MOVES] == 0:
-                score = best
-                table.store(P, O, memory, best, alpha, frames[level, _BEST_MOVE], empties)
-        # The next move.
-        num, chosen = frames[level, _NUM_MOVES], 0
-        row = moves[level]
-        for i in range(1, num):
-            if np.int64(row[i, _KEY]) > np.int64(row[chosen, _KEY]):
-                chosen = i
-        P, O = row[chosen, _CHILD_P], row[chosen, _CHILD_O]
-        square = row[chosen, _SQUARE]
-        for j in range(4):
-            row[chosen, j] = row[num - 1, j]
-        row[num - 1, _SQUARE] = square
-        frames[level, _NUM_MOVES] = num - 1
-        level += 1
-        alpha, empties = -alpha - 1, empties - 1
-
-
-@jit
 def _stable_bound(P, O, alpha, empties, rules):
     """Returns an upper bound of the score if stable discs keep it from being above alpha."""
-    # Seldom do so many discs of an equal game turn out stable.
-    if alpha < 2 * (empties - 4):
-        return -INFINITE
+    if alpha < 2 * (empties - 4):  # there are seldom so many stable discs
+        return _OPEN
     theirs, ours = (O, P) if rules.sign > 0 else (P, O)
     bound = rules.num_squares - 2 * count(stable_discs(theirs, ours, rules.on_board))
-    return bound if bound <= alpha else -INFINITE
+    return bound if bound <= alpha else _OPEN
 
 
 @jit
-def _likely_bound(P, O, alpha, empties, rules, cuts, work):
+def _likely_bound(P, O, alpha, empties, search):
     """Returns a bound on alpha's side of the score that a shallow search makes likely.
 
     This is multi-ProbCut (Buro, "Experiments with Multi-ProbCut and a new high-quality evaluation
-    function for Othello", 1997). A guess says which side to try.
+    function for Othello", 1997). The estimate says which side to try.
     """
-    depth, weights = cuts.depth[empties], cuts.weights
+    cuts, rules = search.cuts, search.rules
     slope, offset, margin = cuts.slope[empties], cuts.offset[empties], cuts.margin[empties]
-    now = slope * estimate.guess(P, O, empties, weights, rules, work.features) + offset
-    if now > alpha:
-        enough = (alpha + 1 + margin - offset) / slope
-        found = estimate.search(
-            P, O, depth, enough - _NARROW, enough, empties, weights, rules, work
-        )
-        return (alpha | 1) + 1 if found >= enough else -INFINITE  # scores are even
-    enough = (alpha - margin - offset) / slope
-    found = estimate.search(P, O, depth, enough, enough + _NARROW, empties, weights, rules, work)
-    return alpha & ~1 if found <= enough else -INFINITE
+    is_above = slope * estimate.estimate(P, O, cuts.evaluator, rules) + offset > alpha
+    if is_above:
+        beta = (alpha + 1 + margin - offset) / slope
+        low = beta - _NARROW
+    else:
+        low = (alpha - margin - offset) / slope
+        beta = low + _NARROW
+    value, _ = fixed_depth.search(
+        P, O, cuts.depth[empties], low, beta, 0, cuts.evaluator, rules, search.shallow_path
+    )
+    if is_above:
+        return (alpha | 1) + 1 if value >= beta else _OPEN  # scores are even
+    return alpha & ~1 if value <= low else _OPEN

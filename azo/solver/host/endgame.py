@@ -1,12 +1,11 @@
-"""Exact scores of single positions with some 20 to 26 empty squares, on one core of the host.
+"""Exact scores of single positions with up to about 26 empty squares, on one core of the host.
 
-The score is found by a few yes-or-no questions ("is it above 4?") to `deep.search`, each of which
-begins where the table of bounds leaves off (MTD(f): Plaat
-et al., "Best-first fixed-depth minimax algorithms", Artificial Intelligence 87, 1996). Between
-slices of a million nodes the limits are looked at, and Ctrl-C is heard.
+The solver narrows the score by a few null-window searches (`deep.run`), each of which uses the
+table of bounds that the earlier ones left (MTD(f): Plaat et al., "Best-first fixed-depth minimax
+algorithms", Artificial Intelligence 87, 1996). It checks the limits after every million nodes.
 
-Inside, a score is good for the side to move if it is high, in both variants; what is returned are
-margins of discs as `othello.Othello.score` counts them, of which reversed Othello wants low ones.
+Inside, a high score is good for the side to move in both variants. Results are margins of discs as
+`othello.Othello.score` counts them, so in reversed Othello a low one is good.
 """
 
 import dataclasses
@@ -25,24 +24,24 @@ _MAX_LOG_ROWS = 21  # 128 MiB
 
 @dataclasses.dataclass(frozen=True)
 class Solution:
-    """What is known of a position.
+    """Bounds of a position's score, and its best moves.
 
-    A score is the final margin of discs for the side to move under perfect play, with the empty
-    squares given to whoever has more discs; in reversed Othello a negative score wins.
+    A score is the final margin of discs for the side to move under perfect play; empty squares
+    count for the side with more discs. In reversed Othello a negative score wins.
     """
 
-    lower: int  # the score is at least this
-    upper: int  # and at most this
-    best_move: int | None  # action; None if the game is over or nothing was found out
-    move_scores: dict[int, int]  # of all legal actions, best first, if asked for and all were found
-    best_moves: tuple[int, ...] = ()  # all actions with the score, if asked for and all were found
-    confidence: float = 1.0  # in each cut of the search; 1 if all of this is exact
+    lower: int  # bound of the score
+    upper: int  # equal to `lower` where solved
+    best_move: int | None  # action; None if the game is over or a limit came too early
+    move_scores: dict[int, int]  # of all legal actions, best first; empty if not requested
+    best_moves: tuple[int, ...] = ()  # all actions with the best score; empty if not requested
+    confidence: float = 1.0  # of each cut in the search; 1 if exact
     num_nodes: int = 0
     seconds: float = 0.0
 
     @property
     def is_solved(self) -> bool:
-        """Whether the score is known."""
+        """Whether the bounds agree."""
         return self.lower == self.upper
 
     @property
@@ -55,7 +54,7 @@ class Solution:
         """The score.
 
         Raises:
-          ValueError: If a limit was reached before it was found.
+          ValueError: If the position is unsolved because a limit was reached.
         """
         if not self.is_solved:
             raise ValueError(f"unsolved: the score is from {self.lower} to {self.upper}")
@@ -63,13 +62,13 @@ class Solution:
 
 
 class Solver:
-    """Solves positions of one size of board and one variant, one at a time.
+    """Solves positions of one board size and one variant, one at a time.
 
-    Every call begins with an empty table, so that equal calls search equal nodes.
+    Every call begins with an empty table, so equal calls search equal nodes.
     """
 
     def __init__(self, size: int = 8, *, is_reversed: bool = False):
-        """Prepares a solver; its memory grows with the positions that it meets.
+        """Compiles the solver. Its table grows with the number of empty squares, to 128 MiB.
 
         Raises:
           ValueError: If the size is not 4, 6 or 8.
@@ -78,16 +77,8 @@ class Solver:
             raise ValueError(f"board size {size}: the solver knows 4, 6 and 8")
         self.size = size
         self._rules = last_squares.make_rules(size, is_reversed=is_reversed)
-        self._stack = deep.Stack()
-        self._cuts = deep.no_cuts()
-        self._memory = table.make_table(1)
-        # Compiles, or loads what was compiled before, so that no search is charged for it.
-        self._max_nodes, self._end_seconds = math.inf, math.inf
-        self._search(self._rules.on_board, np.uint64(0), 0, 0)
-        self._legal(self._rules.on_board, np.uint64(0))
-        last_squares.final_score(self._rules.on_board, np.uint64(0), self._rules)
-        kernels.flips(self._rules.on_board, np.uint64(0), np.uint64(0))
-        table.move_of(table.find(self._rules.on_board, np.uint64(0), self._memory))
+        self._search = deep.make_search(self._rules)
+        self._compile()
 
     def solve(
         self,
@@ -101,69 +92,57 @@ class Solver:
         confidence: float = 1.0,
         is_stopped: Callable[[], bool] | None = None,
     ) -> Solution:
-        """Returns the score of a position and a best move: exact, unless a confidence is given.
+        """Returns the score of a position and a best move, exact if the confidence is 1.
 
         Args:
           player: discs of the side to move, as a Python integer with bit `8 * row + column`.
           opponent: discs of the other side.
-          every_move: whether to find the scores of all legal moves too.
-          every_best_move: whether to find all moves that are as good as the best, which takes less.
-          max_nodes: when to give up, in positions visited; passed over by a few thousand at most.
-          max_seconds: when to give up; passed over by some tenths of a second at most.
-          confidence: 1 for exact scores, or that of each cut by multi-ProbCut, 0.9 to 0.98.
-          is_stopped: asked some times a second whether to give up.
+          every_move: also find the scores of all legal moves.
+          every_best_move: also find all moves with the best score, which takes less time.
+          max_nodes: limit on the positions visited; exceeded by a few thousand at most.
+          max_seconds: limit on the time; exceeded by some tenths of a second at most.
+          confidence: 1, or that of each multi-ProbCut cut, 0.9 to 0.98.
+          is_stopped: called several times a second; the search ends when it returns True.
 
         Returns:
-          The solution. When a limit was reached it holds the bounds proved until then, and of
-          `every_move` and `every_best_move` nothing.
+          The solution. After a limit it holds the bounds proved so far, without `move_scores` and
+          `best_moves` unless these were complete.
 
         Raises:
-          ValueError: If the discs overlap or lie outside the board, or the confidence is none that
-            can be had.
+          ValueError: If the discs overlap or lie outside the board, or no cuts exist for the
+            confidence.
         """
         self._check(player, opponent)
-        self._cuts = self._cuts_for(confidence)
         start = time.perf_counter()
         self._max_nodes = math.inf if max_nodes is None else max_nodes
         self._end_seconds = math.inf if max_seconds is None else start + max_seconds
         self._is_stopped = is_stopped or (lambda: False)
-        self._stack.counters[:] = 0
+        self._search = self._search._replace(cuts=self._cuts(confidence))
+        self._search.counters[:] = 0
         P, O = np.uint64(player), np.uint64(opponent)
-        moves, has_passed = self._legal(P, O), False
-        if not moves:
-            P, O, has_passed = O, P, True
-            moves = self._legal(P, O)
-        if moves:
-            found = self._solve_moves(P, O, moves, every_move and not has_passed)
-            if every_best_move and found.is_solved and not has_passed:
-                best_moves = self._best_moves(P, O, moves, found)
-                found = dataclasses.replace(found, best_moves=best_moves)
+        if self._legal(P, O):
+            solution = self._solve_moves(P, O, every_move, every_best_move)
+        elif self._legal(O, P):
+            solution = self._solve_pass(P, O, every_move, every_best_move)
         else:
             score = int(last_squares.final_score(P, O, self._rules))
-            found = Solution(score, score, None, {})
-        if has_passed:
-            found = dataclasses.replace(found, lower=-found.upper, upper=-found.lower)
-            if moves:
-                passing = self.size**2
-                scores = {passing: found.lower} if every_move and found.is_solved else {}
-                best_moves = (passing,) if every_best_move and found.is_solved else ()
-                found = dataclasses.replace(
-                    found, best_move=passing, move_scores=scores, best_moves=best_moves
-                )
+            solution = Solution(score, score, None, {})
         if self._rules.sign < 0:
-            scores = {action: -score for action, score in found.move_scores.items()}
-            found = dataclasses.replace(
-                found, lower=-found.upper, upper=-found.lower, move_scores=scores
+            solution = dataclasses.replace(
+                solution,
+                lower=-solution.upper,
+                upper=-solution.lower,
+                move_scores={action: -score for action, score in solution.move_scores.items()},
             )
         return dataclasses.replace(
-            found,
+            solution,
             confidence=confidence,
-            num_nodes=int(self._stack.counters[last_squares.NODES]),
+            num_nodes=int(self._search.counters[last_squares.NODES]),
             seconds=time.perf_counter() - start,
         )
 
     def play(self, player: int, opponent: int, action: int) -> tuple[int, int]:
-        """Returns the discs after a legal action, a pass too, those of the next side to move first.
+        """Returns the discs after a legal action or a pass, those of the next side to move first.
 
         Arguments as in `solve`.
         """
@@ -173,74 +152,108 @@ class Solver:
         P, O = _after(np.uint64(player), np.uint64(opponent), square)
         return int(P), int(O)
 
-    def _cuts_for(self, confidence: float) -> deep.Cuts:
+    def _compile(self) -> None:
+        """Calls every kernel once, so that no search is charged for compilation."""
+        P, O = self._rules.on_board, np.uint64(0)
+        deep.start(self._search, P, O, 0, 0)
+        deep.run(self._search, 0)
+        table.find(P, O, self._search.memory)
+        last_squares.final_score(P, O, self._rules)
+        self._legal(P, O)
+        _after(P, O, 0)
+
+    def _cuts(self, confidence: float) -> deep.Cuts:
         if confidence == 1.0:
             return deep.no_cuts()
         return probcut.load_cuts(self.size, confidence, is_reversed=self._rules.sign < 0)
 
     def _check(self, player: int, opponent: int) -> None:
-        both = player & opponent
-        if both:
-            square = notation.action_text(self._action(both.bit_length() - 1), self.size)
+        overlap = player & opponent
+        if overlap:
+            square = notation.action_text(self._action(overlap.bit_length() - 1), self.size)
             raise ValueError(f"impossible board: both sides have a disc on {square}")
         if (player | opponent) & ~int(self._rules.on_board):
             raise ValueError(
                 f"impossible board: a disc lies outside of {self.size}x{self.size} squares"
             )
 
-    def _solve_moves(
-        self, P: np.uint64, O: np.uint64, moves: list[int], every_move: bool
+    def _solve_pass(
+        self, P: np.uint64, O: np.uint64, every_move: bool, every_best_move: bool
     ) -> Solution:
-        """Returns the solution of a position with legal moves, but for nodes and time."""
-        empties = self._num_empties(P, O)
-        self._clear(empties)
+        """Returns the solution of a position where the only action is the pass."""
+        after = self._solve_moves(O, P, every_move=False, every_best_move=False)
+        action, lower, upper = self.size**2, -after.upper, -after.lower
+        move_scores = {action: lower} if every_move and after.is_solved else {}
+        best_moves = (action,) if every_best_move and after.is_solved else ()
+        return Solution(lower, upper, action, move_scores, best_moves)
+
+    def _solve_moves(
+        self, P: np.uint64, O: np.uint64, every_move: bool, every_best_move: bool
+    ) -> Solution:
+        """Returns the solution of a position with legal moves, without nodes and time."""
+        moves, empties, best = self._legal(P, O), self._num_empties(P, O), None
+        self._clear_table(empties)
         lower, upper = self._bounds(P, O, 0)
-        # The table has the move that proves the lower bound. The lowest of all scores needs none.
-        kept = int(table.move_of(table.find(P, O, self._memory)))
-        best = kept if lower > -self._rules.num_squares else moves[0] if lower == upper else None
-        scores: dict[int, int] = {}
-        if every_move and lower == upper:
-            for square in moves:
-                low, high = self._bounds(*_after(P, O, square), -lower)
-                if low < high:
-                    scores.clear()
-                    break
-                scores[square] = -low
+        if lower > -self._rules.num_squares:
+            # The table has the move that proves the lower bound.
+            memory = self._search.memory
+            best = int(memory["move"][table.find(P, O, memory)])
+        elif lower == upper:
+            best = moves[0]  # every move has the lowest score
+        scores = self._move_scores(P, O, moves, lower) if every_move and lower == upper else {}
         order = sorted(scores, key=lambda square: (-scores[square], square != best, square))
         if order:
             best = order[0]
             lower = upper = scores[best]
-        move_scores = {self._action(square): scores[square] for square in order}
-        action = None if best is None else self._action(best)
-        return Solution(lower, upper, action, move_scores)
+        best_moves: list[int] = []
+        if every_best_move and lower == upper:
+            best_moves = self._best_moves(P, O, moves, best, lower)
+        return Solution(
+            lower,
+            upper,
+            best_move=None if best is None else self._action(best),
+            move_scores={self._action(square): scores[square] for square in order},
+            best_moves=tuple(map(self._action, best_moves)),
+        )
+
+    def _move_scores(
+        self, P: np.uint64, O: np.uint64, moves: list[int], guess: int
+    ) -> dict[int, int]:
+        """Returns the scores of moves, by square; nothing if a limit was reached."""
+        scores = {}
+        for square in moves:
+            lower, upper = self._bounds(*_after(P, O, square), -guess)
+            if lower < upper:
+                return {}
+            scores[square] = -lower
+        return scores
 
     def _best_moves(
-        self, P: np.uint64, O: np.uint64, moves: list[int], found: Solution
-    ) -> tuple[int, ...]:
-        """Returns all actions that keep a score that was found, none if a limit was reached."""
-        best = []
+        self, P: np.uint64, O: np.uint64, moves: list[int], best: int | None, score: int
+    ) -> list[int]:
+        """Returns all moves with the best score, nothing if a limit was reached."""
+        best_moves = []
         for square in moves:
-            action = self._action(square)
-            if action != found.best_move and found.lower > -self._rules.num_squares:
-                bound = self._ask(*_after(P, O, square), -found.lower)
+            if square != best and score > -self._rules.num_squares:
+                bound = self._compare(*_after(P, O, square), -score)
                 if bound is None:
-                    return ()
-                if bound > -found.lower:
+                    return []
+                if bound > -score:
                     continue
-            best.append(action)
-        return tuple(best)
+            best_moves.append(square)
+        return best_moves
 
     def _bounds(self, P: np.uint64, O: np.uint64, guess: int) -> tuple[int, int]:
         """Returns bounds of the score, equal unless a limit was reached."""
         lower, upper = -self._rules.num_squares, self._rules.num_squares
         alpha = guess
         while lower < upper:
-            # Scores are even: of a board with an even number of squares all are given to one side.
+            # Scores are even: the board has an even number of squares, and each counts for a side.
             alpha = min(max(alpha, lower), upper - 2)
-            bound = self._ask(P, O, alpha)
+            bound = self._compare(P, O, alpha)
             if bound is None:
                 break
-            # Answers of a selective search may contradict one another: then the earlier ones hold.
+            # Results of a selective search may contradict one another: the earlier ones hold.
             if bound > alpha:
                 lower = alpha = min(bound, upper)
             else:
@@ -248,45 +261,29 @@ class Solver:
                 alpha = upper - 2
         return lower, upper
 
-    def _ask(self, P: np.uint64, O: np.uint64, alpha: int) -> int | None:
-        """Returns a bound on alpha's side of the score, None if a limit was reached."""
-        counters = self._stack.counters
-        while True:
-            num_nodes = counters[last_squares.NODES]
-            is_late = num_nodes >= self._max_nodes or time.perf_counter() >= self._end_seconds
-            if is_late or self._is_stopped():
-                counters[deep.LEVEL] = 0
-                return None
-            bound = self._search(P, O, alpha, int(min(num_nodes + _SLICE_NODES, self._max_nodes)))
+    def _compare(self, P: np.uint64, O: np.uint64, alpha: int) -> int | None:
+        """Returns a bound of the score on its side of alpha, None if a limit was reached."""
+        counters = self._search.counters
+        deep.start(self._search, P, O, alpha, self._num_empties(P, O))
+        while not self._is_at_limit():
+            num_nodes = counters[last_squares.NODES] + _SLICE_NODES
+            bound = deep.run(self._search, int(min(num_nodes, self._max_nodes)))
             if bound != deep.UNFINISHED:
                 return bound
+        return None
 
-    def _search(self, P: np.uint64, O: np.uint64, alpha: int, num_nodes: int) -> int:
-        stack = self._stack
-        return deep.search(
-            P,
-            O,
-            alpha,
-            self._num_empties(P, O),
-            num_nodes,
-            self._rules,
-            self._cuts,
-            self._memory,
-            stack.boards,
-            stack.frames,
-            stack.moves,
-            stack.leaves,
-            stack.estimate,
-            stack.counters,
-        )
+    def _is_at_limit(self) -> bool:
+        num_nodes = self._search.counters[last_squares.NODES]
+        is_late = num_nodes >= self._max_nodes or time.perf_counter() >= self._end_seconds
+        return is_late or self._is_stopped()
 
-    def _clear(self, empties: int) -> None:
-        """Empties a table of a size that fits the number of empty squares."""
+    def _clear_table(self, empties: int) -> None:
+        """Empties the table, whose size fits the number of empty squares."""
         num_rows = 1 << min(max(empties - 1, 4), _MAX_LOG_ROWS)
-        if len(self._memory) == num_rows:
-            self._memory.fill(0)
+        if len(self._search.memory) == 2 * num_rows:
+            table.clear(self._search.memory)
         else:
-            self._memory = table.make_table(num_rows)
+            self._search = self._search._replace(memory=table.make_table(num_rows))
 
     def _legal(self, P: np.uint64, O: np.uint64) -> list[int]:
         legal = int(kernels.legal_moves(P, O, self._rules.on_board))
@@ -302,5 +299,5 @@ class Solver:
 
 def _after(P: np.uint64, O: np.uint64, square: int) -> tuple[np.uint64, np.uint64]:
     """Returns the position after a move, the side to move first."""
-    turned = int(kernels.flips(P, O, np.uint64(square)))
-    return np.uint64(int(O) ^ turned), np.uint64(int(P) | turned | 1 << square)
+    player, opponent = kernels.play(P, O, np.uint64(square))
+    return np.uint64(player), np.uint64(opponent)

@@ -1,11 +1,12 @@
-"""Bit kernels of the host solver, compiled by numba: flips, legal moves, stable discs.
+"""Bit kernels of the host's programs, compiled by numba: flips, legal moves, stable discs.
 
-A position is two words of 64 bits, `P` the discs of the side to move and `O` the other side's; bit
-`8 * row + column` is a square, a1 = 0, on boards of every size. Since no disc lies outside a
-smaller board, a line that runs off it ends at an empty square, and one kernel serves all sizes.
-Words must be uint64 throughout: numba makes a float of a uint64 and a plain integer.
+A position is two words of 64 bits: `P` holds the discs of the side to move, `O` the opponent's. Bit
+`8 * row + column` is a square, a1 = 0, on boards of every size. No disc lies outside a smaller
+board, so a line that leaves the board ends at an empty square, and one kernel serves all sizes.
+All words are uint64, because numba turns the sum of a uint64 and a plain integer into a float.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -16,7 +17,7 @@ from numba.extending import intrinsic
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
-# Columns b to g: what may be crossed sideways without leaving a row.
+# Columns b to g: a line along a row or diagonal may pass through these without leaving the board.
 _INNER = np.uint64(0x7E7E7E7E7E7E7E7E)
 _NOT_A, _NOT_H = np.uint64(0xFEFEFEFEFEFEFEFE), np.uint64(0x7F7F7F7F7F7F7F7F)
 _EDGES = np.uint64(0xFF818181818181FF)
@@ -26,7 +27,7 @@ jit = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 def _lines(sign: int) -> np.ndarray:
-    """Returns `[64, 4]` uint64: the squares from each square on towards higher or lower bits."""
+    """Returns `[64, 4]` uint64: the squares beyond each square, towards higher or lower bits."""
     lines = np.zeros((64, 4), np.uint64)
     for square in range(64):
         for direction, (down, right) in enumerate(_STEPS):
@@ -38,7 +39,7 @@ def _lines(sign: int) -> np.ndarray:
 
 
 def _neighbours() -> np.ndarray:
-    """Returns `[64]` uint64: the up to eight squares around each square."""
+    """Returns `[64]` uint64: the neighbours of each square, at most eight."""
     around = np.zeros(64, np.uint64)
     for square in range(64):
         for other in range(64):
@@ -52,49 +53,41 @@ _ABOVE, _BELOW = _lines(1), _lines(-1)
 NEIGHBOURS = _neighbours()
 
 
-@intrinsic
-def count(typing_context: Any, word: Any) -> Any:
-    """Returns the number of bits of a word."""
-    del typing_context, word
+def _word_intrinsic(instruction: Callable[[Any, Any], Any], result: Any) -> Any:
+    """Returns a kernel that is one instruction on a uint64, since numba has none for these."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        return builder.ctpop(arguments[0])
+    @intrinsic
+    def kernel(typing_context: Any, word: Any) -> Any:
+        del typing_context, word
 
-    return types.int64(types.uint64), generate
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            del context, signature
+            return instruction(builder, arguments[0])
 
+        return result(types.uint64), generate
 
-@intrinsic
-def first(typing_context: Any, word: Any) -> Any:
-    """Returns the index of the lowest bit of a word that is not zero."""
-    del typing_context, word
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
+    return kernel
 
 
-@intrinsic
-def _num_leading(typing_context: Any, word: Any) -> Any:
-    """Returns the number of zeros above the highest bit of a word that is not zero."""
-    del typing_context, word
+_ZERO_IS_UNDEFINED = ir.Constant(ir.IntType(1), 1)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
+# The number of bits of a word, int64.
+count = _word_intrinsic(lambda builder, word: builder.ctpop(word), types.int64)
+# The index of the lowest bit of a word that is not zero, uint64.
+first = _word_intrinsic(lambda builder, word: builder.cttz(word, _ZERO_IS_UNDEFINED), types.uint64)
+# The number of zeros above the highest bit of a word that is not zero, uint64.
+_num_leading = _word_intrinsic(
+    lambda builder, word: builder.ctlz(word, _ZERO_IS_UNDEFINED), types.uint64
+)
 
 
 @jit
 def flips(P, O, square):
-    """Returns the discs that turn when `P` plays on an empty square; 0 if it is illegal."""
+    """Returns the discs that a move of `P` on an empty square turns; 0 if the move is illegal."""
     turned = ZERO
     for direction in range(4):
         line = _ABOVE[square, direction]
-        # A carry runs along the line through the discs of O, and ends at the first other square.
+        # A carry runs along the line through the discs of O and ends at the first other square.
         end = ((O | ~line) + ONE) & line & P
         turned |= (end - np.uint64(end != ZERO)) & line
         line = _BELOW[square, direction]
@@ -104,8 +97,15 @@ def flips(P, O, square):
 
 
 @jit
+def play(P, O, square):
+    """Returns the position after a legal move, seen by the opponent, who moves next."""
+    turned = flips(P, O, square)
+    return O ^ turned, P | turned | (ONE << square)
+
+
+@jit
 def _reach(P, middle, step):
-    """Returns where lines of `P` over discs of `middle` end, both ways along `step`."""
+    """Returns the squares that end runs of `middle` beside `P`, in both directions of `step`."""
     up = middle & (P << step)
     down = middle & (P >> step)
     up |= middle & (up << step)
@@ -132,20 +132,20 @@ def legal_moves(P, O, on_board):
 
 @jit
 def surrounded(squares):
-    """Returns squares and all around them."""
+    """Returns the squares and their neighbours."""
     near = squares | (squares << ONE) & _NOT_A | (squares >> ONE) & _NOT_H
     return near | near << np.uint64(8) | near >> np.uint64(8)
 
 
 @jit
 def num_liberties(discs, empty):
-    """Returns the number of empty squares beside discs."""
+    """Returns the number of empty squares that are neighbours of the discs."""
     return count(surrounded(discs) & empty)
 
 
 @jit
-def _seen(empty, step, up_mask, down_mask):
-    """Returns the squares from which an empty square is seen, both ways along `step`."""
+def _in_line(empty, step, up_mask, down_mask):
+    """Returns the squares with an empty square on their line in the direction `step`."""
     up, down = empty, empty
     for _ in range(7):
         up |= (up << step) & up_mask
@@ -155,16 +155,16 @@ def _seen(empty, step, up_mask, down_mask):
 
 @jit
 def stable_discs(own, other, on_board):
-    """Returns discs of `own` that can never turn: a part of them, and never one too many.
+    """Returns discs of `own` that can never turn: some of them, and no other disc.
 
-    A disc is stable if each of the four lines through it is full, or has on one side the border or
-    a stable disc of the same colour.
+    A disc is stable if each of the four lines through it is full, or ends beside the disc at the
+    border, or continues with a stable disc of the same colour.
     """
     empty = on_board & ~(own | other)
-    full_row = ~_seen(empty, np.uint64(1), _NOT_A, _NOT_H)
-    full_column = ~_seen(empty, np.uint64(8), FULL, FULL)
-    full_down = ~_seen(empty, np.uint64(9), _NOT_A, _NOT_H)
-    full_up = ~_seen(empty, np.uint64(7), _NOT_H, _NOT_A)
+    full_row = ~_in_line(empty, np.uint64(1), _NOT_A, _NOT_H)
+    full_column = ~_in_line(empty, np.uint64(8), FULL, FULL)
+    full_down = ~_in_line(empty, np.uint64(9), _NOT_A, _NOT_H)
+    full_up = ~_in_line(empty, np.uint64(7), _NOT_H, _NOT_A)
     outside = ~on_board
     stable = own & full_row & full_column & full_down & full_up
     left, right = ~_NOT_A, ~_NOT_H

@@ -1,23 +1,32 @@
-"""The last empty squares, compiled by numba: alpha-beta without a table, ordered by parity.
+"""Alpha-beta for the last few empty squares, without a table; compiled by numba.
 
-All functions are for one position, seen by the side to move, and ask whether its score (empty
-squares go to the winner) is above `alpha`: what they return is a lower bound of it if the answer is
-above `alpha`, and an upper bound otherwise. There is no recursion: numba cannot load recursive
-functions from its cache when others call them (numba issue 6061).
+Each function compares the score of one position, seen by the side to move, with `alpha`. The result
+is a lower bound of the score if it is above `alpha`, else an upper bound. Empty squares count for
+the winner. No function is recursive: numba cannot load a recursive function from its cache when
+others call it (numba issue 6061).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from azo.solver.host import kernels
-from azo.solver.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
+from azo.solver.host.kernels import (
+    NEIGHBOURS,
+    ONE,
+    ZERO,
+    count,
+    first,
+    flips,
+    jit,
+    legal_moves,
+    play,
+)
 
-SIZES = (4, 6, 8)  # of boards that can be solved: with odd numbers of squares, scores are odd
+SIZES = (4, 6, 8)  # of boards; odd sizes have odd scores, and the searches assume even ones
 
 
 class SolverRules(NamedTuple):
-    """What differs between boards and variants."""
+    """Board size and variant, as the kernels need them."""
 
     on_board: np.uint64
     left: np.uint64  # the left half of the board
@@ -47,7 +56,6 @@ def make_rules(size: int, *, is_reversed: bool) -> SolverRules:
     )
 
 
-NEIGHBOURS = kernels.NEIGHBOURS
 INFINITE = 127  # above all scores
 NODES = 0  # index in `counters`
 
@@ -67,9 +75,10 @@ def final_score(P, O, rules):
 
 @jit
 def odd_quadrants(empty, rules):
-    """Returns the quarters of the board with an odd number of empty squares: better played first.
+    """Returns the quadrants with an odd number of empty squares.
 
-    Whoever plays first in such a quarter plays there last as well.
+    A move there comes first: the side that plays the first disc in such a region can also play the
+    last one, which the opponent cannot answer in the region (parity).
     """
     left_top = rules.left & rules.top
     left_bottom = rules.left & ~rules.top
@@ -89,7 +98,7 @@ def odd_quadrants(empty, rules):
 
 @jit
 def last_one(P, square, rules):
-    """Returns the score with a single empty square: no choice is left."""
+    """Returns the exact score with one empty square."""
     O = rules.on_board & ~P & ~(ONE << square)
     margin = 2 * count(P) - rules.num_squares
     turned = count(flips(P, O, square))
@@ -98,7 +107,7 @@ def last_one(P, square, rules):
     turned = count(flips(O, P, square))
     if turned > 0:
         return (margin - 2 * turned) * rules.sign
-    # Nobody can play: the square goes to the winner.
+    # Neither side can play: the square counts for the winner.
     return (margin + 2 if margin >= 0 else margin) * rules.sign
 
 
@@ -119,7 +128,7 @@ def last_two(P, O, alpha, a, b, rules, counters):
             return max(best, -last_one(O ^ turned, a, rules))
     if best > -INFINITE:
         return best
-    # A pass: the same from the other side.
+    # A pass: the opponent plays one of the squares.
     best = INFINITE
     if NEIGHBOURS[a] & P:
         turned = flips(O, P, a)
@@ -138,7 +147,7 @@ def last_two(P, O, alpha, a, b, rules, counters):
 
 @jit
 def _try_three(P, O, alpha, a, b, c, rules, counters):
-    """Returns the score with three empty squares, -INFINITE if no move is legal."""
+    """Returns the score with three empty squares, or -INFINITE if no move is legal."""
     best = -INFINITE
     if NEIGHBOURS[a] & O:
         turned = flips(P, O, a)
@@ -170,7 +179,7 @@ def last_three(P, O, alpha, rules, counters):
     """Returns the score with three empty squares."""
     counters[NODES] += 1
     empty = rules.on_board & ~(P | O)
-    # One of three squares is alone in its quarter and comes first, or all are in one.
+    # An odd quadrant holds one square, which comes first, or all three.
     rest = empty & odd_quadrants(empty, rules)
     a = first(rest)
     rest = (rest & (rest - ONE)) | (empty & ~rest)
@@ -200,12 +209,28 @@ def last(P, O, alpha, empties, rules, counters):
     return last_two(P, O, alpha, a, first(empty & (empty - ONE)), rules, counters)
 
 
+_NODE = np.dtype(
+    [
+        ("player", np.uint64),
+        ("opponent", np.uint64),
+        ("odd", np.uint64),  # moves in odd quadrants, not yet searched
+        ("even", np.uint64),
+        ("best_score", np.int64),
+        ("empties", np.int64),
+    ]
+)
+
+
+def make_stack() -> np.ndarray:
+    """Returns memory for `few`, up to 11 empty squares and a pass before each disc."""
+    return np.zeros(24, _NODE)
+
+
 @jit
 def few(P, O, alpha, empties, rules, stack, counters):
-    """Returns the score with few empty squares.
+    """Returns the score with few empty squares; moves in odd quadrants come first.
 
-    The first squares tried are those of odd quarters. `stack` is `[24, 6]` uint64 to work in: the
-    two sides, squares left to try in odd and in even quarters, best score, empty squares.
+    `stack` is from `make_stack`, and `counters[NODES]` counts the positions visited.
     """
     level = 0
     while True:
@@ -217,11 +242,11 @@ def few(P, O, alpha, empties, rules, stack, counters):
             legal = legal_moves(P, O, rules.on_board)
             odd = legal & odd_quadrants(rules.on_board & ~(P | O), rules)
             even = legal & ~odd
-            best = -INFINITE
+            best_score = -INFINITE
             if not legal:
                 if legal_moves(O, P, rules.on_board):
-                    # A pass is a frame without moves left, and the same position turned round.
-                    _push(stack, level, P, O, ZERO, ZERO, best, empties)
+                    # A pass is a node without moves, and the position of the opponent.
+                    _push(stack[level], P, O, ZERO, ZERO, best_score, empties)
                     level += 1
                     P, O, alpha = O, P, -alpha - 1
                     continue
@@ -230,28 +255,24 @@ def few(P, O, alpha, empties, rules, stack, counters):
             if level == 0:
                 return score
             level -= 1
-            P, O, odd, even = stack[level, 0], stack[level, 1], stack[level, 2], stack[level, 3]
-            best = max(np.int64(stack[level, 4]), -score)
-            empties = np.int64(stack[level, 5])
+            node = stack[level]
+            P, O, odd, even, empties = node.player, node.opponent, node.odd, node.even, node.empties
+            best_score = max(node.best_score, -score)
             alpha = -alpha - 1
-            score = best if best > alpha or not odd | even else -INFINITE
+            score = best_score if best_score > alpha or not odd | even else -INFINITE
         if odd:
             square = first(odd)
             odd &= odd - ONE
         else:
             square = first(even)
             even &= even - ONE
-        _push(stack, level, P, O, odd, even, best, empties)
+        _push(stack[level], P, O, odd, even, best_score, empties)
         level += 1
-        turned = flips(P, O, square)
-        P, O, alpha, empties = O ^ turned, P | turned | (ONE << square), -alpha - 1, empties - 1
+        P, O = play(P, O, square)
+        alpha, empties = -alpha - 1, empties - 1
 
 
 @jit
-def _push(stack, level, P, O, odd, even, best, empties):
-    stack[level, 0] = P
-    stack[level, 1] = O
-    stack[level, 2] = odd
-    stack[level, 3] = even
-    stack[level, 4] = np.uint64(best)
-    stack[level, 5] = np.uint64(empties)
+def _push(node, P, O, odd, even, best_score, empties):
+    node.player, node.opponent, node.odd, node.even = P, O, odd, even
+    node.best_score, node.empties = best_score, empties
