@@ -59,8 +59,8 @@ class LiveSearch:
             temperature=config.prior_temperature,
             exact_empties=config.exact_empties if game.size in last_squares.SIZES else 0,
         )
-        # What the solver of leaves works in, see `azo.solver.host.last_squares.few`.
-        self._stack, self._counters = np.zeros((24, 6), np.uint64), np.zeros(1, np.int64)
+        # Memory for `last_squares.few`, which solves leaves.
+        self._stack, self._counters = last_squares.make_stack(), np.zeros(1, np.int64)
         self.num_evaluations = 0  # by the network, since the beginning
         self.restart(board)
         self._compile()
