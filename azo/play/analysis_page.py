@@ -42,8 +42,8 @@ def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
         _table(analysis_text.game_table(analysis), (f"#ply{p.number}" for p in analysis.positions)),
         f"<p>{text(analysis_text.legend(analysis))}</p>",
         "<h2>All positions</h2>",
-        "<p>Values are for the side to move. A dashed ring and * mark the move played, a cross marks"
-        " the engine's choice.</p>",
+        "<p>Values are for the side to move. A dashed ring and * mark the move played, a cross"
+        " marks the engine's choice.</p>",
         *(_position(position, size) for position in analysis.positions),
         "</body></html>",
     ]
@@ -102,7 +102,8 @@ def _plot(analysis: game_analysis.GameAnalysis) -> str:
     parts.append(curve("alone", ((p, p.black_raw_value) for p in positions)))
     parts.append(curve("searched", ((p, p.black_value) for p in positions)))
     for position in positions:
-        label = f"{analysis_text.heading(position, analysis.game.size)}, black {position.black_value:+z.2f}"
+        heading = analysis_text.heading(position, analysis.game.size)
+        label = f"{heading}, black {position.black_value:+z.2f}"
         parts.append(
             f'<a href="#ply{position.number}"><circle cx="{x(position):.1f}"'
             f' cy="{y(position.black_value):.1f}" r="4"><title>{html.escape(label)}</title>'

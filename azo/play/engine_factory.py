@@ -1,4 +1,4 @@
-"""Engines from files, for the programs that play: which network, which level, which settings."""
+"""Makes engines from networks and settings on disk, for every command that plays."""
 
 import contextlib
 import os
@@ -22,31 +22,31 @@ _SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
 
 
 class PlayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Who plays, and how well."""
+    """Network, level and settings of an engine."""
 
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Folder of a run or of an exported network; by default one that comes with azo."""
+    """Folder of a run or of an exported network; by default a network that comes with azo."""
     size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
-    """Without a network: rows and columns of the board."""
+    """Without --network: rows and columns of the board."""
     reversed: bool = False
-    """Without a network: the side with fewer discs wins."""
+    """Without --network: the side with fewer discs wins."""
     level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = (
         engine_settings.NUM_LEVELS
     )
-    """From 1 for beginners to full strength, which is what the settings of the engine say."""
+    """Playing strength from 1 (beginner); the highest leaves the engine settings unchanged."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
-    """How it thinks."""
+    """Settings of the search."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
-    """Opening book (see azo.book): as long as it knows the position, its moves are played."""
+    """Opening book (see `azo book`); its moves are played while the position is in it."""
     learn: bool = False
-    """Let the book learn from every game that ends, and save it."""
+    """Update the book after every finished game, and save it."""
     seed: pydantic.NonNegativeInt = 0
-    """Of what is drawn: moves at low levels and of the book."""
+    """Seed of random choices, in the book and at low levels."""
 
     @pydantic.model_validator(mode="after")
     def _check_book(self) -> "PlayConfig":
         if self.learn and self.book is None:
-            raise ValueError("--learn is for a book: give its file with --book")
+            raise ValueError("--learn needs a book: name its file with --book")
         return self
 
 
@@ -54,7 +54,7 @@ def load_engine(play: PlayConfig) -> Engine:
     """Returns an engine at the start of a game.
 
     Raises:
-      ValueError: One line: there is no such network, or none for such a board, or no such book.
+      ValueError: One line: the network or the book is missing or does not fit the board.
     """
     evaluator = load_evaluator(play.network, play.size, is_reversed=play.reversed)
     book = None if play.book is None else opening_book.load(play.book, evaluator.game)
@@ -66,7 +66,7 @@ def load_engine(play: PlayConfig) -> Engine:
         book.learn(game.actions, (score > 0) - (score < 0), game.start)
         try:
             book.save(play.book)
-        except ValueError as error:  # the move that ended the game was played all the same
+        except ValueError as error:  # the game itself is not affected
             print(error, file=sys.stderr)
 
     return Engine(
@@ -81,21 +81,20 @@ def load_engine(play: PlayConfig) -> Engine:
 def load_evaluator(
     network: pathlib.Path | None = None, size: int = 8, *, is_reversed: bool = False
 ) -> NetworkEvaluator:
-    """Returns a network for play, that of a folder or one that comes with azo.
+    """Returns the network of a folder, or one that comes with azo.
 
     Raises:
-      ValueError: One line: there is no such network, it is for another game than Othello, or there
-        is none for the board.
+      ValueError: One line: there is no such network, or it is not for Othello.
     """
     _prepare_jax()
     if network is None:
-        wanted = f"othello{size}{'-reversed' if is_reversed else ''}"
-        if wanted not in shipped():
+        name = f"othello{size}{'-reversed' if is_reversed else ''}"
+        if name not in shipped():
             raise ValueError(
-                f"no network for {wanted} comes with azo (there are: {', '.join(shipped())}):"
+                f"no network for {name} comes with azo (there are: {', '.join(shipped())}):"
                 " train one and give its folder with --network"
             )
-        network = _NETWORKS / wanted
+        network = _NETWORKS / name
     variables, config = network_files.load(network)
     game = registry.make(config.game)
     if not isinstance(game, othello.Othello):
@@ -109,10 +108,7 @@ def shipped() -> tuple[str, ...]:
 
 
 def _prepare_jax() -> None:
-    """Asks for a CPU device for each of some cores, and keeps compiled programs on disk.
-
-    What was chosen before holds: a place for them, and devices once JAX is in use.
-    """
+    """Sets one CPU device a core, and a folder for compiled programs, unless they are set."""
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", devices.num_cores())
     if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]

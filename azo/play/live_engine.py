@@ -1,7 +1,7 @@
-"""The engine: one live game, and what a network, a search and a solver think of it.
+"""The engine: one live game with an opening book, a solver and a search.
 
-`think` asks in this order: the opening book, if there is one; the exact solver, from few enough
-empty squares on; the search. Values and scores are seen by the side to move.
+`think` takes a move from the opening book if it has one, else from the exact solver if few enough
+squares are empty, else from the search. Values and scores are for the side to move.
 """
 
 import dataclasses
@@ -24,14 +24,14 @@ _SOLVER_SHARE = 0.5  # of the time of a move
 
 
 class MoveSource(Protocol):
-    """What the engine asks of an opening book."""
+    """A source of moves without a search, such as an opening book."""
 
     def choose(self, board: notation.Board, rng: np.random.Generator) -> int | None:
-        """Returns a move for a position, None if the book does not know it."""
+        """Returns a move for a position, None if it has none."""
 
 
 class Engine(live_game.LiveGame):
-    """A live game that can think. Not for several threads at once; an evaluator may be shared."""
+    """A live game with a search. Not for several threads at once; they may share an evaluator."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class Engine(live_game.LiveGame):
         on_end: Callable[[live_game.LiveGame], None] | None = None,
         seed: int = 0,
     ):
-        """Begins a game; compiles the network for the settings, which may take seconds.
+        """Starts a game; compiles the network for the settings, which may take seconds.
 
         Args:
           evaluator: the network.
-          config: how to think; the usual settings by default.
-          book: asked for a move first.
-          on_end: told of every game that a move ends, such as for a book to learn from.
-          seed: of drawn moves.
+          config: settings of the search; the default settings if None.
+          book: source of opening moves.
+          on_end: called with the game after each move that ends it.
+          seed: of random choices.
         """
         super().__init__(evaluator.game)
         self.evaluator, self.book, self._on_end = evaluator, book, on_end
@@ -59,19 +59,19 @@ class Engine(live_game.LiveGame):
 
     @property
     def config(self) -> EngineConfig:
-        """How it thinks; another one may be assigned between moves, which empties the tree."""
+        """Settings of the search; assigning other ones empties the tree."""
         return self._config
 
     @config.setter
     def config(self, config: EngineConfig) -> None:
         self._config = config
         self._search = live_search.LiveSearch(self.evaluator, config, self.board)
-        # Now rather than when it is asked, since its first call may compile.
+        # Here rather than in the first search, since its first call may compile.
         if self._solver is None and config.solve_empties and self.game.size in last_squares.SIZES:
             self._solver = endgame.Solver(self.game.size, is_reversed=self.game.is_reversed)
 
     def new_game(self, board: notation.Board | None = None, actions: Sequence[int] = ()) -> None:
-        """Begins anew; see `LiveGame`. The tree is kept if the position is in it."""
+        """Starts a new game; see `LiveGame`. A game that continues the old one keeps the tree."""
         before = self.boards
         super().new_game(board, actions)
         after = self.boards
@@ -84,26 +84,26 @@ class Engine(live_game.LiveGame):
             self._search.restart(self.board)
 
     def play(self, action: int) -> None:
-        """Plays a move; see `LiveGame`. The tree behind it is kept."""
+        """Plays a move; see `LiveGame`. Keeps the part of the tree below it."""
         super().play(action)
         self._search.advance(int(action), self.board)
         if self._on_end is not None and self.is_over:
             self._on_end(self)
 
     def undo(self) -> int:
-        """Takes the last move back; see `LiveGame`. The tree begins anew, the cache stays."""
+        """Takes the last move back; see `LiveGame`. Empties the tree and keeps the cache."""
         action = super().undo()
         self._search.restart(self.board)
         return action
 
     def look(self, line: Sequence[int] = ()) -> tuple[MoveReport, ...]:
-        """Returns the moves behind a line from the present position, as far as they were searched.
+        """Returns the moves after a line from the present position, the most visited first.
 
         Args:
           line: moves from the present position.
 
         Returns:
-          The most visited first; empty where the tree does not reach.
+          The moves as searched so far; empty if the line is not in the tree.
         """
         return self._search.look(line)
 
@@ -115,13 +115,13 @@ class Engine(live_game.LiveGame):
         on_progress: Callable[[SearchReport], None] | None = None,
         progress_seconds: float = 0.25,
     ) -> SearchReport:
-        """Returns what to play and why; plays nothing.
+        """Returns the move to play and its reasons; plays nothing.
 
         Args:
-          limits: when to stop; by default those of the settings.
-          is_stopped: asked some hundred times a second; the best so far is returned.
-          on_progress: told what is known so far.
-          progress_seconds: how often.
+          limits: when to end; by default the limits of the settings.
+          is_stopped: called some hundred times a second; True ends the search.
+          on_progress: called with the report so far.
+          progress_seconds: interval of these calls.
 
         Raises:
           ValueError: the game is over.
@@ -129,10 +129,11 @@ class Engine(live_game.LiveGame):
         legal = self.legal_actions
         if not legal:
             raise ValueError("the game is over")
-        limits = limits or Limits(self.config.num_simulations, self.config.seconds)
-        start, evaluated = time.perf_counter(), self._search.num_evaluations
+        limits = limits or self.config.limits
+        start, num_before = time.perf_counter(), self._search.num_evaluations
+        deadline = start + (math.inf if limits.seconds is None else limits.seconds)
 
-        def thought(num_simulations: int) -> SearchReport:
+        def report(num_simulations: int) -> SearchReport:
             moves = self.look()
             best = self._best(moves)
             return SearchReport(
@@ -144,83 +145,82 @@ class Engine(live_game.LiveGame):
                 score=None,
                 source="search",
                 num_simulations=num_simulations,
-                num_evaluations=self._search.num_evaluations - evaluated,
+                num_evaluations=self._search.num_evaluations - num_before,
                 seconds=time.perf_counter() - start,
             )
 
-        def report(num_simulations: int) -> None:
-            if on_progress is not None:
-                on_progress(thought(num_simulations))
-
-        if not limits.is_analysis and (known := self._by_book()) is not None:
+        def unsearched() -> SearchReport:
             self._search.grow(Limits(num_simulations=0))
-            return dataclasses.replace(thought(0), action=known, source="book")
-        deadline = start + (math.inf if limits.seconds is None else limits.seconds)
+            return report(0)
+
+        if not limits.is_analysis and (action := self._book_move()) is not None:
+            return dataclasses.replace(unsearched(), action=action, source="book")
         solution = self._solve(limits, deadline, is_stopped)
         if solution is not None:
-            self._search.grow(Limits(num_simulations=0))
-            found = self._exact(solution, thought(0), deadline, is_stopped)
-            return dataclasses.replace(found, seconds=time.perf_counter() - start)
+            exact = self._exact(solution, unsearched(), deadline, is_stopped)
+            return dataclasses.replace(exact, seconds=time.perf_counter() - start)
         if len(legal) == 1 and not limits.is_analysis:
-            self._search.grow(Limits(num_simulations=0))
-            return dataclasses.replace(thought(0), source="forced")
+            return dataclasses.replace(unsearched(), source="forced")
         if limits.seconds is not None:
             limits = dataclasses.replace(limits, seconds=deadline - time.perf_counter())
         num_simulations = self._search.grow(
-            limits, is_stopped=is_stopped, on_progress=report, progress_seconds=progress_seconds
+            limits,
+            is_stopped=is_stopped,
+            on_progress=on_progress and (lambda num: on_progress(report(num))),
+            progress_seconds=progress_seconds,
         )
-        found = thought(num_simulations)
-        return dataclasses.replace(found, action=self._choice(found))
+        final = report(num_simulations)
+        return dataclasses.replace(final, action=self._choice(final))
 
-    def _by_book(self) -> int | None:
+    def _book_move(self) -> int | None:
         if self.book is None:
             return None
         action = self.book.choose(self.board, self._rng)
         return action if action in self.legal_actions else None
 
     def _best(self, moves: Sequence[MoveReport]) -> MoveReport:
-        """Returns the best of moves that are in the order of their visits."""
+        """Returns the best move; `moves` are ordered by visits."""
         least = improvement.MUCH_VISITED * moves[0].visits
         if self.config.move_choice == "visits" or least == 0:
             return moves[0]
         much_visited = [move for move in moves if move.visits >= least]
         return max(much_visited, key=lambda move: (move.value or 0.0, move.visits))
 
-    def _choice(self, thought: SearchReport) -> int:
-        """Returns the move to play: the best one, or a drawn one."""
+    def _choice(self, report: SearchReport) -> int:
+        """Returns the move to play: the best one, or a random one above temperature 0."""
         if self.config.temperature == 0:
-            return thought.action
-        visits = np.array([move.visits for move in thought.moves], float)
+            return report.action
+        visits = np.array([move.visits for move in report.moves], float)
         if not visits.any():
-            return thought.action
+            return report.action
         weights = (visits / visits.max()) ** (1 / self.config.temperature)
         row = self._rng.choice(len(weights), p=weights / weights.sum())
-        return thought.moves[row].action
+        return report.moves[row].action
 
     def _solve(
         self, limits: Limits, deadline: float, is_stopped: Callable[[], bool] | None
     ) -> endgame.Solution | None:
-        """Returns the exact solution, None if there are too many empty squares for the time."""
+        """Returns the exact solution; None with too many empty squares or too little time."""
         if self._solver is None or self.num_empties > self.config.solve_empties:
             return None
         seconds = _SOLVER_SHARE * max(deadline - time.perf_counter(), 0.0)
-        found = self._solver.solve(
+        solution = self._solver.solve(
             self.board.player,
             self.board.opponent,
             every_move=limits.is_analysis,
             max_seconds=min(self.config.solve_seconds, seconds),
             is_stopped=is_stopped,
         )
-        return found if found.is_solved else None
+        return solution if solution.is_solved else None
 
     def _exact(
         self,
         solution: endgame.Solution,
-        thought: SearchReport,
+        report: SearchReport,
         deadline: float,
         is_stopped: Callable[[], bool] | None,
     ) -> SearchReport:
-        """Returns a thought with exact scores in place of what the search said."""
+        """Returns a report with exact scores and values in place of searched ones."""
         assert solution.best_move is not None
         scores = solution.move_scores or {solution.best_move: solution.score}
 
@@ -238,9 +238,9 @@ class Engine(live_game.LiveGame):
             return not is_best, move.score is None, -self.utility(move.score or 0)
 
         return dataclasses.replace(
-            thought,
+            report,
             action=solution.best_move,
-            moves=tuple(sorted(map(exact, thought.moves), key=rank)),
+            moves=tuple(sorted(map(exact, report.moves), key=rank)),
             value=self.result(solution.score),
             score=solution.score,
             source="exact",
@@ -249,16 +249,16 @@ class Engine(live_game.LiveGame):
     def _exact_line(
         self, action: int, deadline: float, is_stopped: Callable[[], bool] | None
     ) -> tuple[int, ...]:
-        """Returns a line of best moves to the end of the game, as far as there is time."""
+        """Returns a line of best moves, to the end of the game if there is time."""
         assert self._solver is not None
         line = live_game.LiveGame(self.game)
         line.new_game(self.board, [action])
         end = min(deadline, time.perf_counter() + self.config.solve_seconds)
         while not line.is_over and (left := end - time.perf_counter()) > 0:
-            found = self._solver.solve(
+            solution = self._solver.solve(
                 line.board.player, line.board.opponent, max_seconds=left, is_stopped=is_stopped
             )
-            if found.best_move is None or not found.is_solved:
+            if solution.best_move is None or not solution.is_solved:
                 break
-            line.play(found.best_move)
+            line.play(solution.best_move)
         return line.actions

@@ -1,4 +1,4 @@
-"""The game that is being played: where it began, what was played, what may be played now."""
+"""One game of Othello on the host: its start, its moves, and the legal moves now."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from azo.solver.host import kernels, last_squares
 
 
 class LiveGame:
-    """A game of Othello on the host, one ply at a time."""
+    """A game of Othello that is played one ply at a time."""
 
     def __init__(self, game: othello.Othello):
-        """Begins at the start position of the rules."""
+        """Starts at the start position of the rules."""
         self.game = game
         self._rules = last_squares.make_rules(game.size, is_reversed=game.is_reversed)
         usual = notation.board_of(game.start(), is_black_to_move=True)
@@ -22,12 +22,12 @@ class LiveGame:
 
     @property
     def start(self) -> notation.Board:
-        """Where the game began."""
+        """The start position."""
         return self._boards[0]
 
     @property
     def board(self) -> notation.Board:
-        """The position now."""
+        """The present position."""
         return self._boards[-1]
 
     @property
@@ -37,12 +37,12 @@ class LiveGame:
 
     @property
     def actions(self) -> tuple[int, ...]:
-        """What was played since the start, passes included."""
+        """The actions played, passes included."""
         return tuple(self._actions)
 
     @property
     def legal_actions(self) -> tuple[int, ...]:
-        """What may be played now, ascending: a pass only if nothing else; () if it is over."""
+        """The legal actions, ascending: only the pass if no square is legal; () at the end."""
         return self._legal_actions(self.board)
 
     @property
@@ -56,27 +56,27 @@ class LiveGame:
         return self.game.size**2 - (self.board.black | self.board.white).bit_count()
 
     def final_score(self) -> int:
-        """Returns black's discs minus white's, the empty squares given to who has more.
+        """Returns black's discs minus white's, the empty squares given to the side with more.
 
-        Of a game that goes on, it is the score as if it ended here.
+        A game that is not over is scored as if it ended here.
         """
         margin = self.board.black.bit_count() - self.board.white.bit_count()
         return margin + ((margin > 0) - (margin < 0)) * self.num_empties
 
     def utility(self, score: int) -> int:
-        """Returns a final margin of discs as its side wants it high: reversed Othello wants few."""
+        """Returns a final margin as its side maximises it: negated in reversed Othello."""
         return -score if self.game.is_reversed else score
 
     def result(self, score: int) -> float:
-        """Returns 1, 0 or -1: what a final margin of discs is worth to its side."""
+        """Returns the result of a final margin for its side: 1, 0 or -1."""
         utility = self.utility(score)
         return float((utility > 0) - (utility < 0))
 
     def new_game(self, board: notation.Board | None = None, actions: Sequence[int] = ()) -> None:
-        """Begins anew, by default at the usual start, and plays some moves.
+        """Starts a new game, by default at the usual start, and plays some moves.
 
         Raises:
-          ValueError: the board is impossible, or a move is illegal; then nothing has changed.
+          ValueError: the board is impossible, or a move is illegal; the old game is kept.
         """
         board = board or self._usual_start
         if board.black & board.white:
@@ -94,7 +94,7 @@ class LiveGame:
         """Plays a move or a forced pass.
 
         Raises:
-          ValueError: it is illegal, with what is legal, or the game is over.
+          ValueError: it is illegal, or the game is over; the message lists the legal moves.
         """
         self._boards.append(self._after(self.board, action))
         self._actions.append(int(action))
@@ -117,8 +117,8 @@ class LiveGame:
         if squares:
             bits = (bit for bit in range(64) if squares >> bit & 1)
             return tuple(bit // 8 * size + bit % 8 for bit in bits)
-        can_opponent = kernels.legal_moves(O, P, self._rules.on_board)
-        return (self.game.pass_action,) if can_opponent else ()
+        opponent_squares = kernels.legal_moves(O, P, self._rules.on_board)
+        return (self.game.pass_action,) if opponent_squares else ()
 
     def _after(self, board: notation.Board, action: int) -> notation.Board:
         size, legal = self.game.size, self._legal_actions(board)

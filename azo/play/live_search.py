@@ -1,4 +1,4 @@
-"""The search of one position: a tree that moves on with the game, a cache, and the clock."""
+"""The search of one live game: a tree that is reused from move to move, a cache, and limits."""
 
 import dataclasses
 import time
@@ -17,33 +17,32 @@ from azo.solver.host import last_squares
 
 MAX_NODES = 2_000_000  # about 250 MB
 MAX_VISITS = 2**31 - 2**20  # of the root: counts have 32 bits
-_MOST_PER_WALK = 256  # simulations between two looks at the clock; above all batches' sizes
-_LEAST_BATCH = 2  # leaves that are worth a batch of their own
+_MOST_PER_BATCH = 256  # simulations between two looks at the clock; at least any batch size
+_LEAST_BATCH = 2  # leaves; smaller batches are not split between streams
 _UNVISITED_VALUES = {"parent": np.nan, "draw": 0.0, "loss": -1.0}
 
 
 @dataclasses.dataclass(frozen=True)
-class _Asked:
-    """A batch that the network has not answered yet."""
+class _PendingBatch:
+    """A batch whose predictions are being computed."""
 
     stream: int
     batch: live_tree.LeafBatch
     num_leaves: int
-    answer: jax.Array
+    predictions: jax.Array
 
 
 class LiveSearch:
     """The tree of a live game; not for several threads at once."""
 
     def __init__(self, evaluator: NetworkEvaluator, config: EngineConfig, board: notation.Board):
-        """Begins with a position, an empty tree and an empty cache."""
+        """Starts at a position with an empty tree and an empty cache."""
         game = evaluator.game
         self._evaluator, self._config = evaluator, config
         self._cache = live_tree.make_cache(config.cache_positions, game.num_actions)
         num_batches = min(evaluator.num_streams, max(config.leaves_per_step // _LEAST_BATCH, 1))
         self._batch_size = -(-config.leaves_per_step // num_batches)
-        # Batches on their way to the network, the oldest first, and those that are free.
-        self._asked: deque[_Asked] = deque()
+        self._pending: deque[_PendingBatch] = deque()  # the oldest first
         self._free = [
             (stream, live_tree.make_batch(self._batch_size))
             for stream in reversed(range(num_batches))
@@ -61,31 +60,32 @@ class LiveSearch:
         )
         # Memory for `last_squares.few`, which solves leaves.
         self._stack, self._counters = last_squares.make_stack(), np.zeros(1, np.int64)
-        self.num_evaluations = 0  # by the network, since the beginning
+        self.num_evaluations = 0  # by the network, in total
         self.restart(board)
         self._compile()
 
     def _compile(self) -> None:
-        # Or loads what was compiled before, so that no move is charged for it. Does nothing else.
+        # Compiles the tree's functions now, or loads them, so that it takes no time from a move.
         batch = self._free[0][1]
-        found = np.zeros((self._batch_size, self._evaluator.game.num_actions + 1), np.float32)
-        found.flags.writeable = False  # as answers are, which is a type of its own
+        num_outputs = self._evaluator.game.num_actions + 1
+        predictions = np.zeros((self._batch_size, num_outputs), np.float32)
+        predictions.flags.writeable = False  # as those of JAX are, a different type for numba
         live_tree.gather(
             self._tree, batch, self._cache, self._rules, 0, self._stack, self._counters
         )
-        live_tree.expand(self._tree, batch, 0, found, self._cache, self._rules)
+        live_tree.expand(self._tree, batch, 0, predictions, self._cache, self._rules)
         live_tree.subtree(self._tree, 0)
 
     def restart(self, board: notation.Board) -> None:
-        """Begins with a position and an empty tree; the cache stays."""
+        """Starts at a position with an empty tree; the cache is kept."""
         self._tree = live_tree.make_tree(board.player, board.opponent)
 
     def advance(self, action: int, board: notation.Board) -> None:
-        """Makes the position after a move the root, with what the tree holds behind it.
+        """Makes the position after a move the root, and keeps its part of the tree.
 
         Args:
           action: legal in the present position.
-          board: the position that it leads to.
+          board: the position after it.
         """
         node = self._child(0, action)
         if node is None or self._tree.state[node] != live_tree.OPEN:
@@ -101,13 +101,15 @@ class LiveSearch:
         on_progress: Callable[[int], None] | None = None,
         progress_seconds: float = 0.25,
     ) -> int:
-        """Searches until a limit is reached, but at least the root; returns the simulations done.
+        """Searches until a limit is reached; returns the number of simulations.
+
+        The root is always evaluated, whatever the limits.
 
         Args:
-          limits: numbers and times from now on.
-          is_stopped: asked after every batch.
-          on_progress: told the simulations done, every so many seconds.
-          progress_seconds: how many.
+          limits: simulations and seconds of this call.
+          is_stopped: called after every batch; True ends the search.
+          on_progress: called with the number of simulations so far.
+          progress_seconds: interval of these calls.
         """
         start = time.perf_counter()
         next_report = start + progress_seconds
@@ -125,9 +127,9 @@ class LiveSearch:
                 if on_progress is not None and now >= next_report:
                     on_progress(num_done)
                     next_report = now + progress_seconds
-        finally:  # also after an exception: leaves that wait belong to this tree
-            while self._asked:
-                num_done += self._take_answer()
+        finally:  # also after an exception, since pending leaves belong to this tree
+            while self._pending:
+                num_done += self._expand_oldest()
         return num_done
 
     @property
@@ -141,7 +143,7 @@ class LiveSearch:
         return float(self._tree.value_sum[0] / self._tree.visits[0])
 
     def look(self, line: Sequence[int] = ()) -> tuple[MoveReport, ...]:
-        """Returns the moves behind a line of moves, most visited first; () if it is not there."""
+        """Returns the moves after a line, most visited first; () if it is not in the tree."""
         node = 0
         for action in line:
             child = self._child(node, action)
@@ -149,7 +151,7 @@ class LiveSearch:
                 return ()
             node = child
         branches = [self._branch(edge) for edge in self._edges(node)]
-        # The temperature is taken out again, relative to the likeliest move: powers get very small.
+        # Undoes the prior temperature, relative to the likeliest move: powers get very small.
         highest = max((branch.prior for branch in branches), default=1.0)
         weights = [(b.prior / highest) ** self._config.prior_temperature for b in branches]
         total = sum(weights)
@@ -164,49 +166,51 @@ class LiveSearch:
         return bool(tree.counts[live_tree.NODES] >= MAX_NODES or tree.visits[0] >= MAX_VISITS)
 
     def _step(self, budget: float) -> int:
-        """Asks about all that may wait, then takes the oldest answer.
+        """Requests predictions for all free batches, then expands the oldest pending batch.
 
         Args:
-          budget: simulations that may be completed, those on their way included.
+          budget: most simulations to complete, pending ones included.
 
         Returns:
-          How many were completed, at least one.
+          Number of completed simulations, at least one.
         """
         num_done = 0
-        num_waiting = sum(asked.num_leaves for asked in self._asked)
+        num_waiting = sum(pending.num_leaves for pending in self._pending)
         left = budget - num_waiting
         while self._free and left > 0:
-            num_more = num_waiting + _MOST_PER_WALK + 1  # leaves that wait have no edges yet
+            num_more = num_waiting + _MOST_PER_BATCH + 1  # pending leaves have no edges yet
             self._tree = tree = live_tree.with_room(self._tree, num_more)
             stream, batch = self._free.pop()
-            most = int(min(left, _MOST_PER_WALK))
-            num_leaves, num_known = live_tree.gather(
+            most = int(min(left, _MOST_PER_BATCH))
+            num_leaves, num_completed = live_tree.gather(
                 tree, batch, self._cache, self._rules, most, self._stack, self._counters
             )
-            num_done += num_known
+            num_done += num_completed
             num_waiting += num_leaves
-            left -= num_known + num_leaves
+            left -= num_completed + num_leaves
             if not num_leaves:
                 self._free.append((stream, batch))
                 break
-            answer = self._evaluator.ask(
+            predictions = self._evaluator.request(
                 batch.player[:num_leaves],
                 batch.opponent[:num_leaves],
                 symmetry=self._config.symmetry,
                 batch_size=self._batch_size,
                 stream=stream,
             )
-            self._asked.append(_Asked(stream, batch, num_leaves, answer))
-        return num_done + (self._take_answer() if self._asked else 0)
+            self._pending.append(_PendingBatch(stream, batch, num_leaves, predictions))
+        return num_done + (self._expand_oldest() if self._pending else 0)
 
-    def _take_answer(self) -> int:
-        """Opens the leaves that were asked about first, and returns their number."""
-        asked = self._asked.popleft()
-        found = np.asarray(asked.answer)
-        live_tree.expand(self._tree, asked.batch, asked.num_leaves, found, self._cache, self._rules)
-        self._free.append((asked.stream, asked.batch))
-        self.num_evaluations += asked.num_leaves
-        return asked.num_leaves
+    def _expand_oldest(self) -> int:
+        """Waits for the oldest pending batch, expands its leaves, and returns their number."""
+        pending = self._pending.popleft()
+        num_leaves, predictions = pending.num_leaves, np.asarray(pending.predictions)
+        live_tree.expand(
+            self._tree, pending.batch, num_leaves, predictions, self._cache, self._rules
+        )
+        self._free.append((pending.stream, pending.batch))
+        self.num_evaluations += num_leaves
+        return num_leaves
 
     def _edges(self, node: int) -> range:
         first = int(self._tree.first_edge[node])

@@ -1,14 +1,13 @@
-"""One tree for one live game, on the host: PUCT with virtual loss, compiled by numba.
+"""The tree of one live game on the host: PUCT with virtual loss, compiled by numba.
 
-The search of `azo.search` steps many games side by side on the device, which for one game is a
-row of tiny programs. Here a tree is walked by the host, and the device is asked only for batches of
-leaves: `gather` goes down the tree until so many leaves wait for the network, `expand` takes the
-answers. By then each way counts as a visit, and as a loss if the settings say so (virtual loss), so
-that the next way down looks elsewhere.
+The batched search of `azo.search` runs many games side by side on the device. For one game the host
+descends the tree, and the device only evaluates batches of leaves: `gather` fills a batch, `expand`
+takes its predictions. Meanwhile each pending path counts as a visit, and as a loss by the setting
+`virtual_loss`, so that the next path differs.
 
-Nodes and edges are rows of arrays. A node's value is seen by the side to move there, and the choice
-of a move is that of `azo.search.selection.puct_action`. Leaves that are over or solved, and those
-that the cache knows, need no network and are backed up at once.
+Nodes and edges are rows of arrays. A node's value is for the side to move there. Moves are selected
+as in `azo.search.selection.puct_action`. Leaves that are finished, solved or cached need no network
+and are backed up at once.
 """
 
 from typing import NamedTuple
@@ -19,12 +18,13 @@ from azo.play import turning
 from azo.solver.host import last_squares
 from azo.solver.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
 
-NEW, WAITING, OPEN, DONE = 0, 1, 2, 3  # not evaluated; in a batch; with edges; result known
+NEW, WAITING, OPEN, DONE = 0, 1, 2, 3  # not evaluated; in a batch; with edges; exact result
 MAX_DEPTH = 128  # no game has more plies
 _UNVISITED = -1
 _MAX_EDGES = 56  # no position has more moves, see `Othello.max_legal`
 
-# Places in `LiveTree.counts`.
+_EDGE_FIELDS = ("action", "prior", "child")
+# Indices of `LiveTree.counts`.
 NODES, EDGES = 0, 1
 
 
@@ -35,7 +35,7 @@ class LiveTree(NamedTuple):
     opponent: np.ndarray  # [N] uint64
     state: np.ndarray  # [N] int8, NEW, WAITING, OPEN or DONE
     visits: np.ndarray  # [N] int32
-    virtual: np.ndarray  # [N] int32, ways through the node that wait
+    virtual: np.ndarray  # [N] int32, pending paths through the node
     value_sum: np.ndarray  # [N] float64, over the visits, for the side to move
     raw_value: np.ndarray  # [N] float32, the network's value, or the result
     first_edge: np.ndarray  # [N] int32
@@ -47,7 +47,7 @@ class LiveTree(NamedTuple):
 
 
 class EvaluationCache(NamedTuple):
-    """What the network said of positions in their canonical form, the latest of each row."""
+    """Predictions for canonical positions; a new position overwrites its row."""
 
     player: np.ndarray  # [R] uint64, all ones where a row is empty
     opponent: np.ndarray  # [R] uint64
@@ -56,23 +56,23 @@ class EvaluationCache(NamedTuple):
 
 
 class SearchRules(NamedTuple):
-    """What the walk has to know of the game and of the settings."""
+    """The rules of the game and the settings of the search."""
 
     board: last_squares.SolverRules
     size: int
     c_puct: float
     virtual_loss: float
-    unvisited: float  # value of a move not yet tried; NaN: its parent's
+    unvisited: float  # value of an unvisited move; NaN: its parent's
     temperature: float  # of the prior
     exact_empties: int
 
 
 class LeafBatch(NamedTuple):
-    """Up to `L` leaves on their way to the network, and how each was reached."""
+    """Up to `L` leaves for the network, each with its path."""
 
-    player: np.ndarray  # [L] uint64, as the network is to see it
+    player: np.ndarray  # [L] uint64, in the form that the network evaluates
     opponent: np.ndarray  # [L] uint64
-    symmetry: np.ndarray  # [L] int64, that makes this form of the node's position
+    symmetry: np.ndarray  # [L] int64, from the node's position to this form
     path: np.ndarray  # [L, MAX_DEPTH] int32, nodes from the root to the leaf
     length: np.ndarray  # [L] int64
 
@@ -80,7 +80,7 @@ class LeafBatch(NamedTuple):
 def make_tree(
     player: int, opponent: int, num_nodes: int = 1024, num_edges: int = 16384
 ) -> LiveTree:
-    """Returns a tree of a root alone."""
+    """Returns a tree with only a root."""
     tree = LiveTree(
         player=np.zeros(num_nodes, np.uint64),
         opponent=np.zeros(num_nodes, np.uint64),
@@ -102,7 +102,7 @@ def make_tree(
 
 
 def with_room(tree: LiveTree, num_more: int) -> LiveTree:
-    """Returns the tree with room for so many more nodes and their edges."""
+    """Returns the tree with room for `num_more` more nodes and their edges."""
     nodes, edges = int(tree.counts[NODES]) + num_more, int(tree.counts[EDGES])
     edges += num_more * _MAX_EDGES
     if nodes <= len(tree.player) and edges <= len(tree.action):
@@ -115,15 +115,9 @@ def with_room(tree: LiveTree, num_more: int) -> LiveTree:
         more[: len(array)] = array
         return more
 
-    is_of_edges = {"action", "prior", "child"}
-    return LiveTree(
-        **{
-            name: array
-            if name == "counts"
-            else grown(array, edges if name in is_of_edges else nodes)
-            for name, array in tree._asdict().items()
-        }
-    )
+    num_rows = dict.fromkeys(tree._fields, nodes) | dict.fromkeys(_EDGE_FIELDS, edges)
+    num_rows["counts"] = len(tree.counts)
+    return LiveTree(*(grown(getattr(tree, name), num_rows[name]) for name in tree._fields))
 
 
 def make_cache(num_rows: int, num_actions: int) -> EvaluationCache:
@@ -137,7 +131,7 @@ def make_cache(num_rows: int, num_actions: int) -> EvaluationCache:
 
 
 def make_batch(num_leaves: int) -> LeafBatch:
-    """Returns room for so many leaves."""
+    """Returns an empty batch for `num_leaves` leaves."""
     return LeafBatch(
         player=np.zeros(num_leaves, np.uint64),
         opponent=np.zeros(num_leaves, np.uint64),
@@ -149,10 +143,10 @@ def make_batch(num_leaves: int) -> LeafBatch:
 
 @jit
 def gather(tree, batch, cache, rules, budget, stack, counters):
-    """Goes down the tree until a batch is full, a leaf is met twice, or the budget is used up.
+    """Fills a batch: descends until it is full, a leaf is reached twice, or the budget is used.
 
-    Returns how many leaves wait in the batch, and how many simulations were completed without the
-    network. `stack` and `counters` are room for the solver of leaves.
+    Returns the number of leaves in the batch, and of simulations completed without the network.
+    `stack` and `counters` are work space for the solver of leaves.
     """
     num_waiting, num_done = 0, 0
     while num_waiting < len(batch.length) and num_waiting + num_done < budget:
@@ -161,7 +155,9 @@ def gather(tree, batch, cache, rules, budget, stack, counters):
         node = path[length - 1]
         if tree.state[node] == WAITING:
             break
-        if tree.state[node] == NEW and not _ask(tree, node, batch, num_waiting, cache, rules):
+        if tree.state[node] == NEW and not _open_from_cache(
+            tree, node, batch, num_waiting, cache, rules
+        ):
             batch.length[num_waiting] = length
             tree.state[node] = WAITING
             for i in range(length):
@@ -174,15 +170,15 @@ def gather(tree, batch, cache, rules, budget, stack, counters):
 
 
 @jit
-def expand(tree, batch, num_waiting, found, cache, rules):
+def expand(tree, batch, num_waiting, predictions, cache, rules):
     """Opens the leaves of a batch, and backs up their values.
 
-    `found` is `[L, A + 1]` float32, what the network says of them: logits, then the value.
+    `predictions` is `[L, A + 1]` float32: the logits, then the value.
     """
     for leaf in range(num_waiting):
         path, length = batch.path[leaf], batch.length[leaf]
         node = path[length - 1]
-        logits, value = found[leaf, :-1], found[leaf, -1]
+        logits, value = predictions[leaf, :-1], predictions[leaf, -1]
         if len(cache.value):
             row = _row(batch.player[leaf], batch.opponent[leaf], len(cache.value))
             cache.player[row], cache.opponent[row] = batch.player[leaf], batch.opponent[leaf]
@@ -196,7 +192,7 @@ def expand(tree, batch, num_waiting, found, cache, rules):
 
 @jit
 def _descend(tree, path, rules, stack, counters):
-    """Writes the nodes of a way down, and returns how many: the last is not open."""
+    """Writes the nodes of a path, and returns its length; the last node is not open."""
     node, length = 0, 1
     path[0] = 0
     while tree.state[node] == OPEN:
@@ -222,7 +218,7 @@ def _best_edge(tree, node, rules):
         child = tree.child[edge]
         visits, q = 0, unvisited
         if child != _UNVISITED:
-            # Ways that wait count as visits, and for the value as losses of some weight.
+            # Pending paths count as visits, and as `virtual_loss` losses in the value.
             lost = rules.virtual_loss * tree.virtual[child]
             if tree.visits[child] + lost > 0:
                 q = -(tree.value_sum[child] + lost) / (tree.visits[child] + lost)
@@ -235,7 +231,7 @@ def _best_edge(tree, node, rules):
 
 @jit
 def _add_node(tree, parent, action, rules, stack, counters):
-    """Returns a new node behind an action, DONE if its result is known."""
+    """Returns the new child node of an action; it is DONE if the result is exact."""
     P, O = tree.player[parent], tree.opponent[parent]
     if action == rules.size * rules.size:
         P, O = O, P
@@ -268,8 +264,8 @@ def _result(P, O, empties, board, stack, counters):
 
 
 @jit
-def _ask(tree, node, batch, leaf, cache, rules):
-    """Opens a node if the cache knows it; else puts it into the batch and returns False."""
+def _open_from_cache(tree, node, batch, leaf, cache, rules):
+    """Opens a node by its cached prediction; without one, adds it to the batch, returns False."""
     P, O, symmetry = tree.player[node], tree.opponent[node], 0
     if len(cache.value):
         P, O, symmetry = turning.canonical(P, O, rules.size)
@@ -284,7 +280,7 @@ def _ask(tree, node, batch, leaf, cache, rules):
 
 @jit
 def _open(tree, node, logits, value, symmetry, rules):
-    """Gives a node its edges, one for each legal move."""
+    """Adds a node's edges, one for each legal move."""
     begin = tree.counts[EDGES]
     num = 0
     legal = legal_moves(tree.player[node], tree.opponent[node], rules.board.on_board)
@@ -331,16 +327,16 @@ def _row(P, O, num_rows):
 
 
 def subtree(tree: LiveTree, root: int) -> LiveTree:
-    """Returns what lies behind a node, the node as its root."""
-    kept = make_tree(0, 0, *(int(number) for number in tree.counts))
-    _copy(tree, root, kept)
-    return kept
+    """Returns the subtree of a node as a tree of its own."""
+    copy = make_tree(0, 0, *(int(number) for number in tree.counts))
+    _copy(tree, root, copy)
+    return copy
 
 
 @jit
 def _copy(tree, root, into):
     into.counts[:] = 0
-    # Nodes in the order in which they are met; `source` tells where each comes from.
+    # Breadth first; `source` holds each new node's index in the old tree.
     source = np.empty(tree.counts[NODES], np.int32)
     source[0] = root
     num_nodes, done = 1, 0

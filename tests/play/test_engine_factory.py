@@ -68,7 +68,7 @@ def test_a_book_is_used_and_learns_when_asked(tmp_path):
     saved = opening_book.load(path, game).lookup(found.start)[0].entry
     assert saved.num_games == 1
     assert saved.num_wins == (found.final_score() > 0)
-    with pytest.raises(ValueError, match="--learn is for a book"):
+    with pytest.raises(ValueError, match="--learn needs a book"):
         engine_factory.PlayConfig(learn=True)
 
 

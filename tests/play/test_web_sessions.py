@@ -140,7 +140,7 @@ def test_time_limits_are_kept():
 
 def test_an_engine_that_fails_is_an_error_on_the_page_and_a_traceback_on_the_console(caplog):
     class BrokenOracle(HashEvaluator):
-        def ask(self, *args, **kwargs):
+        def request(self, *args, **kwargs):
             raise RuntimeError("no device")
 
     game = othello.Othello(6)

@@ -21,7 +21,7 @@ class HashEvaluator:
     def compiled(self, symmetry, batch_size, stream=0):
         """Has nothing to compile ahead."""
 
-    def ask(self, player, opponent, *, symmetry, batch_size, stream=0):
+    def request(self, player, opponent, *, symmetry, batch_size, stream=0):
         assert 1 <= len(player) <= batch_size
         assert 0 <= stream < self.num_streams
         self.batches.append(len(player))

@@ -23,9 +23,9 @@ class SlowEvaluator(HashEvaluator):
 
     seconds = 0.02
 
-    def ask(self, *args, **kwargs):
+    def request(self, *args, **kwargs):
         time.sleep(self.seconds)
-        return super().ask(*args, **kwargs)
+        return super().request(*args, **kwargs)
 
 
 def offer(game, evaluator=None, config=QUICK):
