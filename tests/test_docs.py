@@ -1,0 +1,102 @@
+"""The pages of the project: their commands are valid, and their links and paths exist."""
+
+import importlib
+import pathlib
+import re
+import shlex
+
+import pytest
+
+from azo.cli import command_line
+
+REPOSITORY = pathlib.Path(__file__).parents[1]
+PAGES = sorted(
+    path
+    for folder in (".", "docs", "benchmarks", "checkpoints", "tests/data")
+    for path in (REPOSITORY / folder).glob("*.md")
+)
+CONFIGS = sorted((REPOSITORY / "configs").rglob("*.toml"))
+SHORT_FORMS = REPOSITORY / "CHANGELOG.md"  # names flags without required arguments
+PLACEHOLDERS = {"SEED": "0", "N": "1", "LEVEL": "1"}
+
+
+def _name(path):
+    return path.relative_to(REPOSITORY).as_posix()
+
+
+def _commands(text):
+    """Returns the arguments of each `azo COMMAND ...` in fenced or inline code, or in comments."""
+    text = text.replace("\\\n", " ")
+    fenced = re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = "\n".join(fenced).splitlines() + re.findall(r"^#   (azo .*)$", text, re.MULTILINE)
+    inline = re.findall(r"`(azo [^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
+    found = []
+    for line in [*lines, *(" ".join(code.split()) for code in inline)]:
+        start = re.search(r"(?:^|[\s|])azo ", line)
+        words = shlex.split(line[start.end() :], comments=True) if start else []
+        words = words[: words.index("&")] if "&" in words else words
+        if words and re.fullmatch("[a-z]+", words[0]) and "..." not in words:
+            found.append([PLACEHOLDERS.get(word, word) for word in words])
+    return found
+
+
+class _Parsed(Exception):
+    """The flags are valid; the command itself is not run."""
+
+
+@pytest.mark.parametrize("path", sorted({*PAGES, *CONFIGS} - {SHORT_FORMS}), ids=_name)
+def test_commands_of_the_pages_have_valid_flags(path, monkeypatch):
+    parse = command_line.parse
+
+    def parse_only(*args, **settings):
+        parse(*args, **settings)
+        raise _Parsed
+
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.setattr(command_line, "parse", parse_only)
+    for name, *flags in _commands(path.read_text()):
+        if flags in ([], ["--help"]):
+            importlib.import_module(f"azo.cli.{name}")
+            continue
+        try:
+            importlib.import_module(f"azo.cli.{name}").main(flags)
+        except _Parsed:
+            continue
+        except ValueError as error:
+            pytest.fail(f"azo {name} {shlex.join(flags)}: {error}")
+        pytest.fail(f"azo {name} {shlex.join(flags)}: not parsed")
+
+
+def test_commands_are_found_in_code_and_comments():
+    page = "`azo play --level\n3` x\n```\necho f5 | azo solve - \\\n  --limit 2\n```\n"
+    assert _commands(page) == [["solve", "-", "--limit", "2"], ["play", "--level", "3"]]
+    assert _commands("#   azo train --config azo\n") == [["train", "--config", "azo"]]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=_name)
+def test_links_of_the_pages_lead_to_files_and_headings(path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        file, _, anchor = target.partition("#")
+        if "//" in target:
+            continue
+        page = path.parent / file if file else path
+        assert page.exists(), f"{_name(path)}: no file {target}"
+        if anchor:
+            assert anchor in _anchors(page.read_text()), f"{_name(path)}: no heading {target}"
+
+
+def _anchors(text):
+    """Returns the anchors of a page's headings, as GitHub forms them."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=_name)
+def test_paths_that_the_pages_name_exist(path):
+    roots = "azo|tests|configs|docs|benchmarks|checkpoints|scripts"
+    for named in re.findall(rf"(?<![\w./-])(?:{roots})/[\w./-]+\w", path.read_text()):
+        assert (REPOSITORY / named).exists(), f"{_name(path)}: no file {named}"
+
+
+def test_the_readme_has_at_most_100_lines():
+    assert len((REPOSITORY / "README.md").read_text().splitlines()) <= 100
