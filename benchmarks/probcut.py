@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from azo.formats import score_files
+from azo.formats import obf
 from azo.solver.host import endgame, estimate, fixed_depth, kernels, last_squares, probcut
 
 _SEED = 20
@@ -141,7 +141,7 @@ def _features(position: Position, rules: last_squares.SolverRules) -> np.ndarray
 
 def measure(path: pathlib.Path, num: int) -> None:
     """Prints a row for each confidence: accuracy, nodes and time."""
-    problems = score_files.read(path)
+    problems = obf.read(path)
     chosen = random.Random(_SEED).sample(problems, min(num, len(problems)))
     solver = endgame.Solver(8)
     print("confidence  score right  mean error  best move  nodes/position  s/position")

@@ -6,11 +6,9 @@ WTHOR files, eOthello's CSV or transcripts (one a line), also .gz. `azo book sho
 f5d6` lists the moves of a position.
 """
 
-import gzip
 import pathlib
 import sys
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import pydantic
@@ -20,7 +18,7 @@ import rich.table
 import tyro
 
 from azo.cli import command_line
-from azo.formats import archives
+from azo.formats import game_files
 from azo.games import notation, othello
 from azo.play import book_building, engine_factory, engine_settings, live_engine, opening_book
 
@@ -108,7 +106,7 @@ def build(settings: BuildConfig, console: rich.console.Console) -> int:
             raise ValueError(f"{settings.book}: exists already, and its games would count twice")
         num_games = book_building.add_games(
             book,
-            archives.join([_read(path, game) for path in settings.files]),
+            game_files.read_archives(settings.files, game),
             max_plies=settings.max_plies,
             min_games=settings.min_games,
         )
@@ -179,28 +177,6 @@ def _shares(*counts: int) -> list[str]:
 
 def _share(count: int, num_games: int) -> str:
     return f"{count / num_games:.0%}" if num_games else ""
-
-
-def _read(path: pathlib.Path, game: othello.Othello) -> archives.GameArchive:
-    try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (EOFError, zlib.error):
-        raise ValueError(f"{path}: cut short or damaged") from None
-    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    if kind == ".txt":
-        return archives.read_transcripts(content.decode(errors="replace"), str(path), game)
-    readers: dict[str, Callable[[], archives.GameArchive]] = {
-        ".wtb": lambda: archives.read_wthor(content, str(path)),
-        ".csv": lambda: archives.read_eothello(content.decode(errors="replace"), str(path)),
-    }
-    if kind not in readers:
-        raise ValueError(f"{path}: unknown kind of file; known are .wtb, .csv and .txt, also .gz")
-    if game.name != "othello8":
-        raise ValueError(f"{path}: games of othello8, but the book is for {game.name}")
-    return readers[kind]()
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.formats import score_files
+from azo.formats import obf
 from azo.games import notation, othello, protocol, registry
 from azo.measure import arena, elo, exact, exact_sets, players, sequential
 from azo.run import network_files
@@ -217,7 +217,7 @@ def _random_set(
 def _set_of_file(
     match: EvaluateConfig, game: othello.Othello, path: pathlib.Path
 ) -> exact.ExactSet:
-    scored = score_files.read_scored(path, size=game.size, limit=match.limit, seed=match.seed)
+    scored = obf.read_scored(path, size=game.size, limit=match.limit, seed=match.seed)
     try:
         return exact_sets.of_problems(game, scored, max_solved=match.solve_empties)
     except ValueError as error:

@@ -16,7 +16,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.formats import score_files
+from azo.formats import obf
 from azo.games import othello, protocol, registry
 from azo.measure import calibration, exact, players, timing
 from azo.measure.report import drawing
@@ -118,7 +118,7 @@ def _network(name: str) -> tuple[protocol.Game, players.TrainedNetwork]:
 def _labels(
     settings: PuzzlesConfig, game: othello.Othello, path: pathlib.Path
 ) -> calibration.Labels:
-    scored = score_files.read_scored(path, size=game.size, limit=settings.limit, seed=settings.seed)
+    scored = obf.read_scored(path, size=game.size, limit=settings.limit, seed=settings.seed)
     try:
         return calibration.of_problems(game, scored)
     except ValueError as error:

@@ -19,7 +19,7 @@ import rich.console
 import tyro
 
 from azo.cli import command_line
-from azo.formats import obf, score_files
+from azo.formats import obf
 from azo.games import notation
 from azo.run import console
 from azo.solver.host import endgame
@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
 
 def run(settings: SolveConfig, terminal: rich.console.Console) -> int:
     """Solves a file and prints to `console`; returns the exit code of `main`."""
-    wanted = _wanted(settings, score_files.read(settings.file))
+    wanted = _wanted(settings, obf.read(settings.file))
     records = _load_records(settings)
     solvers: dict[int, endgame.Solver] = {}
     totals = _Totals()

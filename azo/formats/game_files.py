@@ -1,21 +1,19 @@
-"""Games as people keep them: transcripts, GGF, WTHOR; read from texts and files, and written.
+"""Games from texts and files of any format, and as text again.
 
 A text is one transcript (`f5d6c3`), several with one a line, GGF games `(; ... ;)`, or lines such
-as `black: name` among them one that begins with `moves:`. Where there are several games, a number
-chooses.
+as `black: name`, one of which begins with `moves:`. A number chooses one of several games.
 """
 
 import dataclasses
 import pathlib
 import re
+from collections.abc import Sequence
 
-from azo.formats import archives, ggf
+from azo.formats import archives, files, ggf, wthor
 from azo.games import notation, othello
 
 GGF_SUFFIX = ".ggf"
-WTHOR_SUFFIX = ".wtb"
 
-_MOST_BYTES = 64 * 2**20  # the largest year of WTHOR has less than half a megabyte
 _FIELD = re.compile(r"\s*(\w+)\s*:\s*(.*)")
 
 
@@ -23,7 +21,7 @@ _FIELD = re.compile(r"\s*(\w+)\s*:\s*(.*)")
 class GameRecord:
     """A game that was played by the rules."""
 
-    board: notation.Board  # where it began
+    board: notation.Board  # the start position
     actions: tuple[int, ...]  # passes included
     black: str = ""  # who played black, if known
     white: str = ""
@@ -59,26 +57,43 @@ def parse(text: str, game: othello.Othello, *, number: int | None = None) -> Gam
 
 
 def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None) -> GameRecord:
-    """Returns the game of a file; see `parse`. A name that ends in .wtb means WTHOR.
+    """Returns one game of a file: WTHOR if the name ends in .wtb, else a text as in `parse`.
 
     Raises:
       ValueError: one line that begins with the path.
     """
+    if files.kind(path) == ".wtb":
+        return _of_wthor(path, game, number)
+    text = files.read_text(path)
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"{path}: too large for a record of games")
-    if path.suffix.lower() == WTHOR_SUFFIX:
-        return _of_wthor(content, str(path), game, number)
-    try:
-        return parse(content.decode("utf-8-sig"), game, number=number)
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: no game: it is not text, nor named .wtb as WTHOR is") from None
+        return parse(text, game, number=number)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def read_archives(
+    paths: Sequence[pathlib.Path],
+    game: othello.Othello = archives.OTHELLO,
+    *,
+    skip_bad: bool = False,
+) -> archives.GameArchive:
+    """Returns all games of files: WTHOR (.wtb), eOthello's CSV, transcripts (.txt), also .gz.
+
+    Args:
+      paths: at least one; a folder stands for its .wtb files.
+      game: the rules of transcripts; the other formats hold the usual game on 8x8.
+      skip_bad: count bad records by reason instead of stopping at the first.
+
+    Raises:
+      ValueError: one line that begins with the path.
+    """
+    found: list[pathlib.Path] = []
+    for path in paths:
+        inside = sorted(path.glob("*.wtb")) if path.is_dir() else [path]
+        if not inside:
+            raise ValueError(f"{path}: no .wtb file in this folder")
+        found += inside
+    return archives.join([_read_archive(path, game, skip_bad) for path in found])
 
 
 def to_text(record: GameRecord, game: othello.Othello, *, is_ggf: bool) -> str:
@@ -133,30 +148,40 @@ def _of_transcript(text: str, game: othello.Othello) -> GameRecord:
     return GameRecord(notation.board_of(game.start(), is_black_to_move=True), actions)
 
 
-def _of_ggf(found: ggf.GgfGame, game: othello.Othello) -> GameRecord:
-    start = found.board.player, found.board.opponent
-    rules = othello.Othello(found.size, found.is_reversed, start)
+def _of_ggf(parsed: ggf.GgfGame, game: othello.Othello) -> GameRecord:
+    start = parsed.board.player, parsed.board.opponent
+    rules = othello.Othello(parsed.size, parsed.is_reversed, start)
     if rules.name != game.name:
         raise ValueError(f"a game of {rules.name}, but the network plays {game.name}")
-    actions = notation.replay_actions(found.moves, game, start=found.board).actions
-    return GameRecord(found.board, actions, found.black, found.white)
+    actions = notation.replay_actions(parsed.moves, game, start=parsed.board).actions
+    return GameRecord(parsed.board, actions, parsed.black, parsed.white)
 
 
-def _of_wthor(content: bytes, place: str, game: othello.Othello, number: int | None) -> GameRecord:
+def _of_wthor(path: pathlib.Path, game: othello.Othello, number: int | None) -> GameRecord:
     if game.name != "othello8":
-        raise ValueError(f"{place}: games of othello8, but the network plays {game.name}")
-    num_games = max(len(content) - archives.WTHOR_HEADER_BYTES, 0) // archives.WTHOR_RECORD_BYTES
-    if number is None or not 1 <= number <= num_games:
-        raise ValueError(f"{place}: {num_games} games in it: choose one by its number, from 1")
-    first = archives.WTHOR_HEADER_BYTES + (number - 1) * archives.WTHOR_RECORD_BYTES
-    # A file of this game alone, so that the others are not replayed.
-    header = content[:4] + (1).to_bytes(4, "little") + content[8 : archives.WTHOR_HEADER_BYTES]
-    try:
-        games = archives.read_wthor(
-            header + content[first : first + archives.WTHOR_RECORD_BYTES], place
-        )
-    except ValueError as error:
-        raise ValueError(str(error).replace("record 1:", f"record {number}:")) from None
-    actions = games.action[0]
+        raise ValueError(f"{path}: games of othello8, but the network plays {game.name}")
+    records = [record for record in wthor.parse(files.read(path)) if record.number is not None]
+    if number is None or not 1 <= number <= len(records):
+        raise ValueError(f"{path}: {len(records)} games in it: choose one by its number, from 1")
+    chosen = [record for record in records if record.number == number]
+    archive = archives.replay(archives.OTHELLO, chosen, str(path))
+    actions = archive.action[0]
     board = notation.board_of(game.start(), is_black_to_move=True)
-    return GameRecord(board, tuple(int(a) for a in actions if a != archives.NO_ACTION))
+    return GameRecord(board, tuple(actions[actions != archives.NO_ACTION].tolist()))
+
+
+def _read_archive(
+    path: pathlib.Path, game: othello.Othello, skip_bad: bool
+) -> archives.GameArchive:
+    kind, place = files.kind(path), str(path)
+    if kind not in (".wtb", ".csv", ".txt"):
+        raise ValueError(f"{path}: unknown kind of file; known are .wtb, .csv and .txt, also .gz")
+    content = files.read(path)
+    text = content.decode(errors="replace")
+    if kind == ".txt":
+        return archives.read_transcripts(text, place, game, skip_bad=skip_bad)
+    if game != archives.OTHELLO:
+        raise ValueError(f"{path}: games of othello8, not of {game.name}")
+    if kind == ".csv":
+        return archives.read_eothello(text, place, skip_bad=skip_bad)
+    return wthor.read(content, place, skip_bad=skip_bad)

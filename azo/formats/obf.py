@@ -1,17 +1,20 @@
-"""Positions with known scores as text: OBF lines of Edax, and CSV.
+"""Positions with known scores: OBF files of Edax, and CSV.
 
 An OBF line is `board mover; MOVE:score; MOVE:score; ... % comment`: a board as `notation` reads it,
-and scores of moves for the side to move, in any order, possibly none. A CSV has a heading with
-at least `board` and `mover`, and perhaps `score` or `score_mover`, and `best_move`. Lines are
+then scores of moves for the side to move, in any order, possibly none. A CSV has a heading with the
+columns `board` and `mover`, and optionally `score` or `score_mover`, and `best_move`. Lines are
 numbered from 1.
 """
 
 import csv
 import dataclasses
 import math
+import pathlib
+import random
 import re
 from collections.abc import Iterable, Iterator
 
+from azo.formats import files
 from azo.games import notation
 
 _FILLER = "--"  # Edax fills lines up with --:-127, which is no move
@@ -20,14 +23,14 @@ _NUMBER = re.compile(r"[+-]?\d+")
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One position, and what a file says of it."""
+    """One position, with the scores that its file gives."""
 
     line: int
     size: int
     board: notation.Board
-    score: int | None  # for the side to move, where it is not that of a move
+    score: int | None  # for the side to move, if the file scores the position and not its moves
     move_scores: dict[int, int]  # by action; empty if the file has none
-    best_move: int | None = None  # one of the best, where the file names it without its score
+    best_move: int | None = None  # one of the best moves, if the file names it without a score
 
     def best_score(self, *, is_reversed: bool = False) -> int | None:
         """Returns the score that the file gives the position, None if it has none."""
@@ -36,15 +39,52 @@ class Problem:
 
     @property
     def num_empties(self) -> int:
-        """How many squares are empty."""
+        """The number of empty squares."""
         return self.size**2 - (self.board.black | self.board.white).bit_count()
 
 
-def parse_lines(lines: Iterable[str], place: str) -> Iterator[Problem]:
-    """Yields the positions of an OBF file or of a CSV, which its first line tells apart.
+def read(path: pathlib.Path) -> list[Problem]:
+    """Returns the positions of an OBF file or of a CSV, also .gz.
 
     Raises:
-      ValueError: At the first line that is wrong; `place` and the number of the line come first.
+      ValueError: one line that begins with the path.
+    """
+    return list(parse_lines(files.read_text(path).splitlines(), str(path)))
+
+
+def read_scored(path: pathlib.Path, *, size: int, limit: int, seed: int) -> list[Problem]:
+    """Returns the positions of a file that have a score, in its order.
+
+    Args:
+      path: the file.
+      size: rows of every board.
+      limit: the most positions; from more, this many are drawn at random.
+      seed: of that draw.
+
+    Raises:
+      ValueError: one line, also if a board has another size, or no position has a score.
+    """
+    problems = read(path)
+    for problem in problems:
+        if problem.size != size:
+            raise ValueError(
+                f"{path}:{problem.line}: a board of {problem.size}x{problem.size} squares,"
+                f" not {size}x{size}"
+            )
+    scored = [problem for problem in problems if problem.best_score() is not None]
+    if not scored:
+        raise ValueError(f"{path}: no position in it has a score")
+    if len(scored) > limit:
+        rows = random.Random(seed).sample(range(len(scored)), limit)
+        scored = [scored[row] for row in sorted(rows)]
+    return scored
+
+
+def parse_lines(lines: Iterable[str], place: str) -> Iterator[Problem]:
+    """Yields the positions of OBF or CSV; a comma in the first line means CSV.
+
+    Raises:
+      ValueError: at the first bad line; the message begins with `place` and the line's number.
     """
     rows = iter(lines)
     first = next(rows, "")
@@ -64,7 +104,7 @@ def parse_line(text: str, number: int = 1) -> Problem:
     """Returns the position of one OBF line.
 
     Raises:
-      ValueError: If the board, a move or a score cannot be read, or the board is impossible.
+      ValueError: if the board, a move or a score cannot be read, or the board is impossible.
     """
     first, *rest = text.partition("%")[0].split(";")
     size, board = _parse_board(first)

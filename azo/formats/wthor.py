@@ -1,21 +1,33 @@
-"""Writes WTHOR files: games, and the names of players and tournaments that they refer to.
+"""WTHOR, the archive of the French federation: reads and writes games.
 
-The format is described in `archives`, which reads the games. Names lie in files of their own
-(`.JOU` for players, `.TRN` for tournaments): 16 bytes of header, then 20 or 26 bytes a name, the
-last of them 0. All numbers are little endian.
+https://www.ffothello.org/informatique/la-base-wthor/ describes the format. A file of games (.wtb)
+has a header of 16 bytes, then 68 bytes a game: tournament and players (three int16), black's final
+discs, black's discs under perfect play from a late position, and 60 squares as 10 * row + column,
+0 after the last. Passes are not written. Names are in files of their own, `.JOU` for players and
+`.TRN` for tournaments: the header, then 20 or 26 bytes a name, the last of them 0. All numbers are
+little endian.
 """
 
 import dataclasses
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-_SQUARES = 60
+from azo.formats import archives
+
+_HEADER_BYTES = 16
+_RECORD_BYTES = 68
+_NUM_SQUARES = 60
+_ACTION_OF = {
+    10 * row + column: 8 * row + column - 9 for row in range(1, 9) for column in range(1, 9)
+}
 _PLAYER_BYTES, _TOURNAMENT_BYTES = 20, 26
+
+Date = tuple[int, int, int]  # year, month, day
 
 
 @dataclasses.dataclass(frozen=True)
 class WthorGame:
-    """A game on 8x8 from the usual start."""
+    """A game on 8x8 from the usual start, to be written."""
 
     black: str
     white: str
@@ -32,21 +44,57 @@ class WthorFiles:
     tournaments: bytes  # .TRN
 
 
-Date = tuple[int, int, int]  # year, month, day
+def read(content: bytes, place: str, *, skip_bad: bool = False) -> archives.GameArchive:
+    """Returns the games of a `.wtb` file; see `archives.replay`.
+
+    Raises:
+      ValueError: the header is cut short, is for another board size, or announces another number
+        of games; a record is cut short; a square, move or score is impossible.
+    """
+    return archives.replay(archives.OTHELLO, parse(content), place, skip_bad=skip_bad)
+
+
+def parse(content: bytes) -> Iterator[archives.RecordedGame | archives.BadRecord]:
+    """Yields the records of a `.wtb` file, not yet replayed."""
+    if len(content) < _HEADER_BYTES:
+        detail = f"{len(content)} bytes, but a WTHOR header has {_HEADER_BYTES}"
+        yield archives.BadRecord(None, "header cut short", detail)
+        return
+    num_games = int.from_bytes(content[4:8], "little", signed=True)
+    size = content[12]
+    if size not in (0, 8):  # 0 means 8 in old files
+        yield archives.BadRecord(None, "wrong board size", f"games on {size}x{size}, not 8x8")
+        return
+    num_whole, rest = divmod(len(content) - _HEADER_BYTES, _RECORD_BYTES)
+    if rest:
+        detail = f"cut short, {rest} of {_RECORD_BYTES} bytes"
+        yield archives.BadRecord(num_whole + 1, "record cut short", detail)
+    if num_games != num_whole + (rest > 0):
+        detail = f"the header says {num_games} games, but {num_whole} follow"
+        missing = max(num_games - num_whole - (rest > 0), 1)
+        yield archives.BadRecord(None, "header says another number of games", detail, missing)
+    for index in range(num_whole):
+        begin = _HEADER_BYTES + index * _RECORD_BYTES
+        yield _parse_record(index + 1, content[begin : begin + _RECORD_BYTES])
 
 
 def write(games: Sequence[WthorGame], tournament: str, date: Date) -> WthorFiles:
-    """Returns the files for games of one tournament; `date` is that of the files and the games.
+    """Returns the files for games of one tournament.
 
-    Names are cut to 19 and 25 characters, and what is not in Latin-1 becomes "?". Players whose
-    names are then equal stay apart by their numbers. The theoretical score, which nobody worked
-    out, is 0 at depth 0.
+    Names are cut to 19 and 25 characters, and characters outside of Latin-1 become "?". Players
+    whose names are then equal keep different numbers. The score under perfect play is not known:
+    it is written as 0, at depth 0.
+
+    Args:
+      games: in the order of the file.
+      tournament: its name.
+      date: of the files and of the games.
     """
     names = list(dict.fromkeys(name for game in games for name in (game.black, game.white)))
-    number = {name: place for place, name in enumerate(names)}
+    number = {name: index for index, name in enumerate(names)}
     records = b"".join(
         struct.pack("<3h2B", 0, number[game.black], number[game.white], game.black_discs, 0)
-        + _moves(game.actions)
+        + _squares(game.actions)
         for game in games
     )
     return WthorFiles(
@@ -57,15 +105,29 @@ def write(games: Sequence[WthorGame], tournament: str, date: Date) -> WthorFiles
     )
 
 
+def _parse_record(number: int, record: bytes) -> archives.RecordedGame | archives.BadRecord:
+    black_discs, squares = record[6], record[8:].rstrip(b"\0")
+    for move, byte in enumerate(squares, start=1):
+        if byte not in _ACTION_OF:
+            detail = f"byte {byte} as move {move} is not a square"
+            return archives.BadRecord(number, "not a square", detail)
+    if black_discs > 64:
+        detail = f"bad score: black has {black_discs} discs"
+        return archives.BadRecord(number, "bad score", detail)
+    black_value = float((black_discs > 32) - (black_discs < 32))
+    moves = [_ACTION_OF[byte] for byte in squares]
+    return archives.RecordedGame(number, moves, black_value, black_discs)
+
+
 def _header(date: Date, *, num_games: int = 0, num_names: int = 0, year: int = 0) -> bytes:
     year_made, month, day_made = date
     day = struct.pack("4B", *divmod(year_made, 100), month, day_made)
     return day + struct.pack("<ihh4B", num_games, num_names, year, 8, 0, 0, 0)
 
 
-def _moves(actions: Sequence[int]) -> bytes:
+def _squares(actions: Sequence[int]) -> bytes:
     squares = bytes(10 * (a // 8 + 1) + a % 8 + 1 for a in actions if a < 64)
-    return squares.ljust(_SQUARES, b"\0")
+    return squares.ljust(_NUM_SQUARES, b"\0")
 
 
 def _name(name: str, num_bytes: int) -> bytes:

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from azo.formats import files
 from azo.games import notation, othello
 from azo.play import live_game, turning
 
@@ -263,10 +264,7 @@ def load(path: pathlib.Path, game: othello.Othello) -> Book:
     Raises:
       ValueError: One line: there is no such file, it is no book, or one of another game.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
+    content = files.read(path)
     if not content.startswith(_MAGIC):
         raise ValueError(f"{path}: no opening book of this version of azo")
     try:

@@ -3,9 +3,7 @@
 Everything wrong in files or settings is a ValueError that names its place.
 """
 
-import gzip
 import pathlib
-import zlib
 from typing import Annotated, Literal
 
 import jax
@@ -13,7 +11,7 @@ import numpy as np
 import pydantic
 import tyro
 
-from azo.formats import archives
+from azo.formats import game_files
 from azo.games import protocol, registry
 from azo.learning import network, pretraining, supervised
 from azo.learning.learner import LearnerConfig
@@ -104,7 +102,7 @@ def _read(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[np.ndarray, supervised.RecordedPlies]:
     """Returns which plies of the archives are learned, and all of them."""
-    games = archives.join([_read_file(path, settings.skip_bad) for path in _paths(settings)])
+    games = game_files.read_archives(_paths(settings), skip_bad=settings.skip_bad)
     for reason, count in games.num_skipped.items():
         print(f"skipped {count:,} bad records: {reason}")
     plies = supervised.plies_of(game, games.action, games.black_value)
@@ -141,34 +139,9 @@ def _made(
 
 
 def _paths(settings: SuperviseConfig) -> list[pathlib.Path]:
-    named = settings.files
-    if not named:
+    if not settings.files:
         folder = data.folder()
         if folder is None:
             raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
-        named = (folder / _EOTHELLO,)
-    paths: list[pathlib.Path] = []
-    for path in named:
-        inside = sorted(path.glob("*.wtb")) if path.is_dir() else [path]
-        if not inside:
-            raise ValueError(f"{path}: no .wtb file in this folder")
-        paths += inside
-    return paths
-
-
-def _read_file(path: pathlib.Path, skip_bad: bool) -> archives.GameArchive:
-    try:
-        content = path.read_bytes()
-        if path.suffix == ".gz":
-            content = gzip.decompress(content)
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file or folder") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path}: cannot read: {error}") from None
-    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    if kind.lower() == ".wtb":
-        return archives.read_wthor(content, str(path), skip_bad=skip_bad)
-    if kind not in (".csv", ".txt"):
-        raise ValueError(f"{path}: unknown kind of file; known are .wtb, .csv and .txt, also .gz")
-    read = archives.read_eothello if kind == ".csv" else archives.read_transcripts
-    return read(content.decode(errors="replace"), str(path), skip_bad=skip_bad)
+        return [folder / _EOTHELLO]
+    return list(settings.files)

@@ -152,10 +152,10 @@ def test_archives_are_read_by_kind_and_bad_records_are_counted(tmp_path, capsys,
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["nowhere.wtb"], "nowhere.wtb: no such file or folder"),
+        (["nowhere.wtb"], "nowhere.wtb: cannot be read: No such file or directory"),
         (["{}"], "{}: no .wtb file in this folder"),
         (["{}/a.pgn"], "{}/a.pgn: unknown kind of file; known are .wtb, .csv and .txt, also .gz"),
-        (["{}/a.csv.gz"], "{}/a.csv.gz: cannot read: Not a gzipped file (b'no')"),
+        (["{}/a.csv.gz"], "{}/a.csv.gz: cannot be read: Not a gzipped file (b'no')"),
         (
             ["{}/a.txt"],
             "{}/a.txt: record 2: illegal move 'a1' at ply 2 (f5): white may play f4, d6 or f6",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import random_games, slow_board
 
-from azo.formats import archives
+from azo.formats import archives, wthor
 from azo.games import notation, othello
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
@@ -39,7 +39,7 @@ def wthor_record(squares, black_discs):
     return struct.pack("<hhhBB", 3, 1, 2, black_discs, 32) + moves
 
 
-def wthor(records, *, num_games=None, size=8):
+def wthor_file(records, *, num_games=None, size=8):
     num_games = len(records) if num_games is None else num_games
     header = struct.pack("<BBBBihhBBBx", 20, 26, 2, 18, num_games, 0, 2025, size, 0, 24)
     return header + b"".join(records)
@@ -69,7 +69,7 @@ def test_published_games_come_out_alike_from_every_format(replays):
 
     records = [wthor_record(s, d) for s, d in zip(squares, final, strict=True)]
     for size in (8, 0):  # 0 in old files
-        check(archives.read_wthor(wthor(records, size=size), "a.wtb"), replays)
+        check(wthor.read(wthor_file(records, size=size), "a.wtb"), replays)
 
     winner = np.sign(np.array(final) - 32)
     lines = [
@@ -115,7 +115,7 @@ def test_random_games_on_a_small_board_are_those_of_the_slow_board():
 
 def test_a_record_that_stops_early_has_the_result_that_its_archive_says():
     stopped = wthor_record(squares_of(1, 20), 20)
-    games = archives.read_wthor(wthor([stopped]), "a.wtb")
+    games = wthor.read(wthor_file([stopped]), "a.wtb")
     assert games.num_plies.tolist() == [20]
     assert games.is_finished.tolist() == [False]
     assert games.black_value.tolist() == [-1.0]
@@ -137,52 +137,52 @@ TOO_MANY[6] = 65
     ("content", "message", "skipped", "num_kept"),
     [
         (b"\x14" * 9, "9 bytes, but a WTHOR header has 16", {"header cut short": 1}, 0),
-        (wthor([GOOD], size=10), "games on 10x10, not 8x8", {"wrong board size": 1}, 0),
+        (wthor_file([GOOD], size=10), "games on 10x10, not 8x8", {"wrong board size": 1}, 0),
         (
-            wthor([GOOD, GOOD, GOOD])[:-30],
+            wthor_file([GOOD, GOOD, GOOD])[:-30],
             "record 3: cut short, 38 of 68 bytes",
             {"record cut short": 1},
             2,
         ),
         (
-            wthor([GOOD, GOOD], num_games=5),
+            wthor_file([GOOD, GOOD], num_games=5),
             "the header says 5 games, but 2 follow",
             {"header says another number of games": 3},
             2,
         ),
         (
-            wthor([GOOD, GOOD], num_games=1),
+            wthor_file([GOOD, GOOD], num_games=1),
             "the header says 1 games, but 2 follow",
             {"header says another number of games": 1},
             2,
         ),
         (
-            wthor([GOOD, ILLEGAL, GOOD]),
+            wthor_file([GOOD, ILLEGAL, GOOD]),
             "record 2: illegal move 'a1' at ply 3 (f5 d6):"
             " black may play c3, c4, c5, c6 or c7",
             {"illegal move": 1},
             2,
         ),
         (
-            wthor([GOOD, bytes(OUTSIDE)]),
+            wthor_file([GOOD, bytes(OUTSIDE)]),
             "record 2: byte 99 as move 5 is not a square",
             {"not a square": 1},
             1,
         ),
         (
-            wthor([bytes(GAP), GOOD, bytes(GAP)]),
+            wthor_file([bytes(GAP), GOOD, bytes(GAP)]),
             "record 1: byte 0 as move 5 is not a square",
             {"not a square": 2},
             1,
         ),
         (
-            wthor([bytes(TOO_MANY), GOOD]),
+            wthor_file([bytes(TOO_MANY), GOOD]),
             "record 1: bad score: black has 65 discs",
             {"bad score": 1},
             1,
         ),
         (
-            wthor([GOOD, wthor_record(squares_of(1), 31)]),
+            wthor_file([GOOD, wthor_record(squares_of(1), 31)]),
             "record 2: bad score: the record gives black 31 discs, the moves give 32",
             {"bad score": 1},
             1,
@@ -193,10 +193,10 @@ def test_a_bad_wthor_file_is_named_with_record_and_reason_or_skipped(
     content, message, skipped, num_kept
 ):
     with pytest.raises(ValueError) as error:
-        archives.read_wthor(content, "WTH_2025.wtb")
+        wthor.read(content, "WTH_2025.wtb")
     separator = ": "
     assert str(error.value) == f"WTH_2025.wtb{separator}{message}"
-    games = archives.read_wthor(content, "WTH_2025.wtb", skip_bad=True)
+    games = wthor.read(content, "WTH_2025.wtb", skip_bad=True)
     assert games.num_skipped == skipped
     assert games.black_score.tolist() == [0] * num_kept
 
@@ -273,7 +273,7 @@ def test_bad_transcripts_are_named_by_line_or_skipped():
 
 def test_joined_archives_keep_order_and_add_up_what_was_skipped():
     first = archives.read_transcripts("f5d6c3\nf5a1\n", "a.txt", skip_bad=True)
-    second = archives.read_wthor(wthor([ILLEGAL, GOOD, bytes(GAP)]), "a.wtb", skip_bad=True)
+    second = wthor.read(wthor_file([ILLEGAL, GOOD, bytes(GAP)]), "a.wtb", skip_bad=True)
     both = archives.join([first, second])
     assert both.num_plies.tolist() == [3, *second.num_plies]
     np.testing.assert_array_equal(both.black_value, [np.nan, 0])
@@ -305,7 +305,7 @@ def test_every_game_of_eothello_replays_as_its_archive_says(data_folder):
 )
 def test_wthor_games_replay_to_their_scores(data_folder, years, num_games, num_stopped):
     paths = sorted((data_folder / "games/wthor").glob(f"WTH_{years}*.wtb"))
-    several = [archives.read_wthor(path.read_bytes(), path.name) for path in paths]
+    several = [wthor.read(path.read_bytes(), path.name) for path in paths]
     games = archives.join(several)
     sizes = [(path.stat().st_size - 16) // 68 for path in paths]
     assert [len(one.action) for one in several] == sizes

@@ -1,5 +1,6 @@
 """Games from texts and files, and back; `test_archives` and `test_ggf` have more on the formats."""
 
+import gzip
 import pathlib
 
 import pytest
@@ -59,12 +60,30 @@ def test_what_is_no_game_is_refused(text, number, message):
     assert str(error.value) == message
 
 
+def test_all_games_of_files_of_every_kind_are_read_in_order(tmp_path):
+    games = [wthor.WthorGame("a", "b", moves, 0) for moves in ((19,), (37, 43, 18))]
+    (tmp_path / "b.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2)).games)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"d3c5\n"))
+    (tmp_path / "a.csv").write_text("winner,game_moves\n1,f5d6\n")
+    paths = [tmp_path / "a.txt.gz", tmp_path, tmp_path / "a.csv"]
+    archive = game_files.read_archives(paths)
+    assert archive.num_plies.tolist() == [2, 1, 3, 2]
+    assert archive.action[1:3, 0].tolist() == [19, 37]
+    for path, message in [
+        (tmp_path / "a.csv", "games of othello8, not of othello6"),
+        (tmp_path / "a.pgn", "unknown kind of file; known are .wtb, .csv and .txt, also .gz"),
+    ]:
+        with pytest.raises(ValueError) as error:
+            game_files.read_archives([path], othello.Othello(6))
+        assert str(error.value) == f"{path}: {message}"
+
+
 def test_files_that_are_no_games_are_refused(tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\xff\xfe")
     (tmp_path / "games.wtb").write_bytes(bytes(16 + 68))
     for name, reason in {
-        "absent.txt": "cannot be read (No such file or directory)",
-        "picture.png": "no game: it is not text, nor named .wtb as WTHOR is",
+        "absent.txt": "cannot be read: No such file or directory",
+        "picture.png": "not a text in UTF-8: invalid start byte",
         "games.wtb": "1 games in it: choose one by its number, from 1",
     }.items():
         with pytest.raises(ValueError) as error:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from azo.formats import obf, score_files
+from azo.formats import obf
 from azo.games import othello
 from azo.measure import calibration, exact
 
@@ -211,10 +211,10 @@ def test_pictures_show_bins_and_where_values_lie_by_score():
 
 
 def test_files_of_the_data_folder_are_read(data_folder):
-    takizawa = score_files.read(data_folder / "labelled" / "takizawa_50empties.csv.gz")
+    takizawa = obf.read(data_folder / "labelled" / "takizawa_50empties.csv.gz")
     assert len(takizawa) == 2055
     assert {problem.num_empties for problem in takizawa} == {50}
-    named = score_files.read(data_folder / "endgame" / "flippy_eg_13_22.csv.gz")[:200]
+    named = obf.read(data_folder / "endgame" / "flippy_eg_13_22.csv.gz")[:200]
     found = calibration.of_problems(othello.Othello(), named)
     assert len(found) == 200
     assert (found.is_best.sum(axis=1) == 1).all()  # all these have a choice

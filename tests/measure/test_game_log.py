@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import slow_board
 
-from azo.formats import archives, ggf
+from azo.formats import archives, ggf, wthor
 from azo.games import notation, othello
 from azo.measure.tournament import export, game_log, standings
 from azo.measure.tournament.game_log import PlayedGame, ScheduledGame
@@ -114,7 +114,7 @@ def test_exported_games_are_read_back_by_the_readers(tmp_path):
     )
     export.write(tmp_path, games, othello.Othello(), "cup")
 
-    found = archives.read_wthor((tmp_path / "games.wtb").read_bytes(), "games.wtb")
+    found = wthor.read((tmp_path / "games.wtb").read_bytes(), "games.wtb")
     for number, one in enumerate(games):
         length = len(one.actions)
         assert found.action[number, :length].tolist() == list(one.actions)

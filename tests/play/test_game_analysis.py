@@ -268,7 +268,7 @@ def test_one_position_is_shown_with_its_tree(capsys, monkeypatch):
     ("arguments", "message"),
     [
         (("f5f5",), "illegal move 'f5' at ply 2 (f5): white may play f4, d6 or f6"),
-        (("absent.txt",), "absent.txt: cannot be read (No such file or directory)"),
+        (("absent.txt",), "absent.txt: cannot be read: No such file or directory"),
         (("é" * 200,),
          "cannot read 'éééééééééé' after 0 moves: squares are a1 to h8, a pass is 'pa'"),
         (("f5", "--ply", "3"), "--ply 3: the game has 1 plies"),

@@ -201,7 +201,7 @@ def refusal(path, game=_GAME):
 
 def test_what_is_no_book_is_refused(tmp_path):
     path = tmp_path / "file"
-    assert refusal(path) == "cannot be read (No such file or directory)"
+    assert refusal(path) == "cannot be read: No such file or directory"
     for content in (b"", b"f5d6c3", b"azo opening book 2\n", bytes(1000)):
         path.write_bytes(content)
         assert refusal(path) == "no opening book of this version of azo"
@@ -279,11 +279,11 @@ def test_a_book_is_built_from_transcripts(tmp_path, capsys):
     [
         ((), "azo book: say 'build' or 'show', each with --help"),
         (("burn",), "azo book: say 'build' or 'show', each with --help"),
-        (("show", "absent"), "absent: cannot be read (No such file or directory)"),
+        (("show", "absent"), "absent: cannot be read: No such file or directory"),
         (("build", "b", "--from", "archives"), "--from archives: name the files"),
         (("build", "b", "g.wtb"), "g.wtb: files are for --from archives"),
         (("build", "b", "g.wtb", "--from", "archives"),
-         "g.wtb: cannot be read (No such file or directory)"),
+         "g.wtb: cannot be read: No such file or directory"),
     ],
 )  # fmt: skip
 def test_mistakes_get_one_line(capsys, arguments, message):

@@ -163,7 +163,7 @@ def test_pasting_and_dropping_open_games(visit):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("good game!", "cannot read 'good game!' after 0 moves: write moves as a1 to f6, a pass"),
+        ("good game!", "cannot read 'good game!' after 0 moves: squares are a1 to f6, a pass"),
         ("c2c2", "move 2: illegal move c2: white may play b2 d2 b4"),
         ("", "nothing to read"),
         ("<script>alert(1)</script>", "cannot read '<script>al' after 0 moves"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.formats import score_files
+from azo.formats import obf
 from azo.games import othello
 from azo.learning import endings, loop
 from azo.run import checkpoint, config, deep_endings, interruption, metrics, trainer
@@ -122,7 +122,7 @@ def test_deep_endings_are_solved_selectively_if_asked_and_are_not_mixed_with_exa
 
 def test_hard_endings_can_be_solved_again(solved):
     folder, _ = solved
-    hard = score_files.read(folder / deep_endings.HARD_FILE)
+    hard = obf.read(folder / deep_endings.HARD_FILE)
     assert len(hard) == NUM
     nodes = [record["nodes"] for record in records_in(folder)]
     first = (folder / deep_endings.HARD_FILE).read_text().splitlines()[0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import random_games, slow_minimax
 
-from azo.formats import score_files
+from azo.formats import obf
 from azo.games import bitboard, othello
 from azo.solver.device import batched
 from azo.solver.host import endgame
@@ -46,7 +46,7 @@ def plain_scores(position, game):
 
 def edax_positions(data_folder, num):
     """Returns positions with 20 empty squares, drawn from the file by a seed."""
-    found = score_files.read(data_folder / "endgame" / "edax_full_20.obf.gz")
+    found = obf.read(data_folder / "endgame" / "edax_full_20.obf.gz")
     return random.Random(20).sample(found, num)
 
 

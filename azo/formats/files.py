@@ -1,0 +1,33 @@
+"""Reads whole files, plain or gzipped. Every message begins with the path."""
+
+import gzip
+import pathlib
+import zlib
+
+
+def kind(path: pathlib.Path) -> str:
+    """Returns the suffix in small letters, such as ".csv", without a last ".gz"."""
+    is_packed = path.suffix.lower() == ".gz"
+    return (path.with_suffix("") if is_packed else path).suffix.lower()
+
+
+def read(path: pathlib.Path) -> bytes:
+    """Returns the content of a file, unpacked if the name ends in .gz.
+
+    Raises:
+      ValueError: one line, if the file is missing, cannot be read, or is damaged.
+    """
+    try:
+        content = path.read_bytes()
+        return gzip.decompress(content) if path.suffix.lower() == ".gz" else content
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"{path}: cannot be read: {reason}") from None
+
+
+def read_text(path: pathlib.Path) -> str:
+    """Returns the content of a UTF-8 file as text, without a byte-order mark; see `read`."""
+    try:
+        return read(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not a text in UTF-8: {error.reason}") from None
