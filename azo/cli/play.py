@@ -5,14 +5,13 @@ that comes with azo, at full strength: `azo play --level 1 --play white` is easi
 """
 
 import io
-import pathlib
 import sys
 from collections.abc import Sequence
 
 import rich.console
 
 from azo.cli import command_line
-from azo.play import engine_factory, live_engine, terminal
+from azo.play import engine_factory, terminal
 
 
 class TerminalConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
@@ -26,10 +25,6 @@ def main(argv: Sequence[str]) -> int:
     """Plays until the person leaves; returns the exit code."""
     settings = command_line.parse(TerminalConfig, argv, prog="azo play")
     console = rich.console.Console(highlight=False, emoji=False)
-
-    def load_engine(network: pathlib.Path) -> live_engine.Engine:
-        return engine_factory.load_engine(settings.model_copy(update={"network": network}))
-
     session = terminal.Terminal(
         engine_factory.load_engine(settings),
         settings.engine,
@@ -37,7 +32,6 @@ def main(argv: Sequence[str]) -> int:
         _reader(console),
         level=settings.level,
         sides=settings.play,
-        load_engine=load_engine,
     )
     session.run()
     return 0

@@ -1,7 +1,7 @@
-"""A board and what stands beside it, for terminals: with colours, or with letters alone.
+"""A board with notes at its right, for terminals with and without colours.
 
-Nothing is told by hue: discs differ in shape and brightness, the last move stands in brackets, and
-without colours (NO_COLOR, a pipe) black is X and white is O.
+Colour carries no information of its own: discs differ in shape and brightness, and brackets mark
+the last move. Without colours (NO_COLOR, a pipe) black is X and white is O.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ _GAP = "   "
 
 @dataclasses.dataclass(frozen=True)
 class Symbols:
-    """What squares look like."""
+    """Characters and styles of squares."""
 
     black: str
     white: str
@@ -27,7 +27,7 @@ class Symbols:
     styles: dict[str, str]  # by symbol
 
     def legend(self) -> str:
-        """Returns what the symbols mean."""
+        """Returns the meaning of the symbols."""
         return f"{self.black} black  {self.white} white  {self.legal} legal  [ ] last move"
 
 
@@ -48,16 +48,16 @@ def symbols(console: rich.console.Console) -> Symbols:
 
 
 def board(
-    shown: notation.Board, size: int, legal: Sequence[int], last: int | None, signs: Symbols
+    position: notation.Board, size: int, legal: Sequence[int], last: int | None, signs: Symbols
 ) -> list[rich.text.Text]:
     """Returns the lines of a board with its coordinates.
 
     Args:
-      shown: the discs.
+      position: the discs.
       size: rows and columns.
       legal: actions to mark.
       last: the last action, to mark; None or a pass marks nothing.
-      signs: what squares look like.
+      signs: symbols of the squares.
     """
     letters = rich.text.Text("   " + "  ".join("abcdefgh"[:size]) + "   ")
     lines = [letters]
@@ -66,8 +66,8 @@ def board(
         for column in range(size):
             action, bit = size * row + column, 8 * row + column
             sign = signs.legal if action in legal else signs.empty
-            sign = signs.black if shown.black >> bit & 1 else sign
-            sign = signs.white if shown.white >> bit & 1 else sign
+            sign = signs.black if position.black >> bit & 1 else sign
+            sign = signs.white if position.white >> bit & 1 else sign
             before, after = "[]" if action == last else "  "
             on_board = _BOARD if signs.styles else ""
             edge = f"bold #ffffff {on_board}" if signs.styles else ""

@@ -70,9 +70,14 @@ class GameClock:
         is_last = moves == 1
         self._sides[is_black] = self._period if is_last else _Side(left, max(moves - 1, 0))
 
-    def seconds_for_move(self, is_black: bool, num_empties: int) -> float | None:
-        """Returns seconds for a side's next move; None if it has no clock."""
-        side = self._sides[is_black]
+    def seconds_for_move(
+        self, is_black: bool, num_empties: int, limit: float | None = None
+    ) -> float | None:
+        """Returns seconds for a side's next move, at most `limit`; None without clock and limit."""
+        on_clock = self._seconds_on_clock(self._sides[is_black], num_empties)
+        return min((s for s in (on_clock, limit) if s is not None), default=None)
+
+    def _seconds_on_clock(self, side: _Side | None, num_empties: int) -> float | None:
         if side is None:
             return None
         if side.moves:

@@ -1,11 +1,11 @@
 """The Go Text Protocol, version 2 (https://www.lysator.liu.se/~gunnar/gtp), with Othello's board.
 
-Squares are those of the rest of azo, a1 in the upper left; `pass` is a move. As in gtp-rhino and
-Quarry a pass may be left out: where the side to move can only pass, a command for the other colour
-plays the pass first. It is taken back together with the move that followed.
+Squares are as in the rest of azo, a1 in the upper left; `pass` is a move. As in gtp-rhino and
+Quarry, passes may be left out: if the side to move can only pass, a command for the other colour
+plays the pass first. `undo` takes back both.
 
-What speaks this protocol besides: `set_game`, `list_games` (Quarry), `level`, and `azo-analyze`,
-which goes on until the next line of input, in the form of KataGo's `kata-analyze`.
+Further commands: `set_game` and `list_games` (Quarry), `level`, and `azo-analyze`, which runs until
+the next line of input and writes the format of KataGo's `kata-analyze`.
 """
 
 import re
@@ -24,16 +24,12 @@ _COLOURS = {"b": True, "black": True, "w": False, "white": False}
 _GAMES = ("othello", "reversi")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _MAX_MESSAGE = 200
-_UNTIMED_SECONDS = 10.0  # a move, if neither the settings nor a clock end it
+_UNTIMED_SECONDS = 10.0  # a move, without a limit in the settings or on the clock
 _INTERVAL_CENTISECONDS = 100
 
 
-class _Error(Exception):
-    """What the answer says after `?`."""
-
-
 class _Command(NamedTuple):
-    number: str  # its identity, digits or nothing
+    number: str  # the id, digits or nothing
     name: str
     arguments: list[str]
 
@@ -54,19 +50,19 @@ class GtpServer:
         """Prepares to `run`.
 
         Args:
-          engine: begins with whatever game it holds.
-          lines: what the front end says.
-          write: hears what the engine says, at once.
+          engine: its present game is the first one.
+          lines: the commands.
+          write: writes answers without delay.
           version: of azo.
-          full: the settings that the command `level` weakens.
-          load: returns an engine for a board of so many rows; ValueError if there is none.
+          full: settings at the highest level, for the command `level`.
+          load: returns an engine for a board size; raises ValueError if there is none.
         """
         self._engine, self._lines, self._write = engine, lines, write
         self._full, self._load = full, load
         self._time_settings = (0, 0, 0)
         self._clock = clock.GameClock()
         self._komi = 0.0
-        # Plies that each command played: 2 with a pass before the move, 0 for a pass after the end.
+        # Plies of each command: 2 with a pass before the move, 0 for a pass after the end.
         self._steps: list[int] = []
         self._version = version
         self._commands: dict[str, tuple[Callable[..., str | None], str]] = {
@@ -100,13 +96,13 @@ class GtpServer:
                 return
 
     def answer(self, line: str) -> str:
-        """Answers one line, and returns the name of the command, "" if there was none."""
+        """Answers one line; returns the name of the command, "" without one or after an error."""
         command = _parse(line)
         if command is None:
             return ""
         try:
             text = self._result(command)
-        except _Error as error:
+        except ValueError as error:
             self._write(f"?{command.number} {str(error)[:_MAX_MESSAGE]}\n\n")
             return ""
         if text is not None:
@@ -115,14 +111,14 @@ class GtpServer:
         return command.name
 
     def _result(self, command: _Command) -> str | None:
-        """Returns what follows `=`; None if the command has answered by itself."""
+        """Returns the text after `=`; None if the command has written its own answer."""
         name, arguments = command.name, command.arguments
         if name not in self._commands:
-            raise _Error("unknown command")
+            raise ValueError("unknown command")
         run, usage = self._commands[name]
         names = usage.split()
         if not len([n for n in names if not n.startswith("[")]) <= len(arguments) <= len(names):
-            raise _Error(f"syntax error: expected '{' '.join([name, *names])}'")
+            raise ValueError(f"syntax error: expected '{' '.join([name, *names])}'")
         if name == "azo-analyze":
             return run(command.number, *arguments)
         return run(*arguments)
@@ -133,7 +129,7 @@ class GtpServer:
             try:
                 engine = self._load(size)
             except ValueError as error:
-                raise _Error(f"unacceptable size: {error}") from None
+                raise ValueError(f"unacceptable size: {error}") from None
             engine.config = self._engine.config
             self._engine = engine
         return self._clear_board()
@@ -146,7 +142,7 @@ class GtpServer:
 
     def _set_komi(self, discs: str) -> str:
         if not re.fullmatch(r"[+-]?\d{1,3}(\.\d{1,3})?", discs, re.ASCII):
-            raise _Error(f"syntax error: komi {discs!r} is not a number of discs")
+            raise ValueError(f"syntax error: komi {discs!r} is not a number of discs")
         self._komi = float(discs)
         return ""
 
@@ -155,43 +151,41 @@ class GtpServer:
         engine = self._engine
         if engine.is_over:
             if action != engine.game.pass_action:
-                raise _Error("illegal move: the game is over")
+                raise ValueError("illegal move: the game is over")
             self._steps.append(0)
             return ""
         num_passes = self._give_turn(is_black, "illegal move")
         try:
             engine.play(action)
-        except ValueError as error:
+        except ValueError:
             self._take_back(num_passes)
-            raise _Error(str(error)) from None
+            raise
         self._steps.append(num_passes + 1)
         return ""
 
-    def _generate_move(self, colour: str) -> str:
+    def _generate_move(self, colour: str, *, is_played: bool = True) -> str:
         is_black = _is_black(colour)
         if self._engine.is_over:
-            self._steps.append(0)
+            if is_played:
+                self._steps.append(0)
             return notation.PASS_TEXT
         num_passes = self._give_turn(is_black, "no move")
         start = time.monotonic()
-        thought = self._engine.think(self._limits(is_black))
-        self._clock.use(is_black, time.monotonic() - start)
-        self._engine.play(thought.action)
-        self._steps.append(num_passes + 1)
-        return self._move_text(thought.action)
+        report = self._engine.think(self._limits(is_black))
+        if is_played:
+            self._clock.use(is_black, time.monotonic() - start)
+            self._engine.play(report.action)
+            self._steps.append(num_passes + 1)
+        else:
+            self._take_back(num_passes)
+        return self._move_text(report.action)
 
     def _suggest_move(self, colour: str) -> str:
-        is_black = _is_black(colour)
-        if self._engine.is_over:
-            return notation.PASS_TEXT
-        num_passes = self._give_turn(is_black, "no move")
-        thought = self._engine.think(self._limits(is_black))
-        self._take_back(num_passes)
-        return self._move_text(thought.action)
+        return self._generate_move(colour, is_played=False)
 
     def _undo(self) -> str:
         if not self._steps:
-            raise _Error("cannot undo")
+            raise ValueError("cannot undo")
         self._take_back(self._steps.pop())
         return ""
 
@@ -205,7 +199,7 @@ class GtpServer:
 
     def _final_score(self) -> str:
         if not self._engine.is_over:
-            raise _Error("cannot score: the game goes on")
+            raise ValueError("cannot score: the game goes on")
         lead = self._engine.utility(self._engine.final_score()) - self._komi
         if lead == 0:
             return "0"
@@ -221,44 +215,41 @@ class GtpServer:
         return ""
 
     def _set_level(self, level: str) -> str:
-        try:
-            self._engine.config = engine_settings.at_level(self._full, _integer(level))
-        except ValueError as error:
-            raise _Error(str(error)) from None
+        self._engine.config = engine_settings.at_level(self._full, _integer(level))
         return ""
 
     def _set_game(self, name: str) -> str:
         if name.lower() not in _GAMES:
-            raise _Error(f"unsupported game: azo plays Othello, not {name}")
+            raise ValueError(f"unsupported game: azo plays Othello, not {name}")
         return ""
 
     def _analyse(self, number: str, *arguments: str) -> None:
-        """Writes what is known of every move, again and again until there is input."""
+        """Writes reports of every move until there is input."""
         is_black, interval = self._engine.board.is_black_to_move, _INTERVAL_CENTISECONDS
         colours = [text for text in arguments if text.lower() in _COLOURS]
         if len(arguments) - len(colours) > 1 or arguments[: len(colours)] != tuple(colours):
-            raise _Error("syntax error: expected 'azo-analyze [COLOUR] [CENTISECONDS]'")
+            raise ValueError("syntax error: expected 'azo-analyze [COLOUR] [CENTISECONDS]'")
         if colours:
             is_black = _is_black(colours[0])
         if len(arguments) > len(colours):
             interval = max(_integer(arguments[-1]), 1)
         if self._engine.is_over:
-            raise _Error("nothing to analyze: the game is over")
+            raise ValueError("nothing to analyze: the game is over")
         num_passes = self._give_turn(is_black, "nothing to analyze")
         self._write(f"={number}\n")
-        thought = self._engine.think(
+        report = self._engine.think(
             Limits(is_analysis=True),
             is_stopped=self._lines.is_waiting,
             on_progress=self._write_analysis,
             progress_seconds=interval / 100,
         )
-        self._write_analysis(thought)
+        self._write_analysis(report)
         self._lines.wait()
         self._write("\n")
         self._take_back(num_passes)
 
-    def _write_analysis(self, thought: SearchReport) -> None:
-        moves = [self._info(order, move) for order, move in enumerate(thought.moves)]
+    def _write_analysis(self, report: SearchReport) -> None:
+        moves = [self._info(order, move) for order, move in enumerate(report.moves)]
         self._write(" ".join(moves) + "\n")
 
     def _info(self, order: int, move: MoveReport) -> str:
@@ -272,12 +263,12 @@ class GtpServer:
         return " ".join([*words, f"order {order} pv {line}"])
 
     def _give_turn(self, is_black: bool, complaint: str) -> int:
-        """Plays the pass that alone keeps a colour from moving; returns the plies played."""
+        """Plays a forced pass, if needed, so that a colour is to move; returns the plies played."""
         engine = self._engine
         if engine.board.is_black_to_move == is_black:
             return 0
         if engine.legal_actions != (engine.game.pass_action,):
-            raise _Error(f"{complaint}: {'white' if is_black else 'black'} is to move")
+            raise ValueError(f"{complaint}: {'white' if is_black else 'black'} is to move")
         engine.play(engine.game.pass_action)
         return 1
 
@@ -287,17 +278,16 @@ class GtpServer:
 
     def _limits(self, is_black: bool) -> Limits:
         config = self._engine.config
-        on_clock = self._clock.seconds_for_move(is_black, self._engine.num_empties)
-        times = [seconds for seconds in (config.seconds, on_clock) if seconds is not None]
-        if not times and config.num_simulations is None:
-            times = [_UNTIMED_SECONDS]
-        return Limits(config.num_simulations, min(times, default=None))
+        seconds = self._clock.seconds_for_move(is_black, self._engine.num_empties, config.seconds)
+        if seconds is None and config.num_simulations is None:
+            seconds = _UNTIMED_SECONDS
+        return Limits(config.num_simulations, seconds)
 
     def _action(self, move: str) -> int:
         try:
             return notation.parse_action(move, self._engine.game.size)
         except ValueError as error:
-            raise _Error(f"syntax error: {error}") from None
+            raise ValueError(f"syntax error: {error}") from None
 
     def _move_text(self, action: int) -> str:
         text = notation.action_text(action, self._engine.game.size)
@@ -305,7 +295,7 @@ class GtpServer:
 
 
 def _parse(line: str) -> _Command | None:
-    """Returns the command of a line, None if there is none."""
+    """Returns the command of a line, None for an empty line."""
     words = _CONTROL.sub("", line).partition("#")[0].replace("\t", " ").split(" ")
     words = [word for word in words if word]
     number = ""
@@ -318,11 +308,11 @@ def _parse(line: str) -> _Command | None:
 
 def _is_black(colour: str) -> bool:
     if colour.lower() not in _COLOURS:
-        raise _Error(f"syntax error: colour {colour!r} is neither black nor white")
+        raise ValueError(f"syntax error: colour {colour!r} is neither black nor white")
     return _COLOURS[colour.lower()]
 
 
 def _integer(text: str) -> int:
     if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
-        raise _Error(f"syntax error: {text!r} is not a number")
+        raise ValueError(f"syntax error: {text!r} is not a number")
     return int(text)

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 
 _CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 16  # the rest of a longer line is dropped
-_MAX_WAITING = 1000  # lines; whoever sends more has to wait
+_MAX_WAITING = 1000  # lines; then the sender has to wait
 
 
 class LineReader:
-    """The lines of an input, in order: iterate over them."""
+    """Iterator over the lines of an input."""
 
     def __init__(self, read: Callable[[], bytes]):
-        """Begins to read.
+        """Starts reading.
 
         Args:
-          read: returns the next bytes as soon as there are some, and none at the end.
+          read: waits for the next bytes and returns them; b"" at the end.
         """
         self._read = read
         self._waiting: collections.deque[str] = collections.deque()
@@ -38,18 +38,18 @@ class LineReader:
             yield line
 
     def wait(self) -> None:
-        """Returns as soon as a line, or the end, is there to be read."""
+        """Returns as soon as a line or the end of the input is available."""
         with self._changed:
             self._changed.wait_for(self.is_waiting)
 
     def is_waiting(self) -> bool:
-        """Returns whether a line, or the end, is there to be read."""
+        """Returns whether a line or the end of the input is available."""
         return bool(self._waiting) or self._has_ended
 
-    def has(self, is_wanted: Callable[[str], bool]) -> bool:
-        """Returns whether one of the lines that are there to be read is wanted."""
+    def has(self, matches: Callable[[str], bool]) -> bool:
+        """Returns whether a line that waits to be read matches."""
         with self._changed:
-            return any(map(is_wanted, self._waiting))
+            return any(map(matches, self._waiting))
 
     def _collect(self) -> None:
         partial, is_too_long = b"", False
@@ -77,10 +77,10 @@ class LineReader:
 
 
 def of_standard_input() -> LineReader:
-    """Returns the lines of standard input."""
+    """Returns a reader of standard input."""
 
     def read() -> bytes:
-        # Not `sys.stdin`: a thread that waits in there holds a lock that Python needs to exit.
+        # Not `sys.stdin`: a thread that waits there holds a lock, and Python could not exit.
         try:
             return os.read(0, _CHUNK_BYTES)
         except OSError:  # the terminal is gone
@@ -90,7 +90,7 @@ def of_standard_input() -> LineReader:
 
 
 def to_standard_output() -> Callable[[str], None]:
-    """Returns what writes text to standard output at once; letters unknown there are escaped."""
+    """Returns a function that writes to standard output; unsupported letters are escaped."""
     output = sys.stdout
     if isinstance(output, io.TextIOWrapper):
         output.reconfigure(errors="backslashreplace")

@@ -26,6 +26,11 @@ class LiveGame:
         return self._boards[0]
 
     @property
+    def has_usual_start(self) -> bool:
+        """Whether the game began at the start position of the rules."""
+        return self.start == self._usual_start
+
+    @property
     def board(self) -> notation.Board:
         """The present position."""
         return self._boards[-1]
@@ -43,7 +48,7 @@ class LiveGame:
     @property
     def legal_actions(self) -> tuple[int, ...]:
         """The legal actions, ascending: only the pass if no square is legal; () at the end."""
-        return self._legal_actions(self.board)
+        return self.legal_actions_at(self.board)
 
     @property
     def is_over(self) -> bool:
@@ -110,7 +115,8 @@ class LiveGame:
         self._boards.pop()
         return self._actions.pop()
 
-    def _legal_actions(self, board: notation.Board) -> tuple[int, ...]:
+    def legal_actions_at(self, board: notation.Board) -> tuple[int, ...]:
+        """Returns the legal actions of a position, as `legal_actions` does."""
         size = self.game.size
         P, O = np.uint64(board.player), np.uint64(board.opponent)
         squares = int(kernels.legal_moves(P, O, self._rules.on_board))
@@ -121,7 +127,7 @@ class LiveGame:
         return (self.game.pass_action,) if opponent_squares else ()
 
     def _after(self, board: notation.Board, action: int) -> notation.Board:
-        size, legal = self.game.size, self._legal_actions(board)
+        size, legal = self.game.size, self.legal_actions_at(board)
         if not legal:
             raise ValueError("the game is over")
         if action not in legal:

@@ -1,12 +1,12 @@
-"""NBoard's protocol, version 2, by Chris Welty, whose description comes with his NTest.
+"""NBoard's protocol, version 2, by Chris Welty; its description comes with his program NTest.
 
-Evaluations are in discs for the side to move, as the protocol wants them. A position that is solved
-has its exact score. For another one the expected result, from -1 to 1, is multiplied by 64: what a
-network for results can say. `set depth` means simulations: 400 at depth 10, doubled by every two
-plies more. Positions are searched on their own and not from the end backwards in `analyze`.
+The protocol has evaluations in discs for the side to move. A solved position has its exact score;
+otherwise the evaluation is the expected result, from -1 to 1, times the number of squares. A depth
+is a number of simulations: 400 at depth 10, doubled every two plies. `analyze` searches each
+position by itself.
 
-The protocol has no errors. An unknown line is ignored, as it demands; what is wrong with a known
-one is told by `status`, which NBoard shows, and the game stays as it was.
+The protocol has no errors. Unknown lines are ignored, as it demands. An error in a known line
+becomes a `status`, which NBoard shows, and leaves the game unchanged.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from azo.play.search_report import MoveReport, SearchReport
 _SIMULATIONS_AT_DEPTH_0 = 12.5
 _PLIES_TO_DOUBLE = 2
 _USUAL_DEPTH = 10
-_MAX_DEPTH = 30  # 400,000 simulations; more is taken as this
+_MAX_DEPTH = 30  # 400,000 simulations; larger depths count as this one
 _MAX_STATUS = 200
 _PROPERTY = re.compile(r"([A-Za-z]+)\s*\[([^\]]*)\]")  # of GGF
 _CLOCK = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9})", re.ASCII)
@@ -39,9 +39,9 @@ class NBoardServer:
         """Prepares to `run`.
 
         Args:
-          engine: its game is played on until `set game`.
-          lines: what NBoard says.
-          write: hears what the engine says, at once.
+          engine: its present game goes on until `set game`.
+          lines: the commands.
+          write: writes answers without delay.
         """
         self._engine, self._lines, self._write_text = engine, lines, write
         self._depth: int | None = None
@@ -76,7 +76,7 @@ class NBoardServer:
 
     def _begin(self, version: str) -> None:
         if _integer(version, "nboard") < 2:
-            raise ValueError(f"nboard {version}: version 2 is spoken here")
+            raise ValueError(f"nboard {version}: azo needs version 2")
         self._write("set myname azo")
 
     def _set(self, rest: str) -> None:
@@ -84,7 +84,7 @@ class NBoardServer:
         if name == "depth":
             depth = _integer(value, "set depth")
             if depth < 1:
-                raise ValueError(f"set depth {depth}: depths begin with 1")
+                raise ValueError(f"set depth {depth}: the least depth is 1")
             self._depth = min(depth, _MAX_DEPTH)
             self._write(f"set myname azo{depth}")
         elif name == "game":
@@ -93,11 +93,11 @@ class NBoardServer:
     def _set_game(self, text: str) -> None:
         game, rules = ggf.parse(text), self._engine.game
         if (game.size, game.is_reversed) != (rules.size, rules.is_reversed):
-            asked, known = (
+            requested, own = (
                 f"{each.size}x{each.size}{', fewer discs win' if each.is_reversed else ''}"
                 for each in (game, rules)
             )
-            raise ValueError(f"the game is {asked}, but the network plays {known}")
+            raise ValueError(f"the game is {requested}, but the network plays {own}")
         properties = [(name.upper(), value) for name, value in _PROPERTY.findall(text)]
         times = [(name == "B", _seconds(value)) for name, value in properties if name in ("B", "W")]
         self._engine.new_game(game.board, game.moves)
@@ -121,23 +121,23 @@ class NBoardServer:
     def _hint(self, text: str) -> None:
         num_moves = _integer(text, "hint")
         if num_moves < 1:
-            raise ValueError("hint 0: at least one move is asked for")
+            raise ValueError("hint 0: the least number of moves is 1")
         self._check_not_over("hint")
         self._write("status azo is analyzing")
-        known = self._book_moves()[:num_moves]
-        for book_move in known:
+        book_moves = self._book_moves()[:num_moves]
+        for book_move in book_moves:
             self._write(self._book_line(book_move))
-        num_left, done = num_moves - len(known), {move.action for move in known}
+        num_left, done = num_moves - len(book_moves), {move.action for move in book_moves}
 
-        def show(thought: SearchReport) -> None:
-            depth = _depth_of(thought.num_simulations)
-            moves = [move for move in thought.moves if move.action not in done][:num_left]
-            if moves and moves[0].value is None and not known:  # stopped, but one line is due
-                moves[0] = dataclasses.replace(moves[0], value=thought.value)
+        def show(report: SearchReport) -> None:
+            depth = _depth_of(report.num_simulations)
+            moves = [move for move in report.moves if move.action not in done][:num_left]
+            if moves and moves[0].value is None and not book_moves:  # stopped early: write one line
+                moves[0] = dataclasses.replace(moves[0], value=report.value)
             for move in moves:
                 if move.value is not None:
                     self._write(self._search_line(move, depth))
-            self._write_stats(thought)
+            self._write_stats(report)
 
         if num_left:
             show(self._think(Limits(self._num_simulations(), is_analysis=True), show))
@@ -146,15 +146,15 @@ class NBoardServer:
     def _go(self, rest: str) -> None:
         self._check_not_over("go")
         engine = self._engine
-        on_clock = self._clock.seconds_for_move(engine.board.is_black_to_move, engine.num_empties)
-        times = [seconds for seconds in (engine.config.seconds, on_clock) if seconds is not None]
+        is_black, limit = engine.board.is_black_to_move, engine.config.seconds
+        seconds = self._clock.seconds_for_move(is_black, engine.num_empties, limit)
         self._write("status azo is thinking")
-        limits = Limits(self._num_simulations(), min(times, default=None))
-        thought = self._think(limits, self._write_stats)
-        self._write_stats(thought)
-        value = "" if thought.source == "forced" else f"{self._discs(thought):.2f}"
-        move = ggf.move_text(thought.action, engine.game.size)
-        self._write(f"=== {move}/{value}/{thought.seconds:.2f}")
+        limits = Limits(self._num_simulations(), seconds)
+        report = self._think(limits, self._write_stats)
+        self._write_stats(report)
+        value = "" if report.source == "forced" else f"{self._discs(report):.2f}"
+        move = ggf.move_text(report.action, engine.game.size)
+        self._write(f"=== {move}/{value}/{report.seconds:.2f}")
         self._write("status azo is waiting")
 
     def _analyse(self, rest: str) -> None:
@@ -195,13 +195,13 @@ class NBoardServer:
         if self._engine.is_over:
             raise ValueError(f"{command}: the game is over")
 
-    def _discs(self, thing: SearchReport | MoveReport) -> float:
+    def _discs(self, report: SearchReport | MoveReport) -> float:
         """Returns the evaluation of a position or of a move, in discs for the side to move."""
         game = self._engine.game
-        if thing.score is not None:
-            return float(-thing.score if game.is_reversed else thing.score)
-        assert thing.value is not None
-        return thing.value * game.size**2
+        if report.score is not None:
+            return float(-report.score if game.is_reversed else report.score)
+        assert report.value is not None
+        return report.value * game.size**2
 
     def _search_line(self, move: MoveReport, depth: int) -> str:
         size = self._engine.game.size
@@ -211,10 +211,10 @@ class NBoardServer:
         return f"search {line} {self._discs(move):.2f} 0 {depth_text} {more}"
 
     def _book_moves(self) -> list[BookMove]:
-        """Returns the moves whose value the opening book knows, best first."""
+        """Returns the moves with a value in the opening book, best first."""
         book = self._engine.book
-        found = book.lookup(self._engine.board) if isinstance(book, Book) else []
-        return [move for move in found if move.value is not None]
+        moves = book.lookup(self._engine.board) if isinstance(book, Book) else []
+        return [move for move in moves if move.value is not None]
 
     def _book_line(self, move: BookMove) -> str:
         game, entry = self._engine.game, move.entry
@@ -222,8 +222,8 @@ class NBoardServer:
         text = f"{ggf.move_text(move.action, game.size)} {move.value * game.size**2:.2f}"
         return f"book {text} {entry.num_games} {_depth_of(entry.num_visits)}"
 
-    def _write_stats(self, thought: SearchReport) -> None:
-        self._write(f"nodestats {thought.num_simulations} {thought.seconds:.2f}")
+    def _write_stats(self, report: SearchReport) -> None:
+        self._write(f"nodestats {report.num_simulations} {report.seconds:.2f}")
 
     def _write(self, line: str) -> None:
         self._write_text(line + "\n")
@@ -237,7 +237,7 @@ def _clock_of(text: str) -> clock.GameClock:
 
 
 def _clock_seconds(text: str) -> float:
-    """Returns the seconds of `hours:minutes:seconds`, the first of them optional; 0 for others."""
+    """Returns the seconds of `hours:minutes:seconds` or a shorter form; 0 for any other text."""
     match = _CLOCK.fullmatch(text.strip())
     hours, minutes, seconds = match.groups(default="0") if match else ("0", "0", "0")
     return 3600.0 * int(hours) + 60 * int(minutes) + int(seconds)

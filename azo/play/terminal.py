@@ -1,7 +1,7 @@
-"""Playing against the engine in a terminal, or through a pipe: one command or move a line.
+"""A game against the engine in a terminal or through a pipe: one command or move a line.
 
-Whatever is wrong gets one line, and the game goes on. Ctrl-C makes the engine move at once while it
-thinks, and leaves at the prompt, as the end of the input does.
+An error gets one line, and the game goes on. During a search Ctrl-C makes the engine move at once;
+at the prompt it quits, as the end of the input does.
 """
 
 import contextlib
@@ -30,37 +30,36 @@ from azo.play import (
 from azo.play.search_report import SearchReport
 
 Sides = Literal["black", "white", "both", "none"]
-Reader = Callable[[str], str | None]  # shows a prompt, returns a line, None at the end
+Reader = Callable[[str], str | None]  # shows a prompt; returns a line, None at the end
 
 _SWAPPED: dict[Sides, Sides] = {"black": "white", "white": "black", "both": "none", "none": "both"}
 _HINTS = 6
 _HELP = """\
 f5            play a move: column and row; a pass is played by itself
 undo          take back your last move, and azo's answer to it
-hint          the best moves: chance of winning, visits, expected continuation
-analyse       what each side lost in this game so far, and where most
+hint          show the best moves: chance of winning, visits, expected continuation
+analyse       show the losses of each side so far, and the largest ones
 swap          change sides with azo
-play SIDE     which side you play: black, white, both or none
-level N       1 (beginner) to {levels} (full)
-new           a new game
-save FILE     the moves as a transcript, or with start position and names if FILE ends in .ggf
-load FILE N   a transcript, GGF, or a game of a WTHOR file (.wtb, the Nth)
-network FOLDER   play against another network
-board         the board again
-help          this list
-quit          leave, as Ctrl-D does; while azo thinks, Ctrl-C makes it move at once"""
+play SIDE     choose your side: black, white, both or none
+level N       set the level, 1 (beginner) to {levels} (full)
+new           start a new game
+save FILE     save the moves; a FILE that ends in .ggf also has start position and names
+load FILE N   load a transcript, a GGF file, or game N of a WTHOR file (.wtb)
+board         show the board again
+help          show this list
+quit          quit, as Ctrl-D does; while azo thinks, Ctrl-C makes it move at once"""
 
 
 @dataclasses.dataclass
 class _State:
-    """What is not part of the game."""
+    """State of the session besides the game."""
 
     sides: Sides
     level: int
-    last_thought: SearchReport | None = None  # behind the engine's last move
-    saved: pathlib.Path | None = None  # may be written again
-    is_paused: bool = False  # self-play that was interrupted
-    is_left: bool = False
+    last_report: SearchReport | None = None  # of the engine's last move
+    saved: pathlib.Path | None = None  # the file of this game, which may be overwritten
+    is_paused: bool = False  # the engine is to move, but waits
+    has_quit: bool = False
 
 
 class Terminal:
@@ -75,21 +74,18 @@ class Terminal:
         *,
         level: int = engine_settings.NUM_LEVELS,
         sides: Sides = "black",
-        load_engine: Callable[[pathlib.Path], live_engine.Engine] | None = None,
     ):
         """Prepares a session.
 
         Args:
-          engine: at the start of a game, or within one.
-          full: the engine's settings at full strength, which hints and analyses have at all levels.
-          console: to write to.
-          read: asks for a line.
-          level: of the engine.
-          sides: what the person plays.
-          load_engine: makes an engine of a network, and raises ValueError if it cannot.
+          engine: its present game goes on.
+          full: settings at the highest level, which hints and analyses always use.
+          console: the output.
+          read: reads a line.
+          level: level of the engine.
+          sides: sides of the person.
         """
         self._engine, self._full, self._console, self._read = engine, full, console, read
-        self._load_engine = load_engine
         self._state = _State(sides, level)
         self._commands: dict[str, Callable[..., None]] = {
             "undo": self._undo,
@@ -101,19 +97,18 @@ class Terminal:
             "new": self._new,
             "save": self._save,
             "load": self._load,
-            "network": self._network,
             "board": self._show,
             "help": self._help,
             "quit": self._quit,
         }
 
     def run(self) -> None:
-        """Plays until the person leaves."""
+        """Plays until the person quits."""
         self._show()
-        while not self._state.is_left:
+        while not self._state.has_quit:
             try:
                 if self._engine.is_over or self._is_persons_turn() or self._state.is_paused:
-                    self._ask()
+                    self._read_command()
                 else:
                     self._engine_moves()
             except ValueError as error:
@@ -121,32 +116,32 @@ class Terminal:
                 self._state.is_paused = not self._is_persons_turn()
 
     def _is_persons_turn(self) -> bool:
-        mover = "black" if self._engine.board.is_black_to_move else "white"
+        mover = formatting.colour(self._engine.board)
         return self._state.sides in (mover, "both")
 
-    def _ask(self) -> None:
+    def _read_command(self) -> None:
         try:
             line = self._read(self._prompt())
         except KeyboardInterrupt:
             line = None
         if line is None:
             self._console.print()
-            self._state.is_left = True
+            self._state.has_quit = True
             return
-        self._obey(line.split())
+        self._run_command(line.split())
 
     def _prompt(self) -> str:
         if self._engine.is_over:
             return "game over (new, undo, save, quit)> "
         if not self._is_persons_turn():
-            return "paused, Enter goes on> "
+            return "paused, press Enter to go on> "
         return "black> " if self._engine.board.is_black_to_move else "white> "
 
-    def _obey(self, words_given: list[str]) -> None:
-        if not words_given:
+    def _run_command(self, words: list[str]) -> None:
+        if not words:
             self._state.is_paused = False
             return
-        name, *arguments = words_given
+        name, *arguments = words
         command = self._commands.get(name.lower())
         if command is None:
             self._move(name, arguments)
@@ -156,7 +151,7 @@ class Terminal:
         except TypeError:
             lines = self._help_text().splitlines()
             usage = next(line for line in lines if line.startswith(name.lower()))
-            raise ValueError(f"not so, but: {usage.partition('  ')[0].strip()}") from None
+            raise ValueError(f"usage: {usage.partition('  ')[0].strip()}") from None
         command(*arguments)
 
     def _move(self, text: str, rest: list[str]) -> None:
@@ -172,7 +167,9 @@ class Terminal:
         if rest:
             raise ValueError("one move at a time")
         if not self._engine.is_over and not self._is_persons_turn():
-            raise ValueError("it is azo's turn: Enter goes on, 'swap' or 'play both' lets you move")
+            raise ValueError(
+                "it is azo's turn: press Enter to go on, or 'swap' or 'play both' to move yourself"
+            )
         self._engine.play(action)
         self._state.is_paused = False
         self._after_a_move()
@@ -181,28 +178,28 @@ class Terminal:
         engine = self._engine
         passing = engine.game.pass_action
         while engine.legal_actions == (passing,):
-            mover = "black" if engine.board.is_black_to_move else "white"
+            mover = formatting.colour(engine.board)
             engine.play(passing)
             self._say(f"{mover} has no move and passes")
         self._show()
 
     def _engine_moves(self) -> None:
         size = self._engine.game.size
-        mover = "black" if self._engine.board.is_black_to_move else "white"
-        with self._interruptible("azo thinks") as (is_stopped, report):
-            thought = self._engine.think(is_stopped=is_stopped, on_progress=report)
+        mover = formatting.colour(self._engine.board)
+        with self._interruptible("azo thinks") as (is_stopped, show):
+            report = self._engine.think(is_stopped=is_stopped, on_progress=show)
             was_stopped = is_stopped()
-        self._engine.play(thought.action)
-        self._state.last_thought = thought
+        self._engine.play(report.action)
+        self._state.last_report = report
         self._state.is_paused = was_stopped and self._state.sides == "none"
-        self._say(f"azo ({mover}) plays {notation.action_text(thought.action, size)}")
+        self._say(f"azo ({mover}) plays {notation.action_text(report.action, size)}")
         self._after_a_move()
 
     @contextlib.contextmanager
     def _interruptible(
         self, what: str
     ) -> Iterator[tuple[Callable[[], bool], Callable[[SearchReport], None]]]:
-        """Gives what tells of Ctrl-C, which is no exception meanwhile, and what shows progress."""
+        """Yields two functions: one returns whether Ctrl-C was pressed, one shows progress."""
         stop = threading.Event()
         size = self._engine.game.size
         with contextlib.ExitStack() as stack:
@@ -214,14 +211,14 @@ class Terminal:
                 return
             status = stack.enter_context(self._console.status(what))
 
-            def report(thought: SearchReport) -> None:
-                move = notation.action_text(thought.action, size)
+            def show(report: SearchReport) -> None:
+                move = notation.action_text(report.action, size)
                 status.update(
-                    f"{what}: {move}, {formatting.chance(thought.value)},"
-                    f" {thought.num_simulations} simulations (Ctrl-C: at once)"
+                    f"{what}: {move}, {formatting.chance(report.value)},"
+                    f" {report.num_simulations} simulations (Ctrl-C: move now)"
                 )
 
-            yield stop.is_set, report
+            yield stop.is_set, show
 
     @contextlib.contextmanager
     def _full_strength(self) -> Iterator[None]:
@@ -234,8 +231,6 @@ class Terminal:
             yield
         finally:
             self._engine.config = config
-
-    # Commands.
 
     def _show(self) -> None:
         engine = self._engine
@@ -268,20 +263,20 @@ class Terminal:
             ended = formatting.outcome(score, size, is_reversed=engine.game.is_reversed)
             notes += ["the game is over:", ended]
         else:
-            mover = "black" if board.is_black_to_move else "white"
+            mover = formatting.colour(board)
             fewer = ", fewer discs win" if engine.game.is_reversed else ""
             notes.append(f"ply {len(engine.actions) + 1}: {mover} to move{fewer}")
         if engine.actions:
             notes.append(f"last move: {notation.action_text(engine.actions[-1], size)}")
-        thought = state.last_thought
-        if thought is not None and thought.board in engine.boards[-3:] and not engine.is_over:
-            notes += formatting.reason(thought, "azo", size, is_reversed=engine.game.is_reversed)
+        report = state.last_report
+        if report is not None and report.board in engine.boards[-3:] and not engine.is_over:
+            notes += formatting.reason(report, "azo", size, is_reversed=engine.game.is_reversed)
         return [*notes, "", signs.legend()] if len(notes) < 7 else [*notes, signs.legend()]
 
     def _undo(self) -> None:
         engine = self._engine
         engine.undo()
-        # Back to a position where the person moves, and has a choice.
+        # Go back to a position where the person is to move and has a choice.
         while engine.actions and not (
             self._is_persons_turn() and engine.legal_actions != (engine.game.pass_action,)
         ):
@@ -294,28 +289,28 @@ class Terminal:
     def _hint(self) -> None:
         if self._engine.is_over:
             raise ValueError("the game is over")
-        with self._full_strength(), self._interruptible("looking") as (is_stopped, report):
-            thought = self._engine.think(is_stopped=is_stopped, on_progress=report)
+        with self._full_strength(), self._interruptible("looking") as (is_stopped, show):
+            report = self._engine.think(is_stopped=is_stopped, on_progress=show)
         is_reversed = self._engine.game.is_reversed
         self._console.print(
-            formatting.hint(thought, self._engine.game.size, most=_HINTS, is_reversed=is_reversed)
+            formatting.hint(report, self._engine.game.size, most=_HINTS, is_reversed=is_reversed)
         )
-        if thought.score is not None:
-            mover = "black" if thought.board.is_black_to_move else "white"
-            self._say(formatting.outlook(thought, mover, is_reversed=is_reversed))
+        if report.score is not None:
+            mover = formatting.colour(report.board)
+            self._say(formatting.outlook(report, mover, is_reversed=is_reversed))
 
     def _analyse(self) -> None:
         if not self._engine.actions:
             raise ValueError("no move was played yet")
         with self._full_strength(), self._interruptible("analysing") as (is_stopped, _):
-            found = game_analysis.analyse(
+            analysis = game_analysis.analyse(
                 self._engine, game_analysis.AnalysisConfig(), is_stopped=is_stopped
             )
-        if len(found.positions) <= len(self._engine.actions):
-            self._say(f"stopped after ply {len(found.positions)}")
-        self._say(analysis_text.totals(found))
-        for position in found.drops:
-            self._say("  " + analysis_text.drop(position, found.game.size))
+        if len(analysis.positions) <= len(self._engine.actions):
+            self._say(f"stopped after ply {len(analysis.positions)}")
+        self._say(analysis_text.totals(analysis))
+        for position in analysis.drops:
+            self._say("  " + analysis_text.drop(position, analysis.game.size))
 
     def _swap(self) -> None:
         self._play(_SWAPPED[self._state.sides])
@@ -331,7 +326,7 @@ class Terminal:
         if not text:
             every = range(1, engine_settings.NUM_LEVELS + 1)
             names = ", ".join(f"{level} {engine_settings.level_name(level)}" for level in every)
-            self._say(f"azo plays at level {self._state.level} of {names}")
+            self._say(f"azo plays at level {self._state.level}; levels are {names}")
             return
         if not text.isdecimal():
             raise ValueError(
@@ -367,31 +362,18 @@ class Terminal:
 
     def _load(self, name: str, number: str = "") -> None:
         if number and not number.isdecimal():
-            raise ValueError(f"load: {number!r} is not the number of a game")
+            raise ValueError(f"load: {number!r} is not a game number")
         path = _path(name)
         record = game_files.read(path, self._engine.game, number=int(number) if number else None)
         self._engine.new_game(record.board, record.actions)
         self._state.saved, self._state.is_paused = None, True
         self._after_a_move()
 
-    def _network(self, name: str) -> None:
-        if self._load_engine is None:
-            raise ValueError("no networks can be read here")
-        new, old = self._load_engine(_path(name)), self._engine
-        if new.game != old.game:
-            raise ValueError(
-                f"{name}: a network for {new.game.name}, but this game is {old.game.name}"
-            )
-        new.config = old.config
-        new.new_game(old.start, old.actions)
-        self._engine = new
-        self._say(f"azo now plays with {name}")
-
     def _help(self) -> None:
         self._say(self._help_text())
 
     def _quit(self) -> None:
-        self._state.is_left = True
+        self._state.has_quit = True
 
     def _help_text(self) -> str:
         return _HELP.format(levels=engine_settings.NUM_LEVELS)
@@ -401,5 +383,5 @@ class Terminal:
 
 
 def _path(name: str) -> pathlib.Path:
-    # Not `Path.expanduser`, which raises where there is no such user.
+    # `Path.expanduser` raises for an unknown user.
     return pathlib.Path(os.path.expanduser(name))

@@ -1,4 +1,4 @@
-"""Sessions in the terminal: typed lines in, what is shown out; opinions are scripted."""
+"""Sessions in the terminal: typed lines and the output, with scripted evaluations."""
 
 import io
 import os
@@ -97,20 +97,19 @@ def test_exact_scores_are_said_in_discs(score, is_reversed, said):
         ("@", "unknown command '@': a move is like f5; try 'help'"),
         ("f5 d6", "one move at a time"),
         ("undo", "nothing to take back: no move was played"),
-        ("undo 3", "not so, but: undo"),
-        ("save", "not so, but: save FILE"),
-        ("level 2 3", "not so, but: level N"),
+        ("undo 3", "usage: undo"),
+        ("save", "usage: save FILE"),
+        ("level 2 3", "usage: level N"),
         ("\ufffd\x00", "unknown command '\ufffd\\x00': a move is like f5; try 'help'"),
         ("level x", "level 'x': levels are 1 (beginner) to 8"),
         ("level 9", "level 9: levels are 1 (beginner) to 8 (full)"),
         ("play green", "play 'green': choose black, white, both or none"),
         ("load absent", "absent: cannot be read: No such file or directory"),
-        ("load x y", "load: 'y' is not the number of a game"),
+        ("load x y", "load: 'y' is not a game number"),
         ("save " + "a" * 256, "a" * 16 + ": cannot write here (File name too long)"),
         ("save ~nobody-here/a", "~nobody-here/a: cannot write here (No such file or directory)"),
         ("load ~nobody-here/a", "~nobody-here/a: cannot be read: No such file or directory"),
         ("analyse", "no move was played yet"),
-        ("network x", "no networks can be read here"),
     ],
 )
 def test_what_is_wrong_gets_a_line_and_the_game_goes_on(line, message):
@@ -139,7 +138,7 @@ def test_undo_takes_back_the_answer_and_the_move():
     # White has nothing of his own to take back: the engine's first move goes, and it waits.
     out, engine = played(["undo"], moves="f5", sides="white")
     assert moves_of(engine) == ""
-    assert out.rstrip().endswith("paused, Enter goes on>")
+    assert out.rstrip().endswith("paused, press Enter to go on>")
 
 
 def test_swapping_sides_lets_the_engine_move():
@@ -207,7 +206,7 @@ def test_levels_change_the_engine():
     )
     assert "azo plays at level 1 (beginner)" in out
     out, _ = played(["level"], level=3)
-    assert "azo plays at level 3 of 1 beginner, 2 novice, 3 casual, 4 improver" in out
+    assert "azo plays at level 3; levels are 1 beginner, 2 novice, 3 casual, 4 improver" in out
 
 
 @pytest.mark.parametrize("name", ["game.txt", "game.ggf"])
@@ -242,28 +241,8 @@ def test_a_loaded_game_waits_until_it_is_known_who_goes_on():
 def test_an_analysis_tells_the_largest_drop():
     opinions = {0: {"value": 0.2, "best": 19}, 1: {"value": 0.3}}
     out, engine = played(["analyse"], opinions=opinions, moves="f5d6", sides="both")
-    assert "1. black f5: +0.20 became -0.30 (better d3)" in out
+    assert "1. black f5: from +0.20 to -0.30 (better: d3)" in out
     assert moves_of(engine) == "f5d6"
-
-
-def test_a_network_for_another_game_is_refused_and_the_game_goes_on():
-    other = scripted_engine.ScriptedEngine(othello.Othello(6))
-    out, engine = played(["network six", "f5"], load_engine=lambda path: other)
-    assert "six: a network for othello6, but this game is othello8" in out
-    assert moves_of(engine)[:2] == "f5"
-
-
-def test_another_network_goes_on_with_the_game():
-    other = scripted_engine.ScriptedEngine(_GAME)
-    out, engine = played(
-        ["network other", "level 1", "c3"], moves="f5d6", load_engine=lambda p: other
-    )
-    assert "azo now plays with other" in out
-    assert moves_of(engine) == "f5d6"
-    assert moves_of(other)[:6] == "f5d6c3"
-    assert other.config == engine_settings.at_level(
-        engine_settings.EngineConfig(num_simulations=100), 1
-    )
 
 
 def test_what_fails_after_the_engines_move_is_said_once():
@@ -284,14 +263,14 @@ def test_what_fails_after_the_engines_move_is_said_once():
 def test_any_lines_leave_a_game_that_can_be_replayed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = random.Random(0)
-    words_known = ["undo", "hint", "swap", "play", "level", "new", "save", "load", "board", "help"]
+    commands = ["undo", "hint", "swap", "play", "level", "new", "save", "load", "board", "help"]
     more = ["a.txt", "b.ggf", "", "1", "3", "black", "both", "white", "pass", "[red]", "\\", "é"]
     squares = [f"{column}{row}" for column in "abcd" for row in "1234"]
 
     def line():
-        words_typed = [rng.choice(rng.choice([squares, squares, words_known, more]))]
-        words_typed += rng.choices(more + squares, k=rng.choice([0, 0, 0, 1, 2]))
-        return " ".join(words_typed)
+        words = [rng.choice(rng.choice([squares, squares, commands, more]))]
+        words += rng.choices(more + squares, k=rng.choice([0, 0, 0, 1, 2]))
+        return " ".join(words)
 
     out, engine = played([line() for _ in range(1500)], game=othello.Othello(4))
     again = scripted_engine.ScriptedEngine(othello.Othello(4))
@@ -302,7 +281,7 @@ def test_any_lines_leave_a_game_that_can_be_replayed(tmp_path, monkeypatch):
 
 def test_help_names_every_command():
     out, _ = played(["help"])
-    for name in ("undo", "hint", "swap", "play", "level", "save", "load", "network", "quit"):
+    for name in ("undo", "hint", "swap", "play", "level", "save", "load", "quit"):
         assert f"\n{name} " in out
 
 

@@ -13,7 +13,7 @@ from support.web_visit import Visit
 
 from azo.games import notation, othello
 from azo.play import engine_settings
-from azo.play.web import web_game
+from azo.play.web import game_reader
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -50,7 +50,7 @@ def visit(browser, port):
 
 
 def _expected(moves, size=6):
-    return web_game.replay(othello.Othello(size), " ".join(moves))
+    return game_reader.replay(othello.Othello(size), " ".join(moves))
 
 
 def test_a_whole_game_is_played_by_clicks_against_the_lowest_level(visit):
@@ -69,7 +69,7 @@ def test_a_whole_game_is_played_by_clicks_against_the_lowest_level(visit):
     )
     assert visit.board.count("X") == black == int(visit.text("#black .count"))
     assert visit.board.count("O") == white == int(visit.text("#white .count"))
-    margin = game.final_margin
+    margin = game.final_score()
     who = f"{'Black' if margin > 0 else 'White'} wins by {abs(margin)}" if margin else "Draw"
     assert visit.text("#status") == f"{who}: {18 + abs(margin) // 2} to {18 - abs(margin) // 2}"
     assert visit.page.is_disabled("#hint")

@@ -23,8 +23,8 @@ def port():
 
 def test_a_session_keeps_its_tree_and_a_low_level_does_not_profit_from_it(port):
     def visits(**asked):
-        thought = ask(port, "/api/think", question(**asked)).lines[-1]["thought"]
-        return thought["move"], sum(move["visits"] for move in thought["moves"])
+        report = ask(port, "/api/think", question(**asked)).lines[-1]["report"]
+        return report["move"], sum(move["visits"] for move in report["moves"])
 
     session = "a" * 16
     best, first = visits(session=session, num_simulations=100)
@@ -96,7 +96,7 @@ def test_a_new_question_of_a_page_ends_the_one_before():
         assert time.perf_counter() - start < 5
         first = pages.answers["a" * 16].lines[-1]
         assert first["is_final"]
-        assert first["thought"]["num_simulations"] < 20_000
+        assert first["report"]["num_simulations"] < 20_000
 
 
 def test_a_search_ends_when_its_reader_goes_away():
@@ -133,20 +133,20 @@ def test_time_limits_are_kept():
     with running({game.name: offer(game, SlowEvaluator(game))}) as port:
         start = time.perf_counter()
         asked = question(num_simulations=20_000, seconds=0.3)
-        thought = ask(port, "/api/think", asked).lines[-1]["thought"]
-    assert 0.3 <= thought["seconds"] < 1
+        report = ask(port, "/api/think", asked).lines[-1]["report"]
+    assert 0.3 <= report["seconds"] < 1
     assert time.perf_counter() - start < 3
 
 
 def test_an_engine_that_fails_is_an_error_on_the_page_and_a_traceback_on_the_console(caplog):
-    class BrokenOracle(HashEvaluator):
+    class BrokenEvaluator(HashEvaluator):
         def request(self, *args, **kwargs):
             raise RuntimeError("no device")
 
     game = othello.Othello(6)
-    with running({game.name: offer(game, BrokenOracle(game))}) as port:
+    with running({game.name: offer(game, BrokenEvaluator(game))}) as port:
         answer = ask(port, "/api/think", question())
-        assert answer.lines == [{"error": "azo failed at this position; its console says why"}]
+        assert answer.lines == [{"error": "azo failed at this position; see its console"}]
         assert "no device" in caplog.text
         assert ask(port, "/api/game", {"game": game.name}).status == 200
 

@@ -1,9 +1,9 @@
-"""The page's server: files of the page, games replayed, and thoughts as they improve.
+"""The page's application: static files, games, and searches with their progress.
 
-`GET /` is the page, `GET /api/settings` what can be played. `POST /api/read` and `/api/game` take a
-text or a game and return it ply by ply. `POST /api/think` answers with one line of JSON for each
-improvement, `{"thought": ...}`; the last has `"is_final": true`, or it is `{"error": ...}`. When
-the reader goes away the search ends. All errors are `{"error": ...}`, one line for the reader.
+`GET /` is the page, `GET /api/settings` lists games and levels. `POST /api/read` and `/api/game`
+take a text or a game and return it ply by ply. `POST /api/think` answers with lines of JSON,
+`{"report": ...}`; the last one has `"is_final": true` or is `{"error": ...}`. A search ends when
+its reader disconnects. All errors are `{"error": ...}` with one line for the reader.
 """
 
 import contextlib
@@ -22,17 +22,16 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from azo.play import engine_settings
-from azo.play.web import guard, messages, web_game
-from azo.play.web.guard import Refused
-from azo.play.web.sessions import Offer, SearchTask, SessionPool, Task, by_name
+from azo.play import engine_settings, live_game
+from azo.play.web import game_reader, guard, messages
+from azo.play.web.sessions import Offer, SearchTask, SessionPool
 
 STATIC = pathlib.Path(__file__).parent / "static"
 
 
 @dataclasses.dataclass(frozen=True)
 class Bounds:
-    """How much thinking about one position may be asked for."""
+    """The largest limits that a page may request for one search."""
 
     max_simulations: int = 20_000
     max_seconds: float = 30.0
@@ -49,11 +48,11 @@ def make_app(
     """Returns the application.
 
     Args:
-      offers: games by name; the page begins with the first.
-      sessions: where it searches.
-      level: at which the page begins.
-      bounds: on what a page may ask for.
-      names: host names to answer to besides localhost and addresses.
+      offers: games by name; the first one is the page's default.
+      sessions: runs the searches.
+      level: the page's default level.
+      bounds: the largest limits of a search.
+      names: host names of this server, besides localhost and IP addresses.
     """
     pages = _Pages(offers, sessions, level, bounds or Bounds())
     return Starlette(
@@ -66,7 +65,7 @@ def make_app(
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(guard.Guard, names=names)],
-        exception_handlers={Refused: _refuse, HTTPException: _refuse_http},
+        exception_handlers={HTTPException: _error},
     )
 
 
@@ -78,7 +77,7 @@ class _Pages:
         self._games = [offer.game for offer in offers.values()]
 
     async def settings(self, _: Request) -> Response:
-        """What the page begins with."""
+        levels = range(1, engine_settings.NUM_LEVELS + 1)
         return JSONResponse(
             {
                 "games": [
@@ -90,10 +89,7 @@ class _Pages:
                     }
                     for name, offer in self._offers.items()
                 ],
-                "levels": [
-                    engine_settings.level_name(level)
-                    for level in range(1, engine_settings.NUM_LEVELS + 1)
-                ],
+                "levels": [engine_settings.level_name(level) for level in levels],
                 "level": self._level,
                 "max_simulations": self._bounds.max_simulations,
                 "max_seconds": self._bounds.max_seconds,
@@ -102,97 +98,80 @@ class _Pages:
         )
 
     async def read(self, request: Request) -> Response:
-        """Reads a pasted text."""
-        asked = await guard.read_json(request, messages.ReadRequest)
-        chosen = by_name(self._offers, asked.game).game
-        with _refusing():
-            played, note = web_game.read(asked.text, chosen, self._games)
-        return JSONResponse(messages.game_json(played, note))
+        body = await guard.read_json(request, messages.ReadRequest)
+        with _bad_request():
+            game, note = game_reader.read(body.text, self._offer(body.game).game, self._games)
+        return JSONResponse(messages.game_json(game, note))
 
     async def game(self, request: Request) -> Response:
-        """Replays a game."""
-        asked = await guard.read_json(request, messages.GameRequest)
-        return JSONResponse(messages.game_json(self._replay(asked)))
+        body = await guard.read_json(request, messages.GameRequest)
+        return JSONResponse(messages.game_json(self._replay(body)))
 
     async def think(self, request: Request) -> Response:
-        """Thinks about the last position of a game."""
-        asked = await guard.read_json(request, messages.ThinkRequest)
-        played = self._replay(asked)
-        if played.is_over:
-            raise Refused(400, "the game is over: there is nothing to think about")
-        task = self._task(asked, played)
-        return _Thoughts(await self._sessions.search(asked.session, task), played.game.size)
+        body = await guard.read_json(request, messages.ThinkRequest)
+        game, bounds = self._replay(body), self._bounds
+        if game.is_over:
+            raise HTTPException(400, "the game is over: there is no move to search")
+        if body.num_simulations > bounds.max_simulations:
+            raise HTTPException(400, f"at most {bounds.max_simulations} simulations at a time")
+        if body.seconds > bounds.max_seconds:
+            raise HTTPException(400, f"at most {bounds.max_seconds:g} seconds at a time")
+        if body.level > engine_settings.NUM_LEVELS:
+            message = f"levels are 1 to {engine_settings.NUM_LEVELS}, not {body.level}"
+            raise HTTPException(400, message)
+        task = await self._sessions.search(self._offer(body.game), game, body)
+        return _Reports(task, game.game.size)
 
-    def _replay(self, asked: messages.GameRequest) -> web_game.WebGame:
-        offer = by_name(self._offers, asked.game)
-        with _refusing():
-            return web_game.replay(offer.game, asked.moves, asked.start)
+    def _offer(self, name: str) -> Offer:
+        if name not in self._offers:
+            names = ", ".join(self._offers)
+            raise HTTPException(400, f"no network for {name!r}; there are networks for {names}")
+        return self._offers[name]
 
-    def _task(self, asked: messages.ThinkRequest, played: web_game.WebGame) -> Task:
-        bounds = self._bounds
-        if asked.num_simulations > bounds.max_simulations:
-            raise Refused(400, f"at most {bounds.max_simulations} simulations at a time")
-        if asked.seconds > bounds.max_seconds:
-            raise Refused(400, f"at most {bounds.max_seconds:g} seconds at a time")
-        if asked.level > engine_settings.NUM_LEVELS:
-            raise Refused(400, f"levels are 1 to {engine_settings.NUM_LEVELS}, not {asked.level}")
-        limits = None
-        if asked.role == "advise":
-            limits = engine_settings.Limits(asked.num_simulations, asked.seconds, is_analysis=True)
-        return Task(
-            offer=self._offers[asked.game],
-            game=played,
-            role=asked.role,
-            limits=limits,
-            level=asked.level,
-            max_seconds=asked.seconds,
-        )
+    def _replay(self, body: messages.GameRequest) -> live_game.LiveGame:
+        offer = self._offer(body.game)
+        with _bad_request():
+            return game_reader.replay(offer.game, body.moves, body.start)
 
 
-class _Thoughts(StreamingResponse):
-    """Lines of JSON while a search goes on, which ends with the response at the latest."""
+class _Reports(StreamingResponse):
+    """Lines of JSON during a search, which ends with the response at the latest."""
 
-    def __init__(self, search: SearchTask, size: int):
-        super().__init__(self._lines(search, size), media_type="application/x-ndjson")
-        self._search = search
+    def __init__(self, task: SearchTask, size: int):
+        super().__init__(self._lines(task, size), media_type="application/x-ndjson")
+        self._task = task
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._search.stop()
+            self._task.stop()
 
     @staticmethod
-    async def _lines(search: SearchTask, size: int) -> AsyncIterator[str]:
+    async def _lines(task: SearchTask, size: int) -> AsyncIterator[str]:
         def line(answer: dict[str, Any]) -> str:
             return json.dumps(answer, separators=(",", ":")) + "\n"
 
         try:
-            async for thought, is_final in search.thoughts():
-                answer = {"thought": messages.thought_json(thought, size), "is_final": is_final}
-                yield line(answer)
-        except Refused as refused:
-            yield line({"error": refused.message})
+            async for report, is_final in task.reports():
+                yield line({"report": messages.report_json(report, size), "is_final": is_final})
+        except HTTPException as error:
+            yield line({"error": error.detail})
 
 
 @contextlib.contextmanager
-def _refusing() -> Iterator[None]:
-    """Makes wrong input an answer for the reader."""
+def _bad_request() -> Iterator[None]:
+    """Turns wrong input into an answer for the reader."""
     try:
         yield
     except ValueError as error:
-        raise Refused(400, str(error)) from None
+        raise HTTPException(400, str(error)) from None
 
 
 async def _page(_: Request) -> Response:
     return FileResponse(STATIC / "index.html")
 
 
-async def _refuse(_: Request, refused: Exception) -> Response:
-    assert isinstance(refused, Refused)
-    return refused.response()
-
-
-async def _refuse_http(_: Request, error: Exception) -> Response:
+async def _error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)

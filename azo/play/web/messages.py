@@ -1,8 +1,8 @@
-"""What the page and the server say to one another, as JSON.
+"""JSON messages between the page and the server.
 
 Moves are text ("f5", "pass"), boards `size * size` characters row by row (`X` black, `O` white, `-`
-empty). Values and scores of a thought are for the side to move, as everywhere in azo; margins are
-black's discs minus white's.
+empty). Values and scores of a report are for the side to move; margins are black's discs minus
+white's.
 """
 
 from typing import Annotated, Any, Literal
@@ -10,91 +10,78 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from azo.games import notation
-from azo.play import search_report
-from azo.play.web import web_game
+from azo.play import live_game, search_report
 
 MAX_TEXT = 60_000
 
+Role = Literal["play", "advise"]
+
 
 class ReadRequest(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """A text that someone pasted, to be read as a game."""
+    """Pasted text, to be read as a game."""
 
     game: Annotated[str, pydantic.Field(max_length=40)]
-    """Which game it is, unless the text says so."""
+    """Name of the game, unless the text says it."""
     text: Annotated[str, pydantic.Field(max_length=MAX_TEXT)]
 
 
 class GameRequest(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """A game as the page knows it."""
+    """A game and its moves."""
 
     game: Annotated[str, pydantic.Field(max_length=40)]
     start: Annotated[str, pydantic.Field(max_length=80)] | None = None
-    """The start position and the mover; None: the usual one."""
+    """The start position and the side to move; None: the usual start."""
     moves: Annotated[str, pydantic.Field(max_length=600)] = ""
 
 
 class ThinkRequest(GameRequest, frozen=True, extra="forbid"):
-    """A game, and how to think about its last position."""
+    """A game, and the search of its last position."""
 
     session: Annotated[str, pydantic.Field(pattern="^[0-9a-f]{16,64}$")]
-    """Chosen by the page at random: trees are kept, and searches replaced, by session."""
-    role: Literal["play", "advise"]
+    """Random name of the page; a page has its own trees, and one search at a time."""
+    role: Role
     """Choose a move at a level, or analyse at full strength."""
     level: pydantic.PositiveInt = 1
-    """With "play"."""
+    """Level of "play"."""
     num_simulations: pydantic.PositiveInt = 400
-    """With "advise"."""
+    """Simulations of "advise"."""
     seconds: pydantic.PositiveFloat = 10.0
 
 
-def game_json(played: web_game.WebGame, note: str = "") -> dict[str, Any]:
-    """Returns a game with what is legal and what counts at every ply."""
-    size = played.game.size
+def game_json(game: live_game.LiveGame, note: str = "") -> dict[str, Any]:
+    """Returns a game with the board and the legal moves at every ply."""
+    size = game.game.size
+
+    def texts(actions: tuple[int, ...]) -> list[str]:
+        return [notation.action_text(action, size) for action in actions]
+
     return {
-        "game": played.game.name,
-        "start": notation.board_text(played.boards[0], size) if played.has_own_start else None,
-        "moves": [notation.action_text(action, size) for action in played.actions],
+        "game": game.game.name,
+        "start": None if game.has_usual_start else notation.board_text(game.start, size),
+        "moves": texts(game.actions),
         "plies": [
             {
                 "board": notation.board_text(board, size).split()[0],
                 "mover": "black" if board.is_black_to_move else "white",
-                "legal": [notation.action_text(action, size) for action in legal],
+                "legal": texts(game.legal_actions_at(board)),
             }
-            for board, legal in zip(played.boards, played.legal_actions, strict=True)
+            for board in game.boards
         ],
-        "is_over": played.is_over,
-        "margin": played.final_margin,
+        "is_over": game.is_over,
+        "margin": game.final_score(),
         "note": note,
     }
 
 
-def thought_json(thought: search_report.SearchReport, size: int) -> dict[str, Any]:
-    """Returns what the engine thinks of a position."""
-
-    def text(action: int) -> str:
-        return notation.action_text(action, size)
-
+def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]:
+    """Returns a search report with moves as text."""
     return {
-        "move": text(thought.action),
-        "value": _rounded(thought.value),
-        "raw_value": _rounded(thought.raw_value),
-        "score": thought.score,
-        "source": thought.source,
-        "num_simulations": thought.num_simulations,
-        "seconds": _rounded(thought.seconds),
-        "moves": [
-            {
-                "move": text(move.action),
-                "visits": move.visits,
-                "prior": _rounded(move.prior),
-                "value": _rounded(move.value),
-                "score": move.score,
-                "line": [text(action) for action in move.line],
-            }
-            for move in thought.moves
-        ],
+        "move": notation.action_text(report.action, size),
+        "value": report.value,
+        "raw_value": report.raw_value,
+        "score": report.score,
+        "source": report.source,
+        "num_simulations": report.num_simulations,
+        "seconds": report.seconds,
+        "moves": [search_report.move_json(move, size) for move in report.moves],
     }
-
-
-def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(float(number), 4)

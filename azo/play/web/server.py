@@ -1,4 +1,4 @@
-"""Sockets and the web server that runs an application on one."""
+"""The HTTP server: a listening socket, and uvicorn on it."""
 
 import asyncio
 import socket

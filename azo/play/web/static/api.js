@@ -28,10 +28,10 @@ export async function read(game, text) {
  * @param {{game: string, start: ?string, moves: string[]}} played the game
  * @param {object} how the role, and what it needs
  * @param {AbortSignal} signal ends the search
- * @param {(thought: object) => void} onThought told what is known so far, the result too
+ * @param {(report: object) => void} onReport told what is known so far, the result too
  * @returns the result
  */
-export async function think({ game, start, moves }, how, signal, onThought) {
+export async function think({ game, start, moves }, how, signal, onReport) {
   const question = { game, start, moves: moves.join(" "), session, ...how };
   const response = await post("/api/think", question, signal);
   const lines = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -48,8 +48,8 @@ export async function think({ game, start, moves }, how, signal, onThought) {
     for (const line of complete) {
       const answer = JSON.parse(line);
       if (answer.error) throw new Failure(answer.error);
-      onThought(answer.thought);
-      if (answer.is_final) return answer.thought;
+      onReport(answer.report);
+      if (answer.is_final) return answer.report;
     }
   }
 }

@@ -1,6 +1,6 @@
 // The board: a grid of buttons. It shows what it is told to, and says which square was chosen.
 
-import { place, square } from "./words.js";
+import { place, square } from "./formatting.js";
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 

@@ -1,6 +1,6 @@
 // What azo thinks of a position, and the list of moves.
 
-import { capital, headline, outcome, percent, share, signed, winner } from "./words.js";
+import { capital, headline, outcome, percent, share, signed, winner } from "./formatting.js";
 
 const ROWS = 6;
 const LINE_MOVES = 8;
@@ -8,24 +8,24 @@ const MISTAKES = [[0.4, "??"], [0.2, "?"], [0.1, "?!"]]; // shares of the points
 
 const byId = (id) => document.getElementById(id);
 
-/** Shows a thought, or that there is none. */
-export function showThought(thought, ply, { isReversed, isThinking }) {
-  if (thought === undefined) {
+/** Shows a report, or that there is none. */
+export function showReport(report, ply, { isReversed, isThinking }) {
+  if (report === undefined) {
     const advice = isThinking ? "" : "A hint or a map on the board starts a search.";
     showSummary(isThinking ? "…" : "Not searched yet", advice);
     showRows([]);
     return;
   }
-  showSummary(headline(thought, ply, isReversed), details(thought, ply), blackShare(thought, ply));
-  const most = Math.max(1, ...thought.moves.map((move) => move.visits));
+  showSummary(headline(report, ply, isReversed), details(report, ply), blackShare(report, ply));
+  const most = Math.max(1, ...report.moves.map((move) => move.visits));
   showRows(
-    thought.moves.slice(0, ROWS).map((move) => row(move, most, move.move === thought.move)),
+    report.moves.slice(0, ROWS).map((move) => row(move, most, move.move === report.move)),
   );
 }
 
-/** Shows how a game ended; `thought` holds its value. */
-export function showResult(thought, ply, text) {
-  showSummary(text, "", blackShare(thought, ply));
+/** Shows how a game ended; `report` holds its value. */
+export function showResult(report, ply, text) {
+  showSummary(text, "", blackShare(report, ply));
   showRows([]);
 }
 
@@ -45,16 +45,16 @@ function showRows(rows) {
   while (body.rows.length < ROWS) body.insertRow().insertCell().colSpan = 5;
 }
 
-function details(thought, ply) {
-  const visits = thought.moves.reduce((sum, move) => sum + move.visits, 0);
-  const alone = `network alone ${percent(share(thought.raw_value))} for ${ply.mover}`;
+function details(report, ply) {
+  const visits = report.moves.reduce((sum, move) => sum + move.visits, 0);
+  const alone = `network alone ${percent(share(report.raw_value))} for ${ply.mover}`;
   const how = {
     exact: "solved to the end",
     forced: "the only move",
     book: "from the opening book",
     search: `${visits.toLocaleString("en")} simulations`,
-  }[thought.source];
-  return `${how} in ${thought.seconds.toFixed(1)} s, ${alone}`;
+  }[report.source];
+  return `${how} in ${report.seconds.toFixed(1)} s, ${alone}`;
 }
 
 function row(move, most, isChosen) {
@@ -78,7 +78,7 @@ function row(move, most, isChosen) {
 }
 
 /** Shows the moves. Buttons stay what they are: one may be focused, or half clicked. */
-export function showMoves({ moves, plies }, cursor, thoughts) {
+export function showMoves({ moves, plies }, cursor, reports) {
   const list = byId("moves");
   while (list.children.length > moves.length) list.lastChild.remove();
   while (list.children.length < moves.length) {
@@ -87,7 +87,7 @@ export function showMoves({ moves, plies }, cursor, thoughts) {
   }
   moves.forEach((move, index) => {
     const button = list.children[index].firstChild;
-    const { mark, loss } = mistake(move, thoughts[index], thoughts[index + 1]);
+    const { mark, loss } = mistake(move, reports[index], reports[index + 1]);
     button.className = plies[index].mover;
     button.classList.toggle("mistake", mark !== "");
     button.title = loss;

@@ -4,7 +4,7 @@
 // search is under way at a time, `thinking`; whatever changes the game or the turn ends it.
 
 import * as api from "./api.js";
-import { alternatives, capital, winner } from "./words.js";
+import { alternatives, capital, winner } from "./formatting.js";
 
 const PASS_MS = 900;
 const MOVE_MS = { none: 700, black: 450, white: 450, both: 450 }; // azo's moves are to be followed
@@ -34,7 +34,7 @@ export class Play {
     this.thinking = null; // {kind: "play" | "advise" | "analyse", controller, latest, ply}
     this.isPaused = false;
     this.hinted = null; // key of the position with a hint
-    this.thoughts = new Map(); // the best thought of each position, by `#key`
+    this.reports = new Map(); // the best report of each position, by `#key`
   }
 
   get info() {
@@ -62,9 +62,9 @@ export class Play {
   }
 
   /** What is known of a ply; of the last one of a finished game, its result. */
-  thought(ply = this.cursor) {
+  report(ply = this.cursor) {
     const { mover, legal } = this.game.plies[ply];
-    if (legal.length) return this.thoughts.get(this.#key(ply));
+    if (legal.length) return this.reports.get(this.#key(ply));
     const sign = mover === "black" ? 1 : -1;
     const winning = winner(this.game.margin, this.info.is_reversed);
     const value = winning === null ? 0 : winning === mover ? 1 : -1;
@@ -72,7 +72,7 @@ export class Play {
   }
 
   get hint() {
-    return this.hinted === this.#key() ? this.thought()?.move : undefined;
+    return this.hinted === this.#key() ? this.report()?.move : undefined;
   }
 
   /** Begins a new game; the one on the table can be brought back. */
@@ -244,11 +244,11 @@ export class Play {
   /** Returns the result of a search, or null if it failed or was ended. */
   async #think(thinking, ply, how) {
     const key = this.#key(ply);
-    const tell = (thought) => {
+    const tell = (report) => {
       if (thinking !== this.thinking) return;
-      thinking.latest = thought;
-      const known = this.thoughts.get(key);
-      if (!known || rank(thought) >= rank(known)) this.thoughts.set(key, thought);
+      thinking.latest = report;
+      const known = this.reports.get(key);
+      if (!known || rank(report) >= rank(known)) this.reports.set(key, report);
       this.render();
     };
     try {
@@ -327,12 +327,12 @@ export class Play {
   }
 
   #isKnownWell(ply) {
-    const known = this.thoughts.get(this.#key(ply));
+    const known = this.reports.get(this.#key(ply));
     return known !== undefined && rank(known) >= this.strength;
   }
 }
 
-/** How much a thought is worth: exact ones most, others by their visits. */
+/** How much a report is worth: exact ones most, others by their visits. */
 function rank({ score, moves }) {
   return score === null ? moves.reduce((sum, move) => sum + move.visits, 0) : Infinity;
 }

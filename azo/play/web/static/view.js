@@ -1,7 +1,7 @@
 // Shows a `Play` on the page.
 
-import { result, showMoves, showResult, showThought, write } from "./panels.js";
-import { capital, discs, percent, share, signed } from "./words.js";
+import { result, showMoves, showResult, showReport, write } from "./panels.js";
+import { capital, discs, percent, share, signed } from "./formatting.js";
 
 const COLD = 0.25; // a move that is worth so much less than the best has no colour
 
@@ -13,15 +13,15 @@ export function render(play, board, graph) {
   showBoard(play, board);
   write(byId("status"), status(play));
   const { isOver, cursor, game, info, thinking } = play;
-  if (isOver) showResult(play.thought(), play.ply, result(game, info.is_reversed));
+  if (isOver) showResult(play.report(), play.ply, result(game, info.is_reversed));
   else {
     const isThinking = thinking?.ply === cursor && ["play", "advise"].includes(thinking.kind);
-    showThought(play.thought(), play.ply, { isReversed: info.is_reversed, isThinking });
+    showReport(play.report(), play.ply, { isReversed: info.is_reversed, isThinking });
   }
-  const thoughts = game.plies.map((_, ply) => play.thought(ply));
-  showMoves(game, cursor, thoughts);
+  const reports = game.plies.map((_, ply) => play.report(ply));
+  showMoves(game, cursor, reports);
   const squares = game.plies[0].board.length;
-  graph.show(thoughts.map(point(game)), cursor, game.is_over ? game.moves.length : squares - 4);
+  graph.show(reports.map(point(game)), cursor, game.is_over ? game.moves.length : squares - 4);
   showButtons(play);
 }
 
@@ -54,15 +54,15 @@ function showBoard(play, board) {
 /** What to write on which square, and how warm to colour it. */
 function mapOf(play) {
   const map = new Map();
-  const thought = play.thought();
-  if (!thought) return map;
+  const report = play.report();
+  if (!report) return map;
   const kind = play.map;
   const sign = play.info.is_reversed ? -1 : 1;
   const worth = ({ value, score }) =>
     share(score === null ? value ?? -1 : (sign * score) / play.ply.board.length);
-  const total = thought.moves.reduce((sum, move) => sum + move.visits, 0);
-  const best = Math.max(...thought.moves.map(worth));
-  for (const { move, prior, visits, value, score } of thought.moves) {
+  const total = report.moves.reduce((sum, move) => sum + move.visits, 0);
+  const best = Math.max(...report.moves.map(worth));
+  for (const { move, prior, visits, value, score } of report.moves) {
     if (move === "pass") continue;
     if (kind === "prior") map.set(move, { heat: prior, text: percent(prior) });
     // A solved position was hardly searched: there the scores say all.
@@ -77,10 +77,10 @@ function mapOf(play) {
 }
 
 function point({ plies }) {
-  return (thought, ply) => {
-    if (!thought) return null;
-    const value = plies[ply].mover === "black" ? thought.value : -thought.value;
-    return { black: share(value), isExact: thought.score !== null };
+  return (report, ply) => {
+    if (!report) return null;
+    const value = plies[ply].mover === "black" ? report.value : -report.value;
+    return { black: share(value), isExact: report.score !== null };
   };
 }
 

@@ -42,12 +42,12 @@ export function alternatives(moves) {
   return `${moves.slice(0, -1).join(", ")} or ${moves.at(-1)}`;
 }
 
-/** A position's thought in one line. */
-export function headline(thought, ply, isReversed) {
+/** A position's report in one line. */
+export function headline(report, ply, isReversed) {
   const sign = ply.mover === "black" ? 1 : -1;
-  if (thought.score !== null) {
-    return `${capital(outcome(sign * thought.score, isReversed))}, exact`;
+  if (report.score !== null) {
+    return `${capital(outcome(sign * report.score, isReversed))}, exact`;
   }
-  const black = share(sign * thought.value);
+  const black = share(sign * report.value);
   return black >= 0.5 ? `Black ${percent(black)}` : `White ${percent(1 - black)}`;
 }

@@ -1,4 +1,4 @@
-"""Games as the page knows them: replayed, and read from what people paste."""
+"""Games of the page: replayed, and read from pasted text."""
 
 import time
 
@@ -6,7 +6,7 @@ import pytest
 from support import slow_board, web_games
 
 from azo.games import notation, othello
-from azo.play.web import web_game
+from azo.play.web import game_reader
 
 _GGF = (
     "(;GM[Othello]PB[ann]PW[bob]TY[6]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]"
@@ -17,14 +17,15 @@ _GGF = (
 @pytest.mark.parametrize("seed", range(5))
 def test_a_replay_has_the_boards_and_legal_moves_of_the_rules(seed):
     boards, actions = web_games.random_game(6, seed=seed)
-    played = web_game.replay(othello.Othello(6), notation.transcript(actions, 6))
+    played = game_reader.replay(othello.Othello(6), notation.transcript(actions, 6))
     assert list(played.actions) == actions  # forced passes were left out of the text
-    for found, legal, board in zip(played.boards, played.legal_actions, boards, strict=True):
+    for found, board in zip(played.boards, boards, strict=True):
         assert notation.board_text(found, 6) == f"{slow_board.text(board)} {board.mover}"
+        legal = played.legal_actions_at(found)
         assert list(legal) == ([] if slow_board.is_over(board) else slow_board.legal_actions(board))
     assert played.is_over
     black = slow_board.score(boards[-1]) * (1 if boards[-1].mover == "X" else -1)
-    assert played.final_margin == black
+    assert played.final_score() == black
 
 
 @pytest.mark.parametrize(
@@ -40,19 +41,19 @@ def test_a_replay_has_the_boards_and_legal_moves_of_the_rules(seed):
 )
 def test_pasted_games_are_read(text, moves, note):
     game = othello.Othello(6)
-    played, remark = web_game.read(text, game, [game])
+    played, remark = game_reader.read(text, game, [game])
     assert notation.transcript(played.actions, 6) == moves
-    assert not played.has_own_start
+    assert played.has_usual_start
     assert remark == note
 
 
 def test_a_pasted_board_says_its_size_and_who_is_to_move():
     offered = [othello.Othello(6), othello.Othello(4)]
-    played, _ = web_game.read("----\n-OX-\n-XX-\n----\nO", offered[0], offered)
+    played, _ = game_reader.read("----\n-OX-\n-XX-\n----\nO", offered[0], offered)
     assert played.game == offered[1]
-    assert played.has_own_start
+    assert not played.has_usual_start
     assert notation.board_text(played.boards[0], 4) == "-----OX--XX----- O"
-    assert [notation.action_text(action, 4) for action in played.legal_actions[0]] == [
+    assert [notation.action_text(action, 4) for action in played.legal_actions] == [
         "d2",
         "b4",
         "d4",
@@ -70,15 +71,15 @@ def test_a_pasted_board_says_its_size_and_who_is_to_move():
         ("(;GM[Othello]", "GGF: '(;GM[Othello]' is no game, which is written (; ... ;)"),
         (
             "(;GM[Othello]BO[4 ---- -O*- -*O- ---- *];)",
-            "a game of 4x4, but there are networks for othello6 alone",
+            "no network for 4x4; there are networks for othello6",
         ),
-        ("XXO", "a board of 3 squares; 8x8 has 64, and then X or O for who is to move"),
+        ("XXO", "a board of 3 squares: an 8x8 board has 64, then X or O for the side to move"),
     ],
 )
 def test_what_is_no_game_is_refused_with_a_reason(text, message):
     game = othello.Othello(6)
     with pytest.raises(ValueError) as caught:
-        web_game.read(text, game, [game])
+        game_reader.read(text, game, [game])
     assert str(caught.value) == message
 
 
@@ -88,5 +89,5 @@ def test_reading_hostile_text_takes_no_longer_than_its_length_asks_for():
     start = time.perf_counter()
     for text in texts:
         with pytest.raises(ValueError):
-            web_game.read(text, game, [game])
+            game_reader.read(text, game, [game])
     assert time.perf_counter() - start < 2
