@@ -172,7 +172,9 @@ def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
     known: dict[str, dict[tuple[int, int], float]] = {}
     cells = []
     for batch in config.batches:
-        begin = functools.partial(jax.jit(selfplay.begin, static_argnums=(0, 2)), game, begin_key)
+        begin = functools.partial(
+            jax.jit(selfplay.spread_games, static_argnums=(0, 2)), game, begin_key
+        )
         games = positions.spread(begin, config.size**2, batch, config.before_ply)
         for simulations in config.simulations:
             loops = _loops(config, game, folded, batch, simulations)

@@ -24,7 +24,7 @@ import jax
 import pydantic
 
 from azo.games import othello
-from azo.learning import network, resignation, selfplay
+from azo.learning import network, selfplay
 from azo.search import improvement
 from benchmarks import baselines, command, measure, positions, reference_network, roofline
 
@@ -171,7 +171,9 @@ def _measure_cell(
     network_config = reference_network.config(size)
     model = network.build(game, network_config)
     variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
-    begin = functools.partial(jax.jit(selfplay.begin, static_argnums=(0, 2)), game, begin_key)
+    begin = functools.partial(
+        jax.jit(selfplay.spread_games, static_argnums=(0, 2)), game, begin_key
+    )
     games = positions.spread(begin, 64, config.batch, config.before_ply)
 
     def azo(variables, key, games):
@@ -183,7 +185,6 @@ def _measure_cell(
             games,
             search=improvement.SearchConfig(num_simulations=int(simulations)),
             config=selfplay.SelfplayConfig(num_games=config.batch, num_plies=config.num_plies),
-            resigning=resignation.ResignationConfig(),
         )
 
     folded, folded_variables = network.fold(model, variables)

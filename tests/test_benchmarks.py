@@ -144,7 +144,7 @@ def hashed(key, position):
 
 
 def roots(num_games: int) -> othello.Position:
-    return azo_selfplay.begin(FOUR, jax.random.key(0), num_games).position
+    return azo_selfplay.spread_games(FOUR, jax.random.key(0), num_games).position
 
 
 def test_hashed_evaluations_differ_between_positions_and_stay_in_their_ranges():

@@ -7,7 +7,6 @@ also teach by themselves, from random endings: so learning can begin at the end 
 of deep endings are solved on the host, see `azo.deep_endings`.
 """
 
-import dataclasses
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -83,24 +82,10 @@ class ExactLines:
     end: jax.Array  # [M, words] uint32, final board seen by the side to move of the ending
 
 
-def adjudicate(
-    game: protocol.Game, step: protocol.Step, max_empties: int
-) -> tuple[protocol.Step, jax.Array]:
-    """Ends games that come down to so few empty squares.
-
-    Args:
-      game: the rules.
-      step: of any shape `[...]`.
-      max_empties: 0 for no adjudication.
-
-    Returns:
-      The steps, the last ones where a game is adjudicated, the reward still 0; and where, `[...]`.
-    """
-    if not max_empties:
-        return step, jnp.zeros(step.discount.shape, bool)
+def is_ending(game: protocol.Game, position: protocol.Position, max_empties: int) -> jax.Array:
+    """Returns `[...]` bool, positions with at most this many empty squares."""
     assert isinstance(game, othello.Othello), game.name
-    is_solved = (step.discount != 0) & (game.num_empties(step.position) <= max_empties)
-    return dataclasses.replace(step, discount=jnp.where(is_solved, 0.0, step.discount)), is_solved
+    return game.num_empties(position) <= max_empties
 
 
 def solve(

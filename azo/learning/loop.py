@@ -1,19 +1,18 @@
-"""The compiled iteration: self-play, replay and learning as one program, state in, state out.
+"""The compiled iteration: one program from state to state.
 
-    play T plies of B games  ->  label finished games  ->  fill the ring  ->  optimiser steps
+    play T plies of B games -> label finished games -> insert into the replay -> optimiser steps
 
-or one half of that, where a generation's games come before its learning.
+Where a generation's games come before its learning, an iteration is one half of this.
 
-It runs under `shard_map` over the mesh axis `data`, with one device too: each device plays its own
-games into its own ring, without waiting for others at every step of a search; only gradients, the
-statistics of the normalisation and the metrics are averaged.
+It runs under `shard_map` over the mesh axis `data`, also with one device. Each device plays its own
+games into its own ring, without waiting for other devices. Gradients, batch statistics of the
+normalisation and metrics are averaged over devices.
 """
 
 import dataclasses
 import itertools
 from typing import Any
 
-import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,28 +27,15 @@ from azo.learning import (
     learner,
     network,
     pending_plies,
+    ply_records,
     replay,
     resignation,
+    rules,
     run_state,
     selfplay,
     statistics,
     targets,
 )
-
-
-@flax.struct.dataclass
-class Metrics:
-    """What an iteration reports, each a scalar unless it says otherwise."""
-
-    losses: learner.Losses  # means over the steps; NaN where nothing is learned
-    new_losses: learner.Losses  # of positions just added, before any step on them; NaN if none
-    played: statistics.SelfplayStatistics | None  # over devices, unless nothing is played
-    replay_size: jax.Array  # int32, positions in the ring
-    replay_age: jax.Array  # float32, mean iterations version the examples of a batch were played
-    unique_share: jax.Array  # float32, distinct positions among the examples of a batch
-    learning_rate: jax.Array  # float32, of the next step
-    threshold: jax.Array | None  # float32, of resignation, if games may be resigned
-    false_positive_share: jax.Array | None  # float32, of games resigned by it that could be won
 
 
 def make_mesh(num_devices: int) -> Mesh:
@@ -113,23 +99,32 @@ def begin(
 
 
 def fill(
-    config: run_state.RecipeConfig, mesh: Mesh, state: run_state.RunState, lines: endings.ExactLines
+    config: run_state.RecipeConfig,
+    mesh: Mesh,
+    state: run_state.RunState,
+    lines: endings.ExactLines,
 ) -> run_state.RunState:
-    """Returns the state with solved positions in the replay: `lines` `[K, M]`, `M` over devices."""
+    """Returns the state with solved positions in the replay.
+
+    Args:
+      config: the settings.
+      mesh: from `make_mesh`.
+      state: from `begin`; donated.
+      lines: `[K, M]`; `M` is split over the devices.
+    """
 
     def add(state: run_state.RunState, lines: endings.ExactLines) -> run_state.RunState:
-        now = state.iteration
-        ring = replay.add_exact(state.replay, lines, iteration=now, actor_version=now)
-        return dataclasses.replace(state, replay=ring)
+        rows = replay.exact_rows(lines, iteration=state.iteration, actor_version=state.iteration)
+        return dataclasses.replace(state, replay=replay.insert(state.replay, rows))
 
-    where = run_state.partition(config)
+    specs = run_state.partition(config)
     by_ply: Any = PartitionSpec(None, run_state.AXIS)
     fields = dict.fromkeys((field.name for field in dataclasses.fields(lines)), by_ply)
-    of_lines = endings.ExactLines(**fields | {"end": PartitionSpec(run_state.AXIS)})
+    line_specs = endings.ExactLines(**fields | {"end": PartitionSpec(run_state.AXIS)})
     sharded = jax.shard_map(
-        add, mesh=mesh, in_specs=(where, of_lines), out_specs=where, check_vma=False
+        add, mesh=mesh, in_specs=(specs, line_specs), out_specs=specs, check_vma=False
     )
-    # From the host: what was made on one device.
+    # The lines may lie on one device only, so they come from the host.
     return jax.jit(sharded, donate_argnums=0)(state, jax.device_get(lines))
 
 
@@ -142,218 +137,224 @@ def build(
     kind: generations.IterationKind = "play_and_learn",
     player: network.NetworkConfig | None = None,
 ) -> Any:
-    """Returns `iteration(state) -> (state, metrics)`, jitted: one call that donates its state.
+    """Returns `iteration(state) -> (state, statistics.Metrics)`, jitted; it donates its state.
 
     Args:
       game: the rules.
       config: the settings; batches must divide over the devices of the mesh.
       mesh: from `make_mesh`.
       total_steps: optimiser steps of the whole run, for the learning rate's schedule.
-      kind: whether it plays, learns, or both.
-      player: shape of the network that plays, if not that of the one that learns.
+      kind: whether the iteration plays, learns, or both.
+      player: shape of the actor's network, if not that of the learner's.
     """
     traces = itertools.count(1)
+    iteration = _Iteration(game, config, player or config.network, kind, total_steps, mesh.size)
 
-    def iterate(state: run_state.RunState) -> tuple[run_state.RunState, Metrics]:
+    def iterate(state: run_state.RunState) -> tuple[run_state.RunState, statistics.Metrics]:
         assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
-        shared_key = jax.random.fold_in(state.key, state.iteration)
-        key = jax.random.fold_in(shared_key, jax.lax.axis_index(run_state.AXIS))
-        play_key, learn_key = jax.random.split(key)
-        played, num_added = None, jnp.int32(0)
-        if kind != "learn":
-            if config.endings.num_positions:
-                state, num_added = _solve(game, config, play_key, state, mesh.size)
-            else:
-                state, played, num_added = _play(
-                    game, config, player or config.network, play_key, shared_key, state
-                )
-        state, metrics = _learn(
-            game,
-            config,
-            learn_key,
-            state,
-            num_added,
-            total_steps=total_steps,
-            num_devices=mesh.size,
-            is_learning=kind != "play",
-        )
-        state = dataclasses.replace(state, iteration=state.iteration + 1)
-        return state, dataclasses.replace(metrics, played=played)
+        return iteration(state)
 
-    where = run_state.partition(config)
+    specs = run_state.partition(config)
     sharded = jax.shard_map(
-        iterate, mesh=mesh, in_specs=(where,), out_specs=(where, PartitionSpec()), check_vma=False
+        iterate, mesh=mesh, in_specs=(specs,), out_specs=(specs, PartitionSpec()), check_vma=False
     )
     return jax.jit(sharded, donate_argnums=0)
 
 
-def _play(
-    game: protocol.Game,
-    config: run_state.RecipeConfig,
-    player: network.NetworkConfig,
-    key: jax.Array,
-    shared_key: jax.Array,
-    state: run_state.RunState,
-) -> tuple[run_state.RunState, statistics.SelfplayStatistics, jax.Array]:
-    """Plays, and adds what is decided to the ring; also returns how many positions that is."""
-    variables, version = state.variables(), state.iteration
-    if state.actor_params is not None:
-        variables, version = state.actor_params, state.actor_version
-    evaluate = leaf_evaluator.evaluator(game, player, variables, config.search)
-    threshold = None
-    if state.counts is not None:
-        threshold, _ = resignation.threshold(state.counts, config.resignation)
-    games, played = selfplay.play(
-        game,
-        evaluate,
-        key,
-        shared_key,
-        state.games,
-        threshold,
-        search=config.search,
-        config=config.selfplay,
-        resigning=config.resignation,
-        adjudicate_empties=config.endings.adjudicate_empties,
-        iteration=state.iteration,
-        actor_version=version,
-    )
-    counts = state.counts
-    if counts is not None:
-        counts = resignation.update_counts(counts, _total(played.counts), config.resignation)
+@dataclasses.dataclass(frozen=True)
+class _Iteration:
+    """One iteration on one device of the mesh."""
 
-    finalised, history = pending_plies.finalise(
-        game, state.history, played.plies, played.adjudicated
-    )
-    plies = finalised.plies
-    value = targets.value_targets(
-        config.targets, plies.reward, plies.discount, plies.value.astype(jnp.float32)
-    )
-    ring = state.replay
-    if config.replay.window_iterations:
-        ring = replay.begin_window(ring)
-    ring = replay.add_played(game, ring, finalised, value)
-    num_added = (finalised.is_ready & plies.is_example).sum(dtype=jnp.int32)
-    if played.explored is not None:
-        ring = replay.add_explored(
-            ring, played.explored, iteration=state.iteration, actor_version=version
+    game: protocol.Game
+    config: run_state.RecipeConfig
+    actor: network.NetworkConfig
+    kind: generations.IterationKind
+    total_steps: int
+    num_devices: int
+
+    def __call__(self, state: run_state.RunState) -> tuple[run_state.RunState, statistics.Metrics]:
+        shared_key = jax.random.fold_in(state.key, state.iteration)
+        key = jax.random.fold_in(shared_key, jax.lax.axis_index(run_state.AXIS))
+        play_key, learn_key = jax.random.split(key)
+        rows, sums, losses = [], None, learner.unknown_losses()
+        if self.kind != "learn":
+            if self.config.endings.num_positions:
+                rows = [self.solve(play_key, state)]
+            else:
+                state, turns = self.play(play_key, shared_key, state)
+                state, rows, sums = self.label(play_key, state, turns)
+            state = self.insert(state, rows)
+        new_losses, age, unique_share = self.inspect(learn_key, state, rows)
+        if self.kind != "play":
+            state, losses = self.learn(learn_key, state)
+
+        threshold = share = None
+        if state.resignation_counts is not None:
+            counts = state.resignation_counts
+            threshold, share = resignation.threshold(counts, self.config.resignation)
+        learning_rate = learner.learning_rate(self.config.learner, self.total_steps)
+        metrics = statistics.Metrics(
+            losses=losses,
+            new_losses=new_losses,
+            selfplay=sums,
+            replay_size=_total(state.replay.size[0]),
+            replay_age=age,
+            unique_share=unique_share,
+            learning_rate=jnp.asarray(learning_rate(state.learner.num_steps)),
+            threshold=threshold,
+            false_positive_share=share,
         )
-        num_added += played.explored.is_valid.sum(dtype=jnp.int32)
-    if played.adjudicated is not None:
-        lines = played.adjudicated.lines
-        ring = replay.add_exact(ring, lines, iteration=state.iteration, actor_version=version)
-        num_added += lines.is_valid.sum(dtype=jnp.int32)
+        return dataclasses.replace(state, iteration=state.iteration + 1), metrics
 
-    sums = _total(statistics.gather(game, played, finalised))
-    state = dataclasses.replace(
-        state,
-        games=games,
-        history=history,
-        replay=ring,
-        counts=counts,
-        num_games=state.num_games + sums.games.num_games.astype(jnp.int32),
-    )
-    num_evaluations = config.selfplay.num_games * played.predictions.num_evaluations.sum()
-    return state.with_evaluations(num_evaluations), sums, num_added
-
-
-def _solve(
-    game: protocol.Game,
-    config: run_state.RecipeConfig,
-    key: jax.Array,
-    state: run_state.RunState,
-    num_devices: int,
-) -> tuple[run_state.RunState, jax.Array]:
-    """Solves random endings into the ring; also returns how many positions that is."""
-    assert isinstance(game, othello.Othello), game.name
-    ending_key, solve_key = jax.random.split(key)
-    num_endings = config.endings.num_positions // num_devices
-    position, is_found = endings.random_endings(game, ending_key, num_endings, config.endings)
-    lines = endings.solve(
-        game, solve_key, position, is_found, max_empties=config.endings.max_empties
-    )
-    ring = state.replay
-    if config.replay.window_iterations:
-        ring = replay.begin_window(ring)
-    ring = replay.add_exact(ring, lines, iteration=state.iteration, actor_version=state.iteration)
-    return dataclasses.replace(state, replay=ring), lines.is_valid.sum(dtype=jnp.int32)
-
-
-def _learn(
-    game: protocol.Game,
-    config: run_state.RecipeConfig,
-    key: jax.Array,
-    state: run_state.RunState,
-    num_added: jax.Array,
-    *,
-    total_steps: int,
-    num_devices: int,
-    is_learning: bool,
-) -> tuple[run_state.RunState, Metrics]:
-    """Takes the steps of an iteration, unless there is too little to learn from."""
-    model = network.build(game, config.network)
-    num_examples = config.learner.batch_size // num_devices
-    window = config.replay.window
-    row_key = jax.random.fold_in(key, 0)
-
-    newest = jax.random.randint(row_key, (num_examples,), 0, jnp.maximum(num_added, 1))
-    row = (state.replay.next_row[0] - 1 - newest) % state.replay.value.shape[0]
-    examples = replay.take(game, state.replay, row)
-    new_losses = learner.evaluate_loss(
-        game, model, state.variables(), examples, config=config.learner
-    )
-    new_losses = jax.tree.map(lambda x: jnp.where(num_added > 0, x, jnp.nan), new_losses)
-
-    row = replay.draw(state.replay, row_key, num_examples, window)
-    age = (state.iteration - state.replay.iteration[row]).astype(jnp.float32).mean()
-    every = jnp.ones(num_examples, bool)
-    count = duplicates.groups(state.replay.board[row], every).count
-    unique_share = (1 / count).mean()
-
-    def learn(train_state: learner.TrainState) -> tuple[learner.TrainState, learner.Losses]:
-        ring = replay.averaged(game, state.replay, config.targets)
-
-        def sample(key: jax.Array) -> replay.Examples:
-            return replay.take(game, ring, replay.draw(ring, key, num_examples, window))
-
-        return learner.learn(
-            game,
-            model.clone(is_training=True, axis_name=run_state.AXIS),
-            learner.make_optimiser(config.learner, total_steps),
+    def play(
+        self, key: jax.Array, shared_key: jax.Array, state: run_state.RunState
+    ) -> tuple[run_state.RunState, ply_records.Turns]:
+        """Plays the plies of an iteration with the actor's network."""
+        config = self.config
+        variables, actor_version = state.variables(), state.iteration
+        if state.actor_params is not None:
+            variables, actor_version = state.actor_params, state.actor_version
+        threshold = None
+        if state.resignation_counts is not None:
+            threshold, _ = resignation.threshold(state.resignation_counts, config.resignation)
+        games, turns = selfplay.play(
+            self.game,
+            leaf_evaluator.evaluator(self.game, self.actor, variables, config.search),
             key,
-            train_state,
-            sample,
-            config=config.learner,
-            axis_name=run_state.AXIS,
+            shared_key,
+            state.games,
+            threshold,
+            search=config.search,
+            config=config.selfplay,
+            resigning=config.resignation,
+            adjudicate_empties=config.endings.adjudicate_empties,
+            iteration=state.iteration,
+            actor_version=actor_version,
         )
+        num_evaluations = config.selfplay.num_games * turns.predictions.num_evaluations.sum()
+        state = dataclasses.replace(state, games=games)
+        return state.with_evaluations(num_evaluations), turns
 
-    train_state, losses = _wait(state.learner)
-    if is_learning:
+    def label(
+        self, key: jax.Array, state: run_state.RunState, turns: ply_records.Turns
+    ) -> tuple[run_state.RunState, list[replay.NewRows], statistics.SelfplayStatistics]:
+        """Returns the rows of all games that have ended; other plies wait in the history."""
+        config, lines, counts = self.config, None, state.resignation_counts
+        if turns.is_adjudicated is not None:
+            solve_key = jax.random.fold_in(key, config.selfplay.num_plies)
+            empties = config.endings.adjudicate_empties
+            turns, lines = rules.score_adjudicated(self.game, solve_key, turns, empties)
+        plies = turns.plies
+        if turns.resignation is not None:
+            new = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
+            assert counts is not None
+            counts = resignation.update_counts(counts, _total(new), config.resignation)
+
+        finalised, history = pending_plies.finalise(state.history, plies)
+        window, final = finalised.plies, None
+        value = targets.value_targets(
+            config.targets, window.reward, window.discount, window.value.astype(jnp.float32)
+        )
+        if state.replay.final is not None:
+            final = pending_plies.final_boards(self.game, finalised, turns.after)
+        rows = [replay.played_rows(finalised, value, final)]
+        versions = {"iteration": plies.iteration[0, 0], "actor_version": plies.actor_version[0, 0]}
+        if turns.explored is not None:
+            rows.append(replay.explored_rows(turns.explored, **versions))
+        if lines is not None:
+            rows.append(replay.exact_rows(lines, **versions))
+
+        sums = _total(statistics.gather(self.game, turns, finalised))
+        state = dataclasses.replace(
+            state,
+            history=history,
+            resignation_counts=counts,
+            num_games=state.num_games + sums.games.num_games.astype(jnp.int32),
+        )
+        return state, rows, sums
+
+    def solve(self, key: jax.Array, state: run_state.RunState) -> replay.NewRows:
+        """Returns the rows of random endings, solved exactly."""
+        game, config = self.game, self.config.endings
+        assert isinstance(game, othello.Othello), game.name
+        ending_key, solve_key = jax.random.split(key)
+        num_endings = config.num_positions // self.num_devices
+        position, is_valid = endings.random_endings(game, ending_key, num_endings, config)
+        lines = endings.solve(game, solve_key, position, is_valid, max_empties=config.max_empties)
+        return replay.exact_rows(lines, iteration=state.iteration, actor_version=state.iteration)
+
+    def insert(self, state: run_state.RunState, rows: list[replay.NewRows]) -> run_state.RunState:
+        """Puts the rows into the replay buffer."""
+        buffer = state.replay
+        if self.config.replay.window_iterations:
+            buffer = replay.begin_window(buffer)
+        for some in rows:
+            buffer = replay.insert(buffer, some)
+        return dataclasses.replace(state, replay=buffer)
+
+    def inspect(
+        self, key: jax.Array, state: run_state.RunState, rows: list[replay.NewRows]
+    ) -> tuple[learner.Losses, jax.Array, jax.Array]:
+        """Returns the losses of new examples, and age and share of distinct ones in a batch."""
+        buffer = state.replay
+        row_key = jax.random.fold_in(key, 0)
+        num_added = sum((some.is_valid.sum(dtype=jnp.int32) for some in rows), jnp.int32(0))
+        newest = jax.random.randint(row_key, (self.num_examples,), 0, jnp.maximum(num_added, 1))
+        row = (buffer.next_row[0] - 1 - newest) % buffer.value.shape[0]
+        new_losses = learner.evaluate_loss(
+            self.game,
+            network.build(self.game, self.config.network),
+            state.variables(),
+            replay.take(self.game, buffer, row),
+            config=self.config.learner,
+        )
+        new_losses = jax.tree.map(lambda x: jnp.where(num_added > 0, x, jnp.nan), new_losses)
+
+        row = replay.draw(buffer, row_key, self.num_examples, self.config.replay.window)
+        age = (state.iteration - buffer.iteration[row]).astype(jnp.float32).mean()
+        count = duplicates.groups(buffer.board[row], jnp.ones(row.shape, bool)).count
+        return jax.lax.pmean((new_losses, age, (1 / count).mean()), run_state.AXIS)
+
+    def learn(
+        self, key: jax.Array, state: run_state.RunState
+    ) -> tuple[run_state.RunState, learner.Losses]:
+        """Takes the steps of an iteration, if the window has enough positions."""
+        game, config, window = self.game, self.config, self.config.replay.window
+
+        def take_steps(train_state: learner.TrainState) -> Any:
+            buffer = replay.averaged(game, state.replay, config.targets)
+
+            def sample(key: jax.Array) -> replay.Examples:
+                return replay.take(
+                    game, buffer, replay.draw(buffer, key, self.num_examples, window)
+                )
+
+            model = network.build(game, config.network)
+            return learner.learn(
+                game,
+                model.clone(is_training=True, axis_name=run_state.AXIS),
+                learner.make_optimiser(config.learner, self.total_steps),
+                key,
+                train_state,
+                sample,
+                config=config.learner,
+                axis_name=run_state.AXIS,
+            )
+
+        def wait(train_state: learner.TrainState) -> Any:
+            return train_state, learner.unknown_losses()
+
         in_window = replay.num_in_window(state.replay, window)[0]
-        # The same everywhere, so the devices agree on whether to meet in `learn`.
+        # All devices must agree, since gradients are averaged over them.
         can_learn = jax.lax.pmin(in_window, run_state.AXIS) > 0
         can_learn &= _total(in_window) >= config.replay.min_positions
-        train_state, losses = jax.lax.cond(can_learn, learn, _wait, state.learner)
+        train_state, losses = jax.lax.cond(can_learn, take_steps, wait, state.learner)
+        return dataclasses.replace(state, learner=train_state), losses
 
-    threshold = share = None
-    if state.counts is not None:
-        threshold, share = resignation.threshold(state.counts, config.resignation)
-    learning_rate = learner.learning_rate(config.learner, total_steps)
-    new_losses, age, unique_share = jax.lax.pmean((new_losses, age, unique_share), run_state.AXIS)
-    return dataclasses.replace(state, learner=train_state), Metrics(
-        losses=losses,
-        new_losses=new_losses,
-        played=None,
-        replay_size=_total(state.replay.size[0]),
-        replay_age=age,
-        unique_share=unique_share,
-        learning_rate=jnp.asarray(learning_rate(train_state.num_steps)),
-        threshold=threshold,
-        false_positive_share=share,
-    )
-
-
-def _wait(train_state: learner.TrainState) -> tuple[learner.TrainState, learner.Losses]:
-    return train_state, learner.unknown_losses()
+    @property
+    def num_examples(self) -> int:
+        """Examples of a batch on this device."""
+        return self.config.learner.batch_size // self.num_devices
 
 
 def _total(x: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Plies wait here until their game is decided, so that all games are always under way.
+"""Plies wait in a history until their game ends, since games continue from iteration to iteration.
 
-The history is as long as the longest possible game, so that no position is lost.
+The history is as long as the longest possible game, so no position is lost.
 """
 
 import flax.struct
@@ -8,41 +8,39 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.learning import selfplay, targets
+from azo.learning import ply_records, targets
 
 
 @flax.struct.dataclass
 class History:
-    """The latest plies, long enough for any game, until their results are known."""
+    """The latest plies."""
 
-    plies: selfplay.Plies  # [L, B]
-    is_waiting: jax.Array  # [L, B] bool, played, and not yet finalised
+    plies: ply_records.Plies  # [L, B]
+    is_waiting: jax.Array  # [L, B] bool, the game has not ended yet
 
 
 @flax.struct.dataclass
 class FinalisedPlies:
-    """A window of plies, and which of them are decided now."""
+    """A window of plies `W` = `L + T`, the history and then the new plies."""
 
-    plies: selfplay.Plies  # [W, B]
-    is_ready: jax.Array  # [W, B] bool, decided by the latest plies
+    plies: ply_records.Plies  # [W, B]
+    is_ready: jax.Array  # [W, B] bool, the game ended with one of the new plies
     outcome: jax.Array  # [W, B] float32, final result for the player to move, where ready
-    after: protocol.Position  # [W, B], after each ply, seen by the side that moves next; where a
-    # game was adjudicated the end of its exact line, seen by the same side
 
 
 @flax.struct.dataclass
 class FinalBoards:
-    """How the game of each ply ended."""
+    """The end of the game of each ply."""
 
     board: jax.Array  # [W, B, words] uint32, packed
-    sign: jax.Array  # [W, B] int8, 1 if seen by the same player as the ply, -1 if by the other;
-    # 0 where the game was not played to its end
+    sign: jax.Array  # [W, B] int8, 1 if the side to move is that of the ply, -1 if the other; 0
+    # if the end is unknown, as in a resigned game
 
 
 def empty(game: protocol.Game, num_games: int) -> History:
-    """Returns a history in which nothing waits."""
+    """Returns a history without plies."""
     shape = (game.max_plies, num_games)
-    plies = selfplay.Plies(
+    plies = ply_records.Plies(
         board=jnp.zeros((*shape, game.packed_words), jnp.uint32),
         policy=jnp.zeros((*shape, game.num_actions), jnp.uint8),
         action=jnp.zeros(shape, jnp.int16),
@@ -58,35 +56,35 @@ def empty(game: protocol.Game, num_games: int) -> History:
     return History(plies=plies, is_waiting=jnp.zeros(shape, bool))
 
 
-def finalise(
-    game: protocol.Game,
-    history: History,
-    plies: selfplay.Plies,
-    adjudicated: selfplay.Adjudicated | None = None,
-) -> tuple[FinalisedPlies, History]:
-    """Returns what the new plies `[T, B]` decide, and the history of what still waits."""
+def finalise(history: History, plies: ply_records.Plies) -> tuple[FinalisedPlies, History]:
+    """Returns the window with new plies `[T, B]`, and the history of the plies that still wait."""
     window = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), history.plies, plies)
-    is_new = jnp.ones(plies.reward.shape, bool)
-    is_waiting = jnp.concatenate([history.is_waiting, is_new])
+    is_waiting = jnp.concatenate([history.is_waiting, jnp.ones(plies.reward.shape, bool)])
     is_ready = is_waiting & targets.is_decided(window.discount)
     outcome = targets.outcome_targets(window.reward, window.discount)
     length = history.is_waiting.shape[0]
     latest = jax.tree.map(lambda x: x[-length:], (window, is_waiting & ~is_ready))
-    after = game.step(game.unpack(window.board), window.action.astype(jnp.int32)).position
-    if adjudicated is not None:
-        end = game.unpack(adjudicated.lines.end.reshape(plies.board.shape))
-        is_solved = jnp.concatenate([jnp.zeros_like(history.is_waiting), adjudicated.begin])
-        ends = jax.tree.map(lambda all, new: all.at[-len(new) :].set(new), after, end)
-        after = jax.tree.map(lambda x, y: jnp.where(is_solved, x, y), ends, after)
-    return FinalisedPlies(window, is_ready, outcome, after), History(*latest)
+    return FinalisedPlies(window, is_ready, outcome), History(*latest)
 
 
-def final_boards(game: protocol.Game, finalised: FinalisedPlies) -> FinalBoards:
-    """Returns the final boards, carried back to every ply of their games."""
-    ends = game.pack(finalised.after)
-    is_end = finalised.plies.discount == 0
-    # A resigned game ends in the middle: what the board would have become is not known.
-    sign = jnp.where(is_end & game.is_over(finalised.after), -1, 0).astype(jnp.int8)
+def final_boards(
+    game: protocol.Game, finalised: FinalisedPlies, after: protocol.Position
+) -> FinalBoards:
+    """Returns the final boards of all ready plies, carried back from the ends of their games.
+
+    Args:
+      game: the rules.
+      finalised: from `finalise`.
+      after: `[T, B]`, positions after the new plies, as in `ply_records.Turns`.
+    """
+    # A game that is resigned ends in the middle, and its final board is unknown.
+    sign = jnp.where(game.is_over(after), -1, 0).astype(jnp.int8)
+    num_waiting = finalised.is_ready.shape[0] - sign.shape[0]
+
+    def with_history(x: jax.Array) -> jax.Array:
+        return jnp.concatenate([jnp.zeros((num_waiting, *x.shape[1:]), x.dtype), x])
+
+    ends = with_history(game.pack(after)), with_history(sign), finalised.plies.discount == 0
 
     def step_back(later, ply):
         later_board, later_sign = later
@@ -95,6 +93,6 @@ def final_boards(game: protocol.Game, finalised: FinalisedPlies) -> FinalBoards:
         sign = jnp.where(is_end_t, sign_t, -later_sign)
         return (board, sign), (board, sign)
 
-    nothing = jnp.zeros_like(ends[0]), jnp.zeros_like(sign[0])
-    _, (board, sign) = jax.lax.scan(step_back, nothing, (ends, sign, is_end), reverse=True)
+    nothing = jnp.zeros_like(ends[0][0]), jnp.zeros_like(ends[1][0])
+    _, (board, sign) = jax.lax.scan(step_back, nothing, ends, reverse=True)
     return FinalBoards(board=board, sign=sign)

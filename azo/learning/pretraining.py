@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import resignation, selfplay, supervised, targets
+from azo.learning import selfplay, supervised, targets
 from azo.search import improvement
 
 
@@ -75,19 +75,11 @@ def searched_plies(
       max_opening_plies: games begin after 0 to this many random plies.
     """
     begin_key, play_key, shared_key = jax.random.split(key, 3)
-    # As after the end of a game, so that `restarted` opens new ones.
-    zeros = jnp.zeros(num_games)
-    games = selfplay.restarted(
-        game,
-        begin_key,
-        protocol.Step(game.start(num_games), zeros, zeros),
-        zeros.astype(jnp.int32),
-        max_opening_plies=max_opening_plies,
-    )
+    games = selfplay.new_games(game, begin_key, num_games, max_opening_plies=max_opening_plies)
     config = selfplay.SelfplayConfig(
         num_games=num_games, num_plies=game.max_plies, max_opening_plies=max_opening_plies
     )
-    _, found = selfplay.play(
+    _, turns = selfplay.play(
         game,
         evaluate,
         play_key,
@@ -95,9 +87,8 @@ def searched_plies(
         games,
         search=search,
         config=config,
-        resigning=resignation.ResignationConfig(),
     )
-    played = found.plies
+    played = turns.plies
     value = targets.outcome_targets(played.reward, played.discount)
     is_decided = targets.is_decided(played.discount)
     # Game after game: a column's games follow one another.

@@ -1,11 +1,11 @@
-"""The replay ring: the latest positions of finished games, on the device.
+"""The replay buffer: a ring of the latest positions of finished games, on the device.
 
 A position takes 4 bytes a packed word, 1 byte an action and 10 bytes for its value and origin: 91
-bytes on 8x8, 63 on 6x6; final boards for ownership and margin add 4 bytes a word and one. Each
-device has a ring of its own and samples from it alone, so nothing is gathered.
+bytes on 8x8, 63 on 6x6. Final boards for ownership and margin add 4 bytes a word and one. Each
+device has its own ring and samples from it alone, so nothing is gathered.
 
-Rows are in the order of their entry, so a window of the last generations or iterations is the
-newest so many rows: `window_starts` remembers how many rows there were when each of them began.
+Rows are in the order of their entry. A window of the last generations or iterations is therefore a
+number of newest rows: `window_starts` counts the rows since the beginning of each.
 """
 
 import dataclasses
@@ -17,23 +17,23 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import duplicates, endings, pending_plies, selfplay, targets
+from azo.learning import duplicates, endings, pending_plies, ply_records, targets
 from azo.search import explored
 
 MAX_WINDOW = 64
 
 
 class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """What is kept to learn from."""
+    """The replay buffer."""
 
     capacity: pydantic.PositiveInt = 100_000
-    """Positions kept, over all devices; the oldest are overwritten."""
+    """Positions in the buffer, over all devices; new positions overwrite the oldest."""
     min_positions: pydantic.PositiveInt = 2_000
-    """Positions there must be in the window before learning begins, over all devices."""
+    """Positions in the window before learning begins, over all devices."""
     window_generations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = 0
-    """Learn from the last so many generations only, the present one included; 0: from all."""
+    """Learn only from this many last generations, the present one included; 0: from all."""
     window_iterations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = 0
-    """Learn from the last so many iterations only; 0: from all."""
+    """Learn only from this many last iterations; 0: from all."""
 
     @pydantic.model_validator(mode="after")
     def _check_one_window(self) -> "ReplayConfig":
@@ -51,20 +51,31 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 @flax.struct.dataclass
 class ReplayBuffer:
-    """The ring of one device; in a whole state, those of all `D` devices one after another."""
+    """The ring of one device; a whole state has the rings of all `D` devices one after another."""
 
     board: jax.Array  # [R, words] uint32
-    policy: jax.Array  # [R, A] uint8, see `selfplay.quantise`
-    value: jax.Array  # [R] float16, what is to be learned, for the side to move
-    iteration: jax.Array  # [R] int32, when the position was played
-    actor_version: jax.Array  # [R] int32, see `selfplay.Plies`
+    policy: jax.Array  # [R, A] uint8, see `ply_records.quantise`
+    value: jax.Array  # [R] float16, target for the side to move
+    iteration: jax.Array  # [R] int32, iteration in which the position was played
+    actor_version: jax.Array  # [R] int32, see `ply_records.Plies`
     final: pending_plies.FinalBoards | None  # [R], if ownership or margin are learned
-    next_row: jax.Array  # [1] int32, [D] in a whole state: where the next position goes
+    next_row: jax.Array  # [1] int32, [D] in a whole state: row of the next position
     size: jax.Array  # [1] int32, [D] in a whole state: positions in the ring
-    window_starts: (
-        jax.Array
-    )  # [1, MAX_WINDOW] int32, [D, ...] in a whole state: positions added since each
-    # of the latest generations or iterations began, the present one first
+    window_starts: jax.Array  # [1, MAX_WINDOW] int32, [D, ...] in a whole state: positions added
+    # since the beginning of each of the latest generations or iterations, the present one first
+
+
+@flax.struct.dataclass
+class NewRows:
+    """Positions to insert; the fields are those of `ReplayBuffer`, and may lack leading axes."""
+
+    is_valid: jax.Array  # [...] bool; other positions are left out
+    board: jax.Array
+    policy: jax.Array
+    value: jax.Array
+    iteration: jax.Array
+    actor_version: jax.Array
+    final: pending_plies.FinalBoards | None = None  # None if unknown
 
 
 @flax.struct.dataclass
@@ -75,13 +86,13 @@ class Examples:
     policy: jax.Array  # [M, A] float32, summing to 1
     value: jax.Array  # [M] float32, for the side to move
     ownership: jax.Array | None = None  # [M, squares] float32, final discs: 1 the mover's, -1, 0
-    is_finished: jax.Array | None = None  # [M] float32, 1 where the final board is known, else 0
+    is_finished: jax.Array | None = None  # [M] float32, 1 if the final board is known, else 0
 
 
 def empty_buffer(
     game: protocol.Game, capacity: int, *, has_final: bool = False, num_devices: int = 1
 ) -> ReplayBuffer:
-    """Returns rings without positions, of `capacity` rows together."""
+    """Returns empty rings with `capacity` rows in total."""
     final = pending_plies.FinalBoards(
         board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
         sign=jnp.zeros(capacity, jnp.int8),
@@ -99,152 +110,161 @@ def empty_buffer(
     )
 
 
-def add_played(
-    game: protocol.Game,
-    replay: ReplayBuffer,
+def played_rows(
     finalised: pending_plies.FinalisedPlies,
     value: jax.Array,
-) -> ReplayBuffer:
-    """Adds the positions that are ready; `value` `[W, B]` is what they are to teach."""
+    final: pending_plies.FinalBoards | None = None,
+) -> NewRows:
+    """Returns the plies `[W, B]` whose game has ended now; `value` `[W, B]` is their target."""
     plies = finalised.plies
-    final = None if replay.final is None else pending_plies.final_boards(game, finalised)
-    entries = {
-        "board": plies.board,
-        "policy": plies.policy,
-        "value": value.astype(replay.value.dtype),
-        "iteration": plies.iteration,
-        "actor_version": plies.actor_version,
-        "final": final,
-    }
-    return _add(replay, finalised.is_ready & plies.is_example, entries)
+    return NewRows(
+        is_valid=finalised.is_ready & plies.is_example,
+        board=plies.board,
+        policy=plies.policy,
+        value=value,
+        iteration=plies.iteration,
+        actor_version=plies.actor_version,
+        final=final,
+    )
 
 
-def add_explored(
-    replay: ReplayBuffer,
-    found: explored.ExploredPositions,
-    *,
-    iteration: jax.Array,
-    actor_version: jax.Array,
-) -> ReplayBuffer:
-    """Adds positions `[T, M]` that were searched but not played, with the search's own values."""
-    shape = found.is_valid.shape
-    unknown = jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[1:]), x.dtype), replay.final)
-    entries = {
-        "board": found.board,
-        "policy": selfplay.quantise(found.policy),
-        "value": found.value.astype(replay.value.dtype),
-        "iteration": jnp.full(shape, iteration, jnp.int32),
-        "actor_version": jnp.full(shape, actor_version, jnp.int32),
-        "final": unknown,
-    }
-    return _add(replay, found.is_valid, entries)
+def explored_rows(
+    positions: explored.ExploredPositions, *, iteration: jax.Array, actor_version: jax.Array
+) -> NewRows:
+    """Returns positions `[T, M]` that were searched but not played, with the search's values."""
+    return NewRows(
+        is_valid=positions.is_valid,
+        board=positions.board,
+        policy=ply_records.quantise(positions.policy),
+        value=positions.value,
+        iteration=iteration,
+        actor_version=actor_version,
+    )
 
 
-def add_exact(
-    replay: ReplayBuffer,
-    lines: endings.ExactLines,
-    *,
-    iteration: jax.Array,
-    actor_version: jax.Array,
-) -> ReplayBuffer:
-    """Adds solved positions, with their results and best moves."""
-    shape = lines.is_valid.shape
-    final = None
-    if replay.final is not None:
-        end = jnp.broadcast_to(lines.end[None], lines.board.shape)
-        final = pending_plies.FinalBoards(board=end, sign=lines.sign)
-    entries = {
-        "board": lines.board,
-        "policy": lines.policy,
-        "value": lines.value.astype(replay.value.dtype),
-        "iteration": jnp.full(shape, iteration, jnp.int32),
-        "actor_version": jnp.full(shape, actor_version, jnp.int32),
-        "final": final,
-    }
-    return _add(replay, lines.is_valid, entries)
+def exact_rows(
+    lines: endings.ExactLines, *, iteration: jax.Array, actor_version: jax.Array
+) -> NewRows:
+    """Returns solved positions `[K, M]` with their results and best moves."""
+    return NewRows(
+        is_valid=lines.is_valid,
+        board=lines.board,
+        policy=lines.policy,
+        value=lines.value,
+        iteration=iteration,
+        actor_version=actor_version,
+        final=pending_plies.FinalBoards(board=lines.end, sign=lines.sign),
+    )
 
 
-def begin_window(replay: ReplayBuffer) -> ReplayBuffer:
+def insert(buffer: ReplayBuffer, rows: NewRows) -> ReplayBuffer:
+    """Adds the valid rows, in the order of their axes."""
+    is_valid = rows.is_valid.reshape(-1)
+    capacity = buffer.value.shape[0]
+    place = buffer.next_row + jnp.cumsum(is_valid) - 1
+    row = jnp.where(is_valid, place % capacity, capacity)  # out of range: dropped
+
+    def put(old: jax.Array, new: jax.Array) -> jax.Array:
+        full = jnp.broadcast_to(new, (*rows.is_valid.shape, *old.shape[1:]))
+        return old.at[row].set(full.reshape(-1, *old.shape[1:]).astype(old.dtype), mode="drop")
+
+    final = rows.final
+    if buffer.final is None:
+        final = None
+    elif final is None:
+        final = pending_plies.FinalBoards(board=jnp.uint32(0), sign=jnp.int8(0))
+    rows = dataclasses.replace(rows, final=final)
+    num_added = is_valid.sum(dtype=jnp.int32)
+    return dataclasses.replace(
+        buffer,
+        **jax.tree.map(put, _columns(buffer), _columns(rows)),
+        next_row=(buffer.next_row + num_added) % capacity,
+        size=jnp.minimum(buffer.size + num_added, capacity),
+        window_starts=jnp.minimum(buffer.window_starts + num_added, 2**30),
+    )
+
+
+def begin_window(buffer: ReplayBuffer) -> ReplayBuffer:
     """Returns the rings as a new generation or iteration begins."""
-    window_starts = jnp.roll(replay.window_starts, 1, axis=-1).at[:, 0].set(0)
-    return dataclasses.replace(replay, window_starts=window_starts)
+    window_starts = jnp.roll(buffer.window_starts, 1, axis=-1).at[:, 0].set(0)
+    return dataclasses.replace(buffer, window_starts=window_starts)
 
 
-def num_in_window(replay: ReplayBuffer, window: int) -> jax.Array:
+def num_in_window(buffer: ReplayBuffer, window: int) -> jax.Array:
     """Returns `[D]` int32, positions of the last `window` generations or iterations; 0 for all."""
     if not window:
-        return replay.size
-    return jnp.minimum(replay.size, replay.window_starts[:, window - 1])
+        return buffer.size
+    return jnp.minimum(buffer.size, buffer.window_starts[:, window - 1])
 
 
-def draw(replay: ReplayBuffer, key: jax.Array, num_examples: int, window: int = 0) -> jax.Array:
+def draw(buffer: ReplayBuffer, key: jax.Array, num_examples: int, window: int = 0) -> jax.Array:
     """Draws rows `[M]` uniformly, with replacement; undefined if the window is empty."""
-    back = jax.random.randint(key, (num_examples,), 0, num_in_window(replay, window)[0])
-    return (replay.next_row[0] - 1 - back) % replay.value.shape[0]
+    back = jax.random.randint(key, (num_examples,), 0, num_in_window(buffer, window)[0])
+    return (buffer.next_row[0] - 1 - back) % buffer.value.shape[0]
 
 
-def take(game: protocol.Game, replay: ReplayBuffer, row: jax.Array) -> Examples:
+def take(game: protocol.Game, buffer: ReplayBuffer, row: jax.Array) -> Examples:
     """Returns the positions in rows `[M]`."""
     ownership = is_finished = None
-    if replay.final is not None:
-        sign = replay.final.sign[row].astype(jnp.float32)
-        discs = game.planes(game.unpack(replay.final.board[row])).astype(jnp.float32)
+    if buffer.final is not None:
+        sign = buffer.final.sign[row].astype(jnp.float32)
+        discs = game.planes(game.unpack(buffer.final.board[row])).astype(jnp.float32)
         difference = (discs[..., 0] - discs[..., 1]).reshape(row.shape[0], -1)
         ownership, is_finished = sign[:, None] * difference, jnp.abs(sign)
     return Examples(
-        board=replay.board[row],
-        policy=selfplay.restore(replay.policy[row]),
-        value=replay.value[row].astype(jnp.float32),
+        board=buffer.board[row],
+        policy=ply_records.restore(buffer.policy[row]),
+        value=buffer.value[row].astype(jnp.float32),
         ownership=ownership,
         is_finished=is_finished,
     )
 
 
 def averaged(
-    game: protocol.Game, replay: ReplayBuffer, config: targets.TargetsConfig
+    game: protocol.Game, buffer: ReplayBuffer, config: targets.TargetsConfig
 ) -> ReplayBuffer:
-    """Returns the rings with policies and values of duplicates averaged.
+    """Returns the buffer with policies and values of duplicates averaged.
 
-    Every copy of a position that the same network searched gets the mean of all copies, so that a
-    position keeps the weight of its copies.
+    Copies of a position with the same actor version all get the mean over these copies. Each copy
+    keeps its row, so a position keeps the weight of its copies.
     """
     if config.average_duplicates == "none":
-        return replay
+        return buffer
     permutations = game.square_symmetries
-    policy, keys, which = selfplay.restore(replay.policy), replay.board, None
+    policy, keys, which = ply_records.restore(buffer.policy), buffer.board, None
     if config.average_duplicates == "symmetric":
-        keys, which = duplicates.canonical_keys(game, replay.board)
+        keys, which = duplicates.canonical_keys(game, buffer.board)
         policy = symmetry.move_policy(permutations, which, policy)
-    keys = jnp.concatenate([keys, replay.actor_version[:, None].astype(jnp.uint32)], axis=1)
-    is_used = jnp.arange(replay.value.shape[0]) < replay.size[0]
-    both = jnp.concatenate([policy, replay.value[:, None].astype(jnp.float32)], axis=1)
+    keys = jnp.concatenate([keys, buffer.actor_version[:, None].astype(jnp.uint32)], axis=1)
+    is_used = jnp.arange(buffer.value.shape[0]) < buffer.size[0]
+    both = jnp.concatenate([policy, buffer.value[:, None].astype(jnp.float32)], axis=1)
     means, _ = duplicates.group_means(keys, both, is_used)
     policy = means[:, :-1]
     if which is not None:
         policy = symmetry.move_policy(symmetry.inverse(permutations), which, policy)
     return dataclasses.replace(
-        replay,
-        policy=jnp.where(is_used[:, None], selfplay.quantise(policy), 0),
-        value=means[:, -1].astype(replay.value.dtype),
+        buffer,
+        policy=jnp.where(is_used[:, None], ply_records.quantise(policy), 0),
+        value=means[:, -1].astype(buffer.value.dtype),
     )
 
 
-def redistribute(replay: ReplayBuffer, num_devices: int) -> ReplayBuffer:
-    """Returns the positions of all rings in those of another number of devices.
+def redistribute(buffer: ReplayBuffer, num_devices: int) -> ReplayBuffer:
+    """Returns the positions of all rings in rings for another number of devices.
 
-    They are dealt in turn from the oldest to the newest, by their age within their ring: rings fill
-    alike, so that is nearly the order of their entry. No position is lost, as the rings have as
-    many rows together as before.
+    Positions are dealt in turn from the oldest to the newest, by their age within their ring. Rings
+    fill alike, so this is nearly the order of entry. The total number of rows stays the same, so no
+    position is lost.
 
     Args:
-      replay: of a whole state; not for use within `shard_map`.
+      buffer: of a whole state; not for use within `shard_map`.
       num_devices: of the new rings; divides the rows.
     """
-    num_rows = replay.value.shape[0]
-    old, new = num_rows // replay.size.shape[0], num_rows // num_devices
+    num_rows = buffer.value.shape[0]
+    old, new = num_rows // buffer.size.shape[0], num_rows // num_devices
     ring, place = jnp.divmod(jnp.arange(num_rows), old)
-    age = (replay.next_row[ring] - 1 - place) % old
-    is_used = age < replay.size[ring]
+    age = (buffer.next_row[ring] - 1 - place) % old
+    is_used = age < buffer.size[ring]
     in_order = jnp.argsort(jnp.where(is_used, -age, 1), stable=True)  # rows without position last
     row = in_order.reshape(new, num_devices).T.reshape(-1)
 
@@ -252,38 +272,18 @@ def redistribute(replay: ReplayBuffer, num_devices: int) -> ReplayBuffer:
         device = jnp.arange(num_devices).reshape(-1, *(1,) * total.ndim)
         return (total[None] + num_devices - 1 - device) // num_devices
 
-    total = replay.size.sum(axis=0)
+    total = buffer.size.sum(axis=0)
     size = dealt(total)
-    in_window = jnp.minimum(replay.window_starts, replay.size[:, None]).sum(axis=0)
-    rows = {name: getattr(replay, name) for name in _ROWS}
+    in_window = jnp.minimum(buffer.window_starts, buffer.size[:, None]).sum(axis=0)
     return ReplayBuffer(
-        **jax.tree.map(lambda x: x[row], rows),
+        **jax.tree.map(lambda x: x[row], _columns(buffer)),
         next_row=size % new,
         size=size,
         window_starts=size[:, None] - dealt(total - in_window),  # the newest ones are dealt last
     )
 
 
-_ROWS = ("board", "policy", "value", "iteration", "actor_version", "final")
-
-
-def _add(replay: ReplayBuffer, is_added: jax.Array, entries: dict[str, Any]) -> ReplayBuffer:
-    """Adds the chosen ones of entries `[W, B]`."""
-    is_added = is_added.reshape(-1)
-    capacity = replay.value.shape[0]
-    place = replay.next_row + jnp.cumsum(is_added) - 1
-    row = jnp.where(is_added, place % capacity, capacity)  # out of range: dropped
-
-    def put(ring: jax.Array, entry: jax.Array) -> jax.Array:
-        flat = entry.reshape(row.shape[0], *ring.shape[1:])
-        return ring.at[row].set(flat, mode="drop")
-
-    rings = {name: getattr(replay, name) for name in _ROWS}
-    num_added = is_added.sum(dtype=jnp.int32)
-    return dataclasses.replace(
-        replay,
-        **jax.tree.map(put, rings, entries),
-        next_row=(replay.next_row + num_added) % capacity,
-        size=jnp.minimum(replay.size + num_added, capacity),
-        window_starts=jnp.minimum(replay.window_starts + num_added, 2**30),
-    )
+def _columns(rows: ReplayBuffer | NewRows) -> dict[str, Any]:
+    """Returns the arrays that have a row for each position."""
+    names = ("board", "policy", "value", "iteration", "actor_version", "final")
+    return {name: getattr(rows, name) for name in names}

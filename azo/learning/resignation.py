@@ -1,12 +1,11 @@
-"""Resignation: hopeless games end early; games played out in any case say what is hopeless.
+"""Resignation: hopeless games end early. Games played out to their end measure the threshold.
 
-A player resigns when the search's value falls below a threshold. Some games are always played out.
-For each threshold of a grid they show who would have resigned first, and whether that player went
-on to win. The threshold in use is the highest for which fewer than `max_false_positives` of the
-resigned games could have been won (Silver et al., 2017, https://doi.org/10.1038/nature24270).
+A player resigns when the search's value falls below a threshold. A share of the games is always
+played out. For each threshold of a grid, these games show which player would have resigned first,
+and whether that player won. The threshold in use is the highest with a share of false positives
+below `max_false_positives` (Silver et al., 2017, https://doi.org/10.1038/nature24270).
 """
 
-import dataclasses
 from typing import Annotated
 
 import flax.struct
@@ -15,97 +14,83 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from azo.games import protocol
-
-# Values that may be taken as the threshold, from the most cautious on.
+# Possible thresholds, ascending.
 THRESHOLDS = -np.arange(99, 0, -1, dtype=np.float32) / 100
-NEVER = -2.0  # no value is as low
+NEVER = -2.0  # below every value
 
 
 class ResignationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Whether and when hopeless games are resigned."""
+    """Resignation of hopeless games."""
 
     is_enabled: bool = False
     """End games that are hopeless for the player to move."""
     played_out_share: Annotated[float, pydantic.Field(gt=0, le=1)] = 0.1
-    """Share of games that are played to their end in any case, to measure on."""
+    """Share of games that are always played to their end, to measure false positives."""
     max_false_positives: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.05
-    """Of the resigned games fewer than this share could have been won."""
+    """Upper bound of the share of resigned games that the player would have won."""
     min_games: pydantic.PositiveInt = 50
-    """Nobody resigns by a threshold at which fewer played-out games would have been resigned."""
+    """Played-out games that a threshold must end early before it is used."""
     half_life: pydantic.PositiveFloat = 2000.0
-    """Played-out games after which an earlier one counts half."""
+    """Number of newer played-out games that halves the weight of a game."""
 
 
 @flax.struct.dataclass
 class ResignationState:
-    """What is known of games under way; `K` thresholds."""
+    """Resignation in games in progress, for `K` thresholds."""
 
-    is_played_out: jax.Array  # [B] bool, goes on to the end in any case
-    resigned_by: jax.Array  # [B, K] int8, whose value first fell below: 1 who began, -1 other, 0
+    is_played_out: jax.Array  # [B] bool, nobody resigns
+    resigned_by: jax.Array  # [B, K] int8, player whose value fell below first: 1 for the player
+    # who began, -1 for the other, 0 for none
 
 
 @flax.struct.dataclass
 class ResignationCounts:
-    """Played-out games by threshold; older ones count less."""
+    """Weighted counts of played-out games for each threshold."""
 
-    num_games: jax.Array  # [] float32, played out to the end
-    resigned: jax.Array  # [K] float32, that somebody would have resigned
-    won: jax.Array  # [K] float32, that this player won in the end: false positives
+    num_games: jax.Array  # [] float32
+    resigned: jax.Array  # [K] float32, games that a player would have resigned
+    won: jax.Array  # [K] float32, those that this player won: false positives
 
 
-def begin(key: jax.Array, num_games: int, config: ResignationConfig) -> ResignationState:
-    """Returns the state over new games, and draws which of them are played out."""
+def init_state(key: jax.Array, num_games: int, config: ResignationConfig) -> ResignationState:
+    """Returns the state of new games, and draws the games that are played out."""
     return ResignationState(
         is_played_out=jax.random.uniform(key, (num_games,)) < config.played_out_share,
         resigned_by=jnp.zeros((num_games, len(THRESHOLDS)), jnp.int8),
     )
 
 
-def empty_counts() -> ResignationCounts:
-    """Returns a counts of no games."""
+def init_counts() -> ResignationCounts:
+    """Returns counts of no games."""
     zeros = jnp.zeros(len(THRESHOLDS), jnp.float32)
     return ResignationCounts(num_games=jnp.float32(0), resigned=zeros, won=zeros)
 
 
 def apply(
-    state: ResignationState,
-    value: jax.Array,
-    ply: jax.Array,
-    threshold: jax.Array,
-    step: protocol.Step,
-) -> tuple[protocol.Step, ResignationState]:
-    """Lets players resign instead of moving.
+    state: ResignationState, value: jax.Array, ply: jax.Array, threshold: jax.Array
+) -> tuple[jax.Array, ResignationState]:
+    """Returns the players who resign, `[B]` bool, and the state after the ply.
 
     Args:
-      state: over the games `[B]`.
-      value: `[B]` float32, the search's, for the player to move.
+      state: of the games `[B]`.
+      value: `[B]` float32, the search's value for the player to move.
       ply: `[B]` int32, plies played so far.
       threshold: `[]` float32, from `threshold`.
-      step: what the chosen moves do.
-
-    Returns:
-      The steps, the last and lost where the player resigns, and the state.
     """
     mover = jnp.where(ply % 2 == 0, 1, -1).astype(jnp.int8)
     is_below = value[:, None] < jnp.asarray(THRESHOLDS)[None]
     first = jnp.where((state.resigned_by == 0) & is_below, mover[:, None], state.resigned_by)
     resigns = ~state.is_played_out & (value < threshold)
-    step = dataclasses.replace(
-        step,
-        reward=jnp.where(resigns, -1.0, step.reward),
-        discount=jnp.where(resigns, 0.0, step.discount),
-    )
-    return step, dataclasses.replace(state, resigned_by=first)
+    return resigns, ResignationState(state.is_played_out, first)
 
 
 def count(
     state: ResignationState, ply: jax.Array, reward: jax.Array, discount: jax.Array
 ) -> ResignationCounts:
-    """Returns what the games that end with these plies `[..., B]` say of each threshold.
+    """Returns the counts of the games that end with these plies `[..., B]`.
 
     Args:
-      state: over the games as each ply left it, `[..., B]`.
+      state: after each ply, `[..., B]`.
       ply: `[..., B]` int32, plies played before.
       reward: `[..., B]` float32, result for the player who moved.
       discount: `[..., B]` float32, 0 on the last ply of a game.
@@ -125,15 +110,15 @@ def count(
 def update_counts(
     counts: ResignationCounts, new: ResignationCounts, config: ResignationConfig
 ) -> ResignationCounts:
-    """Returns the counts with new games, the earlier ones faded."""
-    kept = 0.5 ** (new.num_games / config.half_life)
-    return jax.tree.map(lambda old, x: kept * old + x, counts, new)
+    """Returns the counts with new games added and the weight of earlier games reduced."""
+    weight = 0.5 ** (new.num_games / config.half_life)
+    return jax.tree.map(lambda old, x: weight * old + x, counts, new)
 
 
 def threshold(counts: ResignationCounts, config: ResignationConfig) -> tuple[jax.Array, jax.Array]:
-    """Returns the threshold to resign by, and its share of false positives; both `[]` float32.
+    """Returns the threshold in use and its share of false positives, both `[]` float32.
 
-    `NEVER` and NaN as long as no threshold is known to be safe.
+    They are `NEVER` and NaN if no threshold has proved safe.
     """
     share = counts.won / jnp.maximum(counts.resigned, 1e-9)
     is_safe = (share < config.max_false_positives) & (counts.resigned >= config.min_games)

@@ -21,9 +21,10 @@ from azo.learning.endings import EndingsConfig
 from azo.learning.learner import LearnerConfig, TrainState
 from azo.learning.network import NetworkConfig, Variables
 from azo.learning.pending_plies import History
+from azo.learning.ply_records import GamesInProgress
 from azo.learning.replay import ReplayBuffer, ReplayConfig
 from azo.learning.resignation import ResignationConfig, ResignationCounts
-from azo.learning.selfplay import GamesInProgress, SelfplayConfig
+from azo.learning.selfplay import SelfplayConfig
 from azo.learning.targets import TargetsConfig
 from azo.search.improvement import SearchConfig
 
@@ -60,7 +61,7 @@ class RunState:
     games: GamesInProgress
     history: History
     replay: ReplayBuffer
-    counts: ResignationCounts | None  # if games may be resigned
+    resignation_counts: ResignationCounts | None  # if games may be resigned
     iteration: jax.Array  # [] int32, iterations done
     generation: jax.Array  # [] int32, of the games now played
     generation_games: jax.Array  # [] int32, games finished before this generation's
@@ -91,7 +92,7 @@ class RunState:
 
         Args:
           is_promoted: the learner's network becomes the best.
-          begins_window: the replay counts its window in generations.
+          begins_window: the replay resignation_counts its window in generations.
         """
         ring = replay.begin_window(self.replay) if begins_window else self.replay
         state = dataclasses.replace(
@@ -146,15 +147,15 @@ def create(
     optimiser = learner.make_optimiser(config.learner, total_steps)
     params = variables["params"]
     num_games = config.selfplay.num_games
-    games = selfplay.begin(
+    games = selfplay.spread_games(
         game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties
     )
-    counts = None
+    resignation_counts = None
     if config.resignation.is_enabled:
         resignation_key = jax.random.fold_in(games_key, 0)
-        resignation_state = resignation.begin(resignation_key, num_games, config.resignation)
+        resignation_state = resignation.init_state(resignation_key, num_games, config.resignation)
         games = dataclasses.replace(games, resignation=resignation_state)
-        counts = resignation.empty_counts()
+        resignation_counts = resignation.init_counts()
     actor_params = None
     if config.has_player:
         actor_params = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
@@ -173,7 +174,7 @@ def create(
         replay=replay.empty_buffer(
             game, config.replay.capacity, has_final=has_final, num_devices=num_devices
         ),
-        counts=counts,
+        resignation_counts=resignation_counts,
         iteration=zero,
         generation=zero,
         generation_games=zero,
@@ -199,6 +200,6 @@ def partition(config: RecipeConfig) -> Any:
             "games": games,
             "history": plies,
             "replay": games,
-            "counts": everywhere if config.resignation.is_enabled else None,
+            "resignation_counts": everywhere if config.resignation.is_enabled else None,
         }
     )

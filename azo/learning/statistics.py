@@ -1,6 +1,6 @@
-"""What an iteration reports of its self-play: sums over games, from which figures are worked out.
+"""Statistics of an iteration, and their names in `metrics.jsonl`.
 
-Devices add up their sums; `describe` turns the total into the figures of `metrics.jsonl`.
+Each device gathers sums over its own games, devices add them up, and the host describes the total.
 """
 
 from typing import Any
@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import pending_plies, selfplay
+from azo.learning import learner, pending_plies, ply_records, run_state
 
 
 @flax.struct.dataclass
 class ByPly:
-    """SelfplayStatistics over decided positions by the number of plies played before, `P` = `max_plies`.
+    """Sums over the positions of finished games by ply number, `P` = `max_plies`.
 
-    v is the network's own value, z the final result, both for the side to move.
+    v is the network's value and z the final result, both for the side to move.
     """
 
     count: jax.Array  # [P] float32
@@ -31,17 +31,17 @@ class ByPly:
 
 @flax.struct.dataclass
 class GameStatistics:
-    """SelfplayStatistics over the games that ended.
+    """Sums over the games that ended.
 
-    A drop is how much the search's value for the player who moved falls by that move; the largest
-    of a game window_starts its crucial move.
+    The drop of a move is the fall in the search's value for the player who moved. The move with the
+    largest drop of a game is its crucial move.
     """
 
     num_games: jax.Array  # [] float32
     num_plies: jax.Array  # [] float32
     results: jax.Array  # [3] float32, games won, drawn and lost by the player who began
-    resigned: jax.Array  # [] float32
-    adjudicated: jax.Array  # [] float32, results found by the solver
+    resigned: jax.Array  # [] float32, games that did not reach their end
+    adjudicated: jax.Array  # [] float32, games with a result of the solver
     drop: jax.Array  # [] float32, sum of the largest drops
     drop_squared: jax.Array  # [] float32
     crucial_by_ply: jax.Array  # [P] float32
@@ -52,34 +52,101 @@ class GameStatistics:
 
 @flax.struct.dataclass
 class SelfplayStatistics:
-    """All of it, to be added up over devices."""
+    """Sums over the self-play of an iteration."""
 
     by_ply: ByPly
     games: GameStatistics
     evaluations_by_ply: jax.Array  # [P] float32, of the new plies
     num_devices: jax.Array  # [] float32
-    predictions: (
-        selfplay.PredictionStatistics
-    )  # each [] float32, means over plies; sums over devices
+    # Each [] float32: means over plies, summed over devices.
+    predictions: ply_records.PredictionStatistics
+
+
+@flax.struct.dataclass
+class Metrics:
+    """Report of an iteration; scalars except in `selfplay`."""
+
+    losses: learner.Losses  # means over the steps; NaN if nothing is learned
+    new_losses: learner.Losses  # of new examples, before any step on them; NaN if there are none
+    selfplay: SelfplayStatistics | None  # over devices; None if nothing is played
+    replay_size: jax.Array  # int32, positions in the buffer
+    replay_age: jax.Array  # float32, mean age of the examples of a batch in iterations
+    unique_share: jax.Array  # float32, distinct positions among the examples of a batch
+    learning_rate: jax.Array  # float32, of the next step
+    threshold: jax.Array | None  # float32, of resignation, if games may be resigned
+    false_positive_share: jax.Array | None  # float32, of the threshold
 
 
 def gather(
-    game: protocol.Game, played: selfplay.Played, finalised: pending_plies.FinalisedPlies
+    game: protocol.Game, turns: ply_records.Turns, finalised: pending_plies.FinalisedPlies
 ) -> SelfplayStatistics:
     """Returns the sums of one device."""
-    plies = played.plies
-    evaluations = jnp.broadcast_to(played.predictions.num_evaluations[:, None], plies.ply.shape)
+    ply = turns.plies.ply
+    evaluations = jnp.broadcast_to(turns.predictions.num_evaluations[:, None], ply.shape)
     return SelfplayStatistics(
         by_ply=_by_ply(game, finalised),
-        games=_games(game, played, finalised),
-        evaluations_by_ply=_histogram(plies.ply, game.max_plies, evaluations.astype(jnp.float32)),
+        games=_games(game, turns, finalised),
+        evaluations_by_ply=_histogram(ply, game.max_plies, evaluations.astype(jnp.float32)),
         num_devices=jnp.float32(1),
-        predictions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), played.predictions),
+        predictions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), turns.predictions),
     )
 
 
+def describe_iteration(
+    settings: run_state.RecipeConfig,
+    state: run_state.RunState,
+    metrics: Metrics,
+    *,
+    seconds: float,
+) -> dict[str, Any]:
+    """Returns the metrics of an iteration by their names in `metrics.jsonl`.
+
+    Args:
+      settings: of the run.
+      state: after the iteration.
+      metrics: of the iteration, on the host.
+      seconds: duration of the iteration.
+    """
+    named: dict[str, Any] = {
+        "generation": int(state.generation),
+        "selfplay/games": int(state.num_games),
+        "selfplay/evaluations": state.num_evaluations(),
+    }
+    if metrics.selfplay is not None:
+        evaluations = float(metrics.selfplay.evaluations_by_ply.sum())
+        positions = settings.selfplay.num_games * settings.selfplay.num_plies
+        named |= {
+            "selfplay/games_per_second": float(metrics.selfplay.games.num_games) / seconds,
+            "selfplay/positions_per_second": positions / seconds,
+            "selfplay/simulations_per_second": (evaluations - positions) / seconds,
+            **describe(metrics.selfplay),
+        }
+    losses, new = metrics.losses, metrics.new_losses
+    named |= {
+        "learner/policy_loss": float(losses.policy),
+        "learner/value_loss": float(losses.value),
+        "learner/target_entropy": float(losses.policy_entropy),
+        "learner/entropy": float(losses.entropy),
+        "learner/gradient_norm": float(losses.gradient_norm),
+        "learner/new_policy_loss": float(new.policy),
+        "learner/new_value_loss": float(new.value),
+        "learner/learning_rate": float(metrics.learning_rate),
+        "replay/size": int(metrics.replay_size),
+        "replay/age": float(metrics.replay_age),
+        "replay/unique_share": float(metrics.unique_share),
+    }
+    if settings.network.has_ownership_head:
+        named["learner/ownership_loss"] = float(losses.ownership)
+    if settings.network.has_margin_head:
+        named["learner/margin_loss"] = float(losses.margin)
+    if metrics.threshold is not None and metrics.false_positive_share is not None:
+        named["resignation/threshold"] = float(metrics.threshold)
+        named["resignation/false_positive_share"] = float(metrics.false_positive_share)
+    return named
+
+
 def describe(sums: SelfplayStatistics) -> dict[str, Any]:
-    """Returns the figures by their names in `metrics.jsonl`; NaN where there is no game."""
+    """Returns the metrics of self-play by their names; NaN if no game ended."""
     sums = jax.tree.map(lambda x: np.asarray(x, np.float64), sums)
     games, by_ply = sums.games, sums.by_ply
     total = jax.tree.map(np.sum, by_ply)
@@ -130,18 +197,16 @@ def _by_ply(game: protocol.Game, finalised: pending_plies.FinalisedPlies) -> ByP
 
 
 def _games(
-    game: protocol.Game, played: selfplay.Played, finalised: pending_plies.FinalisedPlies
+    game: protocol.Game, turns: ply_records.Turns, finalised: pending_plies.FinalisedPlies
 ) -> GameStatistics:
-    plies, is_ready = finalised.plies, finalised.is_ready
-    is_end = is_ready & (plies.discount == 0)
-    ended = is_end.astype(jnp.float32)
+    plies = turns.plies
+    ended = (plies.discount == 0).astype(jnp.float32)
     sign = jnp.where(plies.ply % 2 == 0, 1, -1)
     result = (sign * plies.reward).astype(jnp.int32)  # of the player who began
     outcome = 1 - result  # 0 won, 1 drawn, 2 lost
 
-    last = finalised.after
-    is_over = game.is_over(last)
-    discs = game.planes(last).astype(jnp.int32)
+    is_over = game.is_over(turns.after)
+    discs = game.planes(turns.after).astype(jnp.int32)
     # Seen by the side that would move next, so by the player who began after an odd ply.
     margin = -sign * (discs[..., 0] - discs[..., 1]).sum(axis=(-2, -1))
     rows, columns = game.board_shape
@@ -151,12 +216,13 @@ def _games(
     margins = _histogram(cell, 3 * num_margins, is_played).reshape(3, num_margins)
 
     num_adjudicated = jnp.int32(0)
-    if played.adjudicated is not None:
-        num_adjudicated = played.adjudicated.begin.sum()
+    if turns.is_adjudicated is not None:
+        num_adjudicated = turns.is_adjudicated.sum()
 
-    drop, place = _largest_drops(finalised)
+    drop, place = _largest_drops(finalised.plies)
+    is_ready, window = finalised.is_ready, finalised.plies
     starts = is_ready & jnp.concatenate(
-        [jnp.ones_like(is_ready[:1]), ~is_ready[:-1] | (plies.discount[:-1] == 0)]
+        [jnp.ones_like(is_ready[:1]), ~is_ready[:-1] | (window.discount[:-1] == 0)]
     )
     first = starts.astype(jnp.float32)
     crucial = place.reshape(-1)
@@ -168,18 +234,17 @@ def _games(
         adjudicated=num_adjudicated.astype(jnp.float32),
         drop=(first * drop).sum(),
         drop_squared=(first * drop**2).sum(),
-        crucial_by_ply=_histogram(plies.ply.reshape(-1)[crucial], game.max_plies, first),
-        crucial_by_action=_histogram(plies.action.reshape(-1)[crucial], game.num_actions, first),
+        crucial_by_ply=_histogram(window.ply.reshape(-1)[crucial], game.max_plies, first),
+        crucial_by_action=_histogram(window.action.reshape(-1)[crucial], game.num_actions, first),
         final_margins=margins,
     )
 
 
-def _largest_drops(finalised: pending_plies.FinalisedPlies) -> tuple[jax.Array, jax.Array]:
+def _largest_drops(plies: ply_records.Plies) -> tuple[jax.Array, jax.Array]:
     """Returns the largest drop from each ply to the end of its game, and its place in the window.
 
     The place counts entries of `[W, B]` row by row. Values are the search's.
     """
-    plies = finalised.plies
     value = plies.value.astype(jnp.float32)
     number = jnp.arange(value.size, dtype=jnp.int32).reshape(value.shape)
 

@@ -19,7 +19,7 @@ import optax
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import duplicates, learner, network, replay, selfplay
+from azo.learning import duplicates, learner, network, ply_records, replay
 from azo.search import improvement, search_tree
 
 _Share = Annotated[float, pydantic.Field(ge=0, le=1)]
@@ -73,7 +73,7 @@ class Dataset:
     """`R` examples on the device, 83 bytes each on 8x8."""
 
     board: jax.Array  # [R, words] uint32
-    policy: jax.Array  # [R, A] uint8, see `selfplay.quantise`
+    policy: jax.Array  # [R, A] uint8, see `ply_records.quantise`
     value: jax.Array  # [R] float16, mean result for the side to move
 
     @property
@@ -84,7 +84,7 @@ class Dataset:
         """Returns the examples of rows `[M]`."""
         return replay.Examples(
             board=self.board[row],
-            policy=selfplay.restore(self.policy[row]),
+            policy=ply_records.restore(self.policy[row]),
             value=self.value[row].astype(jnp.float32),
         )
 

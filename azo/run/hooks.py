@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.learning import generations, network, replay, run_state, selfplay
+from azo.learning import generations, network, ply_records, replay, run_state
 from azo.measure import arena, diagnostics, generation_elo, players
 from azo.run import config, devices, metrics, network_files
 
@@ -244,7 +244,7 @@ def _repeats(game: protocol.Game, ring: replay.ReplayBuffer) -> diagnostics.Repe
     return diagnostics.repeats(
         game,
         ring.board,
-        selfplay.restore(ring.policy),
+        ply_records.restore(ring.policy),
         ring.value.astype(jnp.float32),
         jnp.arange(ring.value.shape[0]) < ring.size[0],
     )

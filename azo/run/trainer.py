@@ -149,7 +149,7 @@ class Trainer:
         seconds = time.perf_counter() - start
         self.training_seconds += seconds
         return state, {
-            **_named(report, self.settings, state, seconds),
+            **statistics.describe_iteration(self.settings, state, report, seconds=seconds),
             "time/iteration_seconds": round(seconds, 4),
             "time/training_seconds": round(self.training_seconds, 2),
         }
@@ -260,50 +260,6 @@ class Trainer:
             self.screen.note(f"{reason}; --run.num-iterations {2 * first} would go on")
         else:
             self.screen.note(f"the run has ended: {reason}")
-
-
-def _named(
-    found: loop.Metrics, settings: config.Config, now: run_state.RunState, seconds: float
-) -> dict[str, Any]:
-    """Returns the figures of an iteration by their names in `metrics.jsonl`."""
-    named: dict[str, Any] = {
-        "generation": int(now.generation),
-        "selfplay/games": int(now.num_games),
-        "selfplay/evaluations": now.num_evaluations(),
-    }
-    if found.played is not None:
-        plays = settings.selfplay
-        evaluations = float(found.played.evaluations_by_ply.sum())
-        positions = plays.num_games * plays.num_plies
-        named |= {
-            "selfplay/games_per_second": float(found.played.games.num_games) / seconds,
-            "selfplay/positions_per_second": positions / seconds,
-            "selfplay/simulations_per_second": (evaluations - positions) / seconds,
-            **statistics.describe(found.played),
-        }
-    losses, new = found.losses, found.new_losses
-    named |= {
-        "learner/policy_loss": float(losses.policy),
-        "learner/value_loss": float(losses.value),
-        "learner/target_entropy": float(losses.policy_entropy),
-        "learner/entropy": float(losses.entropy),
-        "learner/gradient_norm": float(losses.gradient_norm),
-        "learner/new_policy_loss": float(new.policy),
-        "learner/new_value_loss": float(new.value),
-        "learner/learning_rate": float(found.learning_rate),
-        "replay/size": int(found.replay_size),
-        "replay/age": float(found.replay_age),
-        "replay/unique_share": float(found.unique_share),
-    }
-    network_config = settings.network
-    if network_config.has_ownership_head:
-        named["learner/ownership_loss"] = float(losses.ownership)
-    if network_config.has_margin_head:
-        named["learner/margin_loss"] = float(losses.margin)
-    if found.threshold is not None and found.false_positive_share is not None:
-        named["resignation/threshold"] = float(found.threshold)
-        named["resignation/false_positive_share"] = float(found.false_positive_share)
-    return named
 
 
 def _is_due(every: int, iteration: int) -> bool:

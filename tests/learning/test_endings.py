@@ -9,7 +9,16 @@ import pytest
 from support import random_games, slow_minimax, tiny_run
 
 from azo.games import othello
-from azo.learning import endings, pending_plies, replay, resignation, selfplay, statistics
+from azo.learning import (
+    endings,
+    pending_plies,
+    ply_records,
+    replay,
+    resignation,
+    rules,
+    selfplay,
+    statistics,
+)
 from azo.search import improvement
 
 FOUR = othello.Othello(4)
@@ -110,10 +119,10 @@ def adjudicated_games():
 
     @jax.jit
     def play(key):
-        games = selfplay.begin(FOUR, key, 16, adjudicate_empties=5)
-        state = resignation.begin(key, 16, resigning)
-        games = selfplay.GamesInProgress(games.position, games.ply, state)
-        after, played = selfplay.play(
+        games = selfplay.spread_games(FOUR, key, 16, adjudicate_empties=5)
+        state = resignation.init_state(key, 16, resigning)
+        games = ply_records.GamesInProgress(games.position, games.ply, state)
+        after, turns = selfplay.play(
             FOUR,
             by_the_corner,
             key,
@@ -127,34 +136,34 @@ def adjudicated_games():
             resigning=resigning,
             adjudicate_empties=5,
         )
-        finalised, _ = pending_plies.finalise(
-            FOUR, pending_plies.empty(FOUR, 16), played.plies, played.adjudicated
-        )
-        final = pending_plies.final_boards(FOUR, finalised)
-        found = statistics.gather(FOUR, played, finalised)
+        turns, lines = rules.score_adjudicated(FOUR, key, turns, 5)
+        plies = turns.plies
+        counts = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
+        finalised, _ = pending_plies.finalise(pending_plies.empty(FOUR, 16), plies)
+        final = pending_plies.final_boards(FOUR, finalised, turns.after)
+        found = statistics.gather(FOUR, turns, finalised)
         ring = replay.empty_buffer(FOUR, 4096, has_final=True)
-        ring = replay.add_exact(
-            ring, played.adjudicated.lines, iteration=jnp.int32(3), actor_version=jnp.int32(2)
-        )
+        rows = replay.exact_rows(lines, iteration=jnp.int32(3), actor_version=jnp.int32(2))
+        ring = replay.insert(ring, rows)
         new = jax.tree.map(lambda x: x[FOUR.max_plies :], (finalised, final))
-        return games, after, played, *new, found, ring
+        return games, after, turns, lines, counts, *new, found, ring
 
     return jax.device_get(play(jax.random.key(5)))
 
 
 def test_positions_inside_the_solved_range_are_never_searched():
-    begin, after, played, *_ = adjudicated_games()
-    searched = FOUR.unpack(jnp.asarray(played.plies.board))
+    begin, after, turns, *_ = adjudicated_games()
+    searched = FOUR.unpack(jnp.asarray(turns.plies.board))
     for position in (begin.position, searched, after.position):
         assert (boards_of(position, 4) == 0).sum(axis=(-2, -1)).min() == 6
     # Openings stop before they would be adjudicated, however long they are meant to be.
-    is_first = np.concatenate([played.plies.discount[:-1] == 0])
-    assert played.plies.ply[1:][is_first].max() >= 5
+    is_first = np.concatenate([turns.plies.discount[:-1] == 0])
+    assert turns.plies.ply[1:][is_first].max() >= 5
 
 
 def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
-    _, _, played, finalised, final, found, _ = adjudicated_games()
-    plies, begins = played.plies, played.adjudicated.begin
+    _, _, turns, _, _, finalised, final, found, _ = adjudicated_games()
+    plies, begins = turns.plies, turns.is_adjudicated
     position = FOUR.unpack(jnp.asarray(plies.board))
     after = boards_of(FOUR.play(position, jnp.asarray(plies.action, jnp.int32)), 4)
     assert begins.sum() > 30
@@ -185,8 +194,8 @@ def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
 
 
 def test_resignation_is_judged_by_the_exact_results():
-    _, _, played, *_ = adjudicated_games()
-    plies, counts = played.plies, played.counts
+    _, _, turns, _, counts, *_ = adjudicated_games()
+    plies = turns.plies
     values = np.abs(plies.value.astype(np.float32))
     # One from which no value is so near that its 16 bits could be on the other side.
     gaps = np.abs(values[..., None] + resignation.THRESHOLDS).min(axis=(0, 1))
@@ -212,8 +221,7 @@ def test_resignation_is_judged_by_the_exact_results():
 
 
 def test_solved_positions_enter_the_ring_with_their_final_boards():
-    *_, played, _, _, _, ring = adjudicated_games()
-    lines = played.adjudicated.lines
+    _, _, _, lines, *_, ring = adjudicated_games()
     k, m = np.nonzero(lines.is_valid)
     size = int(ring.size[0])
     assert size == len(k)

@@ -39,8 +39,9 @@ def test_every_ply_learns_who_owns_what_at_the_end_as_its_mover_sees_it():
         waiting = pending_plies.empty(GAME, 1)
         ring = replay.empty_buffer(GAME, 256, has_final=True)
         for some in (first, second):  # one game goes on from one iteration to the next
-            finalised, waiting = pending_plies.finalise(GAME, waiting, some)
-            ring = replay.add_played(GAME, ring, finalised, finalised.outcome)
+            finalised, waiting = pending_plies.finalise(waiting, some)
+            final = pending_plies.final_boards(GAME, finalised, made_plies.after(GAME, some))
+            ring = replay.insert(ring, replay.played_rows(finalised, finalised.outcome, final))
         return replay.take(GAME, ring, jnp.arange(sum(lengths))), ring.size
 
     cut = int(lengths[:2].sum()) + 3
@@ -73,7 +74,7 @@ def test_only_plies_of_decided_games_are_ready_and_each_once():
     waiting, ready = pending_plies.empty(GAME, 1), []
     for start in (0, 2, 4, 6):
         some = jax.tree.map(lambda x, start=start: x[start : start + 2], plies)
-        finalised, waiting = pending_plies.finalise(GAME, waiting, some)
+        finalised, waiting = pending_plies.finalise(waiting, some)
         chosen = np.asarray(finalised.is_ready[:, 0])
         ready.append(np.asarray(finalised.plies.action[:, 0])[chosen].tolist())
     assert ready == [[], [0, 1, 2], [], [3, 4, 5, 6]]

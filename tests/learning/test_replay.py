@@ -10,7 +10,7 @@ import pytest
 from support import flat_games, made_plies
 
 from azo.games import othello
-from azo.learning import pending_plies, replay, selfplay, targets
+from azo.learning import pending_plies, ply_records, replay, targets
 from azo.search import explored
 
 GAME = flat_games.GAME
@@ -50,8 +50,8 @@ def fill(plies, capacity):
 
     def add(carry, some):
         ring, history = carry
-        finalised, history = pending_plies.finalise(GAME, history, some)
-        ring = replay.add_played(GAME, ring, finalised, finalised.outcome)
+        finalised, history = pending_plies.finalise(history, some)
+        ring = replay.insert(ring, replay.played_rows(finalised, finalised.outcome))
         return (ring, history), ring
 
     return jax.lax.scan(add, (ring, history), slices)
@@ -195,7 +195,7 @@ def add_numbers(ring, numbers):
 @jax.jit
 def _add_column(ring, is_example, value):
     plies = made_plies.make(GAME, value.shape, is_example=is_example)
-    return replay.add_played(GAME, ring, made_plies.finalised(GAME, plies, value), value)
+    return replay.insert(ring, replay.played_rows(made_plies.finalised(plies, value), value))
 
 
 def drawn_numbers(ring, window):
@@ -277,7 +277,7 @@ def ring_for_averages():
     ring = dataclasses.replace(
         ring,
         board=jnp.asarray(board, jnp.uint32),
-        policy=selfplay.quantise(jnp.asarray(policy, jnp.float32)),
+        policy=ply_records.quantise(jnp.asarray(policy, jnp.float32)),
         value=jnp.array([1.0, -0.5, 0.25, 0.75, -1.0, 0.125], jnp.float16),
         actor_version=jnp.array([3, 3, 3, 4, 3, 3], jnp.int32),
         size=jnp.array([5], jnp.int32),
@@ -302,7 +302,7 @@ def test_duplicates_learn_the_mean_of_the_copies_of_the_same_network(kind):
         policy, value = [mean, mean, mean[half_turn], one, one], [0.25, 0.25, 0.25, 0.75, -1.0]
     np.testing.assert_allclose(found.value[:5], value, atol=1e-3)  # float16
     # Every copy is kept, so a position has the weight of its copies; half a step of a byte is lost.
-    np.testing.assert_allclose(selfplay.restore(found.policy[:5]), policy, atol=0.5 / 255)
+    np.testing.assert_allclose(ply_records.restore(found.policy[:5]), policy, atol=0.5 / 255)
     np.testing.assert_array_equal(found.board, ring.board)
     np.testing.assert_array_equal((found.size, found.next_row), (ring.size, ring.next_row))
     drawn = replay.take(GAME, found, jnp.arange(5))
@@ -320,12 +320,14 @@ def test_explored_positions_enter_with_the_values_of_the_search():
         visits=jnp.ones((2, 3), jnp.int32),
         is_valid=jnp.array([[True, True, False], [True, False, True]]),
     )
-    after = replay.add_explored(ring, found, iteration=jnp.int32(7), actor_version=jnp.int32(5))
+    after = replay.insert(
+        ring, replay.explored_rows(found, iteration=jnp.int32(7), actor_version=jnp.int32(5))
+    )
     kept = np.array([0, 1, 3, 5])
     assert (int(after.size[0]), int(after.next_row[0])) == (8, 8)
     np.testing.assert_array_equal(after.board[4:8, 0], kept)
     np.testing.assert_array_equal(after.value[4:8], kept / 8)
-    np.testing.assert_array_equal(selfplay.restore(after.policy[4:8]), policy[kept])
+    np.testing.assert_array_equal(ply_records.restore(after.policy[4:8]), policy[kept])
     np.testing.assert_array_equal(after.iteration[4:8], [7] * 4)
     np.testing.assert_array_equal(after.actor_version[4:8], [5] * 4)
     assert int(replay.num_in_window(after, 1)[0]) == 8
@@ -340,6 +342,6 @@ def test_plies_that_are_no_examples_are_left_out():
     plies = made_plies.make(GAME, (4, 1), is_example=is_example)
     value = jnp.arange(4.0)[:, None]
     ring = replay.empty_buffer(GAME, 8)
-    ring = replay.add_played(GAME, ring, made_plies.finalised(GAME, plies, value), value)
+    ring = replay.insert(ring, replay.played_rows(made_plies.finalised(plies, value), value))
     assert int(ring.size[0]) == 2
     np.testing.assert_array_equal(ring.value[:2], [0, 2])

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from azo.games import protocol, tictactoe
-from azo.learning import pending_plies, resignation, selfplay, targets
+from azo.games import tictactoe
+from azo.learning import pending_plies, ply_records, resignation, selfplay, targets
 from azo.search import improvement
 
 ALL_PLAYED_OUT = resignation.ResignationConfig(is_enabled=True, played_out_share=1.0)
@@ -45,17 +45,16 @@ def counted_by_a_loop(games, threshold):
 
 @functools.partial(jax.jit, static_argnums=0)
 def ply(threshold, state, value, number, reward, discount):
-    step = protocol.Step(position=jnp.zeros_like(reward), reward=reward, discount=discount)
-    step, state = resignation.apply(state, value, number, jnp.float32(threshold), step)
-    counts = resignation.count(state, number, step.reward, step.discount)
-    return state, step.reward, step.discount, counts
+    resigns, state = resignation.apply(state, value, number, jnp.float32(threshold))
+    reward, discount = jnp.where(resigns, -1.0, reward), jnp.where(resigns, 0.0, discount)
+    return state, reward, discount, resignation.count(state, number, reward, discount)
 
 
 def watched(games, config, threshold=resignation.NEVER):
     """Returns the counts of games side by side, and the ply, reward and discount of their ends."""
-    state = resignation.begin(jax.random.key(0), len(games), config)
+    state = resignation.init_state(jax.random.key(0), len(games), config)
     counts, ends, is_going = (
-        resignation.empty_counts(),
+        resignation.init_counts(),
         [None] * len(games),
         np.ones(len(games), bool),
     )
@@ -106,7 +105,7 @@ def test_the_threshold_in_use_is_the_highest_safe_one():
 
 def test_nobody_resigns_before_enough_games_have_shown_that_it_is_safe():
     config = resignation.ResignationConfig(min_games=50)
-    counts = resignation.empty_counts()
+    counts = resignation.init_counts()
     assert float(resignation.threshold(counts, config)[0]) == resignation.NEVER
     for resigned, expected in [(49.0, resignation.NEVER), (50.0, -0.99)]:
         counts = counts.replace(resigned=counts.resigned.at[0].set(resigned))
@@ -124,7 +123,7 @@ def test_an_earlier_game_counts_half_after_as_many_as_its_half_life():
     np.testing.assert_allclose(found.num_games, 10 / 2 + 100, rtol=1e-6)
     np.testing.assert_allclose(found.resigned, 8 / 2 + 1, rtol=1e-6)
     np.testing.assert_allclose(found.won, 4 / 2, rtol=1e-6)
-    nothing = resignation.empty_counts()
+    nothing = resignation.init_counts()
     jax.tree.map(
         np.testing.assert_array_equal, resignation.update_counts(old, nothing, config), old
     )
@@ -153,7 +152,7 @@ def test_hopeless_games_end_as_losses_and_those_played_out_never_end_early():
 
 
 def test_the_share_of_played_out_games_is_the_one_asked_for():
-    state = resignation.begin(jax.random.key(1), 10_000, resignation.ResignationConfig())
+    state = resignation.init_state(jax.random.key(1), 10_000, resignation.ResignationConfig())
     # A tenth of 10,000, whose standard deviation is 30.
     assert abs(int(state.is_played_out.sum()) - 1000) < 5 * 30
 
@@ -173,9 +172,9 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
 
     @jax.jit
     def play(key):
-        state = resignation.begin(key, 64, config)
-        games = selfplay.GamesInProgress(game.start(64), jnp.zeros(64, jnp.int32), state)
-        _, played = selfplay.play(
+        state = resignation.init_state(key, 64, config)
+        games = ply_records.GamesInProgress(game.start(64), jnp.zeros(64, jnp.int32), state)
+        _, turns = selfplay.play(
             game,
             despair,
             key,
@@ -186,8 +185,9 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
             config=selfplay.SelfplayConfig(num_games=64, num_plies=20),
             resigning=config,
         )
-        finalised, _ = pending_plies.finalise(game, pending_plies.empty(game, 64), played.plies)
-        final = pending_plies.final_boards(game, finalised)
+        plies = turns.plies
+        finalised, _ = pending_plies.finalise(pending_plies.empty(game, 64), plies)
+        final = pending_plies.final_boards(game, finalised, turns.after)
         value = targets.value_targets(
             targets.TargetsConfig(),
             finalised.plies.reward,
@@ -195,7 +195,8 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
             finalised.plies.value.astype(jnp.float32),
         )
         new = jax.tree.map(lambda x: x[game.max_plies :], (finalised, final, value))
-        return *new, played.counts
+        counts = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
+        return *new, counts
 
     finalised, final, value, counts = jax.device_get(play(jax.random.key(3)))
     plies, resigned, played_out = finalised.plies, 0, 0

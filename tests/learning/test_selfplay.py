@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support import fake_evaluation, flat_games
 
-from azo.games import othello, protocol, tictactoe
-from azo.learning import resignation, selfplay
+from azo.games import othello, tictactoe
+from azo.learning import ply_records, selfplay
 from azo.search import explored, improvement
 
 GAME, NUM_GAMES, NUM_PLIES = flat_games.GAME, flat_games.NUM_GAMES, flat_games.NUM_PLIES
@@ -97,9 +97,9 @@ def test_a_policy_of_bytes_is_off_by_at_most_half_a_step(concentration):
     num_actions = 17
     rng = np.random.default_rng(0)
     policies = rng.dirichlet(np.full(num_actions, concentration), 500).astype(np.float32)
-    quantised = selfplay.quantise(jnp.asarray(policies))
+    quantised = ply_records.quantise(jnp.asarray(policies))
     assert quantised.dtype == jnp.uint8
-    restored = np.asarray(selfplay.restore(quantised))
+    restored = np.asarray(ply_records.restore(quantised))
     np.testing.assert_allclose(restored.sum(axis=-1), 1, atol=1e-6)
     # Half a step of each entry, and of all others by way of the sum, which is at least 255.
     bound = (0.5 + policies * 0.5 * num_actions) / 255
@@ -108,16 +108,13 @@ def test_a_policy_of_bytes_is_off_by_at_most_half_a_step(concentration):
 
 def test_a_certain_policy_and_visits_of_a_few_simulations_come_back_exactly():
     policies = jnp.array([[0.0, 1.0, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.0, 0.5, 0.5]])
-    restored = selfplay.restore(selfplay.quantise(policies))
+    restored = ply_records.restore(ply_records.quantise(policies))
     np.testing.assert_allclose(restored, policies, atol=1e-7)
 
 
 def test_new_games_begin_after_up_to_so_many_random_plies():
-    game, ended = othello.Othello(6), jnp.zeros(600)
-    step = protocol.Step(position=game.start(600), reward=ended, discount=ended)
-    games = selfplay.restarted(
-        game, jax.random.key(0), step, jnp.full(600, 30), max_opening_plies=5
-    )
+    game = othello.Othello(6)
+    games = selfplay.new_games(game, jax.random.key(0), 600, max_opening_plies=5)
     counts = np.bincount(games.ply, minlength=6)
     assert len(counts) == 6
     assert counts.min() > 60  # 100 of each are expected
@@ -126,9 +123,8 @@ def test_new_games_begin_after_up_to_so_many_random_plies():
 
 
 def test_an_opening_that_would_end_the_game_is_not_played():
-    game, ended = tictactoe.TicTacToe(), jnp.zeros(200)
-    step = protocol.Step(position=game.start(200), reward=ended, discount=ended)
-    games = selfplay.restarted(game, jax.random.key(0), step, jnp.full(200, 9), max_opening_plies=9)
+    game = tictactoe.TicTacToe()
+    games = selfplay.new_games(game, jax.random.key(0), 200, max_opening_plies=9)
     assert not game.is_over(games.position).any()
     assert games.ply.max() > 4
 
@@ -139,7 +135,7 @@ TIC_TAC_TOE = tictactoe.TicTacToe()
 @functools.partial(jax.jit, static_argnames=("evaluate", "search", "config"))
 def play(key, evaluate, search, config):
     """Games of tic-tac-toe from their start."""
-    games = selfplay.GamesInProgress(
+    games = ply_records.GamesInProgress(
         TIC_TAC_TOE.start(config.num_games), jnp.zeros(config.num_games, jnp.int32), None
     )
     return selfplay.play(
@@ -150,7 +146,6 @@ def play(key, evaluate, search, config):
         games,
         search=search,
         config=config,
-        resigning=resignation.ResignationConfig(),
         iteration=6,
         actor_version=3,
     )[1]
@@ -232,15 +227,9 @@ def test_plies_say_when_and_by_which_network_they_were_played():
 
 
 def test_new_games_begin_after_no_fewer_random_plies_than_asked_for():
-    game, ended = othello.Othello(6), jnp.zeros(600)
-    step = protocol.Step(position=game.start(600), reward=ended, discount=ended)
-    games = selfplay.restarted(
-        game,
-        jax.random.key(0),
-        step,
-        jnp.full(600, 30),
-        min_opening_plies=3,
-        max_opening_plies=5,
+    game = othello.Othello(6)
+    games = selfplay.new_games(
+        game, jax.random.key(0), 600, min_opening_plies=3, max_opening_plies=5
     )
     counts = np.bincount(games.ply, minlength=6)
     np.testing.assert_array_equal(counts[:3], 0)

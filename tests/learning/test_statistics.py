@@ -7,7 +7,7 @@ import pytest
 from support import made_plies, random_games, slow_board
 
 from azo.games import othello
-from azo.learning import pending_plies, selfplay, statistics
+from azo.learning import pending_plies, ply_records, statistics
 
 GAME = othello.Othello(4)
 NUM_GAMES = 10
@@ -29,7 +29,7 @@ def games():
 
 def predictions(num_plies, num_evaluations):
     ply = jnp.arange(num_plies, dtype=jnp.float32)
-    return selfplay.PredictionStatistics(
+    return ply_records.PredictionStatistics(
         policy_entropy=ply,
         prior_entropy=2 * ply,
         prior_divergence=3 * ply,
@@ -49,16 +49,11 @@ def figures(games):
         waiting, found = pending_plies.empty(GAME, 1), []
         for where, evaluations in ((slice(cut), 9), (slice(cut, None), 17)):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
-            finalised, waiting = pending_plies.finalise(GAME, waiting, some)
+            finalised, waiting = pending_plies.finalise(waiting, some)
             num_plies = some.ply.shape[0]
-            played = selfplay.Played(
-                plies=some,
-                explored=None,
-                predictions=predictions(num_plies, np.full(num_plies, evaluations)),
-                counts=None,
-                adjudicated=None,
-            )
-            found.append(statistics.gather(GAME, played, finalised))
+            counted = predictions(num_plies, np.full(num_plies, evaluations))
+            turns = made_plies.turns(GAME, some, counted)
+            found.append(statistics.gather(GAME, turns, finalised))
         return jax.tree.map(jnp.add, *found)
 
     return statistics.describe(gathered(plies)), cut
@@ -148,7 +143,7 @@ def test_the_largest_drop_of_a_game_marks_its_crucial_move(games, figures):
     np.testing.assert_array_equal(found["selfplay/crucial_by_action"], by_action)
 
 
-def test_evaluations_are_counted_by_ply_and_opinions_averaged_over_devices(games, figures):
+def test_evaluations_are_counted_by_ply_and_predictions_averaged_over_devices(games, figures):
     _, _, plies = games
     found, cut = figures
     ply = np.asarray(plies.ply[:, 0])
@@ -164,12 +159,9 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
     @jax.jit
     def gathered():
         plies = made_plies.make(GAME, (2, 1))
-        finalised, _ = pending_plies.finalise(GAME, pending_plies.empty(GAME, 1), plies)
-        seen = predictions(2, np.ones(2))
-        played = selfplay.Played(
-            plies=plies, explored=None, predictions=seen, counts=None, adjudicated=None
-        )
-        return statistics.gather(GAME, played, finalised)
+        finalised, _ = pending_plies.finalise(pending_plies.empty(GAME, 1), plies)
+        turns = made_plies.turns(GAME, plies, predictions(2, np.ones(2)))
+        return statistics.gather(GAME, turns, finalised)
 
     found = statistics.describe(gathered())
     assert found["selfplay/first_player_wins"] == 0

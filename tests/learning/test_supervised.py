@@ -11,7 +11,7 @@ from support import slow_board
 
 from azo.formats import archives
 from azo.games import notation, othello, tictactoe
-from azo.learning import learner, network, pretraining, selfplay, supervised
+from azo.learning import learner, network, ply_records, pretraining, supervised
 from azo.search import improvement
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
@@ -107,7 +107,7 @@ def opening_examples(transcripts, values, **settings):
     chosen = EVERY_PLY.model_copy(update=settings)
     data = supervised.dataset(game, plies, chosen)
     board = [text_of(row) for row in np.asarray(data.board)]
-    policy = np.asarray(selfplay.restore(data.policy))
+    policy = np.asarray(ply_records.restore(data.policy))
     return dict(zip(board, zip(policy, np.asarray(data.value), strict=True), strict=True))
 
 
@@ -176,7 +176,7 @@ def test_policies_of_searches_are_averaged_and_turned(up_to_symmetry):
     chosen = EVERY_PLY.model_copy(update={"up_to_symmetry": up_to_symmetry})
     data = supervised.dataset(game, searched, chosen)
     after_f5 = [text_of(row) for row in np.asarray(data.board)].index(AFTER_F5)
-    policy = np.asarray(selfplay.restore(data.policy))[after_f5]
+    policy = np.asarray(ply_records.restore(data.policy))[after_f5]
     expected = np.array([1 + 0.25 + 0.5, 0.75 + 0.5]) / 3 if up_to_symmetry else [0.625, 0.375]
     np.testing.assert_allclose(policy[[D6, F6]], expected, atol=0.003)
     assert data.num_rows == (1 if up_to_symmetry else 2)

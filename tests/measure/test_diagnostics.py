@@ -35,7 +35,7 @@ def test_labels_of_repeated_positions_are_compared_as_by_hand():
     board = [[1, 2], [4, 8], [1, 2], [1, 0], [1, 2], [4, 8], [1, 0]]
     value = [1.0, 0.5, 0.0, 0.3, -1.0, 0.5, -1.0]
     one, two, even = on_actions(a3=1.0), on_actions(a4=1.0), on_actions(a3=0.5, a4=0.5)
-    unused = [np.nan] * 9  # what `selfplay.restore` makes of an empty row
+    unused = [np.nan] * 9  # what `ply_records.restore` makes of an empty row
     policies = [one, one, two, one, even, one, unused]
     found = repeats(board, policies, value, [True] * 6 + [False])
     assert found.unique_positions == 3

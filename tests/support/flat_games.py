@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello
-from azo.learning import resignation, selfplay
+from azo.learning import selfplay
 from azo.search import improvement
 
 GAME = othello.Othello(4)
@@ -24,8 +24,8 @@ def played(seed=0):
 @jax.jit
 def begin_and_play(key):
     begin_key, play_key = jax.random.split(key)
-    games = selfplay.begin(GAME, begin_key, NUM_GAMES)
-    after, found = selfplay.play(
+    games = selfplay.spread_games(GAME, begin_key, NUM_GAMES)
+    after, turns = selfplay.play(
         GAME,
         flat,
         play_key,
@@ -33,9 +33,8 @@ def begin_and_play(key):
         games,
         search=_SEARCH,
         config=_PLAYS,
-        resigning=resignation.ResignationConfig(),
     )
-    return games, after, found.plies
+    return games, after, turns.plies
 
 
 def flat(key, position):

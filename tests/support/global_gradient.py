@@ -12,7 +12,7 @@ import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from azo.cli import command_line
-from azo.learning import learner, loop, network, replay, run_state, selfplay
+from azo.learning import learner, loop, network, ply_records, replay, run_state
 from azo.run import config, devices
 from support import random_games, tiny_run
 
@@ -77,10 +77,10 @@ def _batch() -> replay.Examples:
     position = jax.tree.map(lambda x: jnp.asarray(x[3]), games.position)
     rng = np.random.default_rng(0)
     weights = jnp.asarray(rng.random((BATCH_SIZE, game.num_actions)), jnp.float32)
-    policy = selfplay.quantise(jnp.where(game.legal_mask(position), weights, 0.0))
+    policy = ply_records.quantise(jnp.where(game.legal_mask(position), weights, 0.0))
     return replay.Examples(
         board=game.pack(position),
-        policy=selfplay.restore(policy),
+        policy=ply_records.restore(policy),
         value=jnp.asarray(rng.choice([-1.0, 0.0, 1.0], BATCH_SIZE), jnp.float32),
     )
 

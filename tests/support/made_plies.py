@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from azo.learning import pending_plies, selfplay
+from azo.learning import pending_plies, ply_records
 
 _FIELDS = {
     "action": (0, jnp.int16),
@@ -18,7 +18,7 @@ _FIELDS = {
 }
 
 
-def make(game, shape, **fields) -> selfplay.Plies:
+def make(game, shape, **fields) -> ply_records.Plies:
     """Returns plies `shape` = `[T, B]` of the start position, with the fields that are given."""
     start = jnp.broadcast_to(game.pack(game.start()), (*shape, game.packed_words))
     board = fields.pop("board", start)
@@ -28,22 +28,38 @@ def make(game, shape, **fields) -> selfplay.Plies:
         for name, (default, dtype) in _FIELDS.items()
     }
     assert not fields, fields
-    return selfplay.Plies(
+    return ply_records.Plies(
         board=jnp.asarray(board, jnp.uint32), policy=jnp.asarray(policy, jnp.uint8), **plain
     )
 
 
-def finalised(game, plies: selfplay.Plies, outcome) -> pending_plies.FinalisedPlies:
-    """Returns the plies as all decided."""
+def finalised(plies: ply_records.Plies, outcome) -> pending_plies.FinalisedPlies:
+    """Returns the plies as if all their games had ended."""
     return pending_plies.FinalisedPlies(
         plies=plies,
         is_ready=jnp.ones(plies.reward.shape, bool),
         outcome=jnp.asarray(outcome, jnp.float32),
-        after=game.step(game.unpack(plies.board), plies.action.astype(jnp.int32)).position,
     )
 
 
-def column(game, games, lengths=None, **fields) -> selfplay.Plies:
+def after(game, plies: ply_records.Plies):
+    """Returns the positions after the plies, seen by the side that moves next."""
+    return game.step(game.unpack(plies.board), plies.action.astype(jnp.int32)).position
+
+
+def turns(game, plies: ply_records.Plies, predictions) -> ply_records.Turns:
+    """Returns the plies as self-play without rules records them."""
+    return ply_records.Turns(
+        plies=plies,
+        after=after(game, plies),
+        predictions=predictions,
+        explored=None,
+        resignation=None,
+        is_adjudicated=None,
+    )
+
+
+def column(game, games, lengths=None, **fields) -> ply_records.Plies:
     """Returns random games as one column of plies, one game after the other.
 
     Those that `lengths` cuts short are resigned by the player to move after so many plies less one.
