@@ -55,7 +55,7 @@ def fit_rows(
         empties: np.array([rules.sign * solver.solve(*map(int, x)).score for x in positions])
         for empties, positions in samples.items()
     }
-    evaluator = estimate.make_evaluator(np.zeros((65, estimate.NUM_FEATURES)))
+    evaluator = estimate.make_evaluator()
     for empties in num_positions:
         near = [e for e in (empties - 1, empties, empties + 1) if e in samples]
         X = np.array([_features(x, rules) for e in near for x in samples[e]])

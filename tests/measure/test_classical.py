@@ -21,8 +21,8 @@ RULES = last_squares.make_rules(8, is_reversed=False)
 NO_TABLE = np.zeros(64, np.int64)
 NO_SEED = np.zeros(1, np.int64)
 
-# Games 7 to 9 of src/perfs-tests-reversi.vala in Iagno's repository (commit 78fa01f): what the
-# program at level hard, without noise, played against itself. Black begins; passes are left out.
+# Games 7 to 9 of src/perfs-tests-reversi.vala in Iagno's repository (commit 78fa01f): level hard,
+# without noise, against itself. Black begins; passes are left out.
 IAGNO_GAMES = [
     (
         "---------------------------OOO-----XXO------XO------------------",
@@ -53,9 +53,9 @@ def words(board):
 
 
 def random_boards(size, num_boards, seed, min_discs=8, max_discs=64):
-    """Returns boards of random games at random plies, where there is a choice."""
-    rng, found = random.Random(seed), []
-    while len(found) < num_boards:
+    """Returns boards of random games at random plies with at least two legal moves."""
+    rng, boards = random.Random(seed), []
+    while len(boards) < num_boards:
         board, seen = slow_board.start(size), []
         while not slow_board.is_over(board):
             actions = slow_board.legal_actions(board)
@@ -63,8 +63,8 @@ def random_boards(size, num_boards, seed, min_discs=8, max_discs=64):
             if len(actions) > 1 and min_discs <= num_discs <= max_discs:
                 seen.append(board)
             board = slow_board.play(board, rng.choice(actions))
-        found += rng.sample(seen, min(4, len(seen)))
-    return found[:num_boards]
+        boards += rng.sample(seen, min(4, len(seen)))
+    return boards[:num_boards]
 
 
 def choose(program, board, seed=0):
@@ -80,9 +80,9 @@ def best_move(board, depth, style, table, rules=RULES):
 
 
 @pytest.mark.parametrize(("level", "num_boards"), [("easy", 40), ("medium", 200), ("hard", 200)])
-def test_iagno_plays_as_the_slow_one_does(level, num_boards):
+def test_iagno_plays_like_the_plain_python_one(level, num_boards):
     program = classical.Iagno(level, EIGHT)
-    # Most choices of easy are between a thousand positions: in plain Python that takes too long.
+    # Easy compares about a thousand positions a move, which takes too long in plain Python.
     boards = random_boards(8, num_boards, seed=1, min_discs=44 if level == "easy" else 8)
     num_tied = 0
     for seed, board in enumerate(boards):
@@ -91,11 +91,11 @@ def test_iagno_plays_as_the_slow_one_does(level, num_boards):
         assert choose(program, board, seed)[0] == action
         assert best_move(board, DEPTHS[level], STYLES[level], table)[1] == value
         num_tied += is_tied
-    assert num_tied > 0 or level != "easy"  # so the order of moves is looked at too
+    assert num_tied > 0 or level != "easy"  # so the order of moves is tested too
 
 
 @pytest.mark.parametrize("level", ["medium", "hard"])
-def test_iagnos_evaluation_is_that_of_the_description(level):
+def test_iagnos_evaluation_equals_the_description(level):
     for seed, board in enumerate(random_boards(8, 100, seed=2, min_discs=5)):
         table = iagno.noisy_table(seed)
         expected = slow_iagno.evaluate(board, level, table.reshape(8, 8).tolist())
@@ -104,7 +104,7 @@ def test_iagnos_evaluation_is_that_of_the_description(level):
 
 
 @pytest.mark.parametrize(("start", "moves"), IAGNO_GAMES)
-def test_games_that_iagno_itself_played(start, moves):
+def test_games_of_iagno_against_itself_are_repeated(start, moves):
     board = slow_board.Board([list(start[i : i + 8]) for i in range(0, 64, 8)])
     for i in range(0, len(moves), 2):
         if not slow_board.legal_squares(board, board.mover):
@@ -118,13 +118,13 @@ def test_games_that_iagno_itself_played(start, moves):
 def test_noise_is_five_rounds_of_three_squares():
     noise = np.stack([iagno.noisy_table(seed) - iagno.TABLE for seed in range(2000)])
     size = np.abs(noise).sum(axis=1)
-    assert set(size % 2) == {1}  # 15 steps of one, of which some cancel out
+    assert set(size % 2) == {1}  # 15 steps of one; some cancel out
     assert size.max() == 15
     assert size.mean() > 13
-    # A step is up or down alike: 30,000 of them, and pairs go together, so 5 deviations are 1,200.
+    # Up and down are equally likely: 5 deviations of 30,000 steps, partly in pairs, are 1,200.
     assert abs(noise.sum()) < 1200
     opposite = (noise * noise[:, ::-1]).sum(axis=1)
-    assert opposite.mean() == pytest.approx(2 * 5, abs=0.5)  # 5 pairs, each seen from both ends
+    assert opposite.mean() == pytest.approx(2 * 5, abs=0.5)  # 5 pairs, each counted from both ends
     np.testing.assert_array_equal(iagno.noisy_table(7), iagno.noisy_table(7))
 
 
@@ -169,7 +169,7 @@ def slow_value(board, depth, *, is_reversed):
 
 
 def slow_squares(board, colour):
-    """Returns what the corners, and the squares beside empty ones, are worth to a colour."""
+    """Returns the value for a colour of corners and of squares beside empty corners."""
     last, total = board.size - 1, 0
     for row in range(board.size):
         for column in range(board.size):
@@ -202,7 +202,7 @@ def test_alpha_beta_is_plain_minimax(size, depth, num_boards, min_discs, is_reve
 
 
 def test_positions_are_counted():
-    # From the start each of 4 moves leaves 3 replies; none can be left out before two are known.
+    # From the start each of 4 moves leaves 3 replies; at least two moves need all of them.
     assert choose(classical.AlphaBeta(1, EIGHT), slow_board.start(8))[1] == 4
     counts = [choose(classical.AlphaBeta(d, EIGHT), slow_board.start(8))[1] for d in (2, 3, 4)]
     assert 4 + 3 + 3 <= counts[0] <= 4 + 12
@@ -210,7 +210,7 @@ def test_positions_are_counted():
 
 
 @pytest.mark.parametrize("name", ["iagno:hard", "alphabeta:2"])
-def test_rows_of_a_batch_do_not_see_each_other(name):
+def test_rows_of_a_batch_are_independent(name):
     program = players.parse(name, EIGHT, None).program
     boards = random_boards(8, 12, seed=5)
     over = slow_board.Board([["X"] * 8 for _ in range(8)])
@@ -227,7 +227,7 @@ def test_rows_of_a_batch_do_not_see_each_other(name):
 
 @dataclasses.dataclass(frozen=True)
 class Lowest:
-    """Plays the lowest legal action, and keeps the seeds that it was given."""
+    """Plays the lowest legal action and records its seeds."""
 
     seen: list = dataclasses.field(default_factory=list, hash=False, compare=False)
 
@@ -266,7 +266,7 @@ def test_alpha_beta_beats_random_moves():
     assert result.interval()[0] > 0.8
 
 
-def test_classical_players_are_called_by_their_names():
+def test_classical_players_have_names():
     for level in classical.LEVELS:
         assert players.parse(f"iagno:{level}", EIGHT, None).program == classical.Iagno(level, EIGHT)
     four = othello.Othello(4, is_reversed=True)

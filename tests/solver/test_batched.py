@@ -27,7 +27,7 @@ solve = jax.jit(
 
 
 def filled_boards(size, counts, seed):
-    """Returns a board of random discs for each number of empty squares, out of reach or not."""
+    """Returns a board of random discs for each number of empty squares; most are unreachable."""
     rng = np.random.default_rng(seed)
     boards = np.where(rng.random((len(counts), size * size)) < 0.5, 1, -1).astype(np.int8)
     for board, count in zip(boards, counts, strict=True):
@@ -54,18 +54,18 @@ def board(text):
 
 
 def best_moves_are_best(boards, solution, game):
-    """Returns `[M]` bool: behind the best move lies the score, or it is a pass that is forced."""
-    is_right = np.zeros(len(boards), bool)
+    """Returns `[M]` bool: the best move reaches the score, or it is a forced pass."""
+    is_correct = np.zeros(len(boards), bool)
     actions = np.asarray(solution.best_action)
     for action in np.unique(actions):
         chosen = np.flatnonzero(actions == action)
         if action == game.pass_action:
-            is_right[chosen] = ~slow_minimax.can_play(boards[chosen])
+            is_correct[chosen] = ~slow_minimax.can_play(boards[chosen])
             continue
         is_legal, after = slow_minimax.play(boards[chosen], *divmod(action, game.size))
         score = -slow_minimax.scores(after, is_reversed=game.is_reversed)
-        is_right[chosen] = is_legal & (score == np.asarray(solution.score)[chosen])
-    return is_right
+        is_correct[chosen] = is_legal & (score == np.asarray(solution.score)[chosen])
+    return is_correct
 
 
 @functools.cache
@@ -97,25 +97,25 @@ def test_results_are_the_signs_of_the_scores_from_fewer_nodes():
 
 
 @pytest.mark.parametrize("max_nodes", [0, 1, 20, 200])
-def test_search_beyond_its_budget_is_unsolved_and_its_score_is_not_a_guess(max_nodes):
+def test_a_search_beyond_its_budget_is_unsolved_and_has_no_score(max_nodes):
     _, scores = eight_boards()
-    needed = np.asarray(solve_eight().nodes)
+    num_nodes = np.asarray(solve_eight().nodes)
     solution = solve_eight(max_nodes=max_nodes)
     solved = np.asarray(solution.is_solved)
-    assert not solved[needed > max_nodes].any()
-    assert solved[needed < max_nodes].all()
-    np.testing.assert_array_equal(solution.nodes, np.minimum(needed, max_nodes))
+    assert not solved[num_nodes > max_nodes].any()
+    assert solved[num_nodes < max_nodes].all()
+    np.testing.assert_array_equal(solution.nodes, np.minimum(num_nodes, max_nodes))
     np.testing.assert_array_equal(solution.score, np.where(solved, scores, 0))
-    assert (needed > 200).sum() > 5
+    assert (num_nodes > 200).sum() > 5
 
 
-def test_number_of_lanes_and_company_change_nothing():
+def test_the_number_of_lanes_changes_nothing():
     solution = solve_eight()
     few_lanes = solve_eight(num_lanes=3)
     jax.tree.map(np.testing.assert_array_equal, few_lanes, solution)
 
 
-def test_position_with_too_many_empty_squares_is_unsolved_at_once():
+def test_a_position_with_too_many_empty_squares_is_unsolved_without_a_search():
     boards = eight_boards()[0].copy()
     is_large = np.arange(len(boards)) % 2 == 0
     boards[is_large, :2] = 0
@@ -125,7 +125,7 @@ def test_position_with_too_many_empty_squares_is_unsolved_at_once():
     assert not solution.score[is_large].any()
 
 
-def test_every_move_has_its_score_also_in_reversed_othello():
+def test_every_move_has_its_score_in_reversed_othello():
     game = othello.Othello(6, is_reversed=True)
     boards = filled_boards(6, np.arange(32) % 8, seed=2)
     solution = solve(
@@ -147,14 +147,14 @@ def test_every_move_has_its_score_also_in_reversed_othello():
 
 def test_finished_games_forced_passes_and_wipe_outs_worked_by_hand():
     cases = {
-        # Nobody can move: 9 discs against 6, the empty square to the winner.
+        # Neither side can move: 9 discs against 6, and the empty square counts for the winner.
         "XOOX/OXOX/OOXX/XXX-": 4,
-        # No disc can be flipped: the two empty squares count for the one that is left.
+        # No disc can be flipped: the two empty squares count for the only side with discs.
         "XXXX/XXXX/XXXX/XX--": 16,
         "OOOO/OOOO/OOOO/OO--": -16,
         # The last disc flips two along the diagonal.
         "OOO-/OOOO/OOOO/XOOO": -8,
-        # The side to move must pass; then the other takes the corner and every disc between.
+        # The side to move must pass; then the opponent takes the corner and flips the row.
         "OXX-/OOOO/OOOO/OOOO": -16,
     }
     game = othello.Othello(4)
@@ -166,7 +166,7 @@ def test_finished_games_forced_passes_and_wipe_outs_worked_by_hand():
 
 @pytest.mark.parametrize(("is_reversed", "score"), [(False, -10), (True, -4)])
 def test_four_by_four_is_solved_from_its_start(is_reversed, score):
-    """A full minimax gives white 3-11 with two squares empty; reversed, black wins 6-10."""
+    """A full minimax gives 3-11 with two empty squares; in reversed Othello 6-10."""
     game = othello.Othello(4, is_reversed)
     solution = solve(game, game.start(5), max_empties=12, num_lanes=3, max_nodes=MANY)
     assert solution.score.tolist() == [score] * 5

@@ -1,4 +1,4 @@
-"""Both solvers on sets of positions that take minutes; the smaller ones are beside each solver."""
+"""Both solvers on large sets of positions, for minutes; smaller sets are in each solver's tests."""
 
 import random
 
@@ -22,7 +22,7 @@ solve = jax.jit(
 
 
 def positions_of_random_games(game):
-    """Returns unfinished positions `[170]`, no two of a game with equally many empty squares."""
+    """Returns unfinished positions `[170]`, one of a game for each number of empty squares."""
     seen = random_games.play(game, 100, seed=6)
     empties = game.size**2 - np.asarray((seen.position.player | seen.position.opponent).count())
     chosen = []
@@ -84,7 +84,8 @@ def test_best_scores_of_100_edax_positions_with_20_empty_squares(data_folder):
         found = solver.solve(problem.board.player, problem.board.opponent)
         assert (problem.line, found.score) == (problem.line, problem.best_score())
         assert problem.move_scores[found.best_move] == problem.best_score()
-        assert found.is_exact
+        assert found.is_solved
+        assert found.confidence == 1.0
 
 
 @pytest.mark.slow

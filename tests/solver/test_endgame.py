@@ -13,7 +13,7 @@ _FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
 
 
 def _random_boards(size, empties, num, seed):
-    """Returns `[num, size, size]` int8 boards, most of which no game can reach."""
+    """Returns `[num, size, size]` int8 boards; most are unreachable."""
     rng = np.random.default_rng(seed)
     boards = rng.choice(np.array([1, -1], np.int8), size=(num, size * size))
     for board in boards:
@@ -31,10 +31,10 @@ def _slow_move_scores(boards, *, is_reversed):
         actions += [action] * int(is_legal.sum())
         children.append(after[is_legal])
     scores = -slow_minimax.scores(np.concatenate(children), is_reversed=is_reversed)
-    found = [{} for _ in boards]
+    move_scores = [{} for _ in boards]
     for owner, action, score in zip(owners, actions, scores.tolist(), strict=True):
-        found[owner][action] = score
-    return found
+        move_scores[owner][action] = score
+    return move_scores
 
 
 def _words(board):
@@ -59,8 +59,8 @@ def _ffo(count):
 
 @pytest.mark.parametrize("is_reversed", [False, True])
 @pytest.mark.parametrize(("size", "most"), [(4, 9), (6, 5), (8, 5)])
-def test_every_score_is_that_of_plain_minimax(size, most, is_reversed):
-    # From 8 empty squares on the search has its table, below that it is that of the leaves.
+def test_every_score_equals_plain_minimax(size, most, is_reversed):
+    # The search uses its table from 8 empty squares on, and `last_squares` alone below.
     boards = np.concatenate(
         [_random_boards(size, empties, 8, empties) for empties in range(most + 1)]
     )
@@ -119,7 +119,7 @@ def test_ffo_positions_with_every_move_and_up_to_22_empty_squares():
             assert solution.move_scores == problem.move_scores
 
 
-def test_a_pass_is_the_move_where_nothing_else_is_legal():
+def test_a_forced_pass_is_the_best_move():
     # White has no legal move; black then takes the last square and turns two discs.
     board = _read("XXXXXXXXXXXX-OOX O", 4)
     solver = endgame.Solver(4)
@@ -131,7 +131,7 @@ def test_a_pass_is_the_move_where_nothing_else_is_legal():
 
 
 def test_empty_squares_go_to_the_winner_of_a_finished_game():
-    board = _read("XX-----O-------- X", 4)  # nobody can move: 2 discs against 1
+    board = _read("XX-----O-------- X", 4)  # neither side can move: 2 discs against 1
     solution = endgame.Solver(4).solve(*board)
     assert (solution.score, solution.best_move, solution.num_nodes) == (1 + 13, None, 0)
 
@@ -174,7 +174,7 @@ def test_more_nodes_prove_more():
     assert widths[0] == 128 > widths[1] > widths[2] == 0
 
 
-def test_no_time_leaves_everything_open():
+def test_without_time_nothing_is_proved():
     solution = endgame.Solver().solve(*_read(_FFO_1), max_seconds=1e-9)
     assert (solution.lower, solution.upper, solution.best_move) == (-64, 64, None)
 
@@ -201,24 +201,24 @@ def test_other_sizes_are_refused():
 @pytest.mark.parametrize(
     ("text", "stable"),
     [
-        # The corner a1 with its run of X; c1 could be taken from d1 but for b1 and a1.
+        # The corner a1 and the discs next to it along the edge: b1 and a1 protect c1 from d1.
         ("XXX-------------" + "-" * 48, 0b111),
-        # A full edge: no disc of it can turn.
+        # A full edge: none of its discs can turn.
         ("-" * 56 + "OXXOXOXO", 0b01010110 << 56),
-        # A disc amid empty squares can turn.
+        # A disc among empty squares can turn.
         ("-" * 27 + "X" + "-" * 36, 0),
     ],
 )
 def test_stable_discs(text, stable):
     player, opponent = _read(text)
     rules = last_squares.make_rules(8, is_reversed=False)
-    found = kernels.stable_discs(np.uint64(player), np.uint64(opponent), rules.on_board)
-    assert int(found) == stable
+    result = kernels.stable_discs(np.uint64(player), np.uint64(opponent), rules.on_board)
+    assert int(result) == stable
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_stable_discs_never_turn(size):
-    # Random games: whatever was called stable at some ply keeps its colour to the end.
+    # Random games: a disc that was stable at some ply keeps its colour to the end.
     rules = last_squares.make_rules(size, is_reversed=False)
     start = {4: "-----OX--XO-----", 6: "-" * 14 + "OX----XO" + "-" * 14}
     start[8] = "-" * 27 + "OX------XO" + "-" * 27

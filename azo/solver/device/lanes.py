@@ -41,7 +41,7 @@ class Node:
 
     player: bitboard.Bitboard  # [L]
     opponent: bitboard.Bitboard  # [L]
-    untried: bitboard.Bitboard  # [L], legal moves not yet searched
+    moves: bitboard.Bitboard  # [L], legal moves not yet searched
     alpha: jax.Array  # [L] int32, lower bound of the window, raised by the moves searched
     beta: jax.Array  # [L] int32, upper bound of the window
     has_passed: jax.Array  # [L] bool, the other side had no move and passed
@@ -142,33 +142,33 @@ class Searcher:
         changes = enters | passes
 
         is_better = gets_value & (-utility > node.alpha)
-        here = dataclasses.replace(
+        after = dataclasses.replace(
             node,
-            untried=node.untried & ~disc.where(plays),
+            moves=node.moves & ~disc.where(plays),
             alpha=jnp.where(is_better, -utility, node.alpha),
         )
         alpha, beta = -node.beta, -node.alpha
-        below = Node(
+        child_node = Node(
             player=child.player,
             opponent=child.opponent,
-            untried=legal.where(~is_known),
+            moves=legal.where(~is_known),
             alpha=jnp.where(is_known, jnp.maximum(alpha, utility), alpha),
             beta=beta,
             has_passed=passes,
         )
-        rated = self._rated(lanes.rating, disc.where(is_rating), legal.count())
-        fresh = Rating(
-            unrated=self._to_rate(below.untried, num_empties),
+        new_rating = self._add_to_bin(lanes.rating, disc.where(is_rating), legal.count())
+        empty_rating = Rating(
+            unrated=self._to_rate(child_node.moves, num_empties),
             bin_bits=(bitboard.from_int(0, *num_empties.shape),) * _BIN_BITS,
         )
         row = jnp.where(enters, lanes.depth, -1)
         is_root = (lanes.depth == 0) & ~node.has_passed
         return Lanes(
-            node=_where(changes, below, here),
+            node=_where(changes, child_node, after),
             is_stuck=jnp.where(changes, legal.is_empty() & ~passes, lanes.is_stuck),
-            rating=_where(changes, fresh, rated),
-            node_stack=_write(lanes.node_stack, row, _pack(here)),
-            bin_stack=_write(lanes.bin_stack, row, jax.tree.leaves(rated.bin_bits)),
+            rating=_where(changes, empty_rating, new_rating),
+            node_stack=_write(lanes.node_stack, row, _pack(after)),
+            bin_stack=_write(lanes.bin_stack, row, jax.tree.leaves(new_rating.bin_bits)),
             depth=lanes.depth + enters,
             nodes=lanes.nodes + plays,
             root_disc=_where(enters & is_root, disc, lanes.root_disc),
@@ -211,17 +211,17 @@ class Searcher:
     def _choose(self, lanes: Lanes, is_rating: jax.Array) -> bitboard.Bitboard:
         """Returns the next move to rate or to search."""
 
-        def try_next(lanes: Lanes) -> bitboard.Bitboard:
-            moves = lanes.node.untried
+        def next_move(lanes: Lanes) -> bitboard.Bitboard:
+            moves = lanes.node.moves
             for bits in lanes.rating.bin_bits:
                 moves = ordering.preferred(moves, ~bits)
-            here = othello.Position(lanes.node.player, lanes.node.opponent)
-            return ordering.first(self.game, moves, self._empties(here))
+            position = othello.Position(lanes.node.player, lanes.node.opponent)
+            return ordering.first(self.game, moves, self._empties(position))
 
-        def rate_or_try(lanes: Lanes) -> bitboard.Bitboard:
-            return _where(is_rating, ordering.lowest(lanes.rating.unrated), try_next(lanes))
+        def next_to_rate_or_search(lanes: Lanes) -> bitboard.Bitboard:
+            return _where(is_rating, ordering.lowest(lanes.rating.unrated), next_move(lanes))
 
-        return _where_any(is_rating, rate_or_try, try_next, lanes)
+        return _where_any(is_rating, next_to_rate_or_search, next_move, lanes)
 
     def _play(self, position: othello.Position, disc: bitboard.Bitboard) -> othello.Position:
         flips = bitboard.flips(position.player, position.opponent, disc)
@@ -243,17 +243,19 @@ class Searcher:
         margin = self.game.margin(child)
         is_over = passed & legal.is_empty()
         last = self._empties(child).where(num_empties == 1)
-        mine = bitboard.flips(child.player, child.opponent, last).count()
-        yours = bitboard.flips(child.opponent, child.player, last).count()
+        own_flips = bitboard.flips(child.player, child.opponent, last).count()
+        opponent_flips = bitboard.flips(child.opponent, child.player, last).count()
         to_winner = margin + jnp.sign(margin) * num_empties
-        score = jnp.where(yours > 0, margin - 2 * yours - 1, to_winner)
-        score = jnp.where(mine > 0, margin + 2 * mine + 1, score)
+        score = jnp.where(opponent_flips > 0, margin - 2 * opponent_flips - 1, to_winner)
+        score = jnp.where(own_flips > 0, margin + 2 * own_flips + 1, score)
         return is_over | (num_empties <= 1), -score if self.game.is_reversed else score
 
     def _to_rate(self, legal: bitboard.Bitboard, num_empties: jax.Array) -> bitboard.Bitboard:
         return legal.where((num_empties >= RATED_EMPTIES) & ordering.has_several(legal))
 
-    def _rated(self, rating: Rating, disc: bitboard.Bitboard, num_replies: jax.Array) -> Rating:
+    def _add_to_bin(
+        self, rating: Rating, disc: bitboard.Bitboard, num_replies: jax.Array
+    ) -> Rating:
         """Returns the rating with one more move, or none, in its bin."""
         number = jnp.zeros_like(num_replies)
         for most in _BIN_REPLIES:
@@ -274,7 +276,7 @@ class Searcher:
 
 
 def _is_done(node: Node, is_stuck: jax.Array) -> jax.Array:
-    return (node.alpha >= node.beta) | (node.untried.is_empty() & ~is_stuck)
+    return (node.alpha >= node.beta) | (node.moves.is_empty() & ~is_stuck)
 
 
 def _where(condition: jax.Array, chosen: Any, other: Any) -> Any:
@@ -297,17 +299,17 @@ def _pack(node: Node) -> list[jax.Array]:
     """Returns the words of nodes: the boards, and one word for the other fields."""
     alpha, beta = ((bound + _BOUND_OFFSET).astype(jnp.uint32) for bound in (node.alpha, node.beta))
     rest = alpha | beta << jnp.uint32(8) | node.has_passed.astype(jnp.uint32) << jnp.uint32(16)
-    return [*jax.tree.leaves((node.player, node.opponent, node.untried)), rest]
+    return [*jax.tree.leaves((node.player, node.opponent, node.moves)), rest]
 
 
 def _unpack(words: list[jax.Array]) -> Node:
-    player, opponent, untried = map(bitboard.Bitboard, words[:-1:2], words[1:-1:2])
+    player, opponent, moves = map(bitboard.Bitboard, words[:-1:2], words[1:-1:2])
     alpha, beta = (
         ((words[-1] >> jnp.uint32(shift)) & jnp.uint32(255)).astype(jnp.int32) - _BOUND_OFFSET
         for shift in (0, 8)
     )
     has_passed = words[-1] >> jnp.uint32(16) == 1
-    return Node(player, opponent, untried, alpha, beta, has_passed)
+    return Node(player, opponent, moves, alpha, beta, has_passed)
 
 
 def _read(stack: tuple[jax.Array, ...], row: jax.Array) -> list[jax.Array]:

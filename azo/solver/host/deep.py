@@ -31,6 +31,16 @@ _NUM_LEVELS = 130  # squares, and a pass before each
 _NARROW = 1e-3  # width of a null window of estimates
 _FIRST = 1 << 30  # a key above all others
 
+# When to trust a shallow search instead of a deep one: the score is taken to be within `margin`
+# discs of `slope * estimate + offset`.
+CUT = np.dtype(
+    [
+        ("depth", np.int64),  # of the shallow search; 0 for none
+        ("slope", np.float64),
+        ("offset", np.float64),
+        ("margin", np.float64),
+    ]
+)
 _NODE = np.dtype(
     [
         ("player", np.uint64),
@@ -53,35 +63,12 @@ _MOVE = np.dtype(
 )
 
 
-class Cuts(NamedTuple):
-    """When to trust a shallow search instead of a deep one; rows by number of empty squares.
-
-    The score is taken to be within `margin` of `slope * estimate + offset`.
-    """
-
-    depth: np.ndarray  # [65] int64, of the shallow search; 0 for none
-    slope: np.ndarray  # [65] float64
-    offset: np.ndarray  # [65] float64
-    margin: np.ndarray  # [65] float64, discs
-    evaluator: estimate.LinearEvaluator
-
-
-def no_cuts() -> Cuts:
-    """Returns the cuts of an exact search."""
-    return Cuts(
-        depth=np.zeros(65, np.int64),
-        slope=np.zeros(65),
-        offset=np.zeros(65),
-        margin=np.zeros(65),
-        evaluator=estimate.make_evaluator(np.zeros((65, estimate.NUM_FEATURES))),
-    )
-
-
 class Search(NamedTuple):
     """The state of one search. A table of bounds belongs to one board, variant and set of cuts."""
 
     rules: last_squares.SolverRules
-    cuts: Cuts
+    cuts: np.ndarray  # [65] CUT, by number of empty squares; all zero in an exact search
+    evaluator: estimate.LinearEvaluator
     memory: np.ndarray  # table of bounds
     path: np.ndarray  # [_NUM_LEVELS] _NODE, from the root to the current position
     moves: np.ndarray  # [_NUM_LEVELS, 64] _MOVE, of the positions on the path
@@ -94,7 +81,8 @@ def make_search(rules: last_squares.SolverRules) -> Search:
     """Returns the state of an exact search with a small table."""
     return Search(
         rules=rules,
-        cuts=no_cuts(),
+        cuts=np.zeros(65, CUT),
+        evaluator=estimate.make_evaluator(),
         memory=table.make_table(1),
         path=np.zeros(_NUM_LEVELS, _NODE),
         moves=np.zeros((_NUM_LEVELS, 64), _MOVE),
@@ -172,7 +160,7 @@ def _enter(search, level):
     score = _stable_bound(P, O, alpha, empties, search.rules)
     if score != _OPEN:
         return score
-    if level > 0 and search.cuts.depth[empties] > 0:  # the root has to find a move
+    if level > 0 and search.cuts[empties].depth > 0:  # the root has to find a move
         score = _likely_bound(P, O, alpha, empties, search)
         if score != _OPEN:
             table.store(P, O, search.memory, score, alpha, table.NO_MOVE, empties)
@@ -278,17 +266,16 @@ def _likely_bound(P, O, alpha, empties, search):
     This is multi-ProbCut (Buro, "Experiments with Multi-ProbCut and a new high-quality evaluation
     function for Othello", 1997). The estimate says which side to try.
     """
-    cuts, rules = search.cuts, search.rules
-    slope, offset, margin = cuts.slope[empties], cuts.offset[empties], cuts.margin[empties]
-    is_above = slope * estimate.estimate(P, O, cuts.evaluator, rules) + offset > alpha
+    cut, evaluator, rules = search.cuts[empties], search.evaluator, search.rules
+    is_above = cut.slope * estimate.estimate(P, O, evaluator, rules) + cut.offset > alpha
     if is_above:
-        beta = (alpha + 1 + margin - offset) / slope
+        beta = (alpha + 1 + cut.margin - cut.offset) / cut.slope
         low = beta - _NARROW
     else:
-        low = (alpha - margin - offset) / slope
+        low = (alpha - cut.margin - cut.offset) / cut.slope
         beta = low + _NARROW
     value, _ = fixed_depth.search(
-        P, O, cuts.depth[empties], low, beta, 0, cuts.evaluator, rules, search.shallow_path
+        P, O, cut.depth, low, beta, 0, evaluator, rules, search.shallow_path
     )
     if is_above:
         return (alpha | 1) + 1 if value >= beta else _OPEN  # scores are even

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from azo.games import notation
-from azo.solver.host import deep, kernels, last_squares, probcut, table
+from azo.solver.host import deep, estimate, kernels, last_squares, probcut, table
 
 _SLICE_NODES = 1_000_000  # about 0.1 s
 _MAX_LOG_ROWS = 21  # 128 MiB
@@ -43,11 +43,6 @@ class Solution:
     def is_solved(self) -> bool:
         """Whether the bounds agree."""
         return self.lower == self.upper
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the score is proved."""
-        return self.is_solved and self.confidence == 1.0
 
     @property
     def score(self) -> int:
@@ -117,7 +112,8 @@ class Solver:
         self._max_nodes = math.inf if max_nodes is None else max_nodes
         self._end_seconds = math.inf if max_seconds is None else start + max_seconds
         self._is_stopped = is_stopped or (lambda: False)
-        self._search = self._search._replace(cuts=self._cuts(confidence))
+        cuts, evaluator = self._cuts(confidence)
+        self._search = self._search._replace(cuts=cuts, evaluator=evaluator)
         self._search.counters[:] = 0
         P, O = np.uint64(player), np.uint64(opponent)
         if self._legal(P, O):
@@ -162,10 +158,10 @@ class Solver:
         self._legal(P, O)
         _after(P, O, 0)
 
-    def _cuts(self, confidence: float) -> deep.Cuts:
+    def _cuts(self, confidence: float) -> tuple[np.ndarray, estimate.LinearEvaluator]:
         if confidence == 1.0:
-            return deep.no_cuts()
-        return probcut.load_cuts(self.size, confidence, is_reversed=self._rules.sign < 0)
+            return np.zeros(65, deep.CUT), estimate.make_evaluator()
+        return probcut.load(self.size, confidence, is_reversed=self._rules.sign < 0)
 
     def _check(self, player: int, opponent: int) -> None:
         overlap = player & opponent

@@ -30,9 +30,9 @@ class LinearEvaluator(NamedTuple):
     features: np.ndarray  # [NUM_FEATURES] float64, memory
 
 
-def make_evaluator(weights: np.ndarray) -> LinearEvaluator:
-    """Returns an evaluator with these weights, `[65, NUM_FEATURES]`."""
-    return LinearEvaluator(weights, np.zeros(NUM_FEATURES))
+def make_evaluator() -> LinearEvaluator:
+    """Returns an evaluator with zero weights."""
+    return LinearEvaluator(np.zeros((65, NUM_FEATURES)), np.zeros(NUM_FEATURES))
 
 
 @jit

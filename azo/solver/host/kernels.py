@@ -6,13 +6,12 @@ board, so a line that leaves the board ends at an empty square, and one kernel s
 All words are uint64, because numba turns the sum of a uint64 and a plain integer into a float.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
+from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 from numba.extending import intrinsic
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
@@ -38,47 +37,22 @@ def _lines(sign: int) -> np.ndarray:
     return lines
 
 
-def _neighbours() -> np.ndarray:
-    """Returns `[64]` uint64: the neighbours of each square, at most eight."""
-    around = np.zeros(64, np.uint64)
-    for square in range(64):
-        for other in range(64):
-            distance = max(abs(square // 8 - other // 8), abs(square % 8 - other % 8))
-            if distance == 1:
-                around[square] |= np.uint64(1 << other)
-    return around
-
-
 _ABOVE, _BELOW = _lines(1), _lines(-1)
-NEIGHBOURS = _neighbours()
 
 
-def _word_intrinsic(instruction: Callable[[Any, Any], Any], result: Any) -> Any:
-    """Returns a kernel that is one instruction on a uint64, since numba has none for these."""
+@intrinsic
+def count(typing_context: Any, word: Any) -> Any:
+    """Returns the number of bits of a word, int64."""
+    del typing_context, word
 
-    @intrinsic
-    def kernel(typing_context: Any, word: Any) -> Any:
-        del typing_context, word
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        return builder.ctpop(arguments[0])
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            del context, signature
-            return instruction(builder, arguments[0])
-
-        return result(types.uint64), generate
-
-    return kernel
+    return types.int64(types.uint64), generate
 
 
-_ZERO_IS_UNDEFINED = ir.Constant(ir.IntType(1), 1)
-
-# The number of bits of a word, int64.
-count = _word_intrinsic(lambda builder, word: builder.ctpop(word), types.int64)
-# The index of the lowest bit of a word that is not zero, uint64.
-first = _word_intrinsic(lambda builder, word: builder.cttz(word, _ZERO_IS_UNDEFINED), types.uint64)
-# The number of zeros above the highest bit of a word that is not zero, uint64.
-_num_leading = _word_intrinsic(
-    lambda builder, word: builder.ctlz(word, _ZERO_IS_UNDEFINED), types.uint64
-)
+first = trailing_zeros  # the index of the lowest bit of a word
 
 
 @jit
@@ -91,7 +65,7 @@ def flips(P, O, square):
         end = ((O | ~line) + ONE) & line & P
         turned |= (end - np.uint64(end != ZERO)) & line
         line = _BELOW[square, direction]
-        end = ((ONE << np.uint64(63)) >> _num_leading((line & ~O) | ONE)) & line & P
+        end = ((ONE << np.uint64(63)) >> leading_zeros((line & ~O) | ONE)) & line & P
         turned |= (ZERO - (end << ONE)) & line
     return turned
 
@@ -135,6 +109,10 @@ def surrounded(squares):
     """Returns the squares and their neighbours."""
     near = squares | (squares << ONE) & _NOT_A | (squares >> ONE) & _NOT_H
     return near | near << np.uint64(8) | near >> np.uint64(8)
+
+
+_BITS = [ONE << np.uint64(square) for square in range(64)]
+NEIGHBOURS = np.array([surrounded.py_func(bit) & ~bit for bit in _BITS])  # [64] uint64
 
 
 @jit

@@ -80,20 +80,14 @@ def odd_quadrants(empty, rules):
     A move there comes first: the side that plays the first disc in such a region can also play the
     last one, which the opponent cannot answer in the region (parity).
     """
-    left_top = rules.left & rules.top
-    left_bottom = rules.left & ~rules.top
-    right_top = rules.top & ~rules.left
-    odd = ZERO
-    if count(empty & left_top) & 1:
-        odd |= left_top
-    if count(empty & left_bottom) & 1:
-        odd |= left_bottom
-    if count(empty & right_top) & 1:
-        odd |= right_top
-    right_bottom = ~(rules.left | rules.top)
-    if count(empty & right_bottom) & 1:
-        odd |= right_bottom
-    return odd
+    left, top = rules.left, rules.top
+    odd = _if_odd(empty, left & top) | _if_odd(empty, left & ~top)
+    return odd | _if_odd(empty, top & ~left) | _if_odd(empty, ~(left | top))
+
+
+@jit
+def _if_odd(empty, quadrant):
+    return quadrant if count(empty & quadrant) & 1 else ZERO
 
 
 @jit
@@ -112,65 +106,43 @@ def last_one(P, square, rules):
 
 
 @jit
+def _try_two(P, O, alpha, a, b, rules):
+    """Returns the score with two empty squares, or -INFINITE if no move is legal."""
+    best = -INFINITE
+    for square, other in ((a, b), (b, a)):
+        if NEIGHBOURS[square] & O:
+            turned = flips(P, O, square)
+            if turned:
+                best = max(best, -last_one(O ^ turned, other, rules))
+                if best > alpha:
+                    return best
+    return best
+
+
+@jit
 def last_two(P, O, alpha, a, b, rules, counters):
     """Returns the score with two empty squares."""
     counters[NODES] += 1
-    best = -INFINITE
-    if NEIGHBOURS[a] & O:
-        turned = flips(P, O, a)
-        if turned:
-            best = -last_one(O ^ turned, b, rules)
-            if best > alpha:
-                return best
-    if NEIGHBOURS[b] & O:
-        turned = flips(P, O, b)
-        if turned:
-            return max(best, -last_one(O ^ turned, a, rules))
+    best = _try_two(P, O, alpha, a, b, rules)
     if best > -INFINITE:
         return best
-    # A pass: the opponent plays one of the squares.
-    best = INFINITE
-    if NEIGHBOURS[a] & P:
-        turned = flips(O, P, a)
-        if turned:
-            best = last_one(P ^ turned, b, rules)
-            if best <= alpha:
-                return best
-    if NEIGHBOURS[b] & P:
-        turned = flips(O, P, b)
-        if turned:
-            return min(best, last_one(P ^ turned, a, rules))
-    if best < INFINITE:
-        return best
-    return final_score(P, O, rules)
+    best = _try_two(O, P, -alpha - 1, a, b, rules)  # a pass
+    return -best if best > -INFINITE else final_score(P, O, rules)
 
 
 @jit
 def _try_three(P, O, alpha, a, b, c, rules, counters):
     """Returns the score with three empty squares, or -INFINITE if no move is legal."""
     best = -INFINITE
-    if NEIGHBOURS[a] & O:
-        turned = flips(P, O, a)
-        if turned:
-            best = -last_two(O ^ turned, P | turned | (ONE << a), -alpha - 1, b, c, rules, counters)
-            if best > alpha:
-                return best
-    if NEIGHBOURS[b] & O:
-        turned = flips(P, O, b)
-        if turned:
-            score = -last_two(
-                O ^ turned, P | turned | (ONE << b), -alpha - 1, a, c, rules, counters
-            )
-            if score > alpha:
-                return score
-            best = max(best, score)
-    if NEIGHBOURS[c] & O:
-        turned = flips(P, O, c)
-        if turned:
-            score = -last_two(
-                O ^ turned, P | turned | (ONE << c), -alpha - 1, a, b, rules, counters
-            )
-            best = max(best, score)
+    for square, other, another in ((a, b, c), (b, a, c), (c, a, b)):
+        if NEIGHBOURS[square] & O:
+            turned = flips(P, O, square)
+            if turned:
+                child_P, child_O = O ^ turned, P | turned | (ONE << square)
+                score = -last_two(child_P, child_O, -alpha - 1, other, another, rules, counters)
+                best = max(best, score)
+                if best > alpha:
+                    return best
     return best
 
 
@@ -188,10 +160,8 @@ def last_three(P, O, alpha, rules, counters):
     best = _try_three(P, O, alpha, a, b, c, rules, counters)
     if best > -INFINITE:
         return best
-    best = _try_three(O, P, -alpha - 1, a, b, c, rules, counters)
-    if best > -INFINITE:
-        return -best
-    return final_score(P, O, rules)
+    best = _try_three(O, P, -alpha - 1, a, b, c, rules, counters)  # a pass
+    return -best if best > -INFINITE else final_score(P, O, rules)
 
 
 @jit

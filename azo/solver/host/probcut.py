@@ -10,10 +10,10 @@ errs. It also makes `probcut.json`, the fits by board size and variant.
 import json
 import pathlib
 import statistics
-from collections.abc import Sequence
-from typing import Any
 
-from azo.solver.host import deep
+import numpy as np
+
+from azo.solver.host import deep, estimate
 
 FILE = pathlib.Path(__file__).with_name("probcut.json")
 MIN_CONFIDENCE, MAX_CONFIDENCE = 0.9, 0.98  # range of the measurements
@@ -23,8 +23,10 @@ _MAX_EMPTIES = 36
 _GROWTH = 1.02  # of the deviation, for each empty square beyond those of the fit
 
 
-def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> deep.Cuts:
-    """Returns the cuts for a board and variant.
+def load(
+    size: int, confidence: float, *, is_reversed: bool
+) -> tuple[np.ndarray, estimate.LinearEvaluator]:
+    """Returns `cuts` and `evaluator` of a `deep.Search` for a board and variant.
 
     Args:
       size: rows of the board.
@@ -44,27 +46,20 @@ def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> deep.Cuts:
         raise ValueError(
             f"confidence {confidence:g}: selective solving is for {', '.join(fits)}, not {name}"
         )
-    return _make_cuts(fits[name], confidence)
+    # The last row of a fit also serves all larger numbers of empty squares.
+    deviations = statistics.NormalDist().inv_cdf(confidence)
+    cuts, evaluator = np.zeros(65, deep.CUT), estimate.make_evaluator()
+    by_empties = {row["empties"]: row for row in fits[name]}
+    least, most = min(by_empties), max(by_empties)
+    for empties in range(65):
+        row = by_empties[min(max(empties, least), most)]
+        evaluator.weights[empties] = row["weights"]
+        if MIN_EMPTIES <= empties <= _MAX_EMPTIES and "depth" in row:
+            margin = deviations * _GROWTH ** max(empties - most, 0) * row["deviation"]
+            cuts[empties] = (row["depth"], row["slope"], row["offset"], margin)
+    return cuts, evaluator
 
 
 def board_name(size: int, *, is_reversed: bool) -> str:
     """Returns the key of a board and variant in `probcut.json`."""
     return f"{size}x{size} {'reversed' if is_reversed else 'normal'}"
-
-
-def _make_cuts(rows: Sequence[dict[str, Any]], confidence: float) -> deep.Cuts:
-    """Returns the cuts of a fit. The last row also serves all larger numbers of empty squares."""
-    deviations = statistics.NormalDist().inv_cdf(confidence)
-    cuts = deep.no_cuts()
-    by_empties = {row["empties"]: row for row in rows}
-    least, most = min(by_empties), max(by_empties)
-    for empties in range(65):
-        row = by_empties[min(max(empties, least), most)]
-        cuts.evaluator.weights[empties] = row["weights"]
-        if MIN_EMPTIES <= empties <= _MAX_EMPTIES and "depth" in row:
-            growth = _GROWTH ** max(empties - most, 0)
-            cuts.depth[empties] = row["depth"]
-            cuts.slope[empties] = row["slope"]
-            cuts.offset[empties] = row["offset"]
-            cuts.margin[empties] = deviations * growth * row["deviation"]
-    return cuts
