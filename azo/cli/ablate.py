@@ -1,9 +1,11 @@
-"""Compares recipes: `azo ablate configs/queues/ablation.toml`.
+"""Compares recipes by equal runs and matches.
 
-Works off a queue of runs, several at a time, each on its share of the cores and each by the same
-commands that one would give by hand: `azo train` and then a match by `azo evaluate`. A run that is
-done adds one line to FOLDER/results.jsonl. Ctrl-C saves what is under way, and the same command
-goes on with it. `--list` shows what is done and what is next, `--table` what is known so far.
+    azo ablate ablation --num-workers 2
+
+QUEUE is the name of a shipped queue or the path of a TOML file. Each run has its share of the
+cores and consists of the commands `azo train` and `azo evaluate`. A finished run adds one line to
+FOLDER/results.jsonl. Ctrl-C saves the current runs, and the same command resumes them. `--list`
+shows finished and waiting runs, `--table` the results so far.
 """
 
 import concurrent.futures
@@ -36,8 +38,8 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 class AblateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Runs a queue of comparisons, or shows how far it is."""
 
-    queue: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="QUEUE.toml")]
-    """File that names the arms and seeds; see azo/jobs.py for all that it may hold."""
+    queue: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="QUEUE")]
+    """Name of a shipped queue, or a TOML file; azo/run/run_queue.py lists its settings."""
     folder: pathlib.Path | None = None
     """Where runs and results go; runs/ and the name of the queue unless set."""
     num_workers: pydantic.PositiveInt = 2
@@ -71,7 +73,7 @@ class Commands:
           Failed: It ended with another exit code than 0.
           Stopped: `stop` was called before or meanwhile.
         """
-        command = [sys.executable, "-m", *arguments]
+        command = [sys.executable, "-m", "azo", *arguments]
         with log.open("ab") as output:
             with self._lock:
                 if self._is_stopping:
@@ -115,7 +117,7 @@ Runner = Callable[[run_queue.Job, Sequence[int]], dict[str, Any]]
 
 def main(argv: Sequence[str]) -> int:
     """Works off the queue or shows it; returns the exit code, 1 if a job failed."""
-    asked = command_line.parse(AblateConfig, argv, prog="azo ablate")
+    asked = command_line.parse(AblateConfig, argv, prog="azo ablate", description=__doc__)
     folder = asked.folder or pathlib.Path("runs") / asked.queue.stem
     queue, all_jobs = run_queue.load(asked.queue, folder)
     results = read_results(folder / _RESULTS, all_jobs)
@@ -152,7 +154,7 @@ def run_job(job: run_queue.Job, cores: Sequence[int], commands: Commands) -> dic
         run = settings.run.folder
         file = run.with_name(f"{run.name}.toml")
         file.write_text(run_queue.to_toml(settings), encoding="utf-8")
-        commands.run(["azo.cli.train", "--config", str(file)], cores, job.log)
+        commands.run(["train", "--config", str(file)], cores, job.log)
         if not metrics.read(run, "end"):
             raise Failed(f"azo train stopped before the end of {run}")
         parts.append(run)
@@ -183,7 +185,7 @@ def play_match(
     queue = job.queue
     player = f"network:{network}:{queue.num_simulations}"
     flags = ["--num-games", str(queue.num_games), "--seed", str(job.seed)]
-    commands.run(["azo.cli.evaluate", player, queue.opponent, *flags], cores, job.log)
+    commands.run(["evaluate", player, queue.opponent, *flags], cores, job.log)
     shown = job.log.read_text(encoding="utf-8", errors="replace")
     found = re.findall(rf"^{re.escape(player)} against .*: (\d+)/(\d+)/(\d+) \(", shown, re.M)
     if not found:
@@ -360,7 +362,3 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

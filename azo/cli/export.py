@@ -1,15 +1,14 @@
-"""Writes a network for play: `azo export runs/quickstart checkpoints/mine`.
+"""Exports the network of a run for play.
 
-The new folder holds parameters and settings, and nothing that only training needs. It is named
-wherever a player is wanted.
+    azo export runs/quickstart checkpoints/mine
 
-With `--portable` it also holds `portable/`, for programs that do without azo: `docs/export.md`.
+The new folder holds parameters and settings only; every command that takes a network takes it.
+With `--portable` it also holds `portable/`, for programs that run without azo: docs/export.md.
 """
 
 import importlib.metadata
 import json
 import pathlib
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -46,7 +45,7 @@ class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Exports and says how much; returns the exit code."""
-    export = command_line.parse(ExportConfig, argv, prog="azo export")
+    export = command_line.parse(ExportConfig, argv, prog="azo export", description=__doc__)
     if export.batch_size is not None and not export.portable:
         raise ValueError("--batch-size is for the programs of --portable; a network takes any")
     variables, settings = network_files.load(export.run, is_latest=export.latest)
@@ -128,7 +127,3 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "unknown"
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

@@ -1,14 +1,15 @@
-"""Reports on a run as one page: `azo report runs/quickstart`.
+"""Reports on a run as one HTML page with plots.
 
-Reads the run's metrics and settings, and its network for the picture of the search, and writes
-`report/index.html` into the run's folder. That page holds all pictures; they lie beside it as PNG
-too. A curriculum's phases, `1-NAME`, `2-NAME`, ..., follow one another on one page.
+    azo report runs/quickstart
+
+Reads the metrics, the settings and the network of the run, and writes `report/index.html` into its
+folder, with the plots beside it as PNG. The phases of a curriculum, `1-NAME`, `2-NAME`, ..., follow
+one another on one page.
 """
 
 import json
 import pathlib
 import re
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -41,7 +42,7 @@ class ReportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Writes the report, and prints where; returns the exit code."""
-    print(write(command_line.parse(ReportConfig, argv, prog="azo report")))
+    print(write(command_line.parse(ReportConfig, argv, prog="azo report", description=__doc__)))
     return 0
 
 
@@ -170,7 +171,3 @@ def _fluctuation(
         num_positions=settings.num_positions,
         num_simulations=[*sizes, settings.max_simulations],
     )
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

@@ -1,4 +1,6 @@
-"""Learns from games of others: `azo supervise FILES [--section.setting value]`.
+"""Trains a network on recorded games.
+
+    azo supervise games.wtb --folder runs/supervised
 
 FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`) or transcripts, one a line (`.txt`), each
 also as `.gz`; a folder stands for its WTHOR files. `--source random` and `--source search` make
@@ -6,14 +8,13 @@ games instead, as the 6x6 project does to pretrain first its value, then its pol
 reads settings from a TOML file, and flags override it.
 
 After every evaluation the best network so far is in FOLDER/best, for play and for `--start`, and
-the figures are in FOLDER/metrics.jsonl. Ctrl-C ends training after the steps under way.
+the figures are in FOLDER/metrics.jsonl. Ctrl-C ends training after the current steps.
 """
 
 import dataclasses
 import functools
 import re
 import shutil
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -83,7 +84,9 @@ def load(argv: Sequence[str]) -> supervised_data.SuperviseConfig:
     kind = supervised_data.SuperviseConfig
     path, flags = command_line.take_config_flag(argv)
     default = None if path is None else validation.load(kind, path, "settings")
-    settings = command_line.parse(kind, flags, prog="azo supervise", default=default)
+    settings = command_line.parse(
+        kind, flags, prog="azo supervise", description=__doc__, default=default
+    )
     return supervised_data.check(settings)
 
 
@@ -297,7 +300,3 @@ def _parse_shape(text: str) -> dict[str, int]:
     if found is None:
         raise ValueError(f"--sweep: {text!r} is not blocks x channels, such as 5x128")
     return {"num_blocks": int(found[1]), "num_channels": int(found[2])}
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

@@ -1,10 +1,12 @@
-"""Tournaments: `azo tournament configs/tournaments/NAME.toml`.
+"""Plays a tournament and rates its players.
 
-Plays the games of a file (see azo/entrants.py for all that it may hold), several at a time, and
-prints a table of ratings. FOLDER/games.jsonl gets a line for each finished game, so the same
-command goes on where it was stopped or killed, and plays no finished game again. The games are
-there as transcripts, GGF and WTHOR files too, and engines.log has what was said to a program that
-failed. `--report PAGE.md` writes a page with a picture.
+    azo tournament strength --num-games 20
+
+TOURNAMENT is the name of a shipped tournament or the path of a TOML file, whose settings are listed
+in azo/run/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the same
+command resumes a tournament and repeats no finished game. FOLDER also holds the games as
+transcripts, GGF and WTHOR files, and engines.log with the messages of a program that failed.
+`--report PAGE.md` writes a page with a picture.
 """
 
 import contextlib
@@ -14,7 +16,6 @@ import logging
 import pathlib
 import shlex
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -38,8 +39,8 @@ _LOCK = ".lock"
 class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Plays a tournament, or goes on with it, and rates the players."""
 
-    file: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="TOURNAMENT.toml")]
-    """Who plays whom; see azo/entrants.py."""
+    file: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="TOURNAMENT")]
+    """Name of a shipped tournament, or a TOML file."""
     folder: pathlib.Path | None = None
     """Where the games go; runs/ and the name of the file unless set."""
     num_games: pydantic.PositiveInt | None = None
@@ -52,7 +53,7 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Plays what is missing, writes and prints the tables; returns the exit code."""
-    flags = command_line.parse(TournamentFlags, argv, prog="azo tournament")
+    flags = command_line.parse(TournamentFlags, argv, prog="azo tournament", description=__doc__)
     if flags.report is not None:
         page.check_drawing()
     asked = tournament_file.load(flags.file, num_games=flags.num_games)
@@ -221,7 +222,3 @@ def _check_players(
     path.parent.mkdir(parents=True, exist_ok=True)
     everything = {"game": now["game"], "players": before["players"] | now["players"]}
     path.write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

@@ -1,11 +1,13 @@
-"""Learns a game: `azo train --config configs/NAME.toml [--section.setting value]`.
+"""Trains a network by self-play.
 
-Each iteration is one compiled call on the device; the host prints, evaluates and saves. With
-`--distributed` several processes train together, and the first one prints and writes for all.
-Ctrl-C and SIGTERM end the run after the current iteration, saved; the same command resumes it.
+    azo train --config quickstart --run.seed 1 --search.num-simulations 100
+
+`--config` takes the name of a shipped settings file or the path of a TOML file, and flags override
+it; without it, the settings are those of `quickstart`. Ctrl-C and SIGTERM end the run after the
+current iteration and save it; the same command resumes it. With `--distributed`, several processes
+train together, and the first one prints and saves: docs/scaling.md.
 """
 
-import sys
 from collections.abc import Sequence
 
 from azo.cli import command_line
@@ -14,11 +16,7 @@ from azo.run import curriculum, interruption
 
 def main(argv: Sequence[str]) -> int:
     """Trains until the last iteration or a request to stop; returns the exit code."""
-    settings = command_line.load(argv)
+    settings = command_line.load(argv, description=__doc__)
     with interruption.StopRequest() as stop:
         curriculum.train(settings, stop)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

@@ -241,7 +241,7 @@ def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue,
 
     class Fake(ablate.Commands):
         def run(self, arguments, cores, log):
-            if arguments[0] == "azo.cli.evaluate":
+            if arguments[0] == "evaluate":
                 log.write_text(f"{arguments[1]} against random: 2/1/1 (score 0.625)\n")
                 judged.append(arguments[1])
                 return
