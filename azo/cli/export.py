@@ -6,7 +6,6 @@ The new folder holds parameters and settings only; every command that takes a ne
 With `--portable` it also holds `portable/`, for programs that run without azo: docs/export.md.
 """
 
-import importlib.metadata
 import json
 import pathlib
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ import tyro
 from azo.cli import command_line
 from azo.games import registry
 from azo.learning import network, portable
-from azo.run import config, network_files
+from azo.run import config, network_files, shipped_files
 
 PORTABLE = "portable"
 JAX_PROGRAM = "network.jaxexport"
@@ -118,12 +117,9 @@ def _description(run: pathlib.Path, settings: config.Config, batch_size: int) ->
             ACCELERATOR_PROGRAM: {"form": "StableHLO", "b": batch_size, "convolutions": elsewhere},
         },
         "network": settings.network.model_dump(),
-        "made": {"from": run.resolve().name, "azo": _version("azo"), "jax": jax.__version__},
+        "made": {
+            "from": run.resolve().name,
+            "azo": shipped_files.version(),
+            "jax": jax.__version__,
+        },
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"

@@ -89,7 +89,7 @@ def run(settings: SolveConfig, terminal: rich.console.Console) -> int:
     records = _load_records(settings)
     solvers: dict[int, endgame.Solver] = {}
     totals = _Totals()
-    with console.counting(terminal) as progress:
+    with console.ProgressBar(terminal) as progress:
         for problem in progress.track(wanted, description=settings.file.name):
             record = records.get(problem.line)
             if record is not None and _is_enough(settings, problem, record):

@@ -11,12 +11,10 @@ programs disagree on the form of such a request. Before its next move it is sent
 or the other side's, unless `send_passes` is off.
 """
 
-import difflib
 import functools
 import os
 import pathlib
 import shutil
-import tomllib
 from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple
 
@@ -95,33 +93,6 @@ class EngineError(Exception):
         super().__init__(f"{title}: {reason}")
         self.reason = reason
         self.exchange = exchange
-
-
-def load(path: pathlib.Path, level: int | None = None) -> ExternalEngineConfig:
-    """Returns the engine that a TOML file describes.
-
-    Args:
-      path: the file.
-      level: in place of that of the file.
-
-    Raises:
-      ValueError: one line that says what is wrong with the file.
-    """
-    try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such engine file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{path}: cannot read the engine: {error}") from None
-    if level is not None:
-        tree["level"] = level
-    try:
-        config = ExternalEngineConfig.model_validate(tree)
-    except pydantic.ValidationError as error:
-        raise ValueError(f"{path}: {_describe(error)}") from None
-    if config.folder is None:
-        return config
-    return config.model_copy(update={"folder": path.parent / config.folder.expanduser()})
 
 
 class ExternalEngine:
@@ -301,19 +272,3 @@ def _check_game(config: ExternalEngineConfig, game: othello.Othello) -> None:
         raise ValueError(
             f"{config.title}: engines of NBoard play on 8x8, not on {game.size}x{game.size}"
         )
-
-
-def _describe(error: pydantic.ValidationError) -> str:
-    """One line for the first thing that is wrong."""
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "value_error":
-        return str(first["ctx"]["error"])
-    place = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        known = list(ExternalEngineConfig.model_fields)
-        close = difflib.get_close_matches(place, known, n=1)
-        hint = f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(known)}"
-        return f"unknown setting {place!r}. {hint}"
-    if first["type"] == "missing":
-        return f"{place} is missing"
-    return f"{place} is {first['input']!r}, but {first['msg'].replace('Input should', 'should', 1)}"

@@ -181,12 +181,17 @@ def _network_settings(phase: Phase) -> dict[str, Any]:
 
 
 def load_file(path: pathlib.Path) -> Config:
-    """Returns the settings of one TOML file, given by its path or as the name of a shipped one.
+    """Returns the settings of a file.
+
+    Args:
+      path: a TOML file, the name of a shipped one, or the `settings.json` of a run.
 
     Raises:
-      ValueError: One line; the file is missing, not TOML, or a setting is wrong.
+      ValueError: One line; the file is missing or unreadable, or a setting is wrong.
     """
     path = shipped_files.find_config(path)
+    if path.suffix == ".json":
+        return from_json(path.read_text(encoding="utf-8"), str(path))
     tree = validation.read_toml(path, "settings")
     run = tree.setdefault("run", {})
     if isinstance(run, dict):
@@ -200,7 +205,7 @@ def to_json(config: Config) -> str:
 
 
 def from_json(text: str, place: str = "settings.json") -> Config:
-    """Returns the settings that `to_json` wrote; `place` is where messages say they come from."""
+    """Returns the settings that `to_json` wrote; `place` names the file in messages."""
     try:
         return Config.model_validate_json(text)
     except pydantic.ValidationError as error:

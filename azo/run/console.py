@@ -1,49 +1,52 @@
-"""What a run shows while it learns: a live panel in a terminal, plain lines elsewhere.
+"""Display of a run: a progress bar with the latest figures in a terminal, plain lines elsewhere.
 
-The names of metrics are those of `metrics.jsonl`; one that is absent is not shown. Time left is
-estimated from the iterations of this session, so it is right after a resumption too.
+The names of metrics are those of `metrics.jsonl`; absent ones are not shown.
 """
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import rich.console
-import rich.live
-import rich.panel
 import rich.progress
-import rich.progress_bar
-import rich.table
 import rich.text
 
-# Label, metric and format of each figure: two columns of the panel, and the parts of a plain line.
-_SPEED = (
+# Label, metric and format of each figure.
+_FIGURES = (
     ("games", "selfplay/games", "{:,.0f}"),
     ("games/s", "selfplay/games_per_second", "{:,.1f}"),
     ("positions/s", "selfplay/positions_per_second", "{:,.0f}"),
     ("simulations/s", "selfplay/simulations_per_second", "{:,.0f}"),
-)
-_LEARNING = (
     ("policy loss", "learner/policy_loss", "{:.3f}"),
     ("value loss", "learner/value_loss", "{:.3f}"),
-    ("learning rate", "learner/learning_rate", "{:.2g}"),
-    ("replay", "replay/size", "{:,.0f}"),
 )
 _SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_OF_SPEED = 3600.0  # the time left is estimated from the iterations of the last hour
 
 
-def counting(console: rich.console.Console) -> rich.progress.Progress:
-    """Returns a bar that counts what is done, time left included; hidden where nobody looks on."""
-    return rich.progress.Progress(
-        *rich.progress.Progress.get_default_columns(),
-        rich.progress.MofNCompleteColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
+class ProgressBar(rich.progress.Progress):
+    """A bar with counts and the time left, and text below it; hidden outside terminals."""
+
+    def __init__(self, console: rich.console.Console):
+        """Prepares a bar on a console."""
+        self.text = ""
+        super().__init__(
+            *rich.progress.Progress.get_default_columns(),
+            rich.progress.MofNCompleteColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            speed_estimate_period=_SECONDS_OF_SPEED,
+        )
+
+    def get_renderables(self) -> Iterable[rich.console.RenderableType]:
+        """Yields the bar and the text."""
+        yield self.make_tasks_table(self.tasks)
+        if self.text:
+            yield rich.text.Text(self.text)
 
 
 class Console:
-    """The display of one session of training; use it as a context manager."""
+    """The display of a run in one process; a context manager."""
 
     def __init__(
         self,
@@ -56,108 +59,56 @@ class Console:
         """Prepares the display.
 
         Args:
-          total_iterations: Of the whole run.
-          title: What is trained, such as the run's folder.
-          first_iteration: Iterations done before this session.
-          console: Where to draw; standard output by default.
+          total_iterations: of the whole run.
+          title: a line at the beginning, such as the run's folder.
+          first_iteration: iterations of earlier processes.
+          console: where to draw; standard output by default.
         """
-        self._total = total_iterations
-        self._title = title
-        self._first = first_iteration
-        self._done = first_iteration
-        self._metrics: dict[str, float] = {}
-        self._match = ""
         self._console = console or rich.console.Console(highlight=False, emoji=False)
-        self._start_seconds = time.monotonic()
+        self._title = title
+        self._metrics: dict[str, float] = {}
         self._line_seconds = -math.inf
-        self._live: rich.live.Live | None = None
+        self._bar = ProgressBar(self._console)
+        self._task = self._bar.add_task(
+            "iterations", total=total_iterations, completed=first_iteration
+        )
 
     def __enter__(self) -> "Console":
-        self.start_clock()
-        if self._console.is_terminal:
-            self._live = rich.live.Live(self._panel(), console=self._console, refresh_per_second=4)
-            self._live.start()
-        else:
-            self._console.print(self._title, soft_wrap=True, markup=False)
+        self.note(self._title)
+        self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.update(self._panel(), refresh=True)
-            self._live.stop()
-
-    def start_clock(self) -> None:
-        """Begins the time from which the time left is estimated; without it, entering does."""
-        self._start_seconds = time.monotonic()
+        self._bar.stop()
 
     def update(self, metrics: Mapping[str, float], match: str | None = None) -> None:
         """Shows the state after an iteration.
 
         Args:
-          metrics: By name; "iteration" counts those done. What is missing keeps its last value.
-          match: The latest evaluation in words, if there is a new one.
+          metrics: by name; "iteration" counts the iterations done. Absent ones keep their value.
+          match: the latest evaluation in words, if there is a new one.
         """
         self._metrics.update(metrics)
-        self._done = int(self._metrics.get("iteration", self._done))
-        if match:
-            self._match = match
-        if self._live is not None:
-            self._live.update(self._panel())
-            return
-        is_last = self._done >= self._total
-        if match or is_last or time.monotonic() - self._line_seconds > _SECONDS_BETWEEN_LINES:
-            self._line_seconds = time.monotonic()
-            self._console.print(self._line(match), soft_wrap=True, markup=False)
+        self._bar.update(self._task, completed=int(self._metrics["iteration"]))
+        figures = [
+            f"{label} {form.format(self._metrics[name])}"
+            for label, name, form in _FIGURES
+            if math.isfinite(self._metrics.get(name, math.nan))
+        ]
+        self._bar.text = "  ".join(figures)
+        task = self._bar.tasks[self._task]
+        head = f"iteration {task.completed:.0f}/{task.total:.0f}"
+        if self._console.is_terminal:
+            if match:
+                self.note(f"{head}  {match}")
+        elif match or task.finished or time.monotonic() > self._line_seconds:
+            self._line_seconds = time.monotonic() + _SECONDS_BETWEEN_LINES
+            left = f"left {_duration(task.time_remaining)}"
+            self.note("  ".join([head, *figures, *([match] if match else []), left]))
 
     def note(self, text: str) -> None:
-        """Prints a line that stays, above the panel."""
+        """Prints a line that stays, above the bar."""
         self._console.print(text, soft_wrap=True, markup=False)
-
-    def seconds_left(self) -> float | None:
-        """Returns an estimate from this session's iterations, None before the first."""
-        done = self._done - self._first
-        if done <= 0:
-            return None
-        return (time.monotonic() - self._start_seconds) / done * (self._total - self._done)
-
-    def _line(self, match: str | None) -> str:
-        figures = [
-            f"{label} {_shown(self._metrics[name], form)}"
-            for label, name, form in (*_SPEED, *_LEARNING[:2])
-            if name in self._metrics
-        ]
-        parts = [f"iteration {self._done}/{self._total}", *figures, *([match] if match else [])]
-        return "  ".join([*parts, f"left {_duration(self.seconds_left())}"])
-
-    def _panel(self) -> rich.panel.Panel:
-        progress = rich.table.Table.grid(padding=(0, 2), expand=True)
-        progress.add_column(no_wrap=True)
-        progress.add_column(ratio=1)
-        progress.add_column(no_wrap=True, justify="right")
-        progress.add_row(
-            f"iteration {self._done}/{self._total}",
-            rich.progress_bar.ProgressBar(total=self._total, completed=self._done),
-            f"left {_duration(self.seconds_left())}",
-        )
-        figures = rich.table.Table.grid(padding=(0, 2), expand=True)
-        for justify in ("left", "right", "left", "right"):
-            figures.add_column(no_wrap=True, justify=justify, ratio=1)  # type: ignore[arg-type]
-        for left, right in zip(_SPEED, _LEARNING, strict=True):
-            figures.add_row(*self._cells(left), *self._cells(right))
-        body: list[rich.console.RenderableType] = [progress, figures]
-        if self._match:
-            body.append(rich.text.Text(self._match, overflow="ellipsis", no_wrap=True))
-        group = rich.console.Group(*body)
-        return rich.panel.Panel(group, title=rich.text.Text(self._title), title_align="left")
-
-    def _cells(self, figure: tuple[str, str, str]) -> tuple[rich.text.Text, str]:
-        label, name, form = figure
-        value = _shown(self._metrics[name], form) if name in self._metrics else "-"
-        return rich.text.Text(label, style="dim"), value
-
-
-def _shown(value: float, form: str) -> str:
-    return form.format(value) if math.isfinite(value) else "-"
 
 
 def _duration(seconds: float | None) -> str:

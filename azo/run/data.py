@@ -1,7 +1,7 @@
-"""Where the folder of game records, test positions and rule-check numbers is, if there is one.
+"""The folder of game records and test positions, if there is one.
 
-Nothing needs it to install, train or pass the tests: whoever reads from it must cope with None,
-tests by skipping with a reason. The `README.md` in it lists the files and their origin.
+Installation, training and tests work without it: its readers accept None, and tests skip with a
+reason. Its `README.md` lists the files and their origin.
 """
 
 import os

@@ -69,7 +69,7 @@ def prepare(
     )
     screen = rich.console.Console(highlight=False, emoji=False)
     start = time.perf_counter()
-    with contextlib.closing(left), console.counting(screen) as progress:
+    with contextlib.closing(left), console.ProgressBar(screen) as progress:
         task = progress.add_task("solving endings", total=len(drawn), completed=len(records))
         for line in left:
             records.append(_record(texts[len(records)], line, game.size))

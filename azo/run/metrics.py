@@ -80,10 +80,8 @@ class MetricsWriter:
 
 
 def read(folder: pathlib.Path, event: str | None = None) -> list[dict[str, Any]]:
-    """Returns the events of a run, by default of all kinds, oldest first."""
-    path = folder / FILE
-    events = list(_whole_lines(path)) if path.exists() else []
-    return [line for line in events if event in (None, line["event"])]
+    """Returns the events of a run, by default of all kinds, oldest first; none without a file."""
+    return [line for line in _events(folder / FILE) if event in (None, line["event"])]
 
 
 def _plain(value: Any) -> Any:
@@ -98,15 +96,22 @@ def _plain(value: Any) -> Any:
     return number if math.isfinite(number) else None
 
 
-def _whole_lines(path: pathlib.Path) -> Iterator[dict[str, Any]]:
-    """Yields the events; a last line that a crash cut short is not one."""
-    for line in journal.read(path):
-        yield json.loads(line)
+def _events(path: pathlib.Path) -> Iterator[dict[str, Any]]:
+    """Yields the events of a file, without a last line that a crash truncated."""
+    for number, line in enumerate(journal.read(path), start=1):
+        try:
+            event = json.loads(line)
+            is_event = "event" in event and isinstance(event["iteration"], int)
+        except (json.JSONDecodeError, TypeError, KeyError):
+            is_event = False
+        if not is_event:
+            raise ValueError(f"{path}, line {number}: not an event of a run")
+        yield event
 
 
 def _drop_after(path: pathlib.Path, last_iteration: int) -> None:
     """Replaces the file in one step, so that a crash leaves the old or the new one."""
-    kept = [line for line in _whole_lines(path) if line["iteration"] <= last_iteration]
+    kept = [line for line in _events(path) if line["iteration"] <= last_iteration]
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
     os.replace(temporary, path)

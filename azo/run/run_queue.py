@@ -1,12 +1,11 @@
-"""Queues of comparisons: a TOML file that names recipes and seeds, and the runs that it asks for.
+"""Queues of runs: a TOML file that names recipes and seeds to compare.
 
-An arm starts from the settings of the arm that it is compared with, so it differs from it in what
-it sets and in nothing else. All runs of a queue have the same budget of network evaluations, those
-of self-play and gates; the phases of a curriculum share it, each having what the earlier ones left.
+An arm starts from the settings of the arm that it is compared with, so the two differ only in the
+settings of the arm. All jobs of a queue have the same budget of network evaluations, in self-play
+and gates. The phases of a curriculum share it: each phase has the rest of the earlier ones.
 """
 
 import dataclasses
-import json
 import math
 import pathlib
 from collections.abc import Mapping
@@ -20,47 +19,47 @@ _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 _Settings = dict[str, Any]
 _LOG = "log.txt"
 _RUN = "run"
-# With a constant learning rate the number of iterations has no effect but to end the run, which is
-# what the budget is for; iterations that learn alone take none of it.
+# With a constant learning rate the number of iterations only ends the run, and the budget does that
+# too. More are allowed, because iterations that only learn use no budget.
 _SPARE_ITERATIONS = 100
 
 
 class Arm(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """A recipe to be compared."""
+    """A recipe to compare."""
 
     name: _Name
-    """What tables and folders call it."""
+    """Name in tables and folders."""
     question: str
-    """What it is to find out, in one line."""
+    """The question that the arm answers, in one line."""
     config: pathlib.Path | None = None
-    """Settings file to start from, in place of the settings of the arm it is compared with."""
+    """Settings file to start from; by default the settings of the arm it is compared with."""
     against: str | None = None
-    """An earlier arm to start from and to compare with; the first one unless it says otherwise."""
+    """Earlier arm to start from and to compare with; by default the first."""
     set: _Settings = {}
-    """What is different, by full names such as `search.num_simulations`."""
+    """Settings that differ, by full names such as `search.num_simulations`."""
     phases: dict[str, _Settings] = {}
-    """What is different in phases of its curriculum, by their names."""
+    """Settings that differ in phases of the curriculum, by the names of the phases."""
 
 
 class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Comparisons with everything else equal."""
+    """Arms to compare, with everything else equal."""
 
     base: pathlib.Path
-    """Settings file of all arms without one of their own; paths start at the queue's folder."""
+    """Settings file of all arms without their own; relative to the folder of the queue's file."""
     set: _Settings = {}
-    """What all arms have otherwise than their settings file, by full names."""
+    """Settings of all arms that differ from the settings file, by full names."""
     max_evaluations: pydantic.PositiveInt
-    """Network evaluations of each run."""
+    """Network evaluations of each job."""
     seeds: Annotated[tuple[pydantic.NonNegativeInt, ...], pydantic.Field(min_length=1)]
-    """Every arm is run once with each."""
+    """Seeds; every arm runs once with each."""
     opponent: str = "rollouts:100"
-    """Whom the trained networks meet."""
+    """Opponent of the trained networks in the final match."""
     num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 512
-    """Games of that match."""
+    """Games of the final match."""
     num_simulations: pydantic.PositiveInt = 100
-    """Simulations a move of the networks in it."""
+    """Simulations a move of the networks in the final match."""
     arms: Annotated[tuple[Arm, ...], pydantic.Field(min_length=1)]
-    """In the order in which they are run."""
+    """Arms, in the order of their runs."""
 
     @pydantic.model_validator(mode="after")
     def _check_names(self) -> "Queue":
@@ -78,7 +77,7 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
         return self
 
     def against(self, arm: Arm) -> Arm | None:
-        """Returns the arm that one is compared with, None for the first."""
+        """Returns the arm that an arm is compared with, None for the first."""
         if arm is self.arms[0]:
             return None
         return next(
@@ -92,40 +91,45 @@ class Job:
 
     arm: str
     seed: int
-    folder: pathlib.Path  # of the job; runs lie in it
+    folder: pathlib.Path  # contains the folders of its runs
     settings: config.Config  # without the budget
-    asked: Mapping[str, Any]  # what decides its result, as in the result's line
+    request: Mapping[str, Any]  # decides the result, and is stored with it
     queue: Queue
+
+    def __str__(self) -> str:
+        return f"{self.arm}, seed {self.seed}"
 
     @property
     def log(self) -> pathlib.Path:
+        """File with the output of its child processes."""
         return self.folder / _LOG
 
     @property
-    def num_parts(self) -> int:
-        """Runs that it takes: the phases of a curriculum, or one."""
+    def num_phases(self) -> int:
+        """Number of its runs: the phases of a curriculum, or one."""
         return max(1, len(self.settings.curriculum))
 
-    def part(self, index: int, num_evaluations: int) -> config.Config:
-        """Returns the settings of one of its runs, the first being 0, with so large a budget."""
+    def phase(self, index: int, num_evaluations: int) -> config.Config:
+        """Returns the settings of one of its runs, from 0, with a budget of evaluations."""
         budget = {"run.max_evaluations": num_evaluations}
         if self.settings.curriculum:
             return config.with_settings(config.of_phase(self.settings, index), budget)
-        chosen = config.with_settings(self.settings, {"run.folder": self.folder / _RUN} | budget)
-        if "run.num_iterations" in self.asked["overrides"]:
-            return chosen
-        return config.with_settings(chosen, {"run.num_iterations": num_iterations(chosen)})
+        folder = {"run.folder": self.folder / _RUN}
+        settings = config.with_settings(self.settings, folder | budget)
+        if "run.num_iterations" in self.request["overrides"]:
+            return settings
+        return config.with_settings(settings, {"run.num_iterations": num_iterations(settings)})
 
 
 def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
-    """Returns a queue and its jobs in their order: every arm's first seed, then the second, ...
+    """Returns a queue and its jobs in their order: all arms with the first seed, then the second.
 
     Args:
-      path: the TOML file.
-      folder: where the jobs have theirs.
+      path: the TOML file, or the name of a shipped one.
+      folder: the parent of the folders of the jobs.
 
     Raises:
-      ValueError: one line that says what is wrong with the file or the settings of an arm.
+      ValueError: One line that says what is wrong with the file or the settings of an arm.
     """
     path = shipped_files.find_config(path, "queue", "queues")
     queue = validation.load(Queue, path, "queue")
@@ -134,17 +138,17 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
         try:
             jobs[arm.name] = [_job(queue, arm, seed, path.parent, folder) for seed in queue.seeds]
             for job in jobs[arm.name][:1]:
-                for index in range(job.num_parts):
-                    job.part(index, queue.max_evaluations)
+                for index in range(job.num_phases):
+                    job.phase(index, queue.max_evaluations)
         except ValueError as error:
             raise ValueError(f"{path}: arm {arm.name!r}: {error}") from None
     return queue, [job for seeds in zip(*jobs.values(), strict=True) for job in seeds]
 
 
 def num_iterations(settings: config.Config) -> int:
-    """Returns the iterations that use up `run.max_evaluations`.
+    """Returns the number of iterations that uses up `run.max_evaluations`.
 
-    As many as are expected where the learning rate depends on them, far too many otherwise.
+    It is the expected number if the learning rate depends on it, and far larger otherwise.
     """
     assert settings.run.max_evaluations is not None
     expected = math.ceil(settings.run.max_evaluations / evaluations_per_iteration(settings))
@@ -160,7 +164,7 @@ def num_iterations(settings: config.Config) -> int:
 
 
 def evaluations_per_iteration(settings: config.Config) -> float:
-    """Returns the network evaluations of an iteration's self-play, the mean with a playout cap."""
+    """Returns the mean number of network evaluations in an iteration's self-play."""
     plays, search = settings.selfplay, settings.search
     share = plays.full_search_share
     simulations = share * search.num_simulations + (1 - share) * plays.fast_simulations
@@ -173,40 +177,21 @@ def evaluations_used(folder: pathlib.Path) -> int:
     return max((event[name] for event in metrics.read(folder) if name in event), default=0)
 
 
-def to_toml(settings: config.Config) -> str:
-    """Returns what differs from the defaults as a settings file."""
-    tree = json.loads(settings.model_dump_json(exclude_defaults=True, exclude_none=True))
-    sections = {name: value for name, value in tree.items() if isinstance(value, dict)}
-    lines = [f"{name} = {_literal(tree[name])}" for name in tree if name not in sections]
-    for name, values in sections.items():
-        lines += ["", f"[{name}]", *(f"{key} = {_literal(x)}" for key, x in values.items())]
-    return "\n".join(lines).lstrip() + "\n"
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, dict):
-        pairs = (f"{json.dumps(key)} = {_literal(x)}" for key, x in value.items())
-        return "{" + ", ".join(pairs) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_literal, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _job(queue: Queue, arm: Arm, seed: int, beside: pathlib.Path, folder: pathlib.Path) -> Job:
     file, overrides, phases = _origin(queue, arm)
-    place = folder / arm.name / str(seed)
+    job_folder = folder / arm.name / str(seed)
     settings = config.load_file(beside / file)
     settings = _with_phases(settings, phases)
-    own = {"run.folder": place, "run.seed": seed, "run.num_devices": 1}
+    own = {"run.folder": job_folder, "run.seed": seed, "run.num_devices": 1}
     if not settings.curriculum:
-        # Only the final match counts, and it takes the last network, not that of the best match.
+        # A single small evaluation at the end, so that the best checkpoint is the last one.
         own |= {
             "evaluation.every": 0,
             "evaluation.num_games": 2,
             "evaluation.num_simulations": queue.num_simulations,
             "evaluation.opponent": "random",
         }
-    asked = {
+    request = {
         "config": str(file),
         "overrides": overrides,
         "phases": phases,
@@ -218,15 +203,15 @@ def _job(queue: Queue, arm: Arm, seed: int, beside: pathlib.Path, folder: pathli
     return Job(
         arm=arm.name,
         seed=seed,
-        folder=place,
+        folder=job_folder,
         settings=config.with_settings(settings, own | overrides),
-        asked=asked,
+        request=request,
         queue=queue,
     )
 
 
 def _origin(queue: Queue, arm: Arm) -> tuple[pathlib.Path, _Settings, dict[str, _Settings]]:
-    """Returns an arm's settings file and all that differs from it, in phases as well."""
+    """Returns the settings file of an arm, and the settings that differ: of all and by phase."""
     against = queue.against(arm)
     if arm.config is not None or against is None:
         return arm.config or queue.base, queue.set | arm.set, arm.phases

@@ -1,5 +1,6 @@
 """Files that come with azo: settings files and networks, in a clone and in an installed wheel."""
 
+import importlib.metadata
 import pathlib
 
 from azo.run import validation
@@ -31,3 +32,11 @@ def find_config(path: pathlib.Path, what: str = "settings", folder: str = ".") -
     beside = [] if is_bare else list(path.parent.glob("*.toml"))
     names = sorted(file.stem for file in beside or (CONFIGS / folder).glob("*.toml"))
     raise ValueError(f"{path}: no such {what} file. {validation.suggest(path.stem, names)}")
+
+
+def version(package: str = "azo") -> str:
+    """Returns the version of an installed package."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # azo run from its source
+        return "not installed"

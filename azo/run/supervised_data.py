@@ -1,6 +1,6 @@
-"""What `azo.supervise` learns from, and its settings: reads archives of games, or makes games.
+"""Supervised data: examples from archives of games, or from games that are made for the purpose.
 
-Everything wrong in files or settings is a ValueError that names its place.
+Errors in files or settings are ValueErrors that name the place.
 """
 
 import pathlib
@@ -28,35 +28,33 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     files: Annotated[
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="FILES")
     ] = ()
-    """Archives of games; eOthello's in the data folder if none is named."""
+    """Archives of games; by default that of eOthello in the data folder."""
     source: Literal["files", "random", "search"] = "files"
-    """Games: of the files; random ones, which teach the value alone; or searched with --player."""
+    """Games of the files, random games (which teach only the value), or games of --player."""
     skip_bad: bool = False
-    """Count bad records by reason and leave them out, instead of stopping at the first."""
+    """Skip bad records and count them by reason, instead of stopping at the first."""
     num_games: pydantic.PositiveInt = 10_000
-    """Games to make with --source random, and to play side by side with --source search."""
+    """Games to make with --source random, and to play in parallel with --source search."""
     player: pathlib.Path | None = None
     """Folder of the network that searches with --source search."""
     uniform_prior: bool = True
-    """Its search takes all moves for equally likely, as a network without policy needs it."""
+    """--source search: a uniform policy replaces the network's, which random games do not train."""
     max_opening_plies: pydantic.NonNegativeInt = 10
-    """Searched games begin after 0 to this many random plies."""
+    """--source search: games begin after 0 to this many random plies."""
     start: pathlib.Path | None = None
-    """Folder of a network of the same shape to go on from."""
+    """Folder of a network of the same shape to start from."""
     folder: pathlib.Path = pathlib.Path("runs/supervised")
     """New folder for the best network and the metrics."""
     num_epochs: pydantic.PositiveFloat = 10.0
-    """How often every example is seen."""
+    """Passes over all examples."""
     evaluations_per_epoch: pydantic.PositiveFloat = 1.0
-    """How often the held-out games are looked at; at the end of training in any case."""
+    """Evaluations on the held-out games; there is always one at the end of training."""
     evaluation_plies: pydantic.PositiveInt = 20_000
-    """Plies of the held-out games that evaluations look at; the last one takes all."""
-    sweep: tuple[str, ...] = ()
-    """Networks to compare, such as 2x32 3x64 5x128 (blocks x channels)."""
+    """Plies of the held-out games in an evaluation; the last evaluation takes all."""
     seed: pydantic.NonNegativeInt = 0
-    """Of all that is random."""
+    """Start of all random keys."""
     game: registry.GameConfig = registry.GameConfig(size=8)
-    """Of made games; those of archives are on 8x8."""
+    """Rules of the games to make; archives have games on 8x8."""
     examples: supervised.ExamplesConfig = supervised.ExamplesConfig()
     network: NetworkConfig = NetworkConfig()
     learner: LearnerConfig = LearnerConfig(schedule="cosine", num_steps=50)
@@ -64,7 +62,7 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 def check(settings: SuperviseConfig) -> SuperviseConfig:
-    """Returns settings without contradictions; raises ValueError with one line."""
+    """Returns settings that fit their source of games; raises ValueError with one line."""
     if settings.source == "files" and settings.game != registry.GameConfig(size=8):
         raise ValueError("--game.* is for made games: archives hold the usual game on 8x8")
     if settings.source == "search" and settings.player is None:
@@ -80,28 +78,27 @@ def prepare(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[supervised.Dataset, supervised.RecordedPlies]:
     """Returns the examples to learn and the held-out plies that place a disc; prints counts."""
-    is_learned, plies = (
-        _made(settings, game) if settings.source != "files" else _read(settings, game)
-    )
+    is_archive = settings.source == "files"
+    is_learned, plies = _read(settings, game) if is_archive else _make(settings, game)
     learned = supervised.thinned(plies.select(is_learned), settings.examples, settings.seed)
     rows, columns = game.board_shape
     held_out = plies.select(~is_learned & (plies.action < rows * columns))
     if not len(learned) or not len(held_out):
         raise ValueError("too few games: none is left to learn, or none held out")
-    found = supervised.dataset(game, learned, settings.examples)
+    examples = supervised.dataset(game, learned, settings.examples)
     print(
         f"{len(np.unique(plies.game)):,} games, {len(plies):,} plies;"
-        f" learned: {len(learned):,} plies, {found.num_rows:,} positions;"
+        f" learned: {len(learned):,} plies, {examples.num_rows:,} positions;"
         f" held out: {len(np.unique(held_out.game)):,} games, {len(held_out):,} plies",
         flush=True,
     )
-    return found, held_out
+    return examples, held_out
 
 
 def _read(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[np.ndarray, supervised.RecordedPlies]:
-    """Returns which plies of the archives are learned, and all of them."""
+    """Returns all plies of the archives, after a mask of those to learn from."""
     games = game_files.read_archives(_paths(settings), skip_bad=settings.skip_bad)
     for reason, count in games.num_skipped.items():
         print(f"skipped {count:,} bad records: {reason}")
@@ -110,10 +107,10 @@ def _read(
     return ~held_out[plies.game], plies
 
 
-def _made(
+def _make(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[np.ndarray, supervised.RecordedPlies]:
-    """Returns which plies of random or searched games are learned, and all of them."""
+    """Returns all plies of random or searched games, after a mask of those to learn from."""
     key = jax.random.key(settings.seed)
     if settings.source == "random":
         action, value = pretraining.random_games(game, key, settings.num_games)
@@ -121,11 +118,8 @@ def _made(
         plies = supervised.plies_of(game, action, value)
         return ~held_out[plies.game], plies
     assert settings.player is not None
-    variables, found = network_files.load(settings.player)
-    if registry.make(found.game) != game:
-        name = registry.make(found.game).name
-        raise ValueError(f"{settings.player}: a network for {name}, not for {game.name}")
-    evaluate = network.folded_evaluator(game, found.network, variables)
+    trained = network_files.load_trained(settings.player, game)
+    evaluate = network.folded_evaluator(game, trained.network_config, trained.variables)
     plies = pretraining.searched_plies(
         game,
         pretraining.without_prior(evaluate) if settings.uniform_prior else evaluate,

@@ -1,4 +1,4 @@
-"""Tournaments as files: who plays whom, how many games, from which openings.
+"""Tournament files: the players, the number of games, the openings.
 
     num_games = 10
 
@@ -19,13 +19,12 @@
     name = "iagno-hard"
     player = "iagno:hard"
 
-Paths start at the folder of the file.
+Paths are relative to the folder of the file.
 """
 
 import dataclasses
 import functools
 import hashlib
-import itertools
 import pathlib
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -44,24 +43,24 @@ _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 
 
 class PlayerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """One player, or several that differ in simulations or level alone."""
+    """One player, or several that differ only in simulations or level."""
 
     name: _Name
-    """In tables; the number of simulations or the level is added to it where there are such."""
+    """Name in tables, to which the number of simulations or the level is added."""
     player: str | None = None
-    """A player as `azo.evaluate` names it, such as random, rollouts:100 or iagno:hard."""
+    """A player named as for `azo evaluate`, such as random, rollouts:100 or iagno:hard."""
     network: pathlib.Path | None = None
-    """Or the folder of a run or of an exported network."""
+    """Alternatively, the folder of a run or of an exported network."""
     simulations: tuple[pydantic.PositiveInt, ...] = ()
-    """Of a network: simulations a move, each a player; those of its self-play unless given."""
+    """Networks: simulations a move, one player each; by default those of self-play."""
     set: dict[str, Any] = {}
-    """Of a network: settings of [search] that differ from those of its self-play."""
+    """Networks: settings of [search] that differ from those of self-play."""
     engine: pathlib.Path | None = None
-    """Or an external program: the file that describes it."""
+    """Alternatively, an external engine: the file that describes it."""
     levels: tuple[int, ...] = ()
-    """Of a program: its levels, each a player; the level of its file unless given."""
+    """Engines: levels, one player each; by default the level in the engine's file."""
     num_processes: pydantic.PositiveInt = 1
-    """Of a program: how many of it think at the same time."""
+    """Engines: number of processes that think at the same time."""
 
     @pydantic.model_validator(mode="after")
     def _check_kind(self) -> "PlayerConfig":
@@ -80,16 +79,16 @@ class PlayerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 class OpeningsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Where games begin."""
+    """The openings of the games."""
 
     source: Literal["random", "balanced", "file"] = "random"
-    """Random legal plies, those of them that are even, or transcripts of a file."""
+    """Random legal plies, balanced random plies, or transcripts in a file."""
     plies: pydantic.NonNegativeInt = 8
-    """Of random and balanced openings."""
+    """Plies of random and balanced openings."""
     max_value: Annotated[float, pydantic.Field(gt=0, le=1)] = 0.2
-    """Of balanced openings: expected result for the better side, by 400 random rollouts."""
+    """Balanced openings: highest expected result of the better side, by 400 random rollouts."""
     path: pathlib.Path | None = None
-    """File with a transcript a line."""
+    """File with one transcript a line."""
 
     @pydantic.model_validator(mode="after")
     def _check_path(self) -> "OpeningsConfig":
@@ -103,75 +102,94 @@ class TournamentConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     players: Annotated[tuple[PlayerConfig, ...], pydantic.Field(min_length=1)]
     format: Literal["round-robin", "ladder", "gauntlet"] = "round-robin"
-    """All against all, each against the next ones in the list, or the first against all others."""
+    """All pairs; neighbours in the list; or the first player against all others."""
     reach: pydantic.PositiveInt = 1
-    """Of a ladder: how many of the next ones."""
+    """Ladder: number of next players in the list that each player meets."""
     num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 10
-    """Of each pair; every opening is played with both colours."""
+    """Games of each pair; every opening is played with both colours."""
     openings: OpeningsConfig = OpeningsConfig()
     game: registry.GameConfig = registry.GameConfig(size=8)
     seed: pydantic.NonNegativeInt = 0
-    """Of openings and players."""
+    """Seed of the openings and the players."""
     games_at_once: pydantic.PositiveInt = 128
-    """Games under way at a time."""
+    """Games played at the same time."""
     anchor: str | None = None
-    """The player whose rating is 0: random if it plays, or else the mean of all, unless set."""
+    """Player whose rating is 0; by default random if it plays, else the mean of all is 0."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Entrant:
+class TournamentPlayer:
     """A player of a tournament."""
 
     name: str
-    definition: dict[str, Any]  # what decides how it plays, to tell it from another of that name
-    sit: Callable[[], backends.Backend]  # starts it
+    definition: dict[str, Any]  # decides the player's moves; tells players of one name apart
+    start: Callable[[], backends.Backend]
 
 
 def load(path: pathlib.Path, *, num_games: int | None = None) -> TournamentConfig:
-    """Returns the tournament of a TOML file, paths made those from here.
+    """Returns the tournament of a TOML file, with paths relative to the current folder.
 
-    With `num_games` it has so many games of each pair.
+    Args:
+      path: the file, or the name of a shipped one.
+      num_games: replaces the number in the file.
 
     Raises:
-      ValueError: one line that says what is wrong.
+      ValueError: One line that says what is wrong.
     """
     path = shipped_files.find_config(path, "tournament", "tournaments")
-    found = validation.load(TournamentConfig, path, "tournament")
+    config = validation.load(TournamentConfig, path, "tournament")
     if num_games is not None:
         if num_games % 2:
             raise ValueError(f"--num-games is {num_games}, but openings are played in pairs")
-        found = found.model_copy(update={"num_games": num_games})
+        config = config.model_copy(update={"num_games": num_games})
 
-    def placed(place: pathlib.Path | None) -> pathlib.Path | None:
-        return None if place is None else path.parent / place
+    def resolved(section: Any, *names: str) -> Any:
+        paths = {name: getattr(section, name) for name in names}
+        return section.model_copy(
+            update={name: place and path.parent / place for name, place in paths.items()}
+        )
 
-    def found_from_here(one: PlayerConfig) -> PlayerConfig:
-        places = {"network": placed(one.network), "engine": placed(one.engine)}
-        return one.model_copy(update=places)
+    return config.model_copy(
+        update={
+            "openings": resolved(config.openings, "path"),
+            "players": tuple(resolved(one, "network", "engine") for one in config.players),
+        }
+    )
 
-    drawn = found.openings.model_copy(update={"path": placed(found.openings.path)})
-    everyone = tuple(map(found_from_here, found.players))
-    return found.model_copy(update={"openings": drawn, "players": everyone})
+
+def load_engine(
+    path: pathlib.Path, level: int | None = None
+) -> external_engines.ExternalEngineConfig:
+    """Returns the external engine of a TOML file, at the given level or the file's.
+
+    Raises:
+      ValueError: One line that says what is wrong with the file.
+    """
+    changes = {} if level is None else {"level": level}
+    config = validation.load(external_engines.ExternalEngineConfig, path, "engine", **changes)
+    if config.folder is None:
+        return config
+    return config.model_copy(update={"folder": path.parent / config.folder.expanduser()})
 
 
-def entrants(config: TournamentConfig, game: protocol.Game) -> list[Entrant]:
+def make_players(config: TournamentConfig, game: protocol.Game) -> list[TournamentPlayer]:
     """Returns the players in their order.
 
     Raises:
-      ValueError: a player that cannot be made, a name given twice, or fewer than two players.
+      ValueError: a player cannot be made, a name occurs twice, or there are fewer than two players.
     """
-    found = list(itertools.chain.from_iterable(_several(p, game, config) for p in config.players))
-    names = [entrant.name for entrant in found]
+    made = [player for one in config.players for player in _make(one, game, config.seed)]
+    names = [player.name for player in made]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"there are {names.count(name)} players {name!r}: rename all but one")
-    if len(found) < 2:
+    if len(made) < 2:
         raise ValueError("a tournament needs two players or more")
-    return found
+    return made
 
 
 def schedule(config: TournamentConfig, names: list[str]) -> list[game_log.ScheduledGame]:
-    """Returns all games, opening by opening, so that a part of them is a fair part."""
+    """Returns all games, opening by opening, so that an unfinished tournament is balanced."""
     places = range(len(names))
     if config.format == "gauntlet":
         pairs = [(0, other) for other in places[1:]]
@@ -187,93 +205,80 @@ def schedule(config: TournamentConfig, names: list[str]) -> list[game_log.Schedu
 
 
 def draw_openings(config: TournamentConfig, game: protocol.Game) -> list[openings.Opening]:
-    """Returns the openings of a tournament by number; more games begin with the same ones.
+    """Returns the openings by number; a tournament of more games begins with the same ones.
 
     Raises:
-      ValueError: there are not so many.
+      ValueError: there are too few.
     """
-    asked, key = config.openings, jax.random.key(config.seed)
+    source, key = config.openings, jax.random.key(config.seed)
     count = config.num_games // 2
-    if asked.path is not None:
+    if source.path is not None:
         if not isinstance(game, othello.Othello):
             raise ValueError(f"openings from a file are for Othello, not for {game.name}")
-        return openings.from_file(asked.path, game, key, count=count)
-    if asked.source == "random":
-        return openings.at_random(game, key, count=count, plies=asked.plies)
-    return openings.balanced(game, key, count=count, plies=asked.plies, max_value=asked.max_value)
+        return openings.from_file(source.path, game, key, count=count)
+    if source.source == "random":
+        return openings.at_random(game, key, count=count, plies=source.plies)
+    return openings.balanced(game, key, count=count, plies=source.plies, max_value=source.max_value)
 
 
-def _several(
-    config: PlayerConfig, game: protocol.Game, tournament: TournamentConfig
-) -> list[Entrant]:
+def _make(config: PlayerConfig, game: protocol.Game, seed: int) -> list[TournamentPlayer]:
     if config.engine is not None:
-        return [_program(config, level, game) for level in config.levels or (None,)]
+        return [_engine(config, level, game) for level in config.levels or (None,)]
     if config.network is not None:
-        return _networks(config, game, tournament.seed)
-    return [_named(config, game, tournament.seed)]
+        return _networks(config, game, seed)
+    return [_named(config, game, seed)]
 
 
-def _program(config: PlayerConfig, level: int | None, game: protocol.Game) -> Entrant:
+def _engine(config: PlayerConfig, level: int | None, game: protocol.Game) -> TournamentPlayer:
     assert config.engine is not None
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{config.engine}: external programs play Othello, not {game.name}")
-    asked = external_engines.load(config.engine, level)
+    engine = load_engine(config.engine, level)
 
-    def sit() -> backends.Backend:
+    def start() -> backends.Backend:
         try:
-            make = functools.partial(external_engines.ExternalEngine, asked, game)
+            make = functools.partial(external_engines.ExternalEngine, engine, game)
             return backends.EngineBackend(make, config.num_processes)
         except external_engines.EngineError as error:
             raise ValueError(f"{config.engine}: {error}") from None
 
-    return Entrant(
-        name=config.name if level is None else f"{config.name}-{level}",
-        definition={"engine": asked.model_dump(mode="json")},
-        sit=sit,
-    )
+    name = config.name if level is None else f"{config.name}-{level}"
+    return TournamentPlayer(name, {"engine": engine.model_dump(mode="json")}, start)
 
 
-def _networks(config: PlayerConfig, game: protocol.Game, seed: int) -> list[Entrant]:
+def _networks(config: PlayerConfig, game: protocol.Game, seed: int) -> list[TournamentPlayer]:
     assert config.network is not None
-    variables, trained = network_files.load(config.network)
-    if registry.make(trained.game) != game:
-        raise ValueError(
-            f"{config.network}: a network for {registry.make(trained.game).name}, but the"
-            f" tournament plays {game.name}"
-        )
-    found = []
+    trained = network_files.load_trained(config.network, game)
+    digest = _digest(trained.variables)
+    made = []
     for count in config.simulations or (None,):
         changes = config.set | ({} if count is None else {"num_simulations": count})
-        tree = trained.search.model_dump() | changes
+        tree = trained.search_config.model_dump() | changes
         search = validation.validate(settings.SearchConfig, tree, f"player {config.name!r}")
-        player = players.NetworkPlayer(variables, game, trained.network, search)
-        definition = {"network": _digest(variables), "search": search.model_dump(mode="json")}
+        player = players.network_player(game, trained.replace(search_config=search))
         name = config.name if count is None else f"{config.name}-{count}"
-        sit = functools.partial(backends.DeviceBackend, player, seed)
-        found.append(Entrant(name, definition, sit))
-    return found
+        definition = {"network": digest, "search": search.model_dump(mode="json")}
+        start = functools.partial(backends.DeviceBackend, player, seed)
+        made.append(TournamentPlayer(name, definition, start))
+    return made
 
 
-def _named(config: PlayerConfig, game: protocol.Game, seed: int) -> Entrant:
+def _named(config: PlayerConfig, game: protocol.Game, seed: int) -> TournamentPlayer:
     assert config.player is not None
 
-    def load_none(path: str) -> players.TrainedNetwork:
+    def refuse(path: str) -> players.TrainedNetwork:
         raise FileNotFoundError(f"give networks as network = {path!r}")
 
-    player = players.parse(config.player, game, load_none)
+    player = players.parse(config.player, game, refuse)
+    start: Callable[[], backends.Backend] = functools.partial(backends.DeviceBackend, player, seed)
     if isinstance(player, players.HostPlayer):
-        program = player.program
-        return Entrant(
-            config.name, {"player": config.player}, lambda: backends.ClassicalBackend(program)
-        )
-    return Entrant(
-        config.name, {"player": config.player}, lambda: backends.DeviceBackend(player, seed)
-    )
+        start = functools.partial(backends.ClassicalBackend, player.program)
+    return TournamentPlayer(config.name, {"player": config.player}, start)
 
 
 def _digest(variables: Any) -> str:
-    """Returns a short text that is another one for other parameters."""
-    found = hashlib.sha256()
+    """Returns a short text that differs between different parameters."""
+    digest = hashlib.sha256()
     for leaf in jax.tree.leaves(variables):
-        found.update(np.ascontiguousarray(leaf).tobytes())
-    return found.hexdigest()[:16]
+        digest.update(np.ascontiguousarray(leaf).tobytes())
+    return digest.hexdigest()[:16]

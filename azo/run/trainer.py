@@ -174,7 +174,6 @@ class Trainer:
         self.programs[kind] = settings, program
         seconds = time.perf_counter() - start
         self.screen.note(f"compiled in {seconds:.0f} s")
-        self.screen.start_clock()
         fields = {"time/compilation_seconds": round(seconds, 2)}
         self.write(int(state.iteration), [metrics.Event("compilation", fields)])
         return program

@@ -11,6 +11,7 @@ from support import fake_run
 from azo.cli import report
 from azo.measure import diagnostics
 from azo.measure.report import games, learning, run_log, strength
+from azo.run import run_report
 
 FLUCTUATION = diagnostics.Fluctuation((1, 10, 100), (0.5, 0.25, 0.0), (0.4, 0.1, 0.0), 64)
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -71,7 +72,7 @@ class Page(html.parser.HTMLParser):
 
 def written(folder, lines, **settings):
     fake_run.write(folder, lines)
-    path = report.write(report.ReportConfig(run=folder, **settings))
+    path = run_report.write(folder, **settings)
     return Page(path)
 
 
@@ -298,7 +299,7 @@ def test_a_second_report_replaces_the_first(tmp_path):
     written(folder, [iteration(1, **{"learner/learning_rate": 0.1})], num_positions=0)
     assert (folder / "report" / "learning.png").exists()
     (folder / "metrics.jsonl").write_text(json.dumps(iteration(1)) + "\n")
-    page = Page(report.write(report.ReportConfig(run=folder, num_positions=0)))
+    page = Page(run_report.write(folder, num_positions=0))
     assert page.images == {}
     assert not (folder / "report" / "learning.png").exists()
 
@@ -308,18 +309,9 @@ def test_the_phases_of_a_curriculum_share_a_page_in_the_order_of_their_numbers(t
     for name in ("10-big", "2-small"):
         lines = [iteration(n, **{"selfplay/games": 1000 * n}) for n in (1, 2)]
         fake_run.write(folder / name, lines)
-    page = Page(report.write(report.ReportConfig(run=folder, num_positions=0)))
+    page = Page(run_report.write(folder, num_positions=0))
     assert "2-small from 1, 10-big from 3" in page.text
     assert "4,000" in page.text
-
-
-def test_a_cut_last_line_is_left_out_and_said(tmp_path):
-    folder = tmp_path / "run"
-    fake_run.write(folder, [iteration(1)])
-    path = folder / "metrics.jsonl"
-    path.write_text(path.read_text() + '{"event": "iterat')
-    page = Page(report.write(report.ReportConfig(run=folder, num_positions=0)))
-    assert page.notes == [f"The last line of {path} is cut short, and left out."]
 
 
 @pytest.mark.parametrize("line", ["oops", "[]", '{"event": "gate"}', '{"iteration": 2}'])
@@ -332,7 +324,7 @@ def test_a_broken_line_is_named(tmp_path, line):
 
 def message(folder: pathlib.Path) -> str:
     with pytest.raises(ValueError) as error:
-        report.write(report.ReportConfig(run=folder, num_positions=0))
+        run_report.write(folder, num_positions=0)
     return str(error.value)
 
 

@@ -11,7 +11,7 @@ import pytest
 from azo.cli import command_line, supervise
 from azo.games import othello, registry, tictactoe
 from azo.learning import network, supervised
-from azo.run import interruption, metrics, network_files, supervised_data
+from azo.run import interruption, metrics, network_files, supervised_data, supervised_training
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
 
@@ -61,7 +61,7 @@ def searched(value_run):
     flags += ["--num-games", 64, "--search.num-simulations", 16, "--max-opening-plies", 2]
     flags += ["--num-epochs", 40, "--evaluations-per-epoch", 0.1, "--start", value_run / "best"]
     settings = supervise.load([str(flag) for flag in flags])
-    return settings, *supervised_data._made(settings, registry.make(settings.game))
+    return settings, *supervised_data._make(settings, registry.make(settings.game))
 
 
 def test_searched_plies_are_whole_games_with_their_results(searched):
@@ -88,18 +88,18 @@ def test_searched_plies_are_whole_games_with_their_results(searched):
 
 def test_searched_games_teach_the_policy(searched, tmp_path, monkeypatch, capsys):
     settings, *made = searched
-    monkeypatch.setattr(supervised_data, "_made", lambda settings, game: made)
+    monkeypatch.setattr(supervised_data, "_make", lambda settings, game: made)
     settings = settings.model_copy(update={"folder": tmp_path / "policy"})
     game = registry.make(settings.game)
-    fitted = supervise.fit(
+    result = supervised_training.train(
         settings, game, *supervised_data.prepare(settings, game), interruption.StopRequest()
     )
     losses = [one["held_out/policy_loss"] for one in metrics.read(settings.folder, "evaluation")]
     assert min(losses) < losses[0]
-    assert fitted.best.accuracy > 0.4  # about 1 in 5 at random
+    assert result.accuracy > 0.4  # about 1 in 5 at random
     printed = capsys.readouterr().out
     assert re.search(r"^\d+ games, [\d,]+ plies; learned: \d+ plies, \d+ positions;", printed)
-    assert f"best network: accuracy {fitted.best.accuracy:.4f}, " in printed
+    assert f"best network: accuracy {result.accuracy:.4f}, " in printed
 
 
 def test_stopping_early_keeps_the_network_so_far(tmp_path):
@@ -107,32 +107,14 @@ def test_stopping_early_keeps_the_network_so_far(tmp_path):
     game = registry.make(settings.game)
     stop = interruption.StopRequest()
     stop.is_made = True
-    fitted = supervise.fit(settings, game, *supervised_data.prepare(settings, game), stop)
+    result = supervised_training.train(
+        settings, game, *supervised_data.prepare(settings, game), stop
+    )
     events = metrics.read(tmp_path / "run", "evaluation")
     assert [event["iteration"] for event in events] == [8]
-    assert events[0]["supervised/epoch"] == pytest.approx(fitted.num_epochs, abs=1e-4)
-    assert fitted.num_epochs < 1
+    assert 0 < events[0]["supervised/epoch"] < 1
+    assert result.accuracy == events[0]["held_out/accuracy"]
     assert network_files.load_settings(tmp_path / "run" / "best").game.name == "tictactoe"
-
-
-def test_a_sweep_fits_each_network_and_prints_a_line_for_it(tmp_path, capsys, monkeypatch):
-    asked = []
-
-    def fit(settings, game, learned, held_out, stop):
-        asked.append((settings.network.num_blocks, settings.network.num_channels, settings.folder))
-        return supervise.Fitted(1234, 2.0, 3.4, supervise.Result(9, 0.5, 1.25, 0.75))
-
-    monkeypatch.setattr(supervise, "fit", fit)
-    folder = tmp_path / "run"
-    assert run("--folder", folder, *RANDOM, "--sweep", "2x32", "5x128") == 0
-    assert asked == [(2, 32, folder / "2x32"), (5, 128, folder / "5x128")]
-    header, *lines = capsys.readouterr().out.splitlines()[-3:]
-    assert re.split("  +", header.strip()) == [
-        "network", "parameters", "epochs", "seconds", "accuracy", "policy loss", "value error"
-    ]  # fmt: skip
-    assert [line.split() for line in lines] == [
-        [text, "1,234", "2.00", "3", "0.5000", "1.2500", "0.7500"] for text in ("2x32", "5x128")
-    ]
 
 
 def test_archives_are_read_by_kind_and_bad_records_are_counted(tmp_path, capsys, monkeypatch):
@@ -160,14 +142,13 @@ def test_archives_are_read_by_kind_and_bad_records_are_counted(tmp_path, capsys,
             ["{}/a.txt"],
             "{}/a.txt: record 2: illegal move 'a1' at ply 2 (f5): white may play f4, d6 or f6",
         ),
-        (["--sweep", "5-128"], "--sweep: '5-128' is not blocks x channels, such as 5x128"),
         (["--source", "search"], "--source search needs --player, the folder of a network"),
         (["--game.size", "6"], "--game.* is for made games: archives hold the usual game on 8x8"),
         (["--folder", "{}"], "{}: exists already: choose a new --folder"),
         (["--config", "{}/none.toml"], "{}/none.toml: no such settings file"),
         (
             ["--config", "{}/a.toml"],
-            "{}/a.toml: network.num_blocks: Input should be greater than or equal to 0, not -1",
+            "{}/a.toml [network]: num_blocks is -1, but should be greater than or equal to 0",
         ),
     ],
 )  # fmt: skip
@@ -183,9 +164,9 @@ def test_wrong_input_is_named_in_one_line(flags, message, tmp_path, capsys):
 
 def test_flags_override_a_settings_file(tmp_path):
     path = tmp_path / "a.toml"
-    path.write_text("num_epochs = 3.5\nsweep = ['1x8']\n[learner]\nbatch_size = 32\n")
+    path.write_text("num_epochs = 3.5\nseed = 3\n[learner]\nbatch_size = 32\n")
     settings = supervise.load(["games.txt", "--config", str(path), "--num-epochs", "2"])
-    assert (settings.num_epochs, settings.sweep) == (2.0, ("1x8",))
+    assert (settings.num_epochs, settings.seed) == (2.0, 3)
     assert settings.files == (pathlib.Path("games.txt"),)
     assert settings.learner.batch_size == 32
     # Other settings of a section keep their defaults for supervised learning.

@@ -285,5 +285,5 @@ def test_a_wrong_or_missing_settings_file_is_one_line_and_code_2(place, capsys):
     )
     assert main("--config", place / "absent.toml") == 2
     message = capsys.readouterr().err
-    assert message.startswith(f"{place}/absent.toml: no such settings file. In {place} there are: ")
+    assert message.startswith(f"{place}/absent.toml: no such settings file. There are: ")
     assert message.count("\n") == 1

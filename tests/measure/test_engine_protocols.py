@@ -21,6 +21,7 @@ from support.fake_engines import (
 
 from azo.games import notation, othello
 from azo.measure import engine_protocols, external_engines
+from azo.run import tournament_file
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
 
@@ -141,7 +142,7 @@ def rhino():
     """The settings of gtp-rhino at level 1; skips the test where it is not installed."""
     if not (shutil.which("gtp-rhino") or shutil.which("gtp-rhino", path="/usr/games")):
         pytest.skip("gtp-rhino is not installed: apt-get install grhino")
-    return external_engines.load(CONFIGS / "gtp-rhino.toml", level=1)
+    return tournament_file.load_engine(CONFIGS / "gtp-rhino.toml", level=1)
 
 
 def rhino_answers(config, lines):

@@ -1,7 +1,6 @@
 """External engines: what they do wrong, what they are asked, and the files that describe them."""
 
 import logging
-import os
 import pathlib
 import sys
 import threading
@@ -199,60 +198,3 @@ def test_a_missing_program_or_folder_is_named(tmp_path):
             external_engines.ExternalEngineConfig(**settings, folder=folder), GAME
         )
     assert str(error.value) == f"ghost: there is no folder {folder}"
-
-
-def test_a_program_runs_in_its_folder_which_is_relative_to_the_file(tmp_path):
-    (tmp_path / "bin").mkdir()
-    script = tmp_path / "bin" / "engine"
-    script.write_text(f'#!/bin/sh\npwd > where\nexec {sys.executable} {FAKES}/fake_gtp.py "$@"\n')
-    script.chmod(0o755)
-    path = tmp_path / "engine.toml"
-    path.write_text('name = "x"\ncommand = ["./engine", "l{level}"]\nprotocol = "gtp"\n')
-    path.write_text(path.read_text() + 'folder = "bin"\nlevel = 3\n')
-    config = external_engines.load(path, level=5)
-    assert (config.title, config.folder) == ("x 5", tmp_path / "bin")
-    with external_engines.ExternalEngine(config, GAME) as engine:
-        assert engine.choose([]).action == actions("d3")[0]
-    assert (tmp_path / "bin" / "where").read_text().strip() == os.path.realpath(tmp_path / "bin")
-
-
-HEAD = 'name = "x"\nprotocol = "gtp"\ncommand = ["x"]\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (HEAD + "sendpasses = true\n", "unknown setting 'sendpasses'. Did you mean 'send_passes'?"),
-        (HEAD.replace("x", "y", 1).replace("name", "nom"), "name is missing"),
-        (HEAD + "level = -1\n", "level is -1, but should be greater than or equal to 0"),
-        (HEAD + "level = 1\n", "level is 1, but command has no {level} to put it"),
-        (HEAD.replace('["x"]', '["x{level}"]'), "command has {level}, but no level is given"),
-        (HEAD.replace('["x"]', "[]"), "command is [], but Tuple should have at least 1 item"),
-        (HEAD + "seconds_per_move = 0\n", "seconds_per_move is 0, but should be greater than 0"),
-        (HEAD.replace("gtp", "uci"), "protocol is 'uci', but should be 'gtp' or 'nboard'"),
-        (HEAD.replace("gtp", "nboard"), "protocol 'nboard' needs a level, the depth of the search"),
-        (
-            HEAD.replace("gtp", "nboard") + "level = 2\nsend_passes = false\n",
-            "send_passes is for protocol 'gtp': NBoard sends passes always",
-        ),
-        ("name", "cannot read the engine: "),
-    ],
-)
-def test_a_wrong_file_says_what_is_wrong_in_one_line(tmp_path, text, expected):
-    path = tmp_path / "engine.toml"
-    path.write_text(text)
-    with pytest.raises(ValueError) as error:
-        external_engines.load(path)
-    assert str(error.value).startswith(f"{path}: {expected}")
-    assert "\n" not in str(error.value)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(ValueError) as error:
-        external_engines.load(tmp_path / "none.toml")
-    assert str(error.value) == f"{tmp_path / 'none.toml'}: no such engine file"
-
-
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_files_in_configs_are_valid_and_take_a_level(path):
-    assert external_engines.load(path, level=3).title == f"{path.stem} 3"

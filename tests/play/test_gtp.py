@@ -19,6 +19,7 @@ from azo.cli.gtp import main as gtp_main
 from azo.games import notation
 from azo.measure import external_engines
 from azo.play import clock, engine_factory, engine_settings, gtp, line_reader
+from azo.run import tournament_file
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
 WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
@@ -380,7 +381,7 @@ def test_a_wrong_flag_is_one_line_and_no_protocol():
 
 
 def azo(level):
-    config = external_engines.load(CONFIGS / "azo-gtp.toml", level)
+    config = tournament_file.load_engine(CONFIGS / "azo-gtp.toml", level)
     command = (sys.executable, *config.command[1:])
     return config.model_copy(update={"command": command})
 
@@ -388,7 +389,7 @@ def azo(level):
 def test_a_game_against_gtp_rhino_in_both_colours():
     if not (shutil.which("gtp-rhino") or shutil.which("gtp-rhino", path="/usr/games")):
         pytest.skip("gtp-rhino is not installed: apt-get install grhino")
-    rhino = external_engines.load(CONFIGS / "gtp-rhino.toml", 1)
+    rhino = tournament_file.load_engine(CONFIGS / "gtp-rhino.toml", 1)
     with (
         external_engines.ExternalEngine(azo(4), GAME) as ours,
         external_engines.ExternalEngine(rhino, GAME) as theirs,

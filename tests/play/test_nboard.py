@@ -17,6 +17,7 @@ from azo.formats import ggf
 from azo.games import notation
 from azo.measure import external_engines
 from azo.play import clock, engine_settings, opening_book
+from azo.run import tournament_file
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
 START = "8 ---------------------------O*------*O--------------------------- *"
@@ -308,7 +309,7 @@ def test_the_program_is_quiet_when_nobody_listens():
 
 
 def test_a_game_through_our_own_client():
-    config = external_engines.load(CONFIGS / "azo-nboard.toml", 2)
+    config = tournament_file.load_engine(CONFIGS / "azo-nboard.toml", 2)
     command = (sys.executable, *config.command[1:], "--engine.solve-empties", "8")
     config = config.model_copy(update={"command": command})
     moves, ply = pass_ply(1)

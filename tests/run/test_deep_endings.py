@@ -186,7 +186,9 @@ def test_settings_that_cannot_be_solved_are_refused(tmp_path):
     refused("raise it to 800", deep_positions=100)
     refused("greater than or equal to 0.9", confidence=0.5)
     refused("confidence 0.99: from 0.9 to 0.98, or 1 for exact", confidence=0.99)
-    with pytest.raises(ValueError, match="selective solving is for 8x8 normal, 6x6 normal, not 4x4"):
+    with pytest.raises(
+        ValueError, match="selective solving is for 8x8 normal, 6x6 normal, not 4x4"
+    ):
         config.with_settings(settings(tmp_path, confidence=0.95), {"game.size": 4})
     with pytest.raises(ValueError, match="in place of self-play"):
         config.with_settings(settings(tmp_path), {"generation.num_games": 8})

@@ -1,14 +1,12 @@
-import io
 import json
 import struct
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import rich.console
 from tensorboardX.proto import event_pb2
 
-from azo.run import console, metrics
+from azo.run import metrics
 
 
 def tensorboard_events(path):
@@ -111,44 +109,3 @@ def test_events_are_read_by_kind(tmp_path):
     assert metrics.read(tmp_path, "evaluation") == [
         {"event": "evaluation", "iteration": 1, "evaluation/score": 0.75}
     ]
-
-
-def shown(*, is_terminal):
-    """Returns what a session of two iterations leaves on an 80-column display."""
-    screen = rich.console.Console(
-        width=80, record=True, force_terminal=is_terminal, file=io.StringIO()
-    )
-    with console.Console(2, "runs/test", console=screen) as display:
-        display.update({"iteration": 1, "selfplay/games_per_second": 12.5})
-        display.note("saved [checkpoint] 1")
-        display.update(
-            {"iteration": 2, "learner/policy_loss": 1.25, "learner/value_loss": float("nan")},
-            match="88 % against rollouts:100",
-        )
-    return screen.export_text()
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_the_console_shows_progress_speed_losses_notes_and_the_latest_match(is_terminal):
-    text = shown(is_terminal=is_terminal)
-    for part in ("runs/test", "iteration 2/2", "12.5", "1.250", "saved [checkpoint] 1", "88 %"):
-        assert part in text
-
-
-def test_the_panel_fits_80_columns():
-    screen = rich.console.Console(width=80, record=True, file=io.StringIO())
-    title = "runs/" + "long" * 40
-    display = console.Console(2, title, console=screen)
-    display.update({"iteration": 1, "selfplay/games": 1e12}, match="88 % against " + "x" * 100)
-    screen.print(display._panel())
-    panel = screen.export_text().splitlines()[-8:]
-    assert max(len(line) for line in panel) == 80
-
-
-def test_time_left_counts_only_iterations_of_this_session(monkeypatch):
-    clock = iter([0.0, 0.0, 30.0, 30.0, 30.0, 30.0])
-    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))
-    screen = rich.console.Console(file=io.StringIO(), force_terminal=False)
-    with console.Console(20, "x", first_iteration=10, console=screen) as display:
-        display.update({"iteration": 13})
-        assert display.seconds_left() == 70.0  # 3 iterations took 30 s, 7 are left

@@ -57,7 +57,7 @@ def test_every_arm_gets_its_first_seed_before_any_gets_its_second(tmp_path):
     assert [(job.arm, job.seed) for job in found] == [(n, s) for s in (0, 3) for n in names]
     assert found[4].settings.run.seed == 3
     assert found[4].folder == tmp_path / "runs" / "puct" / "3"
-    assert found[4].part(0, 1000).run.folder == tmp_path / "runs" / "puct" / "3" / "run"
+    assert found[4].phase(0, 1000).run.folder == tmp_path / "runs" / "puct" / "3" / "run"
     assert {job.settings.run.num_devices for job in found} == {1}
 
 
@@ -82,14 +82,14 @@ def test_the_iterations_are_those_of_the_budget_if_the_learning_rate_depends_on_
     # 8 games x 4 plies x (4 simulations + 1) = 160 an iteration.
     arms = '[[arms]]\nname = "base"\nquestion = "?"\nset = {"learner.schedule" = "cosine"}\n'
     _, (job, *_) = load(tmp_path, HEAD + arms)
-    assert job.part(0, 960).run.num_iterations == 6
-    assert job.part(0, 961).run.num_iterations == 7
-    assert job.part(0, 961).run.max_evaluations == 961
+    assert job.phase(0, 960).run.num_iterations == 6
+    assert job.phase(0, 961).run.num_iterations == 7
+    assert job.phase(0, 961).run.max_evaluations == 961
     _, (constant, *_) = load(tmp_path)
-    assert constant.part(0, 961).run.num_iterations == 700
+    assert constant.phase(0, 961).run.num_iterations == 700
     set_by_hand = arms.replace("{", '{"run.num_iterations" = 5, ')
     _, (job, *_) = load(tmp_path, HEAD + set_by_hand)
-    assert job.part(0, 960).run.num_iterations == 5
+    assert job.phase(0, 960).run.num_iterations == 5
 
 
 def test_a_playout_cap_is_counted_by_its_mean():
@@ -106,8 +106,8 @@ def test_the_phases_of_a_curriculum_have_what_is_left_and_may_be_changed(tmp_pat
     arm = '[[arms]]\nname = "a"\nquestion = "?"\nconfig = "phases.toml"\n'
     arm += 'phases = {two = {"learner.num_steps" = 9}}\n'
     _, (job, _) = load(tmp_path, HEAD + arm)
-    assert job.num_parts == 2
-    one, two = job.part(0, 1000), job.part(1, 400)
+    assert job.num_phases == 2
+    one, two = job.phase(0, 1000), job.phase(1, 400)
     folder = tmp_path / "runs" / "a" / "0"
     assert (one.run.max_evaluations, two.run.max_evaluations) == (1000, 400)
     assert (one.run.folder, two.run.folder) == (folder / "1-one", folder / "2-two")
@@ -118,30 +118,18 @@ def test_the_phases_of_a_curriculum_have_what_is_left_and_may_be_changed(tmp_pat
     assert two.run.num_iterations == 6  # the file's own: a phase may end before the budget does
 
 
-def test_a_written_settings_file_says_the_same(tmp_path):
-    schedule = ({"start": 2, "set": {"search.num_simulations": 3}},)
-    settings = tiny_run.settings(
-        generation={"num_games": 4, "schedule": schedule},
-        learner={"schedule": "piecewise", "schedule_steps": ((0.5, 0.1), (0.9, 1e-5))},
-        run={"folder": str(tmp_path / 'with "quotes"'), "num_iterations": 6},
-    )
-    path = tmp_path / "written.toml"
-    path.write_text(run_queue.to_toml(settings))
-    assert config.load_file(path) == settings
-
-
 @pytest.mark.parametrize("path", QUEUES, ids=lambda path: path.name)
 def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
     queue, found = run_queue.load(path, tmp_path)
     assert len(found) == len(queue.arms) * len(queue.seeds)
     for job in found[: len(queue.arms)]:
-        for index in range(job.num_parts):
-            part = job.part(index, queue.max_evaluations)
-            written = tmp_path / "part.toml"
-            written.write_text(run_queue.to_toml(part))
-            assert config.load_file(written) == part
+        for index in range(job.num_phases):
+            phase = job.phase(index, queue.max_evaluations)
+            written = tmp_path / "phase.json"
+            written.write_text(config.to_json(phase))
+            assert config.load_file(written) == phase
     # What decides a result is compared with the line that was written of it.
-    assert all(json.loads(json.dumps(job.asked)) == job.asked for job in found)
+    assert all(json.loads(json.dumps(job.request)) == job.request for job in found)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +144,7 @@ def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
         (("move_choice", "move_choise"), "unknown setting .search.move_choise.. Did you mean"),
         (('= "q"', '= "x"'), "arm 'puct-q': --search.move-choice is x, but should be"),
         (("tiny.toml", "none.toml"), "arm 'base': .*none.toml: no such settings file"),
-        (("[[arms]]", "[[arms"), "cannot read the queue: "),
+        (("[[arms]]", "[[arms"), "not TOML: "),
         (('"What else?"', '"?"\nphases = {warm = {}}'), "there is no phase 'warm': none at all"),
     ],
 )

@@ -1,0 +1,215 @@
+"""Training from recorded or made games: the best network so far is kept, metrics are written.
+
+`FOLDER/best` is the network with the best result on held-out games, and `FOLDER/metrics.jsonl` has
+the figures of every evaluation.
+"""
+
+import dataclasses
+import functools
+import shutil
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from azo.games import protocol
+from azo.learning import learner, network, supervised
+from azo.run import config, interruption, metrics, network_files, supervised_data
+
+BEST = "best"
+_EVALUATION_BATCH = 512
+
+
+@dataclasses.dataclass(frozen=True)
+class HeldOutFigures:
+    """The results of a network on held-out plies that place a disc."""
+
+    num_plies: int
+    accuracy: float  # share of the plies in which its best legal move is the move played
+    policy_loss: float  # mean cross-entropy of the move played, nats
+    value_error: float  # mean squared difference of its value and the result, both in [-1, 1]
+
+    def __str__(self) -> str:
+        return (
+            f"accuracy {self.accuracy:.4f}, policy loss {self.policy_loss:.3f},"
+            f" value error {self.value_error:.3f} ({self.num_plies:,} plies)"
+        )
+
+    def named(self) -> dict[str, float]:
+        """Returns the figures by their names in the metrics."""
+        return {
+            "held_out/plies": self.num_plies,
+            "held_out/accuracy": self.accuracy,
+            "held_out/policy_loss": self.policy_loss,
+            "held_out/value_error": self.value_error,
+        }
+
+
+def train(
+    settings: supervised_data.SuperviseConfig,
+    game: protocol.Game,
+    data: supervised.Dataset,
+    held_out: supervised.RecordedPlies,
+    stop: interruption.StopRequest,
+) -> HeldOutFigures:
+    """Trains a network; returns the figures of the best one.
+
+    Args:
+      settings: of the training.
+      game: the rules.
+      data: the examples.
+      held_out: plies that place a disc, for the evaluations.
+      stop: ends the training after the current call.
+    """
+    steps, batch = settings.learner.num_steps, settings.learner.batch_size
+    calls_per_epoch = data.num_rows / (steps * batch)
+    num_calls = max(1, round(settings.num_epochs * calls_per_epoch))
+    model = network.build(game, settings.network)
+    optimiser = learner.make_optimiser(settings.learner, num_calls * steps)
+    train_state = _begin(settings, game, optimiser)
+    take_steps = jax.jit(
+        functools.partial(
+            supervised.take_steps,
+            game,
+            model.clone(is_training=True),
+            optimiser,
+            config=settings.learner,
+        ),
+        donate_argnums=1,
+    )
+    rng = np.random.default_rng(settings.seed)
+    some = held_out.select(rng.permutation(len(held_out))[: settings.evaluation_plies])
+    rows = _batches(rng, data.num_rows, (steps, batch))
+    best: tuple[float, network.Variables] | None = None
+    seconds, epoch = 0.0, 0.0
+    with metrics.MetricsWriter(settings.folder) as writer:
+        for call in range(1, num_calls + 1):
+            start = time.perf_counter()
+            key = jax.random.fold_in(jax.random.key(settings.seed + 1), call)
+            train_state, losses = take_steps(key, train_state, data, jnp.asarray(next(rows)))
+            jax.block_until_ready(losses)
+            seconds += time.perf_counter() - start
+            before, epoch = epoch, call / calls_per_epoch
+            is_last = call == num_calls or stop.is_made
+            per_epoch = settings.evaluations_per_epoch
+            if int(epoch * per_epoch) == int(before * per_epoch) and not is_last:
+                continue
+            variables = {"params": train_state.params, "batch_stats": train_state.batch_stats}
+            figures = evaluate(game, model, variables, some)
+            # Random games teach only the value.
+            grade = -figures.value_error if settings.source == "random" else figures.accuracy
+            if best is None or grade > best[0]:
+                best = grade, jax.device_get(variables)
+                _save(settings, best[1])
+            learned = {
+                "supervised/epoch": round(epoch, 4),
+                "supervised/policy_loss": float(losses.policy),
+                "supervised/value_loss": float(losses.value),
+                "supervised/positions_per_second": round(call * steps * batch / seconds, 1),
+                "time/training_seconds": round(seconds, 2),
+            }
+            writer.write("evaluation", call * steps, learned | figures.named())
+            print(
+                f"epoch {epoch:.2f}  step {call * steps:,}  policy loss {losses.policy:.3f}"
+                f"  value loss {losses.value:.3f}  held out: {figures}  {seconds:.0f} s,"
+                f" {call * steps * batch / seconds:,.0f} positions/s",
+                flush=True,
+            )
+            if stop.is_made:
+                print("stopped", flush=True)
+                break
+        assert best is not None
+        result = evaluate(game, model, best[1], some if stop.is_made else held_out)
+        writer.write("result", call * steps, result.named())
+    print(f"best network: {result}; in {settings.folder / BEST}", flush=True)
+    return result
+
+
+def evaluate(
+    game: protocol.Game,
+    model: network.Network,
+    variables: network.Variables,
+    plies: supervised.RecordedPlies,
+) -> HeldOutFigures:
+    """Returns the results of a network on recorded plies, with its running statistics."""
+    total = np.zeros(4)
+    for first in range(0, len(plies), _EVALUATION_BATCH):
+        chunk = plies.select(np.arange(first, min(first + _EVALUATION_BATCH, len(plies))))
+        padding = _EVALUATION_BATCH - len(chunk)
+        sums = _score(
+            game,
+            model,
+            variables,
+            jnp.asarray(np.pad(chunk.board, ((0, padding), (0, 0)))),
+            jnp.asarray(np.pad(chunk.action, (0, padding), constant_values=-1)),
+            jnp.asarray(np.pad(chunk.value, (0, padding))),
+        )
+        total += [
+            float(x) for x in (sums.num_plies, sums.num_hits, sums.policy_loss, sums.value_error)
+        ]
+    return HeldOutFigures(len(plies), *(total[1:] / total[0]).tolist())
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _score(
+    game: protocol.Game,
+    model: network.Network,
+    variables: network.Variables,
+    board: jax.Array,
+    action: jax.Array,
+    value: jax.Array,
+) -> supervised.HeldOutScore:
+    folded = network.fold(model, variables)
+    return supervised.score(game, network.evaluator(game, *folded), board, action, value)
+
+
+def _begin(
+    settings: supervised_data.SuperviseConfig, game: protocol.Game, optimiser: Any
+) -> learner.TrainState:
+    variables = network.init(game, settings.network, jax.random.key(settings.seed))
+    if settings.start is not None:
+        variables, start = network_files.load(settings.start)
+        if start.network != settings.network:
+            raise ValueError(f"{settings.start}: its network has other settings: {start.network}")
+    params = variables["params"]
+    return learner.TrainState(
+        params=params,
+        batch_stats=variables.get("batch_stats", {}),
+        optimiser_state=optimiser.init(params),
+        num_steps=jnp.int32(0),
+    )
+
+
+def _batches(
+    rng: np.random.Generator, num_rows: int, shape: tuple[int, int]
+) -> Iterator[np.ndarray]:
+    """Yields rows `[S, M]` int32 from shuffled epochs that follow one another without a gap."""
+    size = shape[0] * shape[1]
+    waiting = np.zeros(0, np.int32)
+    while True:
+        while len(waiting) < size:
+            waiting = np.concatenate([waiting, rng.permutation(num_rows).astype(np.int32)])
+        yield waiting[:size].reshape(shape)
+        waiting = waiting[size:]
+
+
+def _save(settings: supervised_data.SuperviseConfig, variables: network.Variables) -> None:
+    """Replaces the best network; a crash in between leaves one of the two under some name."""
+    new, old, best = (settings.folder / name for name in (".new", ".old", BEST))
+    for folder in (new, old):
+        shutil.rmtree(folder, ignore_errors=True)
+    run_settings = config.Config(
+        game=settings.game,
+        search=settings.search,
+        network=settings.network,
+        learner=settings.learner,
+        run=config.RunConfig(folder=settings.folder, seed=settings.seed),
+    )
+    network_files.save(new, variables, run_settings)
+    if best.exists():
+        best.rename(old)
+    new.rename(best)
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,189 @@
+"""Plays a tournament in a folder, so that an interrupted one can be resumed.
+
+The folder has `games.jsonl` with a line for each finished game, which is never played again;
+`players.json` with the definitions of the players; `engines.log` with the exchanges with engines
+that failed; and all games as transcripts, GGF and WTHOR files.
+"""
+
+import contextlib
+import fcntl
+import json
+import logging
+import pathlib
+import signal
+from collections.abc import Iterator, Sequence
+
+import rich.console
+import rich.progress
+
+from azo.games import protocol, registry
+from azo.measure import elo
+from azo.measure.tournament import backends, export, game_log, openings, page, rounds, standings
+from azo.run import tournament_file
+
+GAMES = "games.jsonl"
+LOG = "engines.log"
+_PLAYERS = "players.json"
+_LOCK = ".lock"
+
+
+def run(
+    config: tournament_file.TournamentConfig,
+    folder: pathlib.Path,
+    title: str,
+    *,
+    report: pathlib.Path | None = None,
+    command: str = "",
+    is_playing: bool = True,
+) -> list[str]:
+    """Plays the missing games, writes the files and returns the lines of the tables.
+
+    Args:
+      config: the tournament.
+      folder: for the games.
+      title: name of the tournament in files.
+      report: also write the tables to this page, with a picture beside it.
+      command: the command that the page shows.
+      is_playing: False plays nothing, and shows the games so far.
+
+    Raises:
+      ValueError: One line: a player cannot be made, the folder has games of other players or
+        openings, no game has been played, or another process plays there.
+    """
+    if report is not None:
+        page.check_drawing()
+    with _lock(folder):
+        game = registry.make(config.game)
+        players = tournament_file.make_players(config, game)
+        names = [player.name for player in players]
+        drawn = tournament_file.draw_openings(config, game)
+        schedule = tournament_file.schedule(config, names)
+        _check_players(folder / _PLAYERS, config, players)
+        waiting = game_log.missing(schedule, _read(folder, game, drawn))
+        if waiting and is_playing:
+            _play(config, game, players, drawn, waiting, folder)
+        scheduled = set(schedule)
+        played = [one for one in _read(folder, game, drawn) if one.scheduled in scheduled]
+        if not played:
+            raise ValueError(f"{folder / GAMES}: no game has been played")
+        export.write(folder, played, game, title)
+        pairings = standings.pairings(names, played)
+        rated = elo.rate(pairings, players=names, anchor=config.anchor)
+        num_missing = len(schedule) - len(played)
+        tables = page.tables(rated, pairings, played, num_missing=num_missing)
+        if report is not None:
+            page.write(report, title, command, rated, pairings, tables)
+    return tables
+
+
+def _play(
+    config: tournament_file.TournamentConfig,
+    game: protocol.Game,
+    players: Sequence[tournament_file.TournamentPlayer],
+    drawn: Sequence[openings.Opening],
+    waiting: Sequence[game_log.ScheduledGame],
+    folder: pathlib.Path,
+) -> None:
+    """Plays games; each is on disk as soon as it has ended."""
+    names = {name for scheduled in waiting for name in (scheduled.black, scheduled.white)}
+    console = rich.console.Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.print(f"{len(waiting)} games to play")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_sigterm_as_ctrl_c())
+        stack.enter_context(_logged(folder / LOG))
+        started: dict[str, backends.Backend] = {}
+        for player in players:
+            if player.name in names:
+                started[player.name] = player.start()
+                stack.callback(started[player.name].close)
+        screen = rich.progress.Progress(console=console, disable=not console.is_terminal)
+        stack.enter_context(screen)
+        bar = screen.add_task("games", total=len(waiting))
+
+        def on_end(played: game_log.PlayedGame) -> None:
+            game_log.append(folder / GAMES, played, game.board_shape[0])
+            screen.advance(bar)
+            if played.ended:
+                screen.console.print(
+                    f"{played.black} - {played.white}, opening {played.opening}: {played.ended}",
+                    soft_wrap=True,
+                )
+
+        rounds.play(
+            game, waiting, drawn, started, games_at_once=config.games_at_once, on_end=on_end
+        )
+
+
+@contextlib.contextmanager
+def _lock(folder: pathlib.Path) -> Iterator[None]:
+    """Keeps other processes out of a folder, so that no game is played twice."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{folder}: another tournament is in progress there") from None
+        yield
+
+
+@contextlib.contextmanager
+def _logged(path: pathlib.Path) -> Iterator[None]:
+    """Keeps the exchanges with engines that fail."""
+    handler = logging.FileHandler(path, delay=True, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("azo.engines")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+
+
+@contextlib.contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Lets SIGTERM interrupt like Ctrl-C, so that external engines are closed."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _read(
+    folder: pathlib.Path, game: protocol.Game, drawn: Sequence[openings.Opening]
+) -> list[game_log.PlayedGame]:
+    """Returns the games so far; raises ValueError if they began with other openings."""
+    path = folder / GAMES
+    played = game_log.read(path, game.board_shape[0])
+    for one in played:
+        opening = one.actions[: one.opening_plies]
+        if one.opening < len(drawn) and opening != drawn[one.opening]:
+            raise ValueError(
+                f"{path}: opening {one.opening} was another one: give the openings and the seed"
+                " that these games were played with, or another --folder"
+            )
+    return played
+
+
+def _check_players(
+    path: pathlib.Path,
+    config: tournament_file.TournamentConfig,
+    players: Sequence[tournament_file.TournamentPlayer],
+) -> None:
+    """Stores the game and the players; raises ValueError if the stored ones contradict them."""
+    definitions = {player.name: player.definition for player in players}
+    new = {"game": config.game.model_dump(mode="json"), "players": definitions}
+    new = json.loads(json.dumps(new))
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else new
+    if stored["game"] != new["game"]:
+        raise ValueError(f"{path}: the games there are of another game: give another --folder")
+    for name, definition in new["players"].items():
+        if stored["players"].get(name, definition) != definition:
+            raise ValueError(
+                f"{path}: {name!r} was another player in the games there: rename it, or give"
+                " another --folder"
+            )
+    stored["players"] |= new["players"]
+    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")

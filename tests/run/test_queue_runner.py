@@ -1,0 +1,214 @@
+"""Work on a queue: order, failures and stops, with jobs that only pretend to train."""
+
+import json
+import os
+import pathlib
+import threading
+import time
+
+import pytest
+from support import tiny_run
+
+from azo.run import config, interruption, metrics, queue_runner, run_queue
+
+HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'
+HEAD += "num_games = 4\nnum_simulations = 2\n"
+ARMS = "".join(f'[[arms]]\nname = "{name}"\nquestion = "{name}?"\n' for name in "abc")
+
+
+@pytest.fixture
+def queue(tmp_path):
+    (tmp_path / "tiny.toml").write_text(tiny_run.toml())
+    path = tmp_path / "queue.toml"
+    path.write_text(HEAD + ARMS)
+    return path
+
+
+def line_of(job, wins=3):
+    """Returns a result as `run_job` would."""
+    return {
+        "arm": job.arm,
+        "seed": job.seed,
+        "evaluations": 1120,
+        "games": 40,
+        "iterations": 7,
+        "training_seconds": 1.5,
+        "wins": wins,
+        "draws": 0,
+        "losses": 4 - wins,
+        "score": wins / 4,
+        **job.request,
+    }
+
+
+def results(queue):
+    path = queue.parent / "runs" / "results.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def work_off(queue, run, num_workers=1, stop=None):
+    _, waiting = run_queue.load(queue, queue.parent / "runs")
+    processes = queue_runner.Processes()
+    return queue_runner.work_off(
+        waiting,
+        run,
+        queue.parent / "runs" / "results.jsonl",
+        num_workers=num_workers,
+        stop=stop or interruption.StopRequest(),
+        processes=processes,
+    )
+
+
+def test_jobs_are_done_in_order_and_leave_a_line_each(queue, capsys):
+    done = []
+    outcome = work_off(queue, lambda job, cores: done.append((job.arm, job.seed)) or line_of(job))
+    assert done == [(arm, seed) for seed in (0, 1) for arm in "abc"]
+    assert [(one["arm"], one["seed"]) for one in results(queue)] == done
+    assert (outcome.num_failed, outcome.was_stopped) == (0, False)
+    shown = capsys.readouterr().out
+    assert "b, seed 1: 3/0/1 (score 0.750, 95 % 0.30 to 0.95) against random" in shown
+    assert "after 1,120 evaluations, 40 games, 2 s\n" in shown
+
+
+def test_workers_run_side_by_side_on_cores_of_their_own(queue, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5, 7})
+    assert queue_runner.shares_of_cores(2) == [[3, 7], [5]]
+    assert queue_runner.shares_of_cores(4) == [[3], [5], [7], [3]]
+    both = threading.Barrier(2, timeout=20)  # passed only by two at the same time
+    seen = []
+
+    def run(job, cores):
+        both.wait()
+        seen.append(tuple(cores))
+        return line_of(job)
+
+    work_off(queue, run, num_workers=2)
+    assert sorted(seen) == [(3, 7)] * 3 + [(5,)] * 3
+
+
+def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsys):
+    def run(job, cores):
+        if job.arm == "b":
+            job.folder.mkdir(parents=True)
+            job.log.write_text("".join(f"line {i}\n" for i in range(20)))
+            raise queue_runner.Failed("azo train ended with exit code 2")
+        return line_of(job)
+
+    outcome = work_off(queue, run)
+    assert outcome.num_failed == 2
+    assert [one["arm"] for one in results(queue)] == ["a", "c", "a", "c"]
+    shown = capsys.readouterr().out
+    assert (
+        f"b, seed 0: failed: azo train ended with exit code 2. The end of {queue.parent}" in shown
+    )
+    assert "line 11\n" not in shown
+    assert "  line 12\n" in shown
+    assert "  line 19\n" in shown
+
+
+def test_after_a_request_to_stop_no_job_is_begun(queue):
+    stop, begun = interruption.StopRequest(), []
+
+    def run(job, cores):
+        begun.append(job.arm)
+        if len(begun) == 2:
+            stop.is_made = True
+            raise queue_runner.Stopped
+        return line_of(job)
+
+    assert work_off(queue, run, stop=stop).was_stopped
+    assert begun == ["a", "b"]
+    assert [one["arm"] for one in results(queue)] == ["a"]
+
+
+def test_a_line_that_a_crash_cut_short_is_dropped(queue):
+    folder = queue.parent / "runs"
+    _, found = run_queue.load(queue, folder)
+    path = folder / "results.jsonl"
+    queue_runner.append(path, line_of(found[0]))
+    with path.open("a") as file:
+        file.write('{"arm": "b", "se')
+    assert [one["arm"] for one in queue_runner.read_results(path, found)] == ["a"]
+    queue_runner.append(path, line_of(found[2]))
+    assert [one["arm"] for one in results(queue)] == ["a", "c"]
+
+
+def test_commands_are_told_to_stop_and_none_begins_afterwards(tmp_path, monkeypatch):
+    (tmp_path / "sleeper.py").write_text(
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('saved'), sys.exit(0)))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    processes, log, ends = queue_runner.Processes(), tmp_path / "log.txt", []
+
+    def run():
+        try:
+            processes.run(["sleeper"], [], log)
+        except queue_runner.Stopped:
+            ends.append("stopped")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    limit_seconds = time.monotonic() + 20
+    while not log.exists() or "ready" not in log.read_text():
+        assert time.monotonic() < limit_seconds
+        time.sleep(0.02)
+    processes.stop()
+    thread.join(20)
+    assert ends == ["stopped"]
+    assert log.read_text() == "ready\nsaved\n"
+    with pytest.raises(queue_runner.Stopped):
+        processes.run(["sleeper"], [], log)
+
+
+def test_a_command_runs_on_its_cores_and_its_exit_code_counts(tmp_path, monkeypatch):
+    (tmp_path / "shower.py").write_text(
+        "import os, sys, time\n"
+        "time.sleep(0.5)\n"
+        "print(sorted(os.sched_getaffinity(0)))\n"
+        "sys.exit(int(sys.argv[1]))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    core = min(os.sched_getaffinity(0))
+    queue_runner.Processes().run(["shower", "0"], [core], tmp_path / "log.txt")
+    assert (tmp_path / "log.txt").read_text() == f"[{core}]\n"
+    with pytest.raises(queue_runner.Failed) as failure:
+        queue_runner.Processes().run(["shower", "3"], [], tmp_path / "log.txt")
+    assert str(failure.value) == "shower 3 ended with exit code 3"
+
+
+def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue, monkeypatch):
+    phases = "".join(f'[[curriculum]]\nname = "{name}"\n' for name in ("one", "two", "three"))
+    (queue.parent / "phases.toml").write_text(tiny_run.toml() + phases)
+    queue.write_text(
+        HEAD + '[[arms]]\nname = "a"\nquestion = "?"\nconfig = "phases.toml"\n'
+        'set = {"search.num_simulations" = 3}\n'
+    )
+    _, (job, _) = run_queue.load(queue, queue.parent / "runs")
+    budgets = []
+
+    class Fake(queue_runner.Processes):
+        def run(self, arguments, cores, log, *, returns_output=False):
+            if arguments[:2] == ["azo", "evaluate"]:
+                assert returns_output
+                judged.append(arguments[2])
+                return '{"wins": 2, "draws": 1, "losses": 1, "score": 0.625}\n'
+            run = config.load_file(pathlib.Path(arguments[3])).run
+            budgets.append(run.max_evaluations)
+            with metrics.MetricsWriter(run.folder) as writer:
+                last = {"selfplay/games": 5, "selfplay/evaluations": 590}
+                writer.write("iteration", 6, last | {"time/training_seconds": 2.0})
+                # A gate's match comes after the line of the iteration.
+                writer.write("evaluation", 6, {"selfplay/evaluations": 600})
+                writer.write("end", 6, {"reason": "score 1.000 against random"})
+            return ""
+
+    judged = []
+    result = queue_runner.run_job(job, [], Fake())
+    assert budgets == [1000, 400]
+    assert judged == [f"network:{queue.parent}/runs/a/0/2-two:2"]
+    figures = ("evaluations", "games", "iterations", "training_seconds", "score")
+    assert [result[name] for name in figures] == [1200, 10, 12, 4.0, 0.625]
+    assert result["overrides"] == {"search.num_simulations": 3}

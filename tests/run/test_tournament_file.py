@@ -1,0 +1,160 @@
+"""Tournament files: who meets whom, networks, engines, and messages."""
+
+import os
+import pathlib
+import sys
+
+import jax
+import pytest
+from support import tiny_run
+
+from azo.cli import command_line, tournament
+from azo.games import notation, othello
+from azo.learning import network
+from azo.measure import external_engines
+from azo.measure.tournament import game_log
+from azo.run import network_files, shipped_files, tournament_file, tournament_runner
+
+FAKES = pathlib.Path(__file__).parents[1] / "support" / "engines"
+SMALL = """
+num_games = 6
+games_at_once = 5
+openings = { plies = 3 }
+game = { size = 4 }
+[[players]]
+name = "random"
+player = "random"
+[[players]]
+name = "greedy"
+player = "greedy"
+[[players]]
+name = "rollouts"
+player = "rollouts:4"
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quickly_compiled():
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+def main(*arguments):
+    return command_line.run_main(tournament.main, [str(argument) for argument in arguments])
+
+
+def write(folder, text, name="cup.toml"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_formats_choose_who_meets_whom(tmp_path):
+    names = list("abcd")
+
+    def pairs(settings):
+        found = tournament_file.load(write(tmp_path, settings + SMALL, "format.toml"))
+        return [
+            (f.black, f.white) for f in tournament_file.schedule(found, names) if f.opening == 0
+        ]
+
+    gauntlet = pairs('format = "gauntlet"')
+    assert gauntlet == [("a", "b"), ("b", "a"), ("a", "c"), ("c", "a"), ("a", "d"), ("d", "a")]
+    ladder = pairs('format = "ladder"')
+    assert ladder == [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"), ("c", "d"), ("d", "c")]
+    assert set(pairs('format = "ladder"\nreach = 2')) == set(ladder) | {
+        ("a", "c"),
+        ("c", "a"),
+        ("b", "d"),
+        ("d", "b"),
+    }
+
+
+def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
+    settings = tiny_run.settings(
+        game={"name": "othello", "size": 4}, replay={"capacity": 4096}, search={"c_puct": 1.25}
+    )
+    game = othello.Othello(4)
+    for seed in (0, 1):
+        variables = network.init(game, settings.network, jax.random.key(seed))
+        network_files.save(tmp_path / f"net{seed}", variables, settings)
+    head, _, _ = SMALL.partition("[[players]]")
+    text = head + '[[players]]\nname = "net"\nnetwork = "net0"\nsimulations = [2, 3]\n'
+    text += '[[players]]\nname = "other"\nnetwork = "net1"\n'
+    text += 'set = { c_puct = 3.0, algorithm = "puct" }\n'
+    found = tournament_file.load(write(tmp_path, text))
+    everyone = {one.name: one for one in tournament_file.make_players(found, game)}
+    assert list(everyone) == ["net-2", "net-3", "other"]
+    assert everyone["net-2"].definition["search"]["num_simulations"] == 2
+    assert everyone["net-2"].definition["search"]["c_puct"] == 1.25
+    assert everyone["other"].definition["search"]["c_puct"] == 3.0
+    assert everyone["net-2"].definition["network"] == everyone["net-3"].definition["network"]
+    assert everyone["other"].definition["network"] != everyone["net-3"].definition["network"]
+
+    assert main(tmp_path / "cup.toml", "--folder", tmp_path / "games", "--num-games", 2) == 0
+    played = game_log.read(tmp_path / "games" / tournament_runner.GAMES, 4)
+    assert len(played) == 6
+    for record in played:
+        for side, name in enumerate((record.black, record.white)):
+            if name.startswith("net-"):
+                assert record.positions[side] == int(name[4:]) * record.num_moves[side]
+
+
+HEAD = 'name = "x"\nprotocol = "gtp"\ncommand = ["x"]\n'
+
+
+def test_a_program_runs_in_its_folder_which_is_relative_to_the_file(tmp_path):
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "engine"
+    script.write_text(f'#!/bin/sh\npwd > where\nexec {sys.executable} {FAKES}/fake_gtp.py "$@"\n')
+    script.chmod(0o755)
+    path = tmp_path / "engine.toml"
+    path.write_text('name = "x"\ncommand = ["./engine", "l{level}"]\nprotocol = "gtp"\n')
+    path.write_text(path.read_text() + 'folder = "bin"\nlevel = 3\n')
+    config = tournament_file.load_engine(path, level=5)
+    assert (config.title, config.folder) == ("x 5", tmp_path / "bin")
+    with external_engines.ExternalEngine(config, othello.Othello()) as engine:
+        assert engine.choose([]).action == notation.parse_action("d3", 8)
+    assert (tmp_path / "bin" / "where").read_text().strip() == os.path.realpath(tmp_path / "bin")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (HEAD + "sendpasses = true\n", "unknown setting 'sendpasses'. Did you mean 'send_passes'?"),
+        (HEAD.replace("x", "y", 1).replace("name", "nom"), "name is missing"),
+        (HEAD + "level = -1\n", "level is -1, but should be greater than or equal to 0"),
+        (HEAD + "level = 1\n", "level is 1, but command has no {level} to put it"),
+        (HEAD.replace('["x"]', '["x{level}"]'), "command has {level}, but no level is given"),
+        (HEAD.replace('["x"]', "[]"), "command is [], but Tuple should have at least 1 item"),
+        (HEAD + "seconds_per_move = 0\n", "seconds_per_move is 0, but should be greater than 0"),
+        (HEAD.replace("gtp", "uci"), "protocol is 'uci', but should be 'gtp' or 'nboard'"),
+        (HEAD.replace("gtp", "nboard"), "protocol 'nboard' needs a level, the depth of the search"),
+        (
+            HEAD.replace("gtp", "nboard") + "level = 2\nsend_passes = false\n",
+            "send_passes is for protocol 'gtp': NBoard sends passes always",
+        ),
+        ("name", "cannot read the engine: "),
+    ],
+)
+def test_a_wrong_file_says_what_is_wrong_in_one_line(tmp_path, text, expected):
+    path = tmp_path / "engine.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError) as error:
+        tournament_file.load_engine(path)
+    assert str(error.value).startswith(f"{path}: {expected}")
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ValueError) as error:
+        tournament_file.load_engine(tmp_path / "none.toml")
+    assert str(error.value) == f"{tmp_path / 'none.toml'}: no such engine file"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((shipped_files.CONFIGS / "engines").glob("*.toml")), ids=lambda path: path.stem
+)
+def test_the_files_in_configs_are_valid_and_take_a_level(path):
+    assert tournament_file.load_engine(path, level=3).title == f"{path.stem} 3"
