@@ -1,0 +1,101 @@
+"""The folder `portable/` of an exported network: programs that run without azo.
+
+docs/export.md describes them.
+"""
+
+import json
+import pathlib
+from typing import Any
+
+import jax
+
+from azo.games import registry
+from azo.learning import network, portable
+from azo.run import config, shipped_files
+
+FOLDER = "portable"
+JAX_PROGRAM = "network.jaxexport"
+CPU_PROGRAM = "network-cpu.mlirbc"
+ACCELERATOR_PROGRAM = "network-accelerator.mlirbc"
+DESCRIPTION = "network.json"
+
+
+def write(
+    folder: pathlib.Path,
+    variables: network.Variables,
+    settings: config.Config,
+    name: str,
+    batch_size: int,
+) -> None:
+    """Writes the programs of a network, and a file that describes them.
+
+    Args:
+      folder: of the exported network.
+      variables: of the network.
+      settings: of its run.
+      name: of its run.
+      batch_size: positions a call of the StableHLO programs.
+    """
+    game = registry.make(settings.game)
+
+    def stablehlo(platform: str) -> bytes:
+        return portable.export(
+            game, settings.network, variables, batch_size=batch_size, platforms=(platform,)
+        ).mlir_module_serialized
+
+    for_jax = portable.export(game, settings.network, variables)
+    description = _description(settings, name, batch_size)
+    contents = {
+        JAX_PROGRAM: bytes(for_jax.serialize()),
+        CPU_PROGRAM: stablehlo("cpu"),
+        ACCELERATOR_PROGRAM: stablehlo("cuda"),  # the same for all but CPUs
+        DESCRIPTION: (json.dumps(description, indent=2) + "\n").encode(),
+    }
+    (folder / FOLDER).mkdir()
+    for file, content in contents.items():
+        (folder / FOLDER / file).write_bytes(content)
+
+
+def _description(settings: config.Config, name: str, batch_size: int) -> dict[str, Any]:
+    """Returns the inputs, outputs and files for programs that do not use azo."""
+    game = registry.make(settings.game)
+    rows, columns = game.board_shape
+    pass_text = f", move {rows * columns} the pass" if game.num_actions > rows * columns else ""
+    precision = settings.network.precision
+    on_cpu, elsewhere = ("float32", "bfloat16") if precision == "auto" else (precision, precision)
+    return {
+        "game": settings.game.model_dump(),
+        "input": {
+            "planes": {
+                "shape": ["b", rows, columns, 2],
+                "dtype": "float32",
+                "meaning": "1 where the side to move has a piece (first plane) and where the other"
+                " side has one (second plane), else 0; Othello's a1 is row 0, column 0, and b1 is"
+                " row 0, column 1",
+            }
+        },
+        "output": {
+            "logits": {
+                "shape": ["b", game.num_actions],
+                "dtype": "float32",
+                "meaning": "of every move, legal or not: mask the illegal ones, then softmax;"
+                f" move row * {columns} + column is a square{pass_text}",
+            },
+            "value": {
+                "shape": ["b"],
+                "dtype": "float32",
+                "meaning": "expected result for the side to move: 1 a win, 0 a draw, -1 a loss",
+            },
+        },
+        "files": {
+            JAX_PROGRAM: {"form": "jax.export", "b": "any", "platforms": portable.PLATFORMS},
+            CPU_PROGRAM: {"form": "StableHLO", "b": batch_size, "convolutions": on_cpu},
+            ACCELERATOR_PROGRAM: {"form": "StableHLO", "b": batch_size, "convolutions": elsewhere},
+        },
+        "network": settings.network.model_dump(),
+        "made": {
+            "from": name,
+            "azo": shipped_files.version(),
+            "jax": jax.__version__,
+        },
+    }
