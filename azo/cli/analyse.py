@@ -1,9 +1,11 @@
-"""Analyses a game: `azo analyse f5d6c3d3c4 --html game.html`.
+"""Analyses a game, move by move.
+
+    azo analyse f5d6c3d3c4 --html game.html
 
 GAME is a transcript, a file (a transcript, GGF, or WTHOR with --number), or - for standard input.
-Every position is searched by the network, and solved near the end; a table says what each move was
-worth, followed by the largest losses and by surprises: moves that the network thought unlikely and
-that turned out well. docs/analysis.md explains the figures.
+The engine searches every position, and solves those near the end. A table shows the worth of each
+move, then the largest losses, then surprises: good moves that the network thought unlikely.
+docs/analysis.md explains the figures.
 """
 
 import json
@@ -59,7 +61,7 @@ class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Analyses, prints and writes; returns the exit code."""
-    settings = command_line.parse(AnalyseConfig, argv, prog="azo analyse")
+    settings = command_line.parse(AnalyseConfig, argv, prog="azo analyse", description=__doc__)
     for path in filter(None, (settings.json_file, settings.html)):
         if not path.parent.is_dir():  # before a long search
             raise ValueError(f"{path}: cannot write here (no such folder)")
@@ -140,7 +142,3 @@ def _write(path: pathlib.Path, content: bytes) -> None:
     except OSError as error:
         raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
     print(f"wrote {path}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

@@ -1,13 +1,15 @@
-"""Opening books: builds and shows them.
+"""Builds and shows opening books.
 
-`azo book build BOOK` lets the engine extend its best lines, again and again: a book that
-exists grows on. `azo book build BOOK --from archives FILE [FILE ...]` counts the games of
-WTHOR files, eOthello's CSV or transcripts (one a line), also .gz. `azo book show BOOK
-f5d6` lists the moves of a position.
+    azo book build openings.book
+    azo book build openings.book games.wtb --from archives
+    azo book show openings.book f5d6
+
+The first command lets the engine extend its best lines; repeated, the book grows. The second counts
+the games of WTHOR files, eOthello's CSV or transcripts (one a line), also .gz. The third lists the
+moves of a position. `azo book build --help` and `azo book show --help` list the flags.
 """
 
 import pathlib
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -21,6 +23,7 @@ from azo.cli import command_line
 from azo.formats import game_files
 from azo.games import notation, othello
 from azo.play import book_building, engine_factory, engine_settings, live_engine, opening_book
+from azo.run import validation
 
 _SAVE_EVERY = 25  # positions
 
@@ -71,15 +74,16 @@ def main(argv: Sequence[str]) -> int:
     command, rest = (argv[0], argv[1:]) if argv else ("", ())
     console = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     if command == "build":
-        flags = command_line.parse(BuildConfig, rest, prog="azo book build")
+        flags = command_line.parse(BuildConfig, rest, prog="azo book build", description=__doc__)
         return build(flags, console)
     if command == "show":
-        shown = command_line.parse(ShowConfig, rest, prog="azo book show")
+        shown = command_line.parse(ShowConfig, rest, prog="azo book show", description=__doc__)
         return show(shown, console)
     if command in ("-h", "--help"):
         console.print(__doc__, markup=False)
         return 0
-    raise ValueError("azo book: say 'build' or 'show', each with --help")
+    given = f"unknown command '{command}'" if command else "a command is missing"
+    raise ValueError(f"azo book: {given}. {validation.suggest(command, ('build', 'show'))}")
 
 
 def build(settings: BuildConfig, console: rich.console.Console) -> int:
@@ -177,7 +181,3 @@ def _shares(*counts: int) -> list[str]:
 
 def _share(count: int, num_games: int) -> str:
     return f"{count / num_games:.0%}" if num_games else ""
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

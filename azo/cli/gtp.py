@@ -1,4 +1,6 @@
-"""Speaks the Go Text Protocol for Othello on standard input and output: `azo gtp`.
+"""Speaks the Go Text Protocol for Othello on standard input and output.
+
+    azo gtp --level 5
 
 For Quarry and tournaments; see docs/front-ends.md. Messages go to standard error.
 """
@@ -19,7 +21,7 @@ class GtpConfig(engine_factory.PlayConfig):
 
 def main(argv: Sequence[str]) -> int:
     """Answers commands until `quit` or the end of the input; returns 0."""
-    play = command_line.parse(GtpConfig, argv, prog="azo gtp")
+    play = command_line.parse(GtpConfig, argv, prog="azo gtp", description=__doc__)
     write = line_reader.to_standard_output()
     with contextlib.redirect_stdout(sys.stderr):  # whatever a library may print
         engine = engine_factory.load_engine(play)
@@ -48,7 +50,3 @@ def _version() -> str:
         return importlib.metadata.version("azo")
     except importlib.metadata.PackageNotFoundError:  # run from its source, not installed
         return "(source)"
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

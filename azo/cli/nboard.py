@@ -1,4 +1,6 @@
-"""Speaks NBoard's protocol on standard input and output: `azo nboard`.
+"""Speaks NBoard's protocol on standard input and output.
+
+    azo nboard --engine.num-simulations 1000
 
 For NBoard and tournaments; see docs/front-ends.md. Messages go to standard error.
 """
@@ -17,13 +19,9 @@ class NBoardConfig(engine_factory.PlayConfig):
 
 def main(argv: Sequence[str]) -> int:
     """Answers lines until `quit` or the end of the input; returns 0."""
-    play = command_line.parse(NBoardConfig, argv, prog="azo nboard")
+    play = command_line.parse(NBoardConfig, argv, prog="azo nboard", description=__doc__)
     write = line_reader.to_standard_output()
     with contextlib.redirect_stdout(sys.stderr):  # whatever a library may print
         engine = engine_factory.load_engine(play)
         nboard.NBoardServer(engine, line_reader.of_standard_input(), write).run()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

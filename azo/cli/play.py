@@ -1,7 +1,9 @@
-"""Plays Othello in the terminal: `azo play`.
+"""Plays Othello in the terminal.
 
-Moves are typed as `f5`; `help` lists the commands. By default you are black against the network
-that comes with azo, at full strength: `azo play --level 1 --play white` is easier.
+    azo play --level 1 --play white
+
+Moves are typed as `f5`; `help` lists the commands. By default you play black against the network
+that comes with azo, at full strength.
 """
 
 import io
@@ -23,7 +25,7 @@ class TerminalConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Plays until the person leaves; returns the exit code."""
-    settings = command_line.parse(TerminalConfig, argv, prog="azo play")
+    settings = command_line.parse(TerminalConfig, argv, prog="azo play", description=__doc__)
     console = rich.console.Console(highlight=False, emoji=False)
     session = terminal.Terminal(
         engine_factory.load_engine(settings),
@@ -66,7 +68,3 @@ def _with_history() -> None:
         import readline  # noqa: F401
     except ModuleNotFoundError:
         return
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

@@ -18,8 +18,7 @@ import tyro
 from azo.cli import command_line
 from azo.formats import obf
 from azo.games import othello, protocol, registry
-from azo.measure import calibration, exact, players, timing
-from azo.measure.report import drawing
+from azo.measure import calibration, exact, extras, players, timing
 from azo.run import network_files
 from azo.search import search_tree
 
@@ -159,7 +158,7 @@ def _drawing(settings: PuzzlesConfig) -> Any:
             f"--plot shows up to {calibration.MAX_CURVES} numbers of simulations, not"
             f" {len(settings.simulations)}"
         )
-    with drawing.needing_matplotlib("--plot"):
+    with extras.needed("--plot", "matplotlib"):
         from azo.measure.report import plots
     _write(settings.plot, b"")  # better now than after hours
     return plots.draw

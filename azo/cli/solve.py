@@ -1,16 +1,16 @@
-"""Solves endgames exactly: `azo solve FILE.obf [--output SOLVED.jsonl]`.
+"""Solves endgames exactly.
 
-FILE has one position a line, as OBF or CSV, also as `.gz`; the length of the boards tells their
-size. A line is printed for each position: its number in the file, the empty squares, the score, the
-best move, nodes, time, and `exact`, the confidence of a selective search, or why there is no score.
-Scores that the file has are compared.
-With `--output`, results are kept as JSON lines, and those already there are not solved again.
+    azo solve ffo.obf --output solved.jsonl
+
+FILE has one position a line, as OBF or CSV, also as `.gz`; boards of all sizes are accepted. A line
+is printed for each position: its line in the file, empty squares, score, best move, nodes, time and
+`exact`, or the confidence of a selective search. Scores in the file are compared with the results.
+With `--output`, results are kept as JSON lines, and the same command skips solved positions.
 """
 
 import dataclasses
 import json
 import pathlib
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -79,7 +79,7 @@ class _Totals:
 
 def main(argv: Sequence[str]) -> int:
     """Solves a file; returns 0, or 1 if an exact score is not the file's."""
-    settings = command_line.parse(SolveConfig, argv, prog="azo solve")
+    settings = command_line.parse(SolveConfig, argv, prog="azo solve", description=__doc__)
     return run(settings, rich.console.Console(highlight=False, emoji=False, soft_wrap=True))
 
 
@@ -247,7 +247,3 @@ def _summary(totals: _Totals, file: pathlib.Path) -> str:
     if totals.compared:
         parts.append(f"{totals.agreed} of {totals.compared} agree with the file")
     return ", ".join(parts)
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

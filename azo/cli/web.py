@@ -1,13 +1,13 @@
-"""Play and analyse in a browser: `azo web`, then open the address that it prints.
+"""Serves a page for play and analysis in a browser.
 
-The page plays at a level, shows what azo thinks, and takes transcripts to analyse. It is served to
-this machine alone unless `--host` says otherwise. Without `--network` it offers all networks
-that come with azo. Ctrl-C ends it.
+    azo web --open
+
+The page is served to this machine only, unless `--host` says otherwise. Without `--network` it
+offers all networks that come with azo. Ctrl-C ends it.
 """
 
 import functools
 import itertools
-import sys
 import threading
 import time
 import webbrowser
@@ -19,9 +19,11 @@ import tyro
 
 from azo.cli import command_line
 from azo.games import othello
+from azo.measure import extras
 from azo.play import engine_factory, engine_settings, opening_book
 from azo.play.evaluator import NetworkEvaluator
 from azo.play.live_engine import Engine
+from azo.run import shipped_files
 
 _NUM_EMPTIES_TO_SOLVE = 6
 
@@ -50,13 +52,9 @@ class WebConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Loads the network, serves the page until Ctrl-C, and returns the exit code."""
-    web = command_line.parse(WebConfig, argv, prog="azo web")
-    try:
+    web = command_line.parse(WebConfig, argv, prog="azo web", description=__doc__)
+    with extras.needed("the page", "starlette", "uvicorn"):
         from azo.play.web import app, server, sessions
-    except ModuleNotFoundError as error:
-        if error.name not in ("starlette", "uvicorn"):
-            raise
-        raise ValueError("the page needs a web server: pip install 'azo[web]'") from None
     with server.listen(web.host, web.port) as listener:
         start = time.perf_counter()
         network = "azo's own" if web.network is None else str(web.network)
@@ -90,7 +88,7 @@ def engines(play: engine_factory.PlayConfig) -> dict[othello.Othello, Callable[[
         evaluator.game: lambda: evaluator
     }
     if play.network is None:
-        for name in engine_factory.shipped():
+        for name in shipped_files.networks():
             size, _, kind = name.removeprefix("othello").partition("-")
             game = othello.Othello(int(size), kind == "reversed")
             load = functools.partial(
@@ -130,7 +128,3 @@ def _warm_up(engine: Engine) -> None:
         engine.play(engine.legal_actions[0])
     if not engine.is_over:
         engine.think(engine_settings.Limits(num_simulations=1, is_analysis=True))
-
-
-if __name__ == "__main__":
-    sys.exit(command_line.run_main(main))

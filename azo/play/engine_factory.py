@@ -15,9 +15,8 @@ from azo.measure import players
 from azo.play import engine_settings, live_game, opening_book
 from azo.play.evaluator import NetworkEvaluator
 from azo.play.live_engine import Engine
-from azo.run import devices, network_files
+from azo.run import devices, network_files, shipped_files
 
-_NETWORKS = pathlib.Path(__file__).parent / "networks"
 _SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
 
 
@@ -89,22 +88,18 @@ def load_evaluator(
     _prepare_jax()
     if network is None:
         name = f"othello{size}{'-reversed' if is_reversed else ''}"
-        if name not in shipped():
+        if name not in shipped_files.networks():
+            there = ", ".join(shipped_files.networks())
             raise ValueError(
-                f"no network for {name} comes with azo (there are: {', '.join(shipped())}):"
+                f"no network for {name} comes with azo (there are: {there}):"
                 " train one and give its folder with --network"
             )
-        network = _NETWORKS / name
+        network = shipped_files.NETWORKS / name
     variables, config = network_files.load(network)
     game = registry.make(config.game)
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")
     return NetworkEvaluator(game, players.TrainedNetwork(variables, config.network, config.search))
-
-
-def shipped() -> tuple[str, ...]:
-    """Returns the games of the networks that come with azo, such as "othello6-reversed"."""
-    return tuple(sorted(path.name for path in _NETWORKS.iterdir() if path.is_dir()))
 
 
 def _prepare_jax() -> None:

@@ -12,7 +12,7 @@ import jax
 from azo.games import protocol, registry
 from azo.learning import network
 from azo.measure import players
-from azo.run import checkpoint, config
+from azo.run import checkpoint, config, shipped_files
 
 _NETWORK = "network"
 
@@ -64,7 +64,7 @@ def loader(game: protocol.Game) -> players.Load:
     """Returns the function that loads networks for players of a game."""
 
     def load_path(path: str) -> players.TrainedNetwork:
-        if not pathlib.Path(path).is_dir():
+        if not shipped_files.find_network(pathlib.Path(path)).is_dir():
             raise FileNotFoundError("no such folder")
         return load_trained(pathlib.Path(path), game)
 
@@ -73,18 +73,22 @@ def loader(game: protocol.Game) -> players.Load:
 
 def game_of(player: str) -> registry.GameConfig | None:
     """Returns the game of the network that a player's name contains, None without a network."""
-    path = pathlib.Path(player.removeprefix("network:").removeprefix("policy:"))
-    if not path.is_dir():
-        path = pathlib.Path(str(path).rpartition(":")[0])
-    if not path.is_dir() or path == pathlib.Path():
-        return None
-    return load_settings(path).game
+    name = player.removeprefix("network:").removeprefix("policy:")
+    for path in map(pathlib.Path, (name, name.rpartition(":")[0])):
+        if path != pathlib.Path() and shipped_files.find_network(path).is_dir():
+            return load_settings(path).game
+    return None
 
 
 def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, config.Config]:
     """Returns the place of the network in a folder, and its settings."""
+    folder = shipped_files.find_network(folder)
     if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder; give a run's or an exported network's")
+        shipped = ", ".join(shipped_files.networks())
+        raise ValueError(
+            f"{folder}: no such folder; give that of a run or an exported network, or a shipped"
+            f" network: {shipped}"
+        )
     settings_file, checkpoints = folder / checkpoint.SETTINGS, folder / checkpoint.CHECKPOINTS
     if (folder / _NETWORK).is_dir() and settings_file.is_file():
         text = settings_file.read_text(encoding="utf-8")

@@ -13,8 +13,8 @@ from typing import Any
 import jax
 
 from azo.games import protocol, registry
-from azo.measure import diagnostics, players
-from azo.measure.report import drawing, games, learning, page, panels, run_log, strength
+from azo.measure import diagnostics, extras, players
+from azo.measure.report import games, learning, page, panels, run_log, strength
 from azo.run import checkpoint, metrics, network_files
 
 FOLDER = "report"
@@ -39,7 +39,7 @@ def write(
     Raises:
       ValueError: The folder has no run, the run has no iteration yet, or a file of it is broken.
     """
-    with drawing.needing_matplotlib("a report"):
+    with extras.needed("a report", "matplotlib"):
         from azo.measure.report import plots
     runs = _phases(folder)
     notes: list[str] = []

@@ -11,6 +11,17 @@ CONFIGS = _CONFIGS_OF_WHEEL if _CONFIGS_OF_WHEEL.exists() else _PACKAGE.parent /
 NETWORKS = _PACKAGE / "play" / "networks"
 
 
+def find_network(path: pathlib.Path) -> pathlib.Path:
+    """Returns the folder of a network: the path itself, or that of a shipped one by its name."""
+    is_shipped = len(path.parts) == 1 and not path.is_dir() and (NETWORKS / path).is_dir()
+    return NETWORKS / path if is_shipped else path
+
+
+def networks() -> tuple[str, ...]:
+    """Returns the names of the shipped networks, such as "othello6-reversed"."""
+    return tuple(sorted(path.name for path in NETWORKS.iterdir() if path.is_dir()))
+
+
 def find_config(path: pathlib.Path, what: str = "settings", folder: str = ".") -> pathlib.Path:
     """Returns the path of a TOML file; the bare name of a shipped file is enough.
 

@@ -7,7 +7,7 @@
 
     [[players]]
     name = "azo"
-    network = "../../azo/play/networks/othello8"
+    network = "othello8"
     simulations = [400, 1000]         # two players, azo-400 and azo-1000
 
     [[players]]
@@ -143,11 +143,14 @@ def load(path: pathlib.Path, *, num_games: int | None = None) -> TournamentConfi
             raise ValueError(f"--num-games is {num_games}, but openings are played in pairs")
         config = config.model_copy(update={"num_games": num_games})
 
+    def located(place: pathlib.Path | None) -> pathlib.Path | None:
+        if place is None or (path.parent / place).exists():
+            return place and path.parent / place
+        shipped = shipped_files.find_network(place)
+        return path.parent / place if shipped == place else shipped
+
     def resolved(section: Any, *names: str) -> Any:
-        paths = {name: getattr(section, name) for name in names}
-        return section.model_copy(
-            update={name: place and path.parent / place for name, place in paths.items()}
-        )
+        return section.model_copy(update={name: located(getattr(section, name)) for name in names})
 
     return config.model_copy(
         update={

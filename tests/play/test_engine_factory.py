@@ -10,7 +10,7 @@ from azo.games import notation, othello, registry
 from azo.learning import network
 from azo.play import engine_factory, engine_settings, opening_book
 from azo.play.engine_settings import EngineConfig, Limits
-from azo.run import config, network_files
+from azo.run import config, network_files, shipped_files
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def test_the_network_for_8x8_beats_random_play(engine):
 
 
 def test_each_network_that_comes_with_azo_is_for_the_game_it_is_named_after():
-    assert engine_factory.shipped() == ("othello6", "othello8")
-    for name in engine_factory.shipped():
+    assert shipped_files.networks() == ("othello6", "othello8")
+    for name in shipped_files.networks():
         size, is_reversed = int(name[7]), name.endswith("-reversed")
         assert engine_factory.load_evaluator(None, size, is_reversed=is_reversed).game.name == name
 

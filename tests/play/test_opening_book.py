@@ -277,8 +277,8 @@ def test_a_book_is_built_from_transcripts(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "azo book: say 'build' or 'show', each with --help"),
-        (("burn",), "azo book: say 'build' or 'show', each with --help"),
+        ((), "azo book: a command is missing. There are: build, show"),
+        (("biuld",), "azo book: unknown command 'biuld'. Did you mean 'build'?"),
         (("show", "absent"), "absent: cannot be read: No such file or directory"),
         (("build", "b", "--from", "archives"), "--from archives: name the files"),
         (("build", "b", "g.wtb"), "g.wtb: files are for --from archives"),

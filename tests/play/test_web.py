@@ -153,4 +153,6 @@ def test_without_the_libraries_the_command_says_what_to_install(monkeypatch):
     monkeypatch.delattr("azo.play.web.server")
     with pytest.raises(ValueError) as caught:
         web.main([])
-    assert str(caught.value) == "the page needs a web server: pip install 'azo[web]'"
+    assert str(caught.value) == (
+        "the page needs starlette uvicorn: python -m pip install starlette uvicorn"
+    )

@@ -1,7 +1,5 @@
-"""What all pictures share: a library that may be missing, and how they look."""
+"""Colours and style of all plots."""
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 # Okabe and Ito's, which most people with a colour blindness tell apart.
@@ -19,18 +17,3 @@ STYLE: dict[str, Any] = {
     "legend.fontsize": 10,
     "figure.facecolor": "white",
 }
-
-
-@contextlib.contextmanager
-def needing_matplotlib(what: str) -> Iterator[None]:
-    """Says that `what` needs matplotlib where an import inside fails for lack of it.
-
-    Raises:
-      ValueError: matplotlib is not installed.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise ValueError(f"{what} needs matplotlib: pip install 'azo[report]'") from None

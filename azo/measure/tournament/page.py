@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from azo.measure import cycles, elo, sequential
-from azo.measure.report import drawing, panels
+from azo.measure import cycles, elo, extras, sequential
+from azo.measure.report import panels
 from azo.measure.tournament import standings
 from azo.measure.tournament.game_log import PlayedGame
 
@@ -81,7 +81,7 @@ def write(
 
 def check_drawing() -> Any:
     """Returns what draws; raises ValueError if matplotlib is not installed."""
-    with drawing.needing_matplotlib("a page"):
+    with extras.needed("a page", "matplotlib"):
         from azo.measure.report import plots
     return plots
 

@@ -1,0 +1,26 @@
+"""Libraries that only some commands need, and that an installation may lack."""
+
+import contextlib
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def needed(what: str, *packages: str) -> Iterator[None]:
+    """Turns a failing import of an optional library into a message that says how to install it.
+
+    The message names the packages, not an extra of azo: that works for a clone and for a wheel.
+
+    Args:
+      what: the feature that needs them, such as "--plot".
+      *packages: names of the packages, which are also those of their modules.
+
+    Raises:
+      ValueError: One line; one of the packages is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in packages:
+            raise
+        names = " ".join(packages)
+        raise ValueError(f"{what} needs {names}: python -m pip install {names}") from None

@@ -1,0 +1,100 @@
+"""The wheel, installed outside the repository: its files are all that the commands need."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import sysconfig
+import urllib.request
+import venv
+import zipfile
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).parents[2]
+SECONDS = 300
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    # The build backend by itself: pip would fetch one from the internet.
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    pytest.importorskip("hatchling")
+    subprocess.run(command, cwd=REPOSITORY, check=True, timeout=SECONDS)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A virtual environment with the wheel, beside the libraries of the running environment."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder / "venv", with_pip=False)
+    packages = next((folder / "venv").glob("lib/python*/site-packages"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    (packages / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder
+
+
+def start(folder, *arguments, **options):
+    """Starts a command in the installation's folder; an editable azo is not on its path."""
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    python = str(folder / "venv" / "bin" / "python")
+    return subprocess.Popen(
+        [python, "-m", "azo", *arguments],
+        cwd=folder,
+        env=environment | {"JAX_PLATFORMS": "cpu"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def run(folder, *arguments, text=""):
+    """Returns the output of a command, which has to succeed."""
+    with start(folder, *arguments) as process:
+        out, err = process.communicate(text, timeout=SECONDS)
+    assert process.returncode == 0, out + err
+    return out
+
+
+def test_the_wheel_holds_configs_networks_and_pages(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for name in ("configs/quickstart.toml", "configs/queues/ablation.toml", "play/web/index.html"):
+        assert any(path.endswith(name) for path in names), name
+    assert any("play/networks/othello8/" in path for path in names)
+    assert all(path.startswith("azo") for path in names)
+
+
+def test_training_finds_its_settings(installed):
+    flags = ["--config", "tictactoe", "--run.num-iterations", "2", "--evaluation.every", "0"]
+    run(installed, "train", *flags, "--run.num-devices", "1")
+    assert (installed / "runs" / "tictactoe" / "metrics.jsonl").exists()
+
+
+def test_a_game_is_played_against_the_shipped_network(installed):
+    out = run(installed, "play", "--size", "6", "--level", "1", text="d2\nquit\n")
+    assert "azo plays" in out or "plays" in out
+
+
+def test_the_page_is_served(installed):
+    with start(installed, "web", "--port", "0", "--size", "6") as process:
+        try:
+            address = None
+            while address is None and (line := process.stdout.readline()):
+                address = re.search(r"http://\S+", line)
+            assert address, process.stderr.read()
+            url = address.group().rstrip(";,")
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                assert answer.status == 200
+                assert b"<html" in answer.read().lower()
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
