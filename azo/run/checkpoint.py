@@ -46,8 +46,8 @@ class Checkpoints:
         """Opens or creates a run's folder.
 
         Args:
-          folder: Absent, empty, or a run's.
-          keep: How many of the latest checkpoints to keep; the best scored one is kept too.
+          folder: absent, empty, or a run's.
+          keep: number of latest checkpoints to keep; the one with the best score is kept too.
 
         Raises:
           ValueError: The folder holds something else, or cannot be written.
@@ -71,6 +71,7 @@ class Checkpoints:
         self.close()
 
     def close(self) -> None:
+        """Releases the folder."""
         self._manager.close()
 
     def latest_step(self) -> int | None:
@@ -82,21 +83,22 @@ class Checkpoints:
         return self._manager.best_step()
 
     def all_steps(self) -> list[int]:
+        """Returns the iterations of all checkpoints, in order."""
         return sorted(self._manager.all_steps())
 
     def settings(self, step: int | None = None) -> config.Config:
-        """Returns the settings that a checkpoint, by default the latest, was made with."""
+        """Returns the settings of a checkpoint, by default the latest."""
         step = self._existing(step)
         return read_settings(self._manager, step)
 
     def check_resumable(self, settings: config.Config) -> None:
-        """Raises ValueError if `config` contradicts the latest checkpoint; a run may be longer."""
+        """Raises ValueError if the settings cannot continue the latest checkpoint."""
         if self.latest_step() is None:
             return
-        for name, saved, wanted in _differences(self.settings(), settings):
+        for name, saved, new in _differences(self.settings(), settings):
             flag = name.replace("_", "-")
             raise ValueError(
-                f"{self.folder}: cannot resume: {name} is {wanted}, but the run was begun"
+                f"{self.folder}: cannot resume: {name} is {new}, but the run was begun"
                 f" with {saved}. Give --{flag} {saved}, or another --run.folder"
             )
 
@@ -107,22 +109,22 @@ class Checkpoints:
         settings: config.Config,
         score: float | None = None,
     ) -> None:
-        """Saves the run after `step` iterations, and waits until that is on disk.
+        """Saves the run after `step` iterations, on disk when this returns.
 
         Every process of a run has to call it, with the same arguments.
 
         Args:
-          step: Iterations done; a step that exists already is left alone.
-          state: The whole state.
-          settings: The resolved settings.
-          score: Result of the latest evaluation, higher is better; None if this has none.
+          step: iterations done; an existing checkpoint is not changed.
+          state: the whole state.
+          settings: of the run.
+          score: result of an evaluation after this iteration, None without one.
         """
         if step in self._manager.all_steps():
             return
         if jax.process_index() == 0:
             write_atomically(self.folder / SETTINGS, config.to_json(settings))
         variables = state.variables()
-        # Without a gate `best` is a teacher's network, not this run's.
+        # Without a gate, `actor_params` is a teacher's network, not this run's.
         if settings.gate.is_enabled and state.actor_params is not None:
             variables = state.actor_params
         args = ocp.args.Composite(
@@ -138,16 +140,16 @@ class Checkpoints:
     def restore(self, like: run_state.RunState, step: int | None = None) -> run_state.RunState:
         """Returns a saved state, bit for bit; every process of a run has to call it.
 
-        Rings that were saved from another number of devices are dealt out anew: the same positions
-        in other rows.
+        If the number of devices has changed, the positions of the replay buffers are dealt out
+        again, so they are in other rows.
 
         Args:
-          like: A state of the same shapes, concrete or `jax.ShapeDtypeStruct`s with shardings: the
-            result lies on its devices, which may be others than those that it was saved from.
-          step: Which checkpoint; the latest by default.
+          like: a state of the same shapes, concrete or `jax.ShapeDtypeStruct`s with shardings. The
+            result is on its devices, which may differ from those of the saved state.
+          step: the iteration of a checkpoint; by default the latest.
 
         Raises:
-          ValueError: There is no such checkpoint, or it holds arrays of other shapes.
+          ValueError: There is no such checkpoint, or its arrays have other shapes.
         """
         step = self._existing(step)
         template = _abstract_without_keys(like)
@@ -167,27 +169,27 @@ class Checkpoints:
         if step is None and steps:
             return steps[-1]
         if step is None or step not in steps:
-            wanted = "no checkpoint yet" if step is None else f"no checkpoint of iteration {step}"
-            raise ValueError(f"{self.folder}: {wanted}; there are: {steps or 'none'}")
+            missing = "no checkpoint yet" if step is None else f"no checkpoint of iteration {step}"
+            raise ValueError(f"{self.folder}: {missing}; there are: {steps or 'none'}")
         return step
 
     def _shapes(self, step: int) -> dict[str, tuple[int, ...]]:
         saved = metadata(self.folder / CHECKPOINTS / str(step) / "state")
         return {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(saved)}
 
-    def _check_shapes(self, step: int, found: dict[str, tuple[int, ...]], template: Any) -> None:
-        wanted = {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(template)}
-        for name in sorted(found.keys() | wanted.keys()):
-            if found.get(name) != wanted.get(name):
+    def _check_shapes(self, step: int, saved: dict[str, tuple[int, ...]], template: Any) -> None:
+        needed = {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(template)}
+        for name in sorted(saved.keys() | needed.keys()):
+            if saved.get(name) != needed.get(name):
                 raise ValueError(
-                    f"{self.folder}: checkpoint {step} has {_shape(found.get(name))} for {name},"
-                    f" but these settings ask for {_shape(wanted.get(name))}: resume with the"
+                    f"{self.folder}: checkpoint {step} has {_shape(saved.get(name))} for {name},"
+                    f" but these settings ask for {_shape(needed.get(name))}: resume with the"
                     " run's own, or give another --run.folder"
                 )
 
 
 def open_manager(folder: pathlib.Path, keep: int | None) -> ocp.CheckpointManager:
-    """`keep` None opens for reading."""
+    """Returns Orbax's manager of a run's checkpoints, for reading only if `keep` is None."""
     policy = preservation_policy.AnyPreservationPolicy(
         [
             preservation_policy.LatestN(keep),
@@ -210,6 +212,7 @@ def open_manager(folder: pathlib.Path, keep: int | None) -> ocp.CheckpointManage
 
 
 def read_settings(manager: ocp.CheckpointManager, step: int) -> config.Config:
+    """Returns the settings of a checkpoint."""
     args = ocp.args.Composite(settings=ocp.args.JsonRestore())
     tree = manager.restore(step, args=args)["settings"]
     return config.from_json(json.dumps(tree), f"{manager.directory}/{step}")
@@ -228,9 +231,9 @@ def _check_is_ours(folder: pathlib.Path) -> None:
         )
 
 
-def _differences(saved: config.Config, wanted: config.Config) -> list[tuple[str, Any, Any]]:
-    """Returns name, saved and wanted value of every setting that must not have changed."""
-    old, new = saved.model_dump(mode="json"), wanted.model_dump(mode="json")
+def _differences(saved: config.Config, settings: config.Config) -> list[tuple[str, Any, Any]]:
+    """Returns the name, the saved and the new value of every forbidden change."""
+    old, new = saved.model_dump(mode="json"), settings.model_dump(mode="json")
     return [
         (f"{section}.{name}", old[section][name], value)
         for section, fields in new.items()
@@ -241,7 +244,10 @@ def _differences(saved: config.Config, wanted: config.Config) -> list[tuple[str,
 
 
 def _with_rings(template: run_state.RunState, shape: tuple[int, ...]) -> run_state.RunState:
-    """As saved: a count for each device of then, here in full on each device."""
+    """Returns the shapes of a state saved from another number of devices, given its counts' shape.
+
+    The counts of all devices are restored on each device.
+    """
     count: Any = jax.ShapeDtypeStruct(
         shape, template.replay.size.dtype, sharding=template.iteration.sharding
     )
@@ -268,26 +274,27 @@ def _shape(shape: tuple[int, ...] | None) -> str:
 
 
 def _path(path: tuple[Any, ...]) -> str:
-    """Attributes and dictionary keys alike, since orbax names both by their text."""
+    """Returns the dotted name of a leaf; Orbax stores attributes as dictionary keys."""
     names = (getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))) for key in path)
     return ".".join(str(name) for name in names)
 
 
 def open_checkpointer() -> ocp.StandardCheckpointer:
-    """Returns what reads and writes networks in this process, without waiting for others."""
+    """Returns a reader and writer of networks that does not wait for other processes."""
     here = jax.process_index()
     alone = ocp.options.MultiprocessingOptions(here, {here}, f"process{here}")
     return ocp.StandardCheckpointer(multiprocessing_options=alone)
 
 
 def metadata(folder: pathlib.Path) -> Any:
+    """Returns the shapes and types of the arrays in a folder, without reading them."""
     with quiet_library(), open_checkpointer() as checkpointer:
         return checkpointer.metadata(folder.absolute()).item_metadata.tree
 
 
 @contextlib.contextmanager
 def quiet_library() -> Iterator[None]:
-    """Mutes warnings that Orbax logs about what is meant: no score, no metadata of an item."""
+    """Mutes Orbax's warnings about intended omissions, such as a checkpoint without a score."""
     logger = logging.getLogger("absl")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -298,6 +305,7 @@ def quiet_library() -> Iterator[None]:
 
 
 def write_atomically(path: pathlib.Path, text: str) -> None:
+    """Writes a file so that a crash leaves the old or the new content."""
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)

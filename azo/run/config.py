@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import pydantic
 
 # Full names: the fields of `Config` have the names of modules, and would hide them.
-import azo.games.protocol
 import azo.games.registry
 import azo.learning.learner
 import azo.learning.run_state
@@ -34,26 +33,26 @@ _FIXED_SETTINGS = (
 
 
 class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """How long to run, on what, and where to."""
+    """Length, devices and folder of a run."""
 
     seed: pydantic.NonNegativeInt = 0
-    """Start of all random keys: the same seed repeats the run."""
+    """Start of all random keys; the same seed repeats the run."""
     folder: pathlib.Path = pathlib.Path("runs/quickstart")
-    """Where checkpoints and metrics go; runs/ and the name of the settings file unless set."""
+    """Folder of checkpoints and metrics; by default runs/ and the name of the settings file."""
     num_iterations: pydantic.PositiveInt = 100
-    """Iterations in all, those before a resumption included."""
+    """Iterations of the whole run."""
     num_devices: pydantic.PositiveInt | None = None
-    """Devices of each process to spread games and batches over; None takes all there are."""
+    """Devices of each process, which share games and batches; None takes all devices."""
     save_every: pydantic.PositiveInt = 10
     """Iterations between checkpoints."""
     keep_checkpoints: pydantic.PositiveInt = 3
-    """Latest checkpoints kept; the best one is kept beside them."""
+    """Latest checkpoints to keep; the best one is always kept."""
     log_every: pydantic.PositiveInt = 1
     """Iterations between lines of metrics."""
     max_evaluations: pydantic.PositiveInt | None = None
-    """The run ends when self-play and gates have taken so many network evaluations."""
+    """Network evaluations in self-play and gates after which the run ends."""
     start_from: pathlib.Path | None = None
-    """Folder of a run or network to begin with, in place of a fresh one."""
+    """Folder of a run or network whose network the run begins with, instead of a fresh one."""
 
 
 class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -68,31 +67,31 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     opponent: str = "rollouts:100"
     """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, rollouts:N or a checkpoint's path."""
     opening_plies: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 4
-    """Random plies at the start of each game, so that games differ; even: black moves first."""
+    """Random plies at the start of each game; even, so that black moves first afterwards."""
     until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None
     """The run ends when a match reaches this score."""
 
 
 class Phase(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """A part of a curriculum: a run of its own, with other settings."""
+    """One run of a curriculum, and the settings in which it differs."""
 
     name: Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_-]+$")]
-    """What to call it; its folder is the run's folder / its number and name."""
+    """Name; the folder of the phase is the run's folder / NUMBER-NAME."""
     set: dict[str, Any] = {}
-    """Settings by their full names; `{NAME}` in a text is the folder of an earlier phase."""
+    """Settings by their full names; `{NAME}` in a string is the folder of an earlier phase."""
 
 
 class Config(azo.learning.run_state.RecipeConfig):
-    """All settings of a run: those of the compiled iteration, and those around it."""
+    """All settings of a run: of the compiled iteration, and of the host's work around it."""
 
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     ratings: azo.measure.generation_elo.RatingsConfig = azo.measure.generation_elo.RatingsConfig()
     run: RunConfig = RunConfig()
     curriculum: tuple[Phase, ...] = ()
-    """Phases, one after the other; without any, one run with the settings as they are."""
+    """Phases, run one after the other; without any there is a single run."""
     distributed: bool = False
-    """Train together with other processes, on one host or on many; see docs/scaling.md."""
+    """Train together with other processes, on one host or several; see docs/scaling.md."""
 
     @pydantic.model_validator(mode="after")
     def _check_across_sections(self) -> "Config":
@@ -113,26 +112,22 @@ class Config(azo.learning.run_state.RecipeConfig):
 
 
 def with_settings(config: Config, changes: Mapping[str, Any]) -> Config:
-    """Returns the settings with some changed, by full names such as `search.num_simulations`.
+    """Returns settings with some changed, by full names such as `search.num_simulations`.
 
     Raises:
-      ValueError: One line that names what is wrong.
+      ValueError: One line about the first wrong setting.
     """
     tree = config.model_dump()
     for name, value in changes.items():
         section, _, setting = name.partition(".")
-        known = list(_sections()[section].model_fields) if section in _sections() else []
-        if setting not in known:
-            every = [f"{s}.{x}" for s, kind in _sections().items() for x in kind.model_fields]
-            raise ValueError(
-                f"unknown setting {name!r}. {validation.suggest(name, known or every)}"
-            )
+        if not setting or not isinstance(tree.setdefault(section, {}), dict):
+            raise ValueError(f"{name!r} is no setting of a section, as search.num_simulations is")
         tree[section][setting] = value
     return validation.validate(Config, tree, None)
 
 
 def at_generation(config: Config, generation: int) -> Config:
-    """Returns the settings as they are in a generation, the first being 0."""
+    """Returns the settings of a generation, counted from 0."""
     entries = [entry for entry in config.generation.schedule if entry.start <= generation]
     changes = {name: value for entry in entries for name, value in entry.set.items()}
     for name in changes:
@@ -143,41 +138,37 @@ def at_generation(config: Config, generation: int) -> Config:
 
 
 def of_phase(config: Config, index: int) -> Config:
-    """Returns the settings of one phase of the curriculum, the first being 0.
+    """Returns the settings of a phase of the curriculum, counted from 0.
 
-    It begins with the network of the phase before, unless that is of another shape or its settings
-    say otherwise.
+    The phase starts from the network of the phase before if that has the same shape, unless its
+    settings name another start.
     """
-    folders = [
-        str(config.run.folder / f"{number}-{phase.name}")
-        for number, phase in enumerate(config.curriculum, start=1)
-    ]
-    names = [phase.name for phase in config.curriculum]
-    known = dict(zip(names[:index], folders[:index], strict=True))
     phase = config.curriculum[index]
+    folders = [
+        str(config.run.folder / f"{number}-{one.name}")
+        for number, one in enumerate(config.curriculum, start=1)
+    ]
+    earlier = {config.curriculum[number].name: folders[number] for number in range(index)}
 
-    def filled(value: Any) -> Any:
+    def with_folders(value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        for name, folder in known.items():
+        for name, folder in earlier.items():
             value = value.replace("{" + name + "}", folder)
         if "{" in value:
-            there = ", ".join(known) or "none"
-            raise ValueError(f"phase {phase.name}: {value!r} names no earlier phase: {there}")
+            names = ", ".join(earlier) or "none"
+            raise ValueError(f"phase {phase.name}: {value!r} names no earlier phase: {names}")
         return value
 
-    alone = config.model_copy(update={"curriculum": ()})
-    changes = {name: filled(value) for name, value in phase.set.items()}
-    changed = with_settings(alone, changes | {"run.folder": folders[index]})
+    base = config.model_copy(update={"curriculum": ()})
+    changes = {name: with_folders(value) for name, value in phase.set.items()}
+    settings = with_settings(base, changes | {"run.folder": folders[index]})
     if index and "run.start_from" not in changes:
-        before = with_settings(alone, _network_settings(config.curriculum[index - 1]))
-        if before.network == changed.network:
-            changed = with_settings(changed, {"run.start_from": folders[index - 1]})
-    return changed
-
-
-def _network_settings(phase: Phase) -> dict[str, Any]:
-    return {name: value for name, value in phase.set.items() if name.startswith("network.")}
+        previous = config.curriculum[index - 1].set
+        shape = {name: value for name, value in previous.items() if name.startswith("network.")}
+        if with_settings(base, shape).network == settings.network:
+            settings = with_settings(settings, {"run.start_from": folders[index - 1]})
+    return settings
 
 
 def load_file(path: pathlib.Path) -> Config:
@@ -210,8 +201,3 @@ def from_json(text: str, place: str = "settings.json") -> Config:
         return Config.model_validate_json(text)
     except pydantic.ValidationError as error:
         raise ValueError(validation.describe(error, Config, place)) from None
-
-
-def _sections() -> dict[str, type[pydantic.BaseModel]]:
-    kinds = {name: type(field.default) for name, field in Config.model_fields.items()}
-    return {name: kind for name, kind in kinds.items() if issubclass(kind, pydantic.BaseModel)}

@@ -1,7 +1,7 @@
-"""Endings too deep for the device: solved on the host's cores, once, before a run learns from them.
+"""Deep endings: solved on the host's cores before the first iteration of a run.
 
-`endings.jsonl` in the run's folder has a line for each, written as they are solved, so that a run
-that was stopped goes on with the next. `hard.obf` keeps those that took the solver longest.
+`endings.jsonl` in the run's folder gets a line for each solved ending, so a stopped run resumes with
+the next one. `hard.obf` has the endings for which the solver visited most nodes.
 """
 
 import contextlib
@@ -34,23 +34,24 @@ def prepare(
     writer: metrics.MetricsWriter,
     is_stopped: Callable[[], bool],
 ) -> endings.ExactLines | None:
-    """Solves what `settings.run.folder` does not have yet.
+    """Solves the endings of a run that are not in its folder yet.
 
     Args:
       settings: of the run.
       game: its rules.
-      writer: is told how long it took.
-      is_stopped: asked after each ending.
+      writer: gets the number of nodes and the time.
+      is_stopped: called after each ending.
 
     Returns:
-      Lines `[K, M]` from `endings.deep_positions` endings `M`, of `endings.max_empties` discs `K`;
-      None if it was stopped before all were solved: the same settings then go on from there.
+      Lines `[K, M]` of `endings.max_empties` plies `K` from `endings.deep_positions` endings `M`.
+      None if it was stopped before all were solved; the same settings then resume.
 
     Raises:
-      ValueError: the folder has the endings of other settings.
+      ValueError: The folder has endings of other settings.
     """
     folder, drawn = settings.run.folder, draw(game, settings)
-    texts = [notation.board_text(_board(*one), game.size) for one in drawn]
+    boards = [notation.Board(*one, is_black_to_move=True) for one in drawn]
+    texts = [notation.board_text(board, game.size) for board in boards]
     records = [json.loads(line) for line in journal.read(folder / FILE)]
     confidence = settings.endings.confidence
     expected = [(text, best_lines.confidence_for(confidence, text.count("-"))) for text in texts]
@@ -58,7 +59,7 @@ def prepare(
         raise ValueError(
             f"{folder / FILE} holds the endings of other settings: choose another --run.folder"
         )
-    left = best_lines.solve_all(
+    solved_lines = best_lines.solve_all(
         drawn,
         size=game.size,
         is_reversed=game.is_reversed,
@@ -69,9 +70,9 @@ def prepare(
     )
     screen = rich.console.Console(highlight=False, emoji=False)
     start = time.perf_counter()
-    with contextlib.closing(left), console.ProgressBar(screen) as progress:
+    with contextlib.closing(solved_lines), console.ProgressBar(screen) as progress:
         task = progress.add_task("solving endings", total=len(drawn), completed=len(records))
-        for line in left:
+        for line in solved_lines:
             records.append(_record(texts[len(records)], line, game.size))
             journal.append(folder / FILE, json.dumps(records[-1]))
             progress.advance(task)
@@ -79,8 +80,8 @@ def prepare(
                 screen.print(f"stopped after solving {len(records)} of {len(drawn)} endings")
                 return None
     seconds = time.perf_counter() - start
-    of_cores = sum(record["seconds"] for record in records)
-    screen.print(f"solved {len(records)} endings: {of_cores:.0f} s of a core", soft_wrap=True)
+    core_seconds = sum(record["seconds"] for record in records)
+    screen.print(f"solved {len(records)} endings: {core_seconds:.0f} s of a core", soft_wrap=True)
     writer.write(
         "endings",
         0,
@@ -95,25 +96,26 @@ def prepare(
 
 
 def draw(game: othello.Othello, settings: config.Config) -> list[tuple[int, int]]:
-    """Returns different endings, `(player, opponent)` with bit `8 * row + column`.
+    """Returns distinct endings, `(player, opponent)` with bit `8 * row + column`.
 
     Raises:
-      ValueError: there are not so many.
+      ValueError: Too few distinct endings were drawn.
     """
-    wanted = settings.endings
-    sample = jax.jit(lambda key: endings.random_endings(game, key, _BATCH, wanted))
-    found: dict[tuple[int, int], None] = {}
-    for batch in range(2 + 10 * wanted.deep_positions // _BATCH):
+    limits = settings.endings
+    number = limits.deep_positions
+    sample = jax.jit(lambda key: endings.random_endings(game, key, _BATCH, limits))
+    drawn: dict[tuple[int, int], None] = {}
+    for batch in range(2 + 10 * number // _BATCH):
         key = jax.random.fold_in(jax.random.key(settings.run.seed), batch)
-        position, is_found = sample(key)
+        position, is_ending = sample(key)
         discs = (bitboard.to_ints(side) for side in (position.player, position.opponent))
         both = zip(*discs, strict=True)
-        found |= dict.fromkeys(itertools.compress(both, np.asarray(is_found)))
-        if len(found) >= wanted.deep_positions:
-            return list(found)[: wanted.deep_positions]
+        drawn |= dict.fromkeys(itertools.compress(both, np.asarray(is_ending)))
+        if len(drawn) >= number:
+            return list(drawn)[:number]
     raise ValueError(
-        f"endings.deep_positions is {wanted.deep_positions}, but only {len(found)} different ones"
-        f" turned up with {wanted.min_empties} to {wanted.max_empties} empty squares"
+        f"endings.deep_positions is {number}, but only {len(drawn)} different endings were drawn"
+        f" with {limits.min_empties} to {limits.max_empties} empty squares"
     )
 
 
@@ -131,10 +133,6 @@ def _lines(
     position = othello.Position(*(bitboard.from_ints(side) for side in zip(*drawn, strict=True)))
     replay = jax.jit(endings.replay, static_argnums=0)
     return replay(game, position, jnp.asarray(action), jnp.asarray(is_best))
-
-
-def _board(player: int, opponent: int) -> notation.Board:
-    return notation.Board(player, opponent, is_black_to_move=True)
 
 
 def _record(text: str, line: best_lines.BestLine, size: int) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Metrics of a run, as lines of JSON and as TensorBoard files.
 
 `metrics.jsonl` has one line per event, such as
-`{"event": "iteration", "iteration": 12, "learner/policy_loss": 1.2}`, and is the record that other
-programs read; `tensorboard/` shows the same numbers as curves. A resumed run repeats the iterations
-after its checkpoint, so what was written of them is dropped first.
+`{"event": "iteration", "iteration": 12, "learner/policy_loss": 1.2}`, and is meant
+for other programs; `tensorboard/` has the same numbers as curves. A resumed run repeats the
+iterations after its checkpoint, so their events are dropped first.
 """
 
 import json
@@ -37,8 +37,8 @@ class MetricsWriter:
         """Opens the files, without the events of iterations after `last_iteration`.
 
         Args:
-          folder: The run's folder; created if absent.
-          last_iteration: Iterations already done, that of the restored checkpoint; 0 begins anew.
+          folder: the run's folder; created if absent.
+          last_iteration: iterations of the restored checkpoint, 0 without one.
         """
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE
@@ -61,10 +61,10 @@ class MetricsWriter:
         """Appends one event, on disk when this returns.
 
         Args:
-          event: What happened, such as "iteration", "evaluation" or "gate".
-          iteration: Iterations done when it happened.
-          metrics: Numbers, which become curves too, arrays or text; null where not finite.
-          has_curves: False where an iteration has several such events.
+          event: the kind, such as "iteration", "evaluation" or "gate".
+          iteration: iterations done at the time of the event.
+          metrics: numbers, which become curves too, arrays or text; null if not finite.
+          has_curves: False if an iteration has several such events.
         """
         plain = {name: _plain(value) for name, value in metrics.items()}
         line = {"event": event, "iteration": iteration, **plain}
@@ -75,6 +75,7 @@ class MetricsWriter:
                 self._curves.add_scalar(name, value, iteration)
 
     def close(self) -> None:
+        """Closes the files."""
         self._lines.close()
         self._curves.close()
 
@@ -85,7 +86,7 @@ def read(folder: pathlib.Path, event: str | None = None) -> list[dict[str, Any]]
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and NumPy's numbers as Python's, of few digits in arrays."""
+    """Returns arrays and NumPy numbers as Python values, with four decimals in arrays."""
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, list):
@@ -110,7 +111,7 @@ def _events(path: pathlib.Path) -> Iterator[dict[str, Any]]:
 
 
 def _drop_after(path: pathlib.Path, last_iteration: int) -> None:
-    """Replaces the file in one step, so that a crash leaves the old or the new one."""
+    """Drops later events; a crash leaves the old or the new file."""
     kept = [line for line in _events(path) if line["iteration"] <= last_iteration]
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")

@@ -69,6 +69,8 @@ def describe(
         reason = str(first["ctx"]["error"])
         is_located = reason.startswith(("[", "--"))
         return _message(place, [] if is_located else location[:1], reason)
+    if not location:
+        return _message(place, [], first["msg"])
     section, name = location[:-1], location[-1]
     if name.isdigit():
         name = f"{section.pop()}.{name}"

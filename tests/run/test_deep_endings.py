@@ -134,7 +134,7 @@ def test_too_few_different_endings_are_a_clear_error(tmp_path):
         settings(tmp_path, min_empties=11, max_empties=11, made_share=0.0, deep_positions=8),
         {"game.size": 4},
     )
-    with pytest.raises(ValueError, match="but only 4 different ones turned up with 11 to 11"):
+    with pytest.raises(ValueError, match="but only 4 different endings were drawn with 11 to 11"):
         deep_endings.draw(othello.Othello(4), few)
 
 

@@ -141,7 +141,7 @@ def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
         (("seeds", "seed = 1\nseeds"), "unknown setting 'seed'"),
         (("puct-q", "puct"), "there are two arms 'puct': rename one"),
         (('"puct"\nset', '"pucd"\nset'), "is against 'pucd', which is no earlier arm: base, puct"),
-        (("move_choice", "move_choise"), "unknown setting .search.move_choise.. Did you mean"),
+        (("move_choice", "move_choise"), "unknown setting .move_choise.. Did you mean"),
         (('= "q"', '= "x"'), "arm 'puct-q': --search.move-choice is x, but should be"),
         (("tiny.toml", "none.toml"), "arm 'base': .*none.toml: no such settings file"),
         (("[[arms]]", "[[arms"), "not TOML: "),

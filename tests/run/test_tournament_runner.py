@@ -193,7 +193,10 @@ def test_a_failing_engine_loses_its_games_and_is_told_apart_from_lost_games(tmp_
         (('"rollouts"', '"random"'), "there are 2 players 'random': rename all but one"),
         (("num_games = 6", "num_games = 5"), "num_games is 5, but should be a multiple of 2"),
         (("num_games = 6", "num_gmaes = 6"), "unknown setting 'num_gmaes'"),
-        (('player = "greedy"', "level = 3"), "unknown setting 'players.1.level'"),
+        (
+            ('player = "greedy"', "level = 3"),
+            "[players.1]: unknown setting 'level'. Did you mean",
+        ),
         (('player = "greedy"', "levels = [3]"), "player 'greedy' has none of player, network"),
         (('player = "greedy"', 'network = "nowhere"'), "nowhere"),
         (('player = "greedy"', 'engine = "nowhere.toml"'), "nowhere.toml"),
