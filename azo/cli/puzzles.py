@@ -98,7 +98,7 @@ def _compare(
         fits = {player: fit for player, (_, fit) in opinions.items()}
         yield from ("", *calibration.bin_table(name, fits))
     if settings.plot is not None:
-        _write(settings.plot, draw(calibration.picture(found)))
+        _write(settings.plot, draw(found))
 
 
 def _network(name: str) -> tuple[protocol.Game, players.TrainedNetwork]:
@@ -159,9 +159,9 @@ def _drawing(settings: PuzzlesConfig) -> Any:
             f" {len(settings.simulations)}"
         )
     with extras.needed("--plot", "matplotlib"):
-        from azo.measure.report import plots
+        from azo.measure.report import calibration_figure
     _write(settings.plot, b"")  # better now than after hours
-    return plots.draw
+    return calibration_figure.png
 
 
 def _write(path: pathlib.Path, png: bytes) -> None:

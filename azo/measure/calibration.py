@@ -20,7 +20,6 @@ import scipy.stats
 from azo.formats import obf
 from azo.games import notation, othello
 from azo.measure import arena, exact, exact_sets
-from azo.measure.report import panels
 
 HEADING = (
     "| positions from | number | player | rank correlation | linear correlation | right sign |"
@@ -31,7 +30,6 @@ MAX_CURVES = 5  # beside the one of perfect values; a picture has no more colour
 
 _NUM_BINS = 10
 _MIN_CORRELATED = 4  # positions, for an interval
-_SCORE_STEP, _VALUE_STEP = 8, 0.1  # of the table of colours
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,29 +199,6 @@ def bin_table(name: str, fits: Mapping[str, Fit]) -> list[str]:
     ]
 
 
-def picture(
-    found: Sequence[tuple[str, Labels, Mapping[str, tuple[exact.Opinion, Fit]]]],
-) -> panels.Picture:
-    """Returns a picture with two panels for each set: its name, labels, and opinions by player.
-
-    The first has the mean result by value of up to `MAX_CURVES` players, with the intervals of the
-    last, the second how the values of the last go with the scores.
-    """
-    drawn: list[panels.Panel] = []
-    for file, labels, opinions in found:
-        name = file.partition(".")[0]
-        fits = {player: fit for player, (_, fit) in opinions.items()}
-        drawn.append(_reliability(name, fits))
-        player, (opinion, _) = list(opinions.items())[-1]
-        value = np.asarray(opinion.value)
-        drawn.append(_histogram(f"{name}: {player}", value, labels.known.utility))
-    caption = (
-        "Left: the mean result by value, with the 95 % intervals of the last player. Right: its"
-        " values and the scores."
-    )
-    return panels.Picture("calibration", "Calibration", caption, drawn)
-
-
 def _bin(low: float, high: float, value: np.ndarray, result: np.ndarray) -> Bin:
     count = len(value)
     if not count:
@@ -243,40 +218,3 @@ def _bin_text(found: Bin) -> str:
 
 def _has_correlation(x: np.ndarray, y: np.ndarray) -> bool:
     return len(x) >= _MIN_CORRELATED and np.ptp(x) > 0 and np.ptp(y) > 0
-
-
-def _reliability(name: str, fits: Mapping[str, Fit]) -> panels.Lines:
-    series: list[panels.Series] = []
-    for player, fit in fits.items():
-        bins = [found for found in fit.calibration.bins if found.count]
-        value, result = (np.array([getattr(b, key) for b in bins]) for key in ("value", "result"))
-        interval = np.array([found.interval for found in bins]).T
-        is_last = len(series) == len(fits) - 1  # several intervals hide one another
-        series.append(panels.Series(player, value, result, *(interval if is_last else ())))
-    ends = np.array([-1.0, 1.0])
-    series.append(panels.Series("as predicted", ends, ends))
-    return panels.Lines(name, "value", "mean result", series, limits=(-1.05, 1.05))
-
-
-def _histogram(title: str, value: np.ndarray, utility: np.ndarray) -> panels.HeatMap:
-    """Returns the positions in percent by value, the highest at the top, and by utility."""
-    scores = np.arange(-64, 65, _SCORE_STEP)
-    values = np.linspace(-1.0, 1.0, 1 + round(2 / _VALUE_STEP))
-    count, _, _ = np.histogram2d(
-        value,
-        np.clip(utility, -64, 64),
-        bins=(
-            np.append(values - _VALUE_STEP / 2, 1 + _VALUE_STEP / 2),
-            np.append(scores - _SCORE_STEP / 2, 64 + _SCORE_STEP / 2),
-        ),
-    )
-    share = 100 * count[::-1] / len(value)
-    return panels.HeatMap(
-        title=title,
-        x_label="score",
-        y_label="value",
-        colour_label="positions, %",
-        values=np.where(share > 0, share, np.nan),
-        row_ticks=[f"{round(centre, 1) or 0:.1f}" for centre in values[::-1]],
-        column_ticks=[f"{centre:d}" for centre in scores],
-    )

@@ -60,14 +60,7 @@ def find_cycles(pairings: Sequence[elo.Pairing], *, level: float = 0.05) -> list
 
 def _beaten(pairings: Sequence[elo.Pairing], level: float) -> _Beaten:
     """Returns who surely beats whom."""
-    totals: dict[tuple[str, str], list[int]] = {}
-    for p in pairings:
-        for key, told in (
-            ((p.first, p.second), (p.wins, p.draws, p.losses)),
-            ((p.second, p.first), (p.losses, p.draws, p.wins)),
-        ):
-            known = totals.setdefault(key, [0, 0, 0])
-            totals[key] = [a + b for a, b in zip(known, told, strict=True)]
+    totals = elo.cross_table(pairings)
     beaten: dict[str, dict[str, float]] = {name: {} for name, _ in totals}
     for (winner, loser), (wins, draws, losses) in totals.items():
         if wins > losses and scipy.stats.binomtest(wins, wins + losses).pvalue < level:

@@ -74,6 +74,19 @@ class Pairing:
         return self.wins + self.draws / 2
 
 
+def cross_table(pairings: Sequence[Pairing]) -> dict[tuple[str, str], tuple[int, int, int]]:
+    """Returns wins, draws and losses of each player (first of the key) against each it met."""
+    table: dict[tuple[str, str], tuple[int, int, int]] = {}
+    for p in pairings:
+        for pair, (wins, draws, losses) in (
+            ((p.first, p.second), (p.wins, p.draws, p.losses)),
+            ((p.second, p.first), (p.losses, p.draws, p.wins)),
+        ):
+            before = table.get(pair, (0, 0, 0))
+            table[pair] = (before[0] + wins, before[1] + draws, before[2] + losses)
+    return table
+
+
 @dataclasses.dataclass(frozen=True)
 class Standing:
     """One player of a table. Ratings in Elo, intervals 95 %."""

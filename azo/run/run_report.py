@@ -8,17 +8,15 @@ import json
 import pathlib
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 
 from azo.games import protocol, registry
 from azo.measure import diagnostics, extras, players
-from azo.measure.report import games, learning, page, panels, run_log, strength
+from azo.measure.report import run_log
 from azo.run import checkpoint, metrics, network_files
 
 FOLDER = "report"
-PAGE = "index.html"
 
 
 def write(
@@ -40,7 +38,7 @@ def write(
       ValueError: The folder has no run, the run has no iteration yet, or a file of it is broken.
     """
     with extras.needed("a report", "matplotlib"):
-        from azo.measure.report import plots
+        from azo.measure.report import page
     runs = _phases(folder)
     notes: list[str] = []
     log = _log(folder, runs)
@@ -51,27 +49,15 @@ def write(
             fluctuation = _search(runs[-1], num_positions, max_simulations, seed)
         except ValueError as error:
             notes.append(f"No searches with the run's network: {error}.")
-    pictures = [
-        *games.pictures(log, game.board_shape),
-        *strength.pictures(log),
-        *learning.pictures(log, fluctuation),
-    ]
-    drawn: list[tuple[panels.Picture, bytes | None]] = [
-        (picture, plots.draw(picture) if picture.panels else None) for picture in pictures
-    ]
-    text = page.render(f"{game.name} in {folder}", log, drawn, notes=notes, settings=settings)
-    report = folder / FOLDER
-    try:
-        report.mkdir(exist_ok=True)
-        for picture, png in drawn:
-            path = report / f"{picture.name}.png"
-            path.unlink(missing_ok=True)  # of an earlier report
-            if png is not None:
-                path.write_bytes(png)
-        (report / PAGE).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ValueError(f"{report}: cannot write here ({error.strerror})") from None
-    return report / PAGE
+    return page.write(
+        folder / FOLDER,
+        f"{game.name} in {folder}",
+        log,
+        board_shape=game.board_shape,
+        fluctuation=fluctuation,
+        notes=notes,
+        settings=settings,
+    )
 
 
 def _phases(folder: pathlib.Path) -> list[pathlib.Path]:
@@ -93,10 +79,10 @@ def _phases(folder: pathlib.Path) -> list[pathlib.Path]:
     return [path for _, path in sorted(runs)]
 
 
-def _log(folder: pathlib.Path, runs: Sequence[pathlib.Path]) -> Any:
+def _log(folder: pathlib.Path, runs: Sequence[pathlib.Path]) -> run_log.RunLog:
     events = [(run.name, metrics.read(run)) for run in runs]
     try:
-        return run_log.make(events)
+        return run_log.from_phases(events)
     except ValueError as error:
         raise ValueError(f"{folder}: {error}") from None
 

@@ -51,7 +51,7 @@ def run(
         openings, no game has been played, or another process plays there.
     """
     if report is not None:
-        page.check_drawing()
+        page.load_panels()
     with _lock(folder):
         game = registry.make(config.game)
         players = tournament_file.make_players(config, game)

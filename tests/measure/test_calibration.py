@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from support import drawn_panels
 
 from azo.formats import obf
 from azo.games import othello
 from azo.measure import calibration, exact
+from azo.measure.report import calibration_figure
 
 FOUR = othello.Othello(4)
 REVERSED = othello.Othello(4, is_reversed=True)
@@ -193,21 +195,19 @@ def test_tables_show_the_fit():
 def test_pictures_show_bins_and_where_values_lie_by_score():
     labels, said, fit = fit_by_hand()
     opinions = {"raw": (said, fit), "9 simulations": (said, fit)}
-    curves, colours = calibration.picture([("set", labels, opinions)]).panels
-    assert [series.label for series in curves.series] == ["raw", "9 simulations", "as predicted"]
-    np.testing.assert_allclose(curves.series[0].x, [-1, -0.5, 0.2, 0.5])
-    np.testing.assert_allclose(curves.series[0].y, [-1, 1, 0, 1])
-    assert curves.series[0].low is None
-    low, high = np.array([wilson(points, 1) for points in (0, 1, 0.5, 1)]).T
-    np.testing.assert_allclose(curves.series[1].low, low, atol=1e-6)
-    np.testing.assert_allclose(curves.series[1].high, high, atol=1e-6)
-    assert colours.title == "set: 9 simulations"
-    rows, columns = np.nonzero(np.nan_to_num(colours.values))
-    where = [
-        (colours.row_ticks[r], colours.column_ticks[c]) for r, c in zip(rows, columns, strict=True)
-    ]
-    assert where == [("0.5", "8"), ("0.2", "0"), ("-0.5", "0"), ("-1.0", "0")]
-    assert np.nansum(colours.values) == pytest.approx(100)
+    curves, colours = calibration_figure.sheet([("set", labels, opinions)]).panels
+    lines = drawn_panels.curves(curves)
+    assert list(lines) == ["raw", "9 simulations", "as predicted"]
+    np.testing.assert_allclose(lines["raw"], [[-1, -0.5, 0.2, 0.5], [-1, 1, 0, 1]])
+    assert len(curves.collections) == 1
+    interval = np.array([wilson(points, 1) for points in (0, 1, 0.5, 1)]).T
+    np.testing.assert_allclose(drawn_panels.band(curves), interval, atol=1e-6)
+    assert colours.get_title() == "set: 9 simulations"
+    fields = drawn_panels.fields(colours)
+    # Values 0.5, 0.2, -0.5 and -1 in rows of 0.1 from 1 down; scores in columns of 8 from -64.
+    filled = np.argwhere(np.nan_to_num(fields)).tolist()
+    assert filled == [[5, 9], [8, 8], [15, 8], [20, 8]]
+    assert np.nansum(fields) == pytest.approx(100)
 
 
 def test_files_of_the_data_folder_are_read(data_folder):

@@ -52,6 +52,18 @@ def write(folder: pathlib.Path, lines: list[dict]) -> None:
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
+def rated(number, *matches):
+    """Returns the events of a rated generation: matches of 8 games by opponent and pairs won."""
+    events = []
+    for opponent, won in matches:
+        kind = "earlier" if isinstance(opponent, int) else "opponent"
+        fields = {kind: opponent, "wins": 2 * won, "draws": 0, "losses": 8 - 2 * won}
+        fields["pair_scores"] = [4 - won, 0, 0, 0, won]
+        named = {f"rating_match/{name}": value for name, value in fields.items()}
+        events.append({"event": "rating_match", "iteration": number} | named)
+    return [*events, {"event": "rating", "iteration": number, "rating/anchor": "random"}]
+
+
 def _event(kind: str, iteration: int, fields: dict) -> dict:
     named = {f"{kind}/{name}": value for name, value in fields.items()}
     return {"event": kind, "iteration": iteration} | named

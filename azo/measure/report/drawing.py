@@ -2,7 +2,8 @@
 
 from typing import Any
 
-# Okabe and Ito's, which most people with a colour blindness tell apart.
+# Colours of Okabe and Ito, which most colour-blind readers tell apart
+# (https://jfly.uni-koeln.de/color/).
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 STYLE: dict[str, Any] = {
     "font.size": 11,

@@ -1,12 +1,26 @@
-"""The report of a run as one HTML page that needs no other file."""
+"""The report of a run as one HTML page that needs no other file, with its figures as PNG files."""
 
 import base64
 import html
-from collections.abc import Mapping, Sequence
+import pathlib
+import string
+from collections.abc import Sequence
 
-from azo.measure.report import panels, run_log
+from azo.measure import diagnostics
+from azo.measure.report import (
+    learning_figures,
+    panels,
+    rating_figures,
+    run_log,
+    selfplay_figures,
+)
 
-_STYLE = """
+FILE = "index.html"
+
+_PAGE = string.Template("""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<title>$title</title>
+<style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem;
   color: #222; background: #fff }
 h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc }
@@ -14,93 +28,124 @@ figure { margin: 1rem 0 } img { max-width: 100%; height: auto }
 figcaption { max-width: 60rem }
 table { border-collapse: collapse } td, th { text-align: left; padding: .1rem 1.5rem .1rem 0 }
 .note { color: #8a4b00 } .lacking { color: #666 } pre { overflow: auto; background: #f6f6f6 }
-""".strip()
+</style></head><body>
+<h1>$title</h1>
+$notes
+<table>$summary</table>
+<nav><p>$links</p></nav>
+$sections
+<details><summary>Settings</summary><pre>$settings</pre></details>
+</body></html>
+""")
+_FIGURE = string.Template(
+    '<figure><img alt="$title" src="data:image/png;base64,$data">'
+    "<figcaption>$caption</figcaption></figure>"
+)
 
 
-def render(
+def write(
+    folder: pathlib.Path,
     title: str,
-    record: run_log.Record,
-    pictures: Sequence[tuple[panels.Picture, bytes | None]],
+    run: run_log.RunLog,
     *,
+    board_shape: tuple[int, int],
+    fluctuation: diagnostics.Fluctuation | None,
     notes: Sequence[str],
     settings: str,
-) -> str:
-    """Returns the page.
+) -> pathlib.Path:
+    """Writes the page and the figures that have panels; returns the path of the page.
 
     Args:
+      folder: where to write; made if it does not exist.
       title: names the run.
-      record: for the table at the top.
-      pictures: each with its PNG, None if it has no panels.
-      notes: what the reader has to know about the whole page.
+      run: the events.
+      board_shape: rows and columns of the board.
+      fluctuation: of searches with the run's network, None if not measured.
+      notes: warnings about the whole page.
       settings: of the run, as text.
+
+    Raises:
+      ValueError: the folder cannot be written.
     """
-    links = " · ".join(
-        f'<a href="#{picture.name}">{html.escape(picture.title)}</a>' for picture, _ in pictures
+    with panels.style():
+        sheets = figures(run, board_shape, fluctuation)
+        drawn = {sheet.name: sheet.png() for sheet in sheets if sheet.panels}
+    text = _PAGE.substitute(
+        title=html.escape(title),
+        notes="\n".join(f'<p class="note">{html.escape(note)}</p>' for note in notes),
+        summary="".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in summary(run).items()
+        ),
+        links=" · ".join(f'<a href="#{s.name}">{html.escape(s.title)}</a>' for s in sheets),
+        sections="\n".join(_section(sheet, drawn.get(sheet.name)) for sheet in sheets),
+        settings=html.escape(settings),
     )
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        f"<title>{html.escape(title)}</title>",
-        f"<style>{_STYLE}</style></head><body>",
-        f"<h1>{html.escape(title)}</h1>",
-        *(f'<p class="note">{html.escape(note)}</p>' for note in notes),
-        _table(summary(record)),
-        f"<nav><p>{links}</p></nav>",
-        *(_section(picture, png) for picture, png in pictures),
-        f"<details><summary>Settings</summary><pre>{html.escape(settings)}</pre></details>",
-        "</body></html>",
+    try:
+        folder.mkdir(exist_ok=True)
+        for sheet in sheets:
+            (folder / f"{sheet.name}.png").unlink(missing_ok=True)  # from an earlier report
+        for name, png in drawn.items():
+            (folder / f"{name}.png").write_bytes(png)
+        (folder / FILE).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
+    return folder / FILE
+
+
+def figures(
+    run: run_log.RunLog,
+    board_shape: tuple[int, int],
+    fluctuation: diagnostics.Fluctuation | None,
+) -> list[panels.Sheet]:
+    """Returns all figures of a run, in the order of the page."""
+    return [
+        *selfplay_figures.sheets(run, board_shape),
+        *rating_figures.sheets(run),
+        *learning_figures.sheets(run, fluctuation),
     ]
-    return "\n".join(parts) + "\n"
 
 
-def summary(record: run_log.Record) -> dict[str, str]:
+def summary(run: run_log.RunLog) -> dict[str, str]:
     """Returns the figures at the top of the page, by their names."""
-    last = record.iterations[-1]
+    last = run.iterations[-1]
     totals = {
         "Iterations": "iteration",
         "Games": "selfplay/games",
         "Network evaluations": "selfplay/evaluations",
         "Training time (s)": "time/training_seconds",
     }
-    found = {
+    lines = {
         name: f"{last[field]:,.0f}" for name, field in totals.items() if last.get(field) is not None
     }
-    if record.phases:
-        found["Phases"] = ", ".join(f"{name} from {first}" for name, first in record.phases)
-    if record.cycle_name == "generation":
-        found["Generations"] = str(len(record.cycles))
-    scored = [event for event in record.evaluations if event.get("evaluation/score") is not None]
+    if run.phases:
+        lines["Phases"] = ", ".join(f"{name} from {first}" for name, first in run.phases)
+    if run.are_generations:
+        lines["Generations"] = str(len(run.spans))
+    scored = [e for e in run.of_kind("evaluation") if e.get("evaluation/score") is not None]
     if scored:
-        found["Last score"] = _score(scored[-1])
-        found["Best score"] = _score(max(scored, key=lambda event: event["evaluation/score"]))
-    return found
+        lines["Last score"] = _score(scored[-1])
+        lines["Best score"] = _score(max(scored, key=lambda event: event["evaluation/score"]))
+    return lines
 
 
 def _score(event: run_log.Event) -> str:
     low, high = event.get("evaluation/score_low"), event.get("evaluation/score_high")
     interval = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
-    against = event.get("evaluation/opponent")
-    opponent = f" against {against}" if against else ""
-    return f"{event['evaluation/score']:.3f}{interval}{opponent}, iteration {event['iteration']}"
+    opponent = event.get("evaluation/opponent")
+    against = f" against {opponent}" if opponent else ""
+    return f"{event['evaluation/score']:.3f}{interval}{against}, iteration {event['iteration']}"
 
 
-def _table(rows: Mapping[str, str]) -> str:
-    cells = (
-        f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items()
-    )
-    return f"<table>{''.join(cells)}</table>"
-
-
-def _section(picture: panels.Picture, png: bytes | None) -> str:
-    title = html.escape(picture.title)
-    parts = [f'<section id="{picture.name}"><h2>{title}</h2>']
+def _section(sheet: panels.Sheet, png: bytes | None) -> str:
+    """Returns a section with the figure, if it has panels, and the metrics that the run lacks."""
+    title = html.escape(sheet.title)
+    parts = [f'<section id="{sheet.name}"><h2>{title}</h2>']
     if png is not None:
         data = base64.b64encode(png).decode("ascii")
-        parts.append(
-            f'<figure><img alt="{title}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
-        )
-    if picture.missing:
-        names = html.escape(", ".join(picture.missing))
+        caption = html.escape(sheet.caption)
+        parts.append(_FIGURE.substitute(title=title, data=data, caption=caption))
+    if sheet.missing:
+        names = html.escape(", ".join(sheet.missing))
         parts.append(f'<p class="lacking">Not recorded in this run: {names}.</p>')
     return "\n".join([*parts, "</section>"])

@@ -1,22 +1,19 @@
-"""Tables of a tournament, and the page that keeps them, with a picture of the cross-table."""
+"""Tables of a tournament in Markdown, and the page that holds them with a picture."""
 
 import datetime
 import importlib.metadata
 import itertools
 import pathlib
 import platform
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from types import ModuleType
 
 import jax
-import numpy as np
 
 from azo.measure import cycles, elo, extras, sequential
-from azo.measure.report import panels
-from azo.measure.tournament import standings
-from azo.measure.tournament.game_log import PlayedGame
+from azo.measure.tournament import game_log, standings
 
-# What counts as better, and how often its test may be wrong either way.
+# The difference that the sequential test looks for, and both of its error rates.
 _ELO = 100.0
 _ERROR = 0.05
 
@@ -24,22 +21,20 @@ _ERROR = 0.05
 def tables(
     rated: elo.Ratings,
     pairings: Sequence[elo.Pairing],
-    records: Sequence[PlayedGame],
+    played: Sequence[game_log.PlayedGame],
     *,
     num_missing: int,
 ) -> list[str]:
-    """Returns lines of Markdown: ratings, cross-table, which neighbours differ, cycles."""
-    ranked = [standing.name for standing in rated.standings]
-    lines = _leaderboard(rated, pairings, records)
+    """Returns lines of Markdown: ratings, cross-table, tests of neighbours, cycles."""
+    names = [standing.name for standing in rated.standings]
+    lines = _leaderboard(rated, pairings, played)
     if num_missing:
         lines += ["", f"{num_missing:,} games are still to be played."]
     lines += ["", *(f"* {warning}" for warning in rated.warnings)] if rated.warnings else []
-    lines += ["", *_cross_table(ranked, pairings), "", *_neighbours(ranked, pairings), ""]
-    found = cycles.find_cycles(pairings)
-    lines += [f"Cycle: {cycle}" for cycle in found] or [
-        "No cycles: nobody surely loses to a player whom he surely beats by way of others."
-    ]
-    return lines
+    lines += ["", *_cross_table(names, pairings), "", *_neighbours(names, pairings), ""]
+    significant = cycles.find_cycles(pairings)
+    lines += [f"Cycle: {cycle}" for cycle in significant]
+    return lines if significant else [*lines, "No statistically significant cycles."]
 
 
 def write(
@@ -50,12 +45,27 @@ def write(
     pairings: Sequence[elo.Pairing],
     lines: Sequence[str],
 ) -> None:
-    """Writes the page and, beside it, its picture; `lines` are those of `tables`.
+    """Writes the page, and its picture beside it.
+
+    Args:
+      path: of the page.
+      title: its heading.
+      command: by which the tournament was played.
+      rated: the players.
+      pairings: their games.
+      lines: what `tables` returned.
 
     Raises:
       ValueError: matplotlib is not installed, or the page cannot be written.
     """
-    plots = check_drawing()
+    panels = load_panels()
+    names = [standing.name for standing in rated.standings]
+    with panels.style():
+        sheet = panels.Sheet("cross-table", title, "", scale=panels.cross_table_scale(len(names)))
+        axes = sheet.add_panel(f"{title}: won/drawn/lost of each row", "against", "player")
+        panels.cross_table(axes, names, pairings)
+        panels.set_ticks(axes, rows=names, columns=names)
+        png = sheet.png()
     picture = path.with_suffix(".png")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("jax", "mctx"))
     text = [
@@ -74,47 +84,50 @@ def write(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(text) + "\n", encoding="utf-8")
-        picture.write_bytes(plots.draw(_picture(title, rated, pairings)))
+        picture.write_bytes(png)
     except OSError as error:
         raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
 
 
-def check_drawing() -> Any:
-    """Returns what draws; raises ValueError if matplotlib is not installed."""
+def load_panels() -> ModuleType:
+    """Returns `report.panels`; raises ValueError if matplotlib is not installed."""
     with extras.needed("a page", "matplotlib"):
-        from azo.measure.report import plots
-    return plots
+        from azo.measure.report import panels
+    return panels
+
+
+def _row(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _leaderboard(
-    rated: elo.Ratings, pairings: Sequence[elo.Pairing], records: Sequence[PlayedGame]
+    rated: elo.Ratings, pairings: Sequence[elo.Pairing], played: Sequence[game_log.PlayedGame]
 ) -> list[str]:
-    origin = "the mean" if rated.anchor is None else rated.anchor
     lines = [
-        f"| | player | Elo ({origin} 0) | 95 % | performance | games | won/drawn/lost | points"
-        " | positions a move | seconds a move | lost early |",
+        f"| | player | Elo ({rated.anchor or 'the mean'} 0) | 95 % | performance | games"
+        " | won/drawn/lost | points | positions a move | seconds a move | lost early |",
         "| ---: | --- " + "| ---: " * 9 + "|",
     ]
-    for place, one in enumerate(rated.standings, start=1):
-        did = standings.effort(one.name, records)
-        results = _results(one.name, records)
+    for rank, one in enumerate(rated.standings, start=1):
+        effort = standings.effort(one.name, played)
+        results = [r for (name, _), r in elo.cross_table(pairings).items() if name == one.name]
         low, high = one.interval
         cells = [
-            str(place),
+            rank,
             one.name,
             f"{one.rating:.0f}",
             "" if one.name == rated.anchor else f"{low:.0f} to {high:.0f}",
             _performance(one.name, rated, pairings),
             f"{one.num_games:,}",
-            "/".join(map(str, results)),
+            "/".join(str(sum(counts)) for counts in zip(*results, strict=True)) or "0/0/0",
             f"{one.points:g}",
-            "" if did.positions is None else f"{did.positions:,.0f}",
-            "" if did.seconds is None else f"{did.seconds:.3g}",
-            str(did.num_forfeits),
+            "" if effort.positions is None else f"{effort.positions:,.0f}",
+            "" if effort.seconds is None else f"{effort.seconds:.3g}",
+            effort.num_forfeits,
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    notes = "Performance: the rating that a player's own games suggest, its opponents' being right."
-    notes += f" Draws between equals: {rated.draw_share:.1%}."
+        lines.append(_row(cells))
+    notes = "Performance: the rating that a player's own games suggest, with those of its"
+    notes += f" opponents as given. Draws between equals: {rated.draw_share:.1%}."
     if rated.dispersion is not None:
         notes += (
             f" Scatter of pairs of games: {rated.dispersion:.2f} times that of independent ones."
@@ -123,40 +136,32 @@ def _leaderboard(
 
 
 def _performance(name: str, rated: elo.Ratings, pairings: Sequence[elo.Pairing]) -> str:
-    """Returns the rating that a player's own games suggest if those of its opponents are right."""
-    known = {standing.name: standing.rating for standing in rated.standings}
+    """Returns the rating that a player's own games suggest, "" without games."""
+    ratings = {standing.name: standing.rating for standing in rated.standings}
     scores = [
-        elo.MatchScore(known[p.second], p.points, p.num_games) for p in pairings if p.first == name
-    ]
-    scores += [
-        elo.MatchScore(known[p.first], p.num_games - p.points, p.num_games)
-        for p in pairings
-        if p.second == name
+        elo.MatchScore(ratings[opponent], wins + draws / 2, wins + draws + losses)
+        for (player, opponent), (wins, draws, losses) in elo.cross_table(pairings).items()
+        if player == name
     ]
     if not scores:
         return ""
     return f"{elo.performance(scores, draw_share=rated.draw_share).rating:.0f}"
 
 
-def _results(name: str, records: Sequence[PlayedGame]) -> tuple[int, int, int]:
-    """Returns wins, draws and losses of a player."""
-    found = [r.result for r in records if r.black == name]
-    found += [-r.result for r in records if r.white == name]
-    return found.count(1), found.count(0), found.count(-1)
-
-
-def _cross_table(ranked: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[str]:
-    by_row = _by_row(pairings)
-    heads = " | ".join(str(place) for place, _ in enumerate(ranked, start=1))
-    lines = [f"| won/drawn/lost | {heads} |", "| --- " + "| :---: " * len(ranked) + "|"]
-    for place, row in enumerate(ranked, start=1):
-        cells = ["/".join(map(str, by_row.get((row, column), ()))) for column in ranked]
-        lines.append(f"| {place} {row} | {' | '.join(cells)} |")
+def _cross_table(names: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[str]:
+    results = elo.cross_table(pairings)
+    lines = [
+        _row(["won/drawn/lost", *range(1, len(names) + 1)]),
+        "| --- " + "| :---: " * len(names) + "|",
+    ]
+    for rank, row in enumerate(names, start=1):
+        cells = ["/".join(map(str, results.get((row, column), ()))) for column in names]
+        lines.append(_row([f"{rank} {row}", *cells]))
     return lines
 
 
-def _neighbours(ranked: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[str]:
-    """Returns whether each player is better than the next, by the sequential test."""
+def _neighbours(names: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[str]:
+    """Returns a table: whether each player is better than the next, by the sequential test."""
     lines = [
         f"Is it better than the next one? Sequential test of no difference against {_ELO:g} Elo,"
         f" error rates {_ERROR:.0%}:",
@@ -164,51 +169,17 @@ def _neighbours(ranked: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[
         "| player | the next | points of games | log-likelihood ratio | verdict |",
         "| --- | --- | ---: | ---: | --- |",
     ]
-    known = {(p.first, p.second): p for p in pairings}
-    for better, worse in itertools.pairwise(ranked):
-        met = known.get((better, worse)) or known.get((worse, better))
-        if met is None:
+    by_pair = {(p.first, p.second): p for p in pairings}
+    for better, worse in itertools.pairwise(names):
+        match = by_pair.get((better, worse)) or by_pair.get((worse, better))
+        if match is None:
             lines.append(f"| {better} | {worse} | | | have not met |")
             continue
-        assert met.pair_scores is not None
-        counts = met.pair_scores if met.first == better else met.pair_scores[::-1]
-        points = met.points if met.first == better else met.num_games - met.points
+        assert match.pair_scores is not None
+        counts, points = match.pair_scores, match.points
+        if match.first == worse:
+            counts, points = counts[::-1], match.num_games - points
         test = sequential.sequential_test(counts, elo0=0, elo1=_ELO, alpha=_ERROR, beta=_ERROR)
-        cells = [
-            better,
-            worse,
-            f"{points:g} of {met.num_games}",
-            f"{test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})",
-            test.verdict,
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+        ratio = f"{test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
+        lines.append(_row([better, worse, f"{points:g} of {match.num_games}", ratio, test.verdict]))
     return lines
-
-
-def _by_row(pairings: Sequence[elo.Pairing]) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """Returns wins, draws and losses of (row, column)."""
-    found = {(p.first, p.second): (p.wins, p.draws, p.losses) for p in pairings}
-    return found | {(p.second, p.first): (p.losses, p.draws, p.wins) for p in pairings}
-
-
-def _picture(title: str, rated: elo.Ratings, pairings: Sequence[elo.Pairing]) -> panels.Picture:
-    ranked = [standing.name for standing in rated.standings]
-    by_row = _by_row(pairings)
-    values = np.full((len(ranked), len(ranked)), np.nan)
-    texts = [["" for _ in ranked] for _ in ranked]
-    for (row, column), (wins, draws, losses) in by_row.items():
-        place = ranked.index(row), ranked.index(column)
-        values[place] = (wins - losses) / (wins + draws + losses)
-        texts[place[0]][place[1]] = f"{wins}/{draws}/{losses}"
-    panel = panels.HeatMap(
-        title=f"{title}: won/drawn/lost of each row",
-        x_label="against",
-        y_label="player",
-        colour_label="wins minus losses, a game",
-        values=values,
-        row_ticks=ranked,
-        column_ticks=ranked,
-        limits=(-1.0, 1.0),
-        texts=texts,
-    )
-    return panels.Picture("cross-table", title, "", [panel], scale=max(1.0, len(ranked) / 7))
