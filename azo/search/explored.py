@@ -1,7 +1,7 @@
-"""Positions that a search looked into but that were not played, as further examples.
+"""Positions of a search that were not played, as further training examples.
 
-OLIVAW (Norelli and Panconesi, 2021, arXiv:2103.17228) learns from the most visited of them, as many
-as were played, with the values of the search in place of a result.
+OLIVAW (Norelli and Panconesi, 2021, arXiv:2103.17228) learns from the most visited ones, as many as
+there are played positions, with the search's value in place of the game's result.
 """
 
 import flax.struct
@@ -14,24 +14,23 @@ from azo.search import search_tree
 
 @flax.struct.dataclass
 class ExploredPositions:
-    """Positions of a search. Rows that are not valid are finite, and mean nothing."""
+    """Positions of a search. Rows that are not valid are finite, but meaningless."""
 
     board: jax.Array  # [M, words] uint32, packed
-    policy: jax.Array  # [M, A] float32, shares of the visits to the moves
+    policy: jax.Array  # [M, A] float32, the moves' shares of the visits
     value: jax.Array  # [M] float32, mean value of the visits, for the side to move
     visits: jax.Array  # [M] int32
-    is_valid: jax.Array  # [M] bool, false once there are no more
+    is_valid: jax.Array  # [M] bool, false if there were fewer positions
 
 
 def most_visited(
     game: protocol.Game, tree: search_tree.Tree, action: jax.Array, num_positions: int
 ) -> ExploredPositions:
-    """Returns the most visited unplayed positions of all trees together, the most visited first.
+    """Returns the most visited unplayed positions of all trees together, in descending order.
 
-    The fewest visits that a position needs thus adapt to the batch. Ties go to the lowest tree,
-    then to the lowest node. Not taken are roots, what lies behind the move played, for the next
-    search looks into it more deeply, and positions from which no move was tried: finished games,
-    nodes not in use and nodes visited once.
+    Ties go to the lowest tree, then to the lowest node. Excluded are roots, positions behind the
+    move played, which the next search explores more deeply, and positions from which no move was
+    visited: finished games, unused nodes and nodes visited once.
 
     Args:
       game: the rules.
@@ -40,15 +39,15 @@ def most_visited(
       num_positions: `M`, at most `B * N`.
     """
     visits = jnp.where(_is_candidate(tree, action), tree.visits, 0)
-    # Of equal ones, `top_k` takes the lowest first.
+    # Among equal entries `top_k` returns the lowest index first.
     visits, index = jax.lax.top_k(visits.reshape(-1), num_positions)
     row, node = jnp.divmod(index, tree.visits.shape[1])
     position, moves, child = jax.tree.map(
         lambda x: x[row, node], (tree.position, tree.moves, tree.child)
     )
-    behind = tree.visits[row[:, None], jnp.maximum(child, 0)]
-    to_moves = jnp.where(child != search_tree.UNVISITED, behind, 0)
-    shares = to_moves / jnp.maximum(to_moves.sum(axis=-1, keepdims=True), 1)
+    child_visits = tree.visits[row[:, None], jnp.maximum(child, 0)]
+    move_visits = jnp.where(child != search_tree.UNVISITED, child_visits, 0)
+    shares = move_visits / jnp.maximum(move_visits.sum(axis=-1, keepdims=True), 1)
     return ExploredPositions(
         board=game.pack(position),
         policy=moves.spread(shares, game.num_actions),
@@ -66,7 +65,7 @@ def _is_candidate(tree: search_tree.Tree, action: jax.Array) -> jax.Array:
 
 
 def _is_behind(tree: search_tree.Tree, action: jax.Array) -> jax.Array:
-    """Returns `[B, N]` bool, the nodes behind the roots' moves `[B]`, whatever the depth."""
+    """Returns `[B, N]` bool, the nodes behind the roots' moves `[B]`, at any depth."""
     num_nodes = tree.visits.shape[1]
     is_played = tree.moves.action[:, 0] == action[:, None]
     played = jnp.where(is_played, tree.child[:, 0], search_tree.UNVISITED).max(
@@ -74,7 +73,7 @@ def _is_behind(tree: search_tree.Tree, action: jax.Array) -> jax.Array:
     )
     nodes = jnp.arange(num_nodes)[None]
     is_end = nodes == played
-    # The played node is its own ancestor, like the root; each jump doubles the way up.
+    # The played node is its own ancestor, like the root. Each jump doubles the distance upwards.
     above = jnp.where(is_end, nodes, jnp.maximum(search_tree.parents(tree), 0))
 
     def jump(_: jax.Array, above: jax.Array) -> jax.Array:

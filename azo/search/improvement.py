@@ -1,14 +1,14 @@
-"""Policy improvement: from a network's opinion to a searched one.
+"""Policy improvement: from a network's policy and value to those of a tree search.
 
-Ways of searching, over the same trees (`azo.search.growth`):
+All algorithms share the trees of `search_tree` and the loop of `simulation`:
 
-* `puct`: AlphaZero (Silver et al., 2017, arXiv:1712.01815), with Q in [-1, 1] as it is, never
-  rescaled; `uct` and `puct_over_visits`: other formulas in its place, see `selection`. Dirichlet
-  noise is drawn over the legal moves only, unless the settings say otherwise.
 * `gumbel`: Gumbel AlphaZero (Danihelka et al., 2022, https://openreview.net/forum?id=bERaNdoegnO)
   by mctx's functions, with Q not rescaled. It improves the policy even with few simulations.
+* `puct`: AlphaZero (Silver et al., 2017, arXiv:1712.01815), with Q in [-1, 1], not rescaled.
+  Dirichlet noise is drawn over the legal moves only, unless the settings say otherwise.
+* `puct_over_visits`: as `puct`, with another formula; see `selection`.
 
-A position is seen by the side to move, and so are `value` and `policy`.
+Positions, values and policies are seen by the side to move.
 """
 
 import dataclasses
@@ -20,30 +20,29 @@ import jax.numpy as jnp
 import mctx
 
 from azo.games import protocol
-from azo.search import growth, noise, search_tree, selection, settings
+from azo.search import noise, search_tree, selection, settings, simulation
 
 Evaluation = search_tree.Evaluation
 Evaluate = search_tree.Evaluate
 SearchConfig = settings.SearchConfig
 
-# A move is much visited if it has this share of the most visited move's visits.
+# Moves chosen by Q need this share of the visits of the most visited move.
 MUCH_VISITED = 0.1
-# Moves chosen by Q: this difference in expected result makes a move e times likelier at
-# temperature 1.
+# Moves sampled by Q: at temperature 1 this difference in Q makes a move e times likelier.
 Q_UNIT = 0.1
 
 
 @flax.struct.dataclass
 class SearchResult:
-    """What the search says of each position, and what the network said before it."""
+    """Results of the search at each root, and the evaluations that it started from."""
 
     action: jax.Array  # [B] int32, the move to play
-    policy: jax.Array  # [B, A] float32, the improved policy, to learn from
+    policy: jax.Array  # [B, A] float32, the improved policy, a learning target
     value: jax.Array  # [B] float32, mean value of the root's visits, for the side to move
-    prior: jax.Array  # [B, A] float32, policy before the search and without noise, tempered
-    legal_mass: jax.Array  # [B] float32, share of the network's policy over all A that is legal
+    prior: jax.Array  # [B, A] float32, the tempered policy before search and noise
+    legal_mass: jax.Array  # [B] float32, probability of legal moves in the network's policy
     raw_value: jax.Array  # [B] float32, the network's own value of the position
-    tree: search_tree.Tree  # all of it, for analysis
+    tree: search_tree.Tree  # the whole trees, for analysis
 
 
 def search(
@@ -60,13 +59,13 @@ def search(
 
     Args:
       game: the rules.
-      evaluate: gives logits `[B, A]` and values `[B]` of a batch of positions, given a key. With
-        several leaves a step its batches after the root's are `[B * leaves]`.
+      evaluate: returns logits `[B, A]` and values `[B]` of a batch of positions, given a key. With
+        several leaves a step its batches below the root are `[B * leaves]`.
       key: for noise, the choice of a move, and `evaluate`.
-      position: `[B]` positions. Where the game is over the result is of no use, but finite.
+      position: `[B]` positions. Results for a finished game are finite, but meaningless.
       config: the settings.
       ply: `[B]` int32 or a number, plies played so far, for the temperature.
-      is_greedy: for matches: no noise, and the best move always.
+      is_greedy: play the best move, without noise, as in matches.
     """
     noise_key, root_key, tree_key, move_key = jax.random.split(key, 4)
 
@@ -75,8 +74,8 @@ def search(
         return dataclasses.replace(evaluation, prior_logits=logits)
 
     root = evaluate(root_key, position)
-    own_moves = search_tree.compact(game, position, tempered(root).prior_logits)
-    moves = own_moves
+    root_moves = search_tree.compact(game, position, tempered(root).prior_logits)
+    moves = root_moves
     if config.algorithm != "gumbel" and not is_greedy and config.root_noise_fraction > 0:
         moves = noise.add_dirichlet(
             noise_key,
@@ -86,8 +85,8 @@ def search(
             num_actions=game.num_actions if config.root_noise_over == "all" else None,
         )
 
-    grow = functools.partial(
-        growth.grow,
+    run = functools.partial(
+        simulation.run,
         game,
         lambda key, position: tempered(evaluate(key, position)),
         tree_key,
@@ -100,25 +99,25 @@ def search(
     )
     temperature = 0.0 if is_greedy else temperature_at(config, jnp.asarray(ply))
     temperature = jnp.broadcast_to(temperature, root.value.shape)
-    prior = jnp.exp(own_moves.logits)
+    prior = jnp.exp(root_moves.logits)
     if config.algorithm == "gumbel":
-        tree, slot, policy = _gumbel(grow, noise_key, moves, temperature, config)
+        tree, slot, policy = _gumbel(run, noise_key, moves, temperature, config)
     else:
-        tree, slot, policy = _by_formula(grow, move_key, moves, prior, temperature, config)
-    everything = jax.nn.softmax(root.prior_logits)
+        tree, slot, policy = _by_formula(run, move_key, moves, prior, temperature, config)
+    raw_policy = jax.nn.softmax(root.prior_logits)
     return SearchResult(
         action=moves.at(slot),
         policy=moves.spread(policy, game.num_actions),
         value=tree.value()[:, 0],
         prior=moves.spread(prior, game.num_actions),
-        legal_mass=jnp.where(game.legal_mask(position), everything, 0).sum(axis=-1),
+        legal_mass=jnp.where(game.legal_mask(position), raw_policy, 0).sum(axis=-1),
         raw_value=root.value,
         tree=tree,
     )
 
 
 def temperature_at(config: SearchConfig, ply: jax.Array) -> jax.Array:
-    """Returns float32, the temperature `[...]` of the move after `ply` plies `[...]` int32."""
+    """Returns `[...]` float32, the temperature of the move after `ply` `[...]` int32 plies."""
     start, end = config.temperature, config.final_temperature
     if config.temperature_schedule == "step" or config.temperature_plies == 0:
         return jnp.where(ply < config.temperature_plies, start, end)
@@ -128,28 +127,28 @@ def temperature_at(config: SearchConfig, ply: jax.Array) -> jax.Array:
     return end + (start - end) * 0.5**share
 
 
-# What all algorithms return: trees, slots to play `[B]` and improved policies `[B, S]`.
-_Found = tuple[search_tree.Tree, jax.Array, jax.Array]
+# Every algorithm returns trees, slots to play `[B]` and improved policies `[B, S]`.
+_Improvement = tuple[search_tree.Tree, jax.Array, jax.Array]
 
 
 def _by_formula(
-    grow, key, moves: search_tree.Moves, prior, temperature, config: SearchConfig
-) -> _Found:
-    """Searches by a formula that is the same at all nodes; `prior` `[B, S]` is without noise."""
+    run, key, moves: search_tree.Moves, prior, temperature, config: SearchConfig
+) -> _Improvement:
+    """Searches by one formula at all nodes; `prior` `[B, S]` is without noise."""
     select = _formula(config)
-    tree = grow(select_at_root=select, select_below=select)
+    tree = run(select_at_root=select, select_below=select)
     root = search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0]))
     visits = root.children_visits[:, 0]
     scale = jnp.where(temperature > 0, temperature, 1.0)[:, None]
     if config.move_choice == "visits":
         logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)), -jnp.inf)
-        merit = jnp.where(moves.is_legal(), visits, -1)
+        score = jnp.where(moves.is_legal(), visits, -1)
     else:
-        is_much = visits >= MUCH_VISITED * visits.max(axis=-1, keepdims=True)
-        merit = jnp.where(is_much & (visits > 0), -root.children_values[:, 0], -jnp.inf)
-        logits = merit / Q_UNIT
+        is_much_visited = visits >= MUCH_VISITED * visits.max(axis=-1, keepdims=True)
+        score = jnp.where(is_much_visited & (visits > 0), -root.children_values[:, 0], -jnp.inf)
+        logits = score / Q_UNIT
     sampled = jax.random.categorical(key, logits / scale)
-    slot = jnp.where(temperature > 0, sampled, jnp.argmax(merit, axis=-1))
+    slot = jnp.where(temperature > 0, sampled, jnp.argmax(score, axis=-1))
     if config.policy_pruning:
         visits = selection.pruned_visits(
             root, prior, c_puct=config.c_puct, visit_offset=int(config.algorithm == "puct")
@@ -158,8 +157,7 @@ def _by_formula(
 
 
 def _formula(config: SearchConfig) -> search_tree.Select:
-    if config.algorithm == "uct":
-        return functools.partial(selection.uct_action, c_puct=config.c_puct)
+    """Returns the rule of selection that the settings name."""
     if config.algorithm == "puct_over_visits":
         return functools.partial(selection.puct_over_visits_action, c_puct=config.c_puct)
     return functools.partial(
@@ -167,7 +165,8 @@ def _formula(config: SearchConfig) -> search_tree.Select:
     )
 
 
-def _gumbel(grow, key, moves: search_tree.Moves, temperature, config: SearchConfig) -> _Found:
+def _gumbel(run, key, moves: search_tree.Moves, temperature, config: SearchConfig) -> _Improvement:
+    """Searches by sequential halving at the root and by the improved policy below it."""
     gumbel = temperature[:, None] * jax.random.gumbel(key, moves.logits.shape)
     extra_data = mctx.GumbelMuZeroExtraData(root_gumbel=gumbel)
     qtransform = functools.partial(
@@ -190,15 +189,15 @@ def _gumbel(grow, key, moves: search_tree.Moves, temperature, config: SearchConf
         return jax.vmap(lambda one: rule(None, one, 0))(node)
 
     def select_at_root(node: mctx.Tree) -> jax.Array:
-        # Virtual visits are whole but floating; the plan of the halving is indexed by visits.
+        # Virtual visits are whole numbers in float32; sequential halving indexes by visits.
         visits = node.children_visits.astype(jnp.int32)
         return select(at_root, node.replace(children_visits=visits, extra_data=extra_data))
 
-    tree = grow(select_at_root=select_at_root, select_below=functools.partial(select, below))
+    tree = run(select_at_root=select_at_root, select_below=functools.partial(select, below))
     root = search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0]))
     visits = root.children_visits[:, 0]
     q = jax.vmap(lambda one: qtransform(one, 0))(root)
-    # The best of the moves that got most visits, as in `mctx.gumbel_muzero_policy`.
+    # The best of the most visited moves, as in `mctx.gumbel_muzero_policy`.
     is_finalist = moves.is_legal() & (visits == visits.max(axis=-1, keepdims=True))
     final_score = jnp.where(is_finalist, gumbel + moves.logits + q, -jnp.inf)
     slot = jnp.argmax(final_score, axis=-1).astype(jnp.int32)

@@ -1,8 +1,8 @@
-"""Dirichlet noise in the prior of a root, so that self-play tries moves the network does not like.
+"""Dirichlet noise in the prior of the root, so that self-play explores unlikely moves.
 
-AlphaZero draws it over the legal moves (Silver et al., 2017, arXiv:1712.01815). mctx and others
-draw it over all actions and then drop the illegal ones, and most of the noise with them: with 10
-legal moves of 65 a share of 25 % shrinks to 5 %.
+AlphaZero draws it over the legal moves (Silver et al., 2017, arXiv:1712.01815). mctx draws it over
+all actions and masks the illegal ones. Most of the noise is then lost: with 10 legal moves of 65
+the effective share is 5 % instead of 25 %.
 """
 
 import dataclasses
@@ -21,14 +21,14 @@ def add_dirichlet(
     alpha: float | None,
     num_actions: int | None,
 ) -> search_tree.Moves:
-    """Returns the moves of positions `[B, S]` with noise in their prior, which sums to 1 again.
+    """Returns moves `[B, S]` with noise mixed into their prior, which still sums to 1.
 
     Args:
       key: for the noise.
-      moves: with logits as `trees.compact` gives them.
-      fraction: share of the noise.
-      alpha: concentration of the noise; None is min(1, 10 / legal moves).
-      num_actions: draw over so many actions; None draws over the legal moves.
+      moves: with logits as `search_tree.compact` returns them.
+      fraction: share of the noise in the new prior.
+      alpha: concentration of the noise; None means min(1, 10 / legal moves).
+      num_actions: A, to draw over all actions; None draws over the legal moves.
     """
     legal = moves.is_legal()
     num_legal = legal.sum(axis=-1, keepdims=True)

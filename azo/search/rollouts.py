@@ -1,4 +1,4 @@
-"""Values from random games in place of a network: the classic baseline of tree search."""
+"""Random games as evaluations: the classic baseline of tree search without a network."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ from azo.search import search_tree
 
 
 def evaluator(game: protocol.Game) -> search_tree.Evaluate:
-    """Returns an evaluation with a uniform prior and the result of one random game as value."""
+    """Returns an evaluator with a uniform prior and the result of a random game as value."""
 
     def evaluate(key: jax.Array, position: protocol.Position) -> search_tree.Evaluation:
         value = random_result(game, key, position)
@@ -20,13 +20,13 @@ def evaluator(game: protocol.Game) -> search_tree.Evaluate:
 
 
 def random_result(game: protocol.Game, key: jax.Array, position: protocol.Position) -> jax.Array:
-    """Plays random moves to the end; returns the result `[B]` for the side to move at first.
+    """Returns the results `[B]` float32 of random games, for the side to move in `position`.
 
-    A position whose game is over gives its own result.
+    The result of a finished game is that of its position.
     """
     sign = jnp.ones(game.is_over(position).shape)
 
-    def is_going_on(state) -> jax.Array:
+    def is_unfinished(state) -> jax.Array:
         _, position, _ = state
         return ~game.is_over(position).all()
 
@@ -37,5 +37,5 @@ def random_result(game: protocol.Game, key: jax.Array, position: protocol.Positi
         after = game.step(position, action).position
         return ply + 1, after, jnp.where(is_over, sign, -sign)
 
-    _, final, sign = jax.lax.while_loop(is_going_on, play, (jnp.int32(0), position, sign))
+    _, final, sign = jax.lax.while_loop(is_unfinished, play, (jnp.int32(0), position, sign))
     return sign * game.result(final)

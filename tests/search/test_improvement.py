@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fake_evaluation, slow_tictactoe
+from support import fake_evaluation, mctx_trees, slow_tictactoe
 
 from azo.games import tictactoe
-from azo.search import improvement, search_tree
+from azo.search import improvement
 
 _TIC_TAC_TOE = tictactoe.TicTacToe()
 _NUM_ROWS = 64
@@ -78,7 +78,7 @@ def _softmax(x):
 def _nodes(found):
     """Returns the trees with all actions, `[B, N, A]`."""
     num_actions = found.policy.shape[-1]
-    return jax.device_get(jax.jit(search_tree.to_mctx, static_argnums=1)(found.tree, num_actions))
+    return jax.device_get(jax.jit(mctx_trees.to_mctx, static_argnums=1)(found.tree, num_actions))
 
 
 def _root_visits(found):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 import pytest
-from support import fake_evaluation, random_games, slow_puct, slow_tictactoe
+from support import fake_evaluation, mctx_trees, random_games, slow_puct, slow_tictactoe
 
 from azo.games import othello, tictactoe
 from azo.search import improvement, search_tree, selection
@@ -29,7 +29,7 @@ def _search(game, position, config, is_greedy=True):
 
 def _dense(tree, game):
     """Returns the trees with all actions, `[B, N, A]`."""
-    return jax.device_get(jax.jit(search_tree.to_mctx, static_argnums=1)(tree, game.num_actions))
+    return jax.device_get(jax.jit(mctx_trees.to_mctx, static_argnums=1)(tree, game.num_actions))
 
 
 def _recurrent(game, key, action, position):

@@ -1,4 +1,4 @@
-"""Policy-target pruning; the formulas themselves are compared in `test_growth`."""
+"""Policy-target pruning; the formulas themselves are compared in `test_simulation`."""
 
 import dataclasses
 import functools
@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 import pytest
-from support import fake_evaluation, slow_puct, slow_tictactoe
+from support import fake_evaluation, mctx_trees, slow_puct, slow_tictactoe
 
 from azo.games import tictactoe
-from azo.search import improvement, search_tree, selection
+from azo.search import improvement, selection
 
 _TIC_TAC_TOE = tictactoe.TicTacToe()
 
@@ -51,7 +51,7 @@ def _search(position, config):
     evaluate = fake_evaluation.hashed(_TIC_TAC_TOE)
     key = jax.random.key(0)
     found = improvement.search(_TIC_TAC_TOE, evaluate, key, position, config=config)
-    return found, search_tree.to_mctx(found.tree, _TIC_TAC_TOE.num_actions)
+    return found, mctx_trees.to_mctx(found.tree, _TIC_TAC_TOE.num_actions)
 
 
 @pytest.mark.parametrize("algorithm", ["puct", "puct_over_visits"])

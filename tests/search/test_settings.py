@@ -38,8 +38,8 @@ def test_settings_out_of_bounds_are_refused(wrong):
             "virtual_loss is 3, but should be 1 with algorithm 'gumbel', which plans whole visits",
         ),
         (
-            {"algorithm": "uct", "policy_pruning": True},
-            "policy_pruning is for algorithm 'puct' or 'puct_over_visits', not 'uct'",
+            {"algorithm": "gumbel", "policy_pruning": True},
+            "policy_pruning is for algorithm 'puct' or 'puct_over_visits', not 'gumbel'",
         ),
     ],
 )

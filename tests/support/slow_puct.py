@@ -50,41 +50,41 @@ class Search:
     num_leaves: int = 1
     virtual_loss: float = 1.0
     smallest_gap: float = math.inf
-    num_collisions: int = 0  # ways that ended at a leaf of the same step
+    num_collisions: int = 0  # paths that ended at a leaf of the same step
 
     def run(self, board: str, num_simulations: int) -> Node:
         """Returns the root, evaluated once and then searched."""
         root = Node(board)
         self._back_up([root])
         for _ in range(num_simulations // self.num_leaves):
-            ways = []
+            paths = []
             for _ in range(self.num_leaves):
-                ways.append(self._go_down(root))
-                for node in ways[-1]:
+                paths.append(self._descend(root))
+                for node in paths[-1]:
                     node.virtual += self.virtual_loss
-            self.num_collisions += sum(way[-1] is other[-1] for way, other in _pairs(ways))
-            for way in ways:
-                for node in way:
+            self.num_collisions += sum(path[-1] is other[-1] for path, other in _pairs(paths))
+            for path in paths:
+                for node in path:
                     node.virtual = 0.0
-            for way in ways:
-                self._back_up(way)
+            for path in paths:
+                self._back_up(path)
         return root
 
-    def _go_down(self, root: Node) -> list[Node]:
-        way = [root]
-        while way[-1].visits > 0 and slow_tictactoe.result(way[-1].board) is None:
-            node = way[-1]
+    def _descend(self, root: Node) -> list[Node]:
+        path = [root]
+        while path[-1].visits > 0 and slow_tictactoe.result(path[-1].board) is None:
+            node = path[-1]
             action = self._choose(node)
             if action not in node.children:
                 node.children[action] = Node(slow_tictactoe.play(node.board, action))
-            way.append(node.children[action])
-        return way
+            path.append(node.children[action])
+        return path
 
-    def _back_up(self, way: list[Node]) -> None:
-        leaf = way[-1].board
+    def _back_up(self, path: list[Node]) -> None:
+        leaf = path[-1].board
         result = slow_tictactoe.result(leaf)
         value = self.evaluations[leaf].value if result is None else float(result)
-        for node in reversed(way):
+        for node in reversed(path):
             node.visits += 1
             node.value_sum += value
             value = -value
@@ -109,8 +109,6 @@ class Search:
             return q + self.c_puct * prior * math.sqrt(total) / (1 + visits)
         if q is None:
             return 1e6 + prior
-        if self.algorithm == "uct":
-            return q + self.c_puct * math.sqrt(math.log(total) / visits)
         return q + self.c_puct * prior * math.sqrt(total) / visits
 
 
@@ -158,5 +156,5 @@ def hashed_evaluations() -> dict[str, Evaluation]:
     return evaluations
 
 
-def _pairs(ways: list) -> list[tuple]:
-    return [(a, b) for i, a in enumerate(ways) for b in ways[:i]]
+def _pairs(paths: list) -> list[tuple]:
+    return [(a, b) for i, a in enumerate(paths) for b in paths[:i]]

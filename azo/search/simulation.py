@@ -1,0 +1,251 @@
+"""The simulations of a batched tree search: descend, expand, evaluate, back up.
+
+One step descends every tree along a path to a move without a node behind it, evaluates the
+positions behind these moves in one batch, and adds the values to the nodes of the paths. The trees
+are those of `mctx.search`, visit for visit, at lower cost:
+
+* A path is recorded on the way down as one sign for each node: `[B, N]`, 1 or -1 by depth, 0 off
+  the path. The backup is one multiplication by it, without a loop and without scatters.
+* One loop descends all trees of the batch. The root's rule runs once, before the loop.
+* A finished game ends a path: nothing is searched below it.
+* The node that simulation `s` makes is node `s + 1` of every tree, so storing it is one slice.
+
+A step may descend each tree along `L` paths, one after the other, before it evaluates their
+leaves. Each pending path adds virtual losses until its leaf is evaluated (Chaslot et al., 2008,
+https://doi.org/10.1007/978-3-540-87608-3_6), so that later paths go elsewhere. A path that still
+reaches a pending leaf ends there and counts the value of that leaf once more; the node that it
+would have made stays unused.
+"""
+
+import dataclasses
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from azo.games import protocol
+from azo.search import search_tree
+
+UNVISITED = search_tree.UNVISITED
+
+
+def run(
+    game: protocol.Game,
+    evaluate: search_tree.Evaluate,
+    key: jax.Array,
+    root: protocol.Position,
+    root_moves: search_tree.Moves,
+    root_value: jax.Array,
+    *,
+    num_simulations: int,
+    leaves_per_step: int,
+    virtual_loss: float,
+    select_at_root: search_tree.Select,
+    select_below: search_tree.Select,
+) -> search_tree.Tree:
+    """Runs the simulations.
+
+    Args:
+      game: the rules.
+      evaluate: evaluates a batch `[B * L]` of positions; illegal moves need not be masked.
+      key: for `evaluate`.
+      root: `[B]` positions. The tree of a finished game is finite, but meaningless.
+      root_moves: of these positions, from `search_tree.compact`.
+      root_value: `[B]` float32, for the side to move.
+      num_simulations: evaluations after the root's, at most `search_tree.MAX_SIMULATIONS`.
+      leaves_per_step: `L`, evaluations of each tree in one batch; divides `num_simulations`.
+      virtual_loss: visits that a pending path counts as, at least 1; no effect if `L` is 1.
+      select_at_root: rule for the first move of a path.
+      select_below: rule for the moves after it.
+
+    Returns:
+      Trees with `num_simulations + 1` nodes. Nodes of paths that ended at an existing node are
+      unused.
+    """
+    tree = _init_tree(game, root, root_moves, root_value, num_simulations + 1)
+    descent = _Descent(select_at_root, select_below, virtual_loss)
+
+    def step(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
+        new_node = index * leaves_per_step + 1 + jnp.arange(leaves_per_step)
+        child, paths = descent.paths(tree, new_node)
+        position, moves = search_tree.at_node((tree.position, tree.moves), paths.node)
+        position, moves, slot = _merge_leaves((position, moves, paths.slot))
+        played = game.step(position, moves.at(slot))
+        evaluation = evaluate(jax.random.fold_in(key, index), played.position)
+        is_over = played.discount == 0
+        value = jnp.where(is_over, -played.reward, evaluation.value)
+        moves = search_tree.compact(game, played.position, evaluation.prior_logits)
+        leaves = _split_leaves((played.position, is_over, moves, value), leaves_per_step)
+        tree = dataclasses.replace(_store(tree, new_node[0], *leaves), child=child)
+        return _back_up(tree, paths, new_node)
+
+    return jax.lax.fori_loop(0, num_simulations // leaves_per_step, step, tree)
+
+
+@flax.struct.dataclass
+class _Path:
+    """A path down each tree, to a move without a node behind it, or to a node that ends it.
+
+    A node ends the path if its game is over, or if its evaluation is pending. Several paths have an
+    axis `L` after `B`.
+    """
+
+    node: jax.Array  # [B] int32, the node at which the last move was selected
+    slot: jax.Array  # [B] int32, that move
+    sign: jax.Array  # [B, N] int8, 1 or -1 by depth at the nodes of the path, 0 elsewhere
+    leaf_sign: jax.Array  # [B] int8, the sign of the leaf, which `sign` does not have yet
+    end_node: jax.Array  # [B] int32, the existing node that ended the path, or UNVISITED
+
+    def with_leaf(self, new_node: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Returns the leaf `[B]`, `new_node` if no node ended the path, and `sign` with it."""
+        leaf = jnp.where(self.end_node == UNVISITED, new_node, self.end_node)
+        nodes = jnp.arange(self.sign.shape[-1])
+        is_leaf = nodes.reshape((1,) * leaf.ndim + nodes.shape) == leaf[..., None]
+        return leaf, jnp.where(is_leaf, self.leaf_sign[..., None], self.sign)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Descent:
+    """Descends the trees by the rules of selection."""
+
+    select_at_root: search_tree.Select
+    select_below: search_tree.Select
+    virtual_loss: float
+
+    def paths(self, tree: search_tree.Tree, new_node: jax.Array) -> tuple[jax.Array, _Path]:
+        """Returns the children `[B, N, S]` with new nodes `[L]` linked in, and their paths."""
+        if new_node.shape[0] == 1:
+            path = self._descend(tree, None)
+            child = _link(tree.child, path, new_node[0])
+            return child, jax.tree.map(lambda x: x[:, None], path)
+
+        def next_path(state: tuple, new_node: jax.Array) -> tuple[tuple, _Path]:
+            child, virtual = state
+            path = self._descend(dataclasses.replace(tree, child=child), virtual)
+            _, sign = path.with_leaf(new_node[None])
+            virtual += self.virtual_loss * (sign != 0)
+            return (_link(child, path, new_node), virtual), path
+
+        start = tree.child, jnp.zeros(tree.visits.shape)
+        (child, _), paths = jax.lax.scan(next_path, start, new_node)
+        return child, jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), paths)
+
+    def _descend(self, tree: search_tree.Tree, virtual: jax.Array | None) -> _Path:
+        batch, num_nodes = tree.visits.shape
+        nodes = jnp.arange(num_nodes)[None]
+        root = jnp.zeros(batch, jnp.int32)
+
+        def follow(path: _Path) -> tuple[_Path, jax.Array]:
+            """Returns the path with its `end_node`, and the node to descend to, or UNVISITED."""
+            child = search_tree.at_node(search_tree.at_node(tree.child, path.node), path.slot)
+            child = child.astype(jnp.int32)
+            index = jnp.maximum(child, 0)
+            is_end = search_tree.at_node(tree.is_over, index)
+            if virtual is not None:
+                is_end |= search_tree.at_node(tree.visits, index) == 0
+            is_end &= child != UNVISITED
+            path = dataclasses.replace(path, end_node=jnp.where(is_end, child, UNVISITED))
+            return path, jnp.where(is_end, UNVISITED, child)
+
+        def is_descending(state: tuple[_Path, jax.Array]) -> jax.Array:
+            return (state[1] != UNVISITED).any()
+
+        def descend(state: tuple[_Path, jax.Array]) -> tuple[_Path, jax.Array]:
+            path, child = state
+            moves = child != UNVISITED
+            selected = self.select_below(search_tree.view(tree, jnp.maximum(child, 0), virtual))
+            path = dataclasses.replace(
+                path,
+                node=jnp.where(moves, child, path.node),
+                slot=jnp.where(moves, selected, path.slot),
+                # No node has the number UNVISITED, so a path that has ended gets no more signs.
+                sign=jnp.where(nodes == child[:, None], path.leaf_sign[:, None], path.sign),
+                leaf_sign=jnp.where(moves, -path.leaf_sign, path.leaf_sign),
+            )
+            return follow(path)
+
+        path = _Path(
+            node=root,
+            slot=self.select_at_root(search_tree.view(tree, root, virtual)),
+            sign=jnp.broadcast_to((nodes == 0).astype(jnp.int8), tree.visits.shape),
+            leaf_sign=jnp.full(batch, -1, jnp.int8),
+            end_node=jnp.full(batch, UNVISITED),
+        )
+        return jax.lax.while_loop(is_descending, descend, follow(path))[0]
+
+
+def _init_tree(
+    game: protocol.Game,
+    root: protocol.Position,
+    root_moves: search_tree.Moves,
+    root_value: jax.Array,
+    num_nodes: int,
+) -> search_tree.Tree:
+    """Returns trees whose only visited node is the root."""
+    batch, num_slots = root_moves.action.shape
+
+    def zeros(x):
+        return jnp.zeros((batch, num_nodes, *x.shape[1:]), x.dtype)
+
+    tree = search_tree.Tree(
+        position=jax.tree.map(zeros, root),
+        is_over=jnp.zeros((batch, num_nodes), bool),
+        moves=jax.tree.map(zeros, root_moves),
+        raw_value=zeros(root_value),
+        visits=jnp.zeros((batch, num_nodes), jnp.int32).at[:, 0].set(1),
+        value_sum=zeros(root_value).at[:, 0].set(root_value),
+        child=jnp.full((batch, num_nodes, num_slots), UNVISITED, jnp.int16),
+    )
+    return _store(tree, 0, *_split_leaves((root, game.is_over(root), root_moves, root_value), 1))
+
+
+def _store(
+    tree: search_tree.Tree,
+    first: jax.Array | int,
+    position: protocol.Position,
+    is_over: jax.Array,
+    moves: search_tree.Moves,
+    value: jax.Array,
+) -> search_tree.Tree:
+    """Returns trees with `L` nodes stored from node `first` on; arguments are `[B, L, ...]`."""
+
+    def put(old, new):
+        return jax.lax.dynamic_update_slice_in_dim(old, new, first, axis=1)
+
+    return dataclasses.replace(
+        tree,
+        position=jax.tree.map(put, tree.position, position),
+        is_over=put(tree.is_over, is_over),
+        moves=jax.tree.map(put, tree.moves, moves),
+        raw_value=put(tree.raw_value, value),
+    )
+
+
+def _link(child: jax.Array, path: _Path, new_node: jax.Array) -> jax.Array:
+    """Returns the children `[B, N, S]` with a new node behind the last move of each path."""
+    batch, num_nodes, _ = child.shape
+    # A path that an existing node ended makes no node: the scatter drops a row out of range.
+    node = jnp.where(path.end_node == UNVISITED, path.node, num_nodes)
+    new_node = new_node.astype(child.dtype)
+    return child.at[jnp.arange(batch), node, path.slot].set(new_node, mode="drop")
+
+
+def _back_up(tree: search_tree.Tree, paths: _Path, new_node: jax.Array) -> search_tree.Tree:
+    """Returns trees with the leaves' values added along the paths, seen by each node's mover."""
+    leaf, sign = paths.with_leaf(new_node[None])
+    value = paths.leaf_sign * search_tree.at_node(tree.raw_value, leaf)
+    return dataclasses.replace(
+        tree,
+        visits=tree.visits + (sign != 0).sum(axis=1),
+        value_sum=tree.value_sum + (sign * value[..., None]).sum(axis=1),
+    )
+
+
+def _merge_leaves(x):
+    """Returns `[B * L, ...]` of `[B, L, ...]`."""
+    return jax.tree.map(lambda y: y.reshape(-1, *y.shape[2:]), x)
+
+
+def _split_leaves(x, num_leaves: int):
+    """Returns `[B, L, ...]` of `[B * L, ...]`."""
+    return jax.tree.map(lambda y: y.reshape(-1, num_leaves, *y.shape[1:]), x)
