@@ -3,13 +3,12 @@
 Bit `i` is row `i // 8`, column `i % 8` of an 8-wide board, a1 = 0. Smaller boards use the upper
 left corner of the same 64 bits, so one kernel serves every size: only the board's mask differs.
 
-The two words are separate arrays of the batch's own shape. As one array `[..., 2]` the same
-kernels ran 35 times slower on a CPU, since XLA computed both words for each element of the stack.
+The two words are separate arrays `[...]`. Kernels on one array `[..., 2]` were 35 times slower on a
+CPU, because XLA computed both words for each element of the stack.
 
-The kernels fill along the eight directions by doubling (see "Kogge-Stone algorithm",
-https://www.chessprogramming.org/Kogge-Stone_Algorithm): no tables and no branches, so a compiler
-turns them into straight vector code. In them `P` and `O` are the discs of the side to move and of
-the other side.
+The kernels fill the eight directions by doubling (Kogge-Stone algorithm,
+https://www.chessprogramming.org/Kogge-Stone_Algorithm), without tables or branches, so they compile
+to vector code. In them `P` and `O` are the discs of the player and of the opponent.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +18,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Opponent discs on columns a and h cannot be flanked along a row or a diagonal. Leaving them out
-# keeps shifts from wrapping around the edge.
+# Opponent discs on columns a and h cannot be flanked along a row or a diagonal. Masking them stops
+# shifts from wrapping around the edge.
 _INNER_COLUMNS = 0x7E7E7E7E
 _ALL_COLUMNS = 0xFFFFFFFF
-# Distance in bits of one step to the east, south, south-east and south-west; the other four
-# directions are the same steps backwards.
+# Distances in bits to the east, south, south-east and south-west, with columns of flankable discs.
+# The other four directions are the same steps backwards.
 _STEPS = ((1, _INNER_COLUMNS), (8, _ALL_COLUMNS), (9, _INNER_COLUMNS), (7, _INNER_COLUMNS))
 
 
@@ -36,16 +35,19 @@ class Bitboard:
     upper: jax.Array  # [...] uint32, bits 32-63: rows 5 to 8
 
     def __and__(self, other: "Bitboard") -> "Bitboard":
+        """Returns the squares in both sets."""
         return Bitboard(self.lower & other.lower, self.upper & other.upper)
 
     def __or__(self, other: "Bitboard") -> "Bitboard":
+        """Returns the squares in either set."""
         return Bitboard(self.lower | other.lower, self.upper | other.upper)
 
     def __invert__(self) -> "Bitboard":
+        """Returns all other bits, also those outside a small board."""
         return Bitboard(~self.lower, ~self.upper)
 
     def is_empty(self) -> jax.Array:
-        """Returns `[...]` bool: no bit is set."""
+        """Returns `[...]` bool, whether no bit is set."""
         return (self.lower | self.upper) == 0
 
     def count(self) -> jax.Array:
@@ -54,12 +56,12 @@ class Bitboard:
         return (lower + upper).astype(jnp.int32)
 
     def where(self, condition: jax.Array) -> "Bitboard":
-        """Returns the bits where `condition` `[...]` holds, and no bits elsewhere."""
+        """Returns the board where `condition` `[...]` bool holds, and the empty board elsewhere."""
         return Bitboard(*(jnp.where(condition, w, jnp.uint32(0)) for w in (self.lower, self.upper)))
 
 
 def from_int(bits: int, *batch_shape: int) -> Bitboard:
-    """Returns bitboards that all hold the bits of a Python integer below 2**64."""
+    """Returns `[batch_shape]` copies of the board of a Python integer below 2**64."""
     words = (bits & 0xFFFFFFFF, bits >> 32)
     return Bitboard(*(jnp.full(batch_shape, word, jnp.uint32) for word in words))
 
@@ -82,7 +84,7 @@ def from_ints(bits: Sequence[int]) -> Bitboard:
 
 
 def square_bit(index: jax.Array) -> Bitboard:
-    """Returns bitboards with the one bit `index` `[...]` int32; none where it is not in 0..63."""
+    """Returns boards `[...]` with bit `index` `[...]` int32 set; none if it is outside 0 to 63."""
     one = jnp.uint32(1) << (index & 31).astype(jnp.uint32)
     is_lower = (index >= 0) & (index < 32)
     is_upper = (index >= 32) & (index < 64)
@@ -106,21 +108,18 @@ def squares(board: Bitboard, num_rows: int, num_columns: int) -> jax.Array:
 def from_squares(is_set: jax.Array) -> Bitboard:
     """Returns bitboards from `[..., rows, columns]` bool: the inverse of `squares`."""
     num_rows, num_columns = is_set.shape[-2:]
-    index = np.broadcast_to(8 * np.arange(num_rows)[:, None], (num_rows, num_columns))
-    index = index + np.arange(num_columns)
+    index = 8 * np.arange(num_rows)[:, None] + np.arange(num_columns)
     bit = jnp.where(is_set, jnp.uint32(1) << jnp.asarray(index & 31, jnp.uint32), jnp.uint32(0))
     words = (bit[..., :4, :], bit[..., 4:, :])
     return Bitboard(*(word.sum(axis=(-2, -1), dtype=jnp.uint32) for word in words))
 
 
 def select_bit(board: Bitboard, rank: jax.Array) -> jax.Array:
-    """Returns the index of the set bit that has `rank` set bits below it.
-
-    A binary search over popcounts of ever narrower halves.
+    """Returns the index of the set bit that has `rank` set bits below it, by binary search.
 
     Args:
-      board: bitboards of shape `[...]`.
-      rank: `[...]` int32, at least 0. If no more than `rank` bits are set the result is undefined.
+      board: bitboards `[...]`.
+      rank: `[...]` int32, at least 0. The result is undefined if at most `rank` bits are set.
 
     Returns:
       `[...]` int32 in 0..63.
@@ -144,71 +143,73 @@ def legal_moves(player: Bitboard, opponent: Bitboard, board_bits: int) -> Bitboa
     """Returns the squares where the side to move may place a disc.
 
     Args:
-      player: discs of the side to move.
+      player: discs of the side to move, `[...]`.
       opponent: discs of the other side, disjoint from `player`.
-      board_bits: the squares of the board, as a Python integer.
+      board_bits: the squares of the board as a Python integer.
     """
     P, O = player, opponent
     ends = from_int(0)
     for step, columns in _STEPS:
-        flippable = O & _repeat(columns)
+        flippable = O & _both_words(columns)
         for shift in (_towards_h8, _towards_a1):
             ends = ends | shift(_run(shift, step, P, flippable), step)
-    return _computed_once(ends & ~(P | O) & from_int(board_bits), player)
+    return _materialised(ends & ~(P | O) & from_int(board_bits), player)
 
 
 def flips(player: Bitboard, opponent: Bitboard, disc: Bitboard) -> Bitboard:
-    """Returns the opponent discs that a new disc turns over.
+    """Returns the opponent discs that a new disc flips.
 
     Args:
-      player: discs of the side to move.
+      player: discs of the side to move, `[...]`.
       opponent: discs of the other side, disjoint from `player`.
       disc: one empty square, or no bit (a pass, which flips nothing).
     """
     P, O = player, opponent
     flipped = from_int(0)
     for step, columns in _STEPS:
-        flippable = O & _repeat(columns)
+        flippable = O & _both_words(columns)
         for shift in (_towards_h8, _towards_a1):
             run = _run(shift, step, disc, flippable)
             is_flanked = ~(shift(run, step) & P).is_empty()
             flipped = flipped | run.where(is_flanked)
-    return _computed_once(flipped, player)
+    return _materialised(flipped, player)
 
 
-def _computed_once(result: Bitboard, given: Bitboard) -> Bitboard:
-    """Returns `result`, and keeps XLA's CPU backend from computing it again for every use of it.
+def _materialised(result: Bitboard, operand: Bitboard) -> Bitboard:
+    """Returns `result`; makes XLA's CPU backend compute it once for all its uses.
 
-    That backend takes bit operations for cheap and merges them into each of their consumers, word
-    by word: a step cost four times as much. What leaves a branch is stored, so the result leaves
-    one of two equal branches. `given` is something at hand that the choice can hang on.
-    Accelerators merge programs with several results, and are left alone.
+    Without this, the backend fuses the bit operations into every consumer, and a step costs four
+    times as much. Returning both words from a `cond` forces XLA to materialise them. Both branches
+    are equal; `operand` provides a predicate that XLA cannot fold. Accelerators fuse programs with
+    several results, and need nothing.
     """
 
-    def through_branch(result: Bitboard, given: Bitboard) -> Bitboard:
-        either = given.lower.ravel()[0] == 0
-        return jax.lax.cond(either, lambda x: ~~x, lambda x: ~~x, result)
+    def through_branch(result: Bitboard, operand: Bitboard) -> Bitboard:
+        predicate = operand.lower.ravel()[0] == 0
+        return jax.lax.cond(predicate, lambda x: ~~x, lambda x: ~~x, result)
 
-    def unchanged(result: Bitboard, given: Bitboard) -> Bitboard:
-        del given
+    def unchanged(result: Bitboard, operand: Bitboard) -> Bitboard:
+        del operand
         return result
 
-    return jax.lax.platform_dependent(result, given, cpu=through_branch, default=unchanged)
+    return jax.lax.platform_dependent(result, operand, cpu=through_branch, default=unchanged)
 
 
-def _repeat(word: int) -> Bitboard:
+def _both_words(word: int) -> Bitboard:
     return from_int(word << 32 | word)
 
 
 def _towards_h8(board: Bitboard, distance: int) -> Bitboard:
+    """Returns the board with every bit moved up by a distance of 1 to 28."""
     by = jnp.uint32(distance)
     lower, upper = board.lower << by, board.upper << by
-    if distance > 2:  # shorter steps stay in their row, and so in their word
+    if distance > 2:  # shorter steps stay in their row, and therefore in their word
         upper = upper | board.lower >> jnp.uint32(32 - distance)
     return Bitboard(lower, upper)
 
 
 def _towards_a1(board: Bitboard, distance: int) -> Bitboard:
+    """Returns the board with every bit moved down by a distance of 1 to 28."""
     by = jnp.uint32(distance)
     lower, upper = board.lower >> by, board.upper >> by
     if distance > 2:

@@ -1,10 +1,9 @@
 """Othello rules on batches of positions, for boards from 4x4 to 8x8, normal and reversed.
 
 A position is seen by the side to move: `player` are its discs, `opponent` the other side's.
-Colour appears only in `notation` and the front ends. Squares run row by row from a1; action
-`n * n` is the pass, legal exactly when no square is. A game is over when neither side can place a
-disc; nobody passes then. Everything else about a position follows from its discs, so 16 bytes are
-all there is.
+Colour appears only in `notation` and the front ends. Action `row * n + column` places a disc, and
+action `n * n` is the pass, legal if and only if no square is. A game is over when neither side can
+place a disc. A position is fully described by its discs: 16 bytes.
 """
 
 import dataclasses
@@ -28,13 +27,14 @@ class Position:
 
 @dataclasses.dataclass(frozen=True)
 class Othello:
-    """Othello on a `size` x `size` board; see `protocol.Game`."""
+    """Othello on a `size` x `size` board; `protocol.Game` describes the methods."""
 
     size: int = 8
-    is_reversed: bool = False  # the side with fewer discs wins
+    is_reversed: bool = False  # fewer discs win
     start_bits: tuple[int, int] | None = None  # discs of the first and of the second player
 
     def __post_init__(self) -> None:
+        """Raises ValueError for a size without rules or without a start position."""
         if not 4 <= self.size <= 8:
             raise ValueError(f"Othello boards are 4x4 to 8x8, not {self.size}x{self.size}")
         if self.start_bits is None and self.size % 2:
@@ -45,58 +45,67 @@ class Othello:
 
     @property
     def name(self) -> str:
+        """Name in logs and checkpoints, such as "othello8" or "othello6-reversed"."""
         return f"othello{self.size}" + ("-reversed" if self.is_reversed else "")
 
     @property
     def board_shape(self) -> tuple[int, int]:
+        """Rows and columns of the board."""
         return self.size, self.size
 
     @property
     def num_actions(self) -> int:
+        """Number of actions `A`: the squares and the pass."""
         return self.size**2 + 1
 
     @property
     def pass_action(self) -> int:
+        """The action that passes."""
         return self.size**2
 
     @property
     def max_legal(self) -> int:
-        """See `protocol.Game`.
+        """Upper bound on the legal actions of a position.
 
-        From each of the mover's discs a legal move can lie in eight directions, so `k` discs have
-        at most `8 * k`; nor are there more than empty squares, and the opponent has a disc too.
+        Legal moves lie in eight directions from the player's discs, so `k` discs have at most
+        `8 * k` moves. Moves need empty squares, and the opponent has at least one disc.
         """
         squares = self.size**2
         return max(min(8 * discs, squares - discs - 1) for discs in range(1, squares))
 
     @property
     def max_plies(self) -> int:
-        """Two plies for each empty square: nobody passes twice without a disc in between."""
+        """Upper bound on the plies of a game: a disc and a pass for each empty square."""
         player, opponent = self._start_bits
         return 2 * (self.size**2 - (player | opponent).bit_count())
 
     @property
     def packed_words(self) -> int:
+        """Number of uint32 words of a packed position: two for each side."""
         return 4
 
     @functools.cached_property
     def square_symmetries(self) -> np.ndarray:
+        """`[8, squares]` int32 permutations, numbered as in `games.symmetry`."""
         return symmetry.square_permutations(self.size)
 
     def start(self, *batch_shape: int) -> Position:
+        """Returns start positions of a batch shape, seen by the side that moves first."""
         return Position(*(bitboard.from_int(bits, *batch_shape) for bits in self._start_bits))
 
     def legal_squares(self, position: Position) -> bitboard.Bitboard:
-        """Returns the squares where the side to move may place a disc."""
+        """Returns the squares `[...]` where the side to move may place a disc."""
         return bitboard.legal_moves(position.player, position.opponent, self._board_bits)
 
     def legal_mask(self, position: Position) -> jax.Array:
+        """Returns `[..., A]` bool; the pass is legal if no square is, also in a finished game."""
         squares = bitboard.squares(self.legal_squares(position), *self.board_shape)
         squares = squares.reshape(*squares.shape[:-2], -1)
         must_pass = ~squares.any(axis=-1, keepdims=True)
         return jnp.concatenate([squares, must_pass], axis=-1)
 
     def legal_actions(self, position: Position, num_slots: int) -> jax.Array:
+        """Returns `[..., num_slots]` int32, the first legal actions in ascending order, then -1."""
         squares = self.legal_squares(position)
         shape = (*squares.lower.shape, num_slots)
         squares = jax.tree.map(lambda word: jnp.broadcast_to(word[..., None], shape), squares)
@@ -107,12 +116,13 @@ class Othello:
         return jnp.where((num_legal == 0) & (rank == 0), self.pass_action, action)
 
     def is_over(self, position: Position) -> jax.Array:
+        """Returns `[...]` bool, whether neither side can place a disc."""
         player_moves = self.legal_squares(position)
         opponent_moves = self.legal_squares(Position(position.opponent, position.player))
         return (player_moves | opponent_moves).is_empty()
 
     def play(self, position: Position, action: jax.Array) -> Position:
-        """Returns the position after a legal action, seen by the other side: `step` without end."""
+        """Returns the positions after legal actions `[...]`, seen by the other side."""
         disc = bitboard.square_bit(self._bit_index(action))
         flips = bitboard.flips(position.player, position.opponent, disc)
         return Position(
@@ -121,9 +131,10 @@ class Othello:
         )
 
     def step(self, position: Position, action: jax.Array) -> protocol.Step:
+        """Plays the legal actions `[...]` int32; a finished game does not change."""
         after = self.play(position, action)
         is_over = self.is_over(after)
-        # A pass leads to a finished game only where the game was over already.
+        # A pass leads to a finished position only if the game was over before.
         was_over = is_over & (action == self.pass_action)
         is_last = is_over & ~was_over
         return protocol.Step(
@@ -133,7 +144,7 @@ class Othello:
         )
 
     def num_empties(self, position: Position) -> jax.Array:
-        """Returns `[...]` int32, how many squares are empty."""
+        """Returns `[...]` int32, the number of empty squares."""
         return self.size**2 - (position.player | position.opponent).count()
 
     def margin(self, position: Position) -> jax.Array:
@@ -143,30 +154,33 @@ class Othello:
     def score(self, position: Position) -> jax.Array:
         """Returns `[...]` int32, the final margin with the empty squares given to the winner.
 
-        In reversed Othello too this is a margin of discs for the side to move: there the empty
-        squares count as the loser's discs, so a negative score wins.
+        It counts discs for the side to move in reversed Othello as well. There the empty squares
+        go to the loser, so a negative score wins.
         """
         margin = self.margin(position)
         return margin + jnp.sign(margin) * self.num_empties(position)
 
     def result(self, position: Position) -> jax.Array:
+        """Returns `[...]` float32, 1, 0 or -1 for the side to move if the game ended here."""
         sign = -1.0 if self.is_reversed else 1.0
         return sign * jnp.sign(self.margin(position)).astype(jnp.float32)
 
     def planes(self, position: Position) -> jax.Array:
+        """Returns `[..., n, n, 2]` bool: discs of the player, then of the opponent."""
         both = (position.player, position.opponent)
         return jnp.stack([bitboard.squares(board, *self.board_shape) for board in both], axis=-1)
 
     def random_action(self, key: jax.Array, position: Position) -> jax.Array:
+        """Returns `[...]` int32, uniform over the legal actions."""
         squares = self.legal_squares(position)
         num_legal = squares.count()
-        # 16 random bits times the count, shifted back: no division, a bias below 33 / 65536.
+        # 16 random bits times the count, shifted back: no division, bias below 33 / 65536.
         word = jax.random.bits(key, num_legal.shape, jnp.uint16).astype(jnp.int32)
         index = bitboard.select_bit(squares, (word * num_legal) >> 16)
         return jnp.where(num_legal == 0, self.pass_action, self._square_action(index))
 
     def greedy_action(self, key: jax.Array, position: Position) -> jax.Array:
-        """Returns the move that flips most discs (fewest in reversed Othello), ties at random."""
+        """Returns `[...]` int32, the move with most flips (reversed: fewest), ties at random."""
         board = jax.tree.map(lambda word: word[..., None], position)
         batch_shape = position.player.lower.shape
         actions = jnp.broadcast_to(jnp.arange(self.num_actions), (*batch_shape, self.num_actions))
@@ -178,9 +192,11 @@ class Othello:
         return jnp.argmax(jnp.where(legal, preference + tie_break, -jnp.inf), axis=-1)
 
     def pack(self, position: Position) -> jax.Array:
+        """Returns positions as `[..., 4]` uint32."""
         return jnp.stack(jax.tree.leaves(position), axis=-1)
 
     def unpack(self, packed: jax.Array) -> Position:
+        """Returns the positions that `packed` `[..., 4]` uint32 stores."""
         words = [packed[..., i] for i in range(self.packed_words)]
         return Position(bitboard.Bitboard(*words[:2]), bitboard.Bitboard(*words[2:]))
 
@@ -190,20 +206,20 @@ class Othello:
 
     @property
     def _start_bits(self) -> tuple[int, int]:
-        return self.start_bits or _usual_start(self.size)
+        return self.start_bits or _standard_start(self.size)
 
     def _square_action(self, index: jax.Array) -> jax.Array:
-        """Returns the action that places a disc on the square of a bit."""
+        """Returns the actions `[...]` that place discs on bits `[...]`."""
         return (index >> 3) * self.size + (index & 7)
 
     def _bit_index(self, action: jax.Array) -> jax.Array:
-        """Returns the bit of a square's action; -1 for the pass."""
+        """Returns the bits `[...]` of the actions `[...]`; -1 for the pass."""
         index = 8 * (action // self.size) + action % self.size
         return jnp.where(action == self.pass_action, -1, index)
 
 
-def _usual_start(size: int) -> tuple[int, int]:
-    """Returns the four centre discs: the first player (black) has d5 and e4 of an 8x8 board."""
+def _standard_start(size: int) -> tuple[int, int]:
+    """Returns the centre discs of both players; the first has d5 and e4 of an 8x8 board."""
     high = size // 2
     low = high - 1
     first = 1 << (8 * low + high) | 1 << (8 * high + low)

@@ -1,8 +1,8 @@
-"""What a game must offer, so that search, learning and measure never name one.
+"""The protocol of a game: search, learning and measure use it and name no game.
 
-A position is a pytree of arrays with leading batch axes `[...]`, seen by the side to move. All
-functions are pure, jittable, and work on any batch shape. An illegal action gives an undefined
-position, never an error: compiled code cannot raise, so check at the edge with `legal_mask`.
+A position is a pytree of arrays with leading batch axes `[...]`, seen by the side to move: the
+player. All functions are pure, can be jitted, and accept any batch shape. Compiled code cannot
+raise, so an illegal action gives an undefined position; check with `legal_mask` at the edge.
 """
 
 from typing import Any, Protocol
@@ -12,15 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Position = Any  # a game's own pytree
+Position = Any  # the pytree of a game, such as `othello.Position`
 
 
 @flax.struct.dataclass
 class Step:
-    """What one ply did."""
+    """The result of one ply."""
 
-    position: Position  # seen by the side that moves next; unchanged if the game was over before
-    reward: jax.Array  # [...] float32, result for the player who moved; 0 until the game ends
+    position: Position  # seen by the side that moves next; a finished game is unchanged
+    reward: jax.Array  # [...] float32, result for the side that moved; 0 until the game ends
     discount: jax.Array  # [...] float32, -1 while the game goes on, 0 from its last ply on
 
 
@@ -29,68 +29,68 @@ class Game(Protocol):
 
     @property
     def name(self) -> str:
-        """Name for logs and checkpoints, such as `othello6`."""
+        """Name in logs and checkpoints, such as "othello6"."""
 
     @property
     def board_shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Rows and columns of the board."""
 
     @property
     def num_actions(self) -> int:
-        """Number of actions `A`. The first rows * columns are squares, row by row."""
+        """Number of actions `A`; the first rows * columns are the squares, row by row."""
 
     @property
     def max_legal(self) -> int:
-        """No position has more legal actions than this."""
+        """Upper bound on the legal actions of a position."""
 
     @property
     def max_plies(self) -> int:
-        """No game is longer than this."""
+        """Upper bound on the plies of a game."""
 
     @property
     def packed_words(self) -> int:
-        """Number of uint32 that `pack` makes of a position."""
+        """Number of uint32 words of a packed position."""
 
     @property
     def square_symmetries(self) -> np.ndarray:
-        """`[K, squares]` int32: square `s` of a board moved by symmetry `k` was square `[k, s]`."""
+        """`[K, squares]` int32 permutations, numbered as in `games.symmetry`."""
 
     def start(self, *batch_shape: int) -> Position:
-        """Returns start positions."""
+        """Returns start positions of a batch shape, seen by the side that moves first."""
 
     def legal_mask(self, position: Position) -> jax.Array:
-        """Returns `[..., A]` bool, at least one of them true, also when the game is over."""
+        """Returns `[..., A]` bool, with at least one legal action, also in a finished game."""
 
     def legal_actions(self, position: Position, num_slots: int) -> jax.Array:
         """Returns `[..., num_slots]` int32, the first legal actions in ascending order, then -1."""
 
     def is_over(self, position: Position) -> jax.Array:
-        """Returns `[...]` bool."""
+        """Returns `[...]` bool, whether the game has ended."""
 
     def step(self, position: Position, action: jax.Array) -> Step:
-        """Plays one ply. `action` is `[...]` int32, legal. A game that is over stays as it is."""
+        """Plays the legal actions `[...]` int32; a finished game does not change."""
 
     def result(self, position: Position) -> jax.Array:
-        """Returns `[...]` float32 in {-1, 0, 1} for the side to move, as if the game ended here."""
+        """Returns `[...]` float32, 1, 0 or -1 for the side to move if the game ended here."""
 
     def planes(self, position: Position) -> jax.Array:
-        """Returns `[..., rows, columns, 2]` bool: the mover's pieces, then the other side's."""
+        """Returns `[..., rows, columns, 2]` bool: pieces of the player, then of the opponent."""
 
     def random_action(self, key: jax.Array, position: Position) -> jax.Array:
         """Returns `[...]` int32, uniform over the legal actions."""
 
     def greedy_action(self, key: jax.Array, position: Position) -> jax.Array:
-        """Returns `[...]` int32, the move of a simple baseline that looks one ply ahead."""
+        """Returns `[...]` int32, the move of a baseline that looks one ply ahead."""
 
     def pack(self, position: Position) -> jax.Array:
-        """Returns `[..., packed_words]` uint32."""
+        """Returns positions as `[..., packed_words]` uint32."""
 
     def unpack(self, packed: jax.Array) -> Position:
-        """Returns the positions that `pack` was given."""
+        """Returns the positions that `packed` `[..., packed_words]` uint32 stores."""
 
 
 def actions_from_mask(legal: jax.Array, num_slots: int) -> jax.Array:
-    """Returns `legal_actions` from a mask `[..., A]`, by sorting, which is slow."""
+    """Returns `legal_actions` of a mask `[..., A]` bool, by a slow sort."""
     num_actions = legal.shape[-1]
     ascending = jnp.sort(jnp.where(legal, jnp.arange(num_actions), num_actions))[..., :num_slots]
     return jnp.where(ascending < num_actions, ascending, -1)

@@ -1,6 +1,6 @@
-"""Tic-tac-toe behind the same protocol as Othello: small enough to check everything by hand.
+"""Tic-tac-toe: the second implementation of `protocol.Game`, small enough to check by hand.
 
-Bit `3 * row + column` of a word is a square, row by row from the upper left.
+Bit `3 * row + column` of a word is a square, row by row from the upper left. There is no pass.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ class TicTacToePosition:
 
 @dataclasses.dataclass(frozen=True)
 class TicTacToe:
-    """Tic-tac-toe; see `protocol.Game`."""
+    """Tic-tac-toe; `protocol.Game` describes the methods."""
 
     name: str = "tictactoe"
     board_shape: tuple[int, int] = (3, 3)
@@ -38,24 +38,30 @@ class TicTacToe:
 
     @functools.cached_property
     def square_symmetries(self) -> np.ndarray:
+        """`[8, 9]` int32 permutations, numbered as in `games.symmetry`."""
         return symmetry.square_permutations(3)
 
     def start(self, *batch_shape: int) -> TicTacToePosition:
+        """Returns empty boards of a batch shape."""
         empty = jnp.zeros(batch_shape, jnp.uint32)
         return TicTacToePosition(player=empty, opponent=empty)
 
     def legal_mask(self, position: TicTacToePosition) -> jax.Array:
+        """Returns `[..., 9]` bool: empty squares, or all squares of a finished game."""
         is_free = ~_squares(position.player | position.opponent)
         return is_free | self.is_over(position)[..., None]
 
     def legal_actions(self, position: TicTacToePosition, num_slots: int) -> jax.Array:
+        """Returns `[..., num_slots]` int32, the first legal actions in ascending order, then -1."""
         return protocol.actions_from_mask(self.legal_mask(position), num_slots)
 
     def is_over(self, position: TicTacToePosition) -> jax.Array:
+        """Returns `[...]` bool: the board is full, or a side has a line."""
         is_full = (position.player | position.opponent) == _FULL
         return is_full | _has_line(position.player) | _has_line(position.opponent)
 
     def step(self, position: TicTacToePosition, action: jax.Array) -> protocol.Step:
+        """Plays the legal actions `[...]` int32; a finished game does not change."""
         was_over = self.is_over(position)
         mark = jnp.uint32(1) << action.astype(jnp.uint32)
         after = TicTacToePosition(player=position.opponent, opponent=position.player | mark)
@@ -67,22 +73,25 @@ class TicTacToe:
         )
 
     def result(self, position: TicTacToePosition) -> jax.Array:
+        """Returns `[...]` float32, 1, 0 or -1 for the side to move if the game ended here."""
         won = _has_line(position.player).astype(jnp.float32)
         lost = _has_line(position.opponent).astype(jnp.float32)
         return won - lost
 
     def planes(self, position: TicTacToePosition) -> jax.Array:
+        """Returns `[..., 3, 3, 2]` bool: marks of the player, then of the opponent."""
         both = (position.player, position.opponent)
         boards = [_squares(board).reshape(*board.shape, 3, 3) for board in both]
         return jnp.stack(boards, axis=-1)
 
     def random_action(self, key: jax.Array, position: TicTacToePosition) -> jax.Array:
+        """Returns `[...]` int32, uniform over the legal actions."""
         legal = self.legal_mask(position)
         draw = jax.random.uniform(key, legal.shape)
         return jnp.argmax(jnp.where(legal, draw, -1.0), axis=-1)
 
     def greedy_action(self, key: jax.Array, position: TicTacToePosition) -> jax.Array:
-        """Returns a winning move if there is one, else a random one."""
+        """Returns `[...]` int32, a winning move if there is one, else a random move."""
         actions = jnp.arange(self.num_actions)
         board = jax.tree.map(lambda x: x[..., None], position)
         wins = self.step(board, jnp.broadcast_to(actions, (*position.player.shape, 9))).reward > 0
@@ -90,9 +99,11 @@ class TicTacToe:
         return jnp.argmax(jnp.where(self.legal_mask(position), draw + wins, -1.0), axis=-1)
 
     def pack(self, position: TicTacToePosition) -> jax.Array:
+        """Returns positions as `[..., 2]` uint32."""
         return jnp.stack([position.player, position.opponent], axis=-1)
 
     def unpack(self, packed: jax.Array) -> TicTacToePosition:
+        """Returns the positions that `packed` `[..., 2]` uint32 stores."""
         return TicTacToePosition(player=packed[..., 0], opponent=packed[..., 1])
 
 
@@ -103,5 +114,6 @@ def _squares(marks: jax.Array) -> jax.Array:
 
 
 def _has_line(marks: jax.Array) -> jax.Array:
+    """Returns `[...]` bool, whether marks `[...]` fill a row, a column or a diagonal."""
     lines = jnp.broadcast_to(jnp.array(_LINES, jnp.uint32), (*marks.shape, len(_LINES)))
     return ((marks[..., None] & lines) == lines).any(axis=-1)
