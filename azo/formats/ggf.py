@@ -1,12 +1,14 @@
 """Games in the Generic Game Format of GGS, which the NBoard protocol sends to engines.
 
 A game is one text of properties, `(;GM[Othello]PB[name]PW[name]RE[+4]TY[8]BO[8 ... *]B[F5]W[D6];)`:
-`PB` and `PW` name the players, `RE` is the result for black in discs, `BO` has the size, the
-squares of the start position row by row and the side to move (`*` is black), `B` and `W` are moves,
-passes included (`PA`). A move may go on with the engine's evaluation and the seconds taken,
-`F5/1.20/3.5`, which are read over, as are properties that are not in `GgfGame`. Described at
-https://www.skatgame.net/mburo/ggsa/ggf. Moves are not played here, so they may be illegal;
-`notation.replay` finds out.
+
+* `PB` and `PW` name the players, `RE` is the result for black in discs.
+* `BO` has the size, the squares of the start position row by row, and the side to move (`*` black).
+* `B` and `W` are moves, passes included (`PA`). The engine's evaluation and the seconds may follow,
+  `F5/1.20/3.5`; they are skipped, as are properties that `GgfGame` lacks.
+
+https://www.skatgame.net/mburo/ggsa/ggf describes the format. Moves are not played here, so they may
+be illegal; `notation.replay_actions` checks them.
 """
 
 import dataclasses
@@ -15,10 +17,9 @@ import re
 from azo.games import notation
 
 _PROPERTY = re.compile(r"\s*([A-Za-z]+)\s*\[([^\]]*)\]")
-_RESULT = re.compile(r"([+-]?\d+(?:\.\d+)?)(?::([a-z]))?")
+_RESULT = re.compile(r"([+-]?\d+(?:\.\d+)?)(?::([rtsl]))?")
 _TYPE = re.compile(r"[sbw]?(\d+)(a?)(?:r\d+)?(a?)", re.IGNORECASE)
 _ENDINGS = {"r": "resigned", "t": "timed out", "s": "agreed", "l": "left"}
-_SIZES = range(4, 9)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,11 +29,11 @@ class GgfGame:
     size: int
     board: notation.Board  # the start position
     moves: tuple[int, ...] = ()  # actions since then, passes included
-    black: str = ""  # who plays black
+    black: str = ""  # name of the player
     white: str = ""
     black_score: float | None = None  # black's discs minus white's as recorded; None if unknown
     ending: str = ""  # of a score: "resigned", "timed out", "agreed", "left"; "" if played out
-    is_reversed: bool = False  # the side with fewer discs wins
+    is_reversed: bool = False  # fewer discs win
     place: str = ""
     date: str = ""
     time: str = ""  # the clocks, such as "15:00"
@@ -42,37 +43,37 @@ def parse(text: str) -> GgfGame:
     """Returns the game of a GGF text.
 
     Raises:
-      ValueError: what is wrong, and where: a text that does not begin with `(;` and end with `;)`,
-        another game than Othello, no start position, a wrong board or result, or a move that cannot
-        be read or is of the side that is not to move.
+      ValueError: a text that does not begin with `(;` and end with `;)`, another game than Othello,
+        no start position, a bad board or result, or a move that cannot be read or is of the wrong
+        side.
     """
-    known: dict[str, str] = {}
+    values: dict[str, str] = {}
     moves = []
     for name, value in _properties(text):
         if name in ("B", "W"):
             moves.append((name, value))
         elif name in ("KB", "KW"):
             raise ValueError(f"GGF: {name}[{value}] is a move of a komi game, which is not read")
-        elif name in known:
-            raise ValueError(f"GGF: {name} is there twice, as {known[name]!r} and {value!r}")
+        elif name in values:
+            raise ValueError(f"GGF: {name} is there twice, as {values[name]!r} and {value!r}")
         else:
-            known[name] = value.strip()
-    if known.get("GM", "").lower() != "othello":
-        raise ValueError(f"GGF: the game is {known.get('GM', 'not named')!r}, not 'Othello'")
-    size, board = _parse_board(known)
-    black_score, ending = _parse_result(known.get("RE", "?"))
+            values[name] = value.strip()
+    if values.get("GM", "").lower() != "othello":
+        raise ValueError(f"GGF: the game is {values.get('GM', 'not named')!r}, not 'Othello'")
+    size, board = _parse_board(values.get("BO", ""))
+    black_score, ending = _parse_result(values.get("RE") or "?")
     return GgfGame(
         size=size,
         board=board,
         moves=_parse_moves(moves, size, board),
-        black=known.get("PB", ""),
-        white=known.get("PW", ""),
+        black=values.get("PB", ""),
+        white=values.get("PW", ""),
         black_score=black_score,
         ending=ending,
-        is_reversed=_parse_type(known.get("TY", str(size)), size),
-        place=known.get("PC", ""),
-        date=known.get("DT", ""),
-        time=known.get("TI", ""),
+        is_reversed=_parse_type(values.get("TY", str(size)), size),
+        place=values.get("PC", ""),
+        date=values.get("DT", ""),
+        time=values.get("TI", ""),
     )
 
 
@@ -117,7 +118,7 @@ def _properties(text: str) -> list[tuple[str, str]]:
     body = text.strip()
     if not (body.startswith("(;") and body.endswith(";)") and len(body) >= 4):
         raise ValueError(f"GGF: {_short(body)!r} is no game, which is written (; ... ;)")
-    found, place = [], 2
+    properties, place = [], 2
     while body[place:-2].strip():
         match = _PROPERTY.match(body, place, len(body) - 2)
         if match is None:
@@ -125,34 +126,32 @@ def _properties(text: str) -> list[tuple[str, str]]:
                 f"GGF: cannot read {_short(body[place:])!r} at character {place + 1}: expected a"
                 " property such as B[F5]"
             )
-        found.append((match[1].upper(), match[2]))
+        properties.append((match[1].upper(), match[2]))
         place = match.end()
-    return found
+    return properties
 
 
-def _parse_board(known: dict[str, str]) -> tuple[int, notation.Board]:
-    if "BO" not in known:
+def _parse_board(text: str) -> tuple[int, notation.Board]:
+    """Returns the size and the start position of `BO`, whose rows may be separated by spaces."""
+    if not text:
         raise ValueError("GGF: there is no start position, such as BO[8 ... *]")
-    words = known["BO"].split()
-    if len(words) < 3 or not words[0].isdecimal() or int(words[0]) not in _SIZES:
+    size, *rows, mover = text.split() if len(text.split()) > 2 else ("", "")
+    if size not in ("4", "5", "6", "7", "8"):
         raise ValueError(
-            f"GGF: BO is {_short(known['BO'])!r}, but should be the size (4 to 8), the squares and"
+            f"GGF: BO is {_short(text)!r}, but should be the size (4 to 8), the squares and"
             " the side to move"
         )
-    size = int(words[0])
     try:
-        # The rows may stand apart from one another.
-        board = notation.parse_board(f"{''.join(words[1:-1])} {words[-1]}", size)
+        return int(size), notation.parse_board(f"{''.join(rows)} {mover}", int(size))
     except ValueError as error:
         raise ValueError(f"GGF: BO: {error}") from None
-    return size, board
 
 
 def _parse_result(text: str) -> tuple[float | None, str]:
-    if text in ("", "?"):
+    if text == "?":
         return None, ""
     match = _RESULT.fullmatch(text)
-    if match is None or (match[2] or "r") not in _ENDINGS:
+    if match is None:
         raise ValueError(f"GGF: RE is {text!r}, but should be black's discs minus white's, or '?'")
     return float(match[1]), _ENDINGS.get(match[2], "")
 
