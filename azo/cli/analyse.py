@@ -132,8 +132,6 @@ def _print(
     console.print(analysis_text.worth(position), markup=False)
     if position.moves:
         console.print(analysis_text.move_table(position, size))
-    if position.tree:
-        console.print(analysis_text.tree(position, size))
 
 
 def _write(path: pathlib.Path, content: bytes) -> None:

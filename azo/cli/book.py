@@ -44,8 +44,6 @@ class BuildConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """From archives: moves from the start that are counted."""
     min_games: pydantic.PositiveInt = 2
     """From archives: moves that were played less often are left out."""
-    evaluate: pydantic.NonNegativeInt = 0
-    """From archives: so many positions, those of most games, are searched by the engine too."""
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of a run or of an exported network; by default one that comes with azo."""
     size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
@@ -92,9 +90,8 @@ def build(settings: BuildConfig, console: rich.console.Console) -> int:
         raise ValueError("--from archives: name the files")
     if settings.source == "self-play" and settings.files:
         raise ValueError(f"{settings.files[0]}: files are for --from archives")
-    is_searched = settings.source == "self-play" or settings.evaluate
     engine = None
-    if is_searched:
+    if settings.source == "self-play":
         evaluator = engine_factory.load_evaluator(
             settings.network, settings.size, is_reversed=settings.reversed
         )
@@ -116,14 +113,13 @@ def build(settings: BuildConfig, console: rich.console.Console) -> int:
         )
         console.print(f"{num_games} games", markup=False)
     book.save(settings.book)
-    num_positions = settings.evaluate or settings.growth.num_positions
     with rich.progress.Progress(
         *rich.progress.Progress.get_default_columns(),
         rich.progress.MofNCompleteColumn(),
         console=console,
-        disable=not console.is_terminal,
+        disable=engine is None or not console.is_terminal,
     ) as progress:
-        task = progress.add_task("positions", total=num_positions, visible=engine is not None)
+        task = progress.add_task("positions", total=settings.growth.num_positions)
 
         def on_position(num_done: int) -> None:
             progress.update(task, completed=num_done)
@@ -131,9 +127,7 @@ def build(settings: BuildConfig, console: rich.console.Console) -> int:
                 book.save(settings.book)
 
         try:
-            if engine is not None and settings.source == "archives":
-                book_building.evaluate(book, engine, settings.evaluate, on_position=on_position)
-            elif engine is not None:
+            if engine is not None:
                 book_building.grow(book, engine, settings.growth, on_position=on_position)
         finally:
             book.back_up()

@@ -135,19 +135,7 @@ def _position(position: game_analysis.AnalysedPosition, size: int) -> str:
     ]
     if position.moves:
         parts.append(_table(analysis_text.move_table(position, size)))
-    if position.tree:
-        tree = _tree(position.tree, size)
-        parts.append(f"<details><summary>searched tree</summary>{tree}</details>")
     return "".join([*parts, "</div></div></section>"])
-
-
-def _tree(branches: tuple[game_analysis.AnalysedBranch, ...], size: int) -> str:
-    items = (
-        f"<li>{html.escape(analysis_text.branch_line(branch.move, size))}"
-        f"{_tree(branch.replies, size) if branch.replies else ''}</li>"
-        for branch in branches
-    )
-    return f"<ul>{''.join(items)}</ul>"
 
 
 def _board(position: game_analysis.AnalysedPosition, size: int) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import rich.table
-import rich.tree
 
 from azo.games import notation
 from azo.play import formatting, game_analysis, search_report
@@ -143,29 +142,6 @@ def move_table(position: game_analysis.AnalysedPosition, size: int) -> rich.tabl
     return rows
 
 
-def tree(position: game_analysis.AnalysedPosition, size: int) -> rich.tree.Tree:
-    """Returns the most visited moves of the searched tree, each for the side that makes it."""
-    root = rich.tree.Tree(f"searched tree after ply {position.number - 1}")
-
-    def add(parent: rich.tree.Tree, branch: game_analysis.AnalysedBranch) -> None:
-        node = parent.add(branch_line(branch.move, size))
-        for reply in branch.replies:
-            add(node, reply)
-
-    for branch in position.tree:
-        add(root, branch)
-    return root
-
-
-def branch_line(move: search_report.MoveReport, size: int) -> str:
-    """Returns a move of the tree with its values."""
-    exact = "" if move.score is None else f", exact {move.score:+d}"
-    return (
-        f"{formatting.move(move.action, size)}  {formatting.signed(move.value)},"
-        f" {move.visits} visits, prior {move.prior:.1%}{exact}"
-    )
-
-
 def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
     """Returns the analysis for JSON; values are the mover's unless named black's."""
     size = analysis.game.size
@@ -205,12 +181,4 @@ def _position_json(position: game_analysis.AnalysedPosition, size: int) -> dict[
         "best": formatting.move(position.best, size) or None,
         "played": formatting.move(position.played, size) or None,
         "moves": [search_report.move_json(move, size) for move in position.moves],
-        "tree": _tree_json(position.tree, size),
     }
-
-
-def _tree_json(branches: Iterable[game_analysis.AnalysedBranch], size: int) -> list[dict[str, Any]]:
-    return [
-        search_report.move_json(branch.move, size) | {"replies": _tree_json(branch.replies, size)}
-        for branch in branches
-    ]

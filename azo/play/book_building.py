@@ -1,11 +1,12 @@
-"""Makes opening books: by the engine playing against itself in thought, or from archives.
+"""Building of opening books, by searches or from archives of games.
 
-Self-play grows a book by drop-out expansion (Lincke, "Strategies for the automatic construction of
-opening books", Computers and Games 2000): the line to extend is the one that leaves the book at
-least cost, where every ply costs a little and every move costs what it is worse than the best one.
-So the main lines become deep, and every move that is nearly as good gets its turn.
+Searches grow a book by drop-out expansion (Lincke, "Strategies for the automatic construction of
+opening books", Computers and Games 2000). Each step extends the line that leaves the book at the
+least cost: a ply costs a constant, a move costs its difference to the best move. So main lines
+become deep, and moves that are nearly as good are explored too.
 """
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -14,21 +15,21 @@ import pydantic
 
 from azo.formats import archives
 from azo.games import notation
-from azo.play import engine_settings, live_engine, opening_book, turning
+from azo.play import live_engine, opening_book, turning
 from azo.solver.host.kernels import ONE, flips, jit
 
 
 class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """How self-play grows a book."""
+    """Growth of a book by searches."""
 
     num_positions: pydantic.PositiveInt = 200
-    """Positions to add, each with a search of its own."""
+    """Positions to add, with one search each."""
     ply_cost: pydantic.PositiveFloat = 0.02
-    """What a ply costs against a loss of expected result: a low one makes deep, narrow books."""
+    """Cost of a ply, in expected result; low costs make deep and narrow books."""
     max_plies: pydantic.PositiveInt = 24
-    """Moves from the start that positions are at most away."""
+    """Largest number of moves from the start to a position of the book."""
     min_share: float = pydantic.Field(0.02, ge=0, le=1)
-    """Moves with a smaller share of a search's visits are left out, the best one aside."""
+    """Moves with a smaller share of a search's visits are left out, except the best move."""
 
 
 def grow(
@@ -37,21 +38,17 @@ def grow(
     config: GrowthConfig,
     *,
     on_position: Callable[[int], None] | None = None,
-    is_stopped: Callable[[], bool] | None = None,
 ) -> int:
-    """Adds positions to a book, the values of all backed up; returns how many.
+    """Adds positions to a book and backs up all values; returns the number of positions added.
 
     Args:
-      book: of the engine's game.
-      engine: searches with the limits of its settings; its game is given up.
-      config: how many, and which.
-      on_position: called after each with how many are done.
-      is_stopped: asked before each position.
+      book: a book of the engine's game.
+      engine: searches with the limits of its settings; its present game is lost.
+      config: number and choice of positions.
+      on_position: called after each position with the number added.
     """
     root = book.key(engine.start)
     for num_done in range(config.num_positions):
-        if is_stopped is not None and is_stopped():
-            return num_done
         key = root if root not in book.positions else _cheapest(book, root, config)
         if key is None:
             return num_done
@@ -65,19 +62,14 @@ def grow(
 def add_search(
     book: opening_book.Book, engine: live_engine.Engine, key: opening_book.Key, *, min_share: float
 ) -> None:
-    """Searches a position and keeps what is found of its moves; nothing is backed up."""
+    """Searches a position and adds the values of its moves; backs up nothing."""
     board = notation.Board(*key, is_black_to_move=True)
     engine.new_game(board)
-    limits = engine_settings.Limits(
-        num_simulations=engine.config.num_simulations,
-        seconds=engine.config.seconds,
-        is_analysis=True,
-    )
-    thought = engine.think(limits)
-    least = max(min_share * sum(move.visits for move in thought.moves), 1)
-    for move in thought.moves:
-        is_known = move.visits >= least or move.score is not None
-        if move.value is not None and (is_known or move.action == thought.action):
+    report = engine.think(dataclasses.replace(engine.config.limits, is_analysis=True))
+    least = max(min_share * sum(move.visits for move in report.moves), 1)
+    for move in report.moves:
+        is_reliable = move.visits >= least or move.score is not None
+        if move.value is not None and (is_reliable or move.action == report.action):
             entry = book.entry(board, move.action)
             entry.value, entry.num_visits = move.value, move.visits
 
@@ -85,18 +77,18 @@ def add_search(
 def add_games(
     book: opening_book.Book, games: archives.GameArchive, *, max_plies: int, min_games: int
 ) -> int:
-    """Counts the moves of games and their results; returns how many games were counted.
+    """Counts the moves of games and their results; returns the number of games counted.
 
     Args:
-      book: of the game of the archive, which begins at its usual start.
-      games: those without a result are left out.
-      max_plies: moves from the start that are looked at.
-      min_games: moves that were played less often are left out.
+      book: a book of the archive's game, from the usual start.
+      games: games without a result are left out.
+      max_plies: number of plies of a game that are counted.
+      min_games: moves of fewer games are left out.
     """
-    known = ~np.isnan(games.black_value)
+    has_result = ~np.isnan(games.black_value)
     start = notation.board_of(book.game.start(), is_black_to_move=True)
-    player, opponent, action = _walk(
-        games.action[known, :max_plies].astype(np.int64),
+    player, opponent, action = _canonical_moves(
+        games.action[has_result, :max_plies].astype(np.int64),
         np.uint64(start.player),
         np.uint64(start.opponent),
         book.game.size,
@@ -104,7 +96,7 @@ def add_games(
     is_played = action != archives.NO_ACTION
     # Passes are plies, so black moves at every other one.
     colour = np.where(np.arange(action.shape[1]) % 2 == 0, 1.0, -1.0)
-    result = (games.black_value[known][:, None] * colour)[is_played]
+    result = (games.black_value[has_result][:, None] * colour)[is_played]
     rows = np.stack([player, opponent, action.astype(np.uint64)], axis=-1)[is_played]
     distinct, which = np.unique(rows, axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -118,52 +110,18 @@ def add_games(
         entry.num_games += int(counts[0][row])
         entry.num_wins += int(counts[1][row])
         entry.num_draws += int(counts[2][row])
-    return int(known.sum())
-
-
-def evaluate(
-    book: opening_book.Book,
-    engine: live_engine.Engine,
-    num_positions: int,
-    *,
-    on_position: Callable[[int], None] | None = None,
-    is_stopped: Callable[[], bool] | None = None,
-) -> int:
-    """Searches the positions that occurred in most games; returns how many. Values are backed up.
-
-    Args:
-      book: with counts of games.
-      engine: searches with the limits of its settings; its game is given up.
-      num_positions: how many at most.
-      on_position: called after each with how many are done.
-      is_stopped: asked before each position.
-    """
-
-    def num_games(key: opening_book.Key) -> tuple[int, opening_book.Key]:
-        return -sum(entry.num_games for entry in book.positions[key].values()), key
-
-    chosen = sorted(book.positions, key=num_games)[:num_positions]
-    num_done = 0
-    for key in chosen:
-        if is_stopped is not None and is_stopped():
-            break
-        add_search(book, engine, key, min_share=0.0)
-        num_done += 1
-        if on_position is not None:
-            on_position(num_done)
-    book.back_up()
-    return num_done
+    return int(has_result.sum())
 
 
 def _cheapest(
     book: opening_book.Book, root: opening_book.Key, config: GrowthConfig
 ) -> opening_book.Key | None:
-    """Returns the position outside of the book that is reached at least cost, None without any."""
+    """Returns the position outside the book that costs least to reach, None if there is none."""
     num_discs = _num_discs(root)
-    found: dict[opening_book.Key, tuple[float, opening_book.Key | None]] = {}
+    costs: dict[opening_book.Key, tuple[float, opening_book.Key | None]] = {}
 
     def cheapest(key: opening_book.Key) -> tuple[float, opening_book.Key | None]:
-        if key not in found:
+        if key not in costs:
             best_cost, best_leaf = math.inf, None
             value = book.value(key)
             for action, entry in sorted(book.positions[key].items()):
@@ -181,8 +139,8 @@ def _cheapest(
                 cost += config.ply_cost + value - entry.value
                 if cost < best_cost:
                     best_cost, best_leaf = cost, leaf
-            found[key] = best_cost, best_leaf
-        return found[key]
+            costs[key] = best_cost, best_leaf
+        return costs[key]
 
     return cheapest(root)[1]
 
@@ -192,10 +150,10 @@ def _num_discs(key: opening_book.Key) -> int:
 
 
 @jit
-def _walk(action, player, opponent, size):
-    """Plays games, and returns the canonical form of each position and of the move played there.
+def _canonical_moves(action, player, opponent, size):
+    """Replays games; returns each position and the move played there in canonical form.
 
-    `action` is `[G, L]` int64, `NO_ACTION` after the last; so are the actions that are returned.
+    `action` and the returned actions are `[G, L]` int64, `NO_ACTION` after the last move.
     """
     num_games, length = action.shape
     players = np.zeros((num_games, length), np.uint64)

@@ -25,24 +25,12 @@ _MIN_VISITS = 8  # for a reliable value of a move
 class AnalysisConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """What an analysis reports."""
 
-    tree_depth: pydantic.NonNegativeInt = 0
-    """Plies of the searched tree to show after each position."""
-    tree_width: pydantic.PositiveInt = 3
-    """Moves of a position to show in that tree, the most visited ones."""
     num_drops: pydantic.NonNegativeInt = 5
     """Number of the largest drops to list."""
     surprise_prior: pydantic.PositiveFloat = 0.05
     """A surprise is a move with at most this prior..."""
     surprise_gain: pydantic.PositiveFloat = 0.1
     """...that is better than the expected best move by at least this value."""
-
-
-@dataclasses.dataclass(frozen=True)
-class AnalysedBranch:
-    """A move in the searched tree, and the replies to it."""
-
-    move: MoveReport
-    replies: tuple["AnalysedBranch", ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +44,6 @@ class AnalysedPosition:
     raw_value: float | None = None  # the network's own; None if the game is over
     best: int | None = None  # the move to play; None if the game is over
     moves: tuple[MoveReport, ...] = ()  # all legal moves, best first
-    tree: tuple[AnalysedBranch, ...] = ()
     played: int | None = None  # None for the last position
     drop: float | None = None  # value minus the worth of the played move
     loss: float | None = None  # the drop, but 0 for the best move, and never below 0
@@ -157,7 +144,7 @@ def analyse(
         engine.new_game(start)
         for number in range(1, len(actions) + 2):
             played = actions[number - 1] if number <= len(actions) else None
-            positions.append(_analyse_position(engine, config, limits, is_stopped, number, played))
+            positions.append(_analyse_position(engine, limits, is_stopped, number, played))
             engine.new_game(
                 start, actions[:number]
             )  # a replay: `play` would report a finished game
@@ -204,7 +191,6 @@ def advice(analysis: GameAnalysis) -> str:
 
 def _analyse_position(
     engine: live_engine.Engine,
-    config: AnalysisConfig,
     limits: engine_settings.Limits,
     is_stopped: Callable[[], bool] | None,
     number: int,
@@ -224,20 +210,7 @@ def _analyse_position(
         raw_value=report.raw_value,
         best=report.action,
         moves=report.moves,
-        tree=_branches(engine, (), config.tree_depth, config.tree_width),
         played=played,
-    )
-
-
-def _branches(
-    engine: live_engine.Engine, line: tuple[int, ...], depth: int, width: int
-) -> tuple[AnalysedBranch, ...]:
-    if depth == 0:
-        return ()
-    moves = [move for move in engine.look(line) if move.visits][:width]
-    return tuple(
-        AnalysedBranch(move, _branches(engine, (*line, move.action), depth - 1, width))
-        for move in moves
     )
 
 

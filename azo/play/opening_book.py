@@ -1,14 +1,13 @@
-"""An opening book: what is known of the moves of positions, turned and mirrored ones as the same.
+"""Opening book: positions up to symmetry, with values and game results of their moves.
 
-A position is kept in its canonical form (`turning.canonical`), seen by the side to move, and so are
-its moves: of moves that a symmetry of the position exchanges, the one with the lowest action. A
-move may have a value, from a search and backed up by negamax from the positions behind it, and
-counts of games with their results. The first come from `book_building`, the second from archives
-and from games played with the book; a move may have either or both.
+A position is stored in its canonical form (`turning.canonical`) for the side to move. Of moves that
+a symmetry of the position exchanges, only the one with the lowest action is stored. A move has a
+value, counts of games and results, or both. Values come from searches and are backed up by negamax;
+counts come from archives and from games played with the book.
 
-A file begins with a line that says what it is; the rest is compressed, with a checksum: a line of
-JSON with the game and the sizes, then two tables, positions in ascending order and their moves one
-after another.
+A file begins with a line that names the format. The rest is compressed with a checksum: a line of
+JSON with the game and the sizes, then a table of positions in ascending order, then a table of
+their moves.
 """
 
 import contextlib
@@ -27,31 +26,31 @@ from azo.formats import files
 from azo.games import notation, othello
 from azo.play import live_game, turning
 
-MARGIN = 0.02  # moves so much worse than the best are played as well
-LEARNING_RATE = 0.2  # how far a game moves the value with which it left the book
+MARGIN = 0.02  # of value; moves within it of the best are played
+LEARNING_RATE = 0.2  # step of a value towards the result of a game
 _MAGIC = b"azo opening book 1\n"  # the number is the version of the format
 _POSITION = np.dtype([("player", "<u8"), ("opponent", "<u8"), ("num_moves", "u1")])
 _MOVE = np.dtype(
     [
         ("action", "u1"),
-        ("value", "<f4"),  # NaN if it was never searched
+        ("value", "<f4"),  # NaN without a search
         ("num_visits", "<u4"),
         ("num_games", "<u4"),
         ("num_wins", "<u4"),
         ("num_draws", "<u4"),
     ]
 )
-_CAUTION = 10.0  # games with even results that are added before a move is judged by its results
+_CAUTION = 10.0  # even games that are added to the results of a move
 
 Key = tuple[int, int]  # discs of the side to move and of the other, in canonical form
 
 
 @dataclasses.dataclass
 class Entry:
-    """What is known of a move; values and results are those of the side that makes it."""
+    """A move of the book; values and results are for the side that makes it."""
 
-    value: float | None = None  # expected result in [-1, 1], None if it was never searched
-    num_visits: int = 0  # of the search that the value is from, or was before it was backed up
+    value: float | None = None  # expected result in [-1, 1], None without a search
+    num_visits: int = 0  # of the search that gave the first value
     num_games: int = 0
     num_wins: int = 0
     num_draws: int = 0
@@ -63,7 +62,7 @@ class Entry:
 
     @property
     def worth(self) -> float:
-        """Its value, or a cautious estimate from few games: one deviation below their mean."""
+        """The value, or a cautious estimate from games: one standard deviation below the mean."""
         if self.value is not None:
             return self.value
         num = self.num_games + _CAUTION
@@ -76,19 +75,19 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class BookMove:
-    """A move of a position as it lies on the board."""
+    """A move on the board, with its entry in the book."""
 
     action: int
     value: float | None  # by search, else the mean result of games
-    count: int  # games, or without any the visits of the search
+    count: int  # of games, or of visits without games
     entry: Entry
 
 
 class Book:
-    """Positions and their moves; not for several threads at once while it learns."""
+    """Positions and their moves; only one thread may change it."""
 
     def __init__(self, game: othello.Othello):
-        """Begins an empty book."""
+        """Starts an empty book."""
         self.game = game
         self.positions: dict[Key, dict[int, Entry]] = {}
         self._live = live_game.LiveGame(game)
@@ -101,7 +100,7 @@ class Book:
 
     @property
     def num_moves(self) -> int:
-        """Moves of all positions."""
+        """Number of moves of all positions."""
         return sum(len(moves) for moves in self.positions.values())
 
     def key(self, board: notation.Board) -> Key:
@@ -114,20 +113,20 @@ class Book:
         return max(values, default=None)
 
     def lookup(self, board: notation.Board) -> list[BookMove]:
-        """Returns the known moves of a position, best first; moves that are alike are all there."""
+        """Returns the moves of a position, best first, with all symmetric ones."""
         key, symmetries = self._canonical(board)
-        found = {}
+        moves = {}
         for canonical, entry in self.positions.get(key, {}).items():
             value = entry.mean_result if entry.value is None else entry.value
             for symmetry in symmetries:
                 action = int(self._unturned[symmetry, canonical])
-                found[action] = BookMove(action, value, entry.num_games or entry.num_visits, entry)
-        return sorted(found.values(), key=lambda move: (-move.entry.worth, move.action))
+                moves[action] = BookMove(action, value, entry.num_games or entry.num_visits, entry)
+        return sorted(moves.values(), key=lambda move: (-move.entry.worth, move.action))
 
     def choose(
         self, board: notation.Board, rng: np.random.Generator, *, margin: float = MARGIN
     ) -> int | None:
-        """Returns one of the moves within a margin of the best, None if the book has none."""
+        """Returns a random move within a margin of the best, None if the book has no move."""
         moves = self.lookup(board)
         if not moves:
             return None
@@ -135,7 +134,7 @@ class Book:
         return int(rng.choice(good))
 
     def entry(self, board: notation.Board, action: int) -> Entry:
-        """Returns the entry of a move, a new one if the book did not have it."""
+        """Returns the entry of a move, a new one if the book has none."""
         key, symmetries = self._canonical(board)
         canonical = min(int(self._turned[symmetry, action]) for symmetry in symmetries)
         return self.positions.setdefault(key, {}).setdefault(canonical, Entry())
@@ -143,24 +142,24 @@ class Book:
     def learn(
         self, actions: Sequence[int], black_value: float, start: notation.Board | None = None
     ) -> int:
-        """Learns from a finished game, as far as its positions are in the book.
+        """Learns from a finished game, while its positions are in the book.
 
-        Every move there counts the game, and a move that was new is added. The value with which the
-        game left the book moves towards the result, and is backed up.
+        Each move there counts the game; a new move is added. The value of the last move moves
+        towards the result, and is backed up.
 
         Args:
-          actions: of the game, passes included.
+          actions: actions of the game, passes included.
           black_value: 1 if black won, 0 for a draw, -1 if white won.
-          start: where it began, by default at the usual start.
+          start: start position, by default the usual one.
 
         Returns:
-          How many plies were in the book.
+          Number of plies in the book.
 
         Raises:
           ValueError: an action is illegal.
         """
         self._live.new_game(start, actions)
-        way: list[tuple[Entry, float, notation.Board]] = []
+        path: list[tuple[Entry, float, notation.Board]] = []
         for board, action in zip(self._live.boards, actions, strict=False):
             if self.key(board) not in self.positions:
                 break
@@ -169,19 +168,19 @@ class Book:
             entry.num_games += 1
             entry.num_wins += result > 0
             entry.num_draws += result == 0
-            way.append((entry, result, self._live.boards[len(way) + 1]))
-        if way:
-            last, result, _ = way[-1]
+            path.append((entry, result, self._live.boards[len(path) + 1]))
+        if path:
+            last, result, _ = path[-1]
             if last.value is not None:
                 last.value += LEARNING_RATE * (result - last.value)
-        for entry, _, after in reversed(way[:-1]):
+        for entry, _, after in reversed(path[:-1]):
             value = self.value(self.key(after))
             if value is not None:
                 entry.value = -value
-        return len(way)
+        return len(path)
 
     def back_up(self) -> None:
-        """Makes the value of every move that leads to a searched position that of its best move."""
+        """Sets the value of each move from the best move of the next position, if searched."""
         passing = self.game.pass_action
 
         def order(item: tuple[Key, dict[int, Entry]]) -> tuple[int, bool]:
@@ -196,7 +195,7 @@ class Book:
                     entry.value = -value
 
     def after(self, key: Key, action: int) -> Key | None:
-        """Returns the position behind a legal move of a canonical position, None at the end."""
+        """Returns the position after a legal move of a canonical position, None at the end."""
         if (key, action) not in self._after:
             self._live.new_game(notation.Board(*key, True), [action])
             is_over = self._live.is_over
@@ -204,7 +203,7 @@ class Book:
         return self._after[key, action]
 
     def save(self, path: pathlib.Path) -> None:
-        """Writes the book; whoever reads meanwhile finds the earlier file or the new one whole.
+        """Writes the book; a reader sees either the old file or the complete new one.
 
         Raises:
           ValueError: it cannot be written there.
@@ -246,7 +245,7 @@ class Book:
                 partial.unlink()
 
     def _canonical(self, board: notation.Board) -> tuple[Key, list[int]]:
-        """Returns the canonical form of a position, and all symmetries that lead there."""
+        """Returns the canonical form of a position, and all symmetries that give it."""
         P, O = np.uint64(board.player), np.uint64(board.opponent)
         size = self.game.size
         player, opponent, _ = turning.canonical(P, O, size)
@@ -262,11 +261,11 @@ def load(path: pathlib.Path, game: othello.Othello) -> Book:
     """Returns the book of a file.
 
     Raises:
-      ValueError: One line: there is no such file, it is no book, or one of another game.
+      ValueError: One line: the file is missing, not a book, or a book of another game.
     """
     content = files.read(path)
     if not content.startswith(_MAGIC):
-        raise ValueError(f"{path}: no opening book of this version of azo")
+        raise ValueError(f"{path}: not an opening book of this version of azo")
     try:
         line, _, tables = zlib.decompress(content[len(_MAGIC) :]).partition(b"\n")
         header = json.loads(line)

@@ -144,16 +144,3 @@ def test_unfinished_games_do_not_count():
     games = archives.read_transcripts("f5d6", "games")
     assert book_building.add_games(made, games, max_plies=20, min_games=1) == 0
     assert made.positions == {}
-
-
-def test_positions_of_most_games_are_searched():
-    game = othello.Othello(6)
-    games, _ = random_games(game, 30)
-    made = opening_book.Book(game)
-    book_building.add_games(made, games, max_plies=6, min_games=1)
-    assert book_building.evaluate(made, Thinker(game), 2) == 2
-    searched = [k for k, moves in made.positions.items() if any(e.value for e in moves.values())]
-    assert sorted((a | b).bit_count() - 4 for a, b in searched) == [0, 1]
-    # The first move leads to the other searched position, whose best move is worth 0.3.
-    assert made.lookup(board_after("", game))[0].value == pytest.approx(-0.3)
-    assert made.lookup(board_after("", game))[0].count == 30

@@ -150,18 +150,6 @@ def test_without_surprises_there_is_no_advice_to_change_anything():
     assert "Nothing here suggests another c_puct" in game_analysis.advice(analysed("f5", {})[0])
 
 
-def test_the_tree_is_shown_as_deep_and_wide_as_asked():
-    visits = {action("f5"): 9, action("d3"): 30, action("c4"): 0}
-    wide, _ = analysed("f5", {0: {"visits": visits}}, tree_depth=1, tree_width=4)
-    moves = [branch.move.action for branch in wide.positions[0].tree]
-    assert moves == [action("d3"), action("e6"), action("f5")]  # c4 was never visited
-    found, _ = analysed("f5", {0: {"visits": visits}}, tree_depth=2, tree_width=2)
-    first = found.positions[0].tree
-    assert [branch.move.action for branch in first] == [action("d3"), action("e6")]
-    assert all(len(branch.replies) == 2 for branch in first)
-    assert all(not reply.replies for branch in first for reply in branch.replies)
-
-
 _OPINIONS = {
     0: {"value": 0.2, "raw_value": 0.1, "best": action("d3"), "prior": {action("f5"): 0.125}},
     1: {"value": 0.3, "score": 4, "best": action("d6")},
@@ -183,7 +171,7 @@ def test_the_table_has_values_for_black():
 
 
 def test_json_has_what_the_analysis_has():
-    found, _ = analysed("f5d6", _OPINIONS, tree_depth=1)
+    found, _ = analysed("f5d6", _OPINIONS)
     printed = json.loads(json.dumps(analysis_text.to_json(found, "a game")))
     assert printed["moves"] == "f5d6"
     first = printed["positions"][0]
@@ -191,7 +179,6 @@ def test_json_has_what_the_analysis_has():
     assert first["moves"][0]["move"] == "d3"
     assert printed["positions"][1]["black_value"] == pytest.approx(-0.3)
     assert printed["largest_drops"] == [1]
-    assert len(first["tree"]) == 3
 
 
 class _Reader(html.parser.HTMLParser):
@@ -217,7 +204,7 @@ class _Reader(html.parser.HTMLParser):
 
 
 def test_the_page_is_whole_and_needs_nothing_else():
-    found, _ = analysed("f5d6", _OPINIONS, tree_depth=1)
+    found, _ = analysed("f5d6", _OPINIONS)
     text = analysis_page.render(found, "Black <script> & white")
     reader = _Reader()
     reader.feed(text)
@@ -254,13 +241,12 @@ def test_the_command_writes_table_json_and_page(tmp_path, capsys):
     assert "All positions" in files[1].read_text()
 
 
-def test_one_position_is_shown_with_its_tree(capsys, monkeypatch):
+def test_one_position_is_shown_with_its_moves(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("f5d6"))
-    code, out, _ = run(capsys, "-", *_QUICK, "--ply", 2, "--look.tree-depth", 1)
+    code, out, _ = run(capsys, "-", *_QUICK, "--ply", 2)
     assert code == 0
     assert "white (O) to move\nvalue " in out
     assert "; network alone " in out
-    assert "searched tree after ply 1" in out
     assert "d6*" in out
 
 

@@ -1,5 +1,6 @@
 """GTP: what is answered, what is played, and a game against another engine."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -268,7 +269,7 @@ def test_a_move_ends_with_the_first_of_all_limits():
 
 
 def test_the_time_of_a_move_is_taken_from_the_clock(monkeypatch):
-    now = iter([100.0, 107.0])
+    now = itertools.chain([100.0, 107.0], itertools.repeat(107.0))
     monkeypatch.setattr(gtp, "time", types.SimpleNamespace(monotonic=lambda: next(now)))
     engine = ScriptedEngine(GAME)
     session = GtpSession(engine)

@@ -204,7 +204,7 @@ def test_what_is_no_book_is_refused(tmp_path):
     assert refusal(path) == "cannot be read: No such file or directory"
     for content in (b"", b"f5d6c3", b"azo opening book 2\n", bytes(1000)):
         path.write_bytes(content)
-        assert refusal(path) == "no opening book of this version of azo"
+        assert refusal(path) == "not an opening book of this version of azo"
 
 
 def test_a_book_of_another_game_is_refused(tmp_path):

@@ -123,7 +123,7 @@ def test_a_file_that_is_no_game_changes_nothing(tmp_path, monkeypatch):
     (tmp_path / "other.ggf").write_text("(;GM[Othello]BO[4 ---- -O*- -*O- ---- *];)")
     monkeypatch.chdir(tmp_path)  # short names: messages stay on one line
     out, engine = played(["load bytes", "load other.ggf"], moves="f5d6")
-    assert "bytes: no game: it is not text, nor named .wtb as WTHOR is" in out
+    assert "bytes: not a text in UTF-8" in out
     assert "other.ggf: a game of othello4, but the network plays othello8" in out
     assert moves_of(engine) == "f5d6"
 
