@@ -284,7 +284,7 @@ def test_a_server_that_is_gone_is_named_and_nothing_is_lost(browser):
         visit = Visit(browser, port)
         visit.wait_for_turn()
     visit.cell("c2").click()
-    visit.wait_for("#message", "azo does not answer: is its server still running?")
+    visit.wait_for("#message", "azo does not answer: is the server still running?")
     assert visit.legal == ["c2", "b3", "e4", "d5"]
     visit.errors = [error for error in visit.errors if "ERR_CONNECTION_REFUSED" not in error]
     visit.end()

@@ -11,14 +11,14 @@ from starlette.types import ASGIApp
 _MAX_CONNECTIONS = 64
 _MAX_HEADER_BYTES = 16 * 1024
 _IDLE_SECONDS = 15
-_SHUTDOWN_SECONDS = 2  # for what is still to be sent
+_SHUTDOWN_SECONDS = 2  # for answers in progress
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Returns a socket that listens at an address; port 0 takes a free one.
+    """Returns a socket that listens at an address; port 0 takes a free port.
 
     Raises:
-      ValueError: One line: there is no such address here, or the port is taken.
+      ValueError: One line: the address does not exist here, or the port is taken.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -47,21 +47,21 @@ def url(listener: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """The web server, which has long answers broken off when it is told to end."""
+    """The web server; it stops long answers when it is asked to exit."""
 
     def __init__(self, app: ASGIApp, stop_answers: Callable[[], None]):
-        """Prepares to serve `app`; `stop_answers` must return at once."""
+        """Prepares to serve `app`; `stop_answers` stops long answers and returns at once."""
         super().__init__(_config(app))
         self._stop_answers = stop_answers
 
     def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
-        """Ends the server; called by Ctrl-C and other signals."""
+        """Handles Ctrl-C and other signals: ends the server."""
         self._stop_answers()
         super().handle_exit(sig, frame)
 
 
 def serve(app: ASGIApp, listener: socket.socket, stop_answers: Callable[[], None]) -> None:
-    """Serves until Ctrl-C, which it passes on as KeyboardInterrupt."""
+    """Serves until Ctrl-C, then raises KeyboardInterrupt."""
     asyncio.run(Server(app, stop_answers).serve(sockets=[listener]))
 
 

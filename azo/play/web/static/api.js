@@ -1,10 +1,10 @@
-// Questions to the server. All errors are `Failure`s with one line for the reader.
+// Requests to the server. Every error is a `Failure` with one line for the reader.
 
 const RETRIES = 5;
 
 export class Failure extends Error {}
 
-// Trees are kept by session: every tab has its own.
+// The server keeps search trees by session; each tab has its own.
 const session = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
   byte.toString(16).padStart(2, "0"),
 ).join("");
@@ -13,23 +13,23 @@ export async function settings() {
   return (await send("/api/settings")).json();
 }
 
-/** Replays a game: its plies, what is legal at each, whether it is over. */
+/** Returns a game with its plies and their legal moves. */
 export async function replay({ game, start, moves }) {
   return (await post("/api/game", { game, start, moves: moves.join(" ") })).json();
 }
 
-/** Reads what someone pasted. */
+/** Returns the game of a pasted text. */
 export async function read(game, text) {
   return (await post("/api/read", { game, text })).json();
 }
 
 /**
- * Thinks about the last position of a game.
+ * Searches the last position of a game.
  * @param {{game: string, start: ?string, moves: string[]}} played the game
- * @param {object} how the role, and what it needs
+ * @param {object} how the role and its limits
  * @param {AbortSignal} signal ends the search
- * @param {(report: object) => void} onReport told what is known so far, the result too
- * @returns the result
+ * @param {(report: object) => void} onReport called with every report
+ * @returns the final report
  */
 export async function think({ game, start, moves }, how, signal, onReport) {
   const question = { game, start, moves: moves.join(" "), session, ...how };
@@ -39,9 +39,9 @@ export async function think({ game, start, moves }, how, signal, onReport) {
   for (;;) {
     const { value, done } = await lines.read().catch((error) => {
       if (error.name === "AbortError") throw error;
-      throw new Failure("the connection to azo broke off");
+      throw new Failure("the connection to azo was lost");
     });
-    if (done) throw new Failure("the connection to azo broke off");
+    if (done) throw new Failure("the connection to azo was lost");
     text += value;
     const complete = text.split("\n");
     text = complete.pop();
@@ -78,6 +78,6 @@ async function send(path, options) {
     return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Failure("azo does not answer: is its server still running?");
+    throw new Failure("azo does not answer: is the server still running?");
   }
 }

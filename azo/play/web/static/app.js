@@ -1,4 +1,4 @@
-// Starts the page, and connects its buttons, keys, dialogs and dropped files with the game.
+// Starts the page, and connects buttons, keys, dialogs and dropped files with the game.
 
 import * as api from "./api.js";
 import { Board } from "./board.js";
@@ -16,7 +16,7 @@ function say(text, id = "message") {
   byId(id).hidden = text === "";
 }
 
-/** What is kept while the tab is open, so that loading the page anew loses nothing. */
+/** Saves the game and the choices for a reload of the tab. */
 function save({ game: { game, start, moves }, human, level, map, strength }) {
   const state = { game, start, moves, human, level, map, strength };
   sessionStorage.setItem(STORE, JSON.stringify(state));
@@ -105,11 +105,11 @@ function connectKeys(play, actions) {
 }
 
 function connectOpening(play) {
-  /** Opens a text; `place` is where to say what is wrong with it. Returns whether it was opened. */
+  /** Opens a text and returns whether it could; `place` is the element for the error. */
   const read = async (text, place = "message") => {
     const most = play.settings.max_text;
     try {
-      if (text.length > most) throw new api.Failure(`Too long: at most ${most} characters are read`);
+      if (text.length > most) throw new api.Failure(`Too long: the limit is ${most} characters`);
       await play.open(text);
       return true;
     } catch (error) {
@@ -154,7 +154,7 @@ async function copy({ game }) {
     await navigator.clipboard.writeText(text);
     say("Copied");
   } catch {
-    say(text); // browsers give the clipboard to safe origins alone
+    say(text); // browsers allow the clipboard only for secure origins
   }
 }
 

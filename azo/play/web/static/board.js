@@ -1,4 +1,4 @@
-// The board: a grid of buttons. It shows what it is told to, and says which square was chosen.
+// The board: a grid of buttons that shows a position and reports the chosen square.
 
 import { place, square } from "./formatting.js";
 
@@ -7,7 +7,7 @@ const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRi
 export class Board {
   /**
    * @param {HTMLElement} element the grid
-   * @param {(move: string) => void} onChoose told the square that was clicked or entered
+   * @param {(move: string) => void} onChoose called with the chosen square
    */
   constructor(element, onChoose) {
     this.element = element;
@@ -19,13 +19,13 @@ export class Board {
   }
 
   /**
-   * @param {object} position what to show
+   * @param {object} position the position
    * @param {string} position.board squares row by row, X, O and -
    * @param {string} position.mover "black" or "white"
    * @param {string[]} position.marked squares with a mark for a legal move
    * @param {?string} position.last the square of the last move
    * @param {?string} position.best the square to recommend
-   * @param {Map<string, {heat: number, text: string}>} position.map what to write on squares
+   * @param {Map<string, {heat: number, text: string}>} position.map text and colour of squares
    */
   show({ board, mover, marked, last, best, map }) {
     const size = Math.sqrt(board.length);
@@ -106,7 +106,7 @@ export class Board {
     event.stopPropagation();
   }
 
-  /** One square at a time is in the order of Tab. */
+  /** Only one square at a time can be reached by Tab. */
   #moveFocus([row, column], isTaken) {
     const at = ([r, c]) => this.cells[r * this.size + c];
     at(this.focused).tabIndex = -1;

@@ -1,4 +1,4 @@
-// Numbers and moves as people read them.
+// Numbers, moves and results as text.
 
 export const other = (colour) => (colour === "black" ? "white" : "black");
 
@@ -22,13 +22,13 @@ export function discs(board) {
   return { black: count("X"), white: count("O") };
 }
 
-/** Who wins with a margin of black's discs. */
+/** The winner for a margin of black's discs; null for a draw. */
 export function winner(margin, isReversed) {
   if (margin === 0) return null;
   return margin > 0 !== isReversed ? "black" : "white";
 }
 
-/** A final margin of black's discs under best play, or as it came out. */
+/** The result for a final margin of black's discs. */
 export function outcome(margin, isReversed) {
   const who = winner(margin, isReversed);
   if (who === null) return "draw";
@@ -36,13 +36,13 @@ export function outcome(margin, isReversed) {
   return isReversed ? `${who} wins with ${by} fewer` : `${who} wins by ${by}`;
 }
 
-/** What may be played, for a message. */
+/** Legal moves as text. */
 export function alternatives(moves) {
   if (moves.length < 2) return moves.join("");
   return `${moves.slice(0, -1).join(", ")} or ${moves.at(-1)}`;
 }
 
-/** A position's report in one line. */
+/** A report in one line. */
 export function headline(report, ply, isReversed) {
   const sign = ply.mover === "black" ? 1 : -1;
   if (report.score !== null) {

@@ -1,4 +1,4 @@
-// The value over the game: black's share of the points at every ply, to look at and to step through.
+// The value over the game: black's share of the points at every ply; a click goes to the ply.
 
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 140;
@@ -9,8 +9,8 @@ const BOTTOM = 20;
 
 export class Graph {
   /**
-   * @param {HTMLElement} element where to draw
-   * @param {(ply: number) => void} onChoose told the ply that was clicked
+   * @param {HTMLElement} element place of the drawing
+   * @param {(ply: number) => void} onChoose called with the clicked ply
    */
   constructor(element, onChoose) {
     this.element = element;
@@ -33,9 +33,9 @@ export class Graph {
   }
 
   /**
-   * @param {({black: number, isExact: boolean} | null)[]} points by ply, null where unknown
+   * @param {({black: number, isExact: boolean} | null)[]} points by ply, null without a report
    * @param {number} cursor the ply on the board
-   * @param {number} length plies to leave room for
+   * @param {number} length plies on the axis
    */
   show(points, cursor, length) {
     this.points = points;
@@ -60,14 +60,14 @@ export class Graph {
     const bottom = HEIGHT - BOTTOM;
     const x = (ply) => LEFT + (width * ply) / this.length;
     const y = (black) => TOP + (bottom - TOP) * (1 - black);
-    const known = this.points.flatMap((point, ply) => (point ? [{ ply, ...point }] : []));
+    const drawn = this.points.flatMap((point, ply) => (point ? [{ ply, ...point }] : []));
     const svg = make("svg", { width: width + LEFT + RIGHT, height: HEIGHT, "aria-hidden": true });
     const box = { x: LEFT, y: TOP, width, height: bottom - TOP };
     svg.append(make("rect", { class: "frame", ...box }));
-    if (known.length) {
-      const [from, to] = [x(known[0].ply), x(known.at(-1).ply)];
+    if (drawn.length) {
+      const [from, to] = [x(drawn[0].ply), x(drawn.at(-1).ply)];
       svg.append(make("rect", { class: "white", ...box, x: from, width: to - from }));
-      const line = known.map(({ ply, black }) => `${x(ply)},${y(black)}`).join(" ");
+      const line = drawn.map(({ ply, black }) => `${x(ply)},${y(black)}`).join(" ");
       const area = `${from},${bottom} ${line} ${to},${bottom}`;
       svg.append(make("polygon", { class: "black", points: area }));
       svg.append(make("polyline", { class: "line", points: line }));
@@ -82,7 +82,7 @@ export class Graph {
     }
     const here = x(this.cursor);
     svg.append(make("line", { class: "cursor", x1: here, x2: here, y1: TOP, y2: bottom }));
-    for (const { ply, black, isExact } of known) {
+    for (const { ply, black, isExact } of drawn) {
       svg.append(dot(x(ply), y(black), isExact, ply === this.cursor));
     }
     this.element.replaceChildren(svg);

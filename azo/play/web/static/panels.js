@@ -1,14 +1,14 @@
-// What azo thinks of a position, and the list of moves.
+// The report of a position, and the list of moves.
 
 import { capital, headline, outcome, percent, share, signed, winner } from "./formatting.js";
 
 const ROWS = 6;
 const LINE_MOVES = 8;
-const MISTAKES = [[0.4, "??"], [0.2, "?"], [0.1, "?!"]]; // shares of the points given away
+const MISTAKES = [[0.4, "??"], [0.2, "?"], [0.1, "?!"]]; // least loss, as a share of the points
 
 const byId = (id) => document.getElementById(id);
 
-/** Shows a report, or that there is none. */
+/** Shows a report, or a note if there is none. */
 export function showReport(report, ply, { isReversed, isThinking }) {
   if (report === undefined) {
     const advice = isThinking ? "" : "A hint or a map on the board starts a search.";
@@ -23,7 +23,7 @@ export function showReport(report, ply, { isReversed, isThinking }) {
   );
 }
 
-/** Shows how a game ended; `report` holds its value. */
+/** Shows the result of a game; `report` holds its value. */
 export function showResult(report, ply, text) {
   showSummary(text, "", blackShare(report, ply));
   showRows([]);
@@ -38,7 +38,7 @@ function showSummary(headline, details, black = null) {
 
 const blackShare = ({ value }, { mover }) => share(mover === "black" ? value : -value);
 
-/** Shows always as many rows, so that the page does not jump. */
+/** Always shows the same number of rows, so that the page does not jump. */
 function showRows(rows) {
   const body = byId("lines").tBodies[0];
   body.replaceChildren(...rows);
@@ -77,7 +77,7 @@ function row(move, most, isChosen) {
   return line;
 }
 
-/** Shows the moves. Buttons stay what they are: one may be focused, or half clicked. */
+/** Shows the moves. Buttons are reused, because one may have the focus or be pressed. */
 export function showMoves({ moves, plies }, cursor, reports) {
   const list = byId("moves");
   while (list.children.length > moves.length) list.lastChild.remove();
@@ -98,27 +98,27 @@ export function showMoves({ moves, plies }, cursor, reports) {
   if (list.dataset.cursor === String(cursor)) return;
   list.dataset.cursor = cursor;
   const current = list.children[Math.max(cursor - 1, 0)];
-  // Only the list scrolls: the page stays where the reader has it.
+  // Scrolls only the list, not the page.
   if (current) list.scrollTop = current.offsetTop - list.clientHeight / 2;
 }
 
-/** Changes a text, unless it is the same: screen readers would read it again. */
+/** Changes a text only if it differs, since screen readers read every change. */
 export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** How much a move gave away, if both positions were searched. */
+/** The mark and the loss of a move, if both positions were searched. */
 function mistake(move, before, after) {
   const none = { mark: "", loss: "" };
   if (!before || !after || move === before.move) return none;
-  const given = share(before.value) - (1 - share(after.value));
-  const mark = MISTAKES.find(([least]) => given >= least)?.[1] ?? "";
+  const lost = share(before.value) - (1 - share(after.value));
+  const mark = MISTAKES.find(([least]) => lost >= least)?.[1] ?? "";
   const isSolved = before.score !== null && after.score !== null;
   const discs = isSolved ? `, ${Math.abs(before.score + after.score)} discs` : "";
-  return { mark, loss: given > 0 ? `gave away ${percent(given)}${discs}; ${before.move} was best` : "" };
+  return { mark, loss: lost > 0 ? `lost ${percent(lost)}${discs}; ${before.move} was best` : "" };
 }
 
-/** The result of a finished game, in words; the winner's discs come first. */
+/** The result of a finished game; the winner's discs come first. */
 export function result(game, isReversed) {
   const squares = game.plies.at(-1).board.length;
   const black = (squares + game.margin) / 2;

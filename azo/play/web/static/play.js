@@ -1,13 +1,13 @@
-// The game on the table: who plays, where the reader is in it, and what azo thinks about.
+// State of the page: the game, the ply on the board, who plays, and the current search.
 //
-// A game is what the server made of its moves: {game, start, moves, plies, is_over, margin}. One
-// search is under way at a time, `thinking`; whatever changes the game or the turn ends it.
+// A game comes from the server: {game, start, moves, plies, is_over, margin}. There is one search
+// at a time, `thinking`. A change of the game or of the turn ends it.
 
 import * as api from "./api.js";
 import { alternatives, capital, winner } from "./formatting.js";
 
 const PASS_MS = 900;
-const MOVE_MS = { none: 700, black: 450, white: 450, both: 450 }; // azo's moves are to be followed
+const MOVE_MS = { none: 700, black: 450, white: 450, both: 450 }; // least time between azo's moves
 const HINT_SECONDS = 10;
 const ANALYSIS_SECONDS = 4;
 
@@ -16,9 +16,9 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, isCalm.matche
 
 export class Play {
   /**
-   * @param {object} settings those of the server
-   * @param {(play: Play) => void} render shows the present state
-   * @param {(text: string) => void} say shows one line to the reader; "" takes it away
+   * @param {object} settings settings from the server
+   * @param {(play: Play) => void} render shows the state
+   * @param {(text: string) => void} say shows a message; "" removes it
    */
   constructor(settings, render, say) {
     this.settings = settings;
@@ -29,8 +29,8 @@ export class Play {
     this.map = "none";
     this.strength = 400;
     this.game = null;
-    this.cursor = 0; // ply that is on the board
-    this.former = null; // the game before, to come back to
+    this.cursor = 0; // ply shown on the board
+    this.former = null; // the previous game
     this.thinking = null; // {kind: "play" | "advise" | "analyse", controller, latest, ply}
     this.isPaused = false;
     this.hinted = null; // key of the position with a hint
@@ -61,7 +61,7 @@ export class Play {
     return this.isAtEnd && !this.isOver && !this.isHuman(this.ply.mover);
   }
 
-  /** What is known of a ply; of the last one of a finished game, its result. */
+  /** The report of a ply; at the end of a finished game, its result. */
   report(ply = this.cursor) {
     const { mover, legal } = this.game.plies[ply];
     if (legal.length) return this.reports.get(this.#key(ply));
@@ -75,17 +75,17 @@ export class Play {
     return this.hinted === this.#key() ? this.report()?.move : undefined;
   }
 
-  /** Begins a new game; the one on the table can be brought back. */
+  /** Starts a new game; `swapFormer` brings the old one back. */
   async start(name) {
     await this.#replay({ game: name, start: null, moves: [] }, { isNew: true });
   }
 
-  /** Takes up a game again, such as that of before the page was loaded anew. */
+  /** Continues a game, such as the one before a reload. */
   async resume({ game, start, moves }) {
     await this.#replay({ game, start, moves }, { isNew: true });
   }
 
-  /** Opens what someone pasted, and analyses it; throws `Failure` if it cannot be read. */
+  /** Opens and analyses pasted text; throws `Failure` if it cannot be read. */
   async open(text) {
     const game = await api.read(this.game.game, text);
     this.#keepFormer();
@@ -95,7 +95,7 @@ export class Play {
     if (game.moves.length) this.analyse();
   }
 
-  /** Exchanges the game on the table with the one before. */
+  /** Exchanges the game with the previous one. */
   swapFormer() {
     const { game, cursor, human } = this.former;
     this.#keepFormer(true);
@@ -104,7 +104,7 @@ export class Play {
     this.#show(game, cursor);
   }
 
-  /** Plays where the reader clicked. */
+  /** Plays the square that was clicked. */
   async choose(square) {
     const { mover, legal } = this.ply;
     if (this.isOver) return this.say("The game is over");
@@ -120,7 +120,7 @@ export class Play {
     return this.#play(square);
   }
 
-  /** Lets azo move for whoever is to move, or move at once if it is thinking. */
+  /** Lets azo move for the side to move, or move at once if it is thinking. */
   async go() {
     if (this.isOver) return this.say("The game is over");
     if (this.thinking?.kind === "play") {
@@ -137,7 +137,7 @@ export class Play {
     this.proceed();
   }
 
-  /** Takes back the reader's last move, with what azo answered; with both sides, one ply. */
+  /** Takes back the player's last move and azo's answer; with both sides, one ply. */
   undo() {
     const isMine = ({ mover, legal }) => this.isHuman(mover) && legal[0] !== "pass";
     let ply = this.cursor - 1;
@@ -151,7 +151,7 @@ export class Play {
     return this.#show({ ...rest, ...shorter, is_over: false }, ply);
   }
 
-  /** Shows another ply; nothing is lost. */
+  /** Shows another ply of the game. */
   goTo(ply) {
     const inside = Math.min(Math.max(ply, 0), this.game.moves.length);
     if (inside === this.cursor) return;
@@ -163,43 +163,43 @@ export class Play {
 
   async showHint() {
     if (this.isOver) return this.say("The game is over");
-    if (this.thinking?.kind === "play") return this.say("azo is thinking about its own move");
+    if (this.thinking?.kind === "play") return this.say("azo is thinking about its move");
     this.say("");
     this.hinted = this.#key();
     return this.#advise();
   }
 
-  /** Searches every position that was not yet; a second call stops that. */
+  /** Searches every position without a report; a second call stops it. */
   async analyse() {
     if (this.thinking?.kind === "analyse") return this.proceed();
     const wasPaused = this.isPaused;
     if (this.isAzosTurn) this.isPaused = true;
     const thinking = this.#begin("analyse");
     for (let ply = 0; ply < this.game.plies.length; ply += 1) {
-      if (!this.game.plies[ply].legal.length || this.#isKnownWell(ply)) continue;
+      if (!this.game.plies[ply].legal.length || this.#isSearched(ply)) continue;
       thinking.ply = ply;
-      const found = await this.#think(thinking, ply, this.#advice(ANALYSIS_SECONDS));
-      if (!found || thinking !== this.thinking) return undefined;
+      const report = await this.#think(thinking, ply, this.#advice(ANALYSIS_SECONDS));
+      if (!report || thinking !== this.thinking) return undefined;
     }
     this.isPaused = wasPaused;
     return this.proceed();
   }
 
-  /** Changes who plays, the level, the map or the strength, and goes on with that. */
+  /** Changes the sides, the level, the map or the strength. */
   change(name, value) {
     this[name] = value;
     const isChanged = {
       human: () => true,
       level: () => this.thinking?.kind === "play",
       map: () => !this.thinking,
-      strength: () => false, // of later searches
+      strength: () => false, // applies to later searches
     }[name]();
     if (name === "human") this.isPaused = false;
     if (isChanged) this.proceed();
     else this.render();
   }
 
-  /** Does what the position asks for: azo's move, a pass, or a search for the map. */
+  /** Starts the next action of the position: azo's move, a pass, or a search for the map. */
   proceed() {
     this.#stop();
     this.render();
@@ -207,19 +207,19 @@ export class Play {
       if (!this.isHuman(this.ply.mover)) return this.isPaused || this.#azoMoves();
       if (this.ply.legal[0] === "pass") return this.#passSoon();
     }
-    const isAsked = this.map !== "none" && !this.isOver && !this.#isKnownWell(this.cursor);
-    return isAsked && this.#advise();
+    const needsSearch = this.map !== "none" && !this.isOver && !this.#isSearched(this.cursor);
+    return needsSearch && this.#advise();
   }
 
   async #azoMoves() {
     const { mover, legal } = this.ply;
     const thinking = this.#begin("play");
     const pause = sleep(this.cursor === 0 ? 0 : MOVE_MS[this.human]);
-    const found = await this.#think(thinking, this.cursor, { role: "play", level: this.level });
+    const report = await this.#think(thinking, this.cursor, { role: "play", level: this.level });
     await pause;
-    if (!found || thinking !== this.thinking) return;
+    if (!report || thinking !== this.thinking) return;
     if (legal[0] === "pass") this.say(`${capital(mover)} has no move and passes`);
-    await this.#play(found.move);
+    await this.#play(report.move);
   }
 
   async #passSoon() {
@@ -231,8 +231,8 @@ export class Play {
 
   async #advise() {
     const thinking = this.#begin("advise");
-    const found = await this.#think(thinking, this.cursor, this.#advice(HINT_SECONDS));
-    if (!found || thinking !== this.thinking) return;
+    const report = await this.#think(thinking, this.cursor, this.#advice(HINT_SECONDS));
+    if (!report || thinking !== this.thinking) return;
     this.thinking = null;
     this.render();
   }
@@ -241,18 +241,18 @@ export class Play {
     return { role: "advise", num_simulations: this.strength, seconds };
   }
 
-  /** Returns the result of a search, or null if it failed or was ended. */
+  /** Returns the final report of a search, or null if it failed or was stopped. */
   async #think(thinking, ply, how) {
     const key = this.#key(ply);
-    const tell = (report) => {
+    const onReport = (report) => {
       if (thinking !== this.thinking) return;
       thinking.latest = report;
-      const known = this.reports.get(key);
-      if (!known || rank(report) >= rank(known)) this.reports.set(key, report);
+      const earlier = this.reports.get(key);
+      if (!earlier || rank(report) >= rank(earlier)) this.reports.set(key, report);
       this.render();
     };
     try {
-      return await api.think(this.#question(ply), how, thinking.controller.signal, tell);
+      return await api.think(this.#question(ply), how, thinking.controller.signal, onReport);
     } catch (error) {
       if (error.name === "AbortError") return null;
       if (!(error instanceof api.Failure)) throw error;
@@ -326,13 +326,13 @@ export class Play {
     return JSON.stringify(this.#question(ply));
   }
 
-  #isKnownWell(ply) {
-    const known = this.reports.get(this.#key(ply));
-    return known !== undefined && rank(known) >= this.strength;
+  #isSearched(ply) {
+    const report = this.reports.get(this.#key(ply));
+    return report !== undefined && rank(report) >= this.strength;
   }
 }
 
-/** How much a report is worth: exact ones most, others by their visits. */
+/** Quality of a report: exact reports are the best, others count by visits. */
 function rank({ score, moves }) {
   return score === null ? moves.reduce((sum, move) => sum + move.visits, 0) : Infinity;
 }

@@ -3,11 +3,11 @@
 import { result, showMoves, showResult, showReport, write } from "./panels.js";
 import { capital, discs, percent, share, signed } from "./formatting.js";
 
-const COLD = 0.25; // a move that is worth so much less than the best has no colour
+const COLD = 0.25; // a move worse than the best by this share has no colour
 
 const byId = (id) => document.getElementById(id);
 
-/** Shows the present state. */
+/** Shows the state of the page. */
 export function render(play, board, graph) {
   showPlayers(play);
   showBoard(play, board);
@@ -51,7 +51,7 @@ function showBoard(play, board) {
   });
 }
 
-/** What to write on which square, and how warm to colour it. */
+/** Text and colour of each square. */
 function mapOf(play) {
   const map = new Map();
   const report = play.report();
@@ -65,7 +65,7 @@ function mapOf(play) {
   for (const { move, prior, visits, value, score } of report.moves) {
     if (move === "pass") continue;
     if (kind === "prior") map.set(move, { heat: prior, text: percent(prior) });
-    // A solved position was hardly searched: there the scores say all.
+    // A solved position has few visits, so the map shows its scores.
     else if (kind === "visits" && score === null && total > 0) {
       map.set(move, { heat: visits / total, text: String(visits) });
     } else if (score !== null || value !== null) {
