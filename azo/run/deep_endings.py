@@ -1,7 +1,7 @@
 """Deep endings: solved on the host's cores before the first iteration of a run.
 
-`endings.jsonl` in the run's folder gets a line for each solved ending, so a stopped run resumes with
-the next one. `hard.obf` has the endings for which the solver visited most nodes.
+`endings.jsonl` in the run's folder gets a line for each solved ending, so a stopped run resumes
+with the next one. `hard.obf` has the endings for which the solver visited most nodes.
 """
 
 import contextlib

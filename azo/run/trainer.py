@@ -1,13 +1,13 @@
 """Training: calls of the compiled iteration, with matches, metrics and checkpoints between them.
 
-`Trainer.run` is the main loop; its hooks, which play the matches, are in `hooks`.
+`Trainer.run` is the main loop. The hooks, which play the matches, are in `hooks`.
 """
 
 import contextlib
 import dataclasses
 import pathlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
@@ -88,7 +88,7 @@ def train(
 
 @dataclasses.dataclass
 class Trainer:
-    """Everything between the first state of a run, or a restored one, and its last."""
+    """Continues a run from a state to its end, or to a request to stop."""
 
     settings: config.Config
     game: protocol.Game
@@ -109,35 +109,20 @@ class Trainer:
 
     def run(self, state: run_state.RunState) -> run_state.RunState:
         """Iterates until the run ends or is stopped; returns the last state."""
-        run, evaluation = self.settings.run, self.settings.evaluation
         iteration = int(state.iteration)
-        reason, is_stopped = self.end_reason(state, self.recorded_score(iteration)), False
+        reason, is_stopped = self.end_reason(state, self.recorded_match(iteration)), False
         self.announce(iteration, reason)
-        if _is_due(self.settings.ratings.every, iteration):  # interrupted in an earlier process
-            self.write(iteration, self.hooks.rate(state, iteration))
+        self.rate(state, iteration)  # if the process before was stopped in the meantime
         while reason is None and not is_stopped:
             state, figures = self.iterate(state)
             iteration += 1
             state = self.end_generation(state, iteration)
-            is_last = self.end_reason(state) is not None
-            if is_last or iteration % run.log_every == 0:
-                self.write(iteration, [metrics.Event("iteration", figures)])
-
-            match, score = None, None
-            if (is_last or _is_due(evaluation.every, iteration)) and not self.should_stop():
-                match = self.evaluate(state, iteration)
-                score = match.fields["evaluation/score"]
+            self.log(state, iteration, figures)
+            match = self.evaluate(state, iteration)
             self.screen.update({"iteration": iteration, **figures}, match and match.text)
-            if _is_due(self.settings.ratings.every, iteration) and not self.should_stop():
-                self.write(iteration, self.hooks.rate(state, iteration))
-
-            reason, is_stopped = self.end_reason(state, score), self.should_stop()
-            if reason:
-                self.write(iteration, [metrics.Event("end", {"reason": reason})])
-            if match or reason or is_stopped or iteration % run.save_every == 0:
-                self.checkpoints.save(iteration, state, self.settings, score)
-        if is_stopped and reason is None:
-            self.screen.note(f"stopped and saved after iteration {iteration}")
+            self.rate(state, iteration)
+            reason, is_stopped = self.end_reason(state, match), self.should_stop()
+            self.save(state, iteration, match, reason, is_stopped=is_stopped)
         return state
 
     def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
@@ -204,31 +189,63 @@ class Trainer:
         plays_on = gate.after_failure == "play" or state.num_failures + 1 >= gate.max_failures
         return state.failed(restarts_games=bool(plays_on))
 
-    def evaluate(self, state: run_state.RunState, iteration: int) -> metrics.Event:
-        """Plays a match against the opponent and inspects the replay; returns the match."""
+    def log(self, state: run_state.RunState, iteration: int, figures: Mapping[str, Any]) -> None:
+        """Writes the figures of an iteration, if that is due."""
+        if iteration % self.settings.run.log_every == 0 or self.end_reason(state):
+            self.write(iteration, [metrics.Event("iteration", figures)])
+
+    def evaluate(self, state: run_state.RunState, iteration: int) -> metrics.Event | None:
+        """Plays a match and inspects the replay, if that is due; returns the match."""
+        is_due = _is_due(self.settings.evaluation.every, iteration) or self.end_reason(state)
+        if not is_due or self.should_stop():
+            return None
         (match,) = self.hooks.evaluate(state, iteration)
         seconds = {"time/training_seconds": round(self.training_seconds, 2)}
         self.write(iteration, [metrics.Event(match.kind, {**match.fields, **seconds})])
         self.write(iteration, self.hooks.inspect_replay(state, iteration))
         return match
 
-    def end_reason(self, state: run_state.RunState, score: float | None = None) -> str | None:
-        """Returns the reason to end the run, or None; `score` is that of a match now."""
+    def rate(self, state: run_state.RunState, iteration: int) -> None:
+        """Rates the network that plays, if that is due."""
+        if _is_due(self.settings.ratings.every, iteration) and not self.should_stop():
+            self.write(iteration, self.hooks.rate(state, iteration))
+
+    def save(
+        self,
+        state: run_state.RunState,
+        iteration: int,
+        match: metrics.Event | None,
+        reason: str | None,
+        *,
+        is_stopped: bool,
+    ) -> None:
+        """Saves a checkpoint, if that is due, and notes the end of the run or of the process."""
+        if reason:
+            self.write(iteration, [metrics.Event("end", {"reason": reason})])
+        if match or reason or is_stopped or iteration % self.settings.run.save_every == 0:
+            self.checkpoints.save(iteration, state, self.settings, _score(match))
+        if is_stopped and not reason:
+            self.screen.note(f"stopped and saved after iteration {iteration}")
+
+    def end_reason(
+        self, state: run_state.RunState, match: metrics.Event | None = None
+    ) -> str | None:
+        """Returns the reason to end the run after an iteration and its match, or None."""
         run, evaluation = self.settings.run, self.settings.evaluation
         if int(state.iteration) >= run.num_iterations:
             return f"all {run.num_iterations} iterations are done"
         if run.max_evaluations is not None and state.num_evaluations() >= run.max_evaluations:
             return f"all {run.max_evaluations:,} evaluations are used"
-        until = evaluation.until_score
+        score, until = _score(match), evaluation.until_score
         if score is not None and until is not None and score >= until:
             return f"score {score:.3f} against {evaluation.opponent}"
         return None
 
-    def recorded_score(self, iteration: int) -> float | None:
-        """Returns the score of the match after an iteration, None if there was no match."""
-        matches = metrics.read(self.settings.run.folder, "evaluation")
-        scores = [match["evaluation/score"] for match in matches if match["iteration"] == iteration]
-        return scores[-1] if scores else None
+    def recorded_match(self, iteration: int) -> metrics.Event | None:
+        """Returns the match that an earlier process played after an iteration, if any."""
+        events = metrics.read(self.settings.run.folder, "evaluation")
+        matches = [event for event in events if event["iteration"] == iteration]
+        return metrics.Event("evaluation", matches[-1]) if matches else None
 
     def should_stop(self) -> bool:
         """Returns whether a process was asked to stop; all processes get the same answer."""
@@ -263,6 +280,10 @@ class Trainer:
 
 def _is_due(every: int, iteration: int) -> bool:
     return every > 0 and iteration > 0 and iteration % every == 0
+
+
+def _score(match: metrics.Event | None) -> float | None:
+    return None if match is None else match.fields["evaluation/score"]
 
 
 def _total_steps(settings: config.Config) -> int:
