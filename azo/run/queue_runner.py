@@ -6,6 +6,7 @@ child processes save and end, and the same queue resumes them later.
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
@@ -14,7 +15,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import rich.console
@@ -93,8 +94,10 @@ class Processes:
         return text or ""
 
     def stop(self) -> None:
-        """Asks all processes to save and end; no other process starts."""
+        """Asks all processes once to save and end; no other process starts."""
         with self._lock:
+            if self._is_stopping:
+                return
             self._is_stopping = True
             for process in self._live:
                 process.terminate()
@@ -154,7 +157,7 @@ def run_job(job: run_queue.Job, cores: Sequence[int], processes: Processes) -> R
 
 
 def work_off(
-    jobs: Iterable[run_queue.Job],
+    jobs: Sequence[run_queue.Job],
     run: Runner,
     results: pathlib.Path,
     *,
@@ -168,69 +171,109 @@ def work_off(
     child processes are asked to end.
     """
     outcome = Outcome()
-    console = rich.console.Console(highlight=False, markup=False, emoji=False)
     shares: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
     for cores in shares_of_cores(num_workers):
         shares.put(cores)
-    tasks: dict[rich.progress.TaskID, run_queue.Job] = {}
     with (
         concurrent.futures.ThreadPoolExecutor(num_workers) as pool,
-        rich.progress.Progress(console=console, disable=not console.is_terminal) as screen,
+        _Screen(len(jobs)) as screen,
     ):
-
-        def show(text: str) -> None:
-            screen.console.print(text, soft_wrap=True)
 
         def work(job: run_queue.Job) -> Result:
             if stop.is_made:
                 raise Stopped
             cores = shares.get()
-            task = screen.add_task(str(job), total=job.queue.max_evaluations)
-            tasks[task] = job
             try:
-                show(f"{job}: begins on cores {', '.join(map(str, cores)) or 'of any number'}")
-                return run(job, cores)
+                with screen.running(job, cores):
+                    return run(job, cores)
             finally:
-                del tasks[task]
-                screen.remove_task(task)
                 shares.put(cores)
 
+        def update() -> None:
+            if stop.is_made:
+                processes.stop()
+            screen.update()
+
         futures = {pool.submit(work, job): job for job in jobs}
-        whole = screen.add_task("all", total=len(futures))
-        pending = set(futures)
         try:
-            while pending:
-                _, still_pending = concurrent.futures.wait(
-                    pending, _SECONDS_BETWEEN_UPDATES, concurrent.futures.FIRST_COMPLETED
-                )
-                if stop.is_made and not outcome.was_stopped:
-                    outcome.was_stopped = True
-                    processes.stop()
-                for future, job in futures.items():
-                    if future not in pending - still_pending:
-                        continue
-                    try:
-                        result = future.result()
-                    except Stopped:
-                        continue
-                    except Failed as failure:
-                        outcome.num_failed += 1
-                        end = _end_of(job.log)
-                        show(f"{job}: failed: {failure}. The end of {job.log}:\n{end}")
-                    else:
-                        append(results, result)
-                        show(f"{job}: {describe(result)}")
-                    screen.advance(whole)
-                pending = still_pending
-                for task, job in list(tasks.items()) if console.is_terminal else ():
-                    runs = [path.parent for path in job.folder.glob(f"*/{metrics.FILE}")]
-                    screen.update(task, completed=sum(map(run_queue.evaluations_used, runs)))
+            for future in _as_completed(futures, update):
+                job = futures[future]
+                try:
+                    result = future.result()
+                except Stopped:
+                    continue
+                except Failed as failure:
+                    outcome.num_failed += 1
+                    end = _end_of(job.log)
+                    screen.finish(f"{job}: failed: {failure}. The end of {job.log}:\n{end}")
+                else:
+                    append(results, result)
+                    screen.finish(f"{job}: {describe(result)}")
         except BaseException:
             processes.kill()
             raise
+        outcome.was_stopped = stop.is_made
         if outcome.was_stopped:
-            show("stopped and saved; the same command resumes")
+            screen.show("stopped and saved; the same command resumes")
     return outcome
+
+
+class _Screen:
+    """Lines for the jobs that begin and end, and in a terminal a bar for each running job."""
+
+    def __init__(self, num_jobs: int):
+        console = rich.console.Console(highlight=False, markup=False, emoji=False)
+        self._progress = rich.progress.Progress(console=console, disable=not console.is_terminal)
+        self._all = self._progress.add_task("all", total=num_jobs)
+        self._jobs: dict[rich.progress.TaskID, run_queue.Job] = {}
+
+    def __enter__(self) -> "_Screen":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, text: str) -> None:
+        self._progress.console.print(text, soft_wrap=True)
+
+    def finish(self, text: str) -> None:
+        """Shows the end of a job."""
+        self.show(text)
+        self._progress.advance(self._all)
+
+    @contextlib.contextmanager
+    def running(self, job: run_queue.Job, cores: Sequence[int]) -> Iterator[None]:
+        """Shows a job while it runs; threads may call it at the same time."""
+        self.show(f"{job}: begins on cores {', '.join(map(str, cores)) or 'of any number'}")
+        task = self._progress.add_task(str(job), total=job.queue.max_evaluations)
+        self._jobs[task] = job
+        try:
+            yield
+        finally:
+            del self._jobs[task]
+            self._progress.remove_task(task)
+
+    def update(self) -> None:
+        """Shows the evaluations that the running jobs have used."""
+        if self._progress.disable:
+            return
+        for task, job in list(self._jobs.items()):
+            runs = [path.parent for path in job.folder.glob(f"*/{metrics.FILE}")]
+            self._progress.update(task, completed=sum(map(run_queue.evaluations_used, runs)))
+
+
+def _as_completed(
+    futures: Iterable[concurrent.futures.Future[Result]], update: Callable[[], None]
+) -> Iterator[concurrent.futures.Future[Result]]:
+    """Yields futures as they complete, and calls a function at least twice a second."""
+    pending = set(futures)
+    while pending:
+        done, pending = concurrent.futures.wait(
+            pending, _SECONDS_BETWEEN_UPDATES, concurrent.futures.FIRST_COMPLETED
+        )
+        update()
+        yield from (future for future in futures if future in done)
 
 
 def shares_of_cores(num_workers: int) -> list[list[int]]:
