@@ -1,40 +1,17 @@
-"""Generations: what one network plays, how much is learned from it, and which network is next.
+"""Generations: the games and the learning of one actor network, and the gate to the next.
 
-Without a gate self-play always uses the newest network. With one it uses the best: at the end of a
-generation the learner's network meets it in a match, and takes its place if it passes. Learning
-knows nothing of players and arenas, so the match comes in as a function.
+Without a gate self-play always uses the newest network. With a gate it uses the actor's: at the end
+of a generation the learner's network plays a match against it, and takes its place if it passes.
+The trainer plays the match.
 """
 
-import dataclasses
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-import jax
 import pydantic
 import scipy.stats
 
-from azo.learning import network
-
 IterationKind = Literal["play_and_learn", "play", "learn"]
 _SIGNIFICANT = 0.05  # probability of such a match, or a better one, between equals
-
-
-@dataclasses.dataclass(frozen=True)
-class GateScore:
-    """Games of a match, as seen by the new network."""
-
-    wins: int
-    draws: int
-    losses: int
-
-    @property
-    def points(self) -> float:
-        """Share of the points: a draw is half a win."""
-        return (self.wins + self.draws / 2) / (self.wins + self.draws + self.losses)
-
-
-# Plays the first variables against the second, with a key.
-Match = Callable[[network.Variables, network.Variables, jax.Array], GateScore]
 
 
 class ScheduledSettings(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -76,14 +53,6 @@ class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """After so many failures in a row new games are played in any case."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    """What a gate's match says."""
-
-    score: GateScore
-    is_promoted: bool
-
-
 def next_iteration(
     config: GenerationConfig, *, num_games: int, num_samples: int
 ) -> IterationKind | None:
@@ -101,24 +70,11 @@ def next_iteration(
     return "learn" if num_samples < config.num_samples else None
 
 
-def judge(
-    config: GateConfig,
-    match: Match,
-    new: network.Variables,
-    best: network.Variables,
-    key: jax.Array,
-) -> Verdict:
-    """Plays the new network against the best, and says whether it takes its place."""
-    score = match(new, best, key)
-    return Verdict(score=score, is_promoted=passes(config, score))
-
-
-def passes(config: GateConfig, score: GateScore) -> bool:
-    """Returns whether a match is good enough."""
+def passes(config: GateConfig, *, wins: int, draws: int, losses: int) -> bool:
+    """Returns whether the learner's network passes the gate with the result of its match."""
     if config.test == "threshold":
-        return score.points > config.threshold
-    decided = score.wins + score.losses
-    if not decided:
+        return (wins + draws / 2) / (wins + draws + losses) > config.threshold
+    if not wins + losses:
         return False
-    test = scipy.stats.binomtest(score.wins, decided, alternative="greater")
+    test = scipy.stats.binomtest(wins, wins + losses, alternative="greater")
     return bool(test.pvalue < _SIGNIFICANT)

@@ -1,4 +1,4 @@
-"""Hooks of the trainer: the gate, the evaluation, the look into the replay, and the ratings.
+"""Hooks of the trainer: the gate, the evaluation, the inspection of the replay, the ratings.
 
 A hook takes the state of a run and the number of its iterations, and yields events for the metrics.
 Matches are played by the first process alone, and all processes receive the result. A hook that
@@ -62,19 +62,20 @@ def gate(
     assert state.actor_params is not None
     key = jax.random.fold_in(jax.random.key(settings.run.seed + 1), iteration)
     match = gate_match(settings, game, state.variables(), state.actor_params, key)
-    score = generations.GateScore(match.wins, match.draws, match.losses)
-    is_promoted = generations.passes(settings.gate, score)
+    is_promoted = generations.passes(
+        settings.gate, wins=match.wins, draws=match.draws, losses=match.losses
+    )
     yield metrics.Event(
         "gate",
         {
-            "gate/score": score.points,
-            "gate/wins": score.wins,
-            "gate/draws": score.draws,
-            "gate/losses": score.losses,
+            "gate/score": match.score,
+            "gate/wins": match.wins,
+            "gate/draws": match.draws,
+            "gate/losses": match.losses,
             "gate/is_promoted": int(is_promoted),
             "gate/generation": int(state.generation) + is_promoted,
         },
-        text=f"gate score {score.points:.3f}, {'' if is_promoted else 'not '}promoted",
+        text=f"gate score {match.score:.3f}, {'' if is_promoted else 'not '}promoted",
     )
 
 

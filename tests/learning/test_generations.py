@@ -11,7 +11,6 @@ from support import tiny_run
 from azo.learning import generations, loop, replay
 
 GATED = {"gate": {"is_enabled": True}, "generation": {"num_games": 8}}
-GateScore = generations.GateScore
 
 
 def gated(best_scale=2.0, num_devices=1):
@@ -31,20 +30,19 @@ def scale_of(variables, state):
 
 
 @pytest.mark.parametrize(
-    ("score", "points", "is_promoted"),
+    ("result", "is_promoted"),
     [
-        (GateScore(56, 0, 44), 0.56, True),
-        (GateScore(55, 0, 45), 0.55, False),
-        (GateScore(50, 12, 38), 0.56, True),  # a draw is half a win
-        (GateScore(0, 100, 0), 0.5, False),
-        (GateScore(10, 0, 90), 0.1, False),
+        ((56, 0, 44), True),
+        ((55, 0, 45), False),
+        ((50, 12, 38), True),  # a draw is half a win
+        ((0, 100, 0), False),
+        ((10, 0, 90), False),
     ],
 )
-def test_a_network_is_promoted_if_it_exceeds_the_threshold(score, points, is_promoted):
+def test_a_network_is_promoted_if_it_exceeds_the_threshold(result, is_promoted):
     config = generations.GateConfig(threshold=0.55)
-    assert score.points == pytest.approx(points)
-    verdict = generations.judge(config, lambda *_: score, {}, {}, jax.random.key(0))
-    assert verdict == generations.Verdict(score, is_promoted)
+    wins, draws, losses = result
+    assert generations.passes(config, wins=wins, draws=draws, losses=losses) == is_promoted
 
 
 def chance(wins, games):
@@ -68,19 +66,7 @@ def test_a_significant_match_is_one_that_equals_play_in_less_than_a_twentieth_of
 ):
     config = generations.GateConfig(test="significant")
     assert (chance(wins, wins + losses) < 0.05) == is_promoted
-    assert generations.passes(config, GateScore(wins, draws, losses)) == is_promoted
-
-
-def test_the_match_is_the_new_network_against_the_best():
-    key = jax.random.key(0)
-    seen = []
-
-    def match(*arguments):
-        seen.append(arguments)
-        return GateScore(0, 0, 1)
-
-    generations.judge(generations.GateConfig(), match, {"new": 1}, {"best": 2}, key)
-    assert seen == [({"new": 1}, {"best": 2}, key)]
+    assert generations.passes(config, wins=wins, draws=draws, losses=losses) == is_promoted
 
 
 @pytest.mark.parametrize(

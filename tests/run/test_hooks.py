@@ -162,3 +162,21 @@ def test_an_untrained_network_that_searches_beats_random_moves():
     result = hooks.evaluation_match(settings, game, weights(0), random, key)
     assert result.num_games == 64
     assert result.interval()[0] > 0.6
+
+
+def test_the_gate_plays_the_learners_network_against_the_actors(monkeypatch):
+    played = []
+
+    def play(game, first, second, key, **_):
+        played.append((first, second))
+        return WON
+
+    monkeypatch.setattr(arena, "play_match", play)
+    settings = tiny_run.settings(gate={"is_enabled": True}, generation={"num_games": 8})
+    state = types.SimpleNamespace(
+        variables=lambda: weights(1), actor_params=weights(2), generation=3
+    )
+    (event,) = hooks.gate(settings, tiny_run.game(), state, 5)
+    assert are_weights(played[0][0].variables, 1)
+    assert are_weights(played[0][1].variables, 2)
+    assert (event.fields["gate/is_promoted"], event.fields["gate/generation"]) == (1, 4)
