@@ -6,7 +6,6 @@ child processes save and end, and the same queue resumes them later.
 """
 
 import concurrent.futures
-import contextlib
 import dataclasses
 import json
 import os
@@ -18,15 +17,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import rich.console
-import rich.progress
-
 from azo.measure import arena, comparison, journal
 from azo.run import config, interruption, metrics, run_queue, shipped_files
 
 RESULTS = "results.jsonl"
 _LINES_OF_LOG = 8
-_SECONDS_BETWEEN_UPDATES = 0.5
+_SECONDS_BETWEEN_CHECKS = 0.5
 
 Result = dict[str, Any]
 
@@ -174,29 +170,24 @@ def work_off(
     shares: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
     for cores in shares_of_cores(num_workers):
         shares.put(cores)
-    with (
-        concurrent.futures.ThreadPoolExecutor(num_workers) as pool,
-        _Screen(len(jobs)) as screen,
-    ):
 
-        def work(job: run_queue.Job) -> Result:
-            if stop.is_made:
-                raise Stopped
-            cores = shares.get()
-            try:
-                with screen.running(job, cores):
-                    return run(job, cores)
-            finally:
-                shares.put(cores)
+    def work(job: run_queue.Job) -> Result:
+        if stop.is_made:
+            raise Stopped
+        cores = shares.get()
+        try:
+            print(
+                f"{job}: begins on cores {', '.join(map(str, cores)) or 'of any number'}",
+                flush=True,
+            )
+            return run(job, cores)
+        finally:
+            shares.put(cores)
 
-        def update() -> None:
-            if stop.is_made:
-                processes.stop()
-            screen.update()
-
+    with concurrent.futures.ThreadPoolExecutor(num_workers) as pool:
         futures = {pool.submit(work, job): job for job in jobs}
         try:
-            for future in _as_completed(futures, update):
+            for future in _as_completed(futures, stop, processes):
                 job = futures[future]
                 try:
                     result = future.result()
@@ -204,75 +195,35 @@ def work_off(
                     continue
                 except Failed as failure:
                     outcome.num_failed += 1
-                    end = _end_of(job.log)
-                    screen.finish(f"{job}: failed: {failure}. The end of {job.log}:\n{end}")
+                    print(
+                        f"{job}: failed: {failure}. The end of {job.log}:\n{_end_of(job.log)}",
+                        flush=True,
+                    )
                 else:
                     append(results, result)
-                    screen.finish(f"{job}: {describe(result)}")
+                    print(f"{job}: {describe(result)}", flush=True)
         except BaseException:
             processes.kill()
             raise
-        outcome.was_stopped = stop.is_made
-        if outcome.was_stopped:
-            screen.show("stopped and saved; the same command resumes")
+    outcome.was_stopped = stop.is_made
+    if outcome.was_stopped:
+        print("stopped and saved; the same command resumes", flush=True)
     return outcome
 
 
-class _Screen:
-    """Lines for the jobs that begin and end, and in a terminal a bar for each running job."""
-
-    def __init__(self, num_jobs: int):
-        console = rich.console.Console(highlight=False, markup=False, emoji=False)
-        self._progress = rich.progress.Progress(console=console, disable=not console.is_terminal)
-        self._all = self._progress.add_task("all", total=num_jobs)
-        self._jobs: dict[rich.progress.TaskID, run_queue.Job] = {}
-
-    def __enter__(self) -> "_Screen":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def show(self, text: str) -> None:
-        self._progress.console.print(text, soft_wrap=True)
-
-    def finish(self, text: str) -> None:
-        """Shows the end of a job."""
-        self.show(text)
-        self._progress.advance(self._all)
-
-    @contextlib.contextmanager
-    def running(self, job: run_queue.Job, cores: Sequence[int]) -> Iterator[None]:
-        """Shows a job while it runs; threads may call it at the same time."""
-        self.show(f"{job}: begins on cores {', '.join(map(str, cores)) or 'of any number'}")
-        task = self._progress.add_task(str(job), total=job.queue.max_evaluations)
-        self._jobs[task] = job
-        try:
-            yield
-        finally:
-            del self._jobs[task]
-            self._progress.remove_task(task)
-
-    def update(self) -> None:
-        """Shows the evaluations that the running jobs have used."""
-        if self._progress.disable:
-            return
-        for task, job in list(self._jobs.items()):
-            runs = [path.parent for path in job.folder.glob(f"*/{metrics.FILE}")]
-            self._progress.update(task, completed=sum(map(run_queue.evaluations_used, runs)))
-
-
 def _as_completed(
-    futures: Iterable[concurrent.futures.Future[Result]], update: Callable[[], None]
+    futures: Iterable[concurrent.futures.Future[Result]],
+    stop: interruption.StopRequest,
+    processes: Processes,
 ) -> Iterator[concurrent.futures.Future[Result]]:
-    """Yields futures as they complete, and calls a function at least twice a second."""
+    """Yields futures as they complete, and passes a request to stop on to the processes."""
     pending = set(futures)
     while pending:
         done, pending = concurrent.futures.wait(
-            pending, _SECONDS_BETWEEN_UPDATES, concurrent.futures.FIRST_COMPLETED
+            pending, _SECONDS_BETWEEN_CHECKS, concurrent.futures.FIRST_COMPLETED
         )
-        update()
+        if stop.is_made:
+            processes.stop()
         yield from (future for future in futures if future in done)
 
 

@@ -273,7 +273,7 @@ class Trainer:
         elif reason is None:
             self.screen.note(f"resuming after iteration {first} on {where}")
         elif first >= self.settings.run.num_iterations:
-            self.screen.note(f"{reason}; --run.num-iterations {2 * first} would go on")
+            self.screen.note(f"{reason}; --run.num-iterations {2 * first} would continue it")
         else:
             self.screen.note(f"the run has ended: {reason}")
 

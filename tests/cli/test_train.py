@@ -181,7 +181,7 @@ def test_a_second_signal_does_not_wait(place, at_iteration):
 def test_a_finished_run_says_so_and_is_left_as_it_is(place, whole, capsys):
     before = state_of(whole)
     assert main("--config", place / "tiny.toml", "--run.folder", whole) == 0
-    assert "all 6 iterations are done; --run.num-iterations 12 would go on" in (
+    assert "all 6 iterations are done; --run.num-iterations 12 would continue it" in (
         capsys.readouterr().out.replace("\n", " ")
     )
     tiny_run.assert_same_bits(state_of(whole), before)

@@ -16,7 +16,7 @@ import time
 import jax
 import numpy as np
 import pytest
-import test_configs
+import test_recipes
 from support import global_gradient, tiny_run
 
 from azo.cli import command_line
@@ -160,7 +160,7 @@ def curve(num_devices, seed):
     """
     settings, game, mesh, total_steps, iterate = iteration(num_devices)
     state = loop.begin(game, settings, mesh, seed=seed, total_steps=total_steps)
-    perfect = test_configs.PerfectPlayer(jax.numpy.asarray(test_configs.best_moves()))
+    perfect = test_recipes.PerfectPlayer(jax.numpy.asarray(test_recipes.best_moves()))
     rows, losses = [], []
     for done in range(1, settings.run.num_iterations + 1):
         state, found = iterate(state)
