@@ -203,6 +203,7 @@ def work_off(
                     append(results, result)
                     print(f"{job}: {describe(result)}", flush=True)
         except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
             processes.kill()
             raise
     outcome.was_stopped = stop.is_made
