@@ -143,7 +143,7 @@ def show(settings: ShowConfig, console: rich.console.Console) -> int:
     game = othello.Othello(settings.size, settings.reversed)
     book = opening_book.load(settings.book, game)
     played = notation.replay(settings.moves, game)
-    board = notation.board_of(played.positions[-1], is_black_to_move=played.is_black_to_move)
+    board = played.last_board
     console.print(
         f"{settings.book}: {len(book.positions)} positions, {book.num_moves} moves", markup=False
     )

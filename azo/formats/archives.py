@@ -185,15 +185,15 @@ def _parse_record(
 def _replay_batch(
     game: othello.Othello, records: Sequence[RecordedGame], note: Callable[[BadRecord], None]
 ) -> GameArchive:
-    # Few shapes, each compiled once. No legal game is longer than `max_plies`, so of a longer list
-    # of moves one before that is illegal.
+    # Few shapes, each compiled once. A list of more than `max_plies` moves has an illegal one among
+    # the first `max_plies`.
     longest = max((len(record.moves) for record in records), default=0)
     length = game.max_plies if longest > game.max_plies // 2 else game.max_plies // 2
     width = next(size for size in _BATCH_SIZES if size >= len(records))
     moves = np.full((width, length), NO_ACTION, np.int32)
     for row, record in zip(moves, records, strict=False):
-        kept = record.moves[:length]
-        row[: len(kept)] = kept
+        first_moves = record.moves[:length]
+        row[: len(first_moves)] = first_moves
     played = jax.device_get(_replay(game, jnp.asarray(moves.T)))
 
     is_good = np.zeros(width, bool)

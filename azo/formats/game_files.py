@@ -23,20 +23,20 @@ class GameRecord:
 
     board: notation.Board  # the start position
     actions: tuple[int, ...]  # passes included
-    black: str = ""  # who played black, if known
+    black: str = ""  # name of the player, "" if unknown
     white: str = ""
 
 
 def parse(text: str, game: othello.Othello, *, number: int | None = None) -> GameRecord:
-    """Returns the game of a text.
+    """Returns one game of a text.
 
     Args:
-      text: see above.
-      game: whose rules it is replayed by.
-      number: which game, from 1; may be left out where there is one.
+      text: as the module describes.
+      game: the rules to replay it by.
+      number: of the game, from 1; not needed if there is one game.
 
     Raises:
-      ValueError: there is no such game, it is none of these rules, or a move is illegal.
+      ValueError: no such game, a game of other rules, or an illegal move.
     """
     fields = _fields(text)
     if text.lstrip().startswith("(;"):
@@ -87,20 +87,20 @@ def read_archives(
     Raises:
       ValueError: one line that begins with the path.
     """
-    found: list[pathlib.Path] = []
+    inside: list[pathlib.Path] = []
     for path in paths:
-        inside = sorted(path.glob("*.wtb")) if path.is_dir() else [path]
-        if not inside:
+        files_here = sorted(path.glob("*.wtb")) if path.is_dir() else [path]
+        if not files_here:
             raise ValueError(f"{path}: no .wtb file in this folder")
-        found += inside
-    return archives.join([_read_archive(path, game, skip_bad) for path in found])
+        inside += files_here
+    return archives.join([_read_archive(path, game, skip_bad) for path in inside])
 
 
 def to_text(record: GameRecord, game: othello.Othello, *, is_ggf: bool) -> str:
     """Returns a line of GGF, or a transcript.
 
     Raises:
-      ValueError: a transcript was asked for, but the game did not begin at the usual start.
+      ValueError: a transcript of a game that did not begin at the usual start.
     """
     if is_ggf:
         return ggf.to_text(

@@ -54,7 +54,7 @@ def test_a_game_from_another_start_keeps_it():
          "a game of othello4, but the network plays othello8"),
     ],
 )  # fmt: skip
-def test_what_is_no_game_is_refused(text, number, message):
+def test_texts_without_a_game_are_refused(text, number, message):
     with pytest.raises(ValueError) as error:
         game_files.parse(text, _GAME, number=number)
     assert str(error.value) == message

@@ -1,4 +1,4 @@
-"""Games in GGF: the protocol's own example, what is read over, and what is refused."""
+"""Games in GGF: the published example, skipped properties, and refused texts."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ def test_the_published_example_is_written_as_it_was():
     assert ggf.to_text(ggf.parse(PUBLISHED)) == PUBLISHED
 
 
-def test_evaluations_times_and_unknown_properties_are_read_over():
+def test_evaluations_times_and_unknown_properties_are_skipped():
     text = (
         "(;GM[Othello]PC[GGS/os]RB[2000.5]RE[-10.00:t]TY[s8r18] BO[8 "
         + " ".join(["--------"] * 3 + ["---O*---", "---*O---"] + ["--------"] * 3)
@@ -52,7 +52,7 @@ def test_evaluations_times_and_unknown_properties_are_read_over():
         {"moves": (19, 64, 18)},
     ],
 )
-def test_what_is_written_is_read_back(changes):
+def test_written_games_are_read_back(changes):
     game = dataclasses.replace(ggf.GgfGame(8, START), **changes)
     assert ggf.parse(ggf.to_text(game)) == game
 
@@ -87,7 +87,7 @@ def test_a_small_board_has_its_own_squares_and_pass():
         (("B[F5]", "KB[F5/3]"), "GGF: KB[F5/3] is a move of a komi game, which is not read"),
     ],
 )
-def test_a_wrong_text_is_refused_by_what_and_where(change, expected):
+def test_bad_texts_are_refused_with_their_fault_and_place(change, expected):
     assert change[0] in PUBLISHED
     with pytest.raises(ValueError) as error:
         ggf.parse(PUBLISHED.replace(*change))

@@ -208,14 +208,14 @@ def test_discs_are_given_to_the_side_to_move_and_the_other():
         ("-------- -------- X", "expected the squares, a space and the colour to move"),
     ],
 )
-def test_bad_boards_are_refused_with_what_is_wrong(text, message):
+def test_bad_boards_are_refused_with_their_fault(text, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         notation.parse_board(text, 4)
 
 
 def test_a_diagram_has_coordinates_and_the_mover():
     replay = notation.replay("b1", othello.Othello(4))
-    board = notation.board_of(replay.positions[-1], is_black_to_move=replay.is_black_to_move)
+    board = replay.last_board
     assert notation.diagram(board, 4).split("\n") == [
         "  a b c d",
         "1 - X - - 1",

@@ -187,7 +187,7 @@ def test_rules_work_on_several_batch_axes():
 
 
 @pytest.mark.parametrize("size", [4, 8])
-def test_a_finished_game_stays_as_it_is(size):
+def test_a_finished_game_does_not_change(size):
     game = _game(size)
     games = random_games.play(game, 20, seed=size)
     last = jax.tree.map(lambda x: jnp.asarray(x[-1]), games.position)

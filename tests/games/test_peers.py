@@ -23,7 +23,7 @@ def _plies(games, texts):
     """Yields for each game its plies `(text, legal actions, action)`, last text, black's result."""
     length = games.is_over.argmax(axis=0)
     result = np.asarray(_GAME.result(jax.tree.map(lambda x: x[-1], games.position)))
-    # The last position repeats unchanged, so its mover is whoever was to move when the game ended.
+    # The last position repeats unchanged, so its mover is the side to move when the game ended.
     black_result = np.where(length % 2 == 0, result, -result)
     for b in range(_NUM_GAMES):
         rows, actions = games.legal[: length[b], b], games.action[: length[b], b].tolist()

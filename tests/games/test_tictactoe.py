@@ -109,7 +109,7 @@ def test_random_games_are_legal_and_end_within_nine_plies():
     assert (np.count_nonzero(games.reward, axis=0) <= 1).all()
 
 
-def test_a_finished_game_stays_as_it_is():
+def test_a_finished_game_does_not_change():
     games = random_games.play(_GAME, 200, seed=1)
     last = jax.tree.map(lambda x: jnp.asarray(x[-1]), games.position)
     step = _GAME.step(last, jnp.zeros(200, jnp.int32))

@@ -18,7 +18,7 @@ _GAME = othello.Othello()
 
 def board_after(moves, game=_GAME):
     played = notation.replay(moves, game)
-    return notation.board_of(played.positions[-1], is_black_to_move=played.is_black_to_move)
+    return played.last_board
 
 
 def action(text, size=8):

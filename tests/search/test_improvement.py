@@ -95,7 +95,7 @@ def _puct(**settings):
 
 
 def test_puct_with_nothing_to_choose_shares_visits_as_dhondt_shares_seats():
-    # All moves are worth 0, so the next visit goes to the highest P / (1 + n), whatever c_puct:
+    # All moves are worth 0, so the next visit goes to the highest P / (1 + n), for any c_puct:
     # D'Hondt's rule of highest averages, with the prior as votes.
     logits = _random(1, _NUM_ROWS, 7, scale=2)
     found = _search(_puct(num_simulations=50), logits=logits, is_greedy=True)
@@ -140,7 +140,7 @@ def test_the_gumbel_policy_is_the_softmax_of_logits_and_scaled_values():
     np.testing.assert_allclose(found.policy, _softmax(logits + scale * q), atol=1e-6)
 
 
-def test_untried_moves_get_the_mixed_value_of_the_gumbel_paper():
+def test_unvisited_moves_get_the_mixed_value_of_the_gumbel_paper():
     # Appendix D: (v + sum N * sum_tried(P Q) / sum_tried(P)) / (1 + sum N), over moves tried.
     logits, q = _random(5, _NUM_ROWS, 7), _random(6, _NUM_ROWS, 7)
     root_value = _random(7, _NUM_ROWS)
@@ -183,7 +183,7 @@ def test_sequential_halving_keeps_its_plan_with_several_leaves_a_step():
     np.testing.assert_array_equal(found.action, order.argmax(axis=-1))
 
 
-def test_gumbel_moves_of_equal_worth_are_drawn_from_the_networks_policy():
+def test_gumbel_moves_of_equal_value_are_drawn_from_the_networks_policy():
     # The highest of logits + t * gumbel is a draw from softmax(logits / t), and equal values
     # leave it the highest through every halving. In the second half of the rows it is late.
     logits = np.array([0.5, 0.0, 1.0, -1.0, -0.5], np.float32)
@@ -287,7 +287,7 @@ def test_root_noise_is_dirichlet_over_the_legal_moves_with_its_full_share(alpha,
         np.testing.assert_allclose(squares.mean(), variance, atol=_NUM_ERRORS * error)
 
 
-def test_the_result_holds_what_the_network_said_without_noise():
+def test_the_result_holds_the_networks_evaluation_without_noise():
     logits, root_value = _random(12, _NUM_ROWS, 8, scale=2), _random(13, _NUM_ROWS)
     legal = np.arange(8) != np.arange(_NUM_ROWS)[:, None] % 8
     config = _puct(num_simulations=2, prior_temperature=1.5, root_noise_fraction=0.5)
@@ -300,7 +300,7 @@ def test_the_result_holds_what_the_network_said_without_noise():
     np.testing.assert_array_equal(found.raw_value, root_value)
 
 
-def test_noisy_priors_are_finite_however_extreme_the_settings():
+def test_noisy_priors_are_finite_for_extreme_settings():
     logits = _random(9, _NUM_ROWS, 9, scale=1e4)
     legal = np.arange(9) <= np.arange(_NUM_ROWS)[:, None] % 9
     config = _puct(num_simulations=3, root_noise_alpha=1e-4, root_noise_fraction=1.0)
@@ -335,7 +335,7 @@ def _searched_boards(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
-def test_searches_are_finite_where_the_game_is_over_already(algorithm):
+def test_searches_of_finished_games_are_finite(algorithm):
     boards, _, found = _searched_boards(algorithm)
     over = np.array([slow_tictactoe.result(board) is not None for board in boards])
     assert over.sum() > 20

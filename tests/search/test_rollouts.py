@@ -1,4 +1,4 @@
-"""Random games as evaluations: their results, their means, and what a search makes of them."""
+"""Random games as evaluations: their results, their means, and searches with them."""
 
 import functools
 import pathlib
@@ -33,7 +33,7 @@ def _search(game, position, config):
 
 
 def test_a_random_game_ends_with_a_result_that_its_position_allows():
-    # Boards that are decided already, or by now can end in one way only, thus give their value.
+    # Boards with one possible result give exactly that value.
     boards = slow_tictactoe.boards()
     position = slow_tictactoe.position(boards)
     value = np.asarray(_random_result(_TIC_TAC_TOE, jax.random.key(0), position))
@@ -87,7 +87,7 @@ def _possible_results(board):
     return results, has_pass
 
 
-def test_the_evaluator_has_no_opinion_on_moves():
+def test_the_prior_of_random_games_is_uniform():
     evaluate = rollouts.evaluator(_TIC_TAC_TOE)
     evaluation = evaluate(jax.random.key(0), _TIC_TAC_TOE.start(3))
     np.testing.assert_array_equal(evaluation.prior_logits, np.zeros((3, 9)))
@@ -120,7 +120,7 @@ def _can_win(board):
 
 
 def _wins(board, action):
-    """Returns whether a move wins: whatever the answer, the mover wins in the end."""
+    """Returns whether a move wins against every reply."""
     after = slow_board.play(board, action)
     if slow_board.is_over(after):
         return slow_board.result(after, is_reversed=False) == -1

@@ -1,4 +1,4 @@
-"""Trees against those of mctx, node by node, and what single nodes hold."""
+"""Trees against those of mctx, node by node, and the fields of single nodes."""
 
 import dataclasses
 import functools
@@ -123,7 +123,7 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
     assert found.tree.visits.max() > 5
     _assert_same_as_mctx(found, expected.search_tree, game)
     np.testing.assert_array_equal(found.action, expected.action)
-    # Scores of about 5 go into a softmax: what is _ROUNDING in a value is 7.4 times that there.
+    # Scores of about 5 enter a softmax, where an error of _ROUNDING in a value is 7.4 times larger.
     np.testing.assert_allclose(found.policy, expected.action_weights, atol=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Settings of a search that are refused, and what is said of them."""
+"""Settings of a search that are refused, with their messages."""
 
 import pydantic
 import pytest

@@ -101,7 +101,7 @@ def test_several_leaves_a_step_build_the_trees_of_a_plain_python_search(
 
 
 @pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
-def test_every_simulation_is_counted_once_whatever_the_leaves_a_step(algorithm):
+def test_every_simulation_is_counted_once_for_any_number_of_leaves_a_step(algorithm):
     config = improvement.SearchConfig(algorithm=algorithm, num_simulations=24, leaves_per_step=4)
     boards = slow_puct.boards_to_search(_NUM_BOARDS)
     found, tree = jax.device_get(_search(slow_tictactoe.position(boards), config))
