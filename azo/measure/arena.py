@@ -1,13 +1,11 @@
-"""Matches between two players, all games side by side in one compiled program.
+"""Matches between two players, with all games side by side in one compiled program.
 
-Deterministic players repeat one game, so every game starts from a random opening: some uniformly
-random legal plies. Each opening is played twice, and the second time the players change sides, so
-that a lopsided opening helps both alike.
+Deterministic players repeat one game, so every game starts from uniformly random legal plies. Each
+opening is played twice, with the sides exchanged, so a lopsided opening favours neither player.
 
-Passes are plies, so the sides alternate without exception. The games are therefore kept in two
-halves, in step: at every ply the first player moves in one half and the second in the other, then
-the halves change places. No move is computed that is not played, except in games already over,
-which wait for the longest.
+Passes are plies, so the sides alternate without exception. The games form two halves: at every ply
+the first player moves in one half and the second player in the other, then the halves change
+places. So every computed move is played, except in games that are over while longer ones continue.
 """
 
 import dataclasses
@@ -25,8 +23,8 @@ import numpy as np
 from azo.games import protocol
 from azo.measure import players
 
-# Draws of openings, for those that end the game before the players move. Even if 9 of 10 did, an
-# opening would remain that does only once in 700,000 times.
+# Openings that end the game are drawn again, this often. If 9 of 10 openings ended it, one in
+# 700,000 would remain.
 _MAX_DRAWS = 128
 _NO_ACTION = -1
 _Z95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
@@ -34,33 +32,29 @@ _Z95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 
 @dataclasses.dataclass(frozen=True)
 class MatchResult:
-    """Games won, drawn and lost, as seen by the first player."""
+    """Games won, drawn and lost by the first player."""
 
     wins: int
     draws: int
     losses: int
-    pair_scores: tuple[int, int, int, int, int] | None = dataclasses.field(
-        default=None, kw_only=True
-    )
-    """Openings whose two games gave the first player 0, 1/2, 1, 3/2 and 2 points, if known."""
+    pair_scores: tuple[int, ...] | None = dataclasses.field(default=None, kw_only=True)
+    """Number of openings whose two games gave the first player 0, 1/2, 1, 3/2 and 2 points."""
 
     def __add__(self, other: "MatchResult") -> "MatchResult":
         """Returns the result of all games of two matches of the same players."""
-        both = None
+        pair_scores = None
         if self.pair_scores is not None and other.pair_scores is not None:
-            none, half, one, most, everything = map(
-                operator.add, self.pair_scores, other.pair_scores
-            )
-            both = (none, half, one, most, everything)
+            pair_scores = tuple(map(operator.add, self.pair_scores, other.pair_scores))
         return MatchResult(
             self.wins + other.wins,
             self.draws + other.draws,
             self.losses + other.losses,
-            pair_scores=both,
+            pair_scores=pair_scores,
         )
 
     @property
     def num_games(self) -> int:
+        """All games."""
         return self.wins + self.draws + self.losses
 
     @property
@@ -71,10 +65,10 @@ class MatchResult:
     def interval(self) -> tuple[float, float]:
         """Returns the 95 % Wilson interval of the score (Wilson, 1927, JASA 22:209-212).
 
-        A draw counts as half a win and half a loss, which makes the interval a little too wide
-        when there are many. The games count as independent: the two games of an opening are not
-        quite, and equal openings between deterministic players repeat a game, which makes it too
-        narrow when there are more games than distinct openings.
+        A draw counts as half a win and half a loss, so many draws make the interval a little too
+        wide. All games count as independent. The two games of an opening are not quite, and equal
+        openings between deterministic players repeat a game. So the interval is too narrow if there
+        are more games than distinct openings.
         """
         n, p = self.num_games, self.score
         centre = p + _Z95**2 / (2 * n)
@@ -100,7 +94,7 @@ class MatchGames:
 
     actions: jax.Array  # [T, B] int32, opening included; -1 after the end of a game
     result: jax.Array  # [B] float32 in {-1, 0, 1}, as seen by the first player
-    is_played: jax.Array  # [B] bool, false if no opening was found that leaves the game open
+    is_played: jax.Array  # [B] bool, false if all openings drawn for the game ended it
 
 
 @flax.struct.dataclass
@@ -109,7 +103,7 @@ class Openings:
 
     position: protocol.Position  # [B]
     actions: jax.Array  # [opening_plies, B] int32, the plies that led there
-    is_open: jax.Array  # [B] bool, the game goes on
+    is_open: jax.Array  # [B] bool, the game continues
 
 
 def play_match(
@@ -128,14 +122,14 @@ def play_match(
 
     Args:
       game: the rules.
-      first: the player from whose side the result is told.
+      first: the player whose wins are counted.
       second: its opponent.
       key: random key, for the openings and for the players.
       num_games: positive and even, since openings are played in pairs.
       opening_plies: random plies before the players take over.
 
     Raises:
-      ValueError: for an odd or too small `num_games`, or openings as long as the game.
+      ValueError: An odd or too small `num_games`, or openings that decide the game.
     """
     if num_games < 2 or num_games % 2:
         raise ValueError(f"num_games is {num_games}, but openings are played in pairs: 2, 4, ...")
@@ -149,12 +143,10 @@ def play_match(
     if not np.all(games.is_played):
         raise ValueError(too_long)
     result = np.asarray(games.result)
-    wins, draws, losses = (int((result == points).sum()) for points in (1, 0, -1))
-    halves = result.reshape(2, -1)  # games of an opening below one another
-    none, half, one, most, everything = (
-        int((halves.sum(axis=0) == points).sum()) for points in (-2, -1, 0, 1, 2)
-    )
-    return MatchResult(wins, draws, losses, pair_scores=(none, half, one, most, everything))
+    losses, draws, wins = (int((result == value).sum()) for value in (-1, 0, 1))
+    pairs = result.reshape(2, -1).sum(axis=0)  # of the two games of each opening
+    pair_scores = tuple(int((pairs == value).sum()) for value in (-2, -1, 0, 1, 2))
+    return MatchResult(wins, draws, losses, pair_scores=pair_scores)
 
 
 @functools.partial(jax.jit, static_argnames=("game", "num_games", "opening_plies"))
@@ -183,7 +175,8 @@ def play_games(
         functools.partial(_play_ply, game, first, second, play_key),
         start,
     )
-    # Back from "whose turn" to "who began": the halves changed places at every ply.
+    # Row 0 of `end` holds the games in which the first player is to move. Undo the exchanges, so
+    # that it holds those in which the first player moved first.
     num_swaps = jnp.arange(game.max_plies) - opening_plies
     actions = jnp.where((num_swaps % 2)[:, None, None] == 1, end.actions[:, ::-1], end.actions)
     actions = actions.at[:opening_plies].set(openings.actions[:, None])
@@ -200,7 +193,7 @@ def draw_openings(
 ) -> Openings:
     """Returns positions after uniformly random legal plies, from the start of the game.
 
-    An opening that ends the game is drawn again. Where almost all of them do, some may remain.
+    An opening that ends the game is drawn again, up to `_MAX_DRAWS` times.
     """
 
     def draw(draw_key: jax.Array) -> Openings:
@@ -216,25 +209,24 @@ def draw_openings(
     batch_axes = Openings(**axes)
 
     @functools.partial(jax.vmap, in_axes=(0, batch_axes, batch_axes), out_axes=batch_axes)
-    def keep_where(is_open: jax.Array, old: Openings, new: Openings) -> Openings:
-        return jax.tree.map(functools.partial(jnp.where, is_open), old, new)
+    def select(is_old: jax.Array, old: Openings, new: Openings) -> Openings:
+        return jax.tree.map(functools.partial(jnp.where, is_old), old, new)
 
     def redraw(state: tuple[jax.Array, Openings]) -> tuple[jax.Array, Openings]:
         num_draws, old = state
         new = draw(jax.random.fold_in(key, num_draws))
-        kept = keep_where(old.is_open, old, new)
-        return num_draws + 1, kept
+        return num_draws + 1, select(old.is_open, old, new)
 
     def is_needed(state: tuple[jax.Array, Openings]) -> jax.Array:
         num_draws, openings = state
         return (num_draws < _MAX_DRAWS) & ~openings.is_open.all()
 
-    nothing = Openings(
+    undrawn = Openings(
         position=game.start(num_openings),
         actions=jnp.zeros((opening_plies, num_openings), jnp.int32),
         is_open=jnp.zeros(num_openings, bool),
     )
-    return jax.lax.while_loop(is_needed, redraw, (jnp.int32(0), nothing))[1]
+    return jax.lax.while_loop(is_needed, redraw, (jnp.int32(0), undrawn))[1]
 
 
 @flax.struct.dataclass
@@ -246,7 +238,7 @@ class _Play:
 
     ply: jax.Array  # [] int32, plies played so far, opening included
     position: protocol.Position  # [2, H]
-    is_open: jax.Array  # [2, H] bool, the game goes on
+    is_open: jax.Array  # [2, H] bool, the game continues
     result: jax.Array  # [2, H] float32, as seen by the first player; 0 until the game ends
     actions: jax.Array  # [T, 2, H] int32, row 0 by the first player, row 1 by the second
 
@@ -254,7 +246,7 @@ class _Play:
 def _play_ply(
     game: protocol.Game, first: players.Player, second: players.Player, key: jax.Array, play: _Play
 ) -> _Play:
-    """Plays one ply in all games and swaps the halves."""
+    """Plays one ply in all games and exchanges the halves."""
     ply_key = jax.random.fold_in(key, play.ply)
     first_key, second_key = jax.random.split(ply_key)
     first_position, second_position = (

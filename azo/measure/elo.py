@@ -48,7 +48,7 @@ class Pairing:
     wins: int
     draws: int
     losses: int
-    pair_scores: tuple[int, int, int, int, int] | None = None
+    pair_scores: tuple[int, ...] | None = None
     """How many openings, played with both colours, gave the first 0, 1/2, 1, 3/2 and 2 points.
     Their games are among those counted above. None if no openings were paired."""
 

@@ -1,27 +1,28 @@
-"""How external engines are spoken to: a subprocess in lines of text, in GTP or NBoard's protocol.
+"""Clients of external engines: a subprocess that exchanges lines, in GTP or NBoard's protocol.
 
 GTP is version 2 of the Go Text Protocol (https://www.lysator.liu.se/~gunnar/gtp) with Othello's
-squares: a command is answered by `= text` or `? complaint` and an empty line, and `genmove` plays
-what it answers. NBoard's protocol (version 2, by Chris Welty) has no answers but to `ping` and
-`go`, whose move the engine does not play; what else it says may be ignored.
+squares. The engine answers a command by `= text` or `? complaint` and an empty line, and it plays
+the move that it returns for `genmove`. NBoard's protocol (version 2, by Chris Welty) has answers to
+`ping` and `go` only. The engine does not play its move for `go`; its other output may be ignored.
 
-Nothing here waits without a deadline. One thread reads and writes as the pipes allow, so an engine
-that floods its output, or reads none of its input, cannot block it. POSIX alone: elsewhere pipes
-cannot be waited for.
+Every wait has a deadline. An engine that floods its output, or never reads its input, cannot block
+its client.
 """
 
+import asyncio
 import collections
 import contextlib
 import logging
 import os
 import pathlib
 import re
-import selectors
 import signal
-import subprocess
+import threading
 import time
-from collections.abc import Sequence
-from typing import IO, cast
+from collections.abc import Coroutine, Sequence
+from typing import Annotated, Any, Literal
+
+import pydantic
 
 from azo.formats import ggf
 from azo.games import notation, othello
@@ -30,15 +31,58 @@ logger = logging.getLogger("azo.engines")
 
 _EXCHANGE_LINES = 40
 _EXCHANGE_COLUMNS = 200
-_CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 20
 _QUIT_SECONDS = 1.0
 # The time of each side in the game of the protocol's description; engines play at a fixed depth.
 _NBOARD_CLOCK = "15:00"
 
 
+_Seconds = Annotated[pydantic.PositiveFloat, pydantic.Field(allow_inf_nan=False)]
+
+
+class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """How to start an external engine, and what it expects of its client."""
+
+    name: str
+    """Name in tables."""
+    command: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
+    """Program and arguments; `{level}` in an argument becomes the level."""
+    folder: pathlib.Path | None = None
+    """Folder it runs in; from a file, relative to the file's. None for the current folder."""
+    protocol: Literal["gtp", "nboard"]
+    """Go Text Protocol 2 with Othello's squares, or NBoard's protocol 2."""
+    level: pydantic.NonNegativeInt | None = None
+    """Strength: `{level}` in the command, and the depth of NBoard, which needs one."""
+    seconds_per_move: _Seconds = 60.0
+    """Time limit of a move, with the opponent's moves before it."""
+    startup_seconds: _Seconds = 30.0
+    """GTP: time limit until the engine is ready. NBoard: additional time for its first move."""
+    setup: tuple[str, ...] = ()
+    """Commands of the protocol to send after each start, such as `komi 0`."""
+    send_passes: bool = True
+    """GTP: whether passes are sent. Some engines refuse them, and infer the side to move."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_level_and_protocol(self) -> "ExternalEngineConfig":
+        has_place = any("{level}" in argument for argument in self.command)
+        if self.level is None and has_place:
+            raise ValueError("command has {level}, but no level is given")
+        if self.level is None and self.protocol == "nboard":
+            raise ValueError("protocol 'nboard' needs a level, the depth of the search")
+        if self.level is not None and self.protocol == "gtp" and not has_place:
+            raise ValueError(f"level is {self.level}, but command has no {{level}} to put it")
+        if self.protocol == "nboard" and not self.send_passes:
+            raise ValueError("send_passes is for protocol 'gtp': NBoard sends passes always")
+        return self
+
+    @property
+    def title(self) -> str:
+        """The name, and the level if there is one."""
+        return self.name if self.level is None else f"{self.name} {self.level}"
+
+
 class Failure(Exception):
-    """What an engine did wrong, in a few words."""
+    """An engine's fault, in a few words."""
 
 
 class Refusal(Failure):
@@ -46,9 +90,10 @@ class Refusal(Failure):
 
 
 class Deadline:
-    """A limit that begins to run when it is made."""
+    """A time limit that starts when it is made."""
 
     def __init__(self, limit_seconds: float):
+        """Starts the clock."""
         self.limit_seconds = limit_seconds
         self._end = time.monotonic() + limit_seconds
 
@@ -56,12 +101,19 @@ class Deadline:
         """Returns the seconds left; raises Failure if there are none."""
         seconds = self._end - time.monotonic()
         if seconds <= 0:
-            raise Failure(f"timed out after {self.limit_seconds:g} s")
+            raise self.failure()
         return seconds
 
+    def failure(self) -> Failure:
+        """Returns what is wrong with an engine that is too late."""
+        return Failure(f"timed out after {self.limit_seconds:g} s")
 
-class Process:
-    """A subprocess that reads and writes lines. Its owner must call `stop`."""
+
+class EngineProcess:
+    """A subprocess that reads and writes lines. Its owner must call `stop`.
+
+    An event loop in a thread of its own moves the bytes, so it works beside other event loops.
+    """
 
     def __init__(self, command: Sequence[str], folder: pathlib.Path | None, name: str):
         """Starts the program; raises OSError if that is impossible.
@@ -69,132 +121,114 @@ class Process:
         Args:
           command: program and arguments.
           folder: where it runs; None for the current folder.
-          name: what the log calls it.
+          name: its name in the log.
         """
-        # A session of its own, so that `stop` reaches the engine behind a script that starts it.
-        self._process = subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-        )
-        streams = (self._process.stdin, self._process.stdout, self._process.stderr)
-        self._input, self._output, self._errors = (cast(IO[bytes], stream) for stream in streams)
         self._name = name
-        self._selector = selectors.DefaultSelector()
-        for stream in (self._input, self._output, self._errors):
-            os.set_blocking(stream.fileno(), False)
-        for stream in (self._output, self._errors):
-            self._selector.register(stream, selectors.EVENT_READ)
-        self._unsent = b""
-        self._partial = {self._output: b"", self._errors: b""}
-        self._lines: collections.deque[str] = collections.deque()
-        self._has_ended = False
         self._exchange: collections.deque[str] = collections.deque(maxlen=_EXCHANGE_LINES)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        try:
+            self._run(self._start(command, folder))
+        except OSError:
+            self._close_loop()
+            raise
 
     @property
     def exchange(self) -> tuple[str, ...]:
         """The last lines sent (`>`), received (`<`) and written as errors (`!`)."""
-        return tuple(self._exchange)
+        return tuple(self._exchange.copy())
 
     def send(self, line: str) -> None:
-        """Sends a line as soon as the engine reads; `read_line` sees to it."""
+        """Sends a line, as soon as the engine reads it; returns at once."""
         self._note(">", line)
-        self._unsent += line.encode() + b"\n"
-        self._write()
+        self._loop.call_soon_threadsafe(self._input.write, line.encode() + b"\n")
 
     def read_line(self, deadline: Deadline) -> str:
         """Returns the next line of the engine's output, without its end.
 
         Raises:
-          Failure: at the deadline, or if the engine has died.
+          Failure: at the deadline, or if the engine has died or writes an endless line.
         """
-        while not self._lines:
-            if self._has_ended:
-                raise Failure(self._how_it_ended())
-            self._exchange_bytes(deadline.left())
-        return self._lines.popleft()
+        seconds = deadline.left()
+        try:
+            line = self._run(asyncio.wait_for(self._output.readline(), seconds))
+        except TimeoutError:
+            raise deadline.failure() from None
+        except ValueError:  # from the limit of the stream
+            raise Failure(f"wrote a line of more than {_MAX_LINE_BYTES} bytes") from None
+        if not line:
+            raise Failure(self._run(self._end()))
+        text = line.decode(errors="replace").rstrip()
+        self._note("<", text)
+        return text
 
     def stop(self, *, is_killed: bool = False) -> None:
         """Ends the subprocess: by `quit` and the end of its input, and if that fails by force."""
         if not is_killed:
             self.send("quit")
-            self._close_input()
-            with contextlib.suppress(Failure):
-                deadline = Deadline(_QUIT_SECONDS)
-                while not self._has_ended:
-                    self._exchange_bytes(deadline.left())
-                    self._lines.clear()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(deadline.left())
-        if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        self._close_input()
-        self._selector.close()
-        self._output.close()
-        self._errors.close()
+        self._run(self._stop(is_killed))
+        self._close_loop()
 
-    def _exchange_bytes(self, limit_seconds: float) -> None:
-        """Waits until something can be read or written, and does it."""
-        for key, _ in self._selector.select(limit_seconds):
-            if key.fileobj is self._input:
-                self._write()
-            else:
-                self._read(self._output if key.fileobj is self._output else self._errors)
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Returns the result of work done in the event loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def _write(self) -> None:
-        if self._input.closed:
-            return
-        try:
-            count = self._input.write(self._unsent)  # None if the pipe is full
-        except BrokenPipeError:  # the end of its output will tell why
-            self._close_input()
-            return
-        self._unsent = self._unsent[count or 0 :]
-        is_waiting = self._input in self._selector.get_map()
-        if self._unsent and not is_waiting:
-            self._selector.register(self._input, selectors.EVENT_WRITE)
-        elif is_waiting and not self._unsent:
-            self._selector.unregister(self._input)
+    async def _start(self, command: Sequence[str], folder: pathlib.Path | None) -> None:
+        # A session of its own, so that `stop` reaches the engine behind a script that starts it.
+        self._process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_MAX_LINE_BYTES,
+            start_new_session=True,
+        )
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._input, self._output = process.stdin, process.stdout
+        self._errors = asyncio.create_task(self._read_errors())
 
-    def _read(self, stream: IO[bytes]) -> None:
-        try:
-            chunk = os.read(stream.fileno(), _CHUNK_BYTES)
-        except BlockingIOError:
-            return
-        *lines, rest = (self._partial[stream] + chunk).split(b"\n")
-        if not chunk:
-            self._selector.unregister(stream)
-            lines, rest = ([rest] if rest else []), b""
-            self._has_ended |= stream is self._output
-        if len(rest) > _MAX_LINE_BYTES:
-            raise Failure(f"wrote a line of more than {_MAX_LINE_BYTES} bytes")
-        self._partial[stream] = rest
-        for line in lines:
-            text = line.decode(errors="replace").rstrip()
-            self._note("<" if stream is self._output else "!", text)
-            if stream is self._output:
-                self._lines.append(text)
+    async def _read_errors(self) -> None:
+        assert self._process.stderr is not None
+        with contextlib.suppress(ValueError):  # an endless line
+            while line := await self._process.stderr.readline():
+                self._note("!", line.decode(errors="replace").rstrip())
 
-    def _how_it_ended(self) -> str:
-        try:
-            code = self._process.wait(_QUIT_SECONDS)
-        except subprocess.TimeoutExpired:
+    async def _end(self) -> str:
+        """Returns how the engine ended its output."""
+        exit_code = asyncio.create_task(self._process.wait())
+        await asyncio.wait([exit_code, self._errors], timeout=_QUIT_SECONDS)
+        code = self._process.returncode
+        if code is None:
             return "closed its output"
-        if self._errors in self._selector.get_map():
-            self._read(self._errors)
         return f"died (exit code {code})" if code >= 0 else f"died (signal {-code})"
 
-    def _close_input(self) -> None:
-        if not self._input.closed:
-            if self._input in self._selector.get_map():
-                self._selector.unregister(self._input)
-            self._input.close()
+    async def _stop(self, is_killed: bool) -> None:
+        self._input.close()
+        rest = asyncio.create_task(self._discard_output())
+        if not is_killed:
+            await asyncio.wait([rest], timeout=_QUIT_SECONDS)
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        await asyncio.wait([rest, self._errors], timeout=_QUIT_SECONDS)
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:  # of an interrupted call, or a pipe that some other process holds
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _discard_output(self) -> None:
+        while await self._output.read(1 << 16):
+            pass
+        await self._process.wait()
+
+    def _close_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     def _note(self, direction: str, line: str) -> None:
         logger.debug("%s %s %s", self._name, direction, line)
@@ -202,31 +236,21 @@ class Process:
 
 
 class GtpClient:
-    """An engine that speaks GTP."""
+    """A client of an engine that speaks GTP."""
 
-    def __init__(
-        self,
-        process: Process,
-        game: othello.Othello,
-        *,
-        setup: Sequence[str],
-        startup_seconds: float,
-        seconds_per_move: float,
-        send_passes: bool,
-    ):
-        """Prepares the engine for games; see `external_engines.ExternalEngineConfig`.
+    def __init__(self, process: EngineProcess, game: othello.Othello, config: ExternalEngineConfig):
+        """Prepares the engine for games.
 
         Raises:
-          ValueError: if the engine refuses the size of the board.
-          Failure: if it fails otherwise.
+          ValueError: The engine refuses the size of the board.
+          Failure: It fails otherwise.
         """
         self._process = process
         self._game = game
-        self._seconds_per_move = seconds_per_move
-        self._send_passes = send_passes
-        self._told: list[int] = []
-        deadline = Deadline(startup_seconds)
-        for line in setup:
+        self._config = config
+        self._sent: list[int] = []
+        deadline = Deadline(config.startup_seconds)
+        for line in config.setup:
             self._command(line, deadline)
         try:
             self._command(f"boardsize {game.size}", deadline)
@@ -235,23 +259,23 @@ class GtpClient:
         self._command("clear_board", deadline)
 
     def choose(self, moves: Sequence[int]) -> tuple[str, None]:
-        """Returns the engine's move after `moves` as text; GTP does not tell what it searched."""
-        deadline = Deadline(self._seconds_per_move)
-        if not _extends(moves, self._told):
+        """Returns the engine's move after `moves` as text; GTP reports no number of positions."""
+        deadline = Deadline(self._config.seconds_per_move)
+        if not _extends(moves, self._sent):
             self._command("clear_board", deadline)
-            self._told = []
-        for ply in range(len(self._told), len(moves)):
-            if moves[ply] != self._game.pass_action or self._send_passes:
+            self._sent = []
+        for ply in range(len(self._sent), len(moves)):
+            if moves[ply] != self._game.pass_action or self._config.send_passes:
                 text = notation.action_text(moves[ply], self._game.size)
                 text = text if moves[ply] == self._game.pass_action else text.upper()
                 self._command(f"play {_colour(ply)} {text}", deadline)
         answer = self._command(f"genmove {_colour(len(moves))}", deadline)
-        self._told = list(moves)
+        self._sent = list(moves)
         return answer, None
 
     def has_played(self, action: int) -> None:
         """Notes the move that `choose` returned: the engine has made it."""
-        self._told.append(action)
+        self._sent.append(action)
 
     def _command(self, line: str, deadline: Deadline) -> str:
         """Returns the engine's answer; raises Refusal if it begins with `?`."""
@@ -268,46 +292,37 @@ class GtpClient:
 
 
 class NBoardClient:
-    """An engine that speaks NBoard's protocol.
+    """A client of an engine that speaks NBoard's protocol.
 
-    `ping` comes before each change of the board. What was said before its `pong` is about an
-    earlier position; engines that never `pong` are believed as well.
+    `ping` comes before each change of the board. Output before its `pong` belongs to an earlier
+    position. Output of engines that never send `pong` counts for the current one.
     """
 
-    def __init__(
-        self,
-        process: Process,
-        game: othello.Othello,
-        *,
-        depth: int,
-        setup: Sequence[str],
-        startup_seconds: float,
-        seconds_per_move: float,
-    ):
-        """Prepares the engine for games; see `external_engines.ExternalEngineConfig`."""
+    def __init__(self, process: EngineProcess, game: othello.Othello, config: ExternalEngineConfig):
+        """Prepares the engine for games."""
         self._process = process
         self._game = game
-        self._seconds_per_move = seconds_per_move
-        # Nothing need be answered before the first move, so that one may take this much longer.
-        self._startup_seconds = startup_seconds
-        self._told: list[int] | None = None
+        self._config = config
+        # The engine need not answer before its first move, which has this much time in addition.
+        self._startup_seconds = config.startup_seconds
+        self._sent: list[int] | None = None
         self._num_pings = 0
-        for line in ("nboard 2", f"set depth {depth}", *setup):
+        for line in ("nboard 2", f"set depth {config.level}", *config.setup):
             process.send(line)
 
     def choose(self, moves: Sequence[int]) -> tuple[str, int | None]:
         """Returns the engine's move after `moves` as text, and how many positions it searched."""
-        deadline = Deadline(self._seconds_per_move + self._startup_seconds)
+        deadline = Deadline(self._config.seconds_per_move + self._startup_seconds)
         self._num_pings += 1
         self._process.send(f"ping {self._num_pings}")
-        if self._told is None or not _extends(moves, self._told):
+        if self._sent is None or not _extends(moves, self._sent):
             board = notation.board_of(self._game.start(), is_black_to_move=True)
             game = ggf.GgfGame(self._game.size, board, tuple(moves), time=_NBOARD_CLOCK)
             self._process.send(f"set game {ggf.to_text(game)}")
         else:
-            for action in moves[len(self._told) :]:
+            for action in moves[len(self._sent) :]:
                 self._process.send(f"move {ggf.move_text(action, self._game.size)}")
-        self._told = list(moves)
+        self._sent = list(moves)
         self._process.send("go")
         positions = None
         while not (line := self._process.read_line(deadline).strip()).startswith("==="):
@@ -321,11 +336,18 @@ class NBoardClient:
         return re.split(r"[/\s]", line[3:].strip())[0], positions
 
     def has_played(self, action: int) -> None:
-        """Does nothing: the engine waits to be told its own move."""
+        """Does nothing: the engine makes its own move only when it is sent."""
 
 
-def _extends(moves: Sequence[int], told: Sequence[int]) -> bool:
-    return list(moves[: len(told)]) == list(told)
+CLIENTS: dict[str, type[GtpClient] | type[NBoardClient]] = {
+    "gtp": GtpClient,
+    "nboard": NBoardClient,
+}
+"""The client of each protocol."""
+
+
+def _extends(moves: Sequence[int], sent: Sequence[int]) -> bool:
+    return list(moves[: len(sent)]) == list(sent)
 
 
 def _colour(ply: int) -> str:

@@ -13,15 +13,13 @@ or the other side's, unless `send_passes` is off.
 
 import functools
 import os
-import pathlib
 import shutil
 from collections.abc import Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pydantic
 
 from azo.games import notation, othello
 from azo.measure import engine_protocols
@@ -29,62 +27,19 @@ from azo.measure import engine_protocols
 # Debian keeps games where PATH does not always look.
 _GAMES_FOLDER = "/usr/games"
 
-_Seconds = Annotated[pydantic.PositiveFloat, pydantic.Field(allow_inf_nan=False)]
-
-
-class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """How to start an external engine, and how it likes to be spoken to."""
-
-    name: str
-    """What tables call it."""
-    command: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
-    """Program and arguments; `{level}` in an argument becomes the level."""
-    folder: pathlib.Path | None = None
-    """Folder it runs in; from a file, relative to the file's. None for the current folder."""
-    protocol: Literal["gtp", "nboard"]
-    """Go Text Protocol 2 with Othello's squares, or NBoard's protocol 2."""
-    level: pydantic.NonNegativeInt | None = None
-    """Strength: `{level}` in the command, and the depth of NBoard, which needs one."""
-    seconds_per_move: _Seconds = 60.0
-    """A move that takes longer, and the news of the opponent's moves, is a hang."""
-    startup_seconds: _Seconds = 30.0
-    """GTP: until the engine is ready for a game. NBoard: what its first move may take longer."""
-    setup: tuple[str, ...] = ()
-    """Commands of the protocol to send after each start, such as `komi 0`."""
-    send_passes: bool = True
-    """GTP: whether passes are sent. Some engines refuse them, and see for themselves who moves."""
-
-    @pydantic.model_validator(mode="after")
-    def _check_level_and_protocol(self) -> "ExternalEngineConfig":
-        has_place = any("{level}" in argument for argument in self.command)
-        if self.level is None and has_place:
-            raise ValueError("command has {level}, but no level is given")
-        if self.level is None and self.protocol == "nboard":
-            raise ValueError("protocol 'nboard' needs a level, the depth of the search")
-        if self.level is not None and self.protocol == "gtp" and not has_place:
-            raise ValueError(f"level is {self.level}, but command has no {{level}} to put it")
-        if self.protocol == "nboard" and not self.send_passes:
-            raise ValueError("send_passes is for protocol 'gtp': NBoard sends passes always")
-        return self
-
-    @property
-    def title(self) -> str:
-        """The name, and the level if there is one."""
-        return self.name if self.level is None else f"{self.name} {self.level}"
-
 
 class Choice(NamedTuple):
     """An engine's move."""
 
     action: int
-    positions: int | None  # searched for this move, as the engine says; None if it does not
+    positions: int | None  # number searched, as the engine reports it; None if it does not
 
 
 class EngineError(Exception):
     """An engine failed, and should lose the game.
 
     Attributes:
-      reason: what it did, in a few words: "timed out after 5 s", "died (exit code 3)",
+      reason: its fault in a few words: "timed out after 5 s", "died (exit code 3)",
         "illegal move e4", "unreadable move 'x9'", "resigned", "refused 'play w F5': illegal move".
       exchange: the last lines sent (`>`), received (`<`) and written as errors (`!`).
     """
@@ -98,19 +53,18 @@ class EngineError(Exception):
 class ExternalEngine:
     """An external engine, which runs until `close` or the end of a `with` block."""
 
-    def __init__(self, config: ExternalEngineConfig, game: othello.Othello):
+    def __init__(self, config: engine_protocols.ExternalEngineConfig, game: othello.Othello):
         """Starts the engine.
 
         Raises:
-          ValueError: if the game does not begin as usual or fewer discs win, of which the protocols
-            cannot tell; if the engine does not know the size of the board; if there is no such
-            program or folder.
-          EngineError: if it hangs, dies or refuses a command.
+          ValueError: The game has another start or is reversed, which the protocols cannot express;
+            the engine refuses the size of the board; the program or folder does not exist.
+          EngineError: The engine hangs, dies or refuses a command.
         """
         _check_game(config, game)
         self._config = config
         self._game = game
-        self._process: engine_protocols.Process | None = None
+        self._process: engine_protocols.EngineProcess | None = None
         self._start()
 
     def __enter__(self) -> "ExternalEngine":
@@ -121,17 +75,17 @@ class ExternalEngine:
 
     @property
     def title(self) -> str:
-        """See `ExternalEngineConfig.title`."""
+        """See `engine_protocols.ExternalEngineConfig.title`."""
         return self._config.title
 
     def choose(self, moves: Sequence[int]) -> Choice:
         """Returns the engine's action after the actions since the start of the game.
 
-        A process that knows the beginning of `moves` is told the rest, otherwise all of them.
+        If the process has the first of `moves`, only the others are sent, otherwise all of them.
 
         Raises:
-          ValueError: if `moves` are not legal, or end the game.
-          EngineError: if the engine fails; its process is gone, and the next call starts another.
+          ValueError: `moves` are illegal, or end the game.
+          EngineError: The engine failed. Its process has ended, and the next call starts another.
         """
         legal = self._legal_actions(moves)
         if legal == [self._game.pass_action]:
@@ -139,11 +93,11 @@ class ExternalEngine:
         if self._process is None:
             self._start()
         try:
-            text, positions = self._protocol.choose(moves)
+            text, positions = self._client.choose(moves)
             action = self._read(text, legal)
         except engine_protocols.Failure as failure:
             raise self._give_up(failure) from None
-        self._protocol.has_played(action)
+        self._client.has_played(action)
         return Choice(action, positions)
 
     def close(self) -> None:
@@ -157,7 +111,7 @@ class ExternalEngine:
         if config.folder is not None and not config.folder.is_dir():
             raise ValueError(f"{self.title}: there is no folder {config.folder}")
         try:
-            process = engine_protocols.Process(_command(config), config.folder, self.title)
+            process = engine_protocols.EngineProcess(_command(config), config.folder, self.title)
         except OSError as error:
             raise ValueError(
                 f"{self.title}: cannot start {config.command[0]!r} ({error.strerror}): install it,"
@@ -165,7 +119,7 @@ class ExternalEngine:
             ) from None
         self._process = process
         try:
-            self._protocol = _protocol(config, process, self._game)
+            self._client = engine_protocols.CLIENTS[config.protocol](process, self._game, config)
         except engine_protocols.Failure as failure:
             raise self._give_up(failure) from None
         except ValueError as error:
@@ -229,30 +183,7 @@ def _replayed(
     return game.legal_mask(position), game.is_over(position), are_legal
 
 
-def _protocol(
-    config: ExternalEngineConfig, process: engine_protocols.Process, game: othello.Othello
-) -> engine_protocols.GtpClient | engine_protocols.NBoardClient:
-    if config.protocol == "nboard":
-        assert config.level is not None
-        return engine_protocols.NBoardClient(
-            process,
-            game,
-            depth=config.level,
-            setup=config.setup,
-            startup_seconds=config.startup_seconds,
-            seconds_per_move=config.seconds_per_move,
-        )
-    return engine_protocols.GtpClient(
-        process,
-        game,
-        setup=config.setup,
-        startup_seconds=config.startup_seconds,
-        seconds_per_move=config.seconds_per_move,
-        send_passes=config.send_passes,
-    )
-
-
-def _command(config: ExternalEngineConfig) -> list[str]:
+def _command(config: engine_protocols.ExternalEngineConfig) -> list[str]:
     """Returns program and arguments, the program by its path if one is found."""
     program, *arguments = (a.replace("{level}", str(config.level)) for a in config.command)
     if os.sep not in program:  # otherwise it is a path, relative to the folder it runs in
@@ -261,7 +192,7 @@ def _command(config: ExternalEngineConfig) -> list[str]:
     return [program, *arguments]
 
 
-def _check_game(config: ExternalEngineConfig, game: othello.Othello) -> None:
+def _check_game(config: engine_protocols.ExternalEngineConfig, game: othello.Othello) -> None:
     games = (game, othello.Othello(game.size)) if game.size % 2 == 0 else ()
     starts = {notation.board_of(each.start(), is_black_to_move=True) for each in games}
     if len(starts) != 1:

@@ -1,8 +1,8 @@
-"""Players for matches: anything that turns a batch of positions into moves.
+"""Players for matches: functions from a batch of positions to moves.
 
-A player is a pytree. What changes between matches (the parameters of a network) are its leaves,
-what shapes the program (rules, settings) is static, so a compiled match serves the next network of
-the same kind as it is. All play as well as they can: no noise, no sampling of moves.
+A player is a pytree. Its leaves are the parameters of a network; rules and settings are static. So
+a match compiled for one network serves the next of the same shape. Players add no noise, and do not
+sample moves.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class Player(Protocol):
           ply: `[]` int32, plies played before these positions.
 
         Returns:
-          `[B]` int32, legal where the game goes on; anything where it is over.
+          `[B]` int32, legal where the game continues, undefined where it is over.
         """
 
 
@@ -51,32 +51,35 @@ class RandomPlayer:
     game: protocol.Game = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         del ply
         return self.game.random_action(key, position)
 
 
 @flax.struct.dataclass
 class GreedyPlayer:
-    """Plays the game's own baseline that looks one ply ahead: in Othello, it flips most discs."""
+    """Plays the game's baseline that looks one ply ahead: in Othello, it flips most discs."""
 
     game: protocol.Game = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         del ply
         return self.game.greedy_action(key, position)
 
 
 @flax.struct.dataclass
 class RolloutPlayer:
-    """Searches with random games in place of a network: a baseline that anyone can rebuild.
+    """Searches with random games in place of a network: a reproducible baseline.
 
-    `rollout_config` gives the search by which all figures "against N rollouts" are measured.
+    `rollout_config` gives the search of all figures "against N rollouts".
     """
 
     game: protocol.Game = flax.struct.field(pytree_node=False)
     search_config: improvement.SearchConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         evaluate = rollouts.evaluator(self.game)
         return _best_move(self.game, evaluate, key, position, ply, self.search_config)
 
@@ -90,6 +93,7 @@ class PolicyPlayer:
     network_config: network.NetworkConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         del ply
         evaluate = network.folded_evaluator(self.game, self.network_config, self.variables)
         logits = evaluate(key, position).prior_logits
@@ -107,6 +111,7 @@ class NetworkPlayer:
     search_config: improvement.SearchConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         evaluate = leaf_evaluator.evaluator(
             self.game, self.network_config, self.variables, self.search_config
         )
@@ -115,17 +120,18 @@ class NetworkPlayer:
 
 @flax.struct.dataclass
 class HostPlayer:
-    """Asks a player on the host; every row of the batch counts as a game with a seed of its own.
+    """Calls a program on the host, with a seed for each row of the batch.
 
-    A match keeps a game in its row, so what is drawn for a game stays. Both games of an opening
-    are in one row and share it.
+    A match keeps a game in its row, so the seed of a game is constant. The two games of an opening
+    have the same row, and share its seed.
     """
 
     program: classical.Program = flax.struct.field(pytree_node=False)
     game: protocol.Game = flax.struct.field(pytree_node=False)
-    seed: jax.Array | int = 0  # [] below 2**31; another one draws anew for every game
+    seed: jax.Array | int = 0  # [] below 2**31; part of the seeds of all rows
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         del key, ply
         packed = self.game.pack(position)
         actions = jax.ShapeDtypeStruct(packed.shape[:1], jnp.int32)
@@ -140,7 +146,7 @@ class HostPlayer:
 
 @flax.struct.dataclass
 class TrainedNetwork:
-    """What a checkpoint must hold to make a player of it."""
+    """A network and the settings with which it was trained."""
 
     variables: network.Variables
     network_config: network.NetworkConfig = flax.struct.field(pytree_node=False)
@@ -155,8 +161,8 @@ def rollout_config(num_simulations: int) -> improvement.SearchConfig:
 
     The prior is uniform over the legal moves. A simulation adds one move to the tree and plays one
     uniformly random game from there to the end, whose result (1, 0 or -1) is averaged into every
-    position on the way. A move not yet tried is worth what its parent is so far. The most visited
-    move is played, the lowest action among equals. The tree is not kept for the next move.
+    position of the path. An unvisited move has the value of its parent. The most visited move is
+    played, the lowest action among equals. The tree is not reused for the next move.
     """
     return _search_config(
         algorithm="puct",
@@ -186,7 +192,7 @@ def network_player(
 
 
 def parse(text: str, game: protocol.Game, load: Load) -> Player:
-    """Makes the player that a command line names.
+    """Returns the player that a command line names.
 
     Args:
       text: `random`, `greedy`, `iagno:LEVEL` with easy, medium or hard, `alphabeta:DEPTH` with a
@@ -194,29 +200,30 @@ def parse(text: str, game: protocol.Game, load: Load) -> Player:
         search, `network:PATH:N` for one with N simulations a move, `network:PATH` or just `PATH`
         for one with as many as its settings say.
       game: the rules to play by.
-      load: reads a checkpoint; raises OSError where there is none, ValueError where it is unfit.
+      load: reads a checkpoint; raises OSError if there is none, ValueError if it does not fit.
 
     Raises:
-      ValueError: where the text names no player, with what would work.
+      ValueError: The text names no player; the message names those that there are.
     """
-    name, colon, rest = text.partition(":")
-    if text == "random":
-        return RandomPlayer(game)
-    if text == "greedy":
-        return GreedyPlayer(game)
-    if name in ("iagno", "alphabeta"):
-        return HostPlayer(_classical(name, rest, text, game), game)
-    if name == "rollouts":
-        return RolloutPlayer(game, rollout_config(_num_simulations(rest, text)))
-    if name == "policy" and colon:
-        trained = _loaded(rest, text, load)
-        return PolicyPlayer(trained.variables, game, trained.network_config)
-    if name == "network" and colon:
-        path, colon, count = rest.rpartition(":")
-        if colon and count.lstrip("+-").isdigit():
-            num_simulations = _num_simulations(count, text)
-            return network_player(game, _loaded(path, text, load), num_simulations)
-        return network_player(game, _loaded(rest, text, load))
+    kind, colon, detail = text.partition(":")
+    match kind:
+        case "random" if not colon:
+            return RandomPlayer(game)
+        case "greedy" if not colon:
+            return GreedyPlayer(game)
+        case "iagno" | "alphabeta":
+            return HostPlayer(_classical_program(kind, detail, text, game), game)
+        case "rollouts":
+            return RolloutPlayer(game, rollout_config(_num_simulations(detail, text)))
+        case "policy" if colon:
+            trained = _loaded(detail, text, load)
+            return PolicyPlayer(trained.variables, game, trained.network_config)
+        case "network" if colon:
+            path, has_count, count = detail.rpartition(":")
+            if has_count and count.lstrip("+-").isdigit():
+                num_simulations = _num_simulations(count, text)
+                return network_player(game, _loaded(path, text, load), num_simulations)
+            return network_player(game, _loaded(detail, text, load))
     return network_player(game, _loaded(text, text, load))
 
 
@@ -228,10 +235,11 @@ def _best_move(
     ply: jax.Array,
     config: improvement.SearchConfig,
 ) -> jax.Array:
-    found = improvement.search(
+    """Returns the moves `[B]` that a search without noise prefers."""
+    result = improvement.search(
         game, evaluate, key, position, config=config, ply=ply, is_greedy=True
     )
-    return found.action
+    return result.action
 
 
 def _search_config(**settings: Any) -> improvement.SearchConfig:
@@ -251,7 +259,7 @@ def _is_positive(count: str) -> bool:
     return count.isascii() and count.isdigit() and int(count) > 0
 
 
-def _classical(name: str, detail: str, text: str, game: protocol.Game) -> classical.Program:
+def _classical_program(name: str, detail: str, text: str, game: protocol.Game) -> classical.Program:
     """Returns Iagno at a level, or alpha-beta to a depth."""
     try:
         if name == "iagno":

@@ -34,7 +34,7 @@ import numpy as np
 import pydantic
 
 from azo.games import othello, protocol, registry
-from azo.measure import external_engines, players
+from azo.measure import engine_protocols, external_engines, players
 from azo.measure.tournament import backends, game_log, openings
 from azo.run import network_files, shipped_files, validation
 from azo.search import settings
@@ -162,14 +162,14 @@ def load(path: pathlib.Path, *, num_games: int | None = None) -> TournamentConfi
 
 def load_engine(
     path: pathlib.Path, level: int | None = None
-) -> external_engines.ExternalEngineConfig:
+) -> engine_protocols.ExternalEngineConfig:
     """Returns the external engine of a TOML file, at the given level or the file's.
 
     Raises:
       ValueError: One line that says what is wrong with the file.
     """
     changes = {} if level is None else {"level": level}
-    config = validation.load(external_engines.ExternalEngineConfig, path, "engine", **changes)
+    config = validation.load(engine_protocols.ExternalEngineConfig, path, "engine", **changes)
     if config.folder is None:
         return config
     return config.model_copy(update={"folder": path.parent / config.folder.expanduser()})

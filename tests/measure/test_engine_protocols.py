@@ -147,7 +147,7 @@ def rhino():
 
 def rhino_answers(config, lines):
     """Returns what gtp-rhino answers to each line, without what ends an answer."""
-    process = engine_protocols.Process(external_engines._command(config), None, "rhino")
+    process = engine_protocols.EngineProcess(external_engines._command(config), None, "rhino")
     found = []
     for line in lines:
         process.send(line)

@@ -11,7 +11,7 @@ from support import slow_board
 from support.fake_engines import FAKES, GAME, PASS, actions, after, gtp, random_game, sent
 
 from azo.games import othello
-from azo.measure import external_engines
+from azo.measure import engine_protocols, external_engines
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
 
@@ -67,7 +67,7 @@ def test_nothing_is_left_of_a_killed_engine_nor_of_what_it_started(tmp_path):
     fake = f"{sys.executable} {FAKES / 'fake_gtp.py'} hang {tmp_path / 'mark'}"
     # The shell waits for the engine, and so is its parent.
     script = f"echo $$ > {mark}; {fake}; echo ended"
-    config = external_engines.ExternalEngineConfig(
+    config = engine_protocols.ExternalEngineConfig(
         name="fake", command=("sh", "-c", script), protocol="gtp", seconds_per_move=1
     )
     with external_engines.ExternalEngine(config, GAME) as engine:
@@ -155,7 +155,7 @@ def test_a_game_that_an_engine_cannot_play_is_refused_at_once(game, expected):
 
 
 def test_nboard_has_8x8_alone():
-    config = external_engines.ExternalEngineConfig(
+    config = engine_protocols.ExternalEngineConfig(
         name="fake", command=("fake",), protocol="nboard", level=1
     )
     with pytest.raises(ValueError) as error:
@@ -187,7 +187,7 @@ def test_a_finished_game_has_no_move():
 def test_a_missing_program_or_folder_is_named(tmp_path):
     settings = {"name": "ghost", "command": ("no-such-engine",), "protocol": "gtp"}
     with pytest.raises(ValueError) as error:
-        external_engines.ExternalEngine(external_engines.ExternalEngineConfig(**settings), GAME)
+        external_engines.ExternalEngine(engine_protocols.ExternalEngineConfig(**settings), GAME)
     assert str(error.value) == (
         "ghost: cannot start 'no-such-engine' (No such file or directory): install it, or give its"
         " path; PATH and /usr/games were searched"
@@ -195,6 +195,6 @@ def test_a_missing_program_or_folder_is_named(tmp_path):
     folder = tmp_path / "nowhere"
     with pytest.raises(ValueError) as error:
         external_engines.ExternalEngine(
-            external_engines.ExternalEngineConfig(**settings, folder=folder), GAME
+            engine_protocols.ExternalEngineConfig(**settings, folder=folder), GAME
         )
     assert str(error.value) == f"ghost: there is no folder {folder}"

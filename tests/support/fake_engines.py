@@ -5,7 +5,7 @@ import random
 import sys
 
 from azo.games import notation, othello
-from azo.measure import external_engines
+from azo.measure import engine_protocols, external_engines
 from support import slow_board
 
 FAKES = pathlib.Path(__file__).parent / "engines"
@@ -15,7 +15,7 @@ PASS = GAME.pass_action
 
 def gtp(*arguments, game=GAME, **settings):
     command = (sys.executable, str(FAKES / "fake_gtp.py"), *map(str, arguments or ["play"]))
-    config = external_engines.ExternalEngineConfig(
+    config = engine_protocols.ExternalEngineConfig(
         name="fake", command=command, protocol="gtp", **settings
     )
     return external_engines.ExternalEngine(config, game)
@@ -24,7 +24,7 @@ def gtp(*arguments, game=GAME, **settings):
 def nboard(mode, **settings):
     command = (sys.executable, str(FAKES / "fake_nboard.py"), mode)
     settings = {"level": 7} | settings
-    config = external_engines.ExternalEngineConfig(
+    config = engine_protocols.ExternalEngineConfig(
         name="fake", command=command, protocol="nboard", **settings
     )
     return external_engines.ExternalEngine(config, GAME)

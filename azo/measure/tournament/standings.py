@@ -56,11 +56,10 @@ def _pairing(pair: tuple[str, str], openings: Sequence[Sequence[float]]) -> elo.
     """`openings` has the points of the first in the games of each opening, one or two."""
     singles = [points for opening in openings for points in opening]
     both = [sum(opening) for opening in openings if len(opening) == 2]
-    none, half, one, most, everything = (both.count(points / 2) for points in range(5))
     return elo.Pairing(
         *pair,
         wins=singles.count(1.0),
         draws=singles.count(0.5),
         losses=singles.count(0.0),
-        pair_scores=(none, half, one, most, everything),
+        pair_scores=tuple(both.count(points / 2) for points in range(5)),
     )
