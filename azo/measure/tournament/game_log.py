@@ -62,9 +62,7 @@ def from_line(line: str, size: int) -> PlayedGame:
         for name in ("num_moves", "positions", "seconds"):
             black, white = fields[name]
             fields[name] = black, white
-        pairs = (moves[i : i + 2] for i in range(0, len(moves), 2))
-        actions = tuple(notation.parse_action(pair, size) for pair in pairs)
-        return PlayedGame(actions=actions, **fields)
+        return PlayedGame(actions=tuple(notation.parse_moves(moves, size)), **fields)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"not the record of a game ({error})") from None
 
