@@ -18,8 +18,8 @@ def board_after(moves, game=_GAME):
     return played.last_board
 
 
-def plain(made):
-    return {key: {a: vars(e) for a, e in moves.items()} for key, moves in made.positions.items()}
+def plain(book):
+    return {key: {a: vars(e) for a, e in moves.items()} for key, moves in book.positions.items()}
 
 
 class Thinker(scripted_engine.ScriptedEngine):
@@ -27,47 +27,47 @@ class Thinker(scripted_engine.ScriptedEngine):
 
     def think(self, limits=None, **options):
         values = {a: 0.3 - 0.05 * rank for rank, a in enumerate(self.legal_actions)}
-        self.opinions = {0: {"values": values, "visits": {self.legal_actions[-1]: 1}}}
+        self.evaluations = {0: {"values": values, "visits": {self.legal_actions[-1]: 1}}}
         return super().think(limits, **options)
 
 
 def grown(num_positions, game=_GAME, **settings):
-    made = opening_book.Book(game)
+    book = opening_book.Book(game)
     growth = book_building.GrowthConfig(num_positions=num_positions, **settings)
-    num_added = book_building.grow(made, Thinker(game), growth)
-    assert num_added == len(made.positions)
-    return made
+    num_added = book_building.grow(book, Thinker(game), growth)
+    assert num_added == len(book.positions)
+    return book
 
 
 def test_growth_extends_the_line_that_costs_least():
-    made = grown(1)
-    assert made.num_moves == 1  # the four first moves are alike
-    made = grown(2)
+    book = grown(1)
+    assert book.num_moves == 1  # the four first moves are alike
+    book = grown(2)
     # Behind the first move the last of three has 1 visit of 41 and is kept, all three are leaves.
-    (after,) = [key for key in made.positions if key != made.key(board_after(""))]
-    assert sorted(e.value for e in made.positions[after].values()) == pytest.approx(
+    (after,) = [key for key in book.positions if key != book.key(board_after(""))]
+    assert sorted(e.value for e in book.positions[after].values()) == pytest.approx(
         [0.2, 0.25, 0.3]
     )
-    assert [m.value for m in made.lookup(board_after(""))] == pytest.approx([-0.3] * 4)
+    assert [m.value for m in book.lookup(board_after(""))] == pytest.approx([-0.3] * 4)
     # A search later the best of them is worth -0.3 to white: the next best is extended then.
-    made = grown(4)
-    depths = sorted((a | b).bit_count() - 4 for a, b in made.positions)
+    book = grown(4)
+    depths = sorted((a | b).bit_count() - 4 for a, b in book.positions)
     assert depths == [0, 1, 2, 2]
-    assert made.value(after) == pytest.approx(0.2)
+    assert book.value(after) == pytest.approx(0.2)
 
 
 def test_a_high_cost_of_plies_makes_a_wider_book():
     def deepest(cost):
-        made = grown(40, ply_cost=cost)
-        return max((a | b).bit_count() - 4 for a, b in made.positions)
+        book = grown(40, ply_cost=cost)
+        return max((a | b).bit_count() - 4 for a, b in book.positions)
 
     assert deepest(5.0) < deepest(0.001)
 
 
 def test_growth_stops_at_its_depth_and_at_the_end_of_the_game():
-    made = grown(100, max_plies=2)
-    assert max((a | b).bit_count() - 4 for a, b in made.positions) == 2
-    assert len(made.positions) == 1 + 1 + 3
+    book = grown(100, max_plies=2)
+    assert max((a | b).bit_count() - 4 for a, b in book.positions) == 2
+    assert len(book.positions) == 1 + 1 + 3
     small = othello.Othello(4)
     late = Thinker(small)
     late.new_game(board_after("c4b4a1d2d4d3a2", small))
@@ -78,14 +78,14 @@ def test_growth_stops_at_its_depth_and_at_the_end_of_the_game():
 
 
 def test_moves_with_too_few_visits_are_left_out():
-    made = grown(2, min_share=0.1)
-    (after,) = [key for key in made.positions if key != made.key(board_after(""))]
-    assert len(made.positions[after]) == 2
+    book = grown(2, min_share=0.1)
+    (after,) = [key for key in book.positions if key != book.key(board_after(""))]
+    assert len(book.positions[after]) == 2
 
 
 def test_growth_can_be_stopped_and_goes_on_as_if_it_had_not_been(tmp_path):
-    made = grown(5)
-    made.save(tmp_path / "book")
+    book = grown(5)
+    book.save(tmp_path / "book")
     again = opening_book.load(tmp_path / "book", _GAME)
     book_building.grow(again, Thinker(_GAME), book_building.GrowthConfig(num_positions=7))
     assert again.positions.keys() == grown(12).positions.keys()
@@ -112,8 +112,8 @@ def random_games(game, num, seed=0):
 def test_games_of_an_archive_are_counted_as_one_by_one():
     game = othello.Othello(6)
     games, played = random_games(game, 60)
-    made = opening_book.Book(game)
-    assert book_building.add_games(made, games, max_plies=60, min_games=1) == 60
+    book = opening_book.Book(game)
+    assert book_building.add_games(book, games, max_plies=60, min_games=1) == 60
     counted, live = opening_book.Book(game), scripted_engine.ScriptedEngine(game)
     for actions in played:
         live.new_game(None, actions)
@@ -124,8 +124,8 @@ def test_games_of_an_archive_are_counted_as_one_by_one():
             entry.num_games += 1
             entry.num_wins += int(result > 0)
             entry.num_draws += int(result == 0)
-    assert plain(made) == plain(counted)
-    (start,) = made.positions[made.key(board_after("", game))].values()
+    assert plain(book) == plain(counted)
+    (start,) = book.positions[book.key(board_after("", game))].values()
     assert start.num_games == 60
     assert start.num_wins == int((games.black_value > 0).sum())
 
@@ -133,14 +133,14 @@ def test_games_of_an_archive_are_counted_as_one_by_one():
 def test_rare_moves_and_late_ones_are_left_out():
     game = othello.Othello(6)
     games, _ = random_games(game, 60)
-    made = opening_book.Book(game)
-    book_building.add_games(made, games, max_plies=3, min_games=5)
-    assert max((a | b).bit_count() - 4 for a, b in made.positions) == 2
-    assert min(e.num_games for moves in made.positions.values() for e in moves.values()) == 5
+    book = opening_book.Book(game)
+    book_building.add_games(book, games, max_plies=3, min_games=5)
+    assert max((a | b).bit_count() - 4 for a, b in book.positions) == 2
+    assert min(e.num_games for moves in book.positions.values() for e in moves.values()) == 5
 
 
 def test_unfinished_games_do_not_count():
-    made = opening_book.Book(_GAME)
+    book = opening_book.Book(_GAME)
     games = archives.read_transcripts("f5d6", "games")
-    assert book_building.add_games(made, games, max_plies=20, min_games=1) == 0
-    assert made.positions == {}
+    assert book_building.add_games(book, games, max_plies=20, min_games=1) == 0
+    assert book.positions == {}

@@ -21,9 +21,9 @@ def engine():
 
 
 def test_the_network_for_8x8_knows_that_the_first_moves_are_one(engine):
-    thought = engine.think(Limits(64))
-    assert [move.prior for move in thought.moves] == pytest.approx([0.25] * 4, abs=0.1)
-    assert abs(thought.value) < 0.3
+    report = engine.think(Limits(64))
+    assert [move.prior for move in report.moves] == pytest.approx([0.25] * 4, abs=0.1)
+    assert abs(report.value) < 0.3
 
 
 def test_the_network_for_8x8_beats_random_play(engine):
@@ -46,9 +46,9 @@ def test_each_network_that_comes_with_azo_is_for_the_game_it_is_named_after():
 
 def test_levels_and_settings_reach_the_engine():
     play = engine_factory.PlayConfig(level=2, engine=EngineConfig(c_puct=1.0))
-    found = engine_factory.load_engine(play)
-    assert found.config == engine_settings.at_level(play.engine, 2)
-    assert found.config.c_puct == 1.0
+    engine = engine_factory.load_engine(play)
+    assert engine.config == engine_settings.at_level(play.engine, 2)
+    assert engine.config.c_puct == 1.0
 
 
 def test_a_book_is_used_and_learns_when_asked(tmp_path):
@@ -58,16 +58,16 @@ def test_a_book_is_used_and_learns_when_asked(tmp_path):
     f5 = notation.parse_action("f5", 8)
     opening.entry(notation.board_of(game.start(), is_black_to_move=True), f5).value = 0.5
     opening.save(path)
-    found = engine_factory.load_engine(engine_factory.PlayConfig(book=path, learn=True))
-    thought = found.think()
-    assert thought.source == "book"
-    found.play(thought.action)
+    engine = engine_factory.load_engine(engine_factory.PlayConfig(book=path, learn=True))
+    report = engine.think()
+    assert report.source == "book"
+    engine.play(report.action)
     rng = random.Random(0)
-    while not found.is_over:
-        found.play(rng.choice(found.legal_actions))
-    saved = opening_book.load(path, game).lookup(found.start)[0].entry
+    while not engine.is_over:
+        engine.play(rng.choice(engine.legal_actions))
+    saved = opening_book.load(path, game).lookup(engine.start)[0].entry
     assert saved.num_games == 1
-    assert saved.num_wins == (found.final_score() > 0)
+    assert saved.num_wins == (engine.final_score() > 0)
     with pytest.raises(ValueError, match="--learn needs a book"):
         engine_factory.PlayConfig(learn=True)
 
@@ -81,12 +81,12 @@ def test_a_book_that_cannot_be_saved_is_told_and_the_game_ends_as_usual(
     )
     path = tmp_path / "books" / "mine.book"
     opening_book.Book(game).save(path)
-    found = engine_factory.load_engine(engine_factory.PlayConfig(size=4, book=path, learn=True))
+    engine = engine_factory.load_engine(engine_factory.PlayConfig(size=4, book=path, learn=True))
     path.unlink()
     path.parent.rmdir()
     path.parent.write_text("no folder any more")
-    while not found.is_over:
-        found.play(found.legal_actions[0])
+    while not engine.is_over:
+        engine.play(engine.legal_actions[0])
     assert capsys.readouterr().err.startswith(f"{path}: cannot write here")
 
 

@@ -22,59 +22,59 @@ def action(text, size=8):
     return notation.parse_action(text, size)
 
 
-def analysed(moves, opinions, game=_GAME, **wanted):
-    engine = scripted_engine.ScriptedEngine(game, opinions)
+def analysed(moves, evaluations, game=_GAME, **wanted):
+    engine = scripted_engine.ScriptedEngine(game, evaluations)
     engine.new_game(None, notation.replay(moves, game).actions)
     return game_analysis.analyse(engine, game_analysis.AnalysisConfig(**wanted)), engine
 
 
 def test_a_loss_is_the_value_before_and_after_a_move_that_was_not_best():
-    opinions = {
+    evaluations = {
         0: {"value": 0.2, "best": action("d3")},  # black plays f5 instead ...
         1: {"value": 0.3, "best": action("d6")},  # ... after which white expects +0.3
         2: {"value": -0.1},
     }
-    found, _ = analysed("f5d6", opinions)
-    first, second, last = found.positions
+    analysis, _ = analysed("f5d6", evaluations)
+    first, second, last = analysis.positions
     assert (first.drop, first.loss) == pytest.approx((0.5, 0.5))
     assert (second.drop, second.loss) == pytest.approx((0.2, 0.0))  # white played the best move
     assert (last.played, last.drop, last.loss) == (None, None, None)
-    assert [p.black_value for p in found.positions] == pytest.approx([0.2, -0.3, -0.1])
-    assert [p.number for p in found.drops] == [1, 2]
-    assert found.total_loss(is_black=True) == pytest.approx((0.5, 0))
-    assert found.total_loss(is_black=False) == pytest.approx((0.0, 0))
+    assert [p.black_value for p in analysis.positions] == pytest.approx([0.2, -0.3, -0.1])
+    assert [p.number for p in analysis.drops] == [1, 2]
+    assert analysis.total_loss(is_black=True) == pytest.approx((0.5, 0))
+    assert analysis.total_loss(is_black=False) == pytest.approx((0.0, 0))
 
 
 def test_a_move_that_turned_out_well_loses_nothing():
-    found, _ = analysed("f5d6", {0: {"value": 0.1, "best": action("d3")}, 1: {"value": -0.4}})
-    assert found.positions[0].drop == pytest.approx(-0.3)
-    assert found.positions[0].loss == 0.0
-    assert found.drops == ()
+    analysis, _ = analysed("f5d6", {0: {"value": 0.1, "best": action("d3")}, 1: {"value": -0.4}})
+    assert analysis.positions[0].drop == pytest.approx(-0.3)
+    assert analysis.positions[0].loss == 0.0
+    assert analysis.drops == ()
 
 
 @pytest.mark.parametrize(("is_reversed", "scores"), [(False, (6, -2)), (True, (-6, 2))])
 def test_discs_given_away_are_counted_where_both_positions_are_solved(is_reversed, scores):
-    opinions = {
+    evaluations = {
         0: {"value": 1.0, "score": scores[0], "best": action("d3")},
         1: {"value": -1.0, "score": scores[1]},  # white loses by 2: black gave 4 away
         2: {"value": 0.9},
     }
-    found, _ = analysed("f5d6", opinions, othello.Othello(is_reversed=is_reversed))
-    assert [p.loss_discs for p in found.positions] == [4, None, None]
-    assert [p.is_exact for p in found.positions] == [True, True, False]
-    assert found.positions[0].loss == 0.0  # still a win
-    assert found.positions[1].black_score == -scores[1]
+    analysis, _ = analysed("f5d6", evaluations, othello.Othello(is_reversed=is_reversed))
+    assert [p.loss_discs for p in analysis.positions] == [4, None, None]
+    assert [p.is_exact for p in analysis.positions] == [True, True, False]
+    assert analysis.positions[0].loss == 0.0  # still a win
+    assert analysis.positions[1].black_score == -scores[1]
 
 
 def test_the_end_of_a_game_is_counted_on_the_board():
-    found, engine = analysed(finished(_SMALL), {}, _SMALL)
-    last = found.positions[-1]
-    assert found.is_over
+    analysis, engine = analysed(finished(_SMALL), {}, _SMALL)
+    last = analysis.positions[-1]
+    assert analysis.is_over
     assert last.best is None
     black, white = (bits.bit_count() for bits in (last.board.black, last.board.white))
-    assert found.black_score == engine.final_score()
+    assert analysis.black_score == engine.final_score()
     assert last.black_value == (black > white) - (black < white)
-    assert last.black_score == found.black_score
+    assert last.black_score == analysis.black_score
 
 
 def finished(game):
@@ -86,10 +86,10 @@ def finished(game):
 
 
 def test_the_engine_has_its_game_before_and_after_and_searches_every_move():
-    found, engine = analysed("f5d6c3", {})
+    analysis, engine = analysed("f5d6c3", {})
     assert notation.transcript(engine.actions, 8) == "f5d6c3"
     assert engine.limits == [engine_settings.Limits(100, None, is_analysis=True)] * 4
-    assert [p.board for p in found.positions] == list(engine.boards)
+    assert [p.board for p in analysis.positions] == list(engine.boards)
 
 
 def test_the_engine_keeps_its_game_when_an_analysis_is_broken_off():
@@ -108,49 +108,49 @@ def test_an_analysis_that_is_stopped_leaves_the_rest_out():
     engine = scripted_engine.ScriptedEngine(_GAME, {0: {"value": 0.5, "best": action("d3")}})
     engine.new_game(None, notation.replay("f5d6c3", _GAME).actions)
     num_done = []
-    found = game_analysis.analyse(
+    analysis = game_analysis.analyse(
         engine,
         game_analysis.AnalysisConfig(),
         on_position=num_done.append,
         is_stopped=lambda: len(num_done) == 2,
     )
-    assert [position.number for position in found.positions] == [1, 2]
-    assert found.total_loss(is_black=True)[0] == pytest.approx(0.5)
+    assert [position.number for position in analysis.positions] == [1, 2]
+    assert analysis.total_loss(is_black=True)[0] == pytest.approx(0.5)
     assert notation.transcript(engine.actions, 8) == "f5d6c3"
 
 
 def test_an_unlikely_move_that_the_search_prefers_is_a_surprise():
     d3, c4 = action("d3"), action("c4")
-    opinion = {
+    evaluation = {
         "value": 0.3,
         "best": d3,
         "prior": {d3: 0.01, c4: 0.97},
         "values": {d3: 0.3, c4: 0.1},
     }
-    found, _ = analysed("c4", {0: opinion, 1: {"value": -0.1}})
-    (surprise,) = found.surprises
+    analysis, _ = analysed("c4", {0: evaluation, 1: {"value": -0.1}})
+    (surprise,) = analysis.surprises
     assert surprise == game_analysis.Surprise(1, d3, 0.01, 0.3, c4, 0.1, "found")
-    assert "In 1 of 2 positions" in game_analysis.advice(found)
+    assert "In 1 of 2 positions" in game_analysis.advice(analysis)
     for change in ({"prior": {d3: 0.2}}, {"values": {d3: 0.3, c4: 0.25}}, {"visits": {c4: 3}}):
-        assert not analysed("c4", {0: opinion | change})[0].surprises
+        assert not analysed("c4", {0: evaluation | change})[0].surprises
 
 
 def test_an_unlikely_move_that_was_played_and_turned_out_well_is_a_surprise():
     d3, c4 = action("d3"), action("c4")
-    opinion = {"value": 0.1, "best": c4, "prior": {d3: 0.02}, "values": {d3: -0.8}}
-    found, _ = analysed("d3", {0: opinion, 1: {"value": -0.35}})
-    (surprise,) = found.surprises
+    evaluation = {"value": 0.1, "best": c4, "prior": {d3: 0.02}, "values": {d3: -0.8}}
+    analysis, _ = analysed("d3", {0: evaluation, 1: {"value": -0.35}})
+    (surprise,) = analysis.surprises
     assert (surprise.kind, surprise.action, surprise.rival) == ("missed", d3, c4)
     assert (surprise.value, surprise.rival_value) == pytest.approx((0.35, 0.1))
-    assert "The search saw 1 of them only after they were played" in game_analysis.advice(found)
-    assert not analysed("d3", {0: opinion, 1: {"value": -0.15}})[0].surprises
+    assert "The search saw 1 of them only after they were played" in game_analysis.advice(analysis)
+    assert not analysed("d3", {0: evaluation, 1: {"value": -0.15}})[0].surprises
 
 
 def test_without_surprises_there_is_no_advice_to_change_anything():
     assert "Nothing here suggests another c_puct" in game_analysis.advice(analysed("f5", {})[0])
 
 
-_OPINIONS = {
+_EVALUATIONS = {
     0: {"value": 0.2, "raw_value": 0.1, "best": action("d3"), "prior": {action("f5"): 0.125}},
     1: {"value": 0.3, "score": 4, "best": action("d6")},
     2: {"value": -1.0, "score": 2},
@@ -158,9 +158,9 @@ _OPINIONS = {
 
 
 def test_the_table_has_values_for_black():
-    found, _ = analysed("f5d6", _OPINIONS)
+    analysis, _ = analysed("f5d6", _EVALUATIONS)
     console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
-    console.print(analysis_text.game_table(found))
+    console.print(analysis_text.game_table(analysis))
     rows = [line.split() for line in console.file.getvalue().splitlines()]
     assert [" ".join(row) for row in rows] == [
         "ply move black alone exact prior visits best loss discs",
@@ -171,8 +171,8 @@ def test_the_table_has_values_for_black():
 
 
 def test_json_has_what_the_analysis_has():
-    found, _ = analysed("f5d6", _OPINIONS)
-    printed = json.loads(json.dumps(analysis_text.to_json(found, "a game")))
+    analysis, _ = analysed("f5d6", _EVALUATIONS)
+    printed = json.loads(json.dumps(analysis_text.to_json(analysis, "a game")))
     assert printed["moves"] == "f5d6"
     first = printed["positions"][0]
     assert (first["played"], first["best"], first["loss"]) == ("f5", "d3", pytest.approx(0.5))
@@ -204,8 +204,8 @@ class _Reader(html.parser.HTMLParser):
 
 
 def test_the_page_is_whole_and_needs_nothing_else():
-    found, _ = analysed("f5d6", _OPINIONS)
-    text = analysis_page.render(found, "Black <script> & white")
+    analysis, _ = analysed("f5d6", _EVALUATIONS)
+    text = analysis_page.render(analysis, "Black <script> & white")
     reader = _Reader()
     reader.feed(text)
     assert reader.open == []

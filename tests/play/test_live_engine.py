@@ -87,18 +87,18 @@ def test_a_finished_game_has_no_moves():
 def test_a_thought_is_about_all_legal_moves():
     live = make()
     random_game(live, random.Random(2), 10)
-    thought = live.think(Limits(100))
-    assert thought.board == live.board
-    assert sorted(move.action for move in thought.moves) == list(live.legal_actions)
-    assert sum(move.visits for move in thought.moves) == thought.num_simulations == 100
-    assert sum(move.prior for move in thought.moves) == pytest.approx(1)
-    assert thought.action == thought.moves[0].action == thought.line[0]
-    mean = thought.raw_value + sum(m.visits * m.value for m in thought.moves if m.visits)
-    assert thought.value == pytest.approx(mean / 101)
-    assert (thought.source, thought.score) == ("search", None)
+    report = live.think(Limits(100))
+    assert report.board == live.board
+    assert sorted(move.action for move in report.moves) == list(live.legal_actions)
+    assert sum(move.visits for move in report.moves) == report.num_simulations == 100
+    assert sum(move.prior for move in report.moves) == pytest.approx(1)
+    assert report.action == report.moves[0].action == report.line[0]
+    mean = report.raw_value + sum(m.visits * m.value for m in report.moves if m.visits)
+    assert report.value == pytest.approx(mean / 101)
+    assert (report.source, report.score) == ("search", None)
     line = make()
-    line.new_game(live.board, thought.line)  # a legal line
-    assert live.look(thought.line[:1])[0].action == thought.line[1]
+    line.new_game(live.board, report.line)  # a legal line
+    assert live.look(report.line[:1])[0].action == report.line[1]
 
 
 def test_simulations_come_on_top_of_what_is_kept():
@@ -126,14 +126,14 @@ def test_time_ends_a_search():
     live = make(8)
     live.think(Limits(8))
     start = time.perf_counter()
-    thought = live.think(Limits(seconds=0.2))
+    report = live.think(Limits(seconds=0.2))
     assert 0.2 <= time.perf_counter() - start < 2
-    assert thought.num_simulations > 8
+    assert report.num_simulations > 8
 
 
 def test_a_search_can_be_stopped_and_watched():
     live, seen = make(8), []
-    thought = live.think(
+    report = live.think(
         Limits(),
         is_stopped=lambda: len(seen) >= 3,
         on_progress=seen.append,
@@ -141,7 +141,7 @@ def test_a_search_can_be_stopped_and_watched():
     )
     counts = [progress.num_simulations for progress in seen]
     assert counts == sorted(set(counts))
-    assert thought.num_simulations >= counts[-1] > 0
+    assert report.num_simulations >= counts[-1] > 0
 
 
 def test_a_forced_pass_takes_no_search():
@@ -152,8 +152,8 @@ def test_a_forced_pass_takes_no_search():
             if live.legal_actions == (16,) or live.is_over:
                 break
             live.play(rng.choice(live.legal_actions))
-    thought = live.think()
-    assert (thought.action, thought.source, thought.num_simulations) == (16, "forced", 0)
+    report = live.think()
+    assert (report.action, report.source, report.num_simulations) == (16, "forced", 0)
     assert live.think(Limits(20, is_analysis=True)).num_simulations == 20
 
 
@@ -171,40 +171,40 @@ def test_the_end_is_exact(is_reversed):
     bits = 8 * np.arange(6)[:, None] + np.arange(6)
     board = (live.board.player >> bits & 1) - (live.board.opponent >> bits & 1)
     expected = slow_minimax.move_scores(board[None].astype(np.int8), is_reversed=is_reversed)[0]
-    thought = live.think(Limits(10, is_analysis=True))
-    assert thought.source == "exact"
-    assert len(thought.moves) > 1
-    for move in thought.moves:
+    report = live.think(Limits(10, is_analysis=True))
+    assert report.source == "exact"
+    assert len(report.moves) > 1
+    for move in report.moves:
         assert move.score == expected[move.action]
         assert move.value == sign * np.sign(move.score)
-    scores = [sign * move.score for move in thought.moves]
+    scores = [sign * move.score for move in report.moves]
     assert scores == sorted(scores, reverse=True)
     quick = live.think()
-    assert (quick.action, quick.score) == (thought.action, thought.score)
+    assert (quick.action, quick.score) == (report.action, report.score)
     is_black = live.board.is_black_to_move
-    for action in thought.line:
+    for action in report.line:
         live.play(action)
     assert live.is_over
-    assert live.final_score() == (thought.score if is_black else -thought.score)
+    assert live.final_score() == (report.score if is_black else -report.score)
 
 
 def test_a_solver_without_time_leaves_it_to_the_search():
     config = QUICK.model_copy(update={"solve_empties": 30, "solve_seconds": 0.001})
     live = make(6, config)
     random_game(live, random.Random(3), 4)
-    thought = live.think(Limits(16))
-    assert (thought.source, thought.num_simulations) == ("search", 16)
+    report = live.think(Limits(16))
+    assert (report.source, report.num_simulations) == ("search", 16)
 
 
 def test_the_best_move_is_by_visits_or_by_value():
     config = QUICK.model_copy(update={"move_choice": "q", "c_puct": 30.0})
     live = make(8, config)
     random_game(live, random.Random(4), 20)
-    thought = live.think(Limits(200))
-    most = max(move.visits for move in thought.moves)
-    much_visited = [move for move in thought.moves if move.visits >= 0.1 * most]
-    assert thought.moves[0].value == max(move.value for move in much_visited)
-    assert thought.moves[0].visits < most
+    report = live.think(Limits(200))
+    most = max(move.visits for move in report.moves)
+    much_visited = [move for move in report.moves if move.visits >= 0.1 * most]
+    assert report.moves[0].value == max(move.value for move in much_visited)
+    assert report.moves[0].visits < most
 
 
 def test_temperature_draws_by_visits():
@@ -214,9 +214,9 @@ def test_temperature_draws_by_visits():
     for _ in range(400):
         live.new_game()
         live.play(live.legal_actions[0])
-        thought = live.think()
-        counts[thought.action] = counts.get(thought.action, 0) + 1
-    weights = {move.action: move.visits**2 for move in thought.moves}
+        report = live.think()
+        counts[report.action] = counts.get(report.action, 0) + 1
+    weights = {move.action: move.visits**2 for move in report.moves}
     total = sum(weights.values())
     chi_squared = sum(
         (counts.get(action, 0) - 400 * weight / total) ** 2 / (400 * weight / total)
@@ -240,10 +240,10 @@ def test_a_book_is_asked_first_but_not_believed_blindly():
     live = make(book=book)
     assert live.think().source == "search"  # a1 is illegal
     book.action = live.legal_actions[-1]
-    thought = live.think()
-    assert (thought.source, thought.action) == ("book", live.legal_actions[-1])
+    report = live.think()
+    assert (report.source, report.action) == ("book", live.legal_actions[-1])
     assert live.think(Limits(20, is_analysis=True)).source == "search"
-    live.play(thought.action)
+    live.play(report.action)
     assert live.think().source == "search"
 
 
@@ -311,14 +311,14 @@ def test_a_stop_ends_the_line_of_a_solved_position_too():
         return calls[-1]
 
     live._solver.solve = counted
-    thought = live.think(is_stopped=lambda: bool(calls))
-    assert (thought.source, thought.line) == ("exact", (thought.action,))
+    report = live.think(is_stopped=lambda: bool(calls))
+    assert (report.source, report.line) == ("exact", (report.action,))
 
 
 def test_a_level_is_never_stronger_than_the_settings():
     weak = EngineConfig(num_simulations=20, solve_empties=3, exact_empties=2, temperature=0.6)
-    found = engine_settings.at_level(weak, engine_settings.NUM_LEVELS - 1)
-    assert (found.num_simulations, found.solve_empties, found.exact_empties) == (20, 3, 2)
-    assert found.temperature == 0.6
+    weaker = engine_settings.at_level(weak, engine_settings.NUM_LEVELS - 1)
+    assert (weaker.num_simulations, weaker.solve_empties, weaker.exact_empties) == (20, 3, 2)
+    assert weaker.temperature == 0.6
     only_time = EngineConfig(num_simulations=None, seconds=5.0)
     assert engine_settings.at_level(only_time, 1).num_simulations == 6

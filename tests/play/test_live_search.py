@@ -29,9 +29,9 @@ def midgame(size, plies, seed=0, *, is_reversed=False):
 
 def searched(game, config, num_simulations):
     evaluator = hash_evaluator.HashEvaluator(game.game)
-    found = live_search.LiveSearch(evaluator, config, game.board)
-    assert found.grow(Limits(num_simulations)) == num_simulations
-    return found
+    search = live_search.LiveSearch(evaluator, config, game.board)
+    assert search.grow(Limits(num_simulations)) == num_simulations
+    return search
 
 
 @pytest.mark.parametrize(
@@ -69,25 +69,25 @@ def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies, unvisi
     np.testing.assert_allclose(theirs.prior[0], tempered / tempered.sum(), atol=1e-6)
 
 
-def every_node(found):
+def every_node(search):
     """Yields every open node of a search as its index, its edges and their children."""
-    tree = found._tree
+    tree = search._tree
     for node in range(int(tree.counts[live_tree.NODES])):
         if tree.state[node] == live_tree.OPEN:
-            yield node, [int(tree.child[edge]) for edge in found._edges(node)]
+            yield node, [int(tree.child[edge]) for edge in search._edges(node)]
 
 
 @pytest.mark.parametrize("leaves_per_step", [3, 8, 16])
 def test_visits_and_values_add_up_with_several_leaves_a_step(leaves_per_step):
     game = midgame(8, 30)
     changes = {"leaves_per_step": leaves_per_step, "virtual_loss": 2.0, "exact_empties": 6}
-    found = searched(game, PLAIN.model_copy(update=changes), 500)
-    tree = found._tree
+    search = searched(game, PLAIN.model_copy(update=changes), 500)
+    tree = search._tree
     used = int(tree.counts[live_tree.NODES])
     assert tree.visits[0] == 501
     assert not tree.virtual[:used].any()
     assert not (tree.state[:used] == live_tree.WAITING).any()
-    for node, children in every_node(found):
+    for node, children in every_node(search):
         known = [child for child in children if child >= 0]
         assert tree.visits[node] == 1 + sum(tree.visits[child] for child in known)
         total = tree.raw_value[node] - sum(tree.value_sum[child] for child in known)
@@ -101,8 +101,8 @@ def test_virtual_loss_spreads_the_leaves_of_a_batch():
     def mean_batch(virtual_loss):
         evaluator = hash_evaluator.HashEvaluator(game.game)
         changes = {"leaves_per_step": 8, "virtual_loss": virtual_loss}
-        found = live_search.LiveSearch(evaluator, PLAIN.model_copy(update=changes), game.board)
-        found.grow(Limits(400))
+        search = live_search.LiveSearch(evaluator, PLAIN.model_copy(update=changes), game.board)
+        search.grow(Limits(400))
         return np.mean(evaluator.batches)
 
     assert 2 < mean_batch(0.0) < mean_batch(0.3) < mean_batch(1.0)
@@ -112,8 +112,8 @@ def test_virtual_loss_spreads_the_leaves_of_a_batch():
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_leaves_near_the_end_have_exact_results(is_reversed):
     game = midgame(6, 20, seed=3, is_reversed=is_reversed)
-    found = searched(game, PLAIN.model_copy(update={"exact_empties": 8}), 300)
-    tree = found._tree
+    search = searched(game, PLAIN.model_copy(update={"exact_empties": 8}), 300)
+    tree = search._tree
     used = int(tree.counts[live_tree.NODES])
     done = np.flatnonzero(tree.state[:used] == live_tree.DONE)
     assert len(done) > 20
@@ -128,56 +128,56 @@ def test_leaves_near_the_end_have_exact_results(is_reversed):
 
 def test_the_tree_moves_on_with_the_game():
     game = midgame(8, 20)
-    found = searched(game, PLAIN, 400)
-    best = found.look()[0]
-    behind = found.look([best.action])
+    search = searched(game, PLAIN, 400)
+    best = search.look()[0]
+    replies = search.look([best.action])
     game.play(best.action)
-    found.advance(best.action, game.board)
-    assert found.look() == behind
-    assert found.value == pytest.approx(-best.value)
+    search.advance(best.action, game.board)
+    assert search.look() == replies
+    assert search.value == pytest.approx(-best.value)
     fresh = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
     fresh.grow(Limits(best.visits - 1))
     # All that led there saw only this subtree, so it is the tree of a search of its own.
-    assert fresh.look() == behind
+    assert fresh.look() == replies
 
 
 def test_a_move_that_was_not_searched_begins_anew():
     game = midgame(8, 20)
-    found = searched(game, PLAIN, 1)
-    action = next(move.action for move in found.look() if move.visits == 0)
+    search = searched(game, PLAIN, 1)
+    action = next(move.action for move in search.look() if move.visits == 0)
     game.play(action)
-    found.advance(action, game.board)
-    assert found.look() == ()
-    found.grow(Limits(10))
-    assert sorted(move.action for move in found.look()) == list(game.legal_actions)
+    search.advance(action, game.board)
+    assert search.look() == ()
+    search.grow(Limits(10))
+    assert sorted(move.action for move in search.look()) == list(game.legal_actions)
 
 
 def test_the_cache_knows_turned_positions():
     """Every form of a position is asked about once, and in a second search none."""
     game = live_game.LiveGame(othello.Othello(8))
     evaluator = hash_evaluator.HashEvaluator(game.game)
-    found = live_search.LiveSearch(
+    search = live_search.LiveSearch(
         evaluator, PLAIN.model_copy(update={"cache_positions": 2**16}), game.board
     )
-    found.grow(Limits(64))
-    tree = found._tree
-    nodes = [node for node, _ in every_node(found)]
+    search.grow(Limits(64))
+    tree = search._tree
+    nodes = [node for node, _ in every_node(search)]
     forms = {turning.canonical(tree.player[node], tree.opponent[node], 8)[:2] for node in nodes}
-    assert found.num_evaluations == len(forms) < len(nodes) - 10
-    before = found.look()
-    asked = found.num_evaluations
-    found.restart(game.board)
-    found.grow(Limits(64))
-    assert found.look() == before
-    assert found.num_evaluations == asked
+    assert search.num_evaluations == len(forms) < len(nodes) - 10
+    before = search.look()
+    num_before = search.num_evaluations
+    search.restart(game.board)
+    search.grow(Limits(64))
+    assert search.look() == before
+    assert search.num_evaluations == num_before
 
 
 def test_a_large_tree_grows_beyond_its_first_room():
     game = midgame(8, 16)
-    found = searched(game, PLAIN.model_copy(update={"leaves_per_step": 32}), 5000)
-    assert found._tree.visits[0] == 5001
-    assert found._tree.counts[live_tree.NODES] > 4000
-    longest = max(len(move.line) for move in found.look())
+    search = searched(game, PLAIN.model_copy(update={"leaves_per_step": 32}), 5000)
+    assert search._tree.visits[0] == 5001
+    assert search._tree.counts[live_tree.NODES] > 4000
+    longest = max(len(move.line) for move in search.look())
     assert longest > 4
 
 
@@ -185,7 +185,7 @@ def test_an_exception_meanwhile_leaves_no_leaf_waiting():
     """Its answer would be taken for a leaf of the next tree, or waited for without end."""
     game = midgame(8, 20)
     evaluator = hash_evaluator.HashEvaluator(game.game, num_streams=2)
-    found = live_search.LiveSearch(
+    search = live_search.LiveSearch(
         evaluator, PLAIN.model_copy(update={"leaves_per_step": 16}), game.board
     )
 
@@ -194,28 +194,28 @@ def test_an_exception_meanwhile_leaves_no_leaf_waiting():
             raise RuntimeError("nobody listens")
 
     with pytest.raises(RuntimeError, match="nobody listens"):
-        found.grow(Limits(5000), on_progress=fail, progress_seconds=0)
-    assert not found._tree.virtual.any()
-    asked = sum(evaluator.batches)
-    assert found.num_evaluations == asked
-    found.restart(game.board)
-    assert found.grow(Limits(40)) == 40
-    assert sum(move.visits for move in found.look()) == 40
+        search.grow(Limits(5000), on_progress=fail, progress_seconds=0)
+    assert not search._tree.virtual.any()
+    num_before = sum(evaluator.batches)
+    assert search.num_evaluations == num_before
+    search.restart(game.board)
+    assert search.grow(Limits(40)) == 40
+    assert sum(move.visits for move in search.look()) == 40
 
 
 def test_counts_of_visits_do_not_overflow(monkeypatch):
     """Near the end most simulations need no network, and there may be thousands of millions."""
     monkeypatch.setattr(live_search, "MAX_VISITS", 1000)
-    game, asked = midgame(6, 26), []
+    game, num_before = midgame(6, 26), []
 
     def is_stopped():
-        asked.append(None)
-        return len(asked) > 1000
+        num_before.append(None)
+        return len(num_before) > 1000
 
-    found = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
-    found.grow(Limits(), is_stopped=is_stopped)
-    assert 1000 <= found._tree.visits[0] < 1000 + live_search._MOST_PER_WALK
-    assert found.grow(Limits()) == 0
+    search = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
+    search.grow(Limits(), is_stopped=is_stopped)
+    assert 1000 <= search._tree.visits[0] < 1000 + live_search._MOST_PER_BATCH
+    assert search.grow(Limits()) == 0
 
 
 @pytest.mark.parametrize("temperature", [0.05, 1000.0])
@@ -234,8 +234,8 @@ def test_on_boards_with_an_odd_number_of_squares_no_leaf_is_solved():
     live, rng = live_game.LiveGame(game), random.Random(0)
     while live.num_empties > 9:
         live.play(rng.choice(live.legal_actions))
-    found = searched(live, PLAIN.model_copy(update={"exact_empties": 8}), 300)
-    tree = found._tree
+    search = searched(live, PLAIN.model_copy(update={"exact_empties": 8}), 300)
+    tree = search._tree
     done = np.flatnonzero(tree.state[: int(tree.counts[live_tree.NODES])] == live_tree.DONE)
     assert len(done) > 5
     for node in done:
@@ -259,13 +259,13 @@ def test_what_moves_need_is_compiled_before_the_first(monkeypatch):
     for name in ("gather", "expand", "_copy"):
         watch(name)
     game = midgame(8, 20)
-    found = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
-    assert (found.num_evaluations, len(found.look())) == (0, 0)
+    search = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
+    assert (search.num_evaluations, len(search.look())) == (0, 0)
     before = set(seen)
     assert len(before) == 3
-    found.grow(Limits(20))
-    action = found.look()[0].action
+    search.grow(Limits(20))
+    action = search.look()[0].action
     game.play(action)
-    found.advance(action, game.board)
-    found.grow(Limits(20))
+    search.advance(action, game.board)
+    search.grow(Limits(20))
     assert seen == before

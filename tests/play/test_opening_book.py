@@ -31,16 +31,16 @@ def texts(moves, size=8):
 
 def a_book(values, game=_GAME):
     """Returns a book of values by move, the moves by the transcripts that lead to them."""
-    made = opening_book.Book(game)
+    book = opening_book.Book(game)
     for moves, known in values.items():
         for move, value in known.items():
-            entry = made.entry(board_after(moves, game), action(move, game.size))
+            entry = book.entry(board_after(moves, game), action(move, game.size))
             entry.value, entry.num_visits = value, 10
-    return made
+    return book
 
 
-def plain(made):
-    return {key: {a: vars(e) for a, e in moves.items()} for key, moves in made.positions.items()}
+def plain(book):
+    return {key: {a: vars(e) for a, e in moves.items()} for key, moves in book.positions.items()}
 
 
 # Symmetry.
@@ -50,11 +50,11 @@ def plain(made):
     ("moves", "move"), [("f5d6", "c3"), ("e6f4", "c3"), ("c4e3", "f6"), ("d3c5", "f6")]
 )
 def test_turned_positions_share_an_entry_and_moves_are_turned_back(moves, move):
-    made = a_book({"f5d6": {"c3": 0.25}})
-    assert texts(made.lookup(board_after(moves))) == [move]
-    made.entry(board_after(moves), action(move)).value = 0.5
-    assert [m.value for m in made.lookup(board_after("f5d6"))] == [0.5]
-    assert made.num_moves == 1
+    book = a_book({"f5d6": {"c3": 0.25}})
+    assert texts(book.lookup(board_after(moves))) == [move]
+    book.entry(board_after(moves), action(move)).value = 0.5
+    assert [m.value for m in book.lookup(board_after("f5d6"))] == [0.5]
+    assert book.num_moves == 1
 
 
 @pytest.mark.parametrize("size", [6, 8])
@@ -64,70 +64,70 @@ def test_moves_are_turned_back_on_all_eight_boards(size):
     board = board_after("e4c5b5" if size == 6 else "f5d6c3d3", game)
     squares, mover = notation.board_text(board, size).split()
     move = action("a5" if size == 6 else "c4", size)
-    made = opening_book.Book(game)
-    made.entry(board, move).value = 0.5
+    book = opening_book.Book(game)
+    book.entry(board, move).value = 0.5
     for source in permutations:
         turned = "".join(squares[place] for place in source)
-        found = made.lookup(notation.parse_board(f"{turned} {mover}", size))
+        found = book.lookup(notation.parse_board(f"{turned} {mover}", size))
         assert [int(source[m.action]) for m in found] == [move]
-    assert made.num_moves == 1
+    assert book.num_moves == 1
 
 
 def test_moves_that_are_alike_are_one_entry_but_all_found():
-    made = a_book({"": {"f5": 0.1}})
-    assert sorted(texts(made.lookup(board_after("")))) == ["c4", "d3", "e6", "f5"]
-    assert made.num_moves == 1
+    book = a_book({"": {"f5": 0.1}})
+    assert sorted(texts(book.lookup(board_after("")))) == ["c4", "d3", "e6", "f5"]
+    assert book.num_moves == 1
     rng = np.random.default_rng(0)
-    chosen = {made.choose(board_after(""), rng) for _ in range(50)}
+    chosen = {book.choose(board_after(""), rng) for _ in range(50)}
     assert chosen == {action(text) for text in ("c4", "d3", "e6", "f5")}
 
 
 def test_colours_exchanged_are_the_same_position_seen_by_the_mover():
-    made = a_book({"f5d6": {"c3": 0.25}})
+    book = a_book({"f5d6": {"c3": 0.25}})
     board = board_after("f5d6")
     other = notation.Board(board.white, board.black, not board.is_black_to_move)
-    assert texts(made.lookup(other)) == ["c3"]
+    assert texts(book.lookup(other)) == ["c3"]
 
 
 # Values.
 
 
 def test_values_are_backed_up_by_negamax():
-    made = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1, "f4": -0.3, "f6": 0.4}})
-    made.back_up()
-    assert [m.value for m in made.lookup(board_after(""))] == [-0.4] * 4
+    book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1, "f4": -0.3, "f6": 0.4}})
+    book.back_up()
+    assert [m.value for m in book.lookup(board_after(""))] == [-0.4] * 4
     for move, value in (("e6", -0.2), ("f7", -0.6)):
-        made.entry(board_after("f5f6"), action(move)).value = value
-    made.back_up()
-    found = {text: m.value for text, m in zip(*_by_text(made, "f5"), strict=True)}
+        book.entry(board_after("f5f6"), action(move)).value = value
+    book.back_up()
+    found = {text: m.value for text, m in zip(*_by_text(book, "f5"), strict=True)}
     assert found == {"d6": 0.1, "f4": -0.3, "f6": 0.2}
-    assert [m.value for m in made.lookup(board_after(""))] == [-0.2] * 4
+    assert [m.value for m in book.lookup(board_after(""))] == [-0.2] * 4
 
 
-def _by_text(made, moves):
-    found = made.lookup(board_after(moves))
+def _by_text(book, moves):
+    found = book.lookup(board_after(moves))
     return texts(found), found
 
 
 def test_values_are_backed_up_through_a_pass():
     small, line = othello.Othello(4), "b1c1d3a1pab4a4"
     known = {line[:6]: "a1", line[:8]: "pass", line[:10]: "b4"}
-    made = a_book({moves: {move: 0.0} for moves, move in known.items()}, small)
-    made.entry(board_after(line[:12], small), action("a4", 4)).value = 1.0
-    made.back_up()
-    values = [made.lookup(board_after(moves, small))[0].value for moves in known]
+    book = a_book({moves: {move: 0.0} for moves, move in known.items()}, small)
+    book.entry(board_after(line[:12], small), action("a4", 4)).value = 1.0
+    book.back_up()
+    values = [book.lookup(board_after(moves, small))[0].value for moves in known]
     assert values == [-1.0, 1.0, -1.0]
 
 
 def test_a_move_within_the_margin_is_chosen_at_random_and_no_other():
-    made = a_book({"f5": {"d6": 0.1, "f4": 0.09, "f6": 0.0}})
+    book = a_book({"f5": {"d6": 0.1, "f4": 0.09, "f6": 0.0}})
     rng = np.random.default_rng(1)
     board = board_after("f5")
-    chosen = [made.choose(board, rng, margin=0.05) for _ in range(100)]
+    chosen = [book.choose(board, rng, margin=0.05) for _ in range(100)]
     assert set(chosen) == {action("d6"), action("f4")}
     assert 30 < chosen.count(action("d6")) < 70
-    assert {made.choose(board, rng, margin=0.0) for _ in range(20)} == {action("d6")}
-    assert made.choose(board_after("f5d6"), rng) is None
+    assert {book.choose(board, rng, margin=0.0) for _ in range(20)} == {action("d6")}
+    assert book.choose(board_after("f5d6"), rng) is None
 
 
 def test_few_games_weigh_less_than_many():
@@ -142,45 +142,45 @@ def test_few_games_weigh_less_than_many():
 
 
 def test_a_lost_game_changes_what_is_chosen():
-    made = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1, "f4": 0.08}})
-    made.back_up()
+    book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1, "f4": 0.08}})
+    book.back_up()
     board, rng = board_after("f5"), np.random.default_rng(0)
-    assert made.choose(board, rng, margin=0.0) == action("d6")
+    assert book.choose(board, rng, margin=0.0) == action("d6")
     game = notation.replay("f5d6c3", _GAME).actions
-    assert made.learn(game, black_value=1.0) == 2
-    assert made.choose(board, rng, margin=0.0) == action("f4")
-    d6 = next(m for m in made.lookup(board) if m.action == action("d6"))
+    assert book.learn(game, black_value=1.0) == 2
+    assert book.choose(board, rng, margin=0.0) == action("f4")
+    d6 = next(m for m in book.lookup(board) if m.action == action("d6"))
     assert d6.value == pytest.approx(0.1 + 0.2 * (-1 - 0.1))
     assert (d6.entry.num_games, d6.entry.num_wins) == (1, 0)
-    (f5, *_) = made.lookup(board_after(""))
+    (f5, *_) = book.lookup(board_after(""))
     assert f5.value == pytest.approx(-0.08)  # backed up: white plays f4 now
     assert (f5.entry.num_games, f5.entry.num_wins, f5.entry.num_draws) == (1, 1, 0)
 
 
 def test_a_new_move_is_added_where_the_game_left_the_book():
-    made = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1}})
-    made.learn(notation.replay("f5f6e6", _GAME).actions, black_value=0.0)
-    found = dict(zip(*_by_text(made, "f5"), strict=True))
+    book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1}})
+    book.learn(notation.replay("f5f6e6", _GAME).actions, black_value=0.0)
+    found = dict(zip(*_by_text(book, "f5"), strict=True))
     assert (found["f6"].value, found["f6"].count) == (0.0, 1)
     assert found["f6"].entry.num_draws == 1
-    assert made.lookup(board_after("f5f6")) == []
-    before = plain(made)
+    assert book.lookup(board_after("f5f6")) == []
+    before = plain(book)
     with pytest.raises(ValueError):
-        made.learn([0], black_value=1.0)
-    assert plain(made) == before
+        book.learn([0], black_value=1.0)
+    assert plain(book) == before
 
 
 # Files.
 
 
 def test_a_book_is_read_as_it_was_written(tmp_path):
-    made = a_book({"": {"f5": 0.25}, "f5": {"d6": -0.5, "f6": 0.0}})
-    made.learn(notation.replay("f5f4", _GAME).actions, black_value=-1.0)
+    book = a_book({"": {"f5": 0.25}, "f5": {"d6": -0.5, "f6": 0.0}})
+    book.learn(notation.replay("f5f4", _GAME).actions, black_value=-1.0)
     path = tmp_path / "new" / "a book"
-    made.save(path)
+    book.save(path)
     read = opening_book.load(path, _GAME)
-    assert read.positions.keys() == made.positions.keys()
-    for key, moves in made.positions.items():
+    assert read.positions.keys() == book.positions.keys()
+    for key, moves in book.positions.items():
         for move, entry in moves.items():
             again = read.positions[key][move]
             assert again == opening_book.Entry(**(vars(entry) | {"value": again.value}))
@@ -237,8 +237,8 @@ def test_a_damaged_book_is_refused(tmp_path):
 
 def run(capsys, *arguments):
     code = command_line.run_main(book.main, [str(argument) for argument in arguments])
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
 
 
 _QUICK = ("--engine.num-simulations", 16, "--engine.leaves-per-step", 4)

@@ -20,10 +20,10 @@ _DATA = pathlib.Path(__file__).parents[1] / "data"
 _GAME = othello.Othello()
 
 
-def played(lines, *, game=_GAME, opinions=None, moves="", board=None, **options):
+def played(lines, *, game=_GAME, evaluations=None, moves="", board=None, **options):
     """Returns what was shown for some typed lines, and the engine as they left it."""
     full = engine_settings.EngineConfig(num_simulations=100)
-    engine = scripted_engine.ScriptedEngine(game, opinions, full)
+    engine = scripted_engine.ScriptedEngine(game, evaluations, full)
     engine.new_game(board, notation.replay(moves, game).actions)
     console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
     typed = iter(lines)
@@ -63,7 +63,7 @@ def test_the_start_is_shown_without_colours_in_80_columns():
 
 
 def test_the_engine_answers_a_move_and_says_what_it_expects():
-    out, engine = played(["F5"], opinions={1: {"best": 43, "value": 0.56}})
+    out, engine = played(["F5"], evaluations={1: {"best": 43, "value": 0.56}})
     assert moves_of(engine) == "f5d6"
     shown = out[out.index("azo (white) plays d6") :]
     assert "\n4  -  -  +  O  X  -  -  -  4   ply 3: black to move\n" in shown
@@ -82,7 +82,7 @@ def test_the_engine_answers_a_move_and_says_what_it_expects():
 )
 def test_exact_scores_are_said_in_discs(score, is_reversed, said):
     game = othello.Othello(is_reversed=is_reversed)
-    out, _ = played(["f5"], game=game, opinions={1: {"score": score, "value": 1.0}})
+    out, _ = played(["f5"], game=game, evaluations={1: {"score": score, "value": 1.0}})
     assert said in out
 
 
@@ -169,8 +169,8 @@ def test_a_pass_is_announced_and_played_by_itself():
 
 def test_hints_are_for_the_side_to_move_and_at_full_strength():
     d3 = 19
-    opinion = {"best": d3, "values": {d3: 0.5}, "visits": {d3: 77}}
-    out, engine = played(["hint"], opinions={0: opinion})
+    evaluation = {"best": d3, "values": {d3: 0.5}, "visits": {d3: 77}}
+    out, engine = played(["hint"], evaluations={0: evaluation})
     row = next(line for line in out.splitlines() if line.startswith("d3"))
     assert row.split() == ["d3", "75", "%", "77", "d3"]
     weak = engine.config
@@ -192,7 +192,7 @@ def test_hints_are_for_the_side_to_move_and_at_full_strength():
 
 
 def test_a_solved_position_gives_hints_in_discs():
-    out, _ = played(["hint"], opinions={0: {"score": 4, "scores": {19: 4, 26: -2}}})
+    out, _ = played(["hint"], evaluations={0: {"score": 4, "scores": {19: 4, 26: -2}}})
     rows = {line.split()[0]: line for line in out.splitlines() if " by " in line}
     assert "win by 4" in rows["d3"]
     assert "loss by 2" in rows["c4"]
@@ -239,8 +239,8 @@ def test_a_loaded_game_waits_until_it_is_known_who_goes_on():
 
 
 def test_an_analysis_tells_the_largest_drop():
-    opinions = {0: {"value": 0.2, "best": 19}, 1: {"value": 0.3}}
-    out, engine = played(["analyse"], opinions=opinions, moves="f5d6", sides="both")
+    evaluations = {0: {"value": 0.2, "best": 19}, 1: {"value": 0.3}}
+    out, engine = played(["analyse"], evaluations=evaluations, moves="f5d6", sides="both")
     assert "1. black f5: from +0.20 to -0.30 (better: d3)" in out
     assert moves_of(engine) == "f5d6"
 

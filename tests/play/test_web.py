@@ -20,23 +20,23 @@ def port():
 
 
 def test_the_page_is_told_what_can_be_played(port):
-    told = ask(port, "/api/settings").json
-    assert told["games"] == [
+    answer = ask(port, "/api/settings").json
+    assert answer["games"] == [
         {"name": "othello6", "size": 6, "is_reversed": False, "network": "a fake"},
         {"name": "othello4-reversed", "size": 4, "is_reversed": True, "network": "a fake"},
     ]
-    assert told["levels"][0] == "beginner"
-    assert len(told["levels"]) == engine_settings.NUM_LEVELS == told["level"]
+    assert answer["levels"][0] == "beginner"
+    assert len(answer["levels"]) == engine_settings.NUM_LEVELS == answer["level"]
 
 
 def test_a_game_comes_back_ply_by_ply(port):
-    told = ask(port, "/api/game", {"game": "othello6", "moves": "c2 b2"}).json
-    assert told["moves"] == ["c2", "b2"]
-    assert [ply["mover"] for ply in told["plies"]] == ["black", "white", "black"]
-    assert told["plies"][1]["board"] == "--------X-----XX----XO--------------"
-    assert told["plies"][1]["legal"] == ["b2", "d2", "b4"]
-    assert not told["is_over"]
-    assert told["margin"] == 0  # three discs each
+    answer = ask(port, "/api/game", {"game": "othello6", "moves": "c2 b2"}).json
+    assert answer["moves"] == ["c2", "b2"]
+    assert [ply["mover"] for ply in answer["plies"]] == ["black", "white", "black"]
+    assert answer["plies"][1]["board"] == "--------X-----XX----XO--------------"
+    assert answer["plies"][1]["legal"] == ["b2", "d2", "b4"]
+    assert not answer["is_over"]
+    assert answer["margin"] == 0  # three discs each
 
 
 def test_a_report_is_that_of_the_engine_and_comes_in_several_parts():

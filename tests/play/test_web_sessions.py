@@ -22,8 +22,8 @@ def port():
 
 
 def test_a_session_keeps_its_tree_and_a_low_level_does_not_profit_from_it(port):
-    def visits(**asked):
-        report = ask(port, "/api/think", question(**asked)).lines[-1]["report"]
+    def visits(**request):
+        report = ask(port, "/api/think", question(**request)).lines[-1]["report"]
         return report["move"], sum(move["visits"] for move in report["moves"])
 
     session = "a" * 16
@@ -47,8 +47,8 @@ class _Pages:
 
     def ask(self, session, **how):
         def run():
-            asked = question(session=session, **{"num_simulations": 20_000, **how})
-            self.answers[session] = ask(self.port, "/api/think", asked)
+            request = question(session=session, **{"num_simulations": 20_000, **how})
+            self.answers[session] = ask(self.port, "/api/think", request)
 
         self._threads.append(threading.Thread(target=run))
         self._threads[-1].start()
@@ -104,9 +104,9 @@ def test_a_search_ends_when_its_reader_goes_away():
     evaluator = SlowEvaluator(game)
     with running({game.name: offer(game, evaluator)}) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        asked = json.dumps(question(num_simulations=20_000, seconds=30))
+        request = json.dumps(question(num_simulations=20_000, seconds=30))
         headers = {"content-type": "application/json"}
-        connection.request("POST", "/api/think", asked, headers)
+        connection.request("POST", "/api/think", request, headers)
         response = connection.getresponse()
         response.readline()
         response.close()
@@ -132,8 +132,8 @@ def test_time_limits_are_kept():
     game = othello.Othello(6)
     with running({game.name: offer(game, SlowEvaluator(game))}) as port:
         start = time.perf_counter()
-        asked = question(num_simulations=20_000, seconds=0.3)
-        report = ask(port, "/api/think", asked).lines[-1]["report"]
+        request = question(num_simulations=20_000, seconds=0.3)
+        report = ask(port, "/api/think", request).lines[-1]["report"]
     assert 0.3 <= report["seconds"] < 1
     assert time.perf_counter() - start < 3
 

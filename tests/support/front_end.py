@@ -1,4 +1,4 @@
-"""What a front end is told and answers, without a process: an input to write to, and the output."""
+"""A front end without a process: an input to write to, and its output."""
 
 import queue
 
@@ -18,13 +18,13 @@ def quick_engine(size=8, *, is_reversed=False, config=QUICK):
 
 
 class ScriptedEngine(scripted_engine.ScriptedEngine):
-    """With written opinions and, unless a test gives it one, no book."""
+    """With written evaluations and, by default, no book."""
 
     book = None
 
 
 class Input:
-    """Lines that come when `send` is called; ended by `end`."""
+    """An input whose lines come by `send`; `end` ends it."""
 
     def __init__(self, text=""):
         self._chunks = queue.Queue()
@@ -40,7 +40,7 @@ class Input:
 
 
 class Output:
-    """Keeps what was written, and tells who waits for some of it."""
+    """An output that can be read and waited for."""
 
     def __init__(self):
         self._parts = queue.Queue()
@@ -49,14 +49,14 @@ class Output:
         self._parts.put(text)
 
     def take(self):
-        """Returns what was written since the last call."""
+        """Returns the text written since the last call."""
         parts = []
         while not self._parts.empty():
             parts.append(self._parts.get())
         return "".join(parts)
 
     def wait_for(self, mark):
-        """Returns what was written since the last call as soon as `mark` is in it."""
+        """Returns the text since the last call as soon as `mark` is in it."""
         text = ""
         while mark not in text:
             text += self._parts.get(timeout=20)

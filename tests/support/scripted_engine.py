@@ -1,18 +1,18 @@
-"""An engine with the real rules whose opinions are written down: for tests of what uses one."""
+"""An engine with the real rules and written evaluations, for tests of its users."""
 
 from azo.play import engine_settings, live_game, search_report
 
 
 class ScriptedEngine(live_game.LiveGame):
-    """Thinks what `opinions` says of a position, by its place in the game: 0 at the start.
+    """Reports the entry of `evaluations` for a position, by its ply: 0 at the start.
 
-    An opinion is a dict with any of `value`, `raw_value`, `score`, `best`, `prior`, `visits`,
-    `values`, `scores` (the last four by action). By default all moves are alike and worth 0.
+    An evaluation is a dict with any of `value`, `raw_value`, `score`, `best`, `prior`, `visits`,
+    `values`, `scores` (the last four by action). By default all moves are equal and have value 0.
     """
 
-    def __init__(self, game, opinions=None, config=None):
+    def __init__(self, game, evaluations=None, config=None):
         super().__init__(game)
-        self.opinions = opinions or {}
+        self.evaluations = evaluations or {}
         self.config = config or engine_settings.EngineConfig(num_simulations=100)
         self.evaluator = None
         self.limits = []
@@ -22,38 +22,38 @@ class ScriptedEngine(live_game.LiveGame):
         if not legal:
             raise ValueError("the game is over")
         self.limits.append(limits)
-        opinion = self.opinions.get(len(self.actions), {})
+        evaluation = self.evaluations.get(len(self.actions), {})
         moves = self.look()
-        best = opinion.get("best", self.legal_actions[0])
+        best = evaluation.get("best", self.legal_actions[0])
         moves = sorted(moves, key=lambda move: move.action != best)
-        found = search_report.SearchReport(
+        report = search_report.SearchReport(
             board=self.board,
             action=best,
             moves=tuple(moves),
-            value=opinion.get("value", 0.0),
-            raw_value=opinion.get("raw_value", 0.0),
-            score=opinion.get("score"),
-            source="search" if "score" not in opinion else "exact",
+            value=evaluation.get("value", 0.0),
+            raw_value=evaluation.get("raw_value", 0.0),
+            score=evaluation.get("score"),
+            source="search" if "score" not in evaluation else "exact",
             num_simulations=self.config.num_simulations or 0,
             num_evaluations=0,
             seconds=0.0,
         )
         if on_progress is not None:
-            on_progress(found)
-        return found
+            on_progress(report)
+        return report
 
     def look(self, line=()):
         there = live_game.LiveGame(self.game)
         there.new_game(self.board, line)
         legal = there.legal_actions
-        opinion = {} if line else self.opinions.get(len(self.actions), {})
+        evaluation = {} if line else self.evaluations.get(len(self.actions), {})
         moves = [
             search_report.MoveReport(
                 action=action,
-                visits=opinion.get("visits", {}).get(action, 20),
-                prior=opinion.get("prior", {}).get(action, 1 / len(legal)),
-                value=opinion.get("values", {}).get(action, 0.0),
-                score=opinion.get("scores", {}).get(action),
+                visits=evaluation.get("visits", {}).get(action, 20),
+                prior=evaluation.get("prior", {}).get(action, 1 / len(legal)),
+                value=evaluation.get("values", {}).get(action, 0.0),
+                score=evaluation.get("scores", {}).get(action),
                 line=(action,),
             )
             for action in legal

@@ -1,4 +1,4 @@
-"""The page's server on a free port of this machine, run by a thread, and a client to ask it."""
+"""The page's server on a free local port in a thread, and a client."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ SESSION = "0123456789abcdef"
 
 
 class SlowEvaluator(HashEvaluator):
-    """Takes its time."""
+    """An evaluator that takes some time."""
 
     seconds = 0.02
 

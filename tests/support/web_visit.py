@@ -1,4 +1,4 @@
-"""Somebody at the page, in a browser without a window."""
+"""A visit of the page in a browser without a window."""
 
 import re
 import time
@@ -6,7 +6,7 @@ import urllib.parse
 
 
 class Visit:
-    """A page, opened by someone, and what went wrong on it."""
+    """An open page, with its errors and the hosts that it connected to."""
 
     def __init__(self, browser, port, **context):
         self.context = browser.new_context(

@@ -190,9 +190,9 @@ async function start() {
   for (const name of ["human", "level", "map", "strength"]) play[name] = before[name] ?? play[name];
   byId("strength").value = play.strength;
   connect(play);
-  const known = settings.games.some((info) => info.name === before.game);
+  const isOffered = settings.games.some((info) => info.name === before.game);
   const fresh = () => play.start(settings.games[0].name);
-  await (known ? play.resume(before).catch(fresh) : fresh());
+  await (isOffered ? play.resume(before).catch(fresh) : fresh());
 }
 
 start().catch((error) => say(error.message));
