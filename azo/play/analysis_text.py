@@ -64,11 +64,9 @@ def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
     yield "Largest drops of the value:" if analysis.drops else "No move lost anything."
     for position in analysis.drops:
         yield "  " + drop(position, size)
-    if analysis.surprises:
-        yield "Surprises:"
+    yield "Surprises:" if analysis.surprises else "No surprises."
     for each in analysis.surprises:
         yield "  " + surprise(each, analysis)
-    yield game_analysis.advice(analysis)
 
 
 def totals(analysis: game_analysis.GameAnalysis) -> str:
@@ -168,7 +166,6 @@ def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
             }
             for surprise in analysis.surprises
         ],
-        "advice": game_analysis.advice(analysis),
     }
 
 

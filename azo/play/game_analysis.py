@@ -111,11 +111,6 @@ class GameAnalysis:
         """The moves of the game, passes included."""
         return tuple(p.played for p in self.positions if p.played is not None)
 
-    @property
-    def num_choices(self) -> int:
-        """Positions with more than one legal move."""
-        return sum(len(position.moves) > 1 for position in self.positions)
-
     def total_loss(self, *, is_black: bool) -> tuple[float, int]:
         """Returns the losses of one side over the game: in expected result, and in discs."""
         own = [p for p in self.positions if p.board.is_black_to_move == is_black]
@@ -166,26 +161,6 @@ def analyse(
         black_score=engine.final_score(),
         drops=_largest_drops(positions, config.num_drops),
         surprises=tuple(surprise for surprise in surprises if surprise is not None),
-    )
-
-
-def advice(analysis: GameAnalysis) -> str:
-    """Returns what the surprises of a game suggest for the settings of the search."""
-    config, searched = analysis.config, analysis.engine_config
-    num_missed = sum(surprise.kind == "missed" for surprise in analysis.surprises)
-    if not analysis.surprises:
-        return (
-            "No move with a low prior was clearly better than expected. Nothing here suggests"
-            " another c_puct or prior temperature."
-        )
-    return (
-        f"In {len(analysis.surprises)} of {analysis.num_choices} positions with a choice, a move of"
-        f" at most {config.surprise_prior:.0%} prior was better by {config.surprise_gain:g} or"
-        f" more. The search saw {num_missed} of them only after they were played. With a larger"
-        " c_puct or a prior temperature above 1, unlikely moves are tried sooner, and likely moves"
-        " are searched less deeply. OthelloZero's authors used c_puct 3 in play and 2 in training."
-        f" Here c_puct was {searched.c_puct:g} and the prior temperature"
-        f" {searched.prior_temperature:g}. One game proves little: compare settings in a match."
     )
 
 
