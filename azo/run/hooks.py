@@ -193,9 +193,11 @@ def rate(
       state: the state of the run.
       iteration: iterations done.
     """
+    if not devices.is_first():
+        return
     ratings, folder = settings.ratings, settings.run.folder
     rated = [event["iteration"] for event in metrics.read(folder, generation_elo.RATING)]
-    if not devices.is_first() or iteration in rated:
+    if iteration in rated:
         return
     variables = jax.device_get(playing(settings, state))
     kept = folder / GENERATIONS
@@ -208,7 +210,7 @@ def rate(
             return pool[opponent]
         loaded = variables
         if opponent != iteration:
-            loaded = jax.device_get(network_files.load(kept / str(opponent))[0])
+            loaded, _ = network_files.load(kept / str(opponent))
         trained = _trained(settings, loaded)
         return players.network_player(game, trained, ratings.num_simulations)
 
