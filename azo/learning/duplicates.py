@@ -1,9 +1,8 @@
-"""Copies of one position: which rows hold the same, and the means of their labels.
+"""Duplicates of a position: groups of rows with equal keys, and the means of their labels.
 
-Rows are sorted by their keys, so equal ones become neighbours; nothing else is compared. A key is
-any number of uint32 words, such as a packed board, or `canonical_keys` to count the images of a
-position under the symmetries of the board as copies, or either with one more word, such as the
-generation of the network, so that only copies with the same word form a group.
+A key is any number of uint32 words, such as a packed board. `canonical_keys` makes the images of a
+position under the symmetries of the board equal. A further word, such as the actor version, splits
+groups by it.
 """
 
 import chex
@@ -19,7 +18,7 @@ _BITS = 32  # of a word
 
 @flax.struct.dataclass
 class Groups:
-    """Which rows have equal keys. Unused rows belong to no group."""
+    """Groups of rows with equal keys. Unused rows belong to no group."""
 
     index: jax.Array  # [R] int32, number of the row's group, 0 to R - 1; R for unused rows
     count: jax.Array  # [R] int32, rows in the row's group, itself included; 0 for unused rows
@@ -27,17 +26,17 @@ class Groups:
 
 
 def groups(keys: jax.Array, is_used: jax.Array) -> Groups:
-    """Returns which of the rows have equal keys.
+    """Returns the groups of rows with equal keys.
 
     Args:
       keys: `[R, W]` uint32.
-      is_used: `[R]` bool; the other rows are left out, whatever their keys.
+      is_used: `[R]` bool; other rows are left out.
     """
     chex.assert_rank([keys, is_used], [2, 1])
     num_rows, num_words = keys.shape
     words = [keys[:, word] for word in range(num_words)]
     rows = jnp.arange(num_rows, dtype=jnp.int32)
-    # The sort is stable and unused rows come last, so they begin no group among the used ones.
+    # The sort is stable. Unused rows come last, so they split no group.
     is_unused, *words, row = jax.lax.sort([~is_used, *words, rows], num_keys=1 + num_words)
     begins = jnp.stack([word[1:] != word[:-1] for word in words]).any(axis=0)
     is_first = jnp.concatenate([jnp.ones_like(is_unused[:1]), begins]) & ~is_unused
@@ -54,10 +53,10 @@ def means(groups: Groups, values: jax.Array) -> jax.Array:
 
     Args:
       groups: of the rows.
-      values: `[R, K]` float32; those of unused rows count for nothing, even if not finite.
+      values: `[R, K]` float32; values of unused rows do not count, even if not finite.
     """
     chex.assert_rank(values, 2)
-    # The index of unused rows is out of range: they are dropped here, and filled with 0 below.
+    # Unused rows have an index out of range: the sum drops them, and `get` fills in 0.
     sums = jax.ops.segment_sum(values, groups.index, groups.index.shape[0])
     count = jnp.maximum(groups.count, 1).astype(values.dtype)
     return sums.at[groups.index].get(mode="fill", fill_value=0) / count[:, None]
@@ -66,20 +65,20 @@ def means(groups: Groups, values: jax.Array) -> jax.Array:
 def group_means(
     keys: jax.Array, values: jax.Array, is_used: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns the mean of the values over the rows with the same key, and how many these are.
+    """Returns the mean of the values over the rows with the same key, and the size of the group.
 
-    Every row gets the mean of its group, so copies keep their weight: R rows stay R rows.
+    Every row gets the mean of its group, so duplicates keep their weight.
 
     Args:
       keys: `[R, W]` uint32.
       values: `[R, K]` float32.
-      is_used: `[R]` bool; the other rows form no group.
+      is_used: `[R]` bool; other rows form no group.
 
     Returns:
       Means `[R, K]` float32 and counts `[R]` int32; both are 0 in unused rows.
     """
-    found = groups(keys, is_used)
-    return means(found, values), found.count
+    rows = groups(keys, is_used)
+    return means(rows, values), rows.count
 
 
 def canonical_keys(game: protocol.Game, board: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -107,7 +106,7 @@ def canonical_keys(game: protocol.Game, board: jax.Array) -> tuple[jax.Array, ja
     flat = planes.reshape(board.shape[0], -1, planes.shape[-1])
     least = _packed(flat[:, game.square_symmetries[0]])
     which = jnp.zeros_like(board[:, 0], jnp.int32)
-    # One image after the other: all eight side by side would take 1 KiB a row on 8x8.
+    # One image at a time: all eight at once would take 1 KiB a row on 8x8.
     for symmetry, source in enumerate(game.square_symmetries[1:], start=1):
         image = _packed(flat[:, source])
         is_less = _is_less(image, least)

@@ -1,10 +1,9 @@
-"""Endings that are solved and not searched: perfect labels, and an early end to self-play games.
+"""Exact endings of Othello in training.
 
-A game that comes down to a few empty squares need not be searched any further. It is adjudicated:
-its result, carried back to all its positions, is the exact one, and the rest of the game becomes
-a line of best moves by both sides whose positions teach all moves that keep the exact score. ExactLines
-also teach by themselves, from random endings: so learning can begin at the end of the game. Those
-of deep endings are solved on the host, see `azo.deep_endings`.
+A game of self-play may be adjudicated once few squares are empty. Its result is then the exact one,
+and the rest of the game becomes a line of best moves whose positions are examples too. Random
+endings give further lines, so that learning can begin at the end of the game.
+`azo.run.deep_endings` solves deep endings on the host.
 """
 
 from collections.abc import Callable
@@ -22,30 +21,30 @@ from azo.solver.device import batched
 # A solution takes about six times as long with two more empty squares.
 MAX_EMPTIES, MAX_DEEP_EMPTIES = 14, 26
 _NUM_LANES = 256
-_NO_LIMIT = 2**31 - 1  # in nodes: whatever is begun is solved
-# Boards drawn for one made-up ending; the one with fewest moves is taken.
+_NO_LIMIT = 2**31 - 1  # of nodes: every ending is solved
+# Boards drawn for one made-up ending, of which the one with fewest moves is taken.
 _NUM_DRAWN = 4
 
 Empties = Annotated[int, pydantic.Field(ge=1, le=MAX_DEEP_EMPTIES)]
 
 
 class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Which endings of Othello are solved in training."""
+    """Exact endings of Othello in training."""
 
     adjudicate_empties: Annotated[int, pydantic.Field(ge=0, le=MAX_EMPTIES)] = 0
-    """Games of self-play are solved once no more squares are empty; 0: played to the end."""
+    """Adjudicate games of self-play at this number of empty squares; 0: play them to the end."""
     num_positions: pydantic.NonNegativeInt = 0
-    """Random endings solved in each iteration, over all devices, in place of self-play; 0: none."""
+    """Random endings solved in each iteration in place of self-play, over all devices; 0: none."""
     deep_positions: pydantic.NonNegativeInt = 0
-    """Random endings solved on the host before the run, which learns from nothing else; 0: none."""
+    """Random endings solved on the host before the run, as its only examples; 0: none."""
     confidence: Annotated[float, pydantic.Field(ge=0.9, le=1)] = 1.0
-    """Of scores with 20 empty squares or more: 1 for exact, or 0.9 to 0.98, which is faster."""
+    """Confidence of scores at 20 or more empty squares: 1 for exact, or 0.9 to 0.98, faster."""
     min_empties: Empties = 4
-    """Fewest empty squares of those endings."""
+    """Fewest empty squares of a random ending."""
     max_empties: Empties = 10
-    """Most empty squares of those endings."""
+    """Most empty squares of a random ending."""
     made_share: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
-    """Share of those endings that are made up, reachable or not; others are from random games."""
+    """Share of random endings that are made-up boards, reachable or not; 0: from random games."""
 
     @pydantic.model_validator(mode="after")
     def _check_range(self) -> "EndingsConfig":
@@ -92,19 +91,17 @@ def solve(
     game: othello.Othello,
     key: jax.Array,
     position: othello.Position,
-    is_wanted: jax.Array,
+    is_requested: jax.Array,
     *,
     max_empties: int,
 ) -> ExactLines:
-    """Solves endings, and everything on the way to the end.
-
-    Of several best moves a random one is played.
+    """Plays random best moves from endings to the end of the game, and solves every position.
 
     Args:
       game: the rules.
       key: for the choice among best moves.
-      position: `[M]`, those that are wanted with at most `max_empties` empty squares.
-      is_wanted: `[M]` bool; from the others nothing is played, and `end` is the position itself.
+      position: `[M]`, with at most `max_empties` empty squares where requested.
+      is_requested: `[M]` bool; elsewhere the line is empty and `end` is the position itself.
       max_empties: length `K` of the lines.
     """
 
@@ -124,59 +121,59 @@ def solve(
         is_best = solution.move_score == solution.score[:, None]
         return jnp.where(is_best, jax.random.uniform(key, is_best.shape), -1.0).argmax(-1), is_best
 
-    return _follow(game, position, is_wanted, choose, jax.random.split(key, max_empties))
+    return _follow(game, position, is_requested, choose, jax.random.split(key, max_empties))
 
 
-def replay(
+def replay_lines(
     game: othello.Othello, position: othello.Position, action: jax.Array, is_best: jax.Array
 ) -> ExactLines:
-    """Returns lines that are known already.
+    """Returns lines whose moves are given.
 
     Args:
       game: the rules.
       position: `[M]`.
-      action: `[K, M]` int32, what is played wherever a disc can be placed; `K` reaches to the end.
+      action: `[K, M]` int32, the discs placed in order; passes are left out.
       is_best: `[K, M, A]` bool, all actions that keep the exact score.
     """
 
     def choose(
-        position: othello.Position, is_open: jax.Array, known: tuple[jax.Array, jax.Array]
+        position: othello.Position, is_open: jax.Array, moves: tuple[jax.Array, jax.Array]
     ) -> tuple[jax.Array, jax.Array]:
         del position, is_open
-        return known
+        return moves
 
     everywhere = jnp.ones(action.shape[1], bool)
     return _follow(game, position, everywhere, choose, (action, is_best))
 
 
-# Gives the action `[M]` and all best ones `[M, A]` bool, of positions, where they are wanted, and
-# what the ply has from `_follow`'s `by_ply`.
+# Returns the action `[M]` and all best actions `[M, A]` bool. Arguments: the positions, a mask of
+# those in use, and the ply's part of `by_ply` in `_follow`.
 _Choose = Callable[[othello.Position, jax.Array, Any], tuple[jax.Array, jax.Array]]
 
 
 def _follow(
     game: othello.Othello,
     position: othello.Position,
-    is_wanted: jax.Array,
+    is_requested: jax.Array,
     choose: _Choose,
     by_ply: Any,
 ) -> ExactLines:
-    """Plays lines to the end of the game, a disc a ply; `by_ply` are arrays `[K, ...]`."""
+    """Plays lines to the end of the game, one disc a ply; `by_ply` has arrays `[K, ...]`."""
     Carry = tuple[othello.Position, jax.Array, jax.Array]
 
-    def ply(carry: Carry, known: Any) -> tuple[Carry, tuple[jax.Array, ...]]:
+    def ply(carry: Carry, inputs: Any) -> tuple[Carry, tuple[jax.Array, ...]]:
         position, sign, is_open = carry
         must_pass = is_open & game.legal_squares(position).is_empty()
         position = _where(must_pass, _turned(position), position)
         sign = jnp.where(must_pass, -sign, sign)
         is_open &= ~game.legal_squares(position).is_empty()
-        action, is_best = choose(position, is_open, known)
+        action, is_best = choose(position, is_open, inputs)
         policy = jnp.where(is_best, 255, 0).astype(jnp.uint8)
         after = _where(is_open, game.play(position, action), position)
         row = (game.pack(position), policy, sign, is_open)
         return (after, jnp.where(is_open, -sign, sign), is_open), row
 
-    begin = position, jnp.ones(is_wanted.shape, jnp.int8), is_wanted
+    begin = position, jnp.ones(is_requested.shape, jnp.int8), is_requested
     (last, last_sign, _), (board, policy, sign, is_valid) = jax.lax.scan(ply, begin, by_ply)
     end = _where(last_sign == 1, last, _turned(last))
     return ExactLines(
@@ -192,24 +189,26 @@ def _follow(
 def random_endings(
     game: othello.Othello, key: jax.Array, num_positions: int, config: EndingsConfig
 ) -> tuple[othello.Position, jax.Array]:
-    """Returns endings `[M]` of random games or made up, and where one was found, `[M]` bool."""
+    """Returns endings `[M]` of random games or made-up boards, and their validity, `[M]` bool.
+
+    A random game may end with more empty squares; such an ending is invalid.
+    """
     number_key, play_key, made_key, which_key = jax.random.split(key, 4)
     shape = (num_positions,)
     lowest, highest = config.min_empties, config.max_empties
     num_empties = jax.random.randint(number_key, shape, lowest, highest + 1)
-    found = from_random_games(game, play_key, num_empties)
+    position = from_random_games(game, play_key, num_empties)
     if config.made_share:
-        made = _made_up(game, made_key, num_empties)
+        board = _made_up(game, made_key, num_empties)
         is_made = jax.random.uniform(which_key, shape) < config.made_share
-        found = _where(is_made, made, found)
-    # A random game may be over with more squares empty.
-    return found, ~game.is_over(found) & (game.num_empties(found) <= num_empties)
+        position = _where(is_made, board, position)
+    return position, ~game.is_over(position) & (game.num_empties(position) <= num_empties)
 
 
 def from_random_games(
     game: othello.Othello, key: jax.Array, num_empties: jax.Array
 ) -> othello.Position:
-    """Returns positions `[M]` of random games, stopped at so many empty squares or at their end."""
+    """Returns positions `[M]` of random games at `num_empties` `[M]`, or at an earlier end."""
 
     def ply(position: othello.Position, key: jax.Array) -> tuple[othello.Position, None]:
         stays = (game.num_empties(position) <= num_empties) | game.is_over(position)
@@ -221,9 +220,9 @@ def from_random_games(
 
 
 def _made_up(game: othello.Othello, key: jax.Array, num_empties: jax.Array) -> othello.Position:
-    """Fills boards at random, each with its own share of the mover's discs; few moves are left.
+    """Returns random boards with few legal moves, each with its own share of the mover's discs.
 
-    As in a game the squares in the middle are never empty.
+    The four squares in the middle are never empty, as in a game.
     """
     place_key, share_key, disc_key = jax.random.split(key, 3)
     shape = (*num_empties.shape, _NUM_DRAWN)

@@ -1,8 +1,8 @@
 """Generations: the games and the learning of one actor network, and the gate to the next.
 
-Without a gate self-play always uses the newest network. With a gate it uses the actor's: at the end
-of a generation the learner's network plays a match against it, and takes its place if it passes.
-The trainer plays the match.
+Without a gate, self-play always uses the learner's newest network. With a gate, the trainer plays a
+match of the learner's network against the actor's at the end of a generation. The learner's network
+replaces the actor's if it passes.
 """
 
 from typing import Annotated, Any, Literal
@@ -11,46 +11,46 @@ import pydantic
 import scipy.stats
 
 IterationKind = Literal["play_and_learn", "play", "learn"]
-_SIGNIFICANT = 0.05  # probability of such a match, or a better one, between equals
+_SIGNIFICANCE_LEVEL = 0.05
 
 
 class ScheduledSettings(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Settings that change as a generation begins."""
+    """Settings that change with a generation."""
 
     start: pydantic.PositiveInt
-    """Generation from which on they hold; the first is 0."""
+    """First generation with these settings, counted from 0."""
     set: dict[str, Any]
-    """Settings by their full names, such as {"search.num_simulations" = 200}."""
+    """Settings by full names, such as {"search.num_simulations" = 200}."""
 
 
 class GenerationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """How long a generation lasts."""
+    """Length of a generation."""
 
     num_games: pydantic.NonNegativeInt = 0
-    """Games of a generation; 0: every iteration is one."""
+    """Games of a generation; 0: every iteration is a generation."""
     num_samples: pydantic.NonNegativeInt = 0
-    """Examples to learn from after these games; 0: learn while playing, in every iteration."""
+    """Examples to learn from after these games; 0: learn in every iteration."""
     schedule: tuple[ScheduledSettings, ...] = ()
-    """Settings of later generations, such as simulations and learning rate."""
+    """Changes of settings in later generations."""
 
 
 class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Which network self-play takes up."""
+    """Gate between generations."""
 
     is_enabled: bool = False
-    """Play with the best network so far; without a gate, always with the newest."""
+    """Self-play uses the best network so far, instead of the newest."""
     num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 64
-    """Games of a match: pairs from the same opening with both colours."""
+    """Games of a match, in pairs from one opening with both colours."""
     num_simulations: pydantic.PositiveInt = 64
-    """Network evaluations a move in a match."""
+    """Simulations a move in a match."""
     test: Literal["threshold", "significant"] = "threshold"
-    """Pass by points, or by a one-sided binomial test of wins against losses at 5 %."""
+    """Pass by the share of points, or by a one-sided binomial test at 5 %."""
     threshold: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.55
-    """Share of the points, draws as halves, that the new network has to exceed."""
+    """Share of the points that the new network must exceed."""
     after_failure: Literal["play", "learn"] = "play"
-    """Play another generation's games with the old network, or learn on without new games."""
+    """After a failure: play new games with the old network, or learn without new games."""
     max_failures: pydantic.PositiveInt = 5
-    """After so many failures in a row new games are played in any case."""
+    """Failures in a row after which new games are played in any case."""
 
 
 def next_iteration(
@@ -77,4 +77,4 @@ def passes(config: GateConfig, *, wins: int, draws: int, losses: int) -> bool:
     if not wins + losses:
         return False
     test = scipy.stats.binomtest(wins, wins + losses, alternative="greater")
-    return bool(test.pvalue < _SIGNIFICANT)
+    return bool(test.pvalue < _SIGNIFICANCE_LEVEL)

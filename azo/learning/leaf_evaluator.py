@@ -1,4 +1,4 @@
-"""What a search is told of its leaves: a network's opinion, and near the end the exact result."""
+"""Leaf evaluator: the network, or the exact solver near the end."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from azo.search import improvement
 from azo.solver.device import batched
 
 _NUM_LANES = 256
-_NO_LIMIT = 2**30  # of nodes: with so few empty squares none takes nearly as many
+_NO_LIMIT = 2**30  # of nodes: far more than such an ending takes
 
 
 def evaluator(
@@ -20,40 +20,40 @@ def evaluator(
     variables: network.Variables,
     search: improvement.SearchConfig,
 ) -> improvement.Evaluate:
-    """Returns a trained network as the settings of a search want it.
+    """Returns the evaluator of a trained network for a search.
 
     Raises:
-      ValueError: exact results are asked for in another game than Othello.
+      ValueError: exact results are requested in another game than Othello.
     """
-    judge = network.folded_evaluator(game, config, variables, symmetry=search.symmetry)
+    evaluate = network.folded_evaluator(game, config, variables, symmetry=search.symmetry)
     if search.exact_empties == 0:
-        return judge
+        return evaluate
     if not isinstance(game, othello.Othello):
         raise ValueError(f"search.exact_empties is for Othello, not for {game.name}")
-    return exact_near_the_end(game, judge, search.exact_empties)
+    return exact_near_the_end(game, evaluate, search.exact_empties)
 
 
 def exact_near_the_end(
-    game: othello.Othello, judge: improvement.Evaluate, max_empties: int
+    game: othello.Othello, evaluate_network: improvement.Evaluate, max_empties: int
 ) -> improvement.Evaluate:
-    """Returns an evaluation with exact values where at most so many squares are empty.
+    """Returns an evaluator with exact values at `max_empties` empty squares or fewer.
 
-    The logits stay those of `judge`. Positions with more empty squares cost nothing; the others
-    are solved side by side, and all wait for the slowest.
+    The logits stay those of the network. Positions with more empty squares cost nothing. The solver
+    solves the others side by side, and all wait for the slowest.
     """
 
     def evaluate(key: jax.Array, position: othello.Position) -> improvement.Evaluation:
-        found = judge(key, position)
+        evaluation = evaluate_network(key, position)
         solution = batched.solve(
             game,
             position,
             max_empties=max_empties,
-            num_lanes=min(_NUM_LANES, found.value.shape[0]),
+            num_lanes=min(_NUM_LANES, evaluation.value.shape[0]),
             max_nodes=_NO_LIMIT,
             goal="result",
         )
         result = (-solution.score if game.is_reversed else solution.score).astype(jnp.float32)
-        value = jnp.where(solution.is_solved, result, found.value)
-        return dataclasses.replace(found, value=value)
+        value = jnp.where(solution.is_solved, result, evaluation.value)
+        return dataclasses.replace(evaluation, value=value)
 
     return evaluate

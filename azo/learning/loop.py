@@ -10,6 +10,7 @@ normalisation and metrics are averaged over devices.
 """
 
 import dataclasses
+import functools
 import itertools
 from typing import Any
 
@@ -41,7 +42,7 @@ from azo.learning import (
 def make_mesh(num_devices: int) -> Mesh:
     """Returns the first devices of the default backend as a mesh with the axis `data`.
 
-    Of several processes each gives as many, and they lie side by side.
+    Each of several processes gives an equal number, side by side.
     """
     num_processes = jax.process_count()
     chosen = [
@@ -52,7 +53,7 @@ def make_mesh(num_devices: int) -> Mesh:
 
 
 def shardings(config: run_state.RecipeConfig, mesh: Mesh) -> Any:
-    """Returns where each part of a `RunState` lies, as a prefix of it."""
+    """Returns the sharding of each field of a `RunState`, as a prefix of it."""
     return jax.tree.map(
         lambda spec: NamedSharding(mesh, spec),
         run_state.partition(config),
@@ -72,29 +73,22 @@ def begin(
 ) -> run_state.RunState:
     """Returns the state before the first iteration, laid out over the mesh.
 
-    Arguments as in `state.create`.
+    Arguments as in `run_state.create`.
     """
-
-    def create(
-        start: network.Variables | None, teacher: network.Variables | None
-    ) -> run_state.RunState:
-        return run_state.create(
-            game,
-            config,
-            seed=seed,
-            total_steps=total_steps,
-            num_devices=mesh.size,
-            start=start,
-            teacher=teacher,
-        )
-
-    # From the host, version what was loaded may lie on one device of the mesh alone.
+    # From the host, since loaded networks may lie on one device of the mesh only.
     start, teacher = jax.device_get((start, teacher))
-    # It runs once, so the time goes into compiling it: 7.3 s of a core, 1.6 s unoptimised.
+    # The program runs once, so compilation dominates: 7.3 s of a core, 1.6 s unoptimised.
     unoptimised = {"xla_backend_optimization_level": 0}
-    out_shardings = shardings(config, mesh)
-    return jax.jit(create, out_shardings=out_shardings, compiler_options=unoptimised)(
-        start, teacher
+    create = functools.partial(
+        run_state.create,
+        game,
+        config,
+        seed=seed,
+        total_steps=total_steps,
+        num_devices=mesh.size,
+    )
+    return jax.jit(create, out_shardings=shardings(config, mesh), compiler_options=unoptimised)(
+        start=start, teacher=teacher
     )
 
 

@@ -1,8 +1,8 @@
-"""A trained network as a program that runs without azo, by `jax.export`.
+"""Export of a trained network by `jax.export`, as a program that runs without azo.
 
-The program is StableHLO with the parameters inside: planes in, logits and values out, as
-`network.Network` has them. It keeps to what that does on each platform (`convolution.convolve`):
-Winograd's convolution in float32 on the CPU, and by default bfloat16 factors elsewhere.
+The program is StableHLO with the parameters inside: planes in, logits and values out, as in
+`network.Network`. Like `convolution.convolve`, it uses Winograd's convolution in float32 on the
+CPU, and by default bfloat16 factors on other platforms.
 """
 
 import contextlib
@@ -29,25 +29,24 @@ def export(
 ) -> jax.export.Exported:
     """Returns the program of a trained network, normalisation folded away.
 
-    Its one argument is `planes` `[B, rows, columns, 2]` float32, 1 where the side to move has a
-    piece, then 1 where the other side has. Its results are `(logits, value)`: `[B, A]` float32 of
-    all actions, legal or not, and `[B]` float32 in (-1, 1) for the side to move.
+    Its argument is `planes` `[B, rows, columns, 2]` float32, 1 for a piece of the side to move,
+    then 1 for a piece of the opponent. Its results are logits `[B, A]` float32 of all actions, and
+    values `[B]` float32 in (-1, 1) for the side to move.
 
     Args:
-      game: Says the size of the board and the number of actions.
-      config: Shape of the network.
-      variables: As training leaves them.
-      batch_size: `B`; None leaves it to the caller. A program for one platform and a fixed `B`
-        has no dynamic shapes, which compilers other than JAX may not know.
-      platforms: Where it will run. A program for several has the branches of all, and takes the
-        number of the platform as another argument, which JAX fills in.
+      game: for the size of the board and the number of actions.
+      config: shape of the network.
+      variables: of the trained network.
+      batch_size: `B`; None for a symbolic size. A program for one platform and a fixed `B` has no
+        dynamic shapes, which some compilers do not support.
+      platforms: of the program. A program for several platforms has the branches of all of them.
     """
     model, folded = network.fold(network.build(game, config), variables)
 
     def evaluate(planes: jax.Array) -> tuple[jax.Array, jax.Array]:
-        found = model.apply(folded, planes)
-        assert isinstance(found, improvement.Evaluation)
-        return found.prior_logits, found.value
+        evaluation = model.apply(folded, planes)
+        assert isinstance(evaluation, improvement.Evaluation)
+        return evaluation.prior_logits, evaluation.value
 
     size = jax.export.symbolic_shape("b")[0] if batch_size is None else batch_size
     planes = jax.ShapeDtypeStruct((size, *game.board_shape, 2), jnp.float32)
@@ -57,7 +56,7 @@ def export(
 
 @contextlib.contextmanager
 def _without_source_locations() -> Iterator[None]:
-    """Keeps the paths of this machine's source files out of a program that leaves it."""
+    """Leaves paths of source files out of exported programs."""
     name = "jax_traceback_in_locations_limit"
     usual = getattr(jax.config, name)
     jax.config.update(name, 0)

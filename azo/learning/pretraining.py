@@ -1,7 +1,7 @@
-"""Games to learn from before there are any: random ones, and ones searched by values alone.
+"""Games for pretraining: random games, and games searched by values alone.
 
-As the 6x6 project begins: random games teach the value network, repeated positions by their mean
-result; then games searched with those values teach the policy network.
+The 6x6 project begins this way. Random games teach the value, with the mean result of repeated
+positions; games searched with these values teach the policy.
 """
 
 import dataclasses
@@ -27,26 +27,27 @@ def random_games(
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def _random_games(game: protocol.Game, num_games: int, key: jax.Array) -> Any:
-    def play(state, given):
+    def play(state, inputs):
         position, value = state
-        ply_key, ply = given
+        ply_key, ply = inputs
         action = game.random_action(ply_key, position)
         is_over = game.is_over(position)
         step = game.step(position, action)
         value += jnp.where(ply % 2 == 0, step.reward, -step.reward)
         return (step.position, value), jnp.where(is_over, -1, action).astype(jnp.int32)
 
-    given = jax.random.split(key, game.max_plies), jnp.arange(game.max_plies)
-    (_, value), action = jax.lax.scan(play, (game.start(num_games), jnp.zeros(num_games)), given)
+    inputs = jax.random.split(key, game.max_plies), jnp.arange(game.max_plies)
+    (_, value), action = jax.lax.scan(play, (game.start(num_games), jnp.zeros(num_games)), inputs)
     return action, value
 
 
 def without_prior(evaluate: improvement.Evaluate) -> improvement.Evaluate:
-    """Returns a network whose values are kept while all moves are equally likely."""
+    """Returns an evaluator with the same values and a uniform policy."""
 
     def evaluate_values(key: jax.Array, position: protocol.Position) -> improvement.Evaluation:
-        found = evaluate(key, position)
-        return dataclasses.replace(found, prior_logits=jnp.zeros_like(found.prior_logits))
+        evaluation = evaluate(key, position)
+        logits = jnp.zeros_like(evaluation.prior_logits)
+        return dataclasses.replace(evaluation, prior_logits=logits)
 
     return evaluate_values
 
@@ -60,19 +61,19 @@ def searched_plies(
     search: improvement.SearchConfig,
     max_opening_plies: int,
 ) -> supervised.RecordedPlies:
-    """Returns the plies of games in which a network searches for both sides.
+    """Returns the plies of at least `num_games` games that a network plays by search.
 
-    The games are played side by side for as long as one can last, and others follow where one ends
-    early; only those that end count, at least `num_games` of them. `action` is the move that the
-    search likes best.
+    The games are played side by side for the longest possible game, and games that end early are
+    followed by others. Unfinished games are left out. `action` is the most likely move of the
+    search's policy.
 
     Args:
       game: the rules.
       evaluate: the network.
       key: for openings and searches.
       num_games: games side by side.
-      search: how moves are searched.
-      max_opening_plies: games begin after 0 to this many random plies.
+      search: settings of the search.
+      max_opening_plies: maximum number of random opening plies.
     """
     begin_key, play_key, shared_key = jax.random.split(key, 3)
     games = selfplay.new_games(game, begin_key, num_games, max_opening_plies=max_opening_plies)
@@ -91,7 +92,7 @@ def searched_plies(
     played = turns.plies
     value = targets.outcome_targets(played.reward, played.discount)
     is_decided = targets.is_decided(played.discount)
-    # Game after game: a column's games follow one another.
+    # Game after game, as the games of a column follow one another.
     played, value, is_decided = jax.tree.map(
         lambda x: np.asarray(x).swapaxes(0, 1), (played, value, is_decided)
     )

@@ -48,11 +48,7 @@ def select(
 def explore(game: protocol.Game, num_positions: int) -> Rule:
     """Adds the most visited positions that were searched but not played."""
 
-    def rule(
-        games: ply_records.GamesInProgress,
-        result: improvement.SearchResult,
-        turn: ply_records.Turns,
-    ) -> ply_records.Turns:
+    def rule(games, result, turn):
         del games
         positions = explored.most_visited(game, result.tree, result.action, num_positions)
         return dataclasses.replace(turn, explored=positions)
@@ -63,12 +59,7 @@ def explore(game: protocol.Game, num_positions: int) -> Rule:
 def resign(threshold: jax.Array) -> Rule:
     """Ends games that a player resigns, as a loss for that player."""
 
-    def rule(
-        games: ply_records.GamesInProgress,
-        result: improvement.SearchResult,
-        turn: ply_records.Turns,
-    ) -> ply_records.Turns:
-        assert games.resignation is not None
+    def rule(games, result, turn):
         resigns, state = resignation.apply(games.resignation, result.value, games.ply, threshold)
         plies = dataclasses.replace(
             turn.plies,
@@ -83,11 +74,7 @@ def resign(threshold: jax.Array) -> Rule:
 def adjudicate(game: protocol.Game, max_empties: int) -> Rule:
     """Ends games with few empty squares; `score_adjudicated` later finds their results."""
 
-    def rule(
-        games: ply_records.GamesInProgress,
-        result: improvement.SearchResult,
-        turn: ply_records.Turns,
-    ) -> ply_records.Turns:
+    def rule(games, result, turn):
         del games, result
         goes_on = turn.plies.discount != 0
         is_adjudicated = goes_on & endings.is_ending(game, turn.after, max_empties)
@@ -98,17 +85,19 @@ def adjudicate(game: protocol.Game, max_empties: int) -> Rule:
     return rule
 
 
-def discard(
-    games: ply_records.GamesInProgress, result: improvement.SearchResult, turn: ply_records.Turns
-) -> ply_records.Turns:
+def discard() -> Rule:
     """Keeps a ply out of the replay: the rule for the fast searches of the playout cap."""
-    del games, result
-    plies = dataclasses.replace(turn.plies, is_example=jnp.zeros_like(turn.plies.is_example))
-    positions = turn.explored
-    if positions is not None:
-        is_valid = jnp.zeros_like(positions.is_valid)
-        positions = dataclasses.replace(positions, is_valid=is_valid)
-    return dataclasses.replace(turn, plies=plies, explored=positions)
+
+    def rule(games, result, turn):
+        del games, result
+        plies = dataclasses.replace(turn.plies, is_example=jnp.zeros_like(turn.plies.is_example))
+        positions = turn.explored
+        if positions is not None:
+            is_valid = jnp.zeros_like(positions.is_valid)
+            positions = dataclasses.replace(positions, is_valid=is_valid)
+        return dataclasses.replace(turn, plies=plies, explored=positions)
+
+    return rule
 
 
 def score_adjudicated(

@@ -1,7 +1,7 @@
-"""The whole state of a run as one pytree: all that later iterations depend on.
+"""The state of a run as one pytree: everything that later iterations depend on.
 
-Games, history and replay are split over the devices of the mesh axis `data`; all else is the same
-on every device. Saving, resuming and sharding need no special cases.
+Games, history and replay are split over the devices of the mesh axis `data`. Everything else is the
+same on every device. Saving, resuming and sharding need no special cases.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec
 from azo.games import protocol
 from azo.learning import generations, learner, network, pending_plies, replay, resignation, selfplay
 
-# Classes by name: a field called as its module would hide the module in the class body.
+# Classes by name, since a field named like its module would hide the module in the class body.
 from azo.learning.endings import EndingsConfig
 from azo.learning.learner import LearnerConfig, TrainState
 from azo.learning.network import NetworkConfig, Variables
@@ -33,7 +33,7 @@ _MILLION = 1_000_000
 
 
 class RecipeConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """The settings of the compiled iteration."""
+    """Settings of the compiled iteration."""
 
     search: SearchConfig = SearchConfig()
     network: NetworkConfig = NetworkConfig()
@@ -48,62 +48,62 @@ class RecipeConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     @property
     def has_player(self) -> bool:
-        """Whether another network than the learner's newest plays."""
+        """Whether the actor has its own network, from a gate or a teacher."""
         return self.gate.is_enabled or self.selfplay.teacher is not None
 
 
 @flax.struct.dataclass
 class RunState:
-    """State in, state out."""
+    """State of a run between iterations."""
 
     learner: TrainState
-    actor_params: Variables | None  # what self-play uses with a gate or a teacher, else None
+    actor_params: Variables | None  # actor's network with a gate or a teacher, else None
     games: GamesInProgress
     history: History
     replay: ReplayBuffer
     resignation_counts: ResignationCounts | None  # if games may be resigned
     iteration: jax.Array  # [] int32, iterations done
-    generation: jax.Array  # [] int32, of the games now played
-    generation_games: jax.Array  # [] int32, games finished before this generation's
-    generation_steps: jax.Array  # [] int32, optimiser steps before this generation's
-    num_failures: jax.Array  # [] int32, at the gate, in a row
-    actor_version: jax.Array  # [] int32, iterations done when `actor_params` began to play
+    generation: jax.Array  # [] int32, number of the generation, counted from 0
+    generation_games: jax.Array  # [] int32, games finished before this generation
+    generation_steps: jax.Array  # [] int32, optimiser steps before this generation
+    num_failures: jax.Array  # [] int32, failures at the gate in a row
+    actor_version: jax.Array  # [] int32, iterations done when `actor_params` was taken
     num_games: jax.Array  # [] int32, games finished
-    evaluations: jax.Array  # [2] int32, network evaluations of search: millions, and the rest
-    key: jax.Array  # [] typed key, constant: iterations fold their number in
+    evaluations: jax.Array  # [2] int32, network evaluations: millions and the rest
+    key: jax.Array  # [] typed key, constant; iterations fold in their number
 
     def variables(self) -> Variables:
-        """Returns the network's variables as the learner has them."""
+        """Returns the learner's network."""
         return {"params": self.learner.params, "batch_stats": self.learner.batch_stats}
 
     def num_evaluations(self) -> int:
-        """Returns the network evaluations of self-play and gates so far; for the host."""
+        """Returns the network evaluations of self-play and gates so far, on the host."""
         millions, rest = (int(x) for x in self.evaluations)
         return millions * _MILLION + rest
 
     def with_evaluations(self, number: jax.Array | int) -> "RunState":
-        """Returns the state with so many more network evaluations, below 2**31."""
+        """Returns the state with `number` more network evaluations, below 2**31."""
         rest = self.evaluations[1] + number
         evaluations = jnp.stack([self.evaluations[0] + rest // _MILLION, rest % _MILLION])
         return dataclasses.replace(self, evaluations=evaluations)
 
     def next_generation(self, *, is_promoted: bool, begins_window: bool) -> "RunState":
-        """Returns the state as a new generation begins.
+        """Returns the state at the beginning of a new generation.
 
         Args:
-          is_promoted: the learner's network becomes the best.
-          begins_window: the replay resignation_counts its window in generations.
+          is_promoted: whether the learner's network becomes the actor's.
+          begins_window: whether the replay counts its window in generations.
         """
-        ring = replay.begin_window(self.replay) if begins_window else self.replay
+        buffer = replay.begin_window(self.replay) if begins_window else self.replay
         state = dataclasses.replace(
             self.continued(restarts_games=True),
-            replay=ring,
+            replay=buffer,
             generation=self.generation + 1,
             num_failures=jnp.zeros_like(self.num_failures),
         )
         if not is_promoted:
             return state
-        # A copy: the iteration donates the learner's own.
+        # A copy, since the iteration donates the learner's arrays.
         actor_params = jax.tree.map(jnp.copy, self.variables())
         return dataclasses.replace(
             state, actor_params=actor_params, actor_version=jnp.copy(self.iteration)
@@ -115,7 +115,7 @@ class RunState:
         return dataclasses.replace(state, num_failures=self.num_failures + 1)
 
     def continued(self, *, restarts_games: bool) -> "RunState":
-        """Returns the state with this generation's samples, perhaps games too, counted anew."""
+        """Returns the state with the generation's steps, and perhaps games, counted from now."""
         games = jnp.copy(self.num_games if restarts_games else self.generation_games)
         steps = jnp.copy(self.learner.num_steps)
         return dataclasses.replace(self, generation_games=games, generation_steps=steps)
@@ -136,11 +136,11 @@ def create(
     Args:
       game: the rules.
       config: the settings.
-      seed: of all that is random in the run.
+      seed: of the run's random keys.
       total_steps: optimiser steps of the whole run, for the learning rate's schedule.
-      num_devices: over how many devices games and replay are split.
-      start: the network to begin with; a fresh one if None.
-      teacher: the network that plays, where the settings ask for one.
+      num_devices: number of devices over which games and replay are split.
+      start: initial network; a fresh one if None.
+      teacher: the actor's network, if the settings have a teacher.
     """
     network_key, games_key, run_key = jax.random.split(jax.random.key(seed), 3)
     variables = network.init(game, config.network, network_key) if start is None else start
@@ -188,7 +188,7 @@ def create(
 
 
 def partition(config: RecipeConfig) -> Any:
-    """Returns how the axes of each part lie over the mesh, as a prefix of a `RunState`."""
+    """Returns the partition of each field over the mesh, as a prefix of a `RunState`."""
     everywhere: Any = PartitionSpec()
     games: Any = PartitionSpec(AXIS)
     plies: Any = PartitionSpec(None, AXIS)

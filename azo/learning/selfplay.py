@@ -97,7 +97,7 @@ def play(
             return _take_turn(game, evaluate, key, games, search, chosen_rules, **versions)
 
         def fast() -> ply_records.Turns:
-            discarding = [*chosen_rules, rules.discard]
+            discarding = [*chosen_rules, rules.discard()]
             return _take_turn(game, evaluate, key, games, fast_search, discarding, **versions)
 
         return jax.lax.cond(is_full, full, fast) if config.full_search_share < 1 else full()

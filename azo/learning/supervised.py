@@ -1,15 +1,15 @@
-"""Learning from games that somebody played: examples, optimiser steps, and how well it went.
+"""Supervised learning from recorded games: examples, optimiser steps and held-out scores.
 
-    games  ->  plies  ->  held-out games apart, early plies thinned  ->  one example a position
+    games -> plies -> held-out games apart, early plies thinned -> one example a position
 
-Games come as actions on the host, as `games.archives` or `pretraining` return them. All examples
-lie packed on the device, and steps are taken on given rows of them.
+Games are actions on the host, as from `formats.archives` or `pretraining`. All examples lie packed
+on the device, and each step takes given rows.
 """
 
 import dataclasses
 import functools
 import hashlib
-from typing import Annotated, Literal
+from typing import Annotated
 
 import flax.struct
 import jax
@@ -24,34 +24,30 @@ from azo.search import improvement, search_tree
 
 _Share = Annotated[float, pydantic.Field(ge=0, le=1)]
 _NO_ACTION = -1
-_SIDE_BY_SIDE = 8192  # games or positions that are worked on at once
+_BLOCK = 8192  # games replayed at once
 
 
 class ExamplesConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Which positions of the games are learned, and what of them."""
+    """Examples from recorded games."""
 
     held_out: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.1
-    """Share of the games that measure and are not learned; copies of a game stay together."""
+    """Share of the games held out for measuring; copies of a game stay together."""
     keep_under_8: _Share = 0.3
-    """Share of the plies 0 to 7 that is learned: openings repeat themselves."""
+    """Share of the plies 0 to 7 that become examples."""
     keep_under_16: _Share = 0.7
-    """Share of the plies 8 to 15 that is learned."""
-    target: Literal["majority", "frequencies"] = "majority"
-    """Policy of a position that was met several times: its most played move, or all by share."""
-    up_to_symmetry: bool = False
-    """Take a position and its images for the same one."""
+    """Share of the plies 8 to 15 that become examples."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RecordedPlies:
-    """`P` plies of known games, game after game, on the host."""
+    """`P` plies of recorded games, game after game, on the host."""
 
     board: np.ndarray  # [P, words] uint32, the position before the move, packed
     action: np.ndarray  # [P] int32, the move played
     value: np.ndarray  # [P] float32, the game's result for the side to move
     ply: np.ndarray  # [P] int32, plies played before
     game: np.ndarray  # [P] int32, number of the game
-    policy: np.ndarray | None = None  # [P, A] uint8, the policy of a search, see `quantise`
+    policy: np.ndarray | None = None  # [P, A] uint8, policy of a search, see `quantise`
 
     def __len__(self) -> int:
         return len(self.action)
@@ -78,6 +74,7 @@ class Dataset:
 
     @property
     def num_rows(self) -> int:
+        """Returns the number of examples `R`."""
         return int(self.value.shape[0])
 
     def examples(self, row: jax.Array) -> replay.Examples:
@@ -91,16 +88,16 @@ class Dataset:
 
 @flax.struct.dataclass
 class HeldOutScore:
-    """How a network does on plies of others, each a scalar float32 sum over plies."""
+    """Sums over held-out plies, each a scalar float32."""
 
     num_plies: jax.Array
-    num_hits: jax.Array  # its likeliest legal move is the one played
+    num_hits: jax.Array  # the network's likeliest legal move is the move played
     policy_loss: jax.Array  # cross-entropy of the move played, nats
-    value_error: jax.Array  # squared difference of its value and the result
+    value_error: jax.Array  # squared difference of the network's value and the result
 
 
 def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> RecordedPlies:
-    """Returns every ply of games with a known result.
+    """Returns all plies of the games with a result.
 
     Args:
       game: the rules.
@@ -109,10 +106,7 @@ def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> Reco
     """
     is_ply = (action >= 0) & ~np.isnan(value)[:, None]
     board = np.concatenate(
-        [
-            _boards_of(game, action[i : i + _SIDE_BY_SIDE])
-            for i in range(0, len(action), _SIDE_BY_SIDE)
-        ]
+        [_boards_of(game, action[i : i + _BLOCK]) for i in range(0, len(action), _BLOCK)]
     )
     row, ply = np.nonzero(is_ply)
     return RecordedPlies(
@@ -127,8 +121,8 @@ def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> Reco
 def is_held_out(game: protocol.Game, action: np.ndarray, share: float) -> np.ndarray:
     """Returns `[G]` bool, about `share` of the games, by a hash of their moves.
 
-    Games with equal moves, also after turning or mirroring the board, are on the same side, as
-    are those of another archive. `action` is as in `plies_of`.
+    Games with equal moves up to symmetry get the same answer, also if they are in different
+    archives. `action` is as in `plies_of`.
     """
     num_symmetries = len(game.square_symmetries)
     beyond = np.arange(game.square_symmetries.shape[1], 128)  # the pass, and after the last ply
@@ -147,39 +141,29 @@ def is_held_out(game: protocol.Game, action: np.ndarray, share: float) -> np.nda
 
 
 def thinned(plies: RecordedPlies, config: ExamplesConfig, seed: int) -> RecordedPlies:
-    """Returns the plies without a random part of the early ones."""
+    """Returns the plies without a random share of the early plies."""
     keep = np.select(
         [plies.ply < 8, plies.ply < 16], [config.keep_under_8, config.keep_under_16], 1.0
     )
     return plies.select(np.random.default_rng(seed).random(len(plies)) < keep)
 
 
-def dataset(game: protocol.Game, plies: RecordedPlies, config: ExamplesConfig) -> Dataset:
+def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
     """Returns one example for each position among the plies.
 
-    Its value is the mean result. Its policy is what `config.target` says, of equally frequent moves
-    the lower one; or, where the plies have policies, their mean. With `config.up_to_symmetry` the
-    example is the first ply's image, and the others' moves are turned to fit.
+    Its value is the mean result. Its policy is the most played move, the lowest of equal ones; or
+    the mean policy, if the plies have policies.
     """
-    num_squares = game.square_symmetries.shape[1]
-    to_row = np.tile(np.arange(game.num_actions), (len(game.square_symmetries), 1))
-    to_row[:, :num_squares] = game.square_symmetries
-    to_key = np.argsort(to_row, axis=1)  # which action of the key's image an action is
-    keys, which = plies.board, np.zeros(len(plies), np.int32)
-    if config.up_to_symmetry:
-        keys, which = _canonical_keys(game, plies.board)
-    found = duplicates.groups(jnp.asarray(keys), jnp.ones(len(plies), bool))
-    group, is_first = np.asarray(found.index), np.asarray(found.is_first)
+    groups = duplicates.groups(jnp.asarray(plies.board), jnp.ones(len(plies), bool))
+    group, is_first = np.asarray(groups.index), np.asarray(groups.is_first)
     first = np.flatnonzero(is_first)[np.argsort(group[is_first])]
 
     if plies.policy is None:
-        action = to_row[which[first][group], to_key[which, plies.action]]
-        weights = _votes(group, action, game.num_actions, config.target)
+        weights = _most_played(group, plies.action, game.num_actions)
     else:
-        of_row = plies.policy / plies.policy.sum(axis=1, keepdims=True, dtype=np.float32)
+        policy = plies.policy / plies.policy.sum(axis=1, keepdims=True, dtype=np.float32)
         weights = np.zeros((len(first), game.num_actions), np.float32)
-        np.add.at(weights, group, np.take_along_axis(of_row, to_row[which], axis=1))
-        weights = np.take_along_axis(weights, to_key[which[first]], axis=1)
+        np.add.at(weights, group, policy)
     largest = weights.max(axis=1, keepdims=True)
     value = np.bincount(group, plies.value) / np.bincount(group)
     return Dataset(
@@ -206,15 +190,15 @@ def take_steps(
       game: the rules.
       model: the network in its form for training.
       optimiser: from `learner.make_optimiser`.
-      key: for symmetries and dropout.
+      key: for symmetries.
       train_state: parameters and optimiser state so far.
       data: all examples.
       row: `[S, M]` int32, the examples of `S` steps.
       config: the settings.
     """
 
-    def step(train_state, given):
-        step_key, row = given
+    def step(train_state, inputs):
+        step_key, row = inputs
         examples = data.examples(row)
         return learner.take_step(
             game, model, optimiser, step_key, train_state, examples, config=config
@@ -231,13 +215,13 @@ def score(
     action: jax.Array,
     value: jax.Array,
 ) -> HeldOutScore:
-    """Returns how a network does on `[M]` plies of others, see `RecordedPlies`.
+    """Returns the score of a network on `[M]` plies, see `RecordedPlies`.
 
-    Rows with a negative action count for nothing, so that batches can be filled up.
+    Rows with a negative action do not count, so that batches can be filled up.
     """
     position = game.unpack(board)
-    found = evaluate(jax.random.key(0), position)
-    logits = search_tree.mask_illegal(found.prior_logits, game.legal_mask(position))
+    evaluation = evaluate(jax.random.key(0), position)
+    logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(position))
     is_ply = action >= 0
     played = jnp.maximum(action, 0)[:, None]
     loss = -jnp.take_along_axis(jax.nn.log_softmax(logits), played, axis=1)[:, 0]
@@ -249,7 +233,7 @@ def score(
         num_plies=total(jnp.ones_like(value)),
         num_hits=total((logits.argmax(axis=1) == action).astype(jnp.float32)),
         policy_loss=total(loss),
-        value_error=total(jnp.square(found.value - value)),
+        value_error=total(jnp.square(evaluation.value - value)),
     )
 
 
@@ -271,27 +255,12 @@ def _boards(game: protocol.Game, action: jax.Array) -> jax.Array:
     return jax.lax.scan(play, game.start(action.shape[1]), action)[1]
 
 
-def _canonical_keys(game: protocol.Game, board: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns `duplicates.canonical_keys`, part by part, since images take much space."""
-    keys_of = jax.jit(duplicates.canonical_keys, static_argnums=0)
-    padded = np.pad(board, ((0, -len(board) % _SIDE_BY_SIDE), (0, 0)))
-    parts = [
-        jax.device_get(keys_of(game, jnp.asarray(padded[i : i + _SIDE_BY_SIDE])))
-        for i in range(0, len(padded), _SIDE_BY_SIDE)
-    ]
-    keys, which = (np.concatenate(part)[: len(board)] for part in zip(*parts, strict=True))
-    return keys, which
-
-
-def _votes(group: np.ndarray, action: np.ndarray, num_actions: int, target: str) -> np.ndarray:
-    """Returns `[R, A]` float32: how often each move was played, or 1 for the most played one."""
+def _most_played(group: np.ndarray, action: np.ndarray, num_actions: int) -> np.ndarray:
+    """Returns `[R, A]` float32: 1 for the most played move of each group, else 0."""
     code, count = np.unique(group.astype(np.int64) * num_actions + action, return_counts=True)
-    of_group, move = np.divmod(code, num_actions)
+    code_group, move = np.divmod(code, num_actions)
+    order = np.lexsort([move, -count, code_group])
+    is_first = np.concatenate([[True], np.diff(code_group[order]) > 0])
     weights = np.zeros((group.max() + 1, num_actions), np.float32)
-    if target == "frequencies":
-        weights[of_group, move] = count
-        return weights
-    best = np.lexsort([move, -count, of_group])
-    best = best[np.concatenate([[True], np.diff(of_group[best]) > 0])]
-    weights[of_group[best], move[best]] = 1.0
+    weights[code_group[order[is_first]], move[order[is_first]]] = 1.0
     return weights

@@ -1,7 +1,6 @@
-"""What the network is to predict: values worked out backwards from the end of each game.
+"""Value targets, computed backwards from the end of each game.
 
-Signs tell one story: the reward belongs to the player who moved, and a discount of -1 changes the
-point of view.
+The reward belongs to the player who moved. A discount of -1 changes the point of view.
 """
 
 from typing import Annotated, Literal
@@ -13,17 +12,17 @@ import pydantic
 
 
 class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """What values and policies are learned."""
+    """Targets of value and policy."""
 
     value: Literal["outcome", "lambda", "search", "mix"] = "outcome"
-    """The final result, a lambda-return, the search's value, or a mix of result and search."""
+    """Value target: the result, a lambda-return, the search's value, or a mix of both."""
     trace_decay: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.98
-    """lambda: 1 is the outcome, 0 the search's value one ply later."""
+    """lambda: 1 for the result, 0 for the search's value one ply later."""
     search_share: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.5
     """mix: weight of the search's value."""
     average_duplicates: Literal["none", "same", "symmetric"] = "none"
-    """Positions met more than once by the same network all learn the average of their policies and
-    values; also those that a symmetry turns into one another, if symmetric."""
+    """Average the targets of equal positions of one actor version; 'symmetric' counts images as
+    equal."""
 
 
 def outcome_targets(reward: jax.Array, discount: jax.Array) -> jax.Array:
@@ -46,7 +45,7 @@ def outcome_targets(reward: jax.Array, discount: jax.Array) -> jax.Array:
 def lambda_returns(
     reward: jax.Array, discount: jax.Array, value: jax.Array, *, trace_decay: float
 ) -> jax.Array:
-    """Returns the outcomes blended with the search's values of the plies before the end.
+    """Returns the results blended with the search's values of the plies before the end.
 
     target[t] = reward[t] + discount[t] * ((1 - lambda) * value[t + 1] + lambda * target[t + 1]),
     the TD(lambda) return (Sutton and Barto, 2018, section 12.1).
@@ -78,7 +77,7 @@ def lambda_returns(
 def value_targets(
     config: TargetsConfig, reward: jax.Array, discount: jax.Array, value: jax.Array
 ) -> jax.Array:
-    """Returns the value to learn at every ply, `[T, B]`; arguments as in `lambda_returns`."""
+    """Returns the value target of every ply, `[T, B]`; arguments as in `lambda_returns`."""
     if config.value == "lambda":
         return lambda_returns(reward, discount, value, trace_decay=config.trace_decay)
     outcome = outcome_targets(reward, discount)
@@ -87,6 +86,6 @@ def value_targets(
 
 
 def is_decided(discount: jax.Array) -> jax.Array:
-    """Returns `[T, B]` bool: the game of this ply ended at this ply or at a later one."""
+    """Returns `[T, B]` bool: the game of this ply ended at this ply or a later one."""
     ended = (discount == 0).astype(jnp.int32)
     return jax.lax.cummax(ended, axis=0, reverse=True).astype(bool)

@@ -131,7 +131,7 @@ def _lines(
             for text in best.split():
                 is_best[row, column, notation.parse_action(text, game.size)] = True
     position = othello.Position(*(bitboard.from_ints(side) for side in zip(*drawn, strict=True)))
-    replay = jax.jit(endings.replay, static_argnums=0)
+    replay = jax.jit(endings.replay_lines, static_argnums=0)
     return replay(game, position, jnp.asarray(action), jnp.asarray(is_best))
 
 

@@ -85,7 +85,7 @@ def prepare(
     held_out = plies.select(~is_learned & (plies.action < rows * columns))
     if not len(learned) or not len(held_out):
         raise ValueError("too few games: none is left to learn, or none held out")
-    examples = supervised.dataset(game, learned, settings.examples)
+    examples = supervised.dataset(game, learned)
     print(
         f"{len(np.unique(plies.game)):,} games, {len(plies):,} plies;"
         f" learned: {len(learned):,} plies, {examples.num_rows:,} positions;"

@@ -1,4 +1,4 @@
-"""The kinds of network that `NetworkConfig` describes, beyond those of `test_network`."""
+"""Kinds of network beyond the default of `test_network`."""
 
 import functools
 import itertools
@@ -16,9 +16,8 @@ GAME = tictactoe.TicTacToe()
 SMALL = {"num_blocks": 1, "num_channels": 3, "value_channels": 4, "value_units": 8}
 KINDS = {
     "widening": {"block_channels": (3, 4), "policy_units": 5},
-    "tower": {"policy_network": "tower", "policy_units": 5, "block_channels": (4,)},
     "mlp": {"policy_network": "mlp", "policy_mlp_units": (7, 5), "input": "signed_plane"},
-    "final": {"has_ownership_head": True, "has_margin_head": True, "dropout": 0.5},
+    "final": {"has_ownership_head": True, "has_margin_head": True},
 }
 PYTHONNUT = network.NetworkConfig(
     num_channels=16,
@@ -106,15 +105,15 @@ def relu(x):
     return np.maximum(x, 0)
 
 
-def slow_tower(params, x, prefix, num_blocks):
+def slow_tower(params, x, num_blocks):
     """The tower of a network without normalisation, in float64."""
 
     def step(x, name):
         return convolved(x, params[f"{name}_kernel"], params[f"{name}_bias"])
 
-    x = relu(step(x, f"{prefix}stem"))
+    x = relu(step(x, "stem"))
     for number in range(num_blocks):
-        block = f"{prefix}block{number}"
+        block = f"block{number}"
         y = step(relu(step(x, f"{block}_first")), f"{block}_second")
         if f"{block}_shortcut" in params:
             x = x @ params[f"{block}_shortcut"]["kernel"] + params[f"{block}_shortcut_bias"]
@@ -123,7 +122,7 @@ def slow_tower(params, x, prefix, num_blocks):
 
 
 def test_towers_and_heads_give_what_a_plain_network_gives():
-    config = make("final", policy_network="tower", policy_units=5, block_channels=(3, 4))
+    config = make("final", policy_units=5, block_channels=(3, 4))
     config = config.model_copy(update={"normalisation": "none"})
     variables, planes = seasoned(config), GAME.planes(positions())
     apply = functools.partial(network.build(GAME, config).apply, method="predict")
@@ -135,9 +134,10 @@ def test_towers_and_heads_give_what_a_plain_network_gives():
     def projected(x, name):
         return relu(x @ params[f"{name}_projection"]["kernel"] + params[f"{name}_projection_bias"])
 
-    p = projected(slow_tower(params, board, "policy_", 2), "policy").reshape(8, -1)
+    features = slow_tower(params, board, 2)
+    p = projected(features, "policy").reshape(8, -1)
     logits = dense(relu(dense(p, params["policy_hidden"])), params["policy_logits"])
-    v = projected(slow_tower(params, board, "", 2), "value")
+    v = projected(features, "value")
     hidden = relu(dense(v.reshape(8, -1), params["value_hidden"]))
     expected = {
         "prior_logits": logits,
@@ -161,7 +161,7 @@ def test_a_policy_of_dense_layers_sees_the_board_and_nothing_of_the_tower():
     np.testing.assert_allclose(found, dense(p, params["policy_logits"]), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["tower", "mlp", "final"])
+@pytest.mark.parametrize("kind", ["mlp", "final"])
 def test_only_a_network_of_its_own_leaves_the_policy_nothing_in_common_with_the_value(kind):
     config = make(kind, normalisation="none", num_blocks=0, block_channels=())
     net, variables = network.build(GAME, config), seasoned(config)
@@ -220,37 +220,3 @@ def test_further_heads_leave_the_initial_values_of_the_others_as_they_are():
     assert set(found) - set(expected) == {"ownership_output", "margin_output"}
     for name, leaves in expected.items():
         jax.tree.map(np.testing.assert_array_equal, found[name], leaves)
-
-
-@pytest.mark.parametrize("kind", ["head", "mlp"])
-def test_dropout_leaves_out_its_share_of_the_hidden_units_and_only_in_training(kind):
-    config = network.NetworkConfig(
-        num_blocks=0,
-        num_channels=1,
-        normalisation="none",
-        policy_network=kind,
-        policy_units=400,
-        policy_mlp_units=(400,),
-        value_units=400,
-        dropout=0.25,
-    )
-    net, planes = network.build(GAME, config), GAME.planes(GAME.start(64))
-    params = jax.tree.map(lambda x: jnp.zeros(x.shape), shapes(GAME, config)["params"])
-    for hidden, output in [
-        ("policy_hidden" if kind == "head" else "policy_mlp0", "policy_logits"),
-        ("value_hidden", "value_output"),
-    ]:  # each hidden unit is 1, and adds 1 / 400 to the output
-        params[hidden]["bias"] += 1
-        params[output]["kernel"] += 1 / 400
-
-    def kept(net, **rngs):
-        found = net.apply({"params": params}, planes, rngs=rngs)
-        return found.prior_logits[:, 0], np.arctanh(found.value)
-
-    for mean in kept(net):
-        np.testing.assert_allclose(mean, 1, rtol=1e-5)
-    for mean in kept(net.clone(is_training=True), dropout=jax.random.key(0)):
-        share = 0.75 * mean  # those kept count 1 / 0.75
-        deviation = np.sqrt(0.75 * 0.25 / 400)
-        assert abs(share.mean() - 0.75) < 4 * deviation / np.sqrt(64)
-        assert 0.6 < share.std() / deviation < 1.4  # 4.5 standard errors of 64 examples

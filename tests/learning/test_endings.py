@@ -1,4 +1,4 @@
-"""Solved endings: their lines against a plain minimax, self-play that ends in them, the ring."""
+"""Solved endings: their lines against a plain minimax, self-play that ends in them, the buffer."""
 
 import functools
 
@@ -114,7 +114,7 @@ def by_the_corner(key, position):
 
 @functools.cache
 def adjudicated_games():
-    """Returns games on 4x4 that end with five empty squares, finalised, and what else they gave."""
+    """Returns games on 4x4 adjudicated at five empty squares, with their labels and statistics."""
     resigning = resignation.ResignationConfig(is_enabled=True, played_out_share=1.0)
 
     @jax.jit
@@ -142,11 +142,11 @@ def adjudicated_games():
         finalised, _ = pending_plies.finalise(pending_plies.empty(FOUR, 16), plies)
         final = pending_plies.final_boards(FOUR, finalised, turns.after)
         found = statistics.gather(FOUR, turns, finalised)
-        ring = replay.empty_buffer(FOUR, 4096, has_final=True)
+        buffer = replay.empty_buffer(FOUR, 4096, has_final=True)
         rows = replay.exact_rows(lines, iteration=jnp.int32(3), actor_version=jnp.int32(2))
-        ring = replay.insert(ring, rows)
+        buffer = replay.insert(buffer, rows)
         new = jax.tree.map(lambda x: x[FOUR.max_plies :], (finalised, final))
-        return games, after, turns, lines, counts, *new, found, ring
+        return games, after, turns, lines, counts, *new, found, buffer
 
     return jax.device_get(play(jax.random.key(5)))
 
@@ -221,18 +221,18 @@ def test_resignation_is_judged_by_the_exact_results():
 
 
 def test_solved_positions_enter_the_ring_with_their_final_boards():
-    _, _, _, lines, *_, ring = adjudicated_games()
+    _, _, _, lines, *_, buffer = adjudicated_games()
     k, m = np.nonzero(lines.is_valid)
-    size = int(ring.size[0])
+    size = int(buffer.size[0])
     assert size == len(k)
-    np.testing.assert_array_equal(ring.board[:size], lines.board[k, m])
-    np.testing.assert_array_equal(ring.value[:size], lines.value[k, m])
-    np.testing.assert_array_equal(ring.policy[:size], lines.policy[k, m])
-    assert set(ring.iteration[:size]) == {3}
-    assert set(ring.actor_version[:size]) == {2}
-    ends = boards_of(FOUR.unpack(jnp.asarray(ring.final.board[:size])), 4)
-    margin = ends.sum(axis=(-2, -1)) * ring.final.sign[:size]
-    np.testing.assert_array_equal(np.sign(margin), ring.value[:size])
+    np.testing.assert_array_equal(buffer.board[:size], lines.board[k, m])
+    np.testing.assert_array_equal(buffer.value[:size], lines.value[k, m])
+    np.testing.assert_array_equal(buffer.policy[:size], lines.policy[k, m])
+    assert set(buffer.iteration[:size]) == {3}
+    assert set(buffer.actor_version[:size]) == {2}
+    ends = boards_of(FOUR.unpack(jnp.asarray(buffer.final.board[:size])), 4)
+    margin = ends.sum(axis=(-2, -1)) * buffer.final.sign[:size]
+    np.testing.assert_array_equal(np.sign(margin), buffer.value[:size])
 
 
 @pytest.mark.parametrize("made_share", [0.0, 1.0])

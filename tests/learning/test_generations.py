@@ -1,4 +1,4 @@
-"""Generations and the gate with made-up matches, and self-play behind it."""
+"""Generations, the gate with made-up matches, and self-play with a gate."""
 
 import math
 
@@ -46,7 +46,7 @@ def test_a_network_is_promoted_if_it_exceeds_the_threshold(result, is_promoted):
 
 
 def chance(wins, games):
-    """Probability that one of two equals wins so many games or more."""
+    """Returns the probability that one of two equal players wins at least `wins` games."""
     return sum(math.comb(games, k) for k in range(wins, games + 1)) / 2**games
 
 
@@ -72,7 +72,7 @@ def test_a_significant_match_is_one_that_equals_play_in_less_than_a_twentieth_of
 @pytest.mark.parametrize(
     ("num_games", "num_samples", "steps"),
     [
-        # Each of `steps` is what has been done in the generation, and what comes next.
+        # Each of `steps`: games and samples of the generation, and the next iteration.
         (0, 0, [(0, 0, "play_and_learn"), (1, 0, None)]),
         (20, 0, [(0, 0, "play_and_learn"), (19, 99, "play_and_learn"), (20, 0, None)]),
         (
@@ -92,11 +92,11 @@ def test_a_generation_plays_then_learns_or_does_both(num_games, num_samples, ste
 def advanced(state):
     """The state as if 30 games had been played and 7 steps taken."""
     learner = state.learner.replace(num_steps=jnp.int32(7))
-    ring = state.replay.replace(
+    buffer = state.replay.replace(
         size=jnp.array([20]), window_starts=jnp.full((1, replay.MAX_WINDOW), 20, jnp.int32)
     )
     return state.replace(
-        num_games=jnp.int32(30), learner=learner, replay=ring, iteration=jnp.int32(9)
+        num_games=jnp.int32(30), learner=learner, replay=buffer, iteration=jnp.int32(9)
     )
 
 
@@ -110,7 +110,7 @@ def test_a_promotion_makes_the_learners_network_the_best_of_the_next_generation(
     assert (int(after.actor_version), int(before.actor_version)) == (9, 0)
     assert (int(after.generation_games), int(after.generation_steps)) == (30, 7)
     assert int(after.num_failures) == 0
-    # A window of one generation is cleared; one of two keeps what there was.
+    # A window of one generation is cleared; a window of two keeps its positions.
     assert [int(replay.num_in_window(after.replay, k)[0]) for k in (1, 2, 0)] == [0, 20, 20]
 
 

@@ -20,7 +20,7 @@ def run(num_iterations, num_devices=1):
 
 
 def equations(jaxpr):
-    """Yields all equations, those of inner programs too."""
+    """Yields all equations, including those of inner programs."""
     for equation in jaxpr.eqns:
         yield equation
         for value in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "eqns")):
@@ -118,7 +118,7 @@ def test_counters_and_metrics_cover_all_devices(num_devices):
     assert state.replay.size.shape == (num_devices,)
     assert int(found[-1].replay_size) == int(state.replay.size.sum())
     state, found = run(3, num_devices)
-    # Every recorded ply is in the ring or waits for the end of its game.
+    # Every recorded ply is in the buffer or waits for the end of its game.
     assert int(found[-1].replay_size) + int(state.history.is_waiting.sum()) == 3 * 8 * 4
     # Every position was evaluated once, and once more in each of four simulations.
     assert state.num_evaluations() == 3 * 8 * 4 * (1 + 4)
@@ -137,7 +137,7 @@ def test_evaluations_are_counted_beyond_a_million():
     for more, expected in [(2_999_999, 2_999_999), (1, 3_000_000), (2_000_000_000, 2_003_000_000)]:
         state = state.with_evaluations(more)
         assert state.num_evaluations() == expected
-    for _ in range(3):  # above what 32 bits hold
+    for _ in range(3):  # more than 32 bits hold
         state = state.with_evaluations(2_000_000_000)
     assert state.num_evaluations() == 8_003_000_000
 
@@ -150,12 +150,14 @@ def test_the_window_of_iterations_turns_with_each_of_them():
         state, metrics = iterate(state)
         sizes.append(int(metrics.replay_size))
         iteration = np.asarray(state.replay.iteration)[: sizes[-1]]
-        # Rows enter in order, so the window is what the last two iterations have decided.
+        # Rows enter in order, so the window has the positions of the last two iterations.
         in_window = int(loop.replays.num_in_window(state.replay, 2)[0])
         assert in_window == sizes[-1] - sizes[max(len(sizes) - 3, 0)]
         assert (np.diff(sizes) > 0).all()
         assert iteration.max() == int(state.iteration) - 1
-    assert float(metrics.replay_age) < 3  # what is drawn was played lately, or waited for its end
+    assert (
+        float(metrics.replay_age) < 3
+    )  # examples are recent, or have waited for the end of their game
 
 
 @needs_devices

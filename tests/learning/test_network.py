@@ -167,7 +167,7 @@ def test_in_bfloat16_values_and_policies_hardly_change(is_folded):
     assert (rounded_value.dtype, rounded_log_policy.dtype) == (jnp.float32, jnp.float32)
     error = np.abs(rounded_value - value)
     divergence = (policy * (log_policy - rounded_log_policy)).sum(axis=-1)
-    # Three times what was found: 0.0034, 0.039, 1.3e-4 nats and 1.2e-3 nats.
+    # Three times the measured values: 0.0034, 0.039, 1.3e-4 nats and 1.2e-3 nats.
     assert 0 < error.mean() < 0.01
     assert error.max() < 0.12
     assert 0 < divergence.mean() < 4e-4
@@ -218,11 +218,11 @@ def test_in_bfloat16_gradients_keep_their_direction():
 
     one, other = (jax.flatten_util.ravel_pytree(gradient(x))[0] for x in (PRECISE, ROUNDED))
     cosine = (one @ other) / np.sqrt((one @ one) * (other @ other))
-    assert 0.995 < cosine < 1  # 0.998 was found
+    assert 0.995 < cosine < 1  # measured: 0.998
 
 
 class Mirror:
-    """In place of a network: its logits are the mover's pieces as it is shown them."""
+    """A stand-in for a network: its logits are the mover's pieces."""
 
     config = TINY
 

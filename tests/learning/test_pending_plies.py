@@ -31,18 +31,18 @@ def owned(board, mover):
 def test_every_ply_learns_who_owns_what_at_the_end_as_its_mover_sees_it():
     games = random_games.play(GAME, NUM_GAMES, seed=4)
     lengths = games.is_over.argmax(axis=0)
-    lengths[3] -= 4  # resigned: its end is not known
+    lengths[3] -= 4  # resigned: its end is unknown
     plies = made_plies.column(GAME, games, lengths)
 
     @jax.jit
     def ring_after(first, second):
         waiting = pending_plies.empty(GAME, 1)
-        ring = replay.empty_buffer(GAME, 256, has_final=True)
+        buffer = replay.empty_buffer(GAME, 256, has_final=True)
         for some in (first, second):  # one game goes on from one iteration to the next
             finalised, waiting = pending_plies.finalise(waiting, some)
             final = pending_plies.final_boards(GAME, finalised, made_plies.after(GAME, some))
-            ring = replay.insert(ring, replay.played_rows(finalised, finalised.outcome, final))
-        return replay.take(GAME, ring, jnp.arange(sum(lengths))), ring.size
+            buffer = replay.insert(buffer, replay.played_rows(finalised, finalised.outcome, final))
+        return replay.take(GAME, buffer, jnp.arange(sum(lengths))), buffer.size
 
     cut = int(lengths[:2].sum()) + 3
     first, second = (

@@ -19,7 +19,7 @@ BFLOAT16 = FLOAT32.model_copy(update={"precision": "bfloat16"})
 CASES = {"othello": (OTHELLO, FLOAT32), "tictactoe": (tictactoe.TicTacToe(), BFLOAT16)}
 BATCH_SIZES = (1, 7, 64)
 
-# What an outsider would write, in an interpreter that cannot import what azo is made of.
+# A program of another project, in an interpreter that cannot import azo or flax.
 OUTSIDER = """
 import sys
 sys.modules.update(azo=None, flax=None, mctx=None)
@@ -57,7 +57,7 @@ def expected(name, config):
     game, _ = CASES[name]
     variables, planes = made(name)
     built = network.build(game, config)
-    if config is BFLOAT16:  # rounds what is left after folding; otherwise folding changes nothing
+    if config is BFLOAT16:  # rounds after folding; otherwise folding changes nothing
         built, variables = network.fold(built, variables)
     found = jax.jit(built.apply)(variables, planes)
     assert found.value.std() > 0.01
@@ -66,7 +66,7 @@ def expected(name, config):
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory):
-    """A folder with what the outsider found for each game and batch size."""
+    """A folder with the outputs of that program for each game and batch size."""
     folder = tmp_path_factory.mktemp("outside")
     for name, (game, config) in CASES.items():
         variables, planes = made(name)

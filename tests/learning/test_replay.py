@@ -1,4 +1,4 @@
-"""The ring against a plain Python one that reads the same columns of plies."""
+"""The buffer against a plain Python one that reads the same columns of plies."""
 
 import dataclasses
 import functools
@@ -34,27 +34,28 @@ def slow_finished_positions(plies):
                 game = []
 
 
-def rows(ring, which):
-    ring = jax.device_get(ring)
+def rows(buffer, which):
+    buffer = jax.device_get(buffer)
     return [
-        (ring.board[i].tobytes(), ring.policy[i].tobytes(), float(ring.value[i])) for i in which
+        (buffer.board[i].tobytes(), buffer.policy[i].tobytes(), float(buffer.value[i]))
+        for i in which
     ]
 
 
 @functools.partial(jax.jit, static_argnums=1)
 def fill(plies, capacity):
-    """Adds the plies a few at a time; returns ring and history after each addition."""
-    ring = replay.empty_buffer(GAME, capacity)
+    """Adds the plies a few at a time; returns buffer and history after each addition."""
+    buffer = replay.empty_buffer(GAME, capacity)
     history = pending_plies.empty(GAME, plies.reward.shape[1])
     slices = jax.tree.map(lambda x: x.reshape(-1, PLIES_AN_ITERATION, *x.shape[1:]), plies)
 
     def add(carry, some):
-        ring, history = carry
+        buffer, history = carry
         finalised, history = pending_plies.finalise(history, some)
-        ring = replay.insert(ring, replay.played_rows(finalised, finalised.outcome))
-        return (ring, history), ring
+        buffer = replay.insert(buffer, replay.played_rows(finalised, finalised.outcome))
+        return (buffer, history), buffer
 
-    return jax.lax.scan(add, (ring, history), slices)
+    return jax.lax.scan(add, (buffer, history), slices)
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +64,20 @@ def plies():
 
 
 def test_every_position_of_a_finished_game_enters_once_with_the_result_of_its_mover(plies):
-    (ring, _), _ = fill(plies, CAPACITY)
+    (buffer, _), _ = fill(plies, CAPACITY)
     expected = list(slow_finished_positions(plies))
-    assert int(ring.size[0]) == int(ring.next_row[0]) == len(expected)
-    assert sorted(rows(ring, range(len(expected)))) == sorted(expected)
+    assert int(buffer.size[0]) == int(buffer.next_row[0]) == len(expected)
+    assert sorted(rows(buffer, range(len(expected)))) == sorted(expected)
     assert {value for *_, value in expected} >= {-1.0, 1.0}
 
 
 def test_a_position_enters_as_soon_as_its_game_has_ended(plies):
-    _, rings = fill(plies, CAPACITY)
+    _, buffers = fill(plies, CAPACITY)
     for i in range(NUM_ITERATIONS):
         so_far = jax.tree.map(lambda x, i=i: x[: (i + 1) * PLIES_AN_ITERATION], plies)
-        ring = jax.tree.map(lambda x, i=i: x[i], rings)
+        buffer = jax.tree.map(lambda x, i=i: x[i], buffers)
         expected = list(slow_finished_positions(so_far))
-        assert sorted(rows(ring, range(int(ring.size[0])))) == sorted(expected)
+        assert sorted(rows(buffer, range(int(buffer.size[0])))) == sorted(expected)
 
 
 def test_what_waits_is_what_belongs_to_unfinished_games(plies):
@@ -93,23 +94,23 @@ def test_a_full_ring_keeps_the_latest(plies):
     assert capacity < total < 2 * capacity  # it has wrapped
     assert int(small.size[0]) == capacity
     assert int(small.next_row[0]) == total % capacity
-    # A full ring holds the last rows of the large one, each at its place.
+    # A full buffer holds the last rows of the large one, each at its place.
     where = [i % capacity for i in range(total - capacity, total)]
     assert rows(small, where) == rows(large, range(total - capacity, total))
 
 
 def test_only_rows_in_use_are_drawn_and_all_of_them_alike():
     size = 50
-    ring = replay.empty_buffer(GAME, 80)
+    buffer = replay.empty_buffer(GAME, 80)
     number = jnp.arange(80, dtype=jnp.uint32)
-    ring = ring.replace(
-        board=jnp.broadcast_to(number[:, None], ring.board.shape),
-        policy=jnp.ones_like(ring.policy),
+    buffer = buffer.replace(
+        board=jnp.broadcast_to(number[:, None], buffer.board.shape),
+        policy=jnp.ones_like(buffer.policy),
         value=(number / 100).astype(jnp.float16),
         size=jnp.array([size], jnp.int32),
     )
-    ring = dataclasses.replace(ring, next_row=ring.size)
-    drawn = replay.take(GAME, ring, replay.draw(ring, jax.random.key(0), 50_000))
+    buffer = dataclasses.replace(buffer, next_row=buffer.size)
+    drawn = replay.take(GAME, buffer, replay.draw(buffer, jax.random.key(0), 50_000))
     count = np.bincount(np.asarray(drawn.board[:, 0]), minlength=80)
     assert (count[size:] == 0).all()
     # 1,000 expected of each: five standard deviations.
@@ -121,8 +122,8 @@ def test_only_rows_in_use_are_drawn_and_all_of_them_alike():
 
 @pytest.mark.parametrize(("size", "num_bytes"), [(8, 91), (6, 63)])
 def test_a_position_takes_as_many_bytes_as_documented(size, num_bytes):
-    ring = jax.eval_shape(lambda: replay.empty_buffer(othello.Othello(size), 1000))
-    stored = (ring.board, ring.policy, ring.value, ring.iteration, ring.actor_version)
+    buffer = jax.eval_shape(lambda: replay.empty_buffer(othello.Othello(size), 1000))
+    stored = (buffer.board, buffer.policy, buffer.value, buffer.iteration, buffer.actor_version)
     assert sum(x.size * x.dtype.itemsize for x in stored) == 1000 * num_bytes
     with_final = jax.eval_shape(
         lambda: replay.empty_buffer(othello.Othello(size), 1000, has_final=True)
@@ -134,10 +135,10 @@ def test_a_position_takes_as_many_bytes_as_documented(size, num_bytes):
 
 @pytest.mark.parametrize("num_devices", [1, 2, 3, 4, 12])
 def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_devices):
-    # Two rings of six rows: a full one that has gone round, and one with four positions.
+    # Two buffers of six rows: a full one that has gone round, and one with four positions.
     number = jnp.array([6, 7, 2, 3, 4, 5, 10, 11, 12, 13, 0, 0])
     window_starts = jnp.zeros((2, replay.MAX_WINDOW), jnp.int32)
-    rings = replay.ReplayBuffer(
+    buffers = replay.ReplayBuffer(
         board=jnp.stack([number, number + 100], axis=1).astype(jnp.uint32),
         policy=jnp.broadcast_to(number[:, None], (12, 5)).astype(jnp.uint8),
         value=number.astype(jnp.float16),
@@ -155,8 +156,8 @@ def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_d
         .set(99),
     )
     from_the_oldest = [2, 3, 4, 10, 5, 11, 6, 12, 7, 13]
-    dealt = jax.jit(replay.redistribute, static_argnums=1)(rings, num_devices)
-    assert jax.tree.map(lambda x: x.dtype, dealt) == jax.tree.map(lambda x: x.dtype, rings)
+    dealt = jax.jit(replay.redistribute, static_argnums=1)(buffers, num_devices)
+    assert jax.tree.map(lambda x: x.dtype, dealt) == jax.tree.map(lambda x: x.dtype, buffers)
     num_rows = 12 // num_devices
     for i in range(num_devices):
         expected = from_the_oldest[i::num_devices]
@@ -169,7 +170,7 @@ def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_d
         np.testing.assert_array_equal(dealt.value[here], expected)
         np.testing.assert_array_equal(dealt.iteration[here], np.array(expected) + 200)
         np.testing.assert_array_equal(dealt.actor_version[here], np.array(expected) + 300)
-        # The window of a ring holds its share of the newest positions, and nothing else.
+        # The window of a buffer holds its share of the newest positions, and nothing else.
         for window, num_newest in [(1, 5), (2, 8), (3, 10), (0, 10)]:
             kept = set(from_the_oldest[10 - num_newest :])
             count = int(replay.num_in_window(dealt, window)[i])
@@ -180,59 +181,61 @@ MOST_NUMBERS = 16
 
 
 def numbered(num_rows, capacity=100):
-    """Returns a ring after adding positions with the numbers from 0 on as values."""
+    """Returns a buffer after adding positions with the numbers from 0 on as values."""
     return add_numbers(replay.empty_buffer(GAME, capacity), range(num_rows))
 
 
-def add_numbers(ring, numbers):
+def add_numbers(buffer, numbers):
     """Adds one position for each number, with this value, as one iteration would."""
     is_example = np.arange(MOST_NUMBERS) < len(numbers)
     value = np.zeros(MOST_NUMBERS, np.float32)
     value[: len(numbers)] = numbers
-    return _add_column(ring, is_example[:, None], value[:, None])
+    return _add_column(buffer, is_example[:, None], value[:, None])
 
 
 @jax.jit
-def _add_column(ring, is_example, value):
+def _add_column(buffer, is_example, value):
     plies = made_plies.make(GAME, value.shape, is_example=is_example)
-    return replay.insert(ring, replay.played_rows(made_plies.finalised(plies, value), value))
+    return replay.insert(buffer, replay.played_rows(made_plies.finalised(plies, value), value))
 
 
-def drawn_numbers(ring, window):
+def drawn_numbers(buffer, window):
     """Returns all values that are ever drawn from a window; 4,000 draws of at most 60 rows."""
-    row = _draw(ring, jax.random.key(1), 4000, window)
-    return sorted(set(np.asarray(ring.value[row]).astype(int).tolist()))
+    row = _draw(buffer, jax.random.key(1), 4000, window)
+    return sorted(set(np.asarray(buffer.value[row]).astype(int).tolist()))
 
 
 _draw = jax.jit(replay.draw, static_argnums=(2, 3))
 
 
 def test_only_the_window_of_generations_is_drawn_from():
-    ring = numbered(10)  # generation 0: 0 to 9
-    assert drawn_numbers(ring, 1) == list(range(10))
-    ring = add_numbers(replay.begin_window(ring), range(10, 15))  # generation 1, in two iterations
-    ring = add_numbers(ring, range(15, 20))
-    ring = add_numbers(replay.begin_window(ring), range(20, 22))  # generation 2
+    buffer = numbered(10)  # generation 0: 0 to 9
+    assert drawn_numbers(buffer, 1) == list(range(10))
+    buffer = add_numbers(
+        replay.begin_window(buffer), range(10, 15)
+    )  # generation 1, in two iterations
+    buffer = add_numbers(buffer, range(15, 20))
+    buffer = add_numbers(replay.begin_window(buffer), range(20, 22))  # generation 2
     # It may be widened at any time: from 1 generation to 2, to 3, to all.
-    assert drawn_numbers(ring, 1) == [20, 21]
-    assert drawn_numbers(ring, 2) == list(range(10, 22))
-    assert drawn_numbers(ring, 3) == list(range(22))
-    assert drawn_numbers(ring, 5) == drawn_numbers(ring, 0) == list(range(22))
-    assert [int(replay.num_in_window(ring, k)[0]) for k in (1, 2, 3, 0)] == [2, 12, 22, 22]
+    assert drawn_numbers(buffer, 1) == [20, 21]
+    assert drawn_numbers(buffer, 2) == list(range(10, 22))
+    assert drawn_numbers(buffer, 3) == list(range(22))
+    assert drawn_numbers(buffer, 5) == drawn_numbers(buffer, 0) == list(range(22))
+    assert [int(replay.num_in_window(buffer, k)[0]) for k in (1, 2, 3, 0)] == [2, 12, 22, 22]
 
 
 def test_a_window_of_one_is_empty_as_a_generation_begins():
-    ring = replay.begin_window(numbered(10))
-    assert int(replay.num_in_window(ring, 1)[0]) == 0
-    assert int(replay.num_in_window(ring, 2)[0]) == 10
+    buffer = replay.begin_window(numbered(10))
+    assert int(replay.num_in_window(buffer, 1)[0]) == 0
+    assert int(replay.num_in_window(buffer, 2)[0]) == 10
 
 
 def test_the_window_goes_round_with_the_ring_and_never_exceeds_it():
-    ring = numbered(15, capacity=20)
-    ring = add_numbers(replay.begin_window(ring), range(15, 23))  # rows 15 to 19, then 0 to 2
-    assert drawn_numbers(ring, 1) == list(range(15, 23))
-    assert drawn_numbers(ring, 2) == list(range(3, 23))
-    assert int(replay.num_in_window(ring, 2)[0]) == 20
+    buffer = numbered(15, capacity=20)
+    buffer = add_numbers(replay.begin_window(buffer), range(15, 23))  # rows 15 to 19, then 0 to 2
+    assert drawn_numbers(buffer, 1) == list(range(15, 23))
+    assert drawn_numbers(buffer, 2) == list(range(3, 23))
+    assert int(replay.num_in_window(buffer, 2)[0]) == 20
 
 
 def test_windows_longer_than_those_remembered_are_refused():
@@ -271,11 +274,11 @@ def ring_for_averages():
     other = np.zeros(17)
     other[0] = 1
     image = np.zeros(17)
-    image[:16] = other[:16][half_turn]  # what `other` becomes in the image
+    image[:16] = other[:16][half_turn]  # `other` moved to the image
     policy = np.stack([one, other, image, one, one, one])
-    ring = replay.empty_buffer(GAME, 6)
-    ring = dataclasses.replace(
-        ring,
+    buffer = replay.empty_buffer(GAME, 6)
+    buffer = dataclasses.replace(
+        buffer,
         board=jnp.asarray(board, jnp.uint32),
         policy=ply_records.quantise(jnp.asarray(policy, jnp.float32)),
         value=jnp.array([1.0, -0.5, 0.25, 0.75, -1.0, 0.125], jnp.float16),
@@ -283,14 +286,14 @@ def ring_for_averages():
         size=jnp.array([5], jnp.int32),
         next_row=jnp.array([5], jnp.int32),
     )
-    return ring, one / 2, other, image
+    return buffer, one / 2, other, image
 
 
 @pytest.mark.parametrize("kind", ["none", "same", "symmetric"])
 def test_duplicates_learn_the_mean_of_the_copies_of_the_same_network(kind):
-    ring, one, other, image = ring_for_averages()
+    buffer, one, other, image = ring_for_averages()
     config = targets.TargetsConfig(average_duplicates=kind)
-    found = jax.jit(replay.averaged, static_argnums=(0, 2))(GAME, ring, config)
+    found = jax.jit(replay.averaged, static_argnums=(0, 2))(GAME, buffer, config)
     half_turn = np.append(np.arange(16)[::-1], 16)
     if kind == "none":
         policy, value = [one, other, image, one, one], [1.0, -0.5, 0.25, 0.75, -1.0]
@@ -303,14 +306,14 @@ def test_duplicates_learn_the_mean_of_the_copies_of_the_same_network(kind):
     np.testing.assert_allclose(found.value[:5], value, atol=1e-3)  # float16
     # Every copy is kept, so a position has the weight of its copies; half a step of a byte is lost.
     np.testing.assert_allclose(ply_records.restore(found.policy[:5]), policy, atol=0.5 / 255)
-    np.testing.assert_array_equal(found.board, ring.board)
-    np.testing.assert_array_equal((found.size, found.next_row), (ring.size, ring.next_row))
+    np.testing.assert_array_equal(found.board, buffer.board)
+    np.testing.assert_array_equal((found.size, found.next_row), (buffer.size, buffer.next_row))
     drawn = replay.take(GAME, found, jnp.arange(5))
     assert np.isfinite(drawn.policy).all()
 
 
 def test_explored_positions_enter_with_the_values_of_the_search():
-    ring = add_numbers(replay.empty_buffer(GAME, 12, has_final=True), range(4))
+    buffer = add_numbers(replay.empty_buffer(GAME, 12, has_final=True), range(4))
     number = jnp.arange(6)
     policy = jax.nn.one_hot(number, GAME.num_actions)
     found = explored.ExploredPositions(
@@ -321,7 +324,7 @@ def test_explored_positions_enter_with_the_values_of_the_search():
         is_valid=jnp.array([[True, True, False], [True, False, True]]),
     )
     after = replay.insert(
-        ring, replay.explored_rows(found, iteration=jnp.int32(7), actor_version=jnp.int32(5))
+        buffer, replay.explored_rows(found, iteration=jnp.int32(7), actor_version=jnp.int32(5))
     )
     kept = np.array([0, 1, 3, 5])
     assert (int(after.size[0]), int(after.next_row[0])) == (8, 8)
@@ -331,7 +334,7 @@ def test_explored_positions_enter_with_the_values_of_the_search():
     np.testing.assert_array_equal(after.iteration[4:8], [7] * 4)
     np.testing.assert_array_equal(after.actor_version[4:8], [5] * 4)
     assert int(replay.num_in_window(after, 1)[0]) == 8
-    # How their games would end is not known, and is not learned.
+    # The ends of their games are unknown, and are not learned.
     examples = replay.take(GAME, after, jnp.arange(4, 8))
     np.testing.assert_array_equal(examples.is_finished, [0] * 4)
     np.testing.assert_array_equal(examples.ownership, np.zeros((4, 16)))
@@ -341,7 +344,7 @@ def test_plies_that_are_no_examples_are_left_out():
     is_example = jnp.array([[True], [False], [True], [False]])
     plies = made_plies.make(GAME, (4, 1), is_example=is_example)
     value = jnp.arange(4.0)[:, None]
-    ring = replay.empty_buffer(GAME, 8)
-    ring = replay.insert(ring, replay.played_rows(made_plies.finalised(plies, value), value))
-    assert int(ring.size[0]) == 2
-    np.testing.assert_array_equal(ring.value[:2], [0, 2])
+    buffer = replay.empty_buffer(GAME, 8)
+    buffer = replay.insert(buffer, replay.played_rows(made_plies.finalised(plies, value), value))
+    assert int(buffer.size[0]) == 2
+    np.testing.assert_array_equal(buffer.value[:2], [0, 2])

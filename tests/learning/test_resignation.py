@@ -1,4 +1,4 @@
-"""Resignation on games with known values and results, against plain Python loops."""
+"""Resignation on games with given values and results, against plain Python loops."""
 
 import functools
 
@@ -144,7 +144,7 @@ def test_hopeless_games_end_as_losses_and_those_played_out_never_end_early():
             num_early += last < len(values) - 1
     assert num_early > 5
     assert 5 < is_played_out.sum() < NUM_GAMES / 2
-    # What is measured are the games played out, and no others.
+    # Only the games played out are counted.
     expected = [game for game, stays in zip(games, is_played_out, strict=True) if stays]
     found = [counted_by_a_loop(expected, x) for x in resignation.THRESHOLDS]
     np.testing.assert_array_equal(np.stack([counts.resigned, counts.won], axis=1), found)

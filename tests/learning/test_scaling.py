@@ -44,7 +44,7 @@ def one():
 
 
 def start(num_processes, *arguments):
-    """Starts a program in so many processes that find one another; returns them."""
+    """Starts a program in several processes of one cluster; returns them."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -70,7 +70,7 @@ def start(num_processes, *arguments):
 
 
 def finish(processes):
-    """Waits until all have ended well; returns what each has printed."""
+    """Waits until all have succeeded; returns the output of each."""
     try:
         shown = [process.communicate(timeout=LIMIT_SECONDS) for process in processes]
     finally:

@@ -155,7 +155,7 @@ def test_with_a_playout_cap_a_share_of_plies_is_searched_in_full_and_only_they_t
     evaluated = []
 
     def counting(key, position):
-        # Every call is counted as it is made, with as many positions as it has.
+        # Every call adds its number of positions.
         num_positions = position.player.size
         jax.debug.callback(lambda: evaluated.append(num_positions))
         return fake_evaluation.hashed(TIC_TAC_TOE)(key, position)
@@ -187,7 +187,7 @@ def test_as_many_explored_positions_are_found_as_are_played():
     played = play(jax.random.key(0), evaluate, search, config)
     assert played.explored.value.shape == played.plies.value.shape
     assert np.asarray(played.explored.is_valid).all()
-    # They are those of the first ply's own trees, and no others.
+    # They come from the trees of the first ply.
     search_key, *_ = jax.random.split(jax.random.split(jax.random.key(0), 3)[0], 3)
 
     @jax.jit

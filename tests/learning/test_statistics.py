@@ -1,4 +1,4 @@
-"""What an iteration reports of its games, worked out again in plain Python."""
+"""Statistics of an iteration, computed again in plain Python."""
 
 import jax
 import jax.numpy as jnp
@@ -131,7 +131,7 @@ def test_the_largest_drop_of_a_game_marks_its_crucial_move(games, figures):
     by_ply, by_action, largest = np.zeros(GAME.max_plies), np.zeros(GAME.num_actions), []
     for columns, _ in games_of(games):
         value, action = columns["value"], columns["action"].astype(int)
-        # What the mover held to be the value, less what it is after the move.
+        # The value before the move, less the value after it.
         after = np.append(-value[1:], columns["reward"][-1])
         drop = value - after
         largest.append(drop.max())

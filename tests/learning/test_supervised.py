@@ -6,7 +6,6 @@ import pathlib
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from support import slow_board
 
 from azo.formats import archives
@@ -100,12 +99,11 @@ OPENINGS = ("f5d6", "e6f4", "c4e3", "d3c5", "f5f6")
 F5, D6, F6, E6, D3, C4 = 37, 43, 45, 44, 19, 26
 
 
-def opening_examples(transcripts, values, **settings):
+def opening_examples(transcripts, values):
     game = othello.Othello()
     games = games_of(*transcripts)
     plies = supervised.plies_of(game, games.action, np.array(values, np.float32))
-    chosen = EVERY_PLY.model_copy(update=settings)
-    data = supervised.dataset(game, plies, chosen)
+    data = supervised.dataset(game, plies)
     board = [text_of(row) for row in np.asarray(data.board)]
     policy = np.asarray(ply_records.restore(data.policy))
     return dict(zip(board, zip(policy, np.asarray(data.value), strict=True), strict=True))
@@ -134,34 +132,7 @@ def test_a_position_met_several_times_gives_its_most_played_move_and_mean_result
     assert (shares(policy), value) == ({29: 1.0}, -1.0)  # f4, and white loses
 
 
-def test_frequencies_keep_every_move_by_its_share():
-    transcripts = (*OPENINGS, "f5f6", "f5f6")
-    found = opening_examples(transcripts, [1, 0, 0, 0, 0, 1, 1], target="frequencies")
-    policy, value = found[START]
-    np.testing.assert_allclose(policy[[F5, E6, C4, D3]], np.array([4, 1, 1, 1]) / 7, atol=0.003)
-    assert value == np.float16(3 / 7)
-    policy, value = found[AFTER_F5]
-    np.testing.assert_allclose(policy[[F6, D6]], [0.75, 0.25], atol=0.003)  # one byte a move
-    assert value == np.float16(-3 / 4)
-
-
-@pytest.mark.parametrize("first", range(4))
-def test_images_of_a_position_become_one_example_up_to_symmetry(first):
-    # Whichever image comes first, the others' moves are turned to fit it.
-    order = [OPENINGS[(first + i) % 4] for i in range(4)] + [OPENINGS[4]]
-    values = [1, 1, 1, -1, 0]
-    found = opening_examples(order, values, up_to_symmetry=True, target="frequencies")
-    assert len(found) == 2
-    policy, value = found[board_after(order[0][:2])]
-    reply = notation.parse_action(order[0][2:], 8)
-    other = {"f5d6": "f6", "e6f4": "f6", "c4e3": "c3", "d3c5": "c3"}[order[0]]
-    expected = {reply: 0.8, notation.parse_action(other, 8): 0.2}
-    assert shares(policy) == expected
-    assert value == np.float16(-2 / 5)
-
-
-@pytest.mark.parametrize("up_to_symmetry", [False, True])
-def test_policies_of_searches_are_averaged_and_turned(up_to_symmetry):
+def test_policies_of_searches_are_averaged():
     game = othello.Othello()
     games = games_of("f5d6", "f5d6", "e6f4")
     plies = supervised.plies_of(game, games.action, np.zeros(3, np.float32))
@@ -173,13 +144,11 @@ def test_policies_of_searches_are_averaged_and_turned(up_to_symmetry):
     searched = supervised.RecordedPlies(
         plies.board, plies.action, plies.value, plies.ply, plies.game, policies
     )
-    chosen = EVERY_PLY.model_copy(update={"up_to_symmetry": up_to_symmetry})
-    data = supervised.dataset(game, searched, chosen)
+    data = supervised.dataset(game, searched)
     after_f5 = [text_of(row) for row in np.asarray(data.board)].index(AFTER_F5)
     policy = np.asarray(ply_records.restore(data.policy))[after_f5]
-    expected = np.array([1 + 0.25 + 0.5, 0.75 + 0.5]) / 3 if up_to_symmetry else [0.625, 0.375]
-    np.testing.assert_allclose(policy[[D6, F6]], expected, atol=0.003)
-    assert data.num_rows == (1 if up_to_symmetry else 2)
+    np.testing.assert_allclose(policy[[D6, F6]], [0.625, 0.375], atol=0.003)
+    assert data.num_rows == 2
 
 
 def test_scores_are_sums_over_the_real_plies():
@@ -210,7 +179,7 @@ def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     game = tictactoe.TicTacToe()
     action, value = pretraining.random_games(game, jax.random.key(0), 30)
     plies = supervised.plies_of(game, action, value)
-    data = supervised.dataset(game, plies, EVERY_PLY)
+    data = supervised.dataset(game, plies)
     settings = learner.LearnerConfig(warmup_steps=0, learning_rate=0.01)
     model = network.build(game, TINY).clone(is_training=True)
     optimiser = learner.make_optimiser(settings, 3)

@@ -1,7 +1,7 @@
-"""Batch normalisation (Ioffe and Szegedy, 2015, arXiv:1502.03167), with what follows it in a tower.
+"""Batch normalisation (Ioffe and Szegedy, 2015, arXiv:1502.03167), fused with skip and rectifier.
 
-What is added and the rectifier belong to it, so that the whole and its gradient are one pass each
-over the board. On the CPU the gain is large: see `_in_one_pass`.
+The sum with the skip connection and the rectifier are part of it, so that the whole and its
+gradient are one pass each over the board. On the CPU the gain is large: see `_in_one_pass`.
 """
 
 import functools
@@ -16,7 +16,7 @@ _MOMENTUM = 0.95  # of the running averages
 
 
 class BatchNorm(nn.Module):
-    """Normalises each channel by its mean and variance, with flax's names for the variables."""
+    """Normalises each channel by its mean and variance; variables have flax's names."""
 
     is_training: bool  # normalise by this batch and update the running averages, or use them
     axis_name: str | None  # in training, the mesh axis over which a batch is spread
@@ -29,8 +29,8 @@ class BatchNorm(nn.Module):
 
         Args:
           x: `[rows, columns, M, C]` float32.
-          skip: the same, or None for nothing.
-          rectify: whether to cut off what is below zero.
+          skip: `[rows, columns, M, C]` float32, or None for 0.
+          rectify: whether to apply the rectifier.
         """
         channels = x.shape[-1:]
         scale = self.param("scale", nn.initializers.ones, channels)
@@ -40,13 +40,13 @@ class BatchNorm(nn.Module):
         if not self.is_training:
             factor = scale * jax.lax.rsqrt(average_variance.value + EPSILON)
             return _apply(rectify, average.value, factor, bias, x, skip)
-        found, mean, variance = _normalise(x, skip, scale, bias, rectify, self.axis_name)
+        output, mean, variance = _normalise(x, skip, scale, bias, rectify, self.axis_name)
         average.value = _MOMENTUM * average.value + (1 - _MOMENTUM) * mean
         average_variance.value = _MOMENTUM * average_variance.value + (1 - _MOMENTUM) * variance
-        return found
+        return output
 
 
-_Found = tuple[jax.Array, jax.Array, jax.Array]
+_Outputs = tuple[jax.Array, jax.Array, jax.Array]
 _Saved = tuple[jax.Array, bool, jax.Array, jax.Array, jax.Array, jax.Array]
 
 
@@ -58,10 +58,10 @@ def _normalise(
     bias: jax.Array,
     rectify: bool,
     axis_name: str | None,
-) -> _Found:
-    """Returns what `BatchNorm` returns in training, and the mean and variance of the batch.
+) -> _Outputs:
+    """Returns the output of `BatchNorm` in training, and the mean and variance of the batch.
 
-    Mean and variance are for the running averages: no gradient flows through these results.
+    Mean and variance are for the running averages, and have no gradient.
     """
     return _forward(x, skip, scale, bias, rectify, axis_name)[0]
 
@@ -73,27 +73,27 @@ def _forward(
     bias: jax.Array,
     rectify: bool,
     axis_name: str | None,
-) -> tuple[_Found, _Saved]:
+) -> tuple[_Outputs, _Saved]:
     mean, square = _means(axis_name, x, x * x)
     variance = jnp.maximum(square - mean * mean, 0.0)
     inverse = jax.lax.rsqrt(variance + EPSILON)
-    found = _in_one_pass(
+    output = _in_one_pass(
         functools.partial(_apply, rectify, mean, scale * inverse, bias),
         *((x,) if skip is None else (x, skip)),
     )
-    return (found, mean, variance), (x, skip is not None, scale, mean, inverse, found)
+    return (output, mean, variance), (x, skip is not None, scale, mean, inverse, output)
 
 
 def _backward(
-    rectify: bool, axis_name: str | None, saved: _Saved, gradients: _Found
+    rectify: bool, axis_name: str | None, saved: _Saved, gradients: _Outputs
 ) -> tuple[jax.Array, jax.Array | None, jax.Array, jax.Array]:
-    x, has_skip, scale, mean, inverse, found = saved
-    gradient = jnp.where(found > 0, gradients[0], 0.0) if rectify else gradients[0]
+    x, has_skip, scale, mean, inverse, output = saved
+    gradient = jnp.where(output > 0, gradients[0], 0.0) if rectify else gradients[0]
     # Sums over this device's examples are gradients of scale and bias: see `learner.take_step`.
     of_bias, of_scale = _means(None, gradient, gradient * _centred(x, mean))
     of_scale *= inverse
     num_values = x.size // x.shape[-1]
-    # Mean and variance move with every value of the batch, on whichever device.
+    # Mean and variance depend on every value of the batch, on all devices.
     slope, drift = of_scale, of_bias
     if axis_name is not None:
         slope, drift = jax.lax.pmean((slope, drift), axis_name)
@@ -119,10 +119,10 @@ def _apply(
     x: jax.Array,
     skip: jax.Array | None = None,
 ) -> jax.Array:
-    found = _centred(x, mean) * _wide(factor) + _wide(bias)
+    output = _centred(x, mean) * _wide(factor) + _wide(bias)
     if skip is not None:
-        found += skip
-    return jnp.maximum(found, 0.0) if rectify else found
+        output += skip
+    return jnp.maximum(output, 0.0) if rectify else output
 
 
 def _means(axis_name: str | None, *arrays: jax.Array) -> tuple[jax.Array, ...]:
@@ -141,12 +141,13 @@ def _wide(x: jax.Array) -> jax.Array:
 
 
 def _in_one_pass(compute: Callable[..., jax.Array], *arrays: jax.Array) -> jax.Array:
-    """Returns `compute(*arrays)`, on the CPU in a loop of its own over the squares and channels.
+    """Returns `compute(*arrays)`, on the CPU as one loop over squares and channels.
 
-    XLA's CPU compiler works out cheap operations anew for whatever uses their result, numbers of a
-    channel for every square and, in the gradient, each block's sum from the stem on. It does not
-    look into a conditional, so there is one here that always holds: only a batch that is not finite
-    fails it, and gives NaN as it would anyhow. A step of learning took 1.3 times as long without.
+    XLA's CPU compiler repeats cheap operations for each use of their result: per-channel numbers
+    for every square, and in the gradient every block's sum from the stem on. It does not fuse
+    through a conditional, so this one separates the loop. Its condition fails only for a batch that
+    is not finite, which gives NaN in any case. A step of learning took 1.3 times as long without
+    it.
     """
 
     def on_its_own(*arrays: jax.Array) -> jax.Array:

@@ -1,14 +1,14 @@
 """Winograd's 3x3 convolution (Lavin and Gray, 2015, arXiv:1509.09308), for boards on the CPU.
 
 A board is cut into tiles of `m x m` squares, each with a margin of one: `a x a`, `a = m + 2`. Tiles
-and kernel are transformed, multiplied point by point and transformed back: `a**2` products a tile
-and pair of channels instead of `9 * m**2`. The transforms are those of Toom and Cook over small
-whole numbers, exact but for rounding: an error of 2e-6 of the largest result.
+and kernel are transformed, multiplied point by point and transformed back. This takes `a**2`
+products for each tile and pair of channels, instead of `9 * m**2`. The transforms are those of Toom
+and Cook over small integers, with an error of 2e-6 of the largest result.
 
-Squares come before examples, so that the transforms work on long rows: with examples first, or with
-channels as an axis of their own, they take twice as long. On one core, a batch of 64 and all
-transforms included: 0.24 ms for 32 channels on 6x6 (XLA's convolution 0.43), 1.23 ms for 64
-channels on 8x8 (2.74).
+Squares come before examples, so that the transforms work on long rows. With examples first, or with
+channels as a separate axis, they take twice as long. On one core, for a batch of 64 with all
+transforms: 0.24 ms for 32 channels on 6x6 (XLA's convolution 0.43), 1.23 ms for 64 channels on 8x8
+(2.74).
 """
 
 import functools
@@ -24,7 +24,7 @@ _POINTS = (0, 1, -1, 2, -2)
 
 @jax.custom_vjp
 def convolve(images: jax.Array, kernel: jax.Array, bias: jax.Array | None) -> jax.Array:
-    """Returns the same-size 3x3 convolution, squares beyond the edge counting as zero.
+    """Returns the same-size 3x3 convolution; squares beyond the edge count as zero.
 
     Args:
       images: `[rows, columns, M, C]` float32.
@@ -48,16 +48,16 @@ def _forward(
     tiles = _into_tiles(images, transforms.into_tiles, size, first=-1)
     products = jnp.matmul(tiles, _at_points(kernel, size))
     if bias is not None:
-        # What belongs to the point 1 is added to all squares of a tile; adding the bias to these
-        # instead would cut the long rows short.
+        # The product at the point 1 is added to all squares of a tile. Adding the bias to the
+        # squares themselves would break up the long rows.
         at_one = _POINTS.index(1)
         products = products.at[at_one, at_one].add(jnp.broadcast_to(bias, products.shape[2:]))
-    found = _out_of_tiles(products, transforms.from_tiles.T, size, images.shape[:3], first=0)
-    return found, (tiles, kernel, bias)
+    output = _out_of_tiles(products, transforms.from_tiles.T, size, images.shape[:3], first=0)
+    return output, (tiles, kernel, bias)
 
 
 def _backward(saved: _Saved, gradient: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array | None]:
-    """Goes back through the same tiles: one transform of the gradient serves images and kernel."""
+    """Returns the gradients; one transform of the output's gradient serves images and kernel."""
     tiles, kernel, bias = saved
     size = _tile_size(*gradient.shape[:2])
     transforms = _transforms(size)
@@ -142,7 +142,7 @@ def _out_of_tiles(
 
 
 def _shifted(x: jax.Array, by: int, axis: int) -> jax.Array:
-    """Moves `x` along an axis, zeros coming in."""
+    """Returns `x` shifted along an axis, filled up with zeros."""
     padding = [(by, -by, 0) if i == axis else (0, 0, 0) for i in range(x.ndim)]
     return jax.lax.pad(x, jnp.zeros((), x.dtype), padding) if by else x
 
@@ -182,7 +182,7 @@ _transforms = functools.cache(_Transforms)
 
 
 def _tile_size(rows: int, columns: int) -> int:
-    """Returns the size that takes the fewest products."""
+    """Returns the size of tiles with the fewest products."""
 
     def num_products(size: int) -> int:
         return -(-rows // size) * -(-columns // size) * (size + 2) ** 2

@@ -52,7 +52,7 @@ def gradients(convolve, images, kernel):
 
 def test_one_square_sees_its_neighbours_and_zeros_beyond_the_edge():
     images = jnp.arange(1.0, 10.0).reshape(3, 3, 1, 1)
-    kernel = jnp.zeros((3, 3, 1, 1)).at[0, 1].set(1.0)  # what is above
+    kernel = jnp.zeros((3, 3, 1, 1)).at[0, 1].set(1.0)  # the square above
     found = convolve(images, kernel)[:, :, 0, 0]
     np.testing.assert_allclose(found, [[0, 0, 0], [1, 2, 3], [4, 5, 6]], atol=1e-5)
 

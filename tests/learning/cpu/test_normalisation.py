@@ -1,4 +1,4 @@
-"""Batch normalisation with what follows it, against flax's own and its gradient by JAX."""
+"""Batch normalisation with skip and rectifier, against flax's and its gradient by JAX."""
 
 import functools
 
