@@ -149,6 +149,10 @@ class Engine(live_game.LiveGame):
                 seconds=time.perf_counter() - start,
             )
 
+        def publish(num_simulations: int) -> None:
+            if on_progress is not None:
+                on_progress(report(num_simulations))
+
         def unsearched() -> SearchReport:
             self._search.grow(Limits(num_simulations=0))
             return report(0)
@@ -166,7 +170,7 @@ class Engine(live_game.LiveGame):
         num_simulations = self._search.grow(
             limits,
             is_stopped=is_stopped,
-            on_progress=on_progress and (lambda num: on_progress(report(num))),
+            on_progress=publish,
             progress_seconds=progress_seconds,
         )
         final = report(num_simulations)
