@@ -81,12 +81,10 @@ class PlayerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class OpeningsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The openings of the games."""
 
-    source: Literal["random", "balanced", "file"] = "random"
-    """Random legal plies, balanced random plies, or transcripts in a file."""
+    source: Literal["random", "file"] = "random"
+    """Random legal plies, or transcripts in a file."""
     plies: pydantic.NonNegativeInt = 8
-    """Plies of random and balanced openings."""
-    max_value: Annotated[float, pydantic.Field(gt=0, le=1)] = 0.2
-    """Balanced openings: highest expected result of the better side, by 400 random rollouts."""
+    """Plies of random openings."""
     path: pathlib.Path | None = None
     """File with one transcript a line."""
 
@@ -219,9 +217,7 @@ def draw_openings(config: TournamentConfig, game: protocol.Game) -> list[opening
         if not isinstance(game, othello.Othello):
             raise ValueError(f"openings from a file are for Othello, not for {game.name}")
         return openings.from_file(source.path, game, key, count=count)
-    if source.source == "random":
-        return openings.at_random(game, key, count=count, plies=source.plies)
-    return openings.balanced(game, key, count=count, plies=source.plies, max_value=source.max_value)
+    return openings.at_random(game, key, count=count, plies=source.plies)
 
 
 def _make(config: PlayerConfig, game: protocol.Game, seed: int) -> list[TournamentPlayer]:

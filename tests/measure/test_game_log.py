@@ -37,7 +37,7 @@ def full_game(seed):
     return tuple(actions), black - white + empties * (int(black > white) - int(white > black))
 
 
-def test_a_record_comes_back_from_its_line():
+def test_a_game_comes_back_from_its_line():
     for one in (played(), played(score=None, ended="b: timed out after 5 s", actions=())):
         line = game_log.to_line(one, 8)
         assert "\n" not in line
@@ -57,7 +57,7 @@ def test_a_line_that_a_crash_cut_short_is_left_out_and_written_over(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["[1]", "{}", "{", '{"moves": "f5", "opening": 1}'])
-def test_what_is_no_record_is_named_with_its_line(tmp_path, line):
+def test_a_broken_line_is_named_with_its_number(tmp_path, line):
     path = tmp_path / "games.jsonl"
     path.write_text(game_log.to_line(played(), 8) + "\n" + line + "\n")
     with pytest.raises(ValueError) as error:
@@ -65,7 +65,7 @@ def test_what_is_no_record_is_named_with_its_line(tmp_path, line):
     assert str(error.value).startswith(f"{path}, line 2: ")
 
 
-def test_missing_fixtures_keep_their_order():
+def test_missing_games_keep_their_order():
     schedule = [ScheduledGame(n, *pair) for n in range(2) for pair in (("a", "b"), ("b", "a"))]
     assert game_log.missing(schedule, [played(0, "b", "a"), played(1, "a", "b")]) == [
         ScheduledGame(0, "a", "b"),

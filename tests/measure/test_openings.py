@@ -1,7 +1,6 @@
-"""Openings of tournaments: different, undecided, balanced, or from a file."""
+"""Openings of tournaments: different, undecided, or from a file."""
 
 import jax
-import numpy as np
 import pytest
 
 from azo.games import notation, othello
@@ -32,26 +31,6 @@ def test_random_openings_are_different_and_leave_the_game_open():
     with pytest.raises(ValueError) as error:
         openings.at_random(game, jax.random.key(1), count=50, plies=1)
     assert "only 4 different openings of 1 random plies in othello4 came up" in str(error.value)
-
-
-def test_balanced_openings_are_those_that_the_judge_calls_even():
-    game = othello.Othello(4)
-    found = openings.balanced(game, jax.random.key(2), count=2, plies=5, max_value=0.5)
-    assert len(set(found)) == 2
-    for actions in found:
-        text = notation.transcript(actions, 4, has_passes=True)
-        board = notation.replay(text, game).positions[-1]
-        many = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], 200, axis=0), board)
-        value = arena_value(game, many)
-        assert abs(value) < 0.5 + 0.1
-    with pytest.raises(ValueError) as error:
-        openings.balanced(game, jax.random.key(2), count=2, plies=5, max_value=1e-9)
-    assert "random openings of 5 plies have a value of at most 1e-09" in str(error.value)
-
-
-def arena_value(game, position):
-    """Returns the mean of the judge's opinions with other random games."""
-    return float(np.mean(openings._judge(game, jax.random.key(99), position)))
 
 
 def test_openings_of_a_file(tmp_path):

@@ -1,12 +1,11 @@
-"""Players as a tournament asks them: for a move in each of many games at once.
+"""Players of a tournament, each with a request for moves in many games at once.
 
 `submit` hands a player all positions in which it is to move, and returns a function that waits for
-its moves. So external programs think while the device searches.
+its moves. So external engines search while the device searches.
 """
 
 import concurrent.futures
 import dataclasses
-import functools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -24,7 +23,7 @@ class Request:
 
     slot: int  # stays the same while the game lasts
     seed: int  # of the game
-    actions: tuple[int, ...]  # played so far
+    actions: tuple[int, ...]  # since the start of the game
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,42 +31,46 @@ class Reply:
     """The move of a player."""
 
     action: int
-    positions: float | None  # searched; None if not known
+    positions: float | None  # number searched; None if unknown
     seconds: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Forfeit:
-    """The player has lost the game, and why."""
+    """The player has lost the game by a fault."""
 
     reason: str
 
 
-Answers = Callable[[], Sequence[Reply | Forfeit]]
+PendingReplies = Callable[[], Sequence[Reply | Forfeit]]
 
 
 class Backend(Protocol):
     """A player in a tournament."""
 
-    def submit(self, position: protocol.Position, requests: Sequence[Request]) -> Answers:
-        """Begins to choose moves.
+    def submit(self, position: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
+        """Starts to choose moves.
 
         Args:
-          position: `[M]` positions on the host, seen by the player, who has a choice in each.
-          requests: `M` games, at least one, that they are from.
+          position: `[M]` positions on the host, with a choice for the player in each.
+          requests: their `M` games, at least one.
+
+        Returns:
+          A function that waits for the replies, in the order of the requests.
         """
 
     def close(self) -> None:
-        """Ends what was begun."""
+        """Stops the player."""
 
 
 class DeviceBackend:
-    """A player of `players`, searching in all its games side by side.
+    """A player of `players`, which searches in all its games side by side.
 
-    It has a thread of its own, since one search hardly keeps more than one core busy.
+    It has a thread of its own, since one search keeps little more than one core busy.
     """
 
     def __init__(self, player: players.Player, seed: int):
+        """Prepares the player; `seed` is that of its searches."""
         self._player, self._key = player, jax.random.key(seed)
         self._num_calls = 0
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
@@ -76,7 +79,9 @@ class DeviceBackend:
         if isinstance(player, players.PolicyPlayer):
             self._positions = 1
 
-    def submit(self, position: protocol.Position, requests: Sequence[Request]) -> Answers:
+    def submit(self, position: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
+        """See `Backend`."""
+
         def choose() -> list[Reply]:
             start = time.perf_counter()
             count = len(requests)
@@ -91,6 +96,7 @@ class DeviceBackend:
         return self._thread.submit(choose).result
 
     def close(self) -> None:
+        """See `Backend`."""
         self._thread.shutdown(cancel_futures=True)
 
 
@@ -98,9 +104,12 @@ class ClassicalBackend:
     """A classical program of `classical`."""
 
     def __init__(self, program: classical.Program):
+        """Prepares the program."""
         self._program = program
 
-    def submit(self, position: protocol.Position, requests: Sequence[Request]) -> Answers:
+    def submit(self, position: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
+        """See `Backend`."""
+
         def choose() -> list[Reply]:
             start = time.perf_counter()
             player = np.array(bitboard.to_ints(position.player), np.uint64)
@@ -114,32 +123,35 @@ class ClassicalBackend:
         return choose
 
     def close(self) -> None:
-        pass
+        """See `Backend`."""
 
 
 class EngineBackend:
-    """An external program, as several processes; each game stays with one of them."""
+    """An external engine in several processes; each game stays with one of them."""
 
     def __init__(self, make: Callable[[], external_engines.ExternalEngine], num_processes: int):
+        """Starts `num_processes` engines with `make`."""
         self._engines = [make() for _ in range(num_processes)]
         self._threads = [concurrent.futures.ThreadPoolExecutor(1) for _ in range(num_processes)]
 
-    def submit(self, position: protocol.Position, requests: Sequence[Request]) -> Answers:
+    def submit(self, position: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
+        """See `Backend`."""
         futures = []
         for request in requests:
             process = request.slot % len(self._engines)
-            ask = functools.partial(_ask, self._engines[process], request.actions)
-            futures.append(self._threads[process].submit(ask))
+            engine = self._engines[process]
+            futures.append(self._threads[process].submit(_reply, engine, request.actions))
         return lambda: [future.result() for future in futures]
 
     def close(self) -> None:
+        """See `Backend`."""
         for thread in self._threads:
             thread.shutdown(cancel_futures=True)
         for engine in self._engines:
             engine.close()
 
 
-def _ask(engine: external_engines.ExternalEngine, actions: tuple[int, ...]) -> Reply | Forfeit:
+def _reply(engine: external_engines.ExternalEngine, actions: tuple[int, ...]) -> Reply | Forfeit:
     start = time.perf_counter()
     try:
         choice = engine.choose(actions)

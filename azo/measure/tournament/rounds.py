@@ -1,8 +1,8 @@
-"""Plays the games of a tournament: many at a time, one ply of all of them after the other.
+"""Plays the games of a tournament: many at a time, one ply of each game in every round.
 
-In each round every player is asked for its moves in all games where it is to move, whoever it
-meets there. Openings, and moves where there is no other, are played without asking. When a game
-ends the next one takes its place, so batches stay full.
+In a round each player gets one request for all games in which it is to move, against any opponent.
+Openings and forced moves need no request. When a game ends, the next one takes its slot, so batches
+stay full.
 """
 
 import collections
@@ -18,50 +18,68 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import othello, protocol
-from azo.measure.tournament import backends, openings
-from azo.measure.tournament.game_log import PlayedGame, ScheduledGame
+from azo.measure.tournament import backends, game_log, openings
 
 
 @dataclasses.dataclass
-class _Tally:
-    """What a player did in one game."""
+class _CurrentGame:
+    """A game in a slot. Lists of two hold black's and white's numbers."""
 
-    num_moves: int = 0
-    positions: float | None = 0.0
-    seconds: float = 0.0
-
-    def add(self, reply: backends.Reply) -> None:
-        self.num_moves += 1
-        self.seconds += reply.seconds
-        if self.positions is not None:
-            known = reply.positions
-            self.positions = None if known is None else self.positions + known
-
-
-@dataclasses.dataclass
-class _Game:
-    """A game under way."""
-
-    scheduled: ScheduledGame
+    scheduled: game_log.ScheduledGame
     opening: openings.Opening
-    seed: int
     actions: list[int] = dataclasses.field(default_factory=list)
-    tallies: tuple[_Tally, _Tally] = dataclasses.field(default_factory=lambda: (_Tally(), _Tally()))
-    reason: str = ""  # why the side to move has lost it early
+    num_moves: list[int] = dataclasses.field(default_factory=lambda: [0, 0])
+    positions: list[float | None] = dataclasses.field(default_factory=lambda: [0.0, 0.0])
+    seconds: list[float] = dataclasses.field(default_factory=lambda: [0.0, 0.0])
+    forfeit: str = ""  # why the side to move has lost the game early
 
     @property
     def side(self) -> int:
-        """0 while black is to move, 1 while white is."""
+        """0 if black is to move, 1 if white is."""
         return len(self.actions) % 2
 
     @property
     def mover(self) -> str:
+        """The player to move."""
         return (self.scheduled.black, self.scheduled.white)[self.side]
+
+    @property
+    def seed(self) -> int:
+        """A number that is the same whenever this game is played."""
+        text = f"{self.scheduled.opening} {self.scheduled.black} {self.scheduled.white}"
+        return zlib.crc32(text.encode())
+
+    def add_effort(self, reply: backends.Reply) -> None:
+        """Counts a move of the side to move."""
+        self.num_moves[self.side] += 1
+        self.seconds[self.side] += reply.seconds
+        before = self.positions[self.side]
+        is_known = before is not None and reply.positions is not None
+        self.positions[self.side] = before + reply.positions if is_known else None
+
+    def finished(self, rules: "_Rules", slot: int) -> game_log.PlayedGame:
+        """Returns the game, which is over on the board or lost by the side to move."""
+        sign = 1 if self.side == 0 else -1
+        score = None if rules.score is None else sign * int(rules.score[slot])
+        result = sign * int(rules.result[slot])
+        if self.forfeit:
+            result, score = -sign, None
+        return game_log.PlayedGame(
+            **dataclasses.asdict(self.scheduled),
+            opening_plies=len(self.opening),
+            actions=tuple(self.actions),
+            result=result,
+            score=score,
+            ended=self.forfeit,
+            num_moves=(self.num_moves[0], self.num_moves[1]),
+            positions=(self.positions[0], self.positions[1]),
+            seconds=(round(self.seconds[0], 4), round(self.seconds[1], 4)),
+        )
 
 
 @flax.struct.dataclass
-class _View:
-    """What the rules say of `N` positions."""
+class _Rules:
+    """The rules' verdict on `N` positions."""
 
     position: protocol.Position  # [N]
     legal_mask: jax.Array  # [N, A] bool
@@ -72,127 +90,102 @@ class _View:
 
 def play(
     game: protocol.Game,
-    schedule: Sequence[ScheduledGame],
+    schedule: Sequence[game_log.ScheduledGame],
     all_openings: Sequence[openings.Opening],
     players: Mapping[str, backends.Backend],
     *,
     games_at_once: int,
-    on_end: Callable[[PlayedGame], None],
+    on_end: Callable[[game_log.PlayedGame], None],
 ) -> None:
-    """Plays all scheduled games; `on_end` gets each game as soon as it has ended.
+    """Plays all games of a schedule.
 
     Args:
       game: the rules.
-      schedule: in the order in which they begin.
+      schedule: the games in the order in which they begin.
       all_openings: by their numbers.
       players: by their names.
-      games_at_once: games under way at a time.
-      on_end: may raise, which ends the tournament.
+      games_at_once: number of slots.
+      on_end: called with each game as soon as it has ended; an exception ends the tournament.
     """
     waiting = collections.deque(schedule)
     num_slots = min(games_at_once, len(schedule))
-    slots: list[_Game | None] = [None] * num_slots
+    slots: list[_CurrentGame | None] = [None] * num_slots
     is_new = np.zeros(num_slots, bool)
     action = np.full(num_slots, -1, np.int32)
-    view = _look(game, game.start(num_slots), action, is_new)
+    rules = _advance(game, game.start(num_slots), action, is_new)
     while True:
         for slot, current in enumerate(slots):
             is_new[slot] = current is None and bool(waiting)
             if is_new[slot]:
-                slots[slot] = _begin(waiting.popleft(), all_openings)
-        if all(current is None for current in slots):
+                scheduled = waiting.popleft()
+                slots[slot] = _CurrentGame(scheduled, all_openings[scheduled.opening])
+        games = {slot: current for slot, current in enumerate(slots) if current is not None}
+        if not games:
             return
-        view = jax.device_get(_look(game, view.position, action, is_new))
-        action = _round(view, slots, players)
-        for slot, current in enumerate(slots):
-            if current is not None and (current.reason or view.is_over[slot]):
-                on_end(_record(current, view, slot))
+        rules = jax.device_get(_advance(game, rules.position, action, is_new))
+        action = _play_round(rules, games, players)
+        for slot, current in games.items():
+            if current.forfeit or rules.is_over[slot]:
+                on_end(current.finished(rules, slot))
                 slots[slot] = None
 
 
-def _begin(scheduled: ScheduledGame, all_openings: Sequence[openings.Opening]) -> _Game:
-    text = f"{scheduled.opening} {scheduled.black} {scheduled.white}"
-    return _Game(scheduled, all_openings[scheduled.opening], zlib.crc32(text.encode()))
-
-
-def _round(
-    view: _View, slots: Sequence[_Game | None], players: Mapping[str, backends.Backend]
+def _play_round(
+    rules: _Rules, games: Mapping[int, _CurrentGame], players: Mapping[str, backends.Backend]
 ) -> np.ndarray:
-    """Returns the action `[N]` of each slot, -1 where none is played, and notes who lost early."""
-    action = np.full(len(slots), -1, np.int32)
-    asked: dict[str, list[int]] = {}
-    for slot, current in enumerate(slots):
-        if current is None or view.is_over[slot]:
+    """Plays a ply of each game, or notes a forfeit.
+
+    Returns:
+      The action `[N]` of each slot, -1 where none was played.
+    """
+    action = np.full(len(rules.is_over), -1, np.int32)
+    slots_of: dict[str, list[int]] = {}  # by player to move
+    for slot, current in games.items():
+        if rules.is_over[slot]:
             continue
-        legal = np.flatnonzero(view.legal_mask[slot])
+        legal = np.flatnonzero(rules.legal_mask[slot])
         if len(current.actions) < len(current.opening):
             action[slot] = current.opening[len(current.actions)]
         elif len(legal) == 1:
             action[slot] = legal[0]
         else:
-            asked.setdefault(current.mover, []).append(slot)
+            slots_of.setdefault(current.mover, []).append(slot)
 
-    answers = {}
-    for name, rows in asked.items():
-        position = jax.tree.map(lambda words, rows=rows: words[rows], view.position)
-        answers[name] = players[name].submit(position, [_request(slots, row) for row in rows])
-    for name, rows in asked.items():
-        for slot, answer in zip(rows, answers[name](), strict=True):
-            current = slots[slot]
-            assert current is not None
-            if isinstance(answer, backends.Forfeit):
-                current.reason = f"{name}: {answer.reason}"
+    pending = {}
+    for name, slots in slots_of.items():
+        position = jax.tree.map(lambda words, slots=slots: words[slots], rules.position)
+        requests = [
+            backends.Request(slot, games[slot].seed, tuple(games[slot].actions)) for slot in slots
+        ]
+        pending[name] = players[name].submit(position, requests)
+    for name, slots in slots_of.items():
+        for slot, reply in zip(slots, pending[name](), strict=True):
+            if isinstance(reply, backends.Forfeit):
+                games[slot].forfeit = f"{name}: {reply.reason}"
                 continue
-            assert view.legal_mask[slot, answer.action], f"{name} played an illegal move"
-            current.tallies[current.side].add(answer)
-            action[slot] = answer.action
-    for current, chosen in zip(slots, action.tolist(), strict=True):
-        if current is not None and chosen >= 0:
-            current.actions.append(chosen)
+            assert rules.legal_mask[slot, reply.action], f"{name} played an illegal move"
+            games[slot].add_effort(reply)
+            action[slot] = reply.action
+    for slot, current in games.items():
+        if action[slot] >= 0:
+            current.actions.append(int(action[slot]))
     return action
 
 
-def _request(slots: Sequence[_Game | None], slot: int) -> backends.Request:
-    current = slots[slot]
-    assert current is not None
-    return backends.Request(slot, current.seed, tuple(current.actions))
-
-
-def _record(current: _Game, view: _View, slot: int) -> PlayedGame:
-    """Returns the record of a game that is over on the board, or lost by the side to move."""
-    sign = 1 if current.side == 0 else -1
-    score = None if view.score is None else sign * int(view.score[slot])
-    result = sign * int(view.result[slot])
-    if current.reason:
-        result, score = -sign, None
-    black, white = current.tallies
-    return PlayedGame(
-        **dataclasses.asdict(current.scheduled),
-        opening_plies=len(current.opening),
-        actions=tuple(current.actions),
-        result=result,
-        score=score,
-        ended=current.reason,
-        num_moves=(black.num_moves, white.num_moves),
-        positions=(black.positions, white.positions),
-        seconds=(round(black.seconds, 4), round(white.seconds, 4)),
-    )
-
-
 @functools.partial(jax.jit, static_argnums=0)
-def _look(
+def _advance(
     game: protocol.Game, position: protocol.Position, action: jax.Array, is_new: jax.Array
-) -> _View:
+) -> _Rules:
     """Plays the actions that are not negative, then puts new games at their start."""
     played = game.step(position, jnp.maximum(action, 0)).position
 
     @jax.vmap
-    def kept(is_first: Any, is_played: Any, old: Any, after: Any, start: Any) -> Any:
-        now = jax.tree.map(lambda old, after: jnp.where(is_played, after, old), old, after)
+    def select(is_first: Any, is_played: Any, before: Any, after: Any, start: Any) -> Any:
+        now = jax.tree.map(lambda before, after: jnp.where(is_played, after, before), before, after)
         return jax.tree.map(lambda now, start: jnp.where(is_first, start, now), now, start)
 
-    now = kept(is_new, action >= 0, position, played, game.start(is_new.shape[0]))
-    return _View(
+    now = select(is_new, action >= 0, position, played, game.start(is_new.shape[0]))
+    return _Rules(
         position=now,
         legal_mask=game.legal_mask(now),
         is_over=game.is_over(now),
