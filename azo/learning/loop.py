@@ -129,7 +129,7 @@ def build(
     *,
     total_steps: int,
     kind: generations.IterationKind = "play_and_learn",
-    player: network.NetworkConfig | None = None,
+    actor: network.NetworkConfig | None = None,
 ) -> Any:
     """Returns `iteration(state) -> (state, statistics.Metrics)`, jitted; it donates its state.
 
@@ -139,10 +139,10 @@ def build(
       mesh: from `make_mesh`.
       total_steps: optimiser steps of the whole run, for the learning rate's schedule.
       kind: whether the iteration plays, learns, or both.
-      player: shape of the actor's network, if not that of the learner's.
+      actor: shape of the actor's network; None for that of the learner's.
     """
     traces = itertools.count(1)
-    iteration = _Iteration(game, config, player or config.network, kind, total_steps, mesh.size)
+    iteration = _Iteration(game, config, actor or config.network, kind, total_steps, mesh.size)
 
     def iterate(state: run_state.RunState) -> tuple[run_state.RunState, statistics.Metrics]:
         assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
@@ -182,22 +182,7 @@ class _Iteration:
         if self.kind != "play":
             state, losses = self.learn(learn_key, state)
 
-        threshold = share = None
-        if state.resignation_counts is not None:
-            counts = state.resignation_counts
-            threshold, share = resignation.threshold(counts, self.config.resignation)
-        learning_rate = learner.learning_rate(self.config.learner, self.total_steps)
-        metrics = statistics.Metrics(
-            losses=losses,
-            new_losses=new_losses,
-            selfplay=sums,
-            replay_size=_total(state.replay.size[0]),
-            replay_age=age,
-            unique_share=unique_share,
-            learning_rate=jnp.asarray(learning_rate(state.learner.num_steps)),
-            threshold=threshold,
-            false_positive_share=share,
-        )
+        metrics = self.report(state, losses, new_losses, sums, age, unique_share)
         return dataclasses.replace(state, iteration=state.iteration + 1), metrics
 
     def play(
@@ -344,6 +329,33 @@ class _Iteration:
         can_learn &= _total(in_window) >= config.replay.min_positions
         train_state, losses = jax.lax.cond(can_learn, take_steps, wait, state.learner)
         return dataclasses.replace(state, learner=train_state), losses
+
+    def report(
+        self,
+        state: run_state.RunState,
+        losses: learner.Losses,
+        new_losses: learner.Losses,
+        sums: statistics.SelfplayStatistics | None,
+        age: jax.Array,
+        unique_share: jax.Array,
+    ) -> statistics.Metrics:
+        """Returns the metrics of the iteration; arguments as in `statistics.Metrics`."""
+        threshold = share = None
+        if state.resignation_counts is not None:
+            counts = state.resignation_counts
+            threshold, share = resignation.threshold(counts, self.config.resignation)
+        learning_rate = learner.learning_rate(self.config.learner, self.total_steps)
+        return statistics.Metrics(
+            losses=losses,
+            new_losses=new_losses,
+            selfplay=sums,
+            replay_size=_total(state.replay.size[0]),
+            replay_age=age,
+            unique_share=unique_share,
+            learning_rate=jnp.asarray(learning_rate(state.learner.num_steps)),
+            threshold=threshold,
+            false_positive_share=share,
+        )
 
     @property
     def num_examples(self) -> int:

@@ -47,7 +47,7 @@ class RecipeConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     gate: generations.GateConfig = generations.GateConfig()
 
     @property
-    def has_player(self) -> bool:
+    def has_own_actor(self) -> bool:
         """Whether the actor has its own network, from a gate or a teacher."""
         return self.gate.is_enabled or self.selfplay.teacher is not None
 
@@ -157,7 +157,7 @@ def create(
         games = dataclasses.replace(games, resignation=resignation_state)
         resignation_counts = resignation.init_counts()
     actor_params = None
-    if config.has_player:
+    if config.has_own_actor:
         actor_params = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
     has_final = config.network.has_ownership_head or config.network.has_margin_head
     zero = jnp.int32(0)
@@ -196,7 +196,7 @@ def partition(config: RecipeConfig) -> Any:
     return RunState(
         **fields
         | {
-            "actor_params": everywhere if config.has_player else None,
+            "actor_params": everywhere if config.has_own_actor else None,
             "games": games,
             "history": plies,
             "replay": games,

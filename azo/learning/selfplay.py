@@ -102,26 +102,30 @@ def play(
 
         return jax.lax.cond(is_full, full, fast) if config.full_search_share < 1 else full()
 
+    def open_games(key: jax.Array, resignation_key: jax.Array) -> ply_records.GamesInProgress:
+        games = new_games(
+            game,
+            key,
+            num_games,
+            min_opening_plies=config.min_opening_plies,
+            max_opening_plies=config.max_opening_plies,
+            adjudicate_empties=adjudicate_empties,
+        )
+        if threshold is None:
+            return games
+        assert resigning is not None
+        state = resignation.init_state(resignation_key, num_games, resigning)
+        return dataclasses.replace(games, resignation=state)
+
     def play_ply(
         games: ply_records.GamesInProgress, inputs: tuple[jax.Array, jax.Array]
     ) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
         key, is_full = inputs
         search_key, opening_key, resignation_key = jax.random.split(key, 3)
         turn = take_turn(search_key, games, is_full)
-        fresh = new_games(
-            game,
-            opening_key,
-            num_games,
-            min_opening_plies=config.min_opening_plies,
-            max_opening_plies=config.max_opening_plies,
-            adjudicate_empties=adjudicate_empties,
-        )
-        if turn.resignation is not None:
-            assert resigning is not None
-            state = resignation.init_state(resignation_key, num_games, resigning)
-            fresh = dataclasses.replace(fresh, resignation=state)
-        going_on = ply_records.GamesInProgress(turn.after, games.ply + 1, turn.resignation)
-        return restart(going_on, turn.plies.discount == 0, fresh), turn
+        games = ply_records.GamesInProgress(turn.after, games.ply + 1, turn.resignation)
+        fresh = open_games(opening_key, resignation_key)
+        return restart(games, turn.plies.discount == 0, fresh), turn
 
     is_full = jax.random.uniform(shared_key, (config.num_plies,)) < config.full_search_share
     keys = jax.random.split(key, config.num_plies)

@@ -153,7 +153,7 @@ class Trainer:
             self.mesh,
             total_steps=_total_steps(self.settings),
             kind=kind,
-            player=self.actor,
+            actor=self.actor,
         )
         program = iterate.lower(state).compile()
         self.programs[kind] = settings, program
