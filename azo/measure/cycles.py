@@ -1,8 +1,8 @@
-"""Cycles in a cross-table: A beats B beats C beats A, so that no rating is right for all three.
+"""Cycles in a cross-table: A beats B beats C beats A, so no rating is right for all three.
 
-"Beats" means surely: among the games with a winner, an exact binomial test rejects equal chances
-(draws say nothing of who is better). A cycle needs several such matches at once, so chance seldom
-makes one: see `find_cycles`.
+"Beats" is statistically significant: an exact binomial test of the games with a winner rejects
+equal chances. Draws do not count. A cycle needs several such matches at once, so it is rarely due
+to chance: see `find_cycles`.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ _Beaten = Mapping[str, Mapping[str, float]]  # winner, loser: the winner's share
 
 @dataclasses.dataclass(frozen=True)
 class Cycle:
-    """Players of whom each surely beats the next, and the last the first."""
+    """Players of which each significantly beats the next, and the last the first."""
 
     names: tuple[str, ...]
     scores: tuple[float, ...]  # share of the points of each against the next
@@ -28,14 +28,14 @@ class Cycle:
 
 
 def find_cycles(pairings: Sequence[elo.Pairing], *, level: float = 0.05) -> list[Cycle]:
-    """Returns all cycles of the smallest length that there is, none in most tables.
+    """Returns all cycles of the smallest length; most tables have none.
 
-    Those come first whose closest match is the clearest. Of simulated tables of 20 equal players
-    with 100 games a pairing, 2 % had a cycle by chance, and none of 300 where neighbours in the
-    table won at odds of 1.1.
+    They are ordered by the lowest score in each cycle, the highest first. Of simulated tables of 20
+    equal players with 100 games a pairing, 2 % had a cycle by chance. None of 300 had one where
+    neighbours in the table won at odds of 1.1.
 
     Args:
-      pairings: games played; a pair of players may come several times and either way round.
+      pairings: games played; a pair of players may occur several times and in either order.
       level: significance, two-sided, of every single match.
     """
     beaten = _on_cycles(_beaten(pairings, level))
@@ -48,7 +48,7 @@ def find_cycles(pairings: Sequence[elo.Pairing], *, level: float = 0.05) -> list
         ]
         if cycles:
             return sorted(cycles, key=lambda cycle: -min(cycle.scores))
-        # A path begins with its smallest name, so that every cycle is met once.
+        # A path begins with its smallest name, so every cycle occurs once.
         paths = [
             (*path, name)
             for path in paths
@@ -59,7 +59,7 @@ def find_cycles(pairings: Sequence[elo.Pairing], *, level: float = 0.05) -> list
 
 
 def _beaten(pairings: Sequence[elo.Pairing], level: float) -> _Beaten:
-    """Returns who surely beats whom."""
+    """Returns the significant wins."""
     totals = elo.cross_table(pairings)
     beaten: dict[str, dict[str, float]] = {name: {} for name, _ in totals}
     for (winner, loser), (wins, draws, losses) in totals.items():
@@ -69,7 +69,10 @@ def _beaten(pairings: Sequence[elo.Pairing], level: float) -> _Beaten:
 
 
 def _on_cycles(beaten: _Beaten) -> _Beaten:
-    """Returns who beats whom among those left when all who beat, or lose to, nobody have left."""
+    """Returns the wins among players that may be on a cycle.
+
+    Players that beat nobody, or lose to nobody, are removed until none is left.
+    """
     while True:
         losers = {name for others in beaten.values() for name in others}
         staying = {name for name, others in beaten.items() if others and name in losers}

@@ -1,13 +1,13 @@
-"""Files of lines that only grow: whoever is killed loses no more than the line under way."""
+"""Files to which lines are only appended; a crash loses at most the line being written."""
 
 import os
 import pathlib
 
 
 def append(path: pathlib.Path, line: str) -> None:
-    """Adds a line, given without its end, on disk when this returns.
+    """Appends a line, given without its end; it is on disk when this returns.
 
-    What a crash left of an earlier line goes first. The folder is made if there is none.
+    An incomplete last line, left by a crash, is removed first. A missing folder is made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
@@ -22,9 +22,9 @@ def append(path: pathlib.Path, line: str) -> None:
 
 
 def read(path: pathlib.Path) -> list[str]:
-    """Returns the lines without their ends, none if there is no file.
+    """Returns the lines without their ends; none if the file does not exist.
 
-    A last line without an end was cut short by a crash, and is left out.
+    An incomplete last line, left by a crash, is omitted.
     """
     if not path.exists():
         return []

@@ -1,16 +1,18 @@
-"""A sequential test for "is A better than B": play until it is known, with stated error rates.
+"""A sequential test of "A is better than B", which stops at stated error rates.
 
 The generalised sequential probability ratio test (Li, Liu and Ying, 2014, Sequential Analysis
 33:539-563) for the mean of a distribution, as fishtest has it (M. Van den Bergh,
 hardy.uhasselt.be/Fishtest/support_MLE_multinomial.pdf). The two games of an opening are one
-observation, whatever their dependence, and nothing is assumed of how its points are distributed.
-Elo is logistic, of the expected score: `1 / (1 + 10^(-elo / 400))`.
+observation, so their dependence does no harm, and the distribution of its points is arbitrary. Elo
+is logistic: the expected score is `1 / (1 + 10^(-elo / 400))`.
 
-The test may be looked at after every observation. Its error rates are those of many observations.
-Measured with 5 % for each and looks after every pair of games (1,000 tests a case, 200 for 30
-Elo): equal players were called better in 1 to 6.5 % of the tests; players better by 30, 100 or 200
-Elo were not in 1.5 to 6 %. Equal players took 420 to 670 games for 30 Elo, 46 to 66 for 100, 16 to
-21 for 200; players halfway between took 1.5 to 2 times as many.
+The test may stop after any observation. Its error rates hold asymptotically. Measured at 5 % each,
+with a look after every pair of games (1,000 tests a case, 200 for 30 Elo):
+
+* False-positive rate, equal players: 1 to 6.5 %.
+* False-negative rate at +30, +100 or +200 Elo: 1.5 to 6 %.
+* Games for equal players: 420 to 670 for 30 Elo, 46 to 66 for 100, 16 to 21 for 200. Players
+  halfway between take 1.5 to 2 times as many.
 """
 
 import dataclasses
@@ -23,19 +25,20 @@ import scipy.optimize
 
 Verdict = Literal["better", "not better", "undecided"]
 
-_UNSEEN = 1e-3  # count of a score that did not occur, as fishtest has it: no score is impossible
+_UNSEEN = 1e-3  # count of a score that did not occur, as in fishtest
 
 
 @dataclasses.dataclass(frozen=True)
 class SequentialTest:
-    """Where a test stands."""
+    """The state of a test."""
 
     llr: float  # log-likelihood ratio of H1 to H0
-    lower: float  # at most this: H0
-    upper: float  # at least this: H1
+    lower: float  # H0 is accepted at or below it
+    upper: float  # H1 is accepted at or above it
 
     @property
     def verdict(self) -> Verdict:
+        """Which hypothesis is accepted."""
         if self.llr >= self.upper:
             return "better"
         return "not better" if self.llr <= self.lower else "undecided"
@@ -49,13 +52,13 @@ def sequential_test(
     Args:
       counts: observations by A's points, fewest first. Five: pairs of games of an opening
         with 0, 1/2, 1, 3/2 and 2 points. Three: single games, that is losses, draws and wins.
-      elo0: difference that does not count, in Elo.
-      elo1: difference that should be found, above `elo0`.
-      alpha: how often "better" is said at `elo0`, at most.
-      beta: how often "not better" is said at `elo1`, at most.
+      elo0: difference in Elo that does not count as better.
+      elo1: difference in Elo that is to be detected, above `elo0`.
+      alpha: highest rate of "better" at `elo0`.
+      beta: highest rate of "not better" at `elo1`.
 
     Raises:
-      ValueError: other than three or five counts, or limits that are no limits.
+      ValueError: Not three or five counts, or limits out of order.
     """
     if len(counts) not in (3, 5) or min(counts) < 0:
         raise ValueError(f"expected counts of 3 results or of 5 pair scores, got {list(counts)}")
@@ -79,18 +82,18 @@ def _expected_score(elo: float) -> float:
 
 
 def _weights_with_mean(weights: np.ndarray, mean: float) -> np.ndarray:
-    """Returns the likeliest distribution of a mean, given counts of the scores from 0 to 1.
+    """Returns the most likely distribution with a mean, given counts of the scores from 0 to 1.
 
-    It is in proportion to `weights / (1 + x * (score - mean))`, with the `x` that brings about the
-    mean (Owen, 2001, "Empirical Likelihood").
+    It is proportional to `weights / (1 + x * (score - mean))`, with `x` chosen for the mean (Owen,
+    2001, "Empirical Likelihood").
     """
-    away = np.linspace(0, 1, len(weights)) - mean
+    offset = np.linspace(0, 1, len(weights)) - mean
     share = weights / weights.sum()
     margin = 1e-12 / (mean * (1 - mean))
     multiplier = scipy.optimize.brentq(
-        lambda x: share @ (away / (1 + x * away)),
+        lambda x: share @ (offset / (1 + x * offset)),
         -1 / (1 - mean) + margin,
         1 / mean - margin,
         xtol=1e-14,
     )
-    return share / (1 + multiplier * away)
+    return share / (1 + multiplier * offset)
