@@ -1,0 +1,7 @@
+"""Strength and accuracy: players, matches, ratings, tournaments, reports.
+
+Read `players` and `arena` first: they turn networks into players, and play matches. `elo`, `cycles`
+and `sequential` are the statistics of matches, `exact` and `calibration` compare values with known
+scores. `external_engines` runs other programs, `tournament/` plays many players against one
+another, and `report/` draws a run. Nothing here knows how a network is trained, or of settings files.
+"""

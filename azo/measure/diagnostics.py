@@ -1,7 +1,7 @@
-"""What a replay and a search are worth to learn from.
+"""Quality of the labels of a replay, and of searches by their number of simulations.
 
-`repeats` asks how far the labels of one position contradict each other; `fluctuation` how much the
-outcome of a search still moves with the number of simulations, which is how one chooses it.
+`repeats` measures how far the labels of one position contradict each other. `fluctuation` measures
+how far the result of a search depends on its number of simulations, so that one can choose it.
 """
 
 import dataclasses
@@ -25,12 +25,12 @@ SIMULATIONS = (1, 2, 5, 10, 25, 50, 100, 200, 400)
 
 @flax.struct.dataclass
 class Repeats:
-    """Positions that a replay holds more than once."""
+    """Statistics of positions that a replay has more than once."""
 
     unique_positions: jax.Array  # [] int32, distinct positions
     repeated_share: jax.Array  # [] float32, share of the rows whose position occurs more than once
-    value_variance: jax.Array  # [] float32, of the values of a repeated position; NaN if none is
-    policy_conflict: jax.Array  # [] float32, nats, of the policies of one; NaN if none is
+    value_variance: jax.Array  # [] float32, of the values of a repeated position; NaN without any
+    policy_conflict: jax.Array  # [] float32, nats, of its policies; NaN without any
 
 
 def repeats(
@@ -40,12 +40,12 @@ def repeats(
     value: jax.Array,
     is_used: jax.Array,
 ) -> Repeats:
-    """Returns how often positions repeat, and how much their labels differ; jittable.
+    """Returns how often positions repeat, and how far their labels differ; jittable.
 
     For each position that occurs more than once: the population variance of its values, and the
     mean over its copies of KL(policy of the copy || mean policy of all copies), the Jensen-Shannon
-    divergence of the copies. Both are averaged over these positions, each counting once. They are
-    what a network cannot learn, whatever it does, and what averaging duplicates removes.
+    divergence of the copies. Both are averaged over these positions, with equal weights. No network
+    can learn these differences; averaging duplicates removes them.
 
     Args:
       game: the rules.
@@ -67,8 +67,8 @@ def repeats(
     weight = jnp.where(is_repeated, 1 / jnp.maximum(groups.count, 1), 0.0)
     num_repeated = (is_repeated & groups.is_first).sum(dtype=jnp.int32)
 
-    def mean_over_positions(of_rows: jax.Array) -> jax.Array:
-        total = jnp.where(is_repeated, of_rows * weight, 0.0).sum()
+    def mean_over_positions(row_value: jax.Array) -> jax.Array:
+        total = jnp.where(is_repeated, row_value * weight, 0.0).sum()
         return jnp.where(num_repeated > 0, total / num_repeated, jnp.nan)
 
     return Repeats(
@@ -81,11 +81,11 @@ def repeats(
 
 @dataclasses.dataclass(frozen=True)
 class Fluctuation:
-    """How the search's verdict on a sample of positions moves with its number of simulations."""
+    """Differences between searches of the same positions and the largest search."""
 
     num_simulations: tuple[int, ...]  # ascending
-    value_rms: tuple[float, ...]  # root value minus that of the largest search, root mean square
-    changed_share: tuple[float, ...]  # positions whose best move is another than the largest's
+    value_rms: tuple[float, ...]  # root mean square difference of the root values
+    changed_share: tuple[float, ...]  # positions with another best move
     num_positions: int
 
 
@@ -98,15 +98,15 @@ def fluctuation(
     num_simulations: Sequence[int] = SIMULATIONS,
     opening_plies: int = 4,
 ) -> Fluctuation:
-    """Searches the same positions with ever more simulations, greedily and without noise.
+    """Searches the same positions with growing numbers of simulations, greedily and without noise.
 
     Args:
       game: the rules.
-      trained: the network, and how it searches.
+      trained: the network and its search.
       key: for the positions and for the searches.
-      num_positions: how many positions, see `sample_positions`.
+      num_positions: see `sample_positions`.
       num_simulations: simulations a move, two or more numbers; each compiles a program.
-      opening_plies: most random plies at the start of the games that the positions come from.
+      opening_plies: largest number of random plies at the start of a game; see `sample_positions`.
     """
     sizes = tuple(sorted(set(num_simulations)))
     if len(sizes) < 2:
@@ -123,16 +123,16 @@ def fluctuation(
     )
     # Leaves evaluated in one batch would have to divide every size.
     one_by_one = trained.search_config.model_copy(update={"leaves_per_step": 1})
-    found = []
+    results = []
     for size in sizes:
         search = players.with_simulations(one_by_one, size)
-        verdict = _verdict(game, variables, search_key, position, config=config, search=search)
-        found.append(jax.device_get(verdict))
-    return compare(sizes, *(np.stack(column) for column in zip(*found, strict=True)))
+        result = _search(game, variables, search_key, position, config=config, search=search)
+        results.append(jax.device_get(result))
+    return compare(sizes, *(np.stack(column) for column in zip(*results, strict=True)))
 
 
 def compare(num_simulations: Sequence[int], value: np.ndarray, action: np.ndarray) -> Fluctuation:
-    """Returns how far searches are from the last one.
+    """Returns the differences between searches and the last one.
 
     Args:
       num_simulations: of `S` searches, ascending.
@@ -159,11 +159,11 @@ def sample_positions(
     num_positions: int,
     opening_plies: int,
 ) -> protocol.Position:
-    """Returns positions `[num_positions]` as self-play meets them, each from a game of its own.
+    """Returns positions `[num_positions]` like those of self-play, each from a different game.
 
-    A game begins with 0 to `opening_plies` random plies, drawn evenly; then moves are drawn from
-    the network's policy, without search, to the end. Its position is drawn evenly from the plies
-    after the opening; from all if the opening ended the game.
+    A game begins with 0 to `opening_plies` random plies, drawn uniformly. Its other moves are drawn
+    from the network's policy, without search. Its position is drawn uniformly from the plies after
+    the opening, or from all plies if the opening ended the game.
     """
     evaluate = network.folded_evaluator(game, config, variables)
     length_key, play_key, choice_key = jax.random.split(key, 3)
@@ -176,8 +176,8 @@ def sample_positions(
         logits = jnp.where(game.legal_mask(position), logits, -jnp.inf)
         drawn = jax.random.categorical(policy_key, logits)
         action = jnp.where(ply < opening, game.random_action(random_key, position), drawn)
-        seen = (game.pack(position), game.is_over(position))
-        return game.step(position, action.astype(jnp.int32)).position, seen
+        record = (game.pack(position), game.is_over(position))
+        return game.step(position, action.astype(jnp.int32)).position, record
 
     plies = jnp.arange(game.max_plies)
     _, (board, is_over) = jax.lax.scan(play_ply, game.start(num_positions), plies)
@@ -189,7 +189,7 @@ def sample_positions(
 
 
 @functools.partial(jax.jit, static_argnames=("game", "config", "search"))
-def _verdict(
+def _search(
     game: protocol.Game,
     variables: network.Variables,
     key: jax.Array,
@@ -200,5 +200,5 @@ def _verdict(
 ) -> tuple[jax.Array, jax.Array]:
     """Returns the root values `[B]` and the best moves `[B]`."""
     evaluate = leaf_evaluator.evaluator(game, config, variables, search)
-    found = improvement.search(game, evaluate, key, position, config=search, is_greedy=True)
-    return found.value, found.action
+    result = improvement.search(game, evaluate, key, position, config=search, is_greedy=True)
+    return result.value, result.action

@@ -1,24 +1,24 @@
-"""Ratings from a cross-table, with intervals that hold, and performance over a series.
+"""Ratings from a cross-table, with confidence intervals, and performance ratings.
 
 The model is Bradley and Terry's with draws (Davidson, 1970, JASA 65:317-328). For players whose
-ratings differ by `D` points of Elo, win, draw and loss are as `10^(D/800)`, `v` and `10^(-D/800)`,
-with one `v` for all pairings that is estimated too. So a win against a loss is `10^(D/400)`, and
-of a player the likelihood knows no more than opponents and points, a draw being half a win. No
-side has an advantage: openings are played with both colours.
+ratings differ by `D` points of Elo, the odds of win, draw and loss are `10^(D/800)`, `v` and
+`10^(-D/800)`. One `v` for all pairings is estimated too. The odds of a win to a loss are then
+`10^(D/400)`, and the likelihood depends only on opponents and points, a draw being half a win. No
+side has an advantage, since openings are played with both colours.
 
-**The prior** is one game of everyone against one virtual player: a third won, a third drawn, a
-third lost. It keeps perfect scores finite and joins players who never met. It moves little where
-games decide: 60 of 100 are 70.4 Elo without it and 70.6 with it, 19 of 20 are 512 and 504. 20 of
-20 are infinite without it, and with it 863, from 368 to 2417.
+**The prior** is one game of each player against one virtual player: a third won, a third drawn, a
+third lost. It keeps perfect scores finite and connects players that never met. Its effect is small
+if games decide: 60 of 100 are 70.4 Elo without it and 70.6 with it, 19 of 20 are 512 and 504. 20 of
+20 are infinite without it, and 863 (368 to 2417) with it.
 
-**Intervals** are 95 % of the profile likelihood, as lopsided as the results are. The two games of
-an opening may hang together, which the model does not know. Where the points of pairs scatter more
-than it says, the likelihood is divided by how much more (`dispersion`). Where they scatter less,
-intervals stay as they are, too wide: to narrow them, or to take the scatter of each match for
-its error (the sandwich), is wrong where nearly all games have one winner. For players 500 Elo apart
-with 10 games a pairing, it left 15 % of the narrowed and 24 % of the sandwich's intervals without
-the truth, 3 % of those used here. Over 300 simulated tournaments of each of nine fields, 95 to 98 %
-held the truth (93 to 98 % for single players); see `tests/test_rating.py`.
+**Intervals** are 95 % of the profile likelihood, so they may be asymmetric. The model ignores that
+the two games of an opening depend on one another. If the points of pairs vary more than it
+predicts, the likelihood is divided by that ratio (`dispersion`). If they vary less, intervals are
+not narrowed, and are too wide. Narrowed intervals, and those of the sandwich estimator, are wrong
+where one side wins nearly all games. For players 500 Elo apart with 10 games a pairing, 15 % of the
+narrowed intervals and 24 % of the sandwich's missed the truth, 3 % of those used here. Over 300
+simulated tournaments of each of nine fields, 95 to 98 % covered it (93 to 98 % for single players);
+see `tests/measure/test_elo.py`.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ _RANDOM = "random"
 
 @dataclasses.dataclass(frozen=True)
 class Pairing:
-    """Games between two players, told by the first."""
+    """Results of games between two players, for the first."""
 
     first: str
     second: str
@@ -49,8 +49,8 @@ class Pairing:
     draws: int
     losses: int
     pair_scores: tuple[int, ...] | None = None
-    """How many openings, played with both colours, gave the first 0, 1/2, 1, 3/2 and 2 points.
-    Their games are among those counted above. None if no openings were paired."""
+    """Number of openings, played with both colours, that gave the first 0, 1/2, 1, 3/2 and 2
+    points. Their games are among those counted above. None if no openings were paired."""
 
     def __post_init__(self):
         counts = (self.wins, self.draws, self.losses, *(self.pair_scores or ()))
@@ -66,6 +66,7 @@ class Pairing:
 
     @property
     def num_games(self) -> int:
+        """All games."""
         return self.wins + self.draws + self.losses
 
     @property
@@ -102,15 +103,15 @@ class Standing:
 
 @dataclasses.dataclass(frozen=True)
 class Ratings:
-    """A rated field."""
+    """The ratings of all players."""
 
     standings: tuple[Standing, ...]  # highest rating first
-    anchor: str | None  # who is 0; None: the mean of all players is
-    draw_share: float  # of the games between equals
+    anchor: str | None  # the player rated 0; None: the mean of all players is 0
+    draw_share: float  # of games between equal players
     dispersion: float | None
-    """Scatter of the points of paired openings, as a multiple of what independent games would have.
-    None without pairs. Intervals are widened by its root where it is above 1."""
-    warnings: tuple[str, ...]  # what the prior alone decided
+    """Variance of the points of paired openings, as a multiple of that of independent games. None
+    without pairs. Values above 1 widen intervals by the square root."""
+    warnings: tuple[str, ...]  # differences that only the prior determines
 
 
 def rate(
@@ -119,12 +120,12 @@ def rate(
     """Returns the ratings of all players of a cross-table.
 
     Args:
-      pairings: games played; a pair of players may come several times and either way round.
-      players: more names, of players who may have no games.
-      anchor: who is rated 0. None: `random` if it takes part, or else the mean of all.
+      pairings: games played; a pair of players may occur several times and in either order.
+      players: more names, of players that may have no games.
+      anchor: the player rated 0. None: `random` if it takes part, or else the mean of all.
 
     Raises:
-      ValueError: there is nobody to rate, or the anchor does not take part.
+      ValueError: There are no players, or the anchor is not one of them.
     """
     names = list(dict.fromkeys([*players, *(n for p in pairings for n in (p.first, p.second))]))
     if not names:
@@ -172,7 +173,7 @@ def rate(
 
 @dataclasses.dataclass(frozen=True)
 class MatchScore:
-    """What was scored against an opponent of known rating (Elo)."""
+    """Points against an opponent with a given rating (Elo)."""
 
     rating: float
     points: float
@@ -181,30 +182,31 @@ class MatchScore:
 
 @dataclasses.dataclass(frozen=True)
 class Performance:
-    """The rating that a series of games suggests (Elo), and its 95 % interval."""
+    """The rating that a series of games implies (Elo), and its 95 % interval."""
 
     rating: float
-    interval: tuple[float, float]  # infinite above all points won, and below none
+    interval: tuple[float, float]  # an end is infinite if all or no points were won
 
 
 def performance(scores: Sequence[MatchScore], *, draw_share: float = 0.0) -> Performance:
-    """Returns the rating at which the expected points are those scored.
+    """Returns the rating at which the expected points equal those scored.
 
-    The opponents' ratings count as exact. All or no points count as half a point off, or the
-    rating would be infinite. The interval holds all ratings whose expected points are within 1.96
-    standard deviations of those scored: against one opponent and without draws that is Wilson's.
+    The opponents' ratings count as exact. Half a point is subtracted from a perfect score and added
+    to a score of 0, or the rating would be infinite. The interval has all ratings whose expected
+    points are within 1.96 standard deviations of those scored. Against one opponent and without
+    draws it is Wilson's.
 
     Args:
       scores: the series.
-      draw_share: share of draws between equals, as `rate` finds it.
+      draw_share: share of draws between equal players, from `rate`.
 
     Raises:
-      ValueError: there are no games.
+      ValueError: There are no games.
     """
     num_games = sum(score.num_games for score in scores)
     points = sum(score.points for score in scores)
     if num_games == 0:
-        raise ValueError("no games to tell a performance from")
+        raise ValueError("no games for a performance rating")
     ratings = np.array([score.rating for score in scores]) / _ELO
     games = np.array([score.num_games for score in scores])
     draws = math.log(2 * draw_share / (1 - draw_share)) if draw_share > 0 else -math.inf
@@ -232,19 +234,19 @@ def performance(scores: Sequence[MatchScore], *, draw_share: float = 0.0) -> Per
 
 @dataclasses.dataclass(frozen=True)
 class _Model:
-    """Davidson's likelihood of a table, `P` rows of results of two players.
+    """Davidson's likelihood of a table with `P` rows of results of two players.
 
     Parameters are ratings in units of `_ELO` and, last, the logarithm of `v`. Differences of
-    ratings are `design @ parameters + offset`; the offset allows to hold one combination fixed.
+    ratings are `design @ parameters + offset`; the offset fixes one combination of ratings.
     """
 
     design: np.ndarray  # [P, parameters], last column 0
     offset: np.ndarray  # [P]
-    results: np.ndarray  # [3, P] wins, draws, losses of the first; the prior's are fractions
+    results: np.ndarray  # [3, P] wins, draws, losses of the first; fractions for the prior
 
     @classmethod
     def of(cls, pairings: Sequence[Pairing], names: Sequence[str]) -> "_Model":
-        """Returns the model of a table; after its rows come those of the prior."""
+        """Returns the model of a table, whose last rows are the prior."""
         index = {name: number for number, name in enumerate(names)}
         identity = np.eye(len(names), len(names) + 1)
         games = [identity[index[p.first]] - identity[index[p.second]] for p in pairings]
@@ -256,10 +258,11 @@ class _Model:
             results=np.array([*results, *prior], dtype=float).T,
         )
 
-    def held(self, contrast: np.ndarray) -> tuple[np.ndarray, Callable[[float], "_Model"]]:
-        """Returns a basis of all parameters that leave a contrast of ratings unchanged.
+    def with_fixed(self, contrast: np.ndarray) -> tuple[np.ndarray, Callable[[float], "_Model"]]:
+        """Returns a basis of the parameters that leave a contrast of ratings unchanged.
 
-        The second part gives the model in coordinates of this basis where the contrast is a number.
+        The function returned with it gives the model in the coordinates of this basis, for a value
+        of the contrast.
         """
         free = scipy.linalg.block_diag(scipy.linalg.null_space(contrast[None]), np.eye(1))
         design = self.design @ free
@@ -267,11 +270,10 @@ class _Model:
         return free, lambda value: _Model(design, along * value, self.results)
 
     def fit(self, start: np.ndarray) -> np.ndarray:
-        """Returns the parameters of the largest likelihood; it is concave, so there is one."""
-        found = scipy.optimize.minimize(
+        """Returns the parameters of the largest likelihood, unique as it is concave."""
+        return scipy.optimize.minimize(
             self.loss, start, jac=True, hess=self.curvature, method="trust-exact"
-        )
-        return found.x
+        ).x
 
     def log_probabilities(self, parameters: np.ndarray) -> np.ndarray:
         """Returns `[3, P]` of win, draw and loss."""
@@ -279,22 +281,22 @@ class _Model:
 
     def loss(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
         """Returns the negative logarithm of the likelihood, and its gradient."""
-        found = self.log_probabilities(parameters)
-        missed = self.results - self.results.sum(axis=0) * np.exp(found)
-        gradient = self.design.T @ (missed[0] - missed[2]) / 2
-        gradient[-1] += missed[1].sum()
-        return -float((self.results * found).sum()), -gradient
+        log_probability = self.log_probabilities(parameters)
+        residual = self.results - self.results.sum(axis=0) * np.exp(log_probability)
+        gradient = self.design.T @ (residual[0] - residual[2]) / 2
+        gradient[-1] += residual[1].sum()
+        return -float((self.results * log_probability).sum()), -gradient
 
     def curvature(self, parameters: np.ndarray) -> np.ndarray:
         """Returns the second derivatives of the loss: the information."""
-        found = np.exp(self.log_probabilities(parameters))
+        win, draw, loss = probability = np.exp(self.log_probabilities(parameters))
         games = self.results.sum(axis=0)
-        _, variance = _points(found)
+        _, variance = _points(probability)
         matrix = self.design.T @ ((games * variance)[:, None] * self.design)
-        mixed = -self.design.T @ (games * found[1] * (found[0] - found[2]) / 2)
+        mixed = -self.design.T @ (games * draw * (win - loss) / 2)
         matrix[-1] += mixed
         matrix[:, -1] += mixed
-        matrix[-1, -1] += (games * found[1] * (1 - found[1])).sum()
+        matrix[-1, -1] += (games * draw * (1 - draw)).sum()
         return matrix
 
 
@@ -313,21 +315,24 @@ def _points(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _interval(
     model: _Model, best: np.ndarray, contrast: np.ndarray, drop: float
 ) -> tuple[float, tuple[float, float]]:
-    """Returns a difference of ratings, and where the best likelihood with it has lost `drop`."""
-    if not contrast.any():  # the anchor against itself, or a field of one
+    """Returns a contrast of ratings in Elo, and its profile-likelihood interval.
+
+    At its ends the log-likelihood, maximised over the other parameters, is `drop` below `best`'s.
+    """
+    if not contrast.any():  # the anchor against itself, or a single player
         return 0.0, (0.0, 0.0)
     estimate = float(contrast @ best[:-1])
-    free, held = model.held(contrast)
-    enough = model.loss(best)[0] + drop
+    free, with_value = model.with_fixed(contrast)
+    limit = model.loss(best)[0] + drop
     direction = np.append(contrast, 0.0)
     tangent = np.linalg.solve(model.curvature(best), direction)
     variance = float(direction @ tangent)  # by the information
     step = math.sqrt(2 * drop * variance)
 
     def excess(value: float) -> float:
-        at = held(value)
+        fixed = with_value(value)
         start = best + (value - estimate) / variance * tangent
-        return at.loss(at.fit(free.T @ start))[0] - enough
+        return fixed.loss(fixed.fit(free.T @ start))[0] - limit
 
     ends = []
     for side in (-step, step):
@@ -351,10 +356,10 @@ def _dispersion(pairings: Sequence[Pairing], model: _Model, parameters: np.ndarr
 
 
 def _warnings(pairings: Sequence[Pairing], names: Sequence[str]) -> tuple[str, ...]:
-    """Returns what the games leave open, and the prior decided.
+    """Returns warnings of differences that the games leave open and the prior determines.
 
-    Likelihood alone has a maximum if each part of the field took points from the rest (Ford, 1957,
-    American Mathematical Monthly 64:28-33).
+    The likelihood alone has a maximum if each subset of the players took points from the others
+    (Ford, 1957, American Mathematical Monthly 64:28-33).
     """
     index = {name: number for number, name in enumerate(names)}
     took = np.zeros((len(names), len(names)), dtype=bool)  # row took points from column
@@ -366,7 +371,7 @@ def _warnings(pairings: Sequence[Pairing], names: Sequence[str]) -> tuple[str, .
     warnings = []
     if len(groups) > 1:
         warnings.append(
-            "No games connect these groups, only the prior does: "
+            "No games connect these groups, so their differences depend on the prior: "
             + " | ".join(", ".join(group) for group in groups)
         )
     for group in groups:
@@ -374,8 +379,8 @@ def _warnings(pairings: Sequence[Pairing], names: Sequence[str]) -> tuple[str, .
         levels = _components(took[np.ix_(members, members)], group, "strong")
         if len(levels) > 1:
             warnings.append(
-                "Nobody took a point from those further left, so how far apart they are is in part "
-                "the prior's: " + " > ".join(", ".join(level) for level in levels)
+                "No player took points from players further left, so these differences depend on "
+                "the prior: " + " > ".join(", ".join(level) for level in levels)
             )
     return tuple(warnings)
 

@@ -151,15 +151,15 @@ def test_what_only_the_prior_decides_is_said():
     found = elo.rate(table, players=["new", "a"])
     groups, levels = found.warnings
     said, names = groups.split(": ")
-    assert said == "No games connect these groups, only the prior does"
+    assert said == "No games connect these groups, so their differences depend on the prior"
     assert {frozenset(group.split(", ")) for group in names.split(" | ")} == {
         frozenset("abc"),
         frozenset("xy"),
         frozenset(["new"]),
     }
     assert levels == (
-        "Nobody took a point from those further left, so how far apart they are is in part the "
-        "prior's: a, b > c"
+        "No player took points from players further left, so these differences depend on the "
+        "prior: a, b > c"
     )
     new = by_name(found)["new"]
     assert (new.num_games, new.points) == (0, 0)
@@ -303,7 +303,7 @@ def test_a_performance_with_draws_is_on_the_scale_of_the_ratings():
         ),
         (
             lambda: elo.performance([Score(0, 0, 0)]),
-            "no games to tell a performance from",
+            "no games for a performance rating",
         ),
     ],
 )
