@@ -162,7 +162,7 @@ def _parse_csv(text: str) -> Iterator[RecordedGame | BadRecord]:
             continue
         yield _parse_record(number, moves, OTHELLO.size, float(winner))
     if not number:
-        yield BadRecord(None, "empty file", "no game after the line of names")
+        yield BadRecord(None, "empty file", "no game after the heading")
 
 
 def _parse_lines(text: str, size: int) -> Iterator[RecordedGame | BadRecord]:
@@ -214,12 +214,10 @@ def _replay_batch(
     has_pass, moves = played.has_pass.T[is_good], moves[is_good]
     passes = np.where(has_pass, game.pass_action, NO_ACTION)
     discs_placed = np.where(moves == game.pass_action, NO_ACTION, moves)
-    plies = (
-        np.stack([passes, discs_placed], axis=-1).reshape(len(moves), 2 * length).astype(np.int8)
-    )
+    plies = np.stack([passes, discs_placed], axis=-1).reshape(len(moves), 2 * length)
     in_order = np.argsort(plies == NO_ACTION, axis=1, kind="stable")
     return GameArchive(
-        action=np.take_along_axis(plies, in_order, axis=1)[:, : game.max_plies],
+        action=np.take_along_axis(plies, in_order, axis=1)[:, : game.max_plies].astype(np.int8),
         is_finished=played.is_over[is_good],
         black_score=played.black_score[is_good],
         black_value=value[is_good],

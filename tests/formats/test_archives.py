@@ -208,7 +208,7 @@ LINE = "0," + "".join(squares_of(1))
     ("text", "message", "skipped", "num_kept"),
     [
         ("", "empty file", {"empty file": 1}, 0),
-        ("winner,game_moves\n", "no game after the line of names", {"empty file": 1}, 0),
+        ("winner,game_moves\n", "no game after the heading", {"empty file": 1}, 0),
         (
             f"result,game_moves\n{LINE}\n",
             "no column winner; there are: result, game_moves",

@@ -1,3 +1,5 @@
+"""Bitboards against Python integers, and the kernels of Othello in hand-made cases."""
+
 import jax
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Moves, transcripts and boards as text; published games replay to their scores."""
+
 import pathlib
 import re
 

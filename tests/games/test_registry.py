@@ -1,3 +1,5 @@
+"""Settings that choose a game, and their messages."""
+
 import pydantic
 import pytest
 

@@ -1,3 +1,5 @@
+"""The eight symmetries: permutations, numbering, inverses and compositions."""
+
 import jax.numpy as jnp
 import numpy as np
 import pytest

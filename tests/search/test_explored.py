@@ -78,11 +78,11 @@ def test_explored_positions_are_those_of_a_plain_walk(game, algorithm, num_leave
         got = jax.device_get(_explored(game, tree, action, num_positions))
         for index, (row, node) in enumerate(expected[:num_positions]):
             _assert_is_node(host, np.asarray(packed), got, index, row, node)
-        # What is left over is marked, and finite.
+        # Rows without a position are marked invalid, and finite.
         assert not got.is_valid[len(expected) :].any()
         assert (got.visits[len(expected) :] == 0).all()
         assert np.isfinite(got.policy).all()
         assert np.isfinite(got.value).all()
-    # The cut adapts: some trees give several positions, others none.
+    # Some trees give several positions, others none.
     rows = [row for row, _ in expected[:_BATCH]]
     assert len(set(rows)) < _BATCH

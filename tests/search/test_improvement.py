@@ -1,6 +1,6 @@
-"""Searches whose result has a formula, and the settings that shape it.
+"""Searches whose result has a closed form, and the settings of the search.
 
-Most of them search `fake_evaluation.Bandit`, where the worth of every first move is known.
+Most of them search `fake_evaluation.Bandit`, where the value of every first move is known.
 """
 
 import functools
@@ -95,7 +95,7 @@ def _puct(**settings):
 
 
 def test_puct_with_nothing_to_choose_shares_visits_as_dhondt_shares_seats():
-    # All moves are worth 0, so the next visit goes to the highest P / (1 + n), for any c_puct:
+    # All moves have value 0, so the next visit goes to the highest P / (1 + n), for any c_puct:
     # D'Hondt's rule of highest averages, with the prior as votes.
     logits = _random(1, _NUM_ROWS, 7, scale=2)
     found = _search(_puct(num_simulations=50), logits=logits, is_greedy=True)
@@ -106,13 +106,13 @@ def test_puct_with_nothing_to_choose_shares_visits_as_dhondt_shares_seats():
         for _ in range(50):
             seats[np.argmax(prior[row] / (1 + seats))] += 1
         np.testing.assert_array_equal(visits[row], seats)
-    # What D'Hondt guarantees: nobody gets less than his share, rounded down.
+    # D'Hondt's rule guarantees every move its share, rounded down.
     assert (visits >= np.floor(50 * prior - 1e-3)).all()
     np.testing.assert_allclose(found.policy, visits / 50, rtol=1e-6)
 
 
 def test_puct_returns_to_a_bad_move_when_its_bonus_has_grown_enough():
-    # Two moves with equal priors, worth 0 and -1, and c_puct = 1. Simulation N sees N visits at
+    # Two moves with equal priors, values 0 and -1, and c_puct = 1. Simulation N sees N visits at
     # the root: 1 to the bad move, N - 2 to the good one. The bad one is next as soon as
     # sqrt(N) / 4 - 1 > sqrt(N) / (2 (N - 1)): 0.090 < 0.121 at N = 19, 0.1180 > 0.1177 at N = 20.
     config = _puct(num_simulations=20, c_puct=1.0, unvisited_value="draw")
@@ -130,7 +130,7 @@ _ALL_CONSIDERED = improvement.SearchConfig(
 
 
 def test_the_gumbel_policy_is_the_softmax_of_logits_and_scaled_values():
-    # Every move is tried, so Q is known: pi' = softmax(logits + sigma(Q)) where
+    # Every move is visited, so all Q are known: pi' = softmax(logits + sigma(Q)) where
     # sigma(Q) = (c_visit + max N) c_scale Q, as in the paper.
     logits, q = _random(3, _NUM_ROWS, 8), _random(4, _NUM_ROWS, 8)
     found = _search(_ALL_CONSIDERED, logits=logits, q=q, is_greedy=True)
@@ -141,7 +141,7 @@ def test_the_gumbel_policy_is_the_softmax_of_logits_and_scaled_values():
 
 
 def test_unvisited_moves_get_the_mixed_value_of_the_gumbel_paper():
-    # Appendix D: (v + sum N * sum_tried(P Q) / sum_tried(P)) / (1 + sum N), over moves tried.
+    # Appendix D: (v + sum N * sum_tried(P Q) / sum_tried(P)) / (1 + sum N), over visited moves.
     logits, q = _random(5, _NUM_ROWS, 7), _random(6, _NUM_ROWS, 7)
     root_value = _random(7, _NUM_ROWS)
     legal = np.arange(7) != np.arange(_NUM_ROWS)[:, None] % 7
@@ -164,7 +164,7 @@ def test_unvisited_moves_get_the_mixed_value_of_the_gumbel_paper():
 
 def test_sequential_halving_gives_every_phase_its_visits():
     # 8 moves, 32 simulations, log2(8) = 3 phases of about 32 / 3: all 8 once, the best 4 twice
-    # each, then the best 2 five times each; the 6 left are shared between the same two.
+    # each, then the best 2 five times each; these two share the remaining 6.
     order = np.argsort(np.argsort(_random(8, _NUM_ROWS, 8), axis=-1), axis=-1)
     logits = np.zeros((_NUM_ROWS, 8))
     found = _search(_ALL_CONSIDERED, logits=logits, q=order / 10, is_greedy=True)
@@ -184,8 +184,8 @@ def test_sequential_halving_keeps_its_plan_with_several_leaves_a_step():
 
 
 def test_gumbel_moves_of_equal_value_are_drawn_from_the_networks_policy():
-    # The highest of logits + t * gumbel is a draw from softmax(logits / t), and equal values
-    # leave it the highest through every halving. In the second half of the rows it is late.
+    # The highest of logits + t * gumbel is a draw from softmax(logits / t). With equal values it
+    # stays the highest through every halving. The second half of the rows is late in the game.
     logits = np.array([0.5, 0.0, 1.0, -1.0, -0.5], np.float32)
     config = improvement.SearchConfig(
         num_simulations=6,
@@ -219,7 +219,7 @@ def test_puct_moves_are_drawn_by_visits_until_the_temperature_ends():
 def test_moves_by_q_are_the_best_of_the_much_visited_and_drawn_by_q_before():
     # A high c_puct shares 40 visits as the prior is, 24, 14 and 2: the last move, of highest Q,
     # has less than a tenth of the first's. The temperature falls from 2 to 0 over 10 plies, so it
-    # is 1 after 5, and then a difference of 0.1 is worth odds of e.
+    # is 1 after 5, and then a difference of 0.1 gives odds of e.
     logits, q = np.log([0.6, 0.35, 0.05]), [-0.1, 0.0, 0.9]
     config = _puct(
         num_simulations=40,
@@ -264,7 +264,7 @@ def _assert_drawn_from(expected, actions):
 
 @pytest.mark.parametrize(("alpha", "fraction"), [(None, 0.25), (0.3, 0.5)])
 def test_root_noise_is_dirichlet_over_the_legal_moves_with_its_full_share(alpha, fraction):
-    # The network wants the first move and nothing else, so all the others get is noise. Shares of
+    # The network's policy is the first move alone, so the other moves get only noise. Shares of
     # Dirichlet(alpha) over k moves have mean 1 / k, variance (1 / k) (1 - 1 / k) / (1 + k alpha).
     num_legal = np.where(np.arange(_NUM_DRAWS) % 2 == 0, 4, 20)
     legal = np.arange(24) < num_legal[:, None]
@@ -294,7 +294,7 @@ def test_the_result_holds_the_networks_evaluation_without_noise():
     found = _search(config, logits=logits, legal=legal, root_value=root_value)
     prior = _softmax(np.where(legal, logits / 1.5, -np.inf))
     np.testing.assert_allclose(found.prior, prior, atol=1e-6)
-    assert np.abs(_root_prior(found) - prior).max() > 0.1  # the search itself saw noise
+    assert np.abs(_root_prior(found) - prior).max() > 0.1  # the search itself had noise
     legal_mass = np.where(legal, _softmax(logits), 0).sum(axis=-1)
     np.testing.assert_allclose(found.legal_mass, legal_mass, atol=1e-6)
     np.testing.assert_array_equal(found.raw_value, root_value)

@@ -1,4 +1,4 @@
-"""How much noise reaches the legal moves; `test_policy` has its distribution."""
+"""The share of noise on the legal moves; `test_improvement` tests its distribution."""
 
 import functools
 
@@ -16,9 +16,9 @@ _NUM_ERRORS = 4  # standard errors that a mean may be off; the seeds are fixed
 
 @pytest.mark.parametrize("num_actions", [None, 65], ids=["legal", "all"])
 def test_a_quarter_of_noise_is_one_only_over_the_legal_moves(num_actions):
-    # At the start of Othello the network wants one of four moves, so the three others get three
-    # quarters of what noise there is, on average. Of Dirichlet(1) over all 65 actions a Beta(4, 61)
-    # share s falls on legal ones, and makes 0.25 s / (0.75 + 0.25 s) of the prior: about 2 %.
+    # At the start of Othello the network's policy is one of four moves, so the others get three
+    # quarters of the noise, on average. Of Dirichlet(1) over all 65 actions a share s, distributed
+    # as Beta(4, 61), falls on legal moves: 0.25 s / (0.75 + 0.25 s) of the prior, about 2 %.
     on_legal = np.random.default_rng(0).beta(4, 61, 10**6)
     lost = np.mean(0.25 * on_legal / (0.75 + 0.25 * on_legal))
     assert 0.019 < lost < 0.021

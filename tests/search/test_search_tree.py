@@ -61,7 +61,7 @@ def _assert_same_as_mctx(found, other, game):
     """Compares nodes by number: both number them by the simulation that made them."""
     tree = _dense(found.tree, game)
     is_over = found.tree.is_over
-    # mctx goes on below finished games.
+    # mctx searches below finished games.
     is_used = tree.node_visits > 0
     goes_on = is_used & ~is_over
     assert is_over[tree.node_visits > 1].any(), "no finished game was visited twice"
@@ -117,7 +117,7 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
     slots = jnp.maximum(game.legal_actions(position, num_slots), 0)
     in_slots = jnp.take_along_axis(noise, slots, axis=1)
     monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: in_slots)
-    # Not from the cache of other tests, which have other noise.
+    # Compiled anew: other tests have other noise.
     searched = jax.jit(_search.__wrapped__, static_argnames=("game", "config", "is_greedy"))
     found = jax.device_get(searched(game, position, config, is_greedy=False))
     assert found.tree.visits.max() > 5
@@ -135,7 +135,7 @@ def test_puct_trees_are_those_of_mctx_with_the_same_rule(game, batch):
     def select(key, tree, node, depth=None):
         del key, depth
         logits = tree.children_prior_logits[node]
-        # Ours are normalised.
+        # The logits of azo are normalised.
         logits = jnp.where(logits > jnp.finfo(logits.dtype).min, jax.nn.log_softmax(logits), logits)
         seen = types.SimpleNamespace(
             node_visits=tree.node_visits[node],

@@ -39,7 +39,7 @@ def test_pruning_leaves_the_fewest_visits_that_do_not_beat_the_best_move():
     prior = jnp.array([[0.5, 0.3, 0.2, 0.0]])
     left = selection.pruned_visits(root, prior, c_puct=1.0, visit_offset=1)
     np.testing.assert_array_equal(left, [[17, 4, 0, 0]])
-    # Less of a prior: 0.5 / 0.2389 - 1 = 1.09, so 2. Still less: 0.25 / 0.2389 - 1, so 1, so none.
+    # A lower prior: 0.5 / 0.2389 - 1 = 1.09, so 2. Lower still: 0.25 / 0.2389 - 1, so 1, so none.
     for share, expected in ((0.1, 2), (0.05, 0)):
         prior = jnp.array([[0.5, share, 0.2, 0.0]])
         left = selection.pruned_visits(root, prior, c_puct=1.0, visit_offset=1)
@@ -56,7 +56,7 @@ def _search(position, config):
 
 @pytest.mark.parametrize("algorithm", ["puct", "puct_over_visits"])
 def test_pruned_policies_are_those_of_taking_visits_away_one_by_one(algorithm):
-    # Noise asks for visits that the network's own prior does not.
+    # Noise causes visits that the network's own prior does not.
     config = improvement.SearchConfig(
         algorithm=algorithm,
         num_simulations=60,

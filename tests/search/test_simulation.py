@@ -113,5 +113,5 @@ def test_every_simulation_is_counted_once_for_any_number_of_leaves_a_step(algori
     np.testing.assert_array_equal(passed_on[:, 0], 1)
     ends = np.where(is_over, tree.node_visits, passed_on).sum(axis=-1)
     np.testing.assert_array_equal(ends, 25)
-    # A new node has a parent exactly if it was visited.
+    # A new node has a parent if and only if it was visited.
     np.testing.assert_array_equal(tree.parents[:, 1:] >= 0, tree.node_visits[:, 1:] > 0)

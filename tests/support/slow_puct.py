@@ -1,7 +1,6 @@
-"""AlphaZero's tree search once more: one game, plain Python and dictionaries.
+"""A second AlphaZero tree search: one game, plain Python and dictionaries.
 
-Written to be obviously right rather than fast, and to share nothing with `azo.search` but the
-stand-in for a network. The game is `slow_tictactoe`. A node's value is seen by the side to move
+It is simple rather than fast, and shares nothing with `azo.search` but the fake evaluations. The game is `slow_tictactoe`. A node's value is seen by the side to move
 there.
 """
 
@@ -18,7 +17,7 @@ from support import fake_evaluation, slow_tictactoe
 
 @dataclasses.dataclass
 class Evaluation:
-    """What a network says of a board."""
+    """Policy and value of a board."""
 
     prior: dict[int, float]  # of the legal actions, summing to 1
     value: float
@@ -31,7 +30,7 @@ class Node:
     board: str
     visits: int = 0
     value_sum: float = 0.0
-    virtual: float = 0.0  # visits lost in advance
+    virtual: float = 0.0  # virtual losses
     children: dict[int, "Node"] = dataclasses.field(default_factory=dict)
 
     @property
@@ -41,7 +40,7 @@ class Node:
 
 @dataclasses.dataclass
 class Search:
-    """One search, and how close its closest choice of a move was."""
+    """One search, and the smallest gap between the two best scores of a selection."""
 
     evaluations: dict[str, Evaluation]
     algorithm: str = "puct"

@@ -1,4 +1,4 @@
-"""Tic-tac-toe once more, in plain Python, and what brute force says of its positions.
+"""A second tic-tac-toe in plain Python, and exact values of its positions by brute force.
 
 A board is nine characters, row by row: "X" moves first, "O" second, "-" is an empty square. Values
 are seen by the side to move.
