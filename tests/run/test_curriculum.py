@@ -188,7 +188,7 @@ def test_a_network_that_does_not_fit_or_is_not_there_is_named(tmp_path, sections
     [
         (
             [("a", {"search.num_simulation": 3})],
-            "unknown setting 'search.num_simulation'. Did you mean 'num_simulations'?",
+            "[search]: unknown setting 'num_simulation'. Did you mean 'num_simulations'?",
         ),
         ([("a", {"selfplay.teacher": "{b}"}), ("b", {})], "phase a: '{b}' names no earlier phase"),
         ([("a", {}), ("b", {"selfplay.teacher": "{c}"})], "names no earlier phase: a"),
