@@ -153,10 +153,10 @@ def _conclusion(match: EvaluateConfig, verdict: sequential.Verdict) -> str:
 
 
 def _elo(result: arena.MatchResult) -> str:
-    points = result.wins + result.draws / 2
-    found = elo.performance([elo.MatchScore(0.0, points, result.num_games)])
-    low, high = found.interval
-    return f"difference {found.rating:+.0f} Elo, 95 % {low:+.0f} to {high:+.0f}"
+    half_point = 0.5 / result.num_games  # subtracted from a perfect score, or added to 0
+    score = min(max(result.score, half_point), 1 - half_point)
+    low, high = map(elo.from_score, result.interval())
+    return f"difference {elo.from_score(score):+.0f} Elo, 95 % {low:+.0f} to {high:+.0f}"
 
 
 def judge(match: EvaluateConfig, game: protocol.Game) -> Iterator[str]:

@@ -3,5 +3,5 @@
 Read `players` and `arena` first: they turn networks into players, and play matches. `elo`, `cycles`
 and `sequential` are the statistics of matches, `exact` and `calibration` compare values with known
 scores. `external_engines` runs other programs, `tournament/` plays many players against one
-another, and `report/` draws a run. Nothing here knows how a network is trained, or of settings files.
+another, and `report/` draws a run. Nothing here knows of training, or of settings files.
 """

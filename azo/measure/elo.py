@@ -1,4 +1,4 @@
-"""Ratings from a cross-table, with confidence intervals, and performance ratings.
+"""Ratings from a cross-table, with confidence intervals.
 
 The model is Bradley and Terry's with draws (Davidson, 1970, JASA 65:317-328). For players whose
 ratings differ by `D` points of Elo, the odds of win, draw and loss are `10^(D/800)`, `v` and
@@ -37,6 +37,7 @@ PRIOR_RESULTS = 1 / 3
 _ELO = 400 / math.log(10)  # points of Elo for odds of e
 _Z95 = float(scipy.stats.norm.ppf(0.975))
 _RANDOM = "random"
+_ROUNDING = 1e-12  # of a score
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,65 +172,11 @@ def rate(
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class MatchScore:
-    """Points against an opponent with a given rating (Elo)."""
-
-    rating: float
-    points: float
-    num_games: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Performance:
-    """The rating that a series of games implies (Elo), and its 95 % interval."""
-
-    rating: float
-    interval: tuple[float, float]  # an end is infinite if all or no points were won
-
-
-def performance(scores: Sequence[MatchScore], *, draw_share: float = 0.0) -> Performance:
-    """Returns the rating at which the expected points equal those scored.
-
-    The opponents' ratings count as exact. Half a point is subtracted from a perfect score and added
-    to a score of 0, or the rating would be infinite. The interval has all ratings whose expected
-    points are within 1.96 standard deviations of those scored. Against one opponent and without
-    draws it is Wilson's.
-
-    Args:
-      scores: the series.
-      draw_share: share of draws between equal players, from `rate`.
-
-    Raises:
-      ValueError: There are no games.
-    """
-    num_games = sum(score.num_games for score in scores)
-    points = sum(score.points for score in scores)
-    if num_games == 0:
-        raise ValueError("no games for a performance rating")
-    ratings = np.array([score.rating for score in scores]) / _ELO
-    games = np.array([score.num_games for score in scores])
-    draws = math.log(2 * draw_share / (1 - draw_share)) if draw_share > 0 else -math.inf
-    low, high = ratings.min() - 25, ratings.max() + 25  # odds of e^25: nothing lies beyond
-
-    def deviations(rating: float) -> float:
-        mean, variance = _points(np.exp(_log_probabilities(rating - ratings, draws)))
-        return float((points - games @ mean) / math.sqrt(games @ variance))
-
-    def balance(rating: float) -> float:
-        mean, _ = _points(np.exp(_log_probabilities(rating - ratings, draws)))
-        return float(min(max(points, 0.5), num_games - 0.5) - games @ mean)
-
-    def root(function: Callable[[float], float]) -> float:
-        return _ELO * scipy.optimize.brentq(function, low, high)
-
-    return Performance(
-        rating=root(balance),
-        interval=(
-            -math.inf if points == 0 else root(lambda rating: deviations(rating) - _Z95),
-            math.inf if points == num_games else root(lambda rating: deviations(rating) + _Z95),
-        ),
-    )
+def from_score(score: float) -> float:
+    """Returns the difference in Elo that a score per game implies; infinite for 0 and 1."""
+    if min(score, 1 - score) < _ROUNDING:
+        return math.copysign(math.inf, score - 0.5)
+    return _ELO * math.log(score / (1 - score))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ import scipy.stats
 
 from azo.measure import arena, elo
 
-Pairing, Score = elo.Pairing, elo.MatchScore
+Pairing = elo.Pairing
 
 TABLE = [
     Pairing("random", "greedy", 3, 1, 16),
@@ -246,45 +246,13 @@ def test_intervals_hold_the_truth_90_to_99_percent_of_the_time(name):
     assert min(anchor.min(), mean.min()) >= 0.90
 
 
-@pytest.mark.parametrize(("wins", "losses"), [(12, 8), (19, 1), (1, 99), (5, 5)])
-def test_a_performance_against_one_opponent_has_wilsons_interval(wins, losses):
-    found = elo.performance([Score(250, wins, wins + losses)])
-    assert found.rating == pytest.approx(250 + 400 * math.log10(wins / losses))
-    shares = arena.MatchResult(wins, 0, losses).interval()
-    ends = [250 + 400 * math.log10(share / (1 - share)) for share in shares]
-    assert found.interval == pytest.approx(ends)
-
-
-def test_a_performance_lies_between_opponents_met_alike():
-    found = elo.performance([Score(0, 5, 10), Score(400, 5, 10)])
-    assert found.rating == pytest.approx(200)
-    # 10 of 11 expected against each: 20 / 11 of 20 points are one in eleven from all.
-    found = elo.performance([Score(0, 10, 11), Score(0, 20, 22), Score(0, 0, 0)])
-    assert found.rating == pytest.approx(400)
-
-
-def test_all_or_no_points_count_as_half_a_point_off_and_have_an_open_end():
-    won = elo.performance([Score(100, 20, 20)])
-    lost = elo.performance([Score(100, 0, 20)])
-    assert won.rating == pytest.approx(100 + 400 * math.log10(39))
-    low, _ = arena.MatchResult(20, 0, 0).interval()
-    assert won.interval == (pytest.approx(100 + 400 * math.log10(low / (1 - low))), math.inf)
-    assert lost.rating - 100 == pytest.approx(100 - won.rating)
-    assert lost.interval == (-math.inf, pytest.approx(200 - won.interval[0]))
-
-
-def test_a_performance_with_draws_is_on_the_scale_of_the_ratings():
-    found = elo.rate([Pairing("a", "b", 30_000, 50_000, 20_000)], anchor="b")
-    series = [Score(0, 55, 100)]
-    same = elo.performance(series, draw_share=found.draw_share)
-    assert same.rating == pytest.approx(found.standings[0].rating, abs=0.02)
-    plain = elo.performance(series)
-    assert plain.rating == pytest.approx(400 * math.log10(0.55 / 0.45))
-    # Between equals, points vary by (1 - draw_share) / 4 a game: 8.5 points too many of 100 are
-    # 2.4 deviations with every second game drawn, 1.7 without draws.
-    series = [Score(0, 58.5, 100)]
-    drawn = elo.performance(series, draw_share=0.5)
-    assert drawn.interval[0] > 0 > elo.performance(series).interval[0]
+def test_a_score_implies_a_difference():
+    assert elo.from_score(0.5) == 0
+    assert elo.from_score(10 / 11) == pytest.approx(400)
+    assert elo.from_score(0.25) == pytest.approx(-elo.from_score(0.75))
+    assert (elo.from_score(0.0), elo.from_score(1.0)) == (-math.inf, math.inf)
+    for result in (arena.MatchResult(20, 0, 0), arena.MatchResult(7, 0, 0)):
+        assert elo.from_score(result.interval()[1]) == math.inf
 
 
 @pytest.mark.parametrize(
@@ -300,10 +268,6 @@ def test_a_performance_with_draws_is_on_the_scale_of_the_ratings():
         (
             lambda: Pairing("a", "b", 3, 0, 0, (0, 0, 0, 0, 2)),
             "a - b: 2 pairs of games, but only 3 games",
-        ),
-        (
-            lambda: elo.performance([Score(0, 0, 0)]),
-            "no games for a performance rating",
         ),
     ],
 )

@@ -128,7 +128,7 @@ def test_the_table_counts_points_as_the_records_do(small, capsys, tmp_path):
         results += [-r.result for r in found if r.white == name]
         counts = "/".join(str(results.count(result)) for result in (1, 0, -1))
         points = sum((1 + result) / 2 for result in results)
-        row = rf"\| \d \| {name} \| -?\d+ \| [^|]*\| -?\d+ \| 12 \| {counts} \| {points:g} \|"
+        row = rf"\| \d \| {name} \| -?\d+ \| [^|]*\| 12 \| {counts} \| {points:g} \|"
         assert re.search(row, shown), row
     text = page.read_text()
     assert shown.strip() in text

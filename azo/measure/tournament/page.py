@@ -104,9 +104,9 @@ def _leaderboard(
     rated: elo.Ratings, pairings: Sequence[elo.Pairing], played: Sequence[game_log.PlayedGame]
 ) -> list[str]:
     lines = [
-        f"| | player | Elo ({rated.anchor or 'the mean'} 0) | 95 % | performance | games"
+        f"| | player | Elo ({rated.anchor or 'the mean'} 0) | 95 % | games"
         " | won/drawn/lost | points | positions a move | seconds a move | lost early |",
-        "| ---: | --- " + "| ---: " * 9 + "|",
+        "| ---: | --- " + "| ---: " * 8 + "|",
     ]
     for rank, one in enumerate(rated.standings, start=1):
         effort = standings.effort(one.name, played)
@@ -117,7 +117,6 @@ def _leaderboard(
             one.name,
             f"{one.rating:.0f}",
             "" if one.name == rated.anchor else f"{low:.0f} to {high:.0f}",
-            _performance(one.name, rated, pairings),
             f"{one.num_games:,}",
             "/".join(str(sum(counts)) for counts in zip(*results, strict=True)) or "0/0/0",
             f"{one.points:g}",
@@ -126,26 +125,12 @@ def _leaderboard(
             effort.num_forfeits,
         ]
         lines.append(_row(cells))
-    notes = "Performance: the rating that a player's own games suggest, with those of its"
-    notes += f" opponents as given. Draws between equals: {rated.draw_share:.1%}."
+    notes = f"Draws between equals: {rated.draw_share:.1%}."
     if rated.dispersion is not None:
         notes += (
             f" Scatter of pairs of games: {rated.dispersion:.2f} times that of independent ones."
         )
     return [*lines, "", notes]
-
-
-def _performance(name: str, rated: elo.Ratings, pairings: Sequence[elo.Pairing]) -> str:
-    """Returns the rating that a player's own games suggest, "" without games."""
-    ratings = {standing.name: standing.rating for standing in rated.standings}
-    scores = [
-        elo.MatchScore(ratings[opponent], wins + draws / 2, wins + draws + losses)
-        for (player, opponent), (wins, draws, losses) in elo.cross_table(pairings).items()
-        if player == name
-    ]
-    if not scores:
-        return ""
-    return f"{elo.performance(scores, draw_share=rated.draw_share).rating:.0f}"
 
 
 def _cross_table(names: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[str]:
