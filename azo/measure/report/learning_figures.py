@@ -12,11 +12,65 @@ def sheets(run: run_log.RunLog, fluctuation: diagnostics.Fluctuation | None) -> 
     return [
         _losses(run),
         _entropies(run),
-        _replay(run),
-        _repeats(run),
+        panels.curve_sheet(
+            run,
+            "replay",
+            "Replay",
+            "Mean number of iterations since the examples of a batch were played; share of a batch "
+            "that are distinct positions; number of positions stored. Old examples come from "
+            "weaker networks, and repeated ones teach less than their number.",
+            {
+                "replay/age": ("Age of the examples drawn", "iterations"),
+                "replay/unique_share": ("Distinct positions in a batch", "share"),
+                "replay/size": ("Positions in the replay", "positions"),
+            },
+            is_from_zero=True,
+        ),
+        panels.curve_sheet(
+            run,
+            "repeats",
+            "Labels of repeated positions",
+            "How far the copies of one position contradict each other: the variance of their "
+            "values, and the mean divergence of their policies from the mean policy. The network "
+            "can learn only the mean, so lower is less noise: compare lambda 1 with 0.98 here.",
+            {
+                "replay/unique_positions": ("Distinct positions in the replay", "positions"),
+                "replay/repeated_share": ("Rows whose position occurs more than once", "share"),
+                "replay/value_variance": (
+                    "Variance of the values of a repeated position",
+                    "variance",
+                ),
+                "replay/policy_conflict": (
+                    "Conflict of the policies of a repeated position",
+                    "nats",
+                ),
+            },
+            kind="replay",
+        ),
         _fluctuation(fluctuation),
-        _learning(run),
-        _speed(run),
+        panels.curve_sheet(
+            run,
+            "learning",
+            "Learner",
+            "The learning rate, and the mean norm of the gradient before clipping.",
+            {
+                "learner/learning_rate": ("Learning rate", "learning rate"),
+                "learner/gradient_norm": ("Norm of the gradient", "norm"),
+            },
+        ),
+        panels.curve_sheet(
+            run,
+            "speed",
+            "Speed",
+            "Simulations and games a second, learning included, and the time of an iteration. "
+            "Other work on the machine and resumptions cause sudden steps.",
+            {
+                "selfplay/simulations_per_second": ("Simulations", "simulations a second"),
+                "selfplay/games_per_second": ("Games", "games a second"),
+                "time/iteration_seconds": ("Time of an iteration", "seconds"),
+            },
+            is_from_zero=True,
+        ),
     ]
 
 
@@ -67,41 +121,6 @@ def _entropies(run: run_log.RunLog) -> panels.Sheet:
     return sheet
 
 
-def _replay(run: run_log.RunLog) -> panels.Sheet:
-    sheet = panels.Sheet(
-        "replay",
-        "Replay",
-        "Mean number of iterations since the examples of a batch were played; share of a batch "
-        "that are distinct positions; number of positions stored. Old examples come from weaker "
-        "networks, and repeated ones teach less than their number.",
-    )
-    for field, title, unit in (
-        ("replay/age", "Age of the examples drawn", "iterations"),
-        ("replay/unique_share", "Distinct positions in a batch", "share"),
-        ("replay/size", "Positions in the replay", "positions"),
-    ):
-        sheet.add_curves(run, title, unit, {title: field}, is_from_zero=True)
-    return sheet
-
-
-def _repeats(run: run_log.RunLog) -> panels.Sheet:
-    sheet = panels.Sheet(
-        "repeats",
-        "Labels of repeated positions",
-        "How far the copies of one position contradict each other: the variance of their values, "
-        "and the mean divergence of their policies from the mean policy. The network can learn "
-        "only the mean, so lower is less noise: compare lambda 1 with 0.98 here.",
-    )
-    for field, title, unit in (
-        ("replay/unique_positions", "Distinct positions in the replay", "positions"),
-        ("replay/repeated_share", "Rows whose position occurs more than once", "share"),
-        ("replay/value_variance", "Variance of the values of a repeated position", "variance"),
-        ("replay/policy_conflict", "Conflict of the policies of a repeated position", "nats"),
-    ):
-        sheet.add_curves(run, title, unit, {title: field}, kind="replay")
-    return sheet
-
-
 def _fluctuation(fluctuation: diagnostics.Fluctuation | None) -> panels.Sheet:
     sheet = panels.Sheet(
         "fluctuation",
@@ -129,34 +148,4 @@ def _fluctuation(fluctuation: diagnostics.Fluctuation | None) -> panels.Sheet:
         axes.set_xscale("log")
         axes.set_xticks(sizes, [str(size) for size in sizes])
         axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
-    return sheet
-
-
-def _learning(run: run_log.RunLog) -> panels.Sheet:
-    sheet = panels.Sheet(
-        "learning",
-        "Learner",
-        "The learning rate of each iteration and the mean norm of the gradient before clipping.",
-    )
-    for field, title, unit in (
-        ("learner/learning_rate", "Learning rate", "learning rate"),
-        ("learner/gradient_norm", "Norm of the gradient", "norm"),
-    ):
-        sheet.add_curves(run, title, unit, {title: field})
-    return sheet
-
-
-def _speed(run: run_log.RunLog) -> panels.Sheet:
-    sheet = panels.Sheet(
-        "speed",
-        "Speed",
-        "Simulations and games a second, learning included, and the time of an iteration. Other "
-        "work on the machine and resumptions cause sudden steps.",
-    )
-    for field, title, unit in (
-        ("selfplay/simulations_per_second", "Simulations", "simulations a second"),
-        ("selfplay/games_per_second", "Games", "games a second"),
-        ("time/iteration_seconds", "Time of an iteration", "seconds"),
-    ):
-        sheet.add_curves(run, title, unit, {title: field}, is_from_zero=True)
     return sheet

@@ -134,6 +134,24 @@ class Sheet:
         return png.getvalue()
 
 
+def curve_sheet(
+    run: run_log.RunLog,
+    name: str,
+    title: str,
+    caption: str,
+    fields: Mapping[str, tuple[str, str]],
+    *,
+    kind: str = "iteration",
+    is_from_zero: bool = False,
+) -> Sheet:
+    """Returns a figure with a panel for each field, given its title and its unit."""
+    sheet = Sheet(name, title, caption)
+    for field, (panel_title, unit) in fields.items():
+        one = {panel_title: field}
+        sheet.add_curves(run, panel_title, unit, one, kind=kind, is_from_zero=is_from_zero)
+    return sheet
+
+
 def curve(
     axes: matplotlib.axes.Axes,
     label: str,

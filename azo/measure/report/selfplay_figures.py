@@ -17,7 +17,19 @@ def sheets(run: run_log.RunLog, board_shape: tuple[int, int]) -> list[panels.She
         _values(run),
         _evaluations(run),
         _drops(run),
-        _resignation(run),
+        panels.curve_sheet(
+            run,
+            "resignation",
+            "Resignation",
+            "Share of games that were resigned, and the threshold. Some games are played to the "
+            "end although a side would have resigned: the share of these that the side did not "
+            "lose is to stay below 5 %.",
+            {
+                "selfplay/resigned_share": ("Games resigned", "share of games"),
+                "resignation/threshold": ("Value below which a side resigns", "value"),
+                "resignation/false_positive_share": ("Resigned games not lost", "share"),
+            },
+        ),
     ]
 
 
@@ -249,21 +261,4 @@ def _drops(run: run_log.RunLog) -> panels.Sheet:
     axes = sheet.add_panel(title, "iteration", "value, from −1 to 1")
     panels.curve(axes, "mean ± deviation over games", iteration, mean, *interval)
     panels.finish_curves(axes, run)
-    return sheet
-
-
-def _resignation(run: run_log.RunLog) -> panels.Sheet:
-    sheet = panels.Sheet(
-        "resignation",
-        "Resignation",
-        "Share of games that were resigned, and the threshold. Some games are played to the end "
-        "although a side would have resigned: the share of these that the side did not lose is to "
-        "stay below 5 %.",
-    )
-    for field, title, unit in (
-        ("selfplay/resigned_share", "Games resigned", "share of games"),
-        ("resignation/threshold", "Value below which a side resigns", "value"),
-        ("resignation/false_positive_share", "Resigned games not lost", "share"),
-    ):
-        sheet.add_curves(run, title, unit, {title: field})
     return sheet
