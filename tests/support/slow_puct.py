@@ -1,7 +1,7 @@
 """A second AlphaZero tree search: one game, plain Python and dictionaries.
 
-It is simple rather than fast, and shares nothing with `azo.search` but the fake evaluations. The game is `slow_tictactoe`. A node's value is seen by the side to move
-there.
+It is simple rather than fast, and shares nothing with `azo.search` but the fake evaluations. The
+game is `slow_tictactoe`. A node's value is seen by the side to move there.
 """
 
 import dataclasses
