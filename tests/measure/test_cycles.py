@@ -1,4 +1,4 @@
-"""Cycles: found where they are, and not where chance plays."""
+"""Cycles of a cross-table, and their rate by chance."""
 
 import itertools
 
@@ -19,11 +19,11 @@ def transitive_table(rng, num_players, *, odds, num_games):
     ]
 
 
-def test_rock_paper_scissors_is_found_with_its_scores():
+def test_rock_paper_scissors_is_a_cycle_with_its_scores():
     table = [
         Pairing("rock", "scissors", 15, 4, 1),
         Pairing("paper", "rock", 18, 0, 2),
-        Pairing("paper", "scissors", 5, 0, 15),  # told by the loser
+        Pairing("paper", "scissors", 5, 0, 15),  # from the side of the loser
         Pairing("rock", "sand", 20, 0, 0),
     ]
     (found,) = cycles.find_cycles(table)
@@ -41,14 +41,14 @@ def test_a_match_that_chance_may_have_decided_closes_no_cycle():
     assert cycles.find_cycles([*table, Pairing("c", "a", 6, 14, 0)], level=0.03) == []
 
 
-def test_games_of_one_pairing_are_taken_together():
+def test_games_of_one_pairing_are_added_up():
     table = [Pairing("a", "b", 9, 0, 1), Pairing("b", "c", 9, 0, 1), Pairing("c", "a", 3, 0, 0)]
     assert cycles.find_cycles(table) == []
     (found,) = cycles.find_cycles([*table, Pairing("a", "c", 0, 2, 5)])
     assert found.scores == pytest.approx((0.9, 0.9, 0.9))
 
 
-def test_longer_cycles_are_found_where_there_are_no_shorter_ones():
+def test_longer_cycles_are_returned_where_there_are_no_shorter_ones():
     names = "abcdef"
     ring = [Pairing(x, y, 10, 0, 0) for x, y in itertools.pairwise(names + "a")]
     (found,) = cycles.find_cycles([*ring, Pairing("a", "d", 10, 0, 0), Pairing("f", "g", 9, 0, 0)])
@@ -73,7 +73,7 @@ def test_transitive_players_make_no_cycle():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("odds", "most"), [(1.0, 0.06), (1.1, 0.03), (1.3, 0.01)])
-def test_chance_seldom_makes_a_cycle(odds, most):
+def test_cycles_by_chance_are_rare(odds, most):
     rng = np.random.default_rng(4)
     tables = [transitive_table(rng, 20, odds=odds, num_games=100) for _ in range(300)]
     share = np.mean([bool(cycles.find_cycles(table)) for table in tables])

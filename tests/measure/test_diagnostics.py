@@ -54,7 +54,7 @@ def test_without_repeated_positions_their_labels_are_unknown():
     assert np.isnan(found.policy_conflict)
 
 
-def test_an_empty_replay_repeats_nothing():
+def test_an_empty_replay_has_no_repeats():
     found = repeats([[0, 0], [0, 0]], [on_actions()] * 2, [0.0, 0.0], [False, False])
     assert found.unique_positions == 0
     assert found.repeated_share == 0
@@ -79,7 +79,7 @@ def first_free_square(weight):
     return variables | {"params": variables["params"] | {"policy_logits": logits}}
 
 
-def test_positions_come_evenly_from_all_plies_of_games_by_the_policy():
+def test_positions_come_uniformly_from_all_plies_of_games_by_the_policy():
     # Squares 0 to 6 in turn: the first player then has the diagonal 2, 4, 6. Seven positions.
     position = diagnostics.sample_positions(
         GAME,

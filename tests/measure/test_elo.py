@@ -1,4 +1,4 @@
-"""Ratings: laws, cases worked by hand, an independent likelihood, and intervals that hold.
+"""Ratings: laws, cases worked by hand, an independent likelihood, and coverage of intervals.
 
 The large simulation (`pytest -m slow`) is 300 tournaments a field, and prints its figures.
 """
@@ -55,7 +55,7 @@ def test_a_long_match_gives_the_elo_of_wins_against_losses():
     assert drawn.draw_share == pytest.approx(v / (2 + v), abs=1e-4)
 
 
-def test_everyone_scored_what_the_ratings_expect():
+def test_expected_points_equal_points():
     found = elo.rate(TABLE)
     ratings = {name: standing.rating for name, standing in by_name(found).items()}
     v = 2 * found.draw_share / (1 - found.draw_share)
@@ -101,14 +101,14 @@ def test_standings_count_games_and_points_and_put_random_at_0():
         assert ours.relative_interval == pytest.approx(theirs.relative_interval, abs=0.1)
 
 
-def test_without_random_the_mean_of_the_field_is_0():
+def test_without_random_the_mean_rating_is_0():
     found = elo.rate([Pairing("a", "b", 12, 0, 8)])
     assert found.anchor is None
     assert found.standings[0].rating == pytest.approx(-found.standings[1].rating)
     assert found.standings[0].interval == found.standings[0].relative_interval
 
 
-def test_who_is_told_first_and_in_how_many_rows_does_not_matter():
+def test_order_and_splitting_of_pairings_do_not_matter():
     turned = [Pairing(p.second, p.first, p.losses, p.draws, p.wins) for p in TABLE[1:]]
     parts = [Pairing("random", "greedy", 3, 0, 6), Pairing("greedy", "random", 10, 1, 0)]
     ours, theirs = by_name(elo.rate(TABLE)), by_name(elo.rate(turned + parts))
@@ -117,7 +117,7 @@ def test_who_is_told_first_and_in_how_many_rows_does_not_matter():
         assert ours[name].interval == pytest.approx(theirs[name].interval, abs=0.1)
 
 
-def test_the_interval_ends_where_the_best_likelihood_has_lost_half_of_1_96_squared():
+def test_interval_ends_lower_the_profile_likelihood_by_half_of_1_96_squared():
     table = [Pairing("a", "b", 20, 0, 0), Pairing("b", "c", 5, 1, 4)]
     top = by_name(elo.rate(table, anchor="b"))["a"]
 
@@ -138,20 +138,20 @@ def test_the_interval_ends_where_the_best_likelihood_has_lost_half_of_1_96_squar
     assert top.interval[1] - top.rating > 2 * (top.rating - top.interval[0])  # lopsided
 
 
-def test_the_prior_weighs_what_the_module_says():
+def test_the_prior_has_the_effect_that_the_module_states():
     figures = {(60, 40): (70.6, 1.7, 141.3), (19, 1): (504, 238, 962), (20, 0): (863, 368, 2417)}
     for (wins, losses), expected in figures.items():
         top = elo.rate([Pairing("a", "b", wins, 0, losses)], anchor="b").standings[0]
         assert (top.rating, *top.interval) == pytest.approx(expected, rel=0.005, abs=0.05)
 
 
-def test_what_only_the_prior_decides_is_said():
+def test_differences_that_only_the_prior_determines_are_warned_of():
     assert elo.rate([Pairing("a", "b", 3, 0, 1), Pairing("c", "b", 0, 1, 0)]).warnings == ()
     table = [Pairing("a", "b", 9, 0, 1), Pairing("c", "b", 0, 0, 5), Pairing("x", "y", 1, 1, 0)]
     found = elo.rate(table, players=["new", "a"])
     groups, levels = found.warnings
-    said, names = groups.split(": ")
-    assert said == "No games connect these groups, so their differences depend on the prior"
+    warning, names = groups.split(": ")
+    assert warning == "No games connect these groups, so their differences depend on the prior"
     assert {frozenset(group.split(", ")) for group in names.split(" | ")} == {
         frozenset("abc"),
         frozenset("xy"),
@@ -166,7 +166,7 @@ def test_what_only_the_prior_decides_is_said():
     assert new.relative_interval[0] < -800 < 800 < new.relative_interval[1]
 
 
-def test_intervals_widen_with_what_pairs_scatter_beyond_single_games():
+def test_intervals_widen_with_the_dispersion_of_pairs():
     def top(scores):
         return elo.rate([Pairing("a", "b", 200, 0, 200, scores)], anchor="b")
 
@@ -226,7 +226,7 @@ def coverage(field, num_tables, seed):
 
 
 @pytest.mark.parametrize("name", ["spread", "steep", "alike pairs"])
-def test_intervals_hold_the_truth(name):
+def test_intervals_cover_the_truth(name):
     held = coverage(FIELDS[name], 8, seed=1)
     # 95 % of some 75 intervals, were they independent: 2.4 deviations less are 0.89.
     assert np.concatenate([held[0, 1:], held[1]]).mean() >= 0.89
@@ -234,7 +234,7 @@ def test_intervals_hold_the_truth(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIELDS)
-def test_intervals_hold_the_truth_90_to_99_percent_of_the_time(name):
+def test_intervals_cover_the_truth_90_to_99_percent_of_the_time(name):
     held = coverage(FIELDS[name], 300, seed=2)
     anchor, mean = held[0, 1:], held[1]
     print(
@@ -271,7 +271,7 @@ def test_a_score_implies_a_difference():
         ),
     ],
 )
-def test_what_cannot_be_rated_is_refused(make, message):
+def test_invalid_tables_are_refused(make, message):
     with pytest.raises(ValueError) as error:
         make()
     assert str(error.value) == message

@@ -1,4 +1,4 @@
-"""GTP and NBoard's protocol: what fakes and gtp-rhino are told, and how they are understood."""
+"""GTP and NBoard's protocol: lines sent to fake engines and gtp-rhino, and their replies."""
 
 import logging
 import pathlib
@@ -36,7 +36,7 @@ def test_a_game_over_gtp_is_played_to_its_end_with_passes():
     assert slow_board.is_over(after(played))
 
 
-def test_an_engine_is_told_only_what_it_does_not_know(caplog):
+def test_an_engine_is_sent_only_new_moves(caplog):
     caplog.set_level(logging.DEBUG, "azo.engines")
     with gtp() as engine:
         assert engine.choose([]) == (actions("d3")[0], None)
@@ -51,7 +51,7 @@ def test_an_engine_is_told_only_what_it_does_not_know(caplog):
 
 
 @pytest.mark.parametrize("parity", [0, 1])
-def test_a_forced_pass_is_not_asked_for_but_told(caplog, parity):
+def test_a_forced_pass_is_sent_without_a_request(caplog, parity):
     caplog.set_level(logging.DEBUG, "azo.engines")
     moves, ply = pass_ply(parity)
     with gtp() as engine:
@@ -63,7 +63,7 @@ def test_a_forced_pass_is_not_asked_for_but_told(caplog, parity):
         assert f"play {'bw'[parity]} pass" in sent(caplog)
 
 
-def test_a_small_board_is_played_where_the_engine_knows_it():
+def test_an_engine_that_accepts_a_small_board_plays_on_it():
     game = othello.Othello(6)
     with gtp(game=game) as engine:
         moves = random_game(1, 6)[:-3]
@@ -71,7 +71,7 @@ def test_a_small_board_is_played_where_the_engine_knows_it():
         assert choice.action == slow_board.legal_actions(after(moves, 6))[0]
 
 
-def test_a_late_answer_within_the_limit_and_a_talkative_engine_are_heard():
+def test_late_and_talkative_engines_within_the_limit_are_accepted():
     with gtp("late", seconds_per_move=10) as engine:
         assert engine.choose([]).action == actions("d3")[0]
     with gtp("chatter", seconds_per_move=20) as engine:
@@ -81,7 +81,7 @@ def test_a_late_answer_within_the_limit_and_a_talkative_engine_are_heard():
 # NBoard
 
 
-def test_nboard_is_told_the_depth_the_game_and_then_the_moves(caplog):
+def test_nboard_is_sent_the_depth_the_game_and_then_the_moves(caplog):
     caplog.set_level(logging.DEBUG, "azo.engines")
     with nboard("plain", setup=("set contempt 0",)) as engine:
         assert engine.choose(actions("f5")) == (actions("f4")[0], None)
@@ -167,20 +167,20 @@ def commands(moves):
 
 
 @pytest.mark.parametrize("parity", [0, 1])
-def test_gtp_rhino_refuses_to_be_told_a_pass_and_needs_none(rhino, parity):
+def test_gtp_rhino_refuses_passes_and_needs_none(rhino, parity):
     moves, ply = pass_ply(parity)
     passing, other = "bw"[parity], "wb"[parity]
-    told = commands(moves[:ply])
-    *_, refusal = rhino_answers(rhino, [*told, f"play {passing} pass"])
+    sent_moves = commands(moves[:ply])
+    *_, refusal = rhino_answers(rhino, [*sent_moves, f"play {passing} pass"])
     assert refusal == "? syntax error"
-    # It passes when asked, which changes nothing, and the other colour may just go on.
+    # It passes on request, which changes nothing, and the other colour may move next.
     *_, first, second, move = rhino_answers(
-        rhino, [*told, *[f"genmove {passing}"] * 2, f"genmove {other}"]
+        rhino, [*sent_moves, *[f"genmove {passing}"] * 2, f"genmove {other}"]
     )
     assert (first, second) == ("= pass", "= pass")
     action = notation.parse_action(move.removeprefix("= "), 8)
     assert action in slow_board.legal_actions(after([*moves[:ply], PASS]))
-    *_, answer = rhino_answers(rhino, [*told, *commands(moves[: ply + 2])[len(told) :]])
+    *_, answer = rhino_answers(rhino, [*sent_moves, *commands(moves[: ply + 2])[len(sent_moves) :]])
     assert answer == "="
 
 
@@ -198,7 +198,7 @@ def test_gtp_rhino_plays_itself_to_the_end(rhino):
         external_engines.ExternalEngine(rhino, GAME) as second,
     ):
         played = play_out(first, second)
-        # From just before a pass, once for each side to be asked next.
+        # From just before a pass, once for each side to move next.
         with_pass = play_out(first, second, moves[: ply - 1])
         with_pass_too = play_out(second, first, moves[:ply])
     assert len(played) >= 50

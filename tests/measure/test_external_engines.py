@@ -1,4 +1,4 @@
-"""External engines: what they do wrong, what they are asked, and the files that describe them."""
+"""External engines: their faults, and requests that they cannot serve."""
 
 import logging
 import pathlib
@@ -31,7 +31,7 @@ CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
         (["one-line"], "wrote a line of more than 1048576 bytes"),
     ],
 )
-def test_what_an_engine_does_wrong_is_named_and_logged(caplog, arguments, reason):
+def test_the_fault_of_an_engine_is_named_and_logged(caplog, arguments, reason):
     caplog.set_level(logging.WARNING, "azo.engines")
     with gtp(*arguments) as engine:
         with pytest.raises(external_engines.EngineError) as error:
@@ -62,7 +62,7 @@ def test_an_engine_that_does_not_start_in_time_is_an_error():
     assert error.value.exchange == ("> boardsize 8",)
 
 
-def test_nothing_is_left_of_a_killed_engine_nor_of_what_it_started(tmp_path):
+def test_a_killed_engine_leaves_no_process_behind(tmp_path):
     mark = tmp_path / "pids"
     fake = f"{sys.executable} {FAKES / 'fake_gtp.py'} hang {tmp_path / 'mark'}"
     # The shell waits for the engine, and so is its parent.
@@ -103,7 +103,7 @@ def test_after_a_failure_the_next_move_comes_from_a_new_process(caplog, tmp_path
         assert sent(caplog) == expected
 
 
-def test_a_closed_engine_starts_again_when_asked():
+def test_a_closed_engine_starts_again_with_the_next_request():
     with gtp() as engine:
         engine.close()
         assert engine.choose([]).action == actions("d3")[0]
@@ -130,7 +130,7 @@ def test_engines_in_threads_do_not_disturb_one_another():
     }
 
 
-# What is asked for
+# Requests
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Games of a tournament on disk, and what is made of them."""
+"""Games of a tournament on disk, their standings, and exports."""
 
 import dataclasses
 import datetime
@@ -44,7 +44,7 @@ def test_a_game_comes_back_from_its_line():
         assert game_log.from_line(line, 8) == one
 
 
-def test_a_line_that_a_crash_cut_short_is_left_out_and_written_over(tmp_path):
+def test_an_incomplete_last_line_is_omitted_and_overwritten(tmp_path):
     path = tmp_path / "games.jsonl"
     for number in range(2):
         game_log.append(path, played(number), 8)
@@ -73,7 +73,7 @@ def test_missing_games_keep_their_order():
     ]
 
 
-def test_pairs_of_games_are_told_by_the_first_name():
+def test_pairings_count_points_of_the_first_name():
     games = [
         played(0, "a", "b", 1),
         played(0, "b", "a", 1),  # one each
@@ -91,7 +91,7 @@ def test_pairs_of_games_are_told_by_the_first_name():
     assert found[1].pair_scores == (0, 0, 0, 0, 0)
 
 
-def test_effort_is_that_of_the_moves_of_one_player():
+def test_effort_counts_the_moves_of_one_player():
     games = [
         played(0, "a", "b"),
         played(0, "b", "a", -1, None, "b: resigned", num_moves=(1, 4), positions=(9.0, 16.0)),

@@ -118,7 +118,7 @@ def test_the_next_network_needs_no_new_compilation(make):
     assert arena.play_games._cache_size() == num_compiled
 
 
-def test_players_are_called_by_their_names():
+def test_names_give_players():
     parse = functools.partial(players.parse, game=OTHELLO4, load=load)
     assert parse("random") == players.RandomPlayer(OTHELLO4)
     assert parse("greedy") == players.GreedyPlayer(OTHELLO4)
@@ -165,7 +165,7 @@ def test_rollouts_need_a_number(text):
 
 
 @pytest.mark.parametrize("text", ["missing", "policy:missing", "network:missing:10"])
-def test_an_unknown_player_is_told_what_works(text):
+def test_the_message_of_an_unknown_player_names_all_kinds(text):
     with pytest.raises(ValueError, match=f"unknown player '{text}'.*rollouts:100"):
         players.parse(text, OTHELLO4, load)
 

@@ -8,7 +8,7 @@ from azo.games import othello
 from azo.measure.tournament import backends, game_log, openings, rounds
 
 
-def test_each_player_is_asked_in_its_own_turns():
+def test_each_player_moves_in_its_own_turns():
     game = othello.Othello(4)
     drawn = openings.at_random(game, jax.random.key(0), count=2, plies=3)
 

@@ -30,7 +30,7 @@ def test_too_many_generations_are_not_told_apart():
     assert not are_told_apart(41)
 
 
-def test_phases_count_on_from_one_another():
+def test_totals_continue_over_phases():
     def phase(number_of_iterations):
         totals = {"selfplay/games": 10, "selfplay/evaluations": 100, "time/training_seconds": 2.0}
         events = [

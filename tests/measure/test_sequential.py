@@ -37,7 +37,7 @@ def played(rng, chances, *, elo0, elo1, stride=1):
 
 
 def rates(rng, num_tests, chances, **settings):
-    """Returns how often "better" was said, and the mean number of games."""
+    """Returns the rate of "better", and the mean number of games."""
     found = [played(rng, chances, **settings) for _ in range(num_tests)]
     return (
         np.mean([verdict == "better" for verdict, _ in found]),
@@ -64,20 +64,20 @@ def test_single_games_without_draws_are_walds_test():
     assert run([60, 0, 40], elo0=0, elo1=elo(0.6)).verdict == "not better"
 
 
-def test_the_same_games_told_by_the_other_side_turn_the_ratio_round():
+def test_exchanging_the_sides_negates_the_ratio():
     counts = [3, 9, 20, 14, 6]
     ours, theirs = run(counts, elo0=10, elo1=60), run(counts[::-1], elo0=-60, elo1=-10)
     assert ours.llr == pytest.approx(-theirs.llr)
     assert abs(ours.llr) > 0.1
 
 
-def test_openings_that_a_colour_wins_make_pairs_surer_than_their_games():
+def test_pairs_decide_faster_than_games_where_one_colour_wins_the_opening():
     pairs = run([0, 0, 60, 0, 20], elo0=0, elo1=50)
     games = run([60, 0, 100], elo0=0, elo1=50)
     assert pairs.llr > 2 * games.llr > 0
 
 
-def test_nothing_is_known_before_the_first_game():
+def test_the_ratio_is_0_before_the_first_game():
     assert run([0, 0, 0], elo0=0, elo1=10).llr == 0
     assert run([0] * 5, elo0=0, elo1=10).verdict == "undecided"
 
@@ -131,7 +131,7 @@ def test_errors_are_as_rare_as_stated_looking_after_every_pair(elo1, draw_share,
         ([1, 1, 1], {"alpha": 0.5}, "alpha 0.5 and beta 0.05 must be between 0 and 0.5"),
     ],
 )
-def test_what_is_no_test_is_refused(counts, settings, message):
+def test_invalid_settings_are_refused(counts, settings, message):
     with pytest.raises(ValueError) as error:
         run(counts, **{"elo0": 0, "elo1": 10, **settings})
     assert str(error.value) == message
