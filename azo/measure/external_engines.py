@@ -1,8 +1,8 @@
 """External engines as players: programs that speak GTP or NBoard's protocol, each a subprocess.
 
-A TOML file describes an engine (`load`), and `ExternalEngine` drives it. An engine that hangs,
-dies, plays an illegal move or refuses a command raises `EngineError`, and should lose its game. The
-next request starts it again. Lines sent and received go to the logger `azo.engines` at level DEBUG.
+`engine_protocols.ExternalEngineConfig` describes an engine, and `ExternalEngine` drives it. An
+engine that hangs, dies, plays an illegal move or refuses a command raises `EngineError`, and should
+lose its game. The next request starts it again. Lines sent and received go to the logger `azo.engines` at level DEBUG.
 An error goes there at level WARNING, with the last of these lines. One `ExternalEngine` serves one
 thread at a time; several of them serve several threads.
 
