@@ -2,9 +2,11 @@
 
 `engine_protocols.ExternalEngineConfig` describes an engine, and `ExternalEngine` drives it. An
 engine that hangs, dies, plays an illegal move or refuses a command raises `EngineError`, and should
-lose its game. The next request starts it again. Lines sent and received go to the logger `azo.engines` at level DEBUG.
-An error goes there at level WARNING, with the last of these lines. One `ExternalEngine` serves one
-thread at a time; several of them serve several threads.
+lose its game. The next request starts it again.
+
+Lines sent and received go to the logger `azo.engines` at level DEBUG. An error goes there at level
+WARNING, with the last of these lines. One `ExternalEngine` serves one thread at a time; several of
+them serve several threads.
 
 Where the pass is the only legal action, the engine gets no request: there is nothing to choose, and
 programs disagree on the form of such a request. Before its next move it is sent the pass, its own
