@@ -51,6 +51,7 @@ class RandomPlayer:
     game: protocol.Game = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         del ply
         return self.game.random_action(key, position)
 
@@ -62,6 +63,7 @@ class GreedyPlayer:
     game: protocol.Game = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         del ply
         return self.game.greedy_action(key, position)
 
@@ -77,6 +79,7 @@ class RolloutPlayer:
     search_config: improvement.SearchConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         evaluate = rollouts.evaluator(self.game)
         return _best_move(self.game, evaluate, key, position, ply, self.search_config)
 
@@ -90,6 +93,7 @@ class PolicyPlayer:
     network_config: network.NetworkConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         del ply
         evaluate = network.folded_evaluator(self.game, self.network_config, self.variables)
         logits = evaluate(key, position).prior_logits
@@ -107,6 +111,7 @@ class NetworkPlayer:
     search_config: improvement.SearchConfig = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         evaluate = leaf_evaluator.evaluator(
             self.game, self.network_config, self.variables, self.search_config
         )
@@ -126,6 +131,7 @@ class HostPlayer:
     seed: jax.Array | int = 0  # [] below 2**31; part of the seeds of all rows
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
+        """See `Player`."""
         del key, ply
         packed = self.game.pack(position)
         actions = jax.ShapeDtypeStruct(packed.shape[:1], jnp.int32)
