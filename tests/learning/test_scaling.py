@@ -16,8 +16,7 @@ import time
 import jax
 import numpy as np
 import pytest
-import test_recipes
-from support import global_gradient, tiny_run
+from support import global_gradient, perfect_tictactoe, tiny_run
 
 from azo.cli import command_line
 from azo.games import registry
@@ -161,7 +160,7 @@ def curve(num_devices, seed):
     """
     settings, game, mesh, total_steps, iterate = iteration(num_devices)
     state = loop.begin(game, settings, mesh, seed=seed, total_steps=total_steps)
-    perfect = test_recipes.PerfectPlayer(jax.numpy.asarray(test_recipes.best_moves()))
+    perfect = perfect_tictactoe.PerfectPlayer(jax.numpy.asarray(perfect_tictactoe.best_moves()))
     rows, losses = [], []
     for done in range(1, settings.run.num_iterations + 1):
         state, found = iterate(state)

@@ -1,12 +1,10 @@
 """The settings files in `configs/`: all load, and tic-tac-toe's never loses in the end."""
 
-import functools
-
-import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support import perfect_tictactoe
 
 from azo.cli import command_line
 from azo.games import registry, tictactoe
@@ -14,7 +12,6 @@ from azo.measure import arena, players
 from azo.run import config, curriculum, interruption, metrics, shipped_files, trainer
 
 FILES = sorted(shipped_files.CONFIGS.glob("*.toml"))
-_LINES = (0o700, 0o070, 0o007, 0o444, 0o222, 0o111, 0o421, 0o124)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -129,47 +126,6 @@ def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
         assert end["iteration"] == num_iterations
 
 
-@functools.cache
-def value(player, opponent):
-    """Exact value for the side to move; a line can only be the opponent's."""
-    if any(opponent & line == line for line in _LINES):
-        return -1
-    free = [1 << square for square in range(9) if not (player | opponent) >> square & 1]
-    return max((-value(opponent, player | mark) for mark in free), default=0)
-
-
-def best_moves():
-    """`[512, 512, 9]` bool: whether a move keeps the value of a position, by both sides' marks."""
-    value(0, 0)
-    table = np.zeros((512, 512, 9), bool)
-    todo, seen = [(0, 0)], {(0, 0)}
-    while todo:
-        player, opponent = todo.pop()
-        free = [square for square in range(9) if not (player | opponent) >> square & 1]
-        for square in free:
-            child = opponent, player | 1 << square
-            if any(child[1] & line == line for line in _LINES):
-                table[player, opponent, square] = True
-                continue
-            table[player, opponent, square] = -value(*child) == value(player, opponent)
-            if child not in seen:
-                seen.add(child)
-                todo.append(child)
-    return table
-
-
-@flax.struct.dataclass
-class PerfectPlayer:
-    """Chooses at random among the moves that keep a position's value."""
-
-    is_best: jax.Array  # [512, 512, 9] bool
-
-    def __call__(self, key, position, ply):
-        del ply
-        is_best = self.is_best[position.player, position.opponent]
-        return jax.random.categorical(key, jnp.where(is_best, 0.0, -jnp.inf))
-
-
 @pytest.mark.usefixtures("thorough_compilation")
 def test_tic_tac_toe_is_learned_from_nothing_until_it_never_loses(tmp_path):
     path = shipped_files.CONFIGS / "tictactoe.toml"
@@ -179,7 +135,7 @@ def test_tic_tac_toe_is_learned_from_nothing_until_it_never_loses(tmp_path):
     state = trainer.train(settings)
     game = tictactoe.TicTacToe()
     without_search = players.PolicyPlayer(jax.device_get(state.variables()), game, settings.network)
-    perfect = PerfectPlayer(jnp.asarray(best_moves()))
+    perfect = perfect_tictactoe.PerfectPlayer(jnp.asarray(perfect_tictactoe.best_moves()))
     result = arena.play_match(
         game, without_search, perfect, jax.random.key(0), num_games=1000, opening_plies=0
     )
