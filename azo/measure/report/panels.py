@@ -147,8 +147,9 @@ def curve_sheet(
     """Returns a figure with a panel for each field, given its title and its unit."""
     sheet = Sheet(name, title, caption)
     for field, (panel_title, unit) in fields.items():
-        one = {panel_title: field}
-        sheet.add_curves(run, panel_title, unit, one, kind=kind, is_from_zero=is_from_zero)
+        sheet.add_curves(
+            run, panel_title, unit, {panel_title: field}, kind=kind, is_from_zero=is_from_zero
+        )
     return sheet
 
 

@@ -53,9 +53,11 @@ class _CurrentGame:
         """Counts a move of the side to move."""
         self.num_moves[self.side] += 1
         self.seconds[self.side] += reply.seconds
-        before = self.positions[self.side]
-        is_known = before is not None and reply.positions is not None
-        self.positions[self.side] = before + reply.positions if is_known else None
+        before, searched = self.positions[self.side], reply.positions
+        if before is None or searched is None:
+            self.positions[self.side] = None
+        else:
+            self.positions[self.side] = before + searched
 
     def finished(self, rules: "_Rules", slot: int) -> game_log.PlayedGame:
         """Returns the game, which is over on the board or lost by the side to move."""
