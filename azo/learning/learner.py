@@ -70,7 +70,7 @@ class TrainState:
 class Losses:
     """Means over the examples of a step, each a scalar float32, before any weight."""
 
-    policy: jax.Array  # cross-entropy or divergence, nats
+    policy: jax.Array  # cross-entropy, nats
     value: jax.Array  # squared error
     policy_entropy: jax.Array  # of the targets, the lower bound of the cross-entropy
     gradient_norm: jax.Array  # before scaling down; 0 if no step is taken
@@ -172,20 +172,9 @@ def take_step(
     config: LearnerConfig,
     axis_name: str | None = None,
 ) -> tuple[TrainState, Losses]:
-    """Takes one step on the given examples.
+    """Takes one step on `M` examples, this device's share of a batch.
 
-    Args:
-      game: the rules.
-      model: the network in its form for training.
-      optimiser: from `make_optimiser`.
-      key: for symmetries; different on each device.
-      train_state: before the step.
-      examples: `M` positions, this device's share of the batch.
-      config: the settings.
-      axis_name: mesh axis over which gradients are averaged; None for one device.
-
-    Returns:
-      The train state after the step, and the losses.
+    Other arguments as in `learn`. Returns the train state after the step, and the losses.
     """
     gradient_of = jax.value_and_grad(loss, argnums=2, has_aux=True)
     (_, (losses, batch_stats)), gradient = gradient_of(

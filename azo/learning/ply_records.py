@@ -1,4 +1,4 @@
-"""What self-play keeps between plies, and what it records of each ply."""
+"""Records of self-play: games between plies, and the plies themselves."""
 
 import flax.struct
 import jax
@@ -30,7 +30,7 @@ class Plies:
     raw_value: jax.Array  # [T, B] float16, the network's value for the same player
     is_example: jax.Array  # [T, B] bool, the position enters the replay
     iteration: jax.Array  # [T, B] int32, iteration in which it was played
-    actor_version: jax.Array  # [T, B] int32, iterations done when the actor's network was taken
+    actor_version: jax.Array  # [T, B] int32, iterations done when the actor's network was fixed
     reward: jax.Array  # [T, B] float32, result for the player who moved; 0 until a game ends
     discount: jax.Array  # [T, B] float32, -1 before the last ply of a game, 0 on it
 

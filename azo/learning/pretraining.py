@@ -81,13 +81,7 @@ def searched_plies(
         num_games=num_games, num_plies=game.max_plies, max_opening_plies=max_opening_plies
     )
     _, turns = selfplay.play(
-        game,
-        evaluate,
-        play_key,
-        shared_key,
-        games,
-        search=search,
-        config=config,
+        game, evaluate, play_key, shared_key, games, search=search, config=config
     )
     played = turns.plies
     value = targets.outcome_targets(played.reward, played.discount)

@@ -67,7 +67,7 @@ class RunState:
     generation_games: jax.Array  # [] int32, games finished before this generation
     generation_steps: jax.Array  # [] int32, optimiser steps before this generation
     num_failures: jax.Array  # [] int32, failures at the gate in a row
-    actor_version: jax.Array  # [] int32, iterations done when `actor_params` was taken
+    actor_version: jax.Array  # [] int32, iterations done when `actor_params` was fixed
     num_games: jax.Array  # [] int32, games finished
     evaluations: jax.Array  # [2] int32, network evaluations: millions and the rest
     key: jax.Array  # [] typed key, constant; iterations fold in their number

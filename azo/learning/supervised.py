@@ -184,17 +184,9 @@ def take_steps(
     *,
     config: learner.LearnerConfig,
 ) -> tuple[learner.TrainState, learner.Losses]:
-    """Takes one step on each batch of rows; returns the learner and the mean losses.
+    """Takes one step on each batch of `row` `[S, M]` int32; other arguments as in `learner.learn`.
 
-    Args:
-      game: the rules.
-      model: the network in its form for training.
-      optimiser: from `learner.make_optimiser`.
-      key: for symmetries.
-      train_state: parameters and optimiser state so far.
-      data: all examples.
-      row: `[S, M]` int32, the examples of `S` steps.
-      config: the settings.
+    Returns the train state after the last step, and the mean losses.
     """
 
     def step(train_state, inputs):
