@@ -18,19 +18,32 @@ import matplotlib.ticker
 import numpy as np
 
 from azo.measure import elo
-from azo.measure.report import drawing, run_log
+from azo.measure.report import run_log
 
-COLOURS = (drawing.BLUE, drawing.ORANGE, drawing.GREEN, "#CC79A7", "#E69F00", "#56B4E9")
+# Colours of Okabe and Ito, which most colour-blind readers tell apart
+# (https://jfly.uni-koeln.de/color/).
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 OUTCOME_COLOURS = ("#222222", "#E69F00", "#FFFFFF")  # first player wins, draw, second player wins
 
-_STYLE: dict[Any, Any] = drawing.STYLE | {
+_STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.formatter.limits": (-3, 5),
+    "axes.formatter.useoffset": False,
+    "axes.grid": True,
     "axes.prop_cycle": cycler.cycler(
         color=COLOURS, linestyle=("-", "--", "-.", ":", "-", "--"), marker=tuple("oxs^vD")
     ),
-    "axes.formatter.limits": (-3, 5),
-    "axes.formatter.useoffset": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 12,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "white",
+    "font.size": 11,
+    "grid.color": "#DDDDDD",
     "legend.edgecolor": "white",
     "legend.fancybox": False,
+    "legend.fontsize": 10,
     "lines.linewidth": 1.8,
     "lines.markersize": 4,
 }
