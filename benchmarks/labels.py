@@ -19,7 +19,7 @@ import tyro
 
 from azo.games import bitboard, notation, othello, registry
 from azo.learning import loop
-from azo.measure import exact
+from azo.measure import accuracy
 from azo.run import checkpoint, network_files
 from azo.solver.host import endgame
 from benchmarks import command, measure
@@ -85,7 +85,9 @@ def compare(
         solutions = [solver.solve(player[row], opponent[row]) for row in rows]
         result = [sign * np.sign(solution.score) for solution in solutions]
         is_right = np.round(label[rows]) == result
-        cells.append(exact.text(exact.share(is_right), 3, has_count=True) if solutions else "none")
+        cells.append(
+            accuracy.text(accuracy.share(is_right), 3, has_count=True) if solutions else "none"
+        )
         if config.hard is not None and solutions:
             hardest = max(range(len(solutions)), key=lambda i: solutions[i].num_nodes)
             row, nodes = rows[hardest], solutions[hardest].num_nodes

@@ -29,7 +29,7 @@ _SAVE_EVERY = 25  # positions
 
 
 class BuildConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Builds a book, or goes on with one."""
+    """Builds a book, or extends one."""
 
     book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
     """File to write, such as openings.book; if it exists, it grows."""
@@ -43,7 +43,7 @@ class BuildConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     max_plies: pydantic.PositiveInt = 20
     """From archives: moves from the start that are counted."""
     min_games: pydantic.PositiveInt = 2
-    """From archives: moves that were played less often are left out."""
+    """From archives: least number of games of a move."""
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of a run or of an exported network; by default one that comes with azo."""
     size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def build(settings: BuildConfig, console: rich.console.Console) -> int:
-    """Builds a book; Ctrl-C keeps what was done until then."""
+    """Builds a book; Ctrl-C keeps the positions so far."""
     if settings.source == "archives" and not settings.files:
         raise ValueError("--from archives: name the files")
     if settings.source == "self-play" and settings.files:
@@ -139,7 +139,7 @@ def build(settings: BuildConfig, console: rich.console.Console) -> int:
 
 
 def show(settings: ShowConfig, console: rich.console.Console) -> int:
-    """Shows what a book says of a position."""
+    """Shows the moves of a position in a book."""
     game = othello.Othello(settings.size, settings.reversed)
     book = opening_book.load(settings.book, game)
     played = notation.replay(settings.moves, game)

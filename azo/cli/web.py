@@ -32,10 +32,10 @@ class WebConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
     """A page to play against azo and to analyse games."""
 
     level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = 3
-    """At which the page begins, 1 for beginners; analysis is at full strength."""
+    """The first level of the page, 1 for beginners; analysis is at full strength."""
     learn: Annotated[bool, tyro.conf.Suppress] = False  # the page replays a game again and again
     host: str = "127.0.0.1"
-    """Address to listen at; with 0.0.0.0 or :: everyone who reaches this machine may play."""
+    """Address to listen at; 0.0.0.0 or :: lets all machines that reach this one play."""
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 8000
     """Port to listen at; 0 takes a free one."""
     names: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class WebConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
     open: bool = False
     """Open the page in a browser."""
     max_searches: pydantic.PositiveInt = 2
-    """Pages for which azo thinks at the same time."""
+    """Pages that are searched for at the same time."""
     max_simulations: pydantic.PositiveInt = 20_000
     """Simulations of one position."""
     max_seconds: pydantic.PositiveFloat = 30.0
@@ -81,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def engines(play: engine_factory.PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
-    """Returns what makes engines, for each game; the network of the first is loaded."""
+    """Returns a factory of engines for each game; the network of the first is loaded."""
     evaluator = engine_factory.load_evaluator(play.network, play.size, is_reversed=play.reversed)
     book = None if play.book is None else opening_book.load(play.book, evaluator.game)
     loaders: dict[othello.Othello, Callable[[], NetworkEvaluator]] = {
@@ -97,18 +97,18 @@ def engines(play: engine_factory.PlayConfig) -> dict[othello.Othello, Callable[[
             loaders.setdefault(game, load)
     seeds = itertools.count(play.seed)
     return {
-        game: _maker(load, play.engine, book if game == evaluator.game else None, seeds)
+        game: _factory(load, play.engine, book if game == evaluator.game else None, seeds)
         for game, load in loaders.items()
     }
 
 
-def _maker(
+def _factory(
     load: Callable[[], NetworkEvaluator],
     engine: engine_settings.EngineConfig,
     book: opening_book.Book | None,
     seeds: Iterator[int],
 ) -> Callable[[], Engine]:
-    """Returns what makes engines of one network, which is loaded for the first."""
+    """Returns a factory of engines with one network, which is loaded for the first engine."""
     evaluator, lock = functools.cache(load), threading.Lock()
 
     def make() -> Engine:
@@ -119,7 +119,7 @@ def _maker(
 
 
 def _warm_up(engine: Engine) -> None:
-    """Has everything compiled that a game needs, so that the first move does not wait for it."""
+    """Compiles the programs of a game, so that the first move does not wait for them."""
     full = engine.config
     for level in (1, engine_settings.NUM_LEVELS):
         engine.config = engine_settings.at_level(full, level)

@@ -1,6 +1,7 @@
-"""Matches, and comparisons with exact scores, by way of the entry point."""
+"""Matches, and comparisons with known scores, through the entry point."""
 
 import gzip
+import json
 import re
 
 import jax
@@ -11,8 +12,8 @@ from support import tiny_run
 from azo.cli import command_line, evaluate
 from azo.games import othello
 from azo.learning import network
-from azo.measure import exact, exact_sets
-from azo.run import network_files
+from azo.measure import accuracy, position_sets
+from azo.run import network_files, score_comparison
 
 START = "-----OX--XO-----"  # 4x4
 SCORED = f"{START} X; B1:-10; A2:-10; D3:-10; C4:-10;\n"  # they are equal by symmetry
@@ -45,14 +46,19 @@ def test_a_match_is_told_from_the_first_players_side_and_repeats(capsys):
     flags = ["--game.name", "tictactoe", "--num-games", "200", "--opening-plies", "0"]
     assert main("greedy", "random", *flags) == 0
     one = capsys.readouterr().out
-    assert main("greedy", "random", *flags) == 0
-    assert capsys.readouterr().out == one
+    assert main("greedy", "random", *flags, "--json") == 0
+    data = json.loads(capsys.readouterr().out)
     found = re.fullmatch(
         r"greedy against random: (\d+)/(\d+)/(\d+) \(score 0\.\d{3}, 95 % .* to .*\)\n", one
     )
     wins, draws, losses = (int(count) for count in found.groups())
     assert wins + draws + losses == 200
     assert wins > losses
+    assert data["players"] == ["greedy", "random"]
+    assert (data["wins"], data["draws"], data["losses"]) == (wins, draws, losses)
+    assert data["score"] == (wins + draws / 2) / 200
+    low, high = data["interval"]
+    assert low < data["score"] < high
     assert main("greedy", "random", *flags, "--seed", 1) == 0
     assert capsys.readouterr().out != one
 
@@ -213,6 +219,29 @@ def test_a_large_file_is_sampled_by_the_seed(othello_net, tmp_path, capsys):
     assert found[0] != found[2]
 
 
+def test_numbers_of_simulations_are_rows_objects_and_curves(othello_net, tmp_path, capsys):
+    picture = tmp_path / "plot.png"
+    flags = ["--exact", "random:6", "--limit", 40, "--simulations", 0, 3]
+    assert main(othello_net, *flags, "--plot", picture) == 0
+    rows, _ = table(capsys.readouterr().out)
+    assert [row[:3] for row in rows] == [
+        ["random:6", "40", "raw"],
+        ["random:6", "40", "3 simulations"],
+    ]
+    assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert main(othello_net, *flags, "--json") == 0
+    data = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["set"], one["player"], one["positions"]) for one in data] == [
+        ("random:6", "raw", 40),
+        ("random:6", "3 simulations", 40),
+    ]
+    for one, row in zip(data, rows, strict=True):
+        assert f"{one['value_error']['mean']:.3f}" == row[3].split(",")[0]
+        assert f"{one['rank_correlation']['mean']:.3f}" == row[8].split(",")[0]
+        assert f"{one['calibration']['error']:.3f}" == row[9]
+        assert sum(part["count"] for part in one["calibration"]["bins"]) == 40
+
+
 def test_random_positions_and_the_variant_of_the_network(othello_net, capsys):
     flags = ["--exact", "random:12", "random:11", "--limit", 64]
     assert main(f"policy:{othello_net}", *flags) == 0
@@ -236,14 +265,15 @@ def test_moves_of_a_perfect_game_are_counted(tmp_path, capsys):
 
 
 def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
-    utility = np.full((4, 17), exact.NO_UTILITY)
+    utility = np.full((4, 17), position_sets.NO_UTILITY)
     utility[1, [0, 1, 2]] = [2, 2, -4]
     utility[2, [0, 1, 2]] = [2, 2, -4]
-    known = exact.ExactSet(othello.Othello(4).start(4), np.array([2] * 4), utility)
+    start = othello.Othello(4).start(4)
+    positions = position_sets.PositionSet(start, np.array([2] * 4), utility, np.full(4, -1))
     moves = tuple(map(frozenset, ([0, 5], [0], [0], [0])))
-    line = exact_sets.Line(known, moves, ("a1",) * 4)
-    opinion = exact.Opinion(np.zeros(4), np.array([5, 1, 2, 3]), None)
-    assert evaluate._followed(line, opinion, 4) == (
+    line = position_sets.PerfectLine(positions, moves, ("a1",) * 4)
+    assessment = accuracy.Assessment(np.zeros(4), np.array([5, 1, 2, 3]), None)
+    assert score_comparison.followed(line, assessment, 4) == (
         "1 of 4 moves; 2 b1 for a1 (as good), 3 c1 for a1, 4 d1 for a1"
     )
 
@@ -251,10 +281,10 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["random", "--exact", "line"], "--exact judges a network, not 'random'"),
+        (["random", "--exact", "line"], "--exact measures a network, not 'random'"),
         (
             ["random", "greedy", "--exact", "line"],
-            "--exact judges one network: leave 'greedy' out",
+            "--exact measures one network: leave 'greedy' out",
         ),
         (
             ["policy:{net}", "--exact", "line"],
@@ -262,7 +292,7 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
         ),
         (
             ["policy:{othello_net}", "--exact", "line"],
-            "perfect games are known of 6x6 from its usual start alone",
+            "perfect games are known only for 6x6 from its usual start",
         ),
         (
             ["policy:{othello_net}", "--exact", "random:ten"],
@@ -270,7 +300,7 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
         ),
         (
             ["policy:{othello_net}", "--exact", "random:13"],
-            "random:13: 13 empty squares: 1 to 12 can be had and solved here",
+            "random:13: 13 empty squares: choose 1 to 12",
         ),
         (
             ["policy:{othello_net}", "--exact", "{folder}/none.obf"],
@@ -288,6 +318,27 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
             ["policy:{othello_net}", "--exact", "{folder}/illegal.obf"],
             "{folder}/illegal.obf:1: a1 is illegal",
         ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/illegal.csv"],
+            "{folder}/illegal.csv:2: a1 is illegal",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/over.obf"],
+            "{folder}/over.obf:1: the game is over, as in all positions with a score",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "line", "--simulations", "0", "8"],
+            "policy:{othello_net} has no search: leave 'policy:' or --simulations out",
+        ),
+        (["random", "--simulations", "8"], "--simulations and --plot are for --exact SET ..."),
+        (
+            ["{othello_net}", "--exact", "x", "--plot", "x.png", "--simulations", *"012345"],
+            "--plot shows up to 5 numbers of simulations, not 6",
+        ),
+        (
+            ["{othello_net}", "--exact", "{folder}/over.obf", "--plot", "{folder}/none/plot.png"],
+            "{folder}/none/plot.png: cannot write here (No such file or directory)",
+        ),
     ],
 )
 def test_what_is_wrong_with_exact_sets_is_told(
@@ -297,6 +348,8 @@ def test_what_is_wrong_with_exact_sets_is_told(
     (tmp_path / "plain.obf").write_text(f"{START} X;\n")
     (tmp_path / "large.obf").write_text(f"{SCORED}{large} X; D3:+0;\n")
     (tmp_path / "illegal.obf").write_text(f"{START} X; A1:+2;\n")
+    (tmp_path / "illegal.csv").write_text(f"board,mover,score,best_move\n{START},X,2,a1\n")
+    (tmp_path / "over.obf").write_text("XXXXXXXXXXXXXXXX X; A1:+16;\n")
     names = {"net": net, "othello_net": othello_net, "folder": tmp_path}
     assert main(*(argument.format(**names) for argument in arguments)) == 2
     captured = capsys.readouterr()

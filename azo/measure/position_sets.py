@@ -1,7 +1,9 @@
-"""Positions with exact scores: as a file tells them, from random games, and along perfect games.
+"""Sets of positions with known scores: from a file, from random games, and along perfect games.
 
-Moves whose scores nobody tells are solved: by the batched solver up to 12 empty squares, above by
-the host's.
+A position's utility is the final margin of discs in favour of the side to move, empty squares to
+the winner: its score, with the sign turned in reversed Othello. Scores of a file may be exact or
+the estimates of an engine. Unknown moves near the end are solved: by the batched solver up to 12
+empty squares, by the host's above.
 """
 
 import dataclasses
@@ -14,7 +16,6 @@ import numpy as np
 
 from azo.formats import obf
 from azo.games import bitboard, notation, othello
-from azo.measure import exact
 from azo.solver.device import batched
 
 # Perfect games from the usual start of 6x6 by whether fewer discs win, with black's utility.
@@ -34,6 +35,8 @@ PERFECT_GAMES = {
     ),
 }
 
+NO_UTILITY = batched.NO_SCORE  # of illegal moves, and of all moves of a row with unknown scores
+
 _MAX_BATCHED = 12  # empty squares
 _MAX_HOST = 20
 _NUM_LANES = 256
@@ -45,126 +48,164 @@ _is_over = jax.jit(othello.Othello.is_over, static_argnums=0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class PositionSet:
+    """`M` positions in which the game goes on, with their scores."""
+
+    position: othello.Position  # [M]
+    utility: np.ndarray  # [M] int
+    move_utility: np.ndarray  # [M, A] int, NO_UTILITY for illegal moves and in unknown rows
+    named_best: np.ndarray  # [M] int, the best move that a file names, -1 without one
+
+    def __len__(self) -> int:
+        return len(self.utility)
+
+    @property
+    def is_best(self) -> np.ndarray:
+        """The best moves, `[M, A]` bool: none where none is known, or where there is no choice.
+
+        A row has the moves of the highest utility, if all are known, and the named move. If a file
+        names one move only, equally good moves are missing.
+        """
+        utility = self.move_utility
+        is_best = (utility == utility.max(axis=1, keepdims=True)) & (utility != NO_UTILITY)
+        is_best[(utility != NO_UTILITY).sum(axis=1) == 1] = False
+        rows = np.flatnonzero(self.named_best >= 0)
+        is_best[rows, self.named_best[rows]] = True
+        return is_best
+
+
+@dataclasses.dataclass(frozen=True)
+class PerfectLine:
     """A perfect game of `M` moves, passes left out."""
 
-    known: exact.ExactSet  # the position before each move
+    positions: PositionSet  # the position before each move
     moves: tuple[frozenset[int], ...]  # the move, and those that the board's symmetry makes equal
     texts: tuple[str, ...]  # the moves as written
 
 
 def of_problems(
     game: othello.Othello, problems: Sequence[obf.Problem], *, max_solved: int
-) -> exact.ExactSet:
-    """Returns the positions of a file, finished games left out; the scores are those of the file.
+) -> PositionSet:
+    """Returns the positions of a file with its scores; finished games are left out.
 
     Args:
       game: the rules, of the size of all boards.
-      problems: positions that have a score.
-      max_solved: where the file has not the scores of all moves, they are solved up to so many
-        empty squares.
+      problems: positions that have a score, at least one.
+      max_solved: moves without scores in the file are solved up to so many empty squares.
 
     Raises:
-      ValueError: if a scored move is illegal; the number of the line comes first.
+      ValueError: if a move is illegal, or all games are over; the number of the line comes first.
     """
     sides = [[getattr(x.board, side) for x in problems] for side in ("player", "opponent")]
     position = othello.Position(*map(_bitboards, sides))
     legal, is_over = np.asarray(_legal_mask(game, position)), np.asarray(_is_over(game, position))
+    if is_over.all():
+        raise ValueError(f"{problems[0].line}: the game is over, as in all positions with a score")
     sign = -1 if game.is_reversed else 1
     utility = np.zeros(len(problems), int)
-    moves = np.full(legal.shape, exact.NO_UTILITY)
-    for row, problem in enumerate(problems):
+    moves = np.full(legal.shape, NO_UTILITY)
+    named_best = np.full(len(problems), -1)
+    for row in np.flatnonzero(~is_over):
+        problem = problems[row]
         score = problem.best_score(is_reversed=game.is_reversed)
         assert score is not None
         utility[row] = sign * score
-        told = list(problem.move_scores)
-        if not legal[row, told].all() and not is_over[row]:
-            wrong = next(action for action in told if not legal[row, action])
-            raise ValueError(f"{problem.line}: {notation.action_text(wrong, game.size)} is illegal")
-        if len(told) == legal[row].sum():
-            moves[row, told] = sign * np.array(list(problem.move_scores.values()))
-    known = exact.ExactSet(position, utility, moves)
-    return _with_moves(game, _rows(known, np.flatnonzero(~is_over)), max_solved)
+        scored = list(problem.move_scores)
+        named = [] if problem.best_move is None else [problem.best_move]
+        for action in (*scored, *named):
+            if not legal[row, action]:
+                text = notation.action_text(action, game.size)
+                raise ValueError(f"{problem.line}: {text} is illegal")
+        if len(scored) == legal[row].sum():
+            moves[row, scored] = sign * np.array(list(problem.move_scores.values()))
+        if named and legal[row].sum() > 1:
+            named_best[row] = problem.best_move
+    positions = PositionSet(position, utility, moves, named_best)
+    return _with_moves(game, _rows(positions, np.flatnonzero(~is_over)), max_solved)
 
 
 def of_random_games(
     game: othello.Othello, key: jax.Array, *, num_positions: int, num_empties: int
-) -> exact.ExactSet:
-    """Returns different positions of games of random moves, each as the mover finds it, solved.
+) -> PositionSet:
+    """Returns different positions of random games with a number of empty squares, solved.
 
-    Where a disc can be placed: a forced pass is played. There are fewer than `num_positions` if
-    games hardly lead to others.
+    The side to move can place a disc: forced passes are played. The set has fewer than
+    `num_positions` if the games lead to few different ones.
 
     Raises:
       ValueError: if no position has so many empty squares, or the solvers are too slow for them.
     """
     limit = min(int(game.num_empties(game.start())), _MAX_HOST)
     if not 1 <= num_empties <= limit:
-        raise ValueError(f"{num_empties} empty squares: 1 to {limit} can be had and solved here")
-    found = np.zeros((0, game.packed_words), np.uint32)
+        raise ValueError(f"{num_empties} empty squares: choose 1 to {limit}")
+    boards = np.zeros((0, game.packed_words), np.uint32)
     for number in range(_MAX_DRAWS):
         draw_key = jax.random.fold_in(key, number)
-        packed, is_wanted = _play_down(
+        packed, is_usable = _play_down(
             game, draw_key, num_games=num_positions, num_empties=num_empties
         )
-        found = np.concatenate([found, np.asarray(packed)[np.asarray(is_wanted)]])
-        _, first = np.unique(found, axis=0, return_index=True)
-        found = found[np.sort(first)][:num_positions]
-        if len(found) == num_positions:
+        boards = np.concatenate([boards, np.asarray(packed)[np.asarray(is_usable)]])
+        _, first = np.unique(boards, axis=0, return_index=True)
+        boards = boards[np.sort(first)][:num_positions]
+        if len(boards) == num_positions:
             break
-    if not len(found):
+    if not len(boards):
         raise ValueError(f"no random game went on with {num_empties} empty squares")
-    position = game.unpack(jnp.asarray(found))
-    unknown = np.full((len(found), game.num_actions), exact.NO_UTILITY)
-    known = exact.ExactSet(position, np.zeros(len(found), int), unknown)
-    known = _with_moves(game, known, num_empties)
-    return dataclasses.replace(known, utility=known.move_utility.max(axis=1))
+    unsolved = _unsolved(game, game.unpack(jnp.asarray(boards)), np.zeros(len(boards), int))
+    solved = _with_moves(game, unsolved, num_empties)
+    return dataclasses.replace(solved, utility=solved.move_utility.max(axis=1))
 
 
-def perfect_games(game: othello.Othello, *, max_solved: int) -> list[Line]:
+def perfect_games(game: othello.Othello, *, max_solved: int) -> list[PerfectLine]:
     """Returns the published perfect games of a board, solved up to `max_solved` empty squares.
 
     Raises:
       ValueError: if the game is not 6x6 from the usual start.
     """
     if game != othello.Othello(6, game.is_reversed):
-        raise ValueError("perfect games are known of 6x6 from its usual start alone")
+        raise ValueError("perfect games are known only for 6x6 from its usual start")
     black, games = PERFECT_GAMES[game.is_reversed]
     return [_line(game, text, black, max_solved) for text in games]
 
 
-def _line(game: othello.Othello, text: str, black: int, max_solved: int) -> Line:
+def _line(game: othello.Othello, text: str, black: int, max_solved: int) -> PerfectLine:
     replay = notation.replay(text, game)
     plies = [ply for ply, action in enumerate(replay.actions) if action != game.pass_action]
     position = jax.tree.map(lambda *words: jnp.stack(words), *(replay.positions[p] for p in plies))
     utility = np.array([black if ply % 2 == 0 else -black for ply in plies])
-    unknown = np.full((len(plies), game.num_actions), exact.NO_UTILITY)
-    known = _with_moves(game, exact.ExactSet(position, utility, unknown), max_solved)
+    positions = _with_moves(game, _unsolved(game, position, utility), max_solved)
     planes = np.asarray(game.planes(position)).reshape(len(plies), -1, 2)
     actions = [replay.actions[ply] for ply in plies]
     moves = (_equal_moves(game, *pair) for pair in zip(planes, actions, strict=True))
     texts = (notation.action_text(action, game.size) for action in actions)
-    return Line(known, tuple(moves), tuple(texts))
+    return PerfectLine(positions, tuple(moves), tuple(texts))
 
 
 def _equal_moves(game: othello.Othello, board: np.ndarray, action: int) -> frozenset[int]:
-    """Returns the moves that symmetries which leave the board as it is make of one."""
-    kept = [turned for turned in game.square_symmetries if (board[turned] == board).all()]
-    return frozenset(int(turned[action]) for turned in kept)
+    """Returns the images of a move under the symmetries that leave the board unchanged."""
+    unchanged = [turned for turned in game.square_symmetries if (board[turned] == board).all()]
+    return frozenset(int(turned[action]) for turned in unchanged)
 
 
-def _with_moves(game: othello.Othello, known: exact.ExactSet, max_solved: int) -> exact.ExactSet:
+def _unsolved(
+    game: othello.Othello, position: othello.Position, utility: np.ndarray
+) -> PositionSet:
+    unknown = np.full((len(utility), game.num_actions), NO_UTILITY)
+    return PositionSet(position, utility, unknown, np.full(len(utility), -1))
+
+
+def _with_moves(game: othello.Othello, positions: PositionSet, max_solved: int) -> PositionSet:
     """Returns the set with all moves solved where none is known and few squares are empty."""
-    empties = np.asarray(game.num_empties(known.position))
-    is_unknown = (known.move_utility == exact.NO_UTILITY).all(axis=1) & (empties <= max_solved)
-    moves = known.move_utility.copy()
+    empties = np.asarray(game.num_empties(positions.position))
+    is_unknown = (positions.move_utility == NO_UTILITY).all(axis=1) & (empties <= max_solved)
+    moves = positions.move_utility.copy()
     for is_mine, solve in ((empties <= _MAX_BATCHED, _batched), (empties > _MAX_BATCHED, _host)):
         rows = np.flatnonzero(is_unknown & is_mine)
         if len(rows):
-            score = solve(game, _rows(known, rows).position)
-            sign = np.where(score != exact.NO_UTILITY, -1 if game.is_reversed else 1, 1)
+            score = solve(game, _rows(positions, rows).position)
+            sign = np.where(score != NO_UTILITY, -1 if game.is_reversed else 1, 1)
             moves[rows] = sign * score
-    return dataclasses.replace(known, move_utility=moves)
+    return dataclasses.replace(positions, move_utility=moves)
 
 
 def _batched(game: othello.Othello, position: othello.Position) -> np.ndarray:
@@ -175,9 +216,9 @@ def _batched(game: othello.Othello, position: othello.Position) -> np.ndarray:
     filled = jax.tree.map(
         lambda words: jnp.zeros(size, words.dtype).at[:count].set(words), position
     )
-    found = _solve(game, filled)
-    assert found.is_solved[:count].all()
-    return np.asarray(found.move_score)[:count]
+    solution = _solve(game, filled)
+    assert solution.is_solved[:count].all()
+    return np.asarray(solution.move_score)[:count]
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -198,10 +239,10 @@ def _host(game: othello.Othello, position: othello.Position) -> np.ndarray:
 
     solver = endgame.Solver(game.size, is_reversed=game.is_reversed)
     sides = zip(bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True)
-    score = np.full((position.player.lower.shape[0], game.num_actions), exact.NO_UTILITY)
+    score = np.full((position.player.lower.shape[0], game.num_actions), NO_UTILITY)
     for row, side in zip(score, sides, strict=True):
-        for action, found in solver.solve(*side, every_move=True).move_scores.items():
-            row[action] = found
+        for action, margin in solver.solve(*side, every_move=True).move_scores.items():
+            row[action] = margin
     return score
 
 
@@ -209,15 +250,15 @@ def _host(game: othello.Othello, position: othello.Position) -> np.ndarray:
 def _play_down(
     game: othello.Othello, key: jax.Array, *, num_games: int, num_empties: jax.Array | int
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns packed positions `[num_games, words]`, and which of them are as wanted, `[...]`."""
+    """Returns packed positions `[num_games, words]`, and which have `num_empties`, `[...]`."""
 
     def play(state: tuple[jax.Array, othello.Position]) -> tuple[jax.Array, othello.Position]:
         ply, position = state
         action = game.random_action(jax.random.fold_in(key, ply), position)
         after = game.step(position, action).position
         goes_on = is_open(position)
-        kept = jax.tree.map(lambda new, old: jnp.where(goes_on, new, old), after, position)
-        return ply + 1, kept
+        stopped = jax.tree.map(lambda new, old: jnp.where(goes_on, new, old), after, position)
+        return ply + 1, stopped
 
     def is_open(position: othello.Position) -> jax.Array:
         must_pass = game.legal_squares(position).is_empty()
@@ -230,11 +271,12 @@ def _play_down(
     )
 
 
-def _rows(known: exact.ExactSet, rows: np.ndarray) -> exact.ExactSet:
-    return exact.ExactSet(
-        position=jax.tree.map(lambda words: words[rows], known.position),
-        utility=known.utility[rows],
-        move_utility=known.move_utility[rows],
+def _rows(positions: PositionSet, rows: np.ndarray) -> PositionSet:
+    return PositionSet(
+        position=jax.tree.map(lambda words: words[rows], positions.position),
+        utility=positions.utility[rows],
+        move_utility=positions.move_utility[rows],
+        named_best=positions.named_best[rows],
     )
 
 

@@ -1,3 +1,5 @@
+"""Files of endgames: lines, stored results, comparisons with the file, messages."""
+
 import gzip
 import io
 import json
@@ -5,9 +7,10 @@ import json
 import pytest
 import rich.console
 
-from azo.cli import command_line, solve
+from azo.cli import command_line
 from azo.formats import obf
 from azo.games import notation
+from azo.run import endgame_file
 
 _START = "-----OX--XO-----"  # 4x4: black loses by 10, white wins by 10
 _FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
@@ -17,8 +20,8 @@ def _run(path, *flags):
     """Returns the exit code and what was printed."""
     text = io.StringIO()
     console = rich.console.Console(file=text, width=300)
-    settings = command_line.parse(solve.SolveConfig, [str(path), *flags], prog="solve")
-    code = solve.run(settings, console)
+    settings = command_line.parse(endgame_file.SolveConfig, [str(path), *flags], prog="solve")
+    code = endgame_file.solve_file(settings, console)
     return code, text.getvalue().splitlines()
 
 
@@ -142,7 +145,7 @@ def test_a_limit_is_told_and_not_kept(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no positions in it"),
+        ("", "the file has no positions"),
         ("XO X;", ":1: board of 2 squares; boards have 16 (4x4), 36 (6x6) or 64 (8x8)"),
         (
             f"{_START} X;\n{_START[:-1]}? X;",
@@ -186,7 +189,7 @@ def test_too_many_empty_squares(small):
 def test_an_output_of_something_else_is_left_alone(small, tmp_path):
     output = tmp_path / "notes.txt"
     output.write_text("my notes\n")
-    assert _message(small, "--output", str(output)) == f"{output}:1: not a result of azo.solve"
+    assert _message(small, "--output", str(output)) == f"{output}:1: not a result of azo solve"
     assert output.read_text() == "my notes\n"
     _run(small, "--output", str(tmp_path / "out.jsonl"))
     small.write_text(f"% 4x4\n{_START} O;\n")

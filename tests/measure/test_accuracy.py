@@ -1,0 +1,281 @@
+"""Accuracy of networks: worked by hand, on solved positions, and against a search that is right."""
+
+import dataclasses
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import drawn_panels, random_games, slow_minimax
+
+from azo.games import othello
+from azo.learning import network
+from azo.measure import accuracy, players, position_sets
+from azo.measure.report import calibration_figure
+from azo.search import improvement
+
+FOUR = othello.Othello(4)
+FOUR_REVERSED = othello.Othello(4, is_reversed=True)
+NO = position_sets.NO_UTILITY
+VARIANTS = pytest.mark.parametrize("is_reversed", [False, True])
+Z = 1.959964  # standard normal, 97.5 %
+
+
+@functools.cache
+def random_set(game, num_empties=6, num_positions=40):
+    key = jax.random.key(3)
+    return position_sets.of_random_games(
+        game, key, num_positions=num_positions, num_empties=num_empties
+    )
+
+
+def squares(position, size):
+    """Returns `[M, n, n]` int8 as `slow_minimax` has it."""
+    player, opponent = (
+        random_games.to_squares(side, size) for side in (position.player, position.opponent)
+    )
+    return player.astype(np.int8) - opponent.astype(np.int8)
+
+
+def predictor(value, utility, margin=None):
+    """Returns a network that likes the moves of a higher utility, in this order of positions."""
+    logits = jnp.asarray(utility, jnp.float32)
+    margin = None if margin is None else jnp.asarray(margin, jnp.float32)
+    return lambda _: network.Prediction(logits, jnp.asarray(value, jnp.float32), None, margin)
+
+
+def small_set(utility, moves):
+    rows = [[row.get(action, NO) for action in range(17)] for row in moves]
+    return position_sets.PositionSet(
+        FOUR.start(len(moves)), np.array(utility), np.array(rows), np.full(len(rows), -1)
+    )
+
+
+def assessment(value, action, margin=None):
+    return accuracy.Assessment(np.array(value, np.float32), np.array(action), margin)
+
+
+BY_HAND = small_set([6, -4, 0, 2], [{1: 6, 4: 2, 9: -2}, {2: -4, 3: -4}, {16: 0}, {}])
+
+
+def test_a_grade_worked_by_hand():
+    margin = np.array([6.0, -4.0, 2.0, 0.0])
+    found = accuracy.measure(
+        FOUR, BY_HAND, assessment([0.5, -1, 0.25, -0.5], [4, 3, 16, 0], margin)
+    )
+    assert found.value_error.mean == pytest.approx((0.5 + 0 + 0.25 + 1.5) / 4)
+    assert found.right_sign.mean == pytest.approx(2 / 3)  # the third is a draw
+    # Wilson's interval of 2 of 3, by its formula with 1.96 standard deviations.
+    assert found.right_sign.interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
+    assert (found.best_move.mean, found.best_move.count) == (0.5, 2)  # pass: no choice; unknown
+    assert found.discs_lost.mean == 2.0  # 4 and 0
+    # Student's t with one degree of freedom: 12.706; the mean's standard error is 2.
+    assert found.discs_lost.interval == pytest.approx((2 - 25.412, 2 + 25.412), abs=1e-3)
+    assert found.margin_error.mean == 1.0  # 0, 0, 2 and 2
+
+
+def test_margins_are_of_discs_in_reversed_othello_too():
+    margin = np.array([6.0, 4.0, 0.0, -2.0])  # right are -6, 4, 0 and -2
+    found = accuracy.measure(FOUR_REVERSED, BY_HAND, assessment([0.0] * 4, [1, 2, 16, 0], margin))
+    assert found.margin_error.mean == 3.0
+    assert found.best_move.mean == 1.0
+
+
+def test_nothing_is_told_of_what_nothing_is_known():
+    found = accuracy.measure(FOUR, small_set([0], [{}]), assessment([0.5], [3]))
+    assert found.value_error == accuracy.Estimate(0.5, None, 1)
+    assert (found.right_sign, found.best_move, found.discs_lost) == (None, None, None)
+    assert (
+        accuracy.row("name", "raw", 1, found)
+        == "| name | 1 | raw | 0.500 | - | - | - | - | - | 0.500 |"
+    )
+
+
+def test_a_row_has_means_intervals_and_counts():
+    found = accuracy.measure(FOUR, BY_HAND, assessment([0.5, -1, 0.25, -0.5], [4, 3, 16, 0]))
+    cells = accuracy.row("name", "raw", 1234, found).strip("| ").split(" | ")
+    assert cells[:3] == ["name", "1,234", "raw"]
+    assert cells[4] == "0.667, 0.208 to 0.939, of 3"
+    assert cells[5].startswith("0.500, ")
+    assert cells[5].endswith(", of 2")
+    assert cells[6:8] == ["2.00, -23.41 to 27.41", "-"]
+    assert cells[8].startswith("1.000, ")
+    assert cells[9] == "FIXME"
+    assert accuracy.HEADING.count("|") == accuracy.RULE.count("|") == len(cells) + 1
+
+
+def test_named_best_moves_count_without_scores_of_all_moves():
+    named = dataclasses.replace(BY_HAND, named_best=np.array([-1, -1, -1, 5]))
+    measured = accuracy.measure(FOUR, named, assessment([0.0] * 4, [1, 2, 16, 5]))
+    assert (measured.best_move.mean, measured.best_move.count) == (1.0, 3)
+    assert measured.discs_lost.count == 2
+
+
+@VARIANTS
+def test_a_network_that_is_always_right_or_always_wrong(is_reversed):
+    game = othello.Othello(4, is_reversed)
+    known = random_set(game)
+    result, score = np.sign(known.utility), known.utility * (-1 if is_reversed else 1)
+    right = predictor(result, known.move_utility, score / 16)
+    found = accuracy.measure(game, known, accuracy.assess_raw(game, right, known.position))
+    assert found.value_error.mean == 0
+    assert found.right_sign.mean == found.best_move.mean == 1
+    assert found.discs_lost.mean == found.margin_error.mean == 0
+    wrong = predictor(-result, -known.move_utility, -score / 16)
+    found = accuracy.measure(game, known, accuracy.assess_raw(game, wrong, known.position))
+    assert found.value_error.mean == 2 * np.mean(result != 0)
+    assert found.right_sign.mean == 0
+    assert found.margin_error.mean == np.mean(2 * np.abs(score))
+    legal = np.where(known.move_utility == NO, 1000, known.move_utility)
+    lost = known.utility - legal.min(axis=1)
+    has_choice = (known.move_utility != NO).sum(axis=1) > 1
+    assert found.discs_lost.mean == lost[has_choice].mean() > 4
+    assert found.best_move.mean == np.mean(lost[has_choice] == 0) < 0.2
+    assert found.best_move.count == has_choice.sum() > 20
+
+
+def test_a_search_that_knows_all_plays_best_moves_and_says_the_result():
+    known = random_set(FOUR, num_empties=4, num_positions=24)
+
+    def solve(position):
+        boards = squares(position, 4)
+        moves = slow_minimax.move_scores(boards, is_reversed=False)
+        result = np.sign(slow_minimax.scores(boards, is_reversed=False))
+        return np.pad(moves, ((0, 0), (0, 1))).astype(np.float32), result.astype(np.float32)
+
+    def evaluate(key, position):
+        del key
+        count = position.player.lower.shape[0]
+        shapes = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((count, 17), (count,))]
+        moves, result = jax.pure_callback(solve, shapes, position)
+        return improvement.Evaluation(100.0 * moves, result)
+
+    config = improvement.SearchConfig(algorithm="puct", num_simulations=4)
+    search = functools.partial(accuracy.assess_by_search, FOUR, evaluate, config=config)
+    found = accuracy.measure(FOUR, known, jax.jit(search)(jax.random.key(0), known.position))
+    assert found.value_error.mean == 0
+    assert found.right_sign.mean == found.best_move.mean == 1
+    assert found.discs_lost.mean == 0
+
+
+def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch):
+    config = network.NetworkConfig(
+        num_blocks=0, num_channels=4, value_units=4, has_margin_head=True
+    )
+    variables = jax.jit(functools.partial(network.init, FOUR, config))(jax.random.key(1))
+    search = improvement.SearchConfig(algorithm="puct", num_simulations=1)
+    searching = players.NetworkPlayer(variables, FOUR, config, search)
+    alone = players.PolicyPlayer(variables, FOUR, config)
+    assert [accuracy.name_of(player) for player in (alone, searching)] == ["raw", "1 simulation"]
+    position, key = random_set(FOUR).position, jax.random.key(0)
+    monkeypatch.setattr(accuracy, "_BATCH", 16)  # of 40 positions
+    raw = accuracy.assess(FOUR, alone, key, position)
+    searched = accuracy.assess(FOUR, searching, key, position)
+
+    predict = functools.partial(network.build(FOUR, config).apply, variables, method="predict")
+    prediction = predict(FOUR.planes(position))
+    np.testing.assert_allclose(raw.value, prediction.value, atol=1e-5)
+    np.testing.assert_allclose(raw.margin, 16 * prediction.margin, atol=1e-4)
+    legal = np.asarray(FOUR.legal_mask(position))
+    likeliest = np.where(legal, prediction.prior_logits, -np.inf).argmax(axis=1)
+    np.testing.assert_array_equal(raw.action, likeliest)
+    # One simulation looks at the likeliest move, and takes the mean with the root's own value.
+    step = jax.jit(FOUR.step)(position, likeliest)
+    behind = np.where(step.discount == 0, step.reward, -predict(FOUR.planes(step.position)).value)
+    np.testing.assert_array_equal(searched.action, likeliest)
+    np.testing.assert_allclose(searched.value, (prediction.value + behind) / 2, atol=1e-5)
+
+
+def wilson(points, count):
+    """The interval of a mean of points in [0, 1], by the formula, told in [-1, 1]."""
+    mean = points / count
+    centre, spread = (
+        mean + Z**2 / (2 * count),
+        Z * math.sqrt(mean * (1 - mean) / count + Z**2 / (4 * count**2)),
+    )
+    return tuple(2 * (centre + sign * spread) / (1 + Z**2 / count) - 1 for sign in (-1, 1))
+
+
+def test_bins_worked_by_hand():
+    value = np.array([-1.0, -0.7, -0.5, 0.2, 0.3, 0.4, 1.0])
+    result = np.array([-1, -1, 1, 1, 0, -1, 1])
+    found = accuracy.calibrate(value, result, num_bins=4)
+    assert [(x.low, x.high, x.count) for x in found.bins] == [
+        (-1.0, -0.5, 2),
+        (-0.5, 0.0, 1),  # a value on the edge belongs to the upper bin
+        (0.0, 0.5, 3),
+        (0.5, 1.0, 1),
+    ]
+    assert [x.value for x in found.bins] == pytest.approx([-0.85, -0.5, 0.3, 1.0])
+    assert [x.result for x in found.bins] == [-1.0, 1.0, 0.0, 1.0]
+    # Two losses; a win, a draw and a loss, which make one and a half points.
+    assert found.bins[0].interval == pytest.approx((-1.0, wilson(0, 2)[1]), abs=1e-6)
+    assert found.bins[2].interval == pytest.approx(wilson(1.5, 3), abs=1e-6)
+    assert found.error == pytest.approx((2 * 0.15 + 1 * 1.5 + 3 * 0.3 + 0) / 7)
+
+
+def test_an_empty_bin_counts_nothing():
+    found = accuracy.calibrate(np.array([0.9, 0.8]), np.array([1, 1]), num_bins=2)
+    assert found.bins[0].count == 0
+    assert math.isnan(found.bins[0].result)
+    assert found.error == pytest.approx(0.15)
+
+
+def test_values_that_are_the_chances_are_calibrated_and_halved_ones_are_not():
+    rng = np.random.default_rng(0)
+    value = rng.uniform(-1, 1, 20_000)
+    result = np.where(rng.uniform(size=value.size) < (1 + value) / 2, 1, -1)
+    right = accuracy.calibrate(value, result)
+    # A bin of 2,000 has a standard error of at most 0.022, its mean absolute value is 0.8 of that.
+    assert right.error < 0.022
+    assert sum(x.interval[0] <= x.value <= x.interval[1] for x in right.bins) >= 8
+    # |v / 2 - v| is 1/4 on average.
+    timid = accuracy.calibrate(value / 2, result)
+    assert timid.error == pytest.approx(0.25, abs=0.022)
+
+
+def test_a_rank_correlation_worked_by_hand():
+    x = np.array([0.1, 0.2, 0.3, 0.4, 0.9])
+    y = np.array([-4, 2, 0, 8, 64])
+    # Ranks differ by 0, 1, 1, 0, 0: 1 - 6 * 2 / (5 * 24).
+    rank = accuracy.rank_correlation(x, y)
+    assert rank.mean == pytest.approx(0.9)
+    spread = Z * math.sqrt((1 + 0.9**2 / 2) / 2)
+    assert rank.interval == pytest.approx(
+        (math.tanh(math.atanh(0.9) - spread), math.tanh(math.atanh(0.9) + spread)), abs=1e-6
+    )
+
+
+def test_a_correlation_may_be_perfect_or_undefined():
+    x = np.arange(6.0)
+    assert accuracy.rank_correlation(x, 2 * x).mean == pytest.approx(1)
+    assert accuracy.rank_correlation(x, -x).interval == pytest.approx((-1, -1))
+    assert accuracy.rank_correlation(x, np.ones(6)) is None
+    assert accuracy.rank_correlation(x[:3], x[:3]) is None
+
+
+def test_nineteen_of_twenty_intervals_hold_the_rank_correlation():
+    rng = np.random.default_rng(0)
+    truth = 6 / math.pi * math.asin(0.7 / 2)  # of normal numbers with a correlation of 0.7
+    held = 0
+    for _ in range(300):
+        x, noise = rng.normal(size=(2, 60))
+        low, high = accuracy.rank_correlation(x, 0.7 * x + math.sqrt(0.51) * noise).interval
+        held += low <= truth <= high
+    assert 0.90 <= held / 300 <= 0.985
+
+
+def test_figures_show_mean_results_by_value():
+    positions = small_set([6, -4, 0, 2], [{}, {}, {}, {}])
+    measured = accuracy.measure(FOUR, positions, assessment([0.5, -1, 0.2, -0.5], [4, 1, 11, 11]))
+    # Four bins of one: |0.5 - 1|, |-1 + 1|, |0.2 - 0|, |-0.5 - 1|.
+    assert measured.calibration.error == pytest.approx((0.5 + 0 + 0.2 + 1.5) / 4)
+    (panel,) = calibration_figure.sheet({"set": {"raw": measured, "9": measured}}).panels
+    lines = drawn_panels.curves(panel)
+    assert list(lines) == ["raw", "9", "as predicted"]
+    np.testing.assert_allclose(lines["raw"], [[-1, -0.5, 0.2, 0.5], [-1, 1, 0, 1]])
+    assert len(panel.collections) == 1  # the intervals of the last player
+    interval = np.array([wilson(points, 1) for points in (0, 1, 0.5, 1)]).T
+    np.testing.assert_allclose(drawn_panels.band(panel), interval, atol=1e-6)
