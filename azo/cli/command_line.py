@@ -83,7 +83,9 @@ def parse(
     if {"-h", "--help"} & set(argv):
         print(inspect.cleandoc(description or kind.__doc__ or "") + "\n")
 
-    def read() -> tuple[Any, list[str]]:
+    options: dict[str, Any] = {} if default is None else {"default": default}
+
+    def read() -> Any:
         return tyro.cli(
             kind,
             args=argv,
@@ -91,7 +93,7 @@ def parse(
             description="",
             registry=_registry_of_dicts(),
             return_unknown_args=True,
-            **({} if default is None else {"default": default}),
+            **options,
         )
 
     tree, unknown = _read_quietly(read)

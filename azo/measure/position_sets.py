@@ -105,7 +105,7 @@ def of_problems(
     utility = np.zeros(len(problems), int)
     moves = np.full(legal.shape, NO_UTILITY)
     named_best = np.full(len(problems), -1)
-    for row in np.flatnonzero(~is_over):
+    for row in np.flatnonzero(~is_over).tolist():
         problem = problems[row]
         score = problem.best_score(is_reversed=game.is_reversed)
         assert score is not None

@@ -48,7 +48,8 @@ def compare(
     searchers = _searchers(game, player, simulations)
     write_plot = _plot_writer(plot, len(searchers))
     sets = list(_sets(game, sources, limit, solve_empties, seed))
-    remarks, measured = [], {}
+    remarks: list[str] = []
+    measured: dict[str, dict[str, accuracy.Accuracy]] = {}
     yield accuracy.HEADING, None
     yield accuracy.RULE, None
     for name, positions, perfect_line in sets:
@@ -93,7 +94,9 @@ def _searchers(
         return [raw, player]
     search = player.search_config
     return [
-        player.replace(search_config=players.with_simulations(search, number)) if number else raw
+        dataclasses.replace(player, search_config=players.with_simulations(search, number))
+        if number
+        else raw
         for number in simulations
     ]
 
