@@ -7,6 +7,8 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
+from azo.cli import version
+
 COMMANDS = (
     "train", "evaluate", "play", "web", "analyse", "gtp", "nboard", "tournament", "report",
     "solve", "book", "export", "supervise", "ablate",
@@ -20,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_overview())
         return 0
     if name == "--version":
-        print(f"azo {_version()}")
+        print(f"azo {version.version()}")
         return 0
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
@@ -43,15 +45,6 @@ def _overview() -> str:
         summary = (ast.get_docstring(tree) or "").partition("\n")[0]
         lines.append(f"  {name:12}{summary}")
     return "\n".join(lines)
-
-
-def _version() -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version("azo")
-    except metadata.PackageNotFoundError:  # run from its source, not installed
-        return "(source)"
 
 
 if __name__ == "__main__":

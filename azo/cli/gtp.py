@@ -6,11 +6,10 @@ For Quarry and tournaments; see docs/front-ends.md. Messages go to standard erro
 """
 
 import contextlib
-import importlib.metadata
 import sys
 from collections.abc import Sequence
 
-from azo.cli import command_line
+from azo.cli import command_line, version
 from azo.play import engine_factory, gtp, line_reader
 from azo.play.live_engine import Engine
 
@@ -37,16 +36,9 @@ def main(argv: Sequence[str]) -> int:
             engine,
             line_reader.of_standard_input(),
             write,
-            version=_version(),
+            version=version.version(),
             full=play.engine,
             load=load,
         )
         front_end.run()
     return 0
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("azo")
-    except importlib.metadata.PackageNotFoundError:  # run from its source, not installed
-        return "(source)"

@@ -38,8 +38,10 @@ def read_toml(path: pathlib.Path, what: str) -> dict[str, Any]:
         raise ValueError(f"{path}: no such {what} file") from None
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: not TOML: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ValueError(f"{path}: cannot read the {what}: {error}") from None
+    except OSError as error:
+        raise ValueError(f"{path}: cannot read the {what}: {error.strerror}") from None
 
 
 def validate(kind: type[Settings], tree: Any, place: str | None) -> Settings:
