@@ -9,7 +9,7 @@ from support.web_server import SlowEvaluator, ask, offer, offers, question, runn
 
 from azo.cli import web
 from azo.games import notation, othello
-from azo.play import engine_factory, engine_settings, live_game, opening_book
+from azo.play import engine_factory, engine_offers, engine_settings, live_game, opening_book
 from azo.play.web import server
 
 
@@ -122,7 +122,9 @@ def test_the_game_asked_for_comes_first_and_its_book_is_used(monkeypatch, tmp_pa
     book = opening_book.Book(game)
     book.entry(live_game.LiveGame(game).start, notation.parse_action("c2", 6)).value = 0.5
     book.save(tmp_path / "book")
-    makers = web.engines(web.WebConfig(size=6, book=tmp_path / "book", engine=web_server.QUICK))
+    makers = engine_offers.engines(
+        web.WebConfig(size=6, book=tmp_path / "book", engine=web_server.QUICK)
+    )
     assert list(makers) == [game, othello.Othello(4, is_reversed=True)]
     sources = [
         make().think(engine_settings.Limits(num_simulations=4)).source for make in makers.values()

@@ -1,0 +1,148 @@
+"""Builds and shows files of opening books, with progress on a console."""
+
+import pathlib
+from typing import Annotated, Literal
+
+import pydantic
+import rich.console
+import rich.progress
+import rich.table
+import tyro
+
+from azo.formats import game_files
+from azo.games import notation, othello
+from azo.play import book_building, engine_factory, engine_settings, live_engine, opening_book
+
+_SAVE_EVERY = 25  # positions
+
+
+class BuildConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Builds a book, or extends one."""
+
+    book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
+    """File to write, such as openings.book; if it exists, it grows."""
+    files: Annotated[
+        tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="[FILE ...]")
+    ] = ()
+    """Archives of games: .wtb, .csv or .txt, also .gz."""
+    source: Annotated[Literal["self-play", "archives"], tyro.conf.arg(name="from")] = "self-play"
+    """Where the moves come from."""
+    growth: book_building.GrowthConfig = book_building.GrowthConfig()
+    max_plies: pydantic.PositiveInt = 20
+    """From archives: moves from the start that are counted."""
+    min_games: pydantic.PositiveInt = 2
+    """From archives: least number of games of a move."""
+    network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Folder of a run or of an exported network; by default one that comes with azo."""
+    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
+    """Without a network: rows and columns of the board."""
+    reversed: bool = False
+    """Without a network: the side with fewer discs wins."""
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
+    """How positions are searched."""
+
+
+class ShowConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Shows the moves of a position in a book."""
+
+    book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
+    """File of a book."""
+    moves: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[MOVES]")] = ""
+    """A transcript such as f5d6c3 that leads to the position."""
+    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
+    """Rows and columns of the board."""
+    reversed: bool = False
+    """The side with fewer discs wins."""
+
+
+def build(settings: BuildConfig, console: rich.console.Console) -> int:
+    """Builds a book; Ctrl-C keeps the positions so far."""
+    if settings.source == "archives" and not settings.files:
+        raise ValueError("--from archives: name the files")
+    if settings.source == "self-play" and settings.files:
+        raise ValueError(f"{settings.files[0]}: files are for --from archives")
+    engine = None
+    if settings.source == "self-play":
+        evaluator = engine_factory.load_evaluator(
+            settings.network, settings.size, is_reversed=settings.reversed
+        )
+        engine = live_engine.Engine(evaluator, settings.engine)
+    game = othello.Othello(settings.size, settings.reversed) if engine is None else engine.game
+    book = (
+        opening_book.load(settings.book, game)
+        if settings.book.exists()
+        else opening_book.Book(game)
+    )
+    if settings.source == "archives":
+        if book.positions:
+            raise ValueError(f"{settings.book}: exists already, and its games would count twice")
+        num_games = book_building.add_games(
+            book,
+            game_files.read_archives(settings.files, game),
+            max_plies=settings.max_plies,
+            min_games=settings.min_games,
+        )
+        console.print(f"{num_games} games", markup=False)
+    book.save(settings.book)
+    with rich.progress.Progress(
+        *rich.progress.Progress.get_default_columns(),
+        rich.progress.MofNCompleteColumn(),
+        console=console,
+        disable=engine is None or not console.is_terminal,
+    ) as progress:
+        task = progress.add_task("positions", total=settings.growth.num_positions)
+
+        def on_position(num_done: int) -> None:
+            progress.update(task, completed=num_done)
+            if num_done % _SAVE_EVERY == 0:
+                book.save(settings.book)
+
+        try:
+            if engine is not None:
+                book_building.grow(book, engine, settings.growth, on_position=on_position)
+        finally:
+            book.back_up()
+            book.save(settings.book)
+    size = settings.book.stat().st_size
+    text = f"{settings.book}: {len(book.positions)} positions, {book.num_moves} moves, {size} bytes"
+    console.print(text, markup=False)
+    return 0
+
+
+def show(settings: ShowConfig, console: rich.console.Console) -> int:
+    """Shows the moves of a position in a book."""
+    game = othello.Othello(settings.size, settings.reversed)
+    book = opening_book.load(settings.book, game)
+    played = notation.replay(settings.moves, game)
+    board = played.last_board
+    console.print(
+        f"{settings.book}: {len(book.positions)} positions, {book.num_moves} moves", markup=False
+    )
+    console.print(notation.diagram(board, game.size), markup=False)
+    moves = book.lookup(board)
+    if not moves:
+        console.print("not in the book")
+        return 0
+    table = rich.table.Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    table.add_column("move")
+    for name in ("value", "visits", "games", "won", "drawn", "lost"):
+        table.add_column(name, justify="right")
+    for move in moves:
+        entry = move.entry
+        num_lost = entry.num_games - entry.num_wins - entry.num_draws
+        table.add_row(
+            notation.action_text(move.action, game.size),
+            "" if entry.value is None else f"{entry.value:+z.2f}",
+            *_shares(entry.num_visits, entry.num_games),
+            *(_share(num, entry.num_games) for num in (entry.num_wins, entry.num_draws, num_lost)),
+        )
+    console.print(table)
+    return 0
+
+
+def _shares(*counts: int) -> list[str]:
+    return [str(count) if count else "" for count in counts]
+
+
+def _share(count: int, num_games: int) -> str:
+    return f"{count / num_games:.0%}" if num_games else ""
