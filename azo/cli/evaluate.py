@@ -153,8 +153,6 @@ def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
     data = _match_data(match, total) | {
         "verdict": test.verdict,
         "log_likelihood_ratio": test.llr,
-        "elo": difference,
-        "elo_interval": [low, high],
     }
     conclusion = _conclusion(match, test.verdict)
     rated = f"difference {difference:+.0f} Elo, 95 % {low:+.0f} to {high:+.0f}"
