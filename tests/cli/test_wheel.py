@@ -67,7 +67,7 @@ def run(folder, *arguments, text=""):
 
 def test_the_wheel_holds_configs_networks_and_pages(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    for name in ("configs/quickstart.toml", "configs/queues/ablation.toml", "play/web/index.html"):
+    for name in ("configs/quickstart.toml", "configs/queues/ablation.toml", "play/web/static/index.html"):
         assert any(path.endswith(name) for path in names), name
     assert any("play/networks/othello8/" in path for path in names)
     assert all(path.startswith("azo") for path in names)
@@ -80,8 +80,8 @@ def test_training_finds_its_settings(installed):
 
 
 def test_a_game_is_played_against_the_shipped_network(installed):
-    out = run(installed, "play", "--size", "6", "--level", "1", text="d2\nquit\n")
-    assert "azo plays" in out or "plays" in out
+    out = run(installed, "play", "--size", "6", "--level", "1", text="c2\nquit\n")
+    assert "azo (white) plays" in out
 
 
 def test_the_page_is_served(installed):
