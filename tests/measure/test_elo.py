@@ -246,6 +246,18 @@ def test_intervals_cover_the_truth_90_to_99_percent_of_the_time(name):
     assert min(anchor.min(), mean.min()) >= 0.90
 
 
+def test_the_cross_table_adds_up_games_of_both_sides():
+    table = elo.cross_table(
+        [Pairing("a", "b", 3, 1, 2), Pairing("b", "a", 4, 0, 1), Pairing("a", "c", 0, 0, 2)]
+    )
+    assert table == {
+        ("a", "b"): (4, 1, 6),
+        ("b", "a"): (6, 1, 4),
+        ("a", "c"): (0, 0, 2),
+        ("c", "a"): (2, 0, 0),
+    }
+
+
 def test_a_score_implies_a_difference():
     assert elo.from_score(0.5) == 0
     assert elo.from_score(10 / 11) == pytest.approx(400)
