@@ -7,6 +7,7 @@ import shlex
 
 import pytest
 
+from azo import __main__
 from azo.cli import command_line
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
@@ -55,6 +56,7 @@ def test_commands_of_the_pages_have_valid_flags(path, monkeypatch):
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setattr(command_line, "parse", parse_only)
     for name, *flags in _commands(path.read_text()):
+        assert name in __main__.COMMANDS, f"azo {name}"
         if flags in ([], ["--help"]):
             importlib.import_module(f"azo.cli.{name}")
             continue
@@ -89,6 +91,11 @@ def _anchors(text):
     """Returns the anchors of a page's headings, as GitHub forms them."""
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=_name)
+def test_no_page_needs_files_beside_the_repository(path):
+    assert "../shared" not in path.read_text()
 
 
 @pytest.mark.parametrize("path", PAGES, ids=_name)
