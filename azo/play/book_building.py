@@ -15,8 +15,8 @@ import pydantic
 
 from azo.formats import archives
 from azo.games import notation
-from azo.play import live_engine, opening_book, turning
-from azo.solver.host.kernels import ONE, flips, jit
+from azo.play import host_position, live_engine, opening_book
+from azo.solver.host.kernels import jit
 
 
 class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -165,18 +165,13 @@ def _canonical_moves(action, player, opponent, size):
             move = action[game, ply]
             if move == archives.NO_ACTION:
                 break
-            least_P, least_O, symmetry = turning.canonical(P, O, size)
-            least = turning.turned_action(move, symmetry, size)
-            for other in range(turning.NUM_SYMMETRIES):
-                is_alike = turning.turned(P, other, size) == least_P
-                if is_alike and turning.turned(O, other, size) == least_O:
-                    least = min(least, turning.turned_action(move, other, size))
+            least_P, least_O, symmetry = host_position.canonical(P, O, size)
+            least = host_position.turned_action(move, symmetry, size)
+            for other in range(host_position.NUM_SYMMETRIES):
+                is_alike = host_position.turned(P, other, size) == least_P
+                if is_alike and host_position.turned(O, other, size) == least_O:
+                    least = min(least, host_position.turned_action(move, other, size))
             players[game, ply], opponents[game, ply] = least_P, least_O
             canonical[game, ply] = least
-            if move == size * size:
-                P, O = O, P
-            else:
-                square = np.uint64(move // size * 8 + move % size)
-                discs = flips(P, O, square)
-                P, O = O ^ discs, P | discs | (ONE << square)
+            P, O = host_position.after(P, O, move, size)
     return players, opponents, canonical

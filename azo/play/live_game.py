@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from azo.games import notation, othello
+from azo.play import host_position
 from azo.solver.host import kernels, last_squares
 
 
@@ -135,13 +136,8 @@ class LiveGame:
             moves = " ".join(notation.action_text(other, size) for other in legal)
             mover = "black" if board.is_black_to_move else "white"
             raise ValueError(f"illegal move {name}: {mover} may play {moves}")
-        if action == self.game.pass_action:
-            return notation.Board(board.black, board.white, not board.is_black_to_move)
-        row, column = divmod(int(action), size)
-        square = 8 * row + column
-        turned = int(
-            kernels.flips(np.uint64(board.player), np.uint64(board.opponent), np.uint64(square))
-        )
-        mine, theirs = board.player | turned | 1 << square, board.opponent ^ turned
-        black, white = (mine, theirs) if board.is_black_to_move else (theirs, mine)
-        return notation.Board(black, white, not board.is_black_to_move)
+        P, O = np.uint64(board.player), np.uint64(board.opponent)
+        discs = [int(side) for side in host_position.after(P, O, int(action), size)]
+        is_black_next = not board.is_black_to_move
+        black, white = discs if is_black_next else reversed(discs)
+        return notation.Board(black, white, is_black_next)

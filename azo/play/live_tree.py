@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.play import turning
+from azo.play import host_position
 from azo.solver.host import last_squares
-from azo.solver.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
+from azo.solver.host.kernels import ONE, ZERO, count, first, jit, legal_moves
 
 NEW, WAITING, OPEN, DONE = 0, 1, 2, 3  # not evaluated; in a batch; with edges; exact result
 MAX_DEPTH = 128  # no game has more plies
@@ -232,13 +232,7 @@ def _best_edge(tree, node, rules):
 @jit
 def _add_node(tree, parent, action, rules, stack, counters):
     """Returns the new child node of an action; it is DONE if the result is exact."""
-    P, O = tree.player[parent], tree.opponent[parent]
-    if action == rules.size * rules.size:
-        P, O = O, P
-    else:
-        square = np.uint64(action // rules.size * 8 + action % rules.size)
-        discs = flips(P, O, square)
-        P, O = O ^ discs, P | discs | (ONE << square)
+    P, O = host_position.after(tree.player[parent], tree.opponent[parent], action, rules.size)
     node = tree.counts[NODES]
     tree.counts[NODES] += 1
     tree.player[node], tree.opponent[node] = P, O
@@ -268,7 +262,7 @@ def _open_from_cache(tree, node, batch, leaf, cache, rules):
     """Opens a node by its cached prediction; without one, adds it to the batch, returns False."""
     P, O, symmetry = tree.player[node], tree.opponent[node], 0
     if len(cache.value):
-        P, O, symmetry = turning.canonical(P, O, rules.size)
+        P, O, symmetry = host_position.canonical(P, O, rules.size)
         row = _row(P, O, len(cache.value))
         if cache.player[row] == P and cache.opponent[row] == O:
             _open(tree, node, cache.logits[row], cache.value[row], symmetry, rules)
@@ -294,7 +288,7 @@ def _open(tree, node, logits, value, symmetry, rules):
         num += 1
     highest = -np.inf
     for edge in range(begin, begin + num):
-        turned = turning.turned_action(np.int64(tree.action[edge]), symmetry, rules.size)
+        turned = host_position.turned_action(np.int64(tree.action[edge]), symmetry, rules.size)
         tree.prior[edge] = logits[turned] / rules.temperature
         tree.child[edge] = _UNVISITED
         highest = max(highest, tree.prior[edge])

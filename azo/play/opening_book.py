@@ -1,7 +1,7 @@
 """Opening book: positions up to symmetry, with values and game results of their moves.
 
-A position is stored in its canonical form (`turning.canonical`) for the side to move. Of moves that
-a symmetry of the position exchanges, only the one with the lowest action is stored. A move has a
+A position is stored in the canonical form of `host_position`, for the side to move. Of moves that a
+symmetry of the position exchanges, only the one with the lowest action is stored. A move has a
 value, counts of games and results, or both. Values come from searches and are backed up by negamax;
 counts come from archives and from games played with the book.
 
@@ -24,7 +24,7 @@ import numpy as np
 
 from azo.formats import files
 from azo.games import notation, othello
-from azo.play import live_game, turning
+from azo.play import host_position, live_game
 
 MARGIN = 0.02  # of value; moves within it of the best are played
 LEARNING_RATE = 0.2  # step of a value towards the result of a game
@@ -92,9 +92,9 @@ class Book:
         self.positions: dict[Key, dict[int, Entry]] = {}
         self._live = live_game.LiveGame(game)
         self._after: dict[tuple[Key, int], Key | None] = {}
-        symmetries, actions = range(turning.NUM_SYMMETRIES), range(game.num_actions)
+        symmetries, actions = range(host_position.NUM_SYMMETRIES), range(game.num_actions)
         self._turned = np.array(
-            [[turning.turned_action(a, k, game.size) for a in actions] for k in symmetries]
+            [[host_position.turned_action(a, k, game.size) for a in actions] for k in symmetries]
         )
         self._unturned = np.argsort(self._turned, axis=1)
 
@@ -246,15 +246,14 @@ class Book:
 
     def _canonical(self, board: notation.Board) -> tuple[Key, list[int]]:
         """Returns the canonical form of a position, and all symmetries that give it."""
-        P, O = np.uint64(board.player), np.uint64(board.opponent)
-        size = self.game.size
-        player, opponent, _ = turning.canonical(P, O, size)
-        symmetries = [
-            k
-            for k in range(turning.NUM_SYMMETRIES)
-            if turning.turned(P, k, size) == player and turning.turned(O, k, size) == opponent
+        P, O, size = np.uint64(board.player), np.uint64(board.opponent), self.game.size
+        symmetries = range(host_position.NUM_SYMMETRIES)
+        images = [
+            (int(host_position.turned(P, k, size)), int(host_position.turned(O, k, size)))
+            for k in symmetries
         ]
-        return (int(player), int(opponent)), symmetries
+        least = min(images)
+        return least, [k for k in symmetries if images[k] == least]
 
 
 def load(path: pathlib.Path, game: othello.Othello) -> Book:

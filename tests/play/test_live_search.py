@@ -9,7 +9,7 @@ import pytest
 from support import fake_evaluation, hash_evaluator, slow_minimax
 
 from azo.games import notation, othello
-from azo.play import live_game, live_search, live_tree, turning
+from azo.play import host_position, live_game, live_search, live_tree
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.search import improvement
 
@@ -162,7 +162,8 @@ def test_the_cache_knows_turned_positions():
     search.grow(Limits(64))
     tree = search._tree
     nodes = [node for node, _ in every_node(search)]
-    forms = {turning.canonical(tree.player[node], tree.opponent[node], 8)[:2] for node in nodes}
+    boards = [(tree.player[node], tree.opponent[node]) for node in nodes]
+    forms = {host_position.canonical(*board, 8)[:2] for board in boards}
     assert search.num_evaluations == len(forms) < len(nodes) - 10
     before = search.look()
     num_before = search.num_evaluations

@@ -167,7 +167,7 @@ def test_pasting_and_dropping_open_games(visit):
         ("c2c2", "move 2: illegal move c2: white may play b2 d2 b4"),
         ("", "nothing to read"),
         ("<script>alert(1)</script>", "cannot read '<script>al' after 0 moves"),
-        ("f5" * 40_000, "Too long: at most 60000 characters are read"),
+        ("f5" * 40_000, "Too long: the limit is 60000 characters"),
     ],
 )
 def test_garbage_is_refused_and_the_game_goes_on(visit, text, message):

@@ -1,13 +1,14 @@
-"""The symmetries of `azo.games.symmetry` on single positions of the host, compiled by numba.
+"""Moves and symmetries of single positions on the host, compiled by numba.
 
-A position is two words of 64 bits, as in `azo.solver.host.kernels`. All eight images of a position
+A position is two words of 64 bits, as in `azo.solver.host.kernels`. Symmetries have the numbers of
+`azo.games.symmetry`. All eight images of a position
 have the same canonical form, which does not depend on the numbering of the symmetries.
 """
 
 import numpy as np
 
 from azo.games import symmetry
-from azo.solver.host.kernels import jit
+from azo.solver.host.kernels import ONE, flips, jit
 
 NUM_SYMMETRIES = symmetry.NUM_SYMMETRIES
 _REFLECTIONS = tuple(symmetry.reflections(k) for k in range(NUM_SYMMETRIES))
@@ -16,6 +17,16 @@ _U = np.uint64
 _ODD, _PAIRS, _NIBBLES = _U(0x5555555555555555), _U(0x3333333333333333), _U(0x0F0F0F0F0F0F0F0F)
 _BYTES, _WORDS = _U(0x00FF00FF00FF00FF), _U(0x0000FFFF0000FFFF)
 _STEP_7, _STEP_14, _STEP_28 = _U(0x00AA00AA00AA00AA), _U(0x0000CCCC0000CCCC), _U(0x00000000F0F0F0F0)
+
+
+@jit
+def after(P, O, action, size):
+    """Returns the position after a legal action, for the next side to move."""
+    if action == size * size:
+        return O, P
+    square = np.uint64(action // size * 8 + action % size)
+    discs = flips(P, O, square)
+    return O ^ discs, P | discs | (ONE << square)
 
 
 @jit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from azo.games import symmetry
-from azo.play import turning
+from azo.play import host_position
 
 _SIZES = [4, 5, 6, 8]
 
@@ -22,17 +22,17 @@ def test_each_symmetry_of_the_host_is_that_of_the_device_with_the_same_number(si
     squares = [8 * row + column for row in range(size) for column in range(size)]
     permutations = symmetry.square_permutations(size)
     places = symmetry.inverse(permutations)
-    assert len(permutations) == turning.NUM_SYMMETRIES
-    for k in range(turning.NUM_SYMMETRIES):
+    assert len(permutations) == host_position.NUM_SYMMETRIES
+    for k in range(host_position.NUM_SYMMETRIES):
         for _ in range(20):
             board, _ = _random_position(rng, squares)
             cells = np.array([board >> square & 1 for square in squares])
-            moved = int(turning.turned(np.uint64(board), k, size))
+            moved = int(host_position.turned(np.uint64(board), k, size))
             assert [moved >> square & 1 for square in squares] == cells[permutations[k]].tolist()
             assert moved.bit_count() == board.bit_count()
-        moved_actions = [turning.turned_action(action, k, size) for action in range(size**2)]
+        moved_actions = [host_position.turned_action(action, k, size) for action in range(size**2)]
         assert moved_actions == places[k].tolist()
-        assert turning.turned_action(size * size, k, size) == size * size
+        assert host_position.turned_action(size * size, k, size) == size * size
 
 
 @pytest.mark.parametrize("size", _SIZES)
@@ -42,10 +42,10 @@ def test_all_images_of_a_position_have_one_canonical_form(size):
     for _ in range(20):
         P, O = map(np.uint64, _random_position(rng, squares))
         images = [
-            (turning.turned(P, k, size), turning.turned(O, k, size))
-            for k in range(turning.NUM_SYMMETRIES)
+            (host_position.turned(P, k, size), host_position.turned(O, k, size))
+            for k in range(host_position.NUM_SYMMETRIES)
         ]
-        forms = {turning.canonical(np.uint64(a), np.uint64(b), size)[:2] for a, b in images}
+        forms = {host_position.canonical(np.uint64(a), np.uint64(b), size)[:2] for a, b in images}
         assert forms == {min(images)}
-        least_P, least_O, k = turning.canonical(P, O, size)
+        least_P, least_O, k = host_position.canonical(P, O, size)
         assert images.index((least_P, least_O)) == k
