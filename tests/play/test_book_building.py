@@ -1,4 +1,4 @@
-"""Books that grow by scripted opinions, worked out by hand, and books from archives."""
+"""Books from scripted evaluations, worked out by hand, and books from archives."""
 
 import random
 

@@ -41,7 +41,7 @@ def test_a_little_main_time_is_not_hurried_where_a_period_follows():
     assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(30, 60, moves_left=3)
 
 
-def test_what_the_front_end_says_is_left_counts():
+def test_the_front_ends_time_left_replaces_the_clock():
     clocks = clock.GameClock(300, 30, 3)
     clocks.set_left(True, 12, 2)
     assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(12, 60, moves_left=2)

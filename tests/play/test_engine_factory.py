@@ -1,4 +1,4 @@
-"""Engines from files: the networks that come with azo, and those that do not fit."""
+"""Engines from files: shipped networks, and networks that do not fit."""
 
 import random
 
@@ -51,7 +51,7 @@ def test_levels_and_settings_reach_the_engine():
     assert engine.config.c_puct == 1.0
 
 
-def test_a_book_is_used_and_learns_when_asked(tmp_path):
+def test_a_book_is_used_and_learns_by_the_flag(tmp_path):
     """It knows f5 alone; after a lost game with it, it says so."""
     path, game = tmp_path / "opening_book.npz", othello.Othello(8)
     opening = opening_book.Book(game)
@@ -72,7 +72,7 @@ def test_a_book_is_used_and_learns_when_asked(tmp_path):
         engine_factory.PlayConfig(learn=True)
 
 
-def test_a_book_that_cannot_be_saved_is_told_and_the_game_ends_as_usual(
+def test_a_book_that_cannot_be_saved_is_reported_and_the_game_ends_as_usual(
     tmp_path, monkeypatch, capsys
 ):
     game = othello.Othello(4)
@@ -90,12 +90,12 @@ def test_a_book_that_cannot_be_saved_is_told_and_the_game_ends_as_usual(
     assert capsys.readouterr().err.startswith(f"{path}: cannot write here")
 
 
-def test_a_board_without_network_is_told():
+def test_a_board_without_network_is_an_error():
     with pytest.raises(ValueError, match="no network for othello4-reversed comes with azo"):
         engine_factory.load_engine(engine_factory.PlayConfig(size=4, reversed=True))
 
 
-def test_a_network_of_another_game_is_told(tmp_path):
+def test_a_network_of_another_game_is_an_error(tmp_path):
     game_config = registry.GameConfig(name="tictactoe")
     small = network.NetworkConfig(num_blocks=1, num_channels=4)
     settings_of_run = config.Config(game=game_config, network=small)
@@ -106,7 +106,7 @@ def test_a_network_of_another_game_is_told(tmp_path):
         engine_factory.load_evaluator(tmp_path / "net")
 
 
-def test_a_folder_that_is_no_network_is_told(tmp_path):
+def test_a_folder_without_network_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="neither a run nor an exported network"):
         engine_factory.load_evaluator(tmp_path)
     with pytest.raises(ValueError, match="no such folder"):

@@ -76,14 +76,14 @@ def test_a_pasted_board_says_its_size_and_who_is_to_move():
         ("XXO", "a board of 3 squares: an 8x8 board has 64, then X or O for the side to move"),
     ],
 )
-def test_what_is_no_game_is_refused_with_a_reason(text, message):
+def test_text_without_a_game_is_refused_with_a_reason(text, message):
     game = othello.Othello(6)
     with pytest.raises(ValueError) as caught:
         game_reader.read(text, game, [game])
     assert str(caught.value) == message
 
 
-def test_reading_hostile_text_takes_no_longer_than_its_length_asks_for():
+def test_hostile_text_is_read_in_linear_time():
     game = othello.Othello(6)
     texts = ["(;" * 30_000, "1." * 30_000, " " * 60_000 + "x", "--" * 30_000, "f5" * 30_000]
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""GTP: what is answered, what is played, and a game against another engine."""
+"""GTP: answers, moves, and a game against another engine."""
 
 import itertools
 import os
@@ -70,7 +70,7 @@ def test_a_line_gets_the_answer_that_the_specification_wants(line, answer):
     assert GtpSession().ask(line) == answer
 
 
-def test_every_command_that_is_listed_is_known_and_no_other():
+def test_known_command_agrees_with_list_commands():
     session = GtpSession()
     listed = session.ask("list_commands")[2:].split()
     required = (
@@ -92,7 +92,7 @@ def test_the_session_ends_at_quit_or_with_the_input():
         assert session.output.take() == answers
 
 
-def test_a_complaint_is_short_and_on_one_line():
+def test_an_error_is_short_and_on_one_line():
     answer = GtpSession().ask("play b " + "x" * 50_000)
     assert answer.startswith("? syntax error: unknown move 'xxx")
     assert len(answer) < 250
@@ -137,7 +137,7 @@ def test_moves_are_played_shown_and_taken_back():
         ("final_score", "cannot score: the game goes on"),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_the_game_goes_on(line, complaint):
+def test_impossible_commands_are_refused_and_the_game_goes_on(line, complaint):
     session = GtpSession()
     assert session.ask(line) == f"? {complaint}\n\n"
     assert squares(session.board) == slow_board.text(slow_board.start(8))
@@ -177,7 +177,7 @@ def test_a_pass_may_be_left_out_and_is_taken_back_with_the_move(parity):
         assert session.board == before
 
 
-def test_after_the_end_passes_are_taken_and_nothing_else():
+def test_after_the_end_only_passes_are_accepted():
     session = GtpSession()
     session.asks(*plays(actions(WIPE_OUT)))
     before = session.board
@@ -208,7 +208,7 @@ def test_in_reversed_othello_the_side_without_discs_has_won():
     assert session.ask("final_score") == "= W+64\n\n"
 
 
-def test_the_board_is_that_of_a_network_which_exists():
+def test_only_board_sizes_with_a_network_are_accepted():
     session = GtpSession()
     assert session.ask("boardsize 10") == "? unacceptable size: no network for othello10\n\n"
     session.ask("play b f5")
@@ -220,7 +220,7 @@ def test_the_board_is_that_of_a_network_which_exists():
     assert squares(session.board, 6) == slow_board.text(slow_board.start(6))
 
 
-def test_the_first_board_comes_back_with_the_network_that_was_asked_for(monkeypatch, capsys):
+def test_the_first_board_size_comes_back_with_its_network(monkeypatch, capsys):
     loaded = []
 
     def load(play):
@@ -236,7 +236,7 @@ def test_the_first_board_comes_back_with_the_network_that_was_asked_for(monkeypa
     assert loaded == [(own, 8), (None, 6)]
 
 
-def test_quarry_is_told_that_the_game_is_othello():
+def test_set_game_accepts_only_othello():
     answers = GtpSession().asks("list_games", "set_game Othello", "set_game Go")
     assert answers == [
         "= Othello\n\n",
@@ -374,7 +374,7 @@ def test_the_program_answers_and_ends_with_its_input():
     assert refused.startswith("? unacceptable size: no network for othello5 comes with azo")
 
 
-def test_a_wrong_flag_is_one_line_and_no_protocol():
+def test_a_wrong_flag_is_one_line_on_standard_error():
     done = run("--network", "nowhere", stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "")
     assert "nowhere" in done.stderr

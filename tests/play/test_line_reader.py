@@ -1,4 +1,4 @@
-"""Lines of input: what is one, and what is known of those that wait."""
+"""Lines of input: how they are split, and how waiting lines are seen."""
 
 import os
 import time
@@ -19,7 +19,7 @@ def test_lines_end_with_a_newline_wherever_the_input_is_cut():
     assert all_of([]) == []
 
 
-def test_what_is_no_text_is_replaced():
+def test_bytes_that_are_not_text_are_replaced():
     assert all_of([b"\xff\xfe\n\xc3\xa4\n"]) == ["��", "ä"]
 
 

@@ -1,4 +1,4 @@
-"""The engine: a live game, and what it says of positions, without a network."""
+"""The engine: live games and search reports, with a fixed evaluation in place of a network."""
 
 import random
 import time
@@ -84,7 +84,7 @@ def test_a_finished_game_has_no_moves():
         live.play(0)
 
 
-def test_a_thought_is_about_all_legal_moves():
+def test_a_report_has_all_legal_moves():
     live = make()
     random_game(live, random.Random(2), 10)
     report = live.think(Limits(100))
@@ -101,7 +101,7 @@ def test_a_thought_is_about_all_legal_moves():
     assert live.look(report.line[:1])[0].action == report.line[1]
 
 
-def test_simulations_come_on_top_of_what_is_kept():
+def test_simulations_are_added_to_the_reused_tree():
     live = make()
     first = live.think(Limits(200))
     live.play(first.action)
@@ -235,7 +235,7 @@ class FirstMoves:
         return self.action if (board.black | board.white).bit_count() == 4 else None
 
 
-def test_a_book_is_asked_first_but_not_believed_blindly():
+def test_a_book_comes_first_but_its_illegal_moves_are_ignored():
     book = FirstMoves()
     live = make(book=book)
     assert live.think().source == "search"  # a1 is illegal
@@ -247,7 +247,7 @@ def test_a_book_is_asked_first_but_not_believed_blindly():
     assert live.think().source == "search"
 
 
-def test_the_end_of_a_game_is_told_once_it_is_played():
+def test_the_end_of_a_game_is_reported_once():
     ended = []
     live = make(4, on_end=lambda game: ended.append((game.actions, game.final_score())))
     random_game(live, random.Random(3))

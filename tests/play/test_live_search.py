@@ -1,4 +1,4 @@
-"""The tree of a live game: against the search of the device, and by its own sums."""
+"""The tree of a live game, against the batched search and by its own sums."""
 
 import random
 
@@ -141,7 +141,7 @@ def test_the_tree_moves_on_with_the_game():
     assert fresh.look() == replies
 
 
-def test_a_move_that_was_not_searched_begins_anew():
+def test_a_move_that_was_not_searched_starts_an_empty_tree():
     game = midgame(8, 20)
     search = searched(game, PLAIN, 1)
     action = next(move.action for move in search.look() if move.visits == 0)
@@ -152,7 +152,7 @@ def test_a_move_that_was_not_searched_begins_anew():
     assert sorted(move.action for move in search.look()) == list(game.legal_actions)
 
 
-def test_the_cache_knows_turned_positions():
+def test_the_cache_holds_symmetric_positions_once():
     """Every form of a position is asked about once, and in a second search none."""
     game = live_game.LiveGame(othello.Othello(8))
     evaluator = hash_evaluator.HashEvaluator(game.game)
@@ -173,7 +173,7 @@ def test_the_cache_knows_turned_positions():
     assert search.num_evaluations == num_before
 
 
-def test_a_large_tree_grows_beyond_its_first_room():
+def test_a_large_tree_grows_beyond_its_first_arrays():
     game = midgame(8, 16)
     search = searched(game, PLAIN.model_copy(update={"leaves_per_step": 32}), 5000)
     assert search._tree.visits[0] == 5001
@@ -182,7 +182,7 @@ def test_a_large_tree_grows_beyond_its_first_room():
     assert longest > 4
 
 
-def test_an_exception_meanwhile_leaves_no_leaf_waiting():
+def test_an_exception_leaves_no_pending_leaf():
     """Its answer would be taken for a leaf of the next tree, or waited for without end."""
     game = midgame(8, 20)
     evaluator = hash_evaluator.HashEvaluator(game.game, num_streams=2)
@@ -220,7 +220,7 @@ def test_counts_of_visits_do_not_overflow(monkeypatch):
 
 
 @pytest.mark.parametrize("temperature", [0.05, 1000.0])
-def test_the_prior_that_is_shown_is_the_networks_at_any_temperature(temperature):
+def test_reported_priors_are_the_networks_at_any_temperature(temperature):
     game = midgame(8, 20)
     plain = {move.action: move.prior for move in searched(game, PLAIN, 1).look()}
     config = PLAIN.model_copy(update={"prior_temperature": temperature})

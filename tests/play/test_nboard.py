@@ -1,4 +1,4 @@
-"""NBoard's protocol: the published session, and what each command must do."""
+"""NBoard's protocol: the published session, and each command."""
 
 import pathlib
 import re
@@ -56,7 +56,7 @@ def test_the_published_session():
     ]
 
 
-def test_a_move_is_played_when_nboard_says_so_and_not_before():
+def test_go_plays_no_move_until_nboard_sends_it():
     session = NBoardSession()
     session.asks(f"set game {PUBLISHED}")
     *_, answer, _ = session.ask("go")
@@ -67,7 +67,7 @@ def test_a_move_is_played_when_nboard_says_so_and_not_before():
     assert squares(session.board) == slow_board.text(after(actions(f"{PLAYED} {move}")))
 
 
-def test_a_forced_pass_has_no_evaluation_and_is_told_as_pa():
+def test_a_forced_pass_has_no_evaluation_and_is_written_pa():
     moves, ply = pass_ply(0)
     session = NBoardSession()
     session.ask(f"set game {game_text(moves[:ply])}")
@@ -102,7 +102,7 @@ def test_a_forced_pass_has_no_evaluation_and_is_told_as_pa():
         ),
     ],
 )
-def test_what_is_wrong_is_shown_and_changes_nothing(line, complaint):
+def test_errors_are_shown_and_change_nothing(line, complaint):
     session = NBoardSession()
     assert session.ask(line) == [f"status error: {complaint}"]
     assert squares(session.board) == slow_board.text(slow_board.start(8))
@@ -144,7 +144,7 @@ def test_hints_are_in_discs_for_the_side_to_move_best_first():
     assert len([line for line in session.ask("hint 9") if line.startswith("search")]) == 2 * 3
 
 
-def test_hints_come_from_the_book_where_it_knows_a_value():
+def test_hints_come_from_the_book_if_it_has_values():
     d6, f4, _ = actions("d6 f4 f6")
     engine = ScriptedEngine(GAME, {1: {"visits": {d6: 9}}})
     engine.play(actions("f5")[0])
@@ -195,7 +195,7 @@ def test_a_depth_is_a_number_of_simulations(depth, simulations):
     assert f" 0 {min(depth, 30)} visits" in session.ask("hint 1")[1]
 
 
-def test_a_clock_that_is_no_time_is_no_clock():
+def test_a_clock_without_a_valid_time_is_ignored():
     engine = ScriptedEngine(GAME)
     session = NBoardSession(engine)
     assert session.ask(f"set game {game_text(actions('f5'), time='9' * 400 + ':00:00')}") == []
@@ -297,7 +297,7 @@ def test_the_program_is_quiet_when_it_is_interrupted():
     assert (process.returncode, output, errors) == (130, "", "")
 
 
-def test_the_program_is_quiet_when_nobody_listens():
+def test_the_program_is_quiet_when_its_output_is_closed():
     with program() as process:
         process.stdout.close()
         process.stdin.write("nboard 2\nping 1\n")

@@ -73,7 +73,7 @@ def test_moves_are_turned_back_on_all_eight_boards(size):
     assert book.num_moves == 1
 
 
-def test_moves_that_are_alike_are_one_entry_but_all_found():
+def test_symmetric_moves_share_an_entry_and_are_all_returned():
     book = a_book({"": {"f5": 0.1}})
     assert sorted(texts(book.lookup(board_after("")))) == ["c4", "d3", "e6", "f5"]
     assert book.num_moves == 1
@@ -199,7 +199,7 @@ def refusal(path, game=_GAME):
     return str(error.value).removeprefix(f"{path}: ")
 
 
-def test_what_is_no_book_is_refused(tmp_path):
+def test_other_files_are_refused(tmp_path):
     path = tmp_path / "file"
     assert refusal(path) == "cannot be read: No such file or directory"
     for content in (b"", b"f5d6c3", b"azo opening book 2\n", bytes(1000)):

@@ -80,7 +80,7 @@ def test_the_engine_answers_a_move_and_says_what_it_expects():
         (0, False, "a draw if both play perfectly (exact)"),
     ],
 )
-def test_exact_scores_are_said_in_discs(score, is_reversed, said):
+def test_exact_scores_are_in_discs(score, is_reversed, said):
     game = othello.Othello(is_reversed=is_reversed)
     out, _ = played(["f5"], game=game, evaluations={1: {"score": score, "value": 1.0}})
     assert said in out
@@ -112,7 +112,7 @@ def test_exact_scores_are_said_in_discs(score, is_reversed, said):
         ("analyse", "no move was played yet"),
     ],
 )
-def test_what_is_wrong_gets_a_line_and_the_game_goes_on(line, message):
+def test_an_error_gets_a_line_and_the_game_goes_on(line, message):
     out, engine = played([line, "f5"])
     assert message in out.splitlines()
     assert moves_of(engine)[:2] == "f5"
@@ -232,20 +232,20 @@ def test_a_file_is_not_written_over_unless_this_game_made_it(tmp_path, monkeypat
     assert "no/new: cannot write here (No such file or directory)" in out
 
 
-def test_a_loaded_game_waits_until_it_is_known_who_goes_on():
+def test_a_loaded_game_waits_before_the_engine_moves():
     out, engine = played([f"load {_DATA / 'olivaw_game12.txt'}"], sides="white")
     assert len(engine.actions) == 61
     assert "black wins, 47 to 17" in out
 
 
-def test_an_analysis_tells_the_largest_drop():
+def test_an_analysis_shows_the_largest_drop():
     evaluations = {0: {"value": 0.2, "best": 19}, 1: {"value": 0.3}}
     out, engine = played(["analyse"], evaluations=evaluations, moves="f5d6", sides="both")
     assert "1. black f5: from +0.20 to -0.30 (better: d3)" in out
     assert moves_of(engine) == "f5d6"
 
 
-def test_what_fails_after_the_engines_move_is_said_once():
+def test_an_error_after_the_engines_move_is_shown_once():
     class Failing(scripted_engine.ScriptedEngine):
         def play(self, action):
             super().play(action)

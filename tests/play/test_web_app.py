@@ -1,4 +1,4 @@
-"""What the page asks its server, and the command that runs it."""
+"""The requests of the page, and the command that serves it."""
 
 import sys
 
@@ -19,7 +19,7 @@ def port():
         yield port
 
 
-def test_the_page_is_told_what_can_be_played(port):
+def test_the_settings_list_the_games_and_levels(port):
     answer = ask(port, "/api/settings").json
     assert answer["games"] == [
         {"name": "othello6", "size": 6, "is_reversed": False, "network": "a fake"},
@@ -112,7 +112,7 @@ def test_garbage_is_refused_with_one_line_and_the_game_goes_on(port, path, body,
     assert ask(port, "/api/think", question(num_simulations=1)).lines[-1]["is_final"]
 
 
-def test_the_game_asked_for_comes_first_and_its_book_is_used(monkeypatch, tmp_path):
+def test_the_chosen_game_comes_first_and_its_book_is_used(monkeypatch, tmp_path):
     def load_evaluator(network=None, size=8, *, is_reversed=False):
         return HashEvaluator(othello.Othello(size, is_reversed))
 

@@ -1,4 +1,4 @@
-"""What the server does not do: for other sites, outside of its folder, at any length."""
+"""Protection of the server: other sites, files outside its folder, large requests."""
 
 import http.client
 
@@ -85,13 +85,13 @@ def test_requests_from_the_page_itself_are_answered(port):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:80", "", "[::1", "a@b"])
-def test_a_name_that_was_made_to_point_here_is_not_answered(port, host):
+def test_foreign_host_names_are_refused(port, host):
     answer = ask(port, "/", headers={"host": host})
     assert answer.status in (400, 421)
     assert b"<html" not in answer.body
 
 
-def test_names_that_were_allowed_are_answered():
+def test_allowed_host_names_are_answered():
     with running(offers(), names=["Board.example"]) as port:
         assert ask(port, "/", headers={"host": "board.example:80"}).status == 200
         assert ask(port, "/", headers={"host": "other.example"}).status == 421
@@ -136,7 +136,7 @@ def test_large_bodies_without_a_length_are_refused(port):
     connection.close()
 
 
-def test_a_body_that_does_not_arrive_is_given_up(port, monkeypatch):
+def test_a_body_that_does_not_arrive_times_out(port, monkeypatch):
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.1)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     headers = {"content-type": "application/json", "content-length": "100"}

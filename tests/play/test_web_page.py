@@ -1,4 +1,4 @@
-"""The page in a real browser without a window: what a person does, and what it shows then."""
+"""The page in a real browser without a window: clicks, keys and their results."""
 
 import re
 import shutil
@@ -75,7 +75,7 @@ def test_a_whole_game_is_played_by_clicks_against_the_lowest_level(visit):
     assert visit.page.is_disabled("#hint")
 
 
-def test_undo_takes_back_ones_own_move_and_the_answer(visit):
+def test_undo_takes_back_the_players_move_and_the_answer(visit):
     visit.wait_for_turn()
     before = visit.board
     visit.cell("c2").click()
@@ -90,7 +90,7 @@ def test_undo_takes_back_ones_own_move_and_the_answer(visit):
     assert visit.page.is_disabled("#undo")
 
 
-def test_azo_begins_for_who_plays_white(visit):
+def test_azo_begins_if_the_player_is_white(visit):
     visit.page.select_option("#human", "white")
     visit.page.wait_for_selector("#moves li")
     assert visit.wait_for_turn()
@@ -122,7 +122,7 @@ def test_a_pasted_transcript_is_analysed(visit):
     assert visit.page.get_attribute("#graph", "aria-valuenow") == str(len(game.actions))
 
 
-def test_one_may_play_on_from_any_ply_and_come_back(visit):
+def test_a_game_can_continue_from_any_ply_and_return(visit):
     visit.open_game(_GAME)
     visit.wait_until(f"document.querySelectorAll('#moves li').length === {len(_ACTIONS)}")
     whole = visit.moves
@@ -192,7 +192,7 @@ def test_an_illegal_square_is_explained(visit):
     assert not visit.page.is_visible("#message")
 
 
-def test_a_move_out_of_turn_is_refused_and_azo_may_be_hurried(browser):
+def test_a_move_out_of_turn_is_refused_and_azo_can_move_at_once(browser):
     game = othello.Othello(6)
     patient = engine_settings.EngineConfig(
         num_simulations=20_000, leaves_per_step=1, solve_empties=0

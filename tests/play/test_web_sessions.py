@@ -1,4 +1,4 @@
-"""Searches for several pages: few at a time, one for each page, and none for nobody."""
+"""Searches for several pages: few at a time, one a page, none without a reader."""
 
 import contextlib
 import http.client
@@ -58,7 +58,7 @@ class _Pages:
             thread.join(20)
 
 
-def test_more_searches_than_are_allowed_are_told_to_wait():
+def test_too_many_searches_are_refused():
     game = othello.Othello(6)
     evaluator = SlowEvaluator(game)
     with running({game.name: offer(game, evaluator)}, max_searches=2) as port:
@@ -87,7 +87,7 @@ def searching():
         yield port, pages
 
 
-def test_a_new_question_of_a_page_ends_the_one_before():
+def test_a_new_request_of_a_page_ends_its_search():
     with searching() as (port, pages):
         start = time.perf_counter()
         second = ask(port, "/api/think", question(session="a" * 16, num_simulations=8))
@@ -99,7 +99,7 @@ def test_a_new_question_of_a_page_ends_the_one_before():
         assert first["report"]["num_simulations"] < 20_000
 
 
-def test_a_search_ends_when_its_reader_goes_away():
+def test_a_search_ends_when_its_reader_disconnects():
     game = othello.Othello(6)
     evaluator = SlowEvaluator(game)
     with running({game.name: offer(game, evaluator)}) as port:
@@ -138,7 +138,7 @@ def test_time_limits_are_kept():
     assert time.perf_counter() - start < 3
 
 
-def test_an_engine_that_fails_is_an_error_on_the_page_and_a_traceback_on_the_console(caplog):
+def test_a_failing_engine_is_an_error_on_the_page_and_a_traceback_on_the_console(caplog):
     class BrokenEvaluator(HashEvaluator):
         def request(self, *args, **kwargs):
             raise RuntimeError("no device")
@@ -151,7 +151,7 @@ def test_an_engine_that_fails_is_an_error_on_the_page_and_a_traceback_on_the_con
         assert ask(port, "/api/game", {"game": game.name}).status == 200
 
 
-def test_the_oldest_session_makes_room():
+def test_the_oldest_session_is_dropped_first():
     game = othello.Othello(6)
     made = []
 
