@@ -17,12 +17,11 @@ from typing import Annotated
 
 import pydantic
 import rich.console
-import rich.progress
 import tyro
 
 from azo.cli import command_line
 from azo.formats import game_files
-from azo.games import notation
+from azo.games import notation, othello
 from azo.play import (
     analysis_page,
     analysis_text,
@@ -31,6 +30,7 @@ from azo.play import (
     game_analysis,
     live_engine,
 )
+from azo.run import console
 
 
 class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -65,28 +65,29 @@ def main(argv: Sequence[str]) -> int:
     for path in filter(None, (settings.json_file, settings.html)):
         if not path.parent.is_dir():  # before a long search
             raise ValueError(f"{path}: cannot write here (no such folder)")
-    console = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
+    terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     evaluator = engine_factory.load_evaluator(
         settings.network, settings.size, is_reversed=settings.reversed
     )
-    engine = live_engine.Engine(evaluator, settings.engine)
-    game = _read(settings, engine)
-    engine.new_game(game.board, game.actions)
+    game = _read(settings, evaluator.game)
     if settings.ply is not None and settings.ply > len(game.actions) + 1:
         raise ValueError(f"--ply {settings.ply}: the game has {len(game.actions)} plies")
-    found = _analyse(engine, settings)
-    title = settings.title or " - ".join(filter(None, (game.black, game.white))) or found.game.name
-    _print(console, found, title, settings.ply)
+    engine = live_engine.Engine(evaluator, settings.engine)
+    engine.new_game(game.board, game.actions)
+    analysis = _analyse(engine, settings)
+    players = " - ".join(filter(None, (game.black, game.white)))
+    title = settings.title or players or analysis.game.name
+    _print(terminal, analysis, title, settings.ply)
     if settings.json_file is not None:
-        text = json.dumps(analysis_text.to_json(found, title), indent=1) + "\n"
+        text = json.dumps(analysis_text.to_json(analysis, title), indent=1) + "\n"
         _write(settings.json_file, text.encode())
     if settings.html is not None:
-        _write(settings.html, analysis_page.render(found, title).encode())
+        _write(settings.html, analysis_page.render(analysis, title).encode())
     return 0
 
 
-def _read(settings: AnalyseConfig, engine: live_engine.Engine) -> game_files.GameRecord:
-    rules, number = engine.game, settings.number
+def _read(settings: AnalyseConfig, rules: othello.Othello) -> game_files.GameRecord:
+    number = settings.number
     if settings.game == "-":
         try:
             return game_files.parse(sys.stdin.read(), rules, number=number)
@@ -100,14 +101,7 @@ def _read(settings: AnalyseConfig, engine: live_engine.Engine) -> game_files.Gam
 
 
 def _analyse(engine: live_engine.Engine, settings: AnalyseConfig) -> game_analysis.GameAnalysis:
-    progress_console = rich.console.Console(stderr=True)
-    with rich.progress.Progress(
-        *rich.progress.Progress.get_default_columns(),
-        rich.progress.MofNCompleteColumn(),
-        console=progress_console,
-        transient=True,
-        disable=not progress_console.is_terminal,
-    ) as progress:
+    with console.ProgressBar(rich.console.Console(stderr=True)) as progress:
         task = progress.add_task("positions", total=len(engine.boards))
 
         def on_position(num_done: int) -> None:
@@ -117,21 +111,24 @@ def _analyse(engine: live_engine.Engine, settings: AnalyseConfig) -> game_analys
 
 
 def _print(
-    console: rich.console.Console, found: game_analysis.GameAnalysis, title: str, ply: int | None
+    terminal: rich.console.Console,
+    analysis: game_analysis.GameAnalysis,
+    title: str,
+    ply: int | None,
 ) -> None:
-    size = found.game.size
-    console.print(f"{title}. {analysis_text.outcome(found)}", markup=False)
+    size = analysis.game.size
+    terminal.print(f"{title}. {analysis_text.outcome(analysis)}", markup=False)
     if ply is None:
-        console.print(analysis_text.game_table(found))
-        console.print(analysis_text.legend(found), markup=False)
-        for line in analysis_text.summary(found):
-            console.print(line, markup=False)
+        terminal.print(analysis_text.game_table(analysis))
+        terminal.print(analysis_text.legend(analysis), markup=False)
+        for line in analysis_text.summary(analysis):
+            terminal.print(line, markup=False)
         return
-    position = found.positions[ply - 1]
-    console.print(notation.diagram(position.board, size), markup=False)
-    console.print(analysis_text.worth(position), markup=False)
+    position = analysis.positions[ply - 1]
+    terminal.print(notation.diagram(position.board, size), markup=False)
+    terminal.print(analysis_text.worth(position), markup=False)
     if position.moves:
-        console.print(analysis_text.move_table(position, size))
+        terminal.print(analysis_text.move_table(position, size))
 
 
 def _write(path: pathlib.Path, content: bytes) -> None:

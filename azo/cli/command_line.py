@@ -26,7 +26,7 @@ _CLEARER = (  # parts of tyro's messages, and what replaces them
     (r"invalid literal for int\(\) with base 10:", "not a whole number:"),
     (r"could not convert string to float:", "not a number:"),
     (r"Missing value for argument '(.*?)'\..*", r"\1 needs a value"),
-    (r"Missing from .*?: (\S+) (.*) \(required\)", r"\1 is missing: \2"),
+    (r"Missing from .*?: (\S+) (.*?) \(required\).*", r"\1 is missing: \2"),
     (
         r"invalid choice (.*) for argument '(.*)'\. Expected one of \((.*)\)\.",
         r"\2 is \1, but should be one of \3",

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 import pydantic
 import rich.console
-import rich.progress
 import rich.table
 import tyro
 
 from azo.formats import game_files
 from azo.games import notation, othello
 from azo.play import book_building, engine_factory, engine_settings, live_engine, opening_book
+from azo.run import console
 
 _SAVE_EVERY = 25  # positions
 
@@ -55,7 +55,7 @@ class ShowConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The side with fewer discs wins."""
 
 
-def build(settings: BuildConfig, console: rich.console.Console) -> int:
+def build(settings: BuildConfig, terminal: rich.console.Console) -> int:
     """Builds a book; Ctrl-C keeps the positions so far."""
     if settings.source == "archives" and not settings.files:
         raise ValueError("--from archives: name the files")
@@ -82,15 +82,11 @@ def build(settings: BuildConfig, console: rich.console.Console) -> int:
             max_plies=settings.max_plies,
             min_games=settings.min_games,
         )
-        console.print(f"{num_games} games", markup=False)
+        terminal.print(f"{num_games} games", markup=False)
     book.save(settings.book)
-    with rich.progress.Progress(
-        *rich.progress.Progress.get_default_columns(),
-        rich.progress.MofNCompleteColumn(),
-        console=console,
-        disable=engine is None or not console.is_terminal,
-    ) as progress:
-        task = progress.add_task("positions", total=settings.growth.num_positions)
+    with console.ProgressBar(terminal) as progress:
+        total = settings.growth.num_positions
+        task = progress.add_task("positions", total=total, visible=engine is not None)
 
         def on_position(num_done: int) -> None:
             progress.update(task, completed=num_done)
@@ -105,23 +101,23 @@ def build(settings: BuildConfig, console: rich.console.Console) -> int:
             book.save(settings.book)
     size = settings.book.stat().st_size
     text = f"{settings.book}: {len(book.positions)} positions, {book.num_moves} moves, {size} bytes"
-    console.print(text, markup=False)
+    terminal.print(text, markup=False)
     return 0
 
 
-def show(settings: ShowConfig, console: rich.console.Console) -> int:
+def show(settings: ShowConfig, terminal: rich.console.Console) -> int:
     """Shows the moves of a position in a book."""
     game = othello.Othello(settings.size, settings.reversed)
     book = opening_book.load(settings.book, game)
     played = notation.replay(settings.moves, game)
     board = played.last_board
-    console.print(
+    terminal.print(
         f"{settings.book}: {len(book.positions)} positions, {book.num_moves} moves", markup=False
     )
-    console.print(notation.diagram(board, game.size), markup=False)
+    terminal.print(notation.diagram(board, game.size), markup=False)
     moves = book.lookup(board)
     if not moves:
-        console.print("not in the book")
+        terminal.print("not in the book")
         return 0
     table = rich.table.Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
     table.add_column("move")
@@ -136,7 +132,7 @@ def show(settings: ShowConfig, console: rich.console.Console) -> int:
             *_shares(entry.num_visits, entry.num_games),
             *(_share(num, entry.num_games) for num in (entry.num_wins, entry.num_draws, num_lost)),
         )
-    console.print(table)
+    terminal.print(table)
     return 0
 
 
