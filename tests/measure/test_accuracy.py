@@ -101,8 +101,8 @@ def test_a_row_has_means_intervals_and_counts():
     assert cells[5].startswith("0.500, ")
     assert cells[5].endswith(", of 2")
     assert cells[6:8] == ["2.00, -23.41 to 27.41", "-"]
-    assert cells[8].startswith("1.000, ")
-    assert cells[9] == "FIXME"
+    assert cells[8].startswith("0.800, ")  # of four ranks one pair is swapped
+    assert cells[9] == "0.562"  # (0.5 + 0 + 0.25 + 1.5) / 4
     assert accuracy.HEADING.count("|") == accuracy.RULE.count("|") == len(cells) + 1
 
 
