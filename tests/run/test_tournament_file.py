@@ -135,7 +135,7 @@ def test_a_program_runs_in_its_folder_which_is_relative_to_the_file(tmp_path):
             HEAD.replace("gtp", "nboard") + "level = 2\nsend_passes = false\n",
             "send_passes is for protocol 'gtp': NBoard sends passes always",
         ),
-        ("name", "cannot read the engine: "),
+        ("name", "not TOML: "),
     ],
 )
 def test_a_wrong_file_says_what_is_wrong_in_one_line(tmp_path, text, expected):
