@@ -1,4 +1,4 @@
-"""Speaks the Go Text Protocol for Othello on standard input and output.
+"""Speaks the Go Text Protocol (GTP) on standard input and output.
 
     azo gtp --level 5
 
