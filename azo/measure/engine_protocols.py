@@ -31,6 +31,7 @@ logger = logging.getLogger("azo.engines")
 
 _EXCHANGE_LINES = 40
 _EXCHANGE_COLUMNS = 200
+_CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 20
 _QUIT_SECONDS = 1.0
 # The time of each side in the game of the protocol's description; engines play at a fixed depth.
@@ -125,6 +126,8 @@ class EngineProcess:
         """
         self._name = name
         self._exchange: collections.deque[str] = collections.deque(maxlen=_EXCHANGE_LINES)
+        self._lines: collections.deque[str] = collections.deque()  # received, not yet read
+        self._partial_line = b""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -150,18 +153,21 @@ class EngineProcess:
         Raises:
           Failure: at the deadline, or if the engine has died or writes an endless line.
         """
-        seconds = deadline.left()
-        try:
-            line = self._run(asyncio.wait_for(self._output.readline(), seconds))
-        except TimeoutError:
-            raise deadline.failure() from None
-        except ValueError:  # from the limit of the stream
-            raise Failure(f"wrote a line of more than {_MAX_LINE_BYTES} bytes") from None
-        if not line:
-            raise Failure(self._run(self._end()))
-        text = line.decode(errors="replace").rstrip()
-        self._note("<", text)
-        return text
+        while not self._lines:
+            seconds = deadline.left()
+            try:
+                chunk = self._run(asyncio.wait_for(self._output.read(_CHUNK_BYTES), seconds))
+            except TimeoutError:
+                raise deadline.failure() from None
+            if not chunk and not self._partial_line:
+                raise Failure(self._run(self._end()))
+            *lines, self._partial_line = (self._partial_line + (chunk or b"\n")).split(b"\n")
+            if len(self._partial_line) > _MAX_LINE_BYTES:
+                raise Failure(f"wrote a line of more than {_MAX_LINE_BYTES} bytes")
+            for line in lines:
+                self._lines.append(line.decode(errors="replace").rstrip())
+                self._note("<", self._lines[-1])
+        return self._lines.popleft()
 
     def stop(self, *, is_killed: bool = False) -> None:
         """Ends the subprocess: by `quit` and the end of its input, and if that fails by force."""
