@@ -129,7 +129,7 @@ def test_a_reader_that_stops_early_is_no_error():
             "--engine.cache-positions 7",
             "[engine]: cache_positions is 7, but should be a power of 2 or 0",
         ),
-        ("--learn", "--learn is for a book: give its file with --book"),
+        ("--learn", "--learn needs a book: name its file with --book"),
         ("--size x", "--size: not a whole number: 'x'"),
     ],
 )
