@@ -1,7 +1,7 @@
 """Strength and accuracy: players, matches, ratings, tournaments, reports.
 
 Read `players` and `arena` first: they turn networks into players, and play matches. `elo`, `cycles`
-and `sequential` are the statistics of matches, and `accuracy` compares values with known scores.
-`external_engines` runs other programs, `tournament/` plays many players against one another, and
-`report/` draws a run. Nothing here knows of training, or of settings files.
+and `sequential` are the statistics of matches, `accuracy` compares values with the known scores of
+`position_sets`. `external_engines` runs other programs, `tournament/` plays many players against
+one another, and `report/` draws a run. Nothing here knows of training, or of settings files.
 """
