@@ -136,7 +136,7 @@ def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
             ["random", "--exact", "line", "--sprt.elo1", "1"],
             "--exact plays no games to test: leave --sprt.* out",
         ),
-        ([], "(required)"),
+        ([], "PLAYER is missing: The player"),
     ],
 )
 def test_wrong_input_is_one_line_and_code_2(capsys, arguments, expected):
