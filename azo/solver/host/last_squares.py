@@ -3,7 +3,8 @@
 Each function compares the score of one position, seen by the side to move, with `alpha`. The result
 is a lower bound of the score if it is above `alpha`, else an upper bound. Empty squares count for
 the winner. No function is recursive: numba cannot load a recursive function from its cache when
-others call it (numba issue 6061).
+others call it (numba issue 6061). The functions for two and three squares are written out: as loops
+over the squares the solver visited a fifth fewer nodes a second.
 """
 
 from typing import NamedTuple
@@ -106,43 +107,65 @@ def last_one(P, square, rules):
 
 
 @jit
-def _try_two(P, O, alpha, a, b, rules):
-    """Returns the score with two empty squares, or -INFINITE if no move is legal."""
-    best = -INFINITE
-    for square, other in ((a, b), (b, a)):
-        if NEIGHBOURS[square] & O:
-            turned = flips(P, O, square)
-            if turned:
-                best = max(best, -last_one(O ^ turned, other, rules))
-                if best > alpha:
-                    return best
-    return best
-
-
-@jit
 def last_two(P, O, alpha, a, b, rules, counters):
     """Returns the score with two empty squares."""
     counters[NODES] += 1
-    best = _try_two(P, O, alpha, a, b, rules)
+    best = -INFINITE
+    if NEIGHBOURS[a] & O:
+        turned = flips(P, O, a)
+        if turned:
+            best = -last_one(O ^ turned, b, rules)
+            if best > alpha:
+                return best
+    if NEIGHBOURS[b] & O:
+        turned = flips(P, O, b)
+        if turned:
+            return max(best, -last_one(O ^ turned, a, rules))
     if best > -INFINITE:
         return best
-    best = _try_two(O, P, -alpha - 1, a, b, rules)  # a pass
-    return -best if best > -INFINITE else final_score(P, O, rules)
+    # A pass: the opponent plays one of the squares.
+    best = INFINITE
+    if NEIGHBOURS[a] & P:
+        turned = flips(O, P, a)
+        if turned:
+            best = last_one(P ^ turned, b, rules)
+            if best <= alpha:
+                return best
+    if NEIGHBOURS[b] & P:
+        turned = flips(O, P, b)
+        if turned:
+            return min(best, last_one(P ^ turned, a, rules))
+    if best < INFINITE:
+        return best
+    return final_score(P, O, rules)
 
 
 @jit
 def _try_three(P, O, alpha, a, b, c, rules, counters):
     """Returns the score with three empty squares, or -INFINITE if no move is legal."""
     best = -INFINITE
-    for square, other, another in ((a, b, c), (b, a, c), (c, a, b)):
-        if NEIGHBOURS[square] & O:
-            turned = flips(P, O, square)
-            if turned:
-                child_P, child_O = O ^ turned, P | turned | (ONE << square)
-                score = -last_two(child_P, child_O, -alpha - 1, other, another, rules, counters)
-                best = max(best, score)
-                if best > alpha:
-                    return best
+    if NEIGHBOURS[a] & O:
+        turned = flips(P, O, a)
+        if turned:
+            best = -last_two(O ^ turned, P | turned | (ONE << a), -alpha - 1, b, c, rules, counters)
+            if best > alpha:
+                return best
+    if NEIGHBOURS[b] & O:
+        turned = flips(P, O, b)
+        if turned:
+            score = -last_two(
+                O ^ turned, P | turned | (ONE << b), -alpha - 1, a, c, rules, counters
+            )
+            if score > alpha:
+                return score
+            best = max(best, score)
+    if NEIGHBOURS[c] & O:
+        turned = flips(P, O, c)
+        if turned:
+            score = -last_two(
+                O ^ turned, P | turned | (ONE << c), -alpha - 1, a, b, rules, counters
+            )
+            best = max(best, score)
     return best
 
 
@@ -160,8 +183,10 @@ def last_three(P, O, alpha, rules, counters):
     best = _try_three(P, O, alpha, a, b, c, rules, counters)
     if best > -INFINITE:
         return best
-    best = _try_three(O, P, -alpha - 1, a, b, c, rules, counters)  # a pass
-    return -best if best > -INFINITE else final_score(P, O, rules)
+    best = _try_three(O, P, -alpha - 1, a, b, c, rules, counters)
+    if best > -INFINITE:
+        return -best
+    return final_score(P, O, rules)
 
 
 @jit
