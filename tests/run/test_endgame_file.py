@@ -145,7 +145,7 @@ def test_a_limit_is_told_and_not_kept(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the file has no positions"),
+        ("", ": the file has no positions"),
         ("XO X;", ":1: board of 2 squares; boards have 16 (4x4), 36 (6x6) or 64 (8x8)"),
         (
             f"{_START} X;\n{_START[:-1]}? X;",
@@ -194,7 +194,7 @@ def test_an_output_of_something_else_is_left_alone(small, tmp_path):
     _run(small, "--output", str(tmp_path / "out.jsonl"))
     small.write_text(f"% 4x4\n{_START} O;\n")
     assert _message(small, "--output", str(tmp_path / "out.jsonl")).startswith(
-        f"{tmp_path / 'out.jsonl'}: line 2 of {small} was another position then"
+        f"{tmp_path / 'out.jsonl'}: line 2 of {small} was another position;"
     )
 
 
