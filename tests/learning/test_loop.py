@@ -114,7 +114,7 @@ def test_learning_waits_for_enough_positions():
 def test_counters_and_metrics_cover_all_devices(num_devices):
     state, found = run(5, num_devices)
     assert int(state.iteration) == 5
-    assert int(state.num_games) == sum(int(m.played.games.num_games) for m in found) > 8
+    assert int(state.num_games) == sum(int(m.selfplay.games.num_games) for m in found) > 8
     assert state.replay.size.shape == (num_devices,)
     assert int(found[-1].replay_size) == int(state.replay.size.sum())
     state, found = run(3, num_devices)
@@ -123,9 +123,9 @@ def test_counters_and_metrics_cover_all_devices(num_devices):
     # Every position was evaluated once, and once more in each of four simulations.
     assert state.num_evaluations() == 3 * 8 * 4 * (1 + 4)
     for metrics in found:
-        assert int(metrics.played.num_devices) == num_devices
-        assert int(metrics.played.evaluations_by_ply.sum()) == 8 * 4 * (1 + 4)
-        figures = statistics.describe(metrics.played)
+        assert int(metrics.selfplay.num_devices) == num_devices
+        assert int(metrics.selfplay.evaluations_by_ply.sum()) == 8 * 4 * (1 + 4)
+        figures = statistics.describe(metrics.selfplay)
         assert 5 <= figures["selfplay/mean_plies"] <= 9
         assert 0 <= figures["selfplay/first_player_score"] <= 1
         assert 0 <= figures["selfplay/policy_entropy"] <= np.log(9)
