@@ -254,7 +254,7 @@ def _networks(config: PlayerConfig, game: protocol.Game, seed: int) -> list[Tour
         changes = config.set | ({} if count is None else {"num_simulations": count})
         tree = trained.search_config.model_dump() | changes
         search = validation.validate(settings.SearchConfig, tree, f"player {config.name!r}")
-        player = players.network_player(game, trained.replace(search_config=search))
+        player = players.network_player(game, dataclasses.replace(trained, search_config=search))
         name = config.name if count is None else f"{config.name}-{count}"
         definition = {"network": digest, "search": search.model_dump(mode="json")}
         start = functools.partial(backends.DeviceBackend, player, seed)
