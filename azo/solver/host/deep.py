@@ -111,30 +111,27 @@ def run(search, max_nodes):
       A lower bound of the score if it is above alpha, else an upper bound; `UNFINISHED` if the
       search has paused.
     """
-    level = search.counters[LEVEL]
+    # Local names save a change of a reference count at each use of an array in the loop.
+    rules, memory, counters = search.rules, search.memory, search.counters
+    path, moves, last_stack = search.path, search.moves, search.last_stack
+    level = counters[LEVEL]
     while True:
-        node = search.path[level]
-        if node.empties <= FEW and level > 0:
-            score = last_squares.few(
-                node.player,
-                node.opponent,
-                node.alpha,
-                node.empties,
-                search.rules,
-                search.last_stack,
-                search.counters,
-            )
-        elif search.counters[NODES] >= max_nodes:
-            search.counters[LEVEL] = level
+        node = path[level]
+        P, O, alpha, empties = node.player, node.opponent, node.alpha, node.empties
+        if empties <= FEW and level > 0:
+            score = last_squares.few(P, O, alpha, empties, rules, last_stack, counters)
+        elif counters[NODES] >= max_nodes:
+            counters[LEVEL] = level
             return UNFINISHED
         else:
-            score = _enter(search, level)
+            counters[NODES] += 1
+            score = _enter(node, moves[level], level == 0, memory, search)
         while score != _OPEN:
             if level == 0:
                 return score
             level -= 1
-            score = _take_score(search, level, -score)
-        _descend(search, level)
+            score = _take_score(path[level], -score, memory)
+        _descend(path, moves, level)
         level += 1
 
 
@@ -144,26 +141,24 @@ def _set(node, P, O, alpha, empties):
 
 
 @jit
-def _enter(search, level):
+def _enter(node, moves, is_root, memory, search):
     """Returns a bound on alpha's side of a new position's score, else lists the moves: `_OPEN`."""
-    search.counters[NODES] += 1
-    node, moves = search.path[level], search.moves[level]
     P, O, alpha, empties = node.player, node.opponent, node.alpha, node.empties
     node.best_score, node.best_move, node.num_moves = -INFINITE, table.NO_MOVE, 1
-    entry, hint = table.find(P, O, search.memory), table.NO_MOVE
+    entry, hint = table.find(P, O, memory), table.NO_MOVE
     if entry != table.NOT_FOUND:
-        if search.memory[entry].lower > alpha:
-            return np.int64(search.memory[entry].lower)
-        if search.memory[entry].upper <= alpha:
-            return np.int64(search.memory[entry].upper)
-        hint = np.int64(search.memory[entry].move)
+        if memory[entry].lower > alpha:
+            return np.int64(memory[entry].lower)
+        if memory[entry].upper <= alpha:
+            return np.int64(memory[entry].upper)
+        hint = np.int64(memory[entry].move)
     score = _stable_bound(P, O, alpha, empties, search.rules)
     if score != _OPEN:
         return score
-    if level > 0 and search.cuts[empties].depth > 0:  # the root has to find a move
+    if not is_root and search.cuts[empties].depth > 0:  # the root has to find a move
         score = _likely_bound(P, O, alpha, empties, search)
         if score != _OPEN:
-            table.store(P, O, search.memory, score, alpha, table.NO_MOVE, empties)
+            table.store(P, O, memory, score, alpha, table.NO_MOVE, empties)
             return score
     num_moves = _list_moves(P, O, hint, moves, search.rules)
     if num_moves == 0:
@@ -172,42 +167,40 @@ def _enter(search, level):
         moves[0].player, moves[0].opponent, moves[0].square = O, P, table.NO_MOVE
         return _OPEN
     for i in range(num_moves):
-        entry = table.find(moves[i].player, moves[i].opponent, search.memory)
-        if entry != table.NOT_FOUND and -search.memory[entry].upper > alpha:
-            score = -np.int64(search.memory[entry].upper)
-            table.store(P, O, search.memory, score, alpha, moves[i].square, empties)
+        entry = table.find(moves[i].player, moves[i].opponent, memory)
+        if entry != table.NOT_FOUND and -memory[entry].upper > alpha:
+            score = -np.int64(memory[entry].upper)
+            table.store(P, O, memory, score, alpha, moves[i].square, empties)
             return score
     node.num_moves = num_moves
     return _OPEN
 
 
 @jit
-def _take_score(search, level, score):
+def _take_score(node, score, memory):
     """Returns the score of a node if that of its move settles it, else `_OPEN`."""
-    node = search.path[level]
     if score > node.best_score:
         node.best_score, node.best_move = score, node.move
     if node.best_score <= node.alpha and node.num_moves > 0:
         return _OPEN
     P, O = node.player, node.opponent
-    table.store(P, O, search.memory, node.best_score, node.alpha, node.best_move, node.empties)
+    table.store(P, O, memory, node.best_score, node.alpha, node.best_move, node.empties)
     return node.best_score
 
 
 @jit
-def _descend(search, level):
+def _descend(path, moves, level):
     """Plays the move of a node with the highest key, and removes it from the list."""
-    node, moves = search.path[level], search.moves[level]
-    chosen = 0
+    node, chosen = path[level], 0
     for i in range(1, node.num_moves):
-        if moves[i].key > moves[chosen].key:
+        if moves[level, i].key > moves[level, chosen].key:
             chosen = i
-    move = moves[chosen]
+    move = moves[level, chosen]
     node.move = move.square
     empties = node.empties - (move.square != table.NO_MOVE)
-    _set(search.path[level + 1], move.player, move.opponent, -node.alpha - 1, empties)
+    _set(path[level + 1], move.player, move.opponent, -node.alpha - 1, empties)
     node.num_moves -= 1
-    moves[chosen] = moves[node.num_moves]
+    moves[level, chosen] = moves[level, node.num_moves]
 
 
 @jit
