@@ -6,12 +6,14 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help train test bench lint types format clean
+.PHONY: help train test test-all signature bench lint types format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make train   install into $(VENV) and train (ARGS=\"--config configs/...\"; EXTRAS=cuda or tpu)"
-	@echo "make test    install with the test tools and run pytest (ARGS=\"-m slow\")"
+	@echo "make test    install with the test tools and run pytest (ARGS=\"-m 'unit and not slow'\" for the quickest)"
+	@echo "make test-all   make test, then the slow tests"
+	@echo "make signature  compare the behaviour of self-play and learning with the stored numbers"
 	@echo "make bench   measure speed and memory against others, into benchmarks/README.md (ARGS=\"--preset gpu\")"
 	@echo "make lint    ruff check and ruff format --check; make format mends"
 	@echo "make types   mypy azo"
@@ -39,6 +41,12 @@ train: $(VENV)/.installed-run$(EXTRAS)
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+test-all: test
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not gpu" $(ARGS)
+
+signature: $(VENV)/.installed-test
+	$(BIN)/python scripts/signature.py
 
 bench: $(VENV)/.installed-run$(EXTRAS) $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.all $(ARGS)

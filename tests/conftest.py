@@ -3,6 +3,7 @@
 Tests run on the CPU unless told otherwise: `JAX_PLATFORMS=cuda,cpu pytest -m gpu`.
 """
 
+import gc
 import os
 import pathlib
 
@@ -17,7 +18,6 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 import jax
 import pytest
-from support import tiny_run
 
 from azo.run import data
 
@@ -25,17 +25,27 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
 
 
-_MAPPINGS = pathlib.Path("/proc/self/maps")
-_MANY_MAPPINGS = 20_000  # of 65,530 that Linux allows a process
+# Compilation makes millions of small objects, none of them in cycles: looking for cycles among them
+# took 8 % of the time.
+gc.set_threshold(200_000, 20, 100)
+
+# Tests that start a browser, a notebook or whole programs; they have the tier e2e by their file.
+_E2E = ("test_web_page.py", "test_notebook.py", "test_front_end_noise.py", "test_wheel.py")
+# Rooms whose tests compile large programs for the device.
+_COMPILED = ("search", "learning", "measure", "run")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _compiled_programs_do_not_pile_up():
-    """Every compiled program holds some mappings of memory; without any left XLA crashes."""
-    yield
-    if _MAPPINGS.exists() and _MAPPINGS.read_bytes().count(b"\n") > _MANY_MAPPINGS:
-        jax.clear_caches()
-        tiny_run.iteration.cache_clear()  # it would be traced again, which it forbids
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives every test its tier: unit, compiled or e2e."""
+    folder = pathlib.Path(__file__).parent
+    for item in items:
+        place = item.path.relative_to(folder)
+        if place.name in _E2E:
+            item.add_marker("e2e")
+        elif place.parts[0] in _COMPILED or place.name in ("test_batched.py", "test_benchmarks.py"):
+            item.add_marker("compiled")
+        else:
+            item.add_marker("unit")
 
 
 @pytest.fixture

@@ -113,6 +113,7 @@ def test_product_counts_two_operations_for_each_multiplication():
     assert work.num_bytes == 4 * (8 * 16 + 16 * 32 + 8 * 32)
 
 
+@pytest.mark.slow
 def test_search_report_has_a_row_for_each_cell_with_and_without_a_network():
     settings = search.SearchBenchConfig(
         batches=(2,), simulations=(2,), size=4, network="1x4", repeats=1
@@ -219,6 +220,7 @@ def test_network_alone_evaluates_each_position_as_often_as_asked_for():
     np.testing.assert_allclose(total, expected, rtol=1e-4)  # float32 sums in another order
 
 
+@pytest.mark.slow
 def test_selfplay_report_has_speed_and_limits_and_says_that_pgx_was_left_out():
     settings = selfplay.SelfplayBenchConfig(
         cells=("1x4:2",), batch=2, num_plies=1, repeats=1, with_pgx=False
@@ -271,6 +273,7 @@ def test_example_of_pgx_shows_the_network_what_azo_shows_it_and_plays_legal_move
     assert np.asarray(plies.policy).reshape(legal.shape)[~legal].max() == 0
 
 
+@pytest.mark.slow
 def test_iteration_report_names_its_parts(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(tiny_run.toml())

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from support import random_games, slow_minimax
 
 from azo.formats import obf
@@ -12,6 +13,7 @@ from benchmarks import labels, measure, solver
 FOUR = othello.Othello(4)
 
 
+@pytest.mark.slow
 def test_solver_report_has_a_row_for_the_device_and_one_for_the_host(monkeypatch):
     monkeypatch.setattr(measure, "MIN_TURN_SECONDS", 0.0)
     config = solver.SolverBenchConfig(

@@ -40,6 +40,7 @@ def value_run(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_random_games_teach_the_value_alone(value_run):
     events = metrics.read(value_run)
     assert [event["event"] for event in events] == ["evaluation"] * 12 + ["result"]
@@ -86,6 +87,7 @@ def test_searched_plies_are_whole_games_with_their_results(searched):
     assert 0.75 < is_learned.mean() < 1
 
 
+@pytest.mark.slow
 def test_searched_games_teach_the_policy(searched, tmp_path, monkeypatch, capsys):
     settings, *made = searched
     monkeypatch.setattr(supervised_data, "_make", lambda settings, game: made)

@@ -105,6 +105,7 @@ def test_a_run_told_to_stop_is_saved_and_repeats_the_uninterrupted_one(
     assert iterations(place / "stopped") == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 @needs_devices
 def test_a_run_goes_on_with_other_numbers_of_devices(place, capsys):
     run = ("--config", place / "tiny.toml", "--run.folder", place / "moved")
@@ -116,6 +117,7 @@ def test_a_run_goes_on_with_other_numbers_of_devices(place, capsys):
     assert int(state_of(place / "moved").iteration) == 6
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_from_its_last_checkpoint_to_the_same_end(place, whole, at_iteration):
     run = ("--config", place / "tiny.toml", "--run.folder", place / "killed")
 
@@ -132,6 +134,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint_to_the_same_end(place, wh
     assert iterations(place / "killed") == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_repeats_the_uninterrupted_one_with_everything_switched_on(
     place, at_iteration
 ):
@@ -188,6 +191,7 @@ def test_a_finished_run_says_so_and_is_left_as_it_is(place, whole, capsys):
     assert iterations(whole) == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 def test_a_process_told_to_terminate_saves_and_ends_well(place):
     folder = place / "process"
     command = [sys.executable, "-m", "azo", "train", "--config", str(place / "tiny.toml")]

@@ -67,7 +67,11 @@ def run(folder, *arguments, text=""):
 
 def test_the_wheel_holds_configs_networks_and_pages(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    for name in ("configs/quickstart.toml", "configs/queues/ablation.toml", "play/web/static/index.html"):
+    for name in (
+        "configs/quickstart.toml",
+        "configs/queues/ablation.toml",
+        "play/web/static/index.html",
+    ):
         assert any(path.endswith(name) for path in names), name
     assert any("play/networks/othello8/" in path for path in names)
     assert all(path.startswith("azo") for path in names)

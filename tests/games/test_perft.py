@@ -126,7 +126,7 @@ def _check(size, depth, is_pass_a_ply):
 
 
 @pytest.mark.parametrize("is_pass_a_ply", [True, False], ids=["pass_a_ply", "pass_not_a_ply"])
-@pytest.mark.parametrize("size", [4, 6, 8])
+@pytest.mark.parametrize("size", [4, pytest.param(6, marks=pytest.mark.slow), 8])
 def test_number_of_games_from_the_start_matches_the_counts_of_others(size, is_pass_a_ply):
     _check(size, _DEPTH[size], is_pass_a_ply)
 

@@ -63,7 +63,7 @@ def seasoned(config):
     return jax.tree_util.tree_map_with_path(season, shapes(GAME, config))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param("widening", marks=pytest.mark.slow), "mlp", "final"])
 def test_folding_leaves_every_kind_of_network_the_same_function(kind):
     config = make(kind)
     net, variables = network.build(GAME, config), seasoned(config)
@@ -161,6 +161,7 @@ def test_a_policy_of_dense_layers_sees_the_board_and_nothing_of_the_tower():
     np.testing.assert_allclose(found, dense(p, params["policy_logits"]), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mlp", "final"])
 def test_only_a_network_of_its_own_leaves_the_policy_nothing_in_common_with_the_value(kind):
     config = make(kind, normalisation="none", num_blocks=0, block_channels=())

@@ -52,7 +52,7 @@ def lines_of(game):
     return position, is_wanted, lines
 
 
-@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize("is_reversed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_lines_hold_exact_results_and_all_best_moves_down_to_the_end(is_reversed):
     game = othello.Othello(4, is_reversed)
     position, is_wanted, lines = lines_of(game)
@@ -151,6 +151,7 @@ def adjudicated_games():
     return jax.device_get(play(jax.random.key(5)))
 
 
+@pytest.mark.slow
 def test_positions_inside_the_solved_range_are_never_searched():
     begin, after, turns, *_ = adjudicated_games()
     searched = FOUR.unpack(jnp.asarray(turns.plies.board))
@@ -254,6 +255,7 @@ def test_random_endings_have_the_empty_squares_that_are_asked_for(made_share):
     assert 0.4 < share < 0.6
 
 
+@pytest.mark.slow
 def test_made_up_endings_have_few_moves():
     game, draw = othello.Othello(6), jax.jit(endings.random_endings, static_argnums=(0, 2, 3))
     num_moves = {}

@@ -47,6 +47,7 @@ def test_values_near_the_end_are_those_of_minimax_and_others_the_network_s(is_re
     np.testing.assert_array_equal(found[~is_near], 0.125)
 
 
+@pytest.mark.slow
 def test_a_search_is_right_about_an_end_that_the_network_misjudges():
     """With every leaf exact, the root's value after many simulations is the exact result."""
     game = othello.Othello(4)
@@ -69,6 +70,7 @@ def test_a_search_is_right_about_an_end_that_the_network_misjudges():
     np.testing.assert_array_equal(-judge(jax.random.key(0), after).value, exact)
 
 
+@pytest.mark.slow
 def test_the_setting_decides_and_is_for_othello():
     settings, variables = tiny_run.settings(), tiny_run.trained().variables()
     search = settings.search.model_copy(update={"exact_empties": 3})

@@ -69,7 +69,9 @@ def test_each_iteration_that_is_built_may_be_traced_once_and_no_more():
 
 
 @needs_devices
-@pytest.mark.parametrize("num_devices", [1, 2, 8])
+@pytest.mark.parametrize(
+    "num_devices", [1, *(pytest.param(number, marks=pytest.mark.slow) for number in (2, 8))]
+)
 def test_the_state_keeps_its_structure_types_and_places(num_devices):
     before = tiny_run.begin(num_devices)
     places = jax.tree.map(lambda x: (x.shape, x.dtype, x.sharding), before)
@@ -142,6 +144,7 @@ def test_evaluations_are_counted_beyond_a_million():
     assert state.num_evaluations() == 8_003_000_000
 
 
+@pytest.mark.slow
 def test_the_window_of_iterations_turns_with_each_of_them():
     recipe = tiny_run.settings(replay={"window_iterations": 2, "min_positions": 1})
     iterate = loop.build(tiny_run.game(), recipe, loop.make_mesh(1), total_steps=12)
@@ -167,6 +170,7 @@ def test_devices_play_different_games():
     assert len({board[:, game].tobytes() for game in range(8)}) == 8
 
 
+@pytest.mark.slow
 @needs_devices
 @pytest.mark.usefixtures("thorough_compilation")
 @pytest.mark.parametrize("num_devices", [1, 2, 8])

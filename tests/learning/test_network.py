@@ -189,6 +189,7 @@ def test_on_accelerators_the_convolutions_of_the_tower_alone_are_bfloat16():
         assert set().union(*kinds) == {"f32"}, name
 
 
+@pytest.mark.slow
 def test_in_bfloat16_gradients_keep_their_direction():
     game = GAMES[1]
     position, variables = seasoned()
@@ -259,6 +260,7 @@ def test_all_eight_symmetries_are_shown_and_nothing_else():
     assert set(np.asarray(plain(jax.random.key(0), position).value)) < eight
 
 
+@pytest.mark.slow
 def test_averaging_takes_the_mean_over_all_eight_views():
     game = tiny_run.game()
     config, variables = tiny_run.settings().network, tiny_run.trained().variables()

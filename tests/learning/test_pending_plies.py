@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from support import made_plies, random_games, slow_board
 
 from azo.games import othello
@@ -28,6 +29,7 @@ def owned(board, mover):
     return [numbers[square] for square in slow_board.text(board)]
 
 
+@pytest.mark.slow
 def test_every_ply_learns_who_owns_what_at_the_end_as_its_mover_sees_it():
     games = random_games.play(GAME, NUM_GAMES, seed=4)
     lengths = games.is_over.argmax(axis=0)

@@ -82,7 +82,9 @@ def finish(processes):
 
 
 @needs_devices
-@pytest.mark.parametrize(("num_processes", "num_devices"), [(1, 8), (2, 1)])
+@pytest.mark.parametrize(
+    ("num_processes", "num_devices"), [(1, 8), pytest.param(2, 1, marks=pytest.mark.slow)]
+)
 def test_the_gradient_of_a_global_batch_is_that_of_one_device(
     tmp_path, tiny, one, num_processes, num_devices
 ):
@@ -98,6 +100,7 @@ def test_the_gradient_of_a_global_batch_is_that_of_one_device(
             np.testing.assert_allclose(many[name], leaf, rtol=0, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_two_processes_stop_and_save_together_and_one_goes_on(tmp_path, tiny):
     folder = tmp_path / "run"
     flags = ["--config", str(tiny), "--run.folder", str(folder)]
@@ -127,6 +130,7 @@ def test_two_processes_stop_and_save_together_and_one_goes_on(tmp_path, tiny):
     assert [generation_elo.opponent(event) for event in met] == ["random", 1]
 
 
+@pytest.mark.slow
 def test_without_other_processes_to_find_there_is_one_line_and_code_2(tiny):
     alone = {"PATH": os.environ["PATH"], "PYTHONPATH": str(TESTS.parent), "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "azo", "train", "--config", str(tiny), "--distributed"]

@@ -76,6 +76,7 @@ def games_of(games):
         start += length
 
 
+@pytest.mark.slow
 def test_results_lengths_and_final_margins_are_counted(games, figures):
     _, lengths, _ = games
     found, _ = figures

@@ -6,6 +6,7 @@ import pathlib
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from support import slow_board
 
 from azo.formats import archives
@@ -175,6 +176,7 @@ def test_scores_are_sums_over_the_real_plies():
 TINY = network.NetworkConfig(num_blocks=0, num_channels=8, value_units=8)
 
 
+@pytest.mark.slow
 def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     game = tictactoe.TicTacToe()
     action, value = pretraining.random_games(game, jax.random.key(0), 30)
@@ -208,6 +210,7 @@ def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     )
 
 
+@pytest.mark.slow
 def test_random_games_are_legal_and_have_the_result_of_the_board():
     game = othello.Othello(4)
     action, value = pretraining.random_games(game, jax.random.key(3), 64)

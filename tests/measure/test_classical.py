@@ -79,7 +79,10 @@ def best_move(board, depth, style, table, rules=RULES):
     return lookahead.best_move(*words(board), depth, evaluator, rules, path)
 
 
-@pytest.mark.parametrize(("level", "num_boards"), [("easy", 40), ("medium", 200), ("hard", 200)])
+@pytest.mark.parametrize(
+    ("level", "num_boards"),
+    [("easy", 40), ("medium", 40), pytest.param("hard", 200, marks=pytest.mark.slow)],
+)
 def test_iagno_plays_like_the_plain_python_one(level, num_boards):
     program = classical.Iagno(level, EIGHT)
     # Easy compares about a thousand positions a move, which takes too long in plain Python.

@@ -67,6 +67,7 @@ def test_the_policy_player_takes_the_legal_move_with_the_highest_logit():
         assert action[row] == choices[np.argmax(logits[row, choices])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["gumbel", "puct"])
 def test_network_players_do_not_depend_on_the_key(algorithm):
     player = players.network_player(OTHELLO4, trained(algorithm=algorithm), 6)

@@ -3,6 +3,7 @@
 import random
 import re
 
+import pytest
 from support import slow_board
 from support.fake_engines import GAME, random_game
 from support.front_end import GtpSession, Input, NBoardSession, mutated, squares
@@ -97,6 +98,7 @@ def some_gtp(rng, replay):
     return mutated(rng, line) if rng.random() < 0.4 else line
 
 
+@pytest.mark.slow
 def test_ten_thousand_lines_of_noise_do_gtp_no_harm():
     rng, replay, session = random.Random(7), Replay(), GtpSession()
     accepted = refused = ends = 0

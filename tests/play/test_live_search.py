@@ -36,7 +36,7 @@ def searched(game, config, num_simulations):
 
 @pytest.mark.parametrize(
     ("size", "plies", "unvisited"),
-    [(8, 20, "parent"), (6, 24, "draw"), (4, 5, "loss")],
+    [pytest.param(8, 20, "parent", marks=pytest.mark.slow), (6, 24, "draw"), (4, 5, "loss")],
 )
 def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies, unvisited):
     game = midgame(size, plies)

@@ -347,6 +347,7 @@ def test_a_move_without_a_search_says_why(source, said):
     assert formatting.reason(found, "azo", 8, is_reversed=False)[0].startswith(said)
 
 
+@pytest.mark.slow
 def test_the_command_plays_through_a_pipe():
     lines = b"f5\nz9\n\xff\xfe\nquit\n"
     command = [sys.executable, "-m", "azo", "play", "--level", "1"]

@@ -60,6 +60,7 @@ def train_phases(settings, at=None):
         curriculum.train(settings, stop)
 
 
+@pytest.mark.slow
 def test_phases_hand_on_their_networks_and_end_by_their_matches(tmp_path, scores, capsys):
     until = {"evaluation.every": 2, "evaluation.until_score": 0.6, "run.num_iterations": 50}
     settings = of_phases(
@@ -116,6 +117,7 @@ def test_phases_hand_on_their_networks_and_end_by_their_matches(tmp_path, scores
     tiny_run.assert_same_bits(jax.device_get(state.actor_params), small)
 
 
+@pytest.mark.slow
 def test_a_finished_phase_is_skipped_and_an_interrupted_one_goes_on(tmp_path, scores, capsys):
     settings = of_phases(tmp_path, ("one", {"run.num_iterations": 1}), ("two", {}))
     scores += [5, 5]

@@ -62,6 +62,7 @@ def solved(tmp_path_factory):
     return folder, prepare(settings(folder))
 
 
+@pytest.mark.slow
 def test_lines_hold_the_exact_results_and_all_best_moves_of_the_other_solver(solved):
     _, lines = solved
     k, m = np.nonzero(lines.is_valid)
@@ -87,6 +88,7 @@ def test_lines_are_games_to_the_end(solved):
     assert num_played.max() >= LEAST
 
 
+@pytest.mark.slow
 def test_what_was_stopped_goes_on_and_ends_alike(solved, tmp_path):
     folder, lines = solved
     assert prepare(settings(tmp_path), stop_after=3) is None
@@ -105,6 +107,7 @@ def test_endings_of_other_settings_are_refused(solved):
         prepare(settings(folder, made_share=0.0))
 
 
+@pytest.mark.slow
 def test_deep_endings_are_solved_selectively_if_asked_and_are_not_mixed_with_exact_ones(tmp_path):
     deep = {"min_empties": 19, "max_empties": 20, "deep_positions": 6}
     prepare(settings(tmp_path, confidence=0.95, **deep))
@@ -138,6 +141,7 @@ def test_too_few_different_endings_are_a_clear_error(tmp_path):
         deep_endings.draw(othello.Othello(4), few)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_devices", [1, 2])
 def test_a_run_learns_from_them_alone_and_resumes_without_them(tmp_path, num_devices, capsys):
     chosen = config.with_settings(
@@ -161,6 +165,7 @@ def test_a_run_learns_from_them_alone_and_resumes_without_them(tmp_path, num_dev
     assert not (tmp_path / deep_endings.FILE).exists()
 
 
+@pytest.mark.slow
 def test_the_rings_of_two_devices_hold_what_one_ring_does(solved):
     folder, lines = solved
     chosen = settings(folder)

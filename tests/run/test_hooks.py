@@ -154,6 +154,7 @@ def test_a_player_that_there_is_not_is_told_before_training(tmp_path, matches):
         rate(tmp_path, 5, pool=["rolouts:9"])
 
 
+@pytest.mark.slow
 def test_an_untrained_network_that_searches_beats_random_moves():
     game = tiny_run.game()
     match = {"num_games": 64, "num_simulations": 30, "opening_plies": 2}

@@ -90,11 +90,8 @@ def reduced(settings, folder):
     return config.Config.model_validate(tree)
 
 
-# Two compile for minutes: a curriculum of many phases, and a large network. Two make the program of
-# azo.toml again at this size, with other numbers, and tic-tac-toe's is trained whole below.
-_LONG = {"tothello", "othellozero-big", "othello6", "othello8", "tictactoe"}
 EVERY = [
-    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in _LONG else [])
+    pytest.param(path, id=path.stem, marks=[] if path.stem == "azo" else [pytest.mark.slow])
     for path in FILES
 ]
 
@@ -126,6 +123,7 @@ def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
         assert end["iteration"] == num_iterations
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("thorough_compilation")
 def test_tic_tac_toe_is_learned_from_nothing_until_it_never_loses(tmp_path):
     path = shipped_files.CONFIGS / "tictactoe.toml"

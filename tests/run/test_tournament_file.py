@@ -71,6 +71,7 @@ def test_formats_choose_who_meets_whom(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
     settings = tiny_run.settings(
         game={"name": "othello", "size": 4}, replay={"capacity": 4096}, search={"c_puct": 1.25}

@@ -136,6 +136,7 @@ def test_the_table_counts_points_as_the_records_do(small, capsys, tmp_path):
     assert page.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_killed_tournament_loses_and_repeats_no_finished_game(tmp_path, capsys):
     slow = SMALL.replace("num_games = 6", "num_games = 12").replace(
         'player = "rollouts:4"', f'engine = "{tmp_path}/late.toml"'

@@ -142,6 +142,7 @@ def train_with_scores(monkeypatch, settings, scores):
     return trainer.train(settings)
 
 
+@pytest.mark.slow
 def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkeypatch, capsys):
     settings = run(
         tmp_path,
@@ -170,6 +171,7 @@ class StopAfter:
         return len(metrics.read(self.folder, "iteration")) >= self.number
 
 
+@pytest.mark.slow
 def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
     asked = {"every": 2, "pool": ["random"], "num_earlier": 1, "num_games": 8}
     asked["num_simulations"] = 2
@@ -208,6 +210,7 @@ def test_with_a_gate_it_is_the_best_network_that_is_judged(tmp_path, monkeypatch
     tiny_run.assert_same_bits(hooks.playing(plain.settings, state), state.variables())
 
 
+@pytest.mark.slow
 def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_are_used(
     tmp_path, monkeypatch
 ):

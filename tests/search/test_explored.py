@@ -60,7 +60,10 @@ def _assert_is_node(tree, packed, got, index, row, node):
 
 @pytest.mark.parametrize(
     ("game", "algorithm", "num_leaves"),
-    [(tictactoe.TicTacToe(), "puct", 1), (othello.Othello(4), "gumbel", 4)],
+    [
+        (tictactoe.TicTacToe(), "puct", 1),
+        pytest.param(othello.Othello(4), "gumbel", 4, marks=pytest.mark.slow),
+    ],
     ids=["tictactoe", "othello4"],
 )
 def test_explored_positions_are_those_of_a_plain_walk(game, algorithm, num_leaves):

@@ -56,6 +56,7 @@ def test_the_mean_of_random_games_is_the_exact_expectation(board):
     assert abs(value.mean() - expected) <= 4 * error, (value.mean(), expected, error)
 
 
+@pytest.mark.slow
 def test_passes_keep_the_point_of_view_in_othello():
     """Late positions of 4x4 games, where a good part of the games has passes to come."""
     game = othello.Othello(4)
@@ -94,7 +95,11 @@ def test_the_prior_of_random_games_is_uniform():
     assert evaluation.value.shape == (3,)
 
 
-@pytest.mark.parametrize("settings", [{"algorithm": "puct"}, _GUMBEL], ids=lambda s: s["algorithm"])
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param({"algorithm": "puct"}, marks=pytest.mark.slow), _GUMBEL],
+    ids=lambda s: s["algorithm"],
+)
 def test_search_finds_the_only_move_that_keeps_a_win_or_draw_in_tictactoe(settings):
     """All 294 boards with a single such move, up to symmetry."""
     only = slow_tictactoe.only_good_moves()
@@ -137,6 +142,7 @@ def test_the_only_moves_on_file_are_the_only_ones_that_win():
         assert [action for action in actions if _wins(board, action)] == [only_move], text
 
 
+@pytest.mark.slow
 def test_search_finds_the_only_winning_move_of_othello_endgames():
     texts, only_moves = _only_moves()
     boards = [notation.parse_board(text, 6) for text in texts]

@@ -81,7 +81,16 @@ def _assert_same_as_mctx(found, other, game):
 
 _GAMES = [(_TIC_TAC_TOE, 32), (_OTHELLO, 32), (othello.Othello(8), 7)]
 _over_games = pytest.mark.parametrize(
-    ("game", "batch"), _GAMES, ids=[f"{game.name}-{batch}" for game, batch in _GAMES]
+    ("game", "batch"),
+    [
+        pytest.param(
+            game,
+            batch,
+            id=f"{game.name}-{batch}",
+            marks=[] if game.name == "tictactoe" else [pytest.mark.slow],
+        )
+        for game, batch in _GAMES
+    ],
 )
 
 

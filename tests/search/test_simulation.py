@@ -76,7 +76,11 @@ def _assert_searched_as_plainly(algorithm, num_simulations, num_leaves=1, virtua
 
 @pytest.mark.parametrize(
     ("num_simulations", "c_puct", "unvisited_value"),
-    [(30, 0.5, "loss"), (50, 3.0, "draw"), (100, 2.0, "parent")],
+    [
+        pytest.param(30, 0.5, "loss", marks=pytest.mark.slow),
+        (50, 3.0, "draw"),
+        pytest.param(100, 2.0, "parent", marks=pytest.mark.slow),
+    ],
 )
 def test_puct_builds_the_trees_of_a_plain_python_search(num_simulations, c_puct, unvisited_value):
     _assert_searched_as_plainly(

@@ -79,6 +79,7 @@ def solve_eight(**settings):
     return solve(EIGHT, to_position(eight_boards()[0]), **settings)
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_minimax_and_the_best_moves_reach_them():
     boards, scores = eight_boards()
     solution = solve_eight()
@@ -88,6 +89,7 @@ def test_scores_are_those_of_minimax_and_the_best_moves_reach_them():
     assert solution.move_score is None
 
 
+@pytest.mark.slow
 def test_results_are_the_signs_of_the_scores_from_fewer_nodes():
     _, scores = eight_boards()
     solution = solve_eight(goal="result")
@@ -109,6 +111,7 @@ def test_a_search_beyond_its_budget_is_unsolved_and_has_no_score(max_nodes):
     assert (num_nodes > 200).sum() > 5
 
 
+@pytest.mark.slow
 def test_the_number_of_lanes_changes_nothing():
     solution = solve_eight()
     few_lanes = solve_eight(num_lanes=3)
@@ -125,6 +128,7 @@ def test_a_position_with_too_many_empty_squares_is_unsolved_without_a_search():
     assert not solution.score[is_large].any()
 
 
+@pytest.mark.slow
 def test_every_move_has_its_score_in_reversed_othello():
     game = othello.Othello(6, is_reversed=True)
     boards = filled_boards(6, np.arange(32) % 8, seed=2)
@@ -173,6 +177,7 @@ def test_four_by_four_is_solved_from_its_start(is_reversed, score):
     assert solution.is_solved.all()
 
 
+@pytest.mark.slow
 def test_perfect_game_on_six_by_six_keeps_its_value_to_the_end():
     positions = [SIX.start()]
     for move in FEINSTEIN.split():
@@ -187,6 +192,7 @@ def test_perfect_game_on_six_by_six_keeps_its_value_to_the_end():
     np.testing.assert_array_equal(solution.score, np.where(solution.is_solved, scores, 0))
 
 
+@pytest.mark.slow
 def test_each_device_solves_its_share_inside_a_scan():
     game = othello.Othello(4)
     position = to_position(filled_boards(4, np.arange(24) % 9, seed=3).reshape(24, 4, 4))

@@ -59,7 +59,13 @@ def test_one_square_sees_its_neighbours_and_zeros_beyond_the_edge():
 
 # Every size of board, in tiles of 3 and 4 squares, cut off at the edge and not; 1 x 1 takes 2.
 _BOARDS = [(1, 1), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8), (6, 8)]
-_over_boards = pytest.mark.parametrize(("rows", "columns"), _BOARDS)
+_over_boards = pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        pytest.param(*board, marks=[] if board in ((6, 6), (8, 8)) else [pytest.mark.slow])
+        for board in _BOARDS
+    ],
+)
 
 
 def relative_error(found, expected):
@@ -107,7 +113,9 @@ def products(convolve, images, kernel):
     return convolve(images, kernel), *gradient(images, kernel)
 
 
-@pytest.mark.parametrize("batch", [7, 128], ids="batch{}".format)
+@pytest.mark.parametrize(
+    "batch", [7, pytest.param(128, marks=pytest.mark.slow)], ids="batch{}".format
+)
 def test_bfloat16_rounds_the_factors_and_the_results_alone(batch):
     images, kernel = images_and_kernel(batch)
     found = products(convolve_in_bfloat16, images, kernel)
