@@ -5,6 +5,7 @@ checks combinations of sections. Wrong settings raise ValueError with one line t
 setting, the value found and what would work.
 """
 
+import json
 import pathlib
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -29,6 +30,15 @@ _FIXED_SETTINGS = (
     "replay.capacity",
     "learner.optimiser",
     "gate.is_enabled",
+)
+
+
+# Settings of earlier versions, with the value that has no effect: networks saved by them still load.
+_REMOVED = (
+    ("network", "dropout", 0.0),
+    ("learner", "policy_loss", "cross_entropy"),
+    ("learner", "schedule_steps", []),
+    ("generation", "stages", []),
 )
 
 
@@ -198,6 +208,13 @@ def to_json(config: Config) -> str:
 def from_json(text: str, place: str = "settings.json") -> Config:
     """Returns the settings that `to_json` wrote; `place` names the file in messages."""
     try:
-        return Config.model_validate_json(text)
+        tree = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{place}: not JSON: {error}") from None
+    for section, name, neutral in _REMOVED:
+        if tree.get(section, {}).get(name) == neutral:
+            del tree[section][name]
+    try:
+        return Config.model_validate(tree)
     except pydantic.ValidationError as error:
         raise ValueError(validation.describe(error, Config, place)) from None

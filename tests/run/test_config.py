@@ -1,5 +1,6 @@
 """Settings of a run: files, messages, phases and combinations."""
 
+import json
 import pathlib
 
 import pytest
@@ -47,6 +48,16 @@ def test_every_file_in_configs_loads():
 def test_settings_survive_json():
     loaded = small(search={"num_simulations": 3}, run={"num_devices": 2})
     assert config.from_json(config.to_json(loaded)) == loaded
+
+
+def test_settings_of_an_earlier_version_load_unless_they_use_what_is_removed():
+    tree = json.loads(config.to_json(small()))
+    tree["network"]["dropout"] = 0.0
+    tree["generation"]["stages"] = []
+    assert config.from_json(json.dumps(tree)) == small()
+    tree["network"]["dropout"] = 0.5
+    with pytest.raises(ValueError, match="unknown setting 'dropout'"):
+        config.from_json(json.dumps(tree))
 
 
 @pytest.mark.parametrize(
