@@ -33,7 +33,7 @@ _FIXED_SETTINGS = (
 )
 
 
-# Settings of earlier versions, with the value that has no effect: networks saved by them still load.
+# Removed settings with the value that had no effect, so that earlier networks still load.
 _REMOVED = (
     ("network", "dropout", 0.0),
     ("learner", "policy_loss", "cross_entropy"),
