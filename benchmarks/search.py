@@ -169,7 +169,7 @@ def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
     network_config = reference_network.config(config.network)
     variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
     folded, variables = network.fold(network.build(game, network_config), variables)
-    known: dict[str, dict[tuple[int, int], float]] = {}
+    measured: dict[str, dict[tuple[int, int], float]] = {}
     cells = []
     for batch in config.batches:
         begin = functools.partial(
@@ -179,10 +179,10 @@ def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
         for simulations in config.simulations:
             loops = _loops(config, game, folded, batch, simulations)
             inputs = (variables, search_key, games.position)
-            cell = _measure_cell(config, loops, inputs, batch, simulations, known)
+            cell = _measure_cell(config, loops, inputs, batch, simulations, measured)
             for name, timing in cell.timings.items():
                 size = batch, loops[name].length
-                known.setdefault(name, {})[size] = max(timing.seconds)
+                measured.setdefault(name, {})[size] = max(timing.seconds)
             cells.append(cell)
     return cells
 
@@ -288,13 +288,13 @@ def _measure_cell(
     inputs: tuple,
     batch: int,
     simulations: int,
-    known: dict[str, dict[tuple[int, int], float]],
+    measured: dict[str, dict[tuple[int, int], float]],
 ) -> Cell:
     too_long = f"over {config.limit_seconds:g} s"
     skipped: dict[str, str] = {}
     programs = {}
     for name, loop in loops.items():
-        expected = expected_seconds(known.get(name, {}), batch, loop.length)
+        expected = expected_seconds(measured.get(name, {}), batch, loop.length)
         if expected * (config.repeats + 1) > config.limit_seconds:
             skipped[name] = too_long
             continue
@@ -314,19 +314,19 @@ def _measure_cell(
     return Cell(batch, simulations, timings, lengths, skipped)
 
 
-def expected_seconds(known: dict[tuple[int, int], float], batch: int, length: int) -> float:
+def expected_seconds(measured: dict[tuple[int, int], float], batch: int, length: int) -> float:
     """Returns the expected seconds of a loop, from the largest smaller one; 0 if there is none.
 
     Args:
-      known: measured seconds by number of games and length of the loop.
+      measured: seconds by number of games and length of the loop.
       batch: number of games.
       length: passes of the loop.
     """
-    smaller = [size for size in known if size[0] <= batch and size[1] <= length]
+    smaller = [size for size in measured if size[0] <= batch and size[1] <= length]
     if not smaller:
         return 0.0
     nearest = max(smaller, key=lambda size: size[0] * size[1])
-    return known[nearest] * batch / nearest[0] * (length / nearest[1]) ** GROWTH
+    return measured[nearest] * batch / nearest[0] * (length / nearest[1]) ** GROWTH
 
 
 if __name__ == "__main__":

@@ -88,12 +88,12 @@ def report(config: SolverBenchConfig) -> list[str]:
 
 
 def positions(game: othello.Othello, num_empties: int, batch: int, seed: int) -> othello.Position:
-    """Returns positions `[batch]` of random games, with so many empty squares and not over."""
+    """Returns positions `[batch]` of unfinished random games with `num_empties` empty squares."""
 
     @jax.jit
     def play(key: jax.Array) -> tuple[othello.Position, jax.Array]:
-        wanted = jnp.full(2 * batch, num_empties)
-        position = endings.from_random_games(game, key, wanted)
+        targets = jnp.full(2 * batch, num_empties)
+        position = endings.from_random_games(game, key, targets)
         is_reached = game.num_empties(position) <= num_empties
         return position, is_reached & ~game.is_over(position)
 

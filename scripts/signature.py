@@ -1,11 +1,11 @@
 """One number for the behaviour of self-play and learning.
 
-`python scripts/signature.py` plays and learns some iterations of two shipped recipes from seed 0, prints
-a number for each, and compares them with `scripts/signature.json`. A number depends on every weight, on
-every position in the replay and on every optimiser state, bit for bit. A commit that means to change
-behaviour stores new numbers by `--write` and says so; any other commit leaves them as they are.
+`python scripts/signature.py` runs some iterations of two shipped recipes from seed 0. It prints a
+number for each, and compares them with `scripts/signature.json`. A number depends on every weight,
+every position in the replay and every optimiser state, bit for bit. A commit with an intended
+change of behaviour stores new numbers by `--write` and says so; any other commit keeps them.
 
-Code is compiled for AVX2 whatever the processor offers, so that processors agree.
+Code is compiled for AVX2 on every processor, so that results agree.
 """
 
 import argparse

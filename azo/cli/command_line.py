@@ -43,7 +43,7 @@ def load(argv: Sequence[str], *, description: str | None = None) -> config.Confi
       description: text above the flags in `--help`.
 
     Raises:
-      ValueError: One line that says what is wrong, where, and what would work.
+      ValueError: One line with the flag, its value and the allowed values.
     """
     path, flags = take_config_flag(argv)
     return parse(
@@ -76,10 +76,10 @@ def parse(
       other_flags: flags that the caller has read already, for suggestions.
 
     Raises:
-      ValueError: One line that says what is wrong.
+      ValueError: One line about the wrong flag.
     """
-    known = [*other_flags, *_flag_names(kind), "--help"]
-    _check_flags(argv, known)
+    flags = [*other_flags, *_flag_names(kind), "--help"]
+    _check_flags(argv, flags)
     if {"-h", "--help"} & set(argv):
         print(inspect.cleandoc(description or kind.__doc__ or "") + "\n")
 
@@ -98,8 +98,8 @@ def parse(
 
     tree, unknown = _read_quietly(read)
     if unknown:
-        example = "--config NAME" if "--config" in other_flags else f"{known[0]} VALUE"
-        raise ValueError(f"'{unknown[0]}' belongs to no flag. Flags look like {example}")
+        example = "--config NAME" if "--config" in other_flags else f"{flags[0]} VALUE"
+        raise ValueError(f"unexpected argument '{unknown[0]}'. Give settings as flags: {example}")
     return validation.validate(kind, tree, None)
 
 
@@ -186,7 +186,7 @@ def _unframe(text: str) -> str:
     return message
 
 
-def _check_flags(argv: Sequence[str], known: Sequence[str]) -> None:
+def _check_flags(argv: Sequence[str], flags: Sequence[str]) -> None:
     """Raises ValueError at the first unknown flag, before the flags beside it are read."""
     for word in argv:
         flag = word.partition("=")[0]
@@ -194,24 +194,24 @@ def _check_flags(argv: Sequence[str], known: Sequence[str]) -> None:
         is_number = re.match(r"-[\d.]", name)
         if not name.startswith("-") or name in ("-", "-h", "--") or is_number:
             continue
-        if re.sub(r"(^--|\.)no-", r"\1", name) in known or name in known:
+        if re.sub(r"(^--|\.)no-", r"\1", name) in flags or name in flags:
             continue
         if not name.startswith("--tyro-"):  # tyro's own flags write completions for shells
-            raise ValueError(f"unknown flag '{flag}'. {_nearest_flag(name, known)}")
+            raise ValueError(f"unknown flag '{flag}'. {_nearest_flag(name, flags)}")
 
 
-def _nearest_flag(name: str, known: Sequence[str]) -> str:
-    """Returns a sentence with the flag nearest to an unknown name, or with those there are."""
+def _nearest_flag(name: str, flags: Sequence[str]) -> str:
+    """Returns a sentence with the flag nearest to an unknown name, or with the available flags."""
     setting = name.lstrip("-")
-    near = [flag for flag in known if flag.rpartition(".")[2] == setting]
-    near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    near = [flag for flag in flags if flag.rpartition(".")[2] == setting]
+    near = near or difflib.get_close_matches(name, flags, n=1, cutoff=0.75)
     if near:
         return f"Did you mean '{near[0]}'?"
     section = name.partition(".")[0] + "."
-    in_section = [flag for flag in known if flag.startswith(section)]
+    in_section = [flag for flag in flags if flag.startswith(section)]
     if in_section:
         return f"There are: {', '.join(in_section)}"
-    groups = dict.fromkeys(flag.partition(".")[0] + ".*" * ("." in flag) for flag in known)
+    groups = dict.fromkeys(flag.partition(".")[0] + ".*" * ("." in flag) for flag in flags)
     return f"There are: {', '.join(groups)}"
 
 

@@ -130,7 +130,7 @@ def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
     """
     sprt, run_key, play_batch = match.sprt, jax.random.key(match.seed), _batch_player(match, game)
     if sprt.elo1 is None:
-        raise ValueError("--sprt.* is for a test, which needs --sprt.elo1, say 30")
+        raise ValueError("a test with --sprt.* needs --sprt.elo1, say 30")
     limits = {"elo0": sprt.elo0, "elo1": sprt.elo1, "alpha": sprt.alpha, "beta": sprt.beta}
     if match.num_games > sprt.max_games:
         raise ValueError(
@@ -189,7 +189,7 @@ def _conclusion(match: EvaluateConfig, verdict: sequential.Verdict) -> str:
 def compare(match: EvaluateConfig, game: protocol.Game) -> _Output:
     """Yields the table of a network's accuracy on sets of positions."""
     if match.sprt != SprtConfig():
-        raise ValueError("--exact plays no games to test: leave --sprt.* out")
+        raise ValueError("--exact plays no games, but --sprt.* is a test on games: remove one")
     if match.second != _OPPONENT:
         raise ValueError(f"--exact measures one network: leave {match.second!r} out")
     if not isinstance(game, othello.Othello):

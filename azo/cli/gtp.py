@@ -22,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
     """Answers commands until `quit` or the end of the input; returns 0."""
     play = command_line.parse(GtpConfig, argv, prog="azo gtp", description=__doc__)
     write = line_reader.to_standard_output()
-    with contextlib.redirect_stdout(sys.stderr):  # whatever a library may print
+    with contextlib.redirect_stdout(sys.stderr):  # for output of libraries
         engine = engine_factory.load_engine(play)
 
         def load(size: int) -> Engine:

@@ -21,7 +21,7 @@ def main(argv: Sequence[str]) -> int:
     """Answers lines until `quit` or the end of the input; returns 0."""
     play = command_line.parse(NBoardConfig, argv, prog="azo nboard", description=__doc__)
     write = line_reader.to_standard_output()
-    with contextlib.redirect_stdout(sys.stderr):  # whatever a library may print
+    with contextlib.redirect_stdout(sys.stderr):  # for output of libraries
         engine = engine_factory.load_engine(play)
         nboard.NBoardServer(engine, line_reader.of_standard_input(), write).run()
     return 0

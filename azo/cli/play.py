@@ -40,9 +40,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _reader(console: rich.console.Console) -> terminal.Reader:
-    """Returns what asks for a line: with editing and history where a person types."""
+    """Returns the reader of input lines. On a terminal it offers editing and history."""
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")  # what is not text is no command either
+        sys.stdin.reconfigure(errors="replace")  # invalid UTF-8 becomes an unknown command
     if sys.stdin.isatty() and sys.stdout.isatty():
         _with_history()
 

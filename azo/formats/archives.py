@@ -240,7 +240,7 @@ def _why_illegal(game: othello.Othello, moves: Sequence[int]) -> str:
         notation.replay_actions(moves, game)
     except ValueError as error:
         return str(error)
-    raise AssertionError("two readings of the rules differ")
+    raise AssertionError(f"the batched replay refuses legal moves: {list(moves)}")
 
 
 @flax.struct.dataclass

@@ -114,7 +114,9 @@ def to_text(record: GameRecord, game: othello.Othello, *, is_ggf: bool) -> str:
             )
         )
     if record.board != notation.board_of(game.start(), is_black_to_move=True):
-        raise ValueError("a transcript has no start position: save as .ggf")
+        raise ValueError(
+            "the start position is unusual, and a transcript cannot store it: save as .ggf"
+        )
     return notation.transcript(record.actions, game.size)
 
 

@@ -53,9 +53,9 @@ def parse(text: str) -> GgfGame:
         if name in ("B", "W"):
             moves.append((name, value))
         elif name in ("KB", "KW"):
-            raise ValueError(f"GGF: {name}[{value}] is a move of a komi game, which is not read")
+            raise ValueError(f"GGF: {name}[{value}] is a move of a komi game: not supported")
         elif name in values:
-            raise ValueError(f"GGF: {name} is there twice, as {values[name]!r} and {value!r}")
+            raise ValueError(f"GGF: {name} occurs twice: {values[name]!r} and {value!r}")
         else:
             values[name] = value.strip()
     if values.get("GM", "").lower() != "othello":
@@ -105,7 +105,7 @@ def to_text(game: GgfGame) -> str:
         properties.append((colour, move_text(action, game.size)))
     for name, value in properties:
         if "]" in value:
-            raise ValueError(f"GGF: {name} is {value!r}, but the bracket ']' ends a property")
+            raise ValueError(f"GGF: {name} is {value!r}, but must not contain ']'")
     return "(;" + "".join(f"{name}[{value}]" for name, value in properties if value) + ";)"
 
 
@@ -117,7 +117,7 @@ def move_text(action: int, size: int) -> str:
 def _properties(text: str) -> list[tuple[str, str]]:
     body = text.strip()
     if not (body.startswith("(;") and body.endswith(";)") and len(body) >= 4):
-        raise ValueError(f"GGF: {_short(body)!r} is no game, which is written (; ... ;)")
+        raise ValueError(f"GGF: text is {_short(body)!r}, but should be (; ... ;)")
     properties, place = [], 2
     while body[place:-2].strip():
         match = _PROPERTY.match(body, place, len(body) - 2)
@@ -161,8 +161,8 @@ def _parse_type(text: str, size: int) -> bool:
     match = _TYPE.fullmatch(text)
     if match is None or int(match[1]) != size:
         raise ValueError(
-            f"GGF: TY is {text!r}, but should be {size} as in BO, with 'a' where fewer discs win"
-            " and 'r' and a number for a random start"
+            f"GGF: TY is {text!r}, but should be {size}, the board size of BO. Append 'a' if fewer"
+            " discs win, and 'r' with a number for a random start"
         )
     return bool(match[2] or match[3])
 

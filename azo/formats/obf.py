@@ -153,6 +153,6 @@ def _parse_board(text: str) -> tuple[int, notation.Board]:
         if not (board.black | board.white) >> (8 * row + column) & 1:
             square = notation.action_text(row * size + column, size)
             raise ValueError(
-                f"impossible board: {square} is empty, but the four squares in the middle never are"
+                f"impossible board: {square} is empty, but the centre squares always have discs"
             )
     return size, board

@@ -21,7 +21,7 @@ class Step:
 
     position: Position  # seen by the side that moves next; a finished game is unchanged
     reward: jax.Array  # [...] float32, result for the side that moved; 0 until the game ends
-    discount: jax.Array  # [...] float32, -1 while the game goes on, 0 from its last ply on
+    discount: jax.Array  # [...] float32, -1 during the game, 0 from its last ply on
 
 
 class Game(Protocol):

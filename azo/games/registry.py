@@ -24,7 +24,7 @@ def make(config: GameConfig) -> protocol.Game:
     """Returns the rules of the configured game; raises ValueError if settings contradict."""
     if config.name == "tictactoe":
         if config.start is not None or config.is_reversed:
-            raise ValueError("[game]: 'start' and 'is_reversed' are settings of Othello alone")
+            raise ValueError("[game]: 'start' and 'is_reversed' apply only to Othello")
         return tictactoe.TicTacToe()
     if config.start is None:
         return othello.Othello(config.size, config.is_reversed)

@@ -90,8 +90,8 @@ def canonical_keys(game: protocol.Game, board: jax.Array) -> tuple[jax.Array, ja
     A policy fits the image that the key shows after
     `symmetry.move_policy(game.square_symmetries, which, policy)`, and comes back by the same with
     `symmetry.inverse(game.square_symmetries)`. If several symmetries give the same image, `which`
-    is the first of them: policies of a symmetric position are averaged as they are, not made
-    symmetric.
+    is the first of them: policies of a symmetric position are averaged without being
+    made symmetric.
 
     Args:
       game: with K symmetries.

@@ -77,7 +77,7 @@ class ExactLines:
     policy: jax.Array  # [K, M, A] uint8, 255 for each move that keeps the exact score
     value: jax.Array  # [K, M] float32, exact result for the side to move
     sign: jax.Array  # [K, M] int8, 1 if the side to move is that of the ending, else -1
-    is_valid: jax.Array  # [K, M] bool, the game goes on here
+    is_valid: jax.Array  # [K, M] bool, the game is not over
     end: jax.Array  # [M, words] uint32, final board seen by the side to move of the ending
 
 

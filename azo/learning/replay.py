@@ -86,7 +86,9 @@ class Examples:
     policy: jax.Array  # [M, A] float32, summing to 1
     value: jax.Array  # [M] float32, for the side to move
     ownership: jax.Array | None = None  # [M, squares] float32, final discs: 1 the mover's, -1, 0
-    is_finished: jax.Array | None = None  # [M] float32, 1 if the final board is known, else 0
+    is_finished: jax.Array | None = (
+        None  # [M] float32, 1 for finished games, whose final board is stored, else 0
+    )
 
 
 def empty_buffer(

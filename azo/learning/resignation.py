@@ -49,7 +49,7 @@ class ResignationCounts:
 
     num_games: jax.Array  # [] float32
     resigned: jax.Array  # [K] float32, games that a player would have resigned
-    won: jax.Array  # [K] float32, those that this player won: false positives
+    won: jax.Array  # [K] float32, resigned games won by this player: false positives
 
 
 def init_state(key: jax.Array, num_games: int, config: ResignationConfig) -> ResignationState:

@@ -34,7 +34,7 @@ def outcome_targets(reward: jax.Array, discount: jax.Array) -> jax.Array:
 
     Args:
       reward: `[T, B]` float32, result for the player who moves at ply t; 0 until a game ends.
-      discount: `[T, B]` float32, -1 while a game goes on, 0 on its last ply.
+      discount: `[T, B]` float32, -1 during a game, 0 on its last ply.
 
     Returns:
       `[T, B]` float32 in [-1, 1].
@@ -52,7 +52,7 @@ def lambda_returns(
 
     Args:
       reward: `[T, B]` float32, result for the player who moves at ply t; 0 until a game ends.
-      discount: `[T, B]` float32, -1 while a game goes on, 0 on its last ply.
+      discount: `[T, B]` float32, -1 during a game, 0 on its last ply.
       value: `[T, B]` float32, the search's, for the player who moves at ply t.
       trace_decay: lambda in [0, 1].
 

@@ -82,8 +82,8 @@ class Accuracy:
 
     value_error: Estimate | None  # |value - result|, 0 to 2
     right_sign: Estimate | None  # share of values with the result's sign, where it is not a draw
-    best_move: Estimate | None  # share of best moves, where one is known and there is a choice
-    discs_lost: Estimate | None  # by the moves, where all of two moves or more are known
+    best_move: Estimate | None  # share of best moves, in positions with a stored one and a choice
+    discs_lost: Estimate | None  # by the moves, where all moves have scores, and two are legal
     margin_error: Estimate | None  # |margin - score| in discs
     rank_correlation: Estimate | None  # Spearman's, of value and utility
     calibration: Calibration
@@ -221,7 +221,7 @@ def row(name: str, player: str, count: int, accuracy: Accuracy) -> str:
 
 
 def text(estimate: Estimate | None, digits: int, *, has_count: bool = False) -> str:
-    """Returns a mean with its interval, and with its number of positions if asked; - for None."""
+    """Returns a mean, its interval and with `has_count` the number of positions; - for None."""
     if estimate is None:
         return "-"
     parts = [f"{estimate.mean:.{digits}f}"]

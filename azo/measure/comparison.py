@@ -26,9 +26,9 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """Whether the difference is surely above or below 0, for one comparison by itself."""
+        """Whether the 95 % interval excludes 0, without correction for several comparisons."""
         if self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
-            return "not known"
+            return "not significant"
         return "helps" if self.interval[0] > 0 else "hurts"
 
 
@@ -45,7 +45,7 @@ class Summary:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One arm of a table, as it was asked for."""
+    """The request for one row of a table."""
 
     arm: str
     question: str
@@ -63,17 +63,17 @@ def elo(score: float, num_games: int) -> float:
 
 
 def summarise(results: Sequence[Result], arm: str) -> Summary | None:
-    """Returns what the seeds of an arm came to, None if there is none."""
-    found = list(_by_seed(results, arm).values())
-    if not found:
+    """Returns the summary of an arm over its seeds, None without results."""
+    arm_results = list(_by_seed(results, arm).values())
+    if not arm_results:
         return None
-    scores = [result["score"] for result in found]
+    scores = [result["score"] for result in arm_results]
     return Summary(
-        num_seeds=len(found),
+        num_seeds=len(arm_results),
         mean=statistics.mean(scores),
         deviation=statistics.stdev(scores) if len(scores) > 1 else None,
-        games=statistics.mean(result["games"] for result in found),
-        evaluations=statistics.mean(result["evaluations"] for result in found),
+        games=statistics.mean(result["games"] for result in arm_results),
+        evaluations=statistics.mean(result["evaluations"] for result in arm_results),
     )
 
 
@@ -102,24 +102,26 @@ def difference(results: Sequence[Result], arm: str, against: str) -> Difference 
 
 
 def table(results: Sequence[Result], rows: Sequence[Row], seeds: Sequence[int]) -> str:
-    """Returns a Markdown table of all arms; what is not complete says how far it is."""
+    """Returns a Markdown table of all arms and the number of finished seeds."""
     head = (
         "| arm | question | score | sd | difference, 95 % | Elo | games | evaluations | verdict |"
     )
     lines = [head, "|" + " --- |" * 9]
-    known = [result for result in results if result["seed"] in seeds]
+    selected = [result for result in results if result["seed"] in seeds]
     for row in rows:
-        cells = [row.arm, row.question, *_figures(known, row, len(seeds))]
+        cells = [row.arm, row.question, *_figures(selected, row, len(seeds))]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _figures(results: Sequence[Result], row: Row, num_seeds: int) -> list[str]:
     """Returns score, deviation, difference, Elo, games, evaluations and verdict as text."""
-    found = summarise(results, row.arm)
-    if found is None:
+    summary = summarise(results, row.arm)
+    if summary is None:
         return ["", "", "", "", "", "", f"0 of {num_seeds} seeds"]
-    progress = [] if found.num_seeds == num_seeds else [f"{found.num_seeds} of {num_seeds} seeds"]
+    progress = []
+    if summary.num_seeds < num_seeds:
+        progress = [f"{summary.num_seeds} of {num_seeds} seeds"]
     gained, rating, verdict = "", "", []
     compared = None if row.against is None else difference(results, row.arm, row.against)
     if compared is not None:
@@ -130,12 +132,12 @@ def _figures(results: Sequence[Result], row: Row, num_seeds: int) -> list[str]:
         rating = f"{compared.elo:+.0f}"
         verdict = [compared.verdict]
     return [
-        f"{found.mean:.3f}",
-        "" if found.deviation is None else f"{found.deviation:.3f}",
+        f"{summary.mean:.3f}",
+        "" if summary.deviation is None else f"{summary.deviation:.3f}",
         gained,
         rating,
-        f"{found.games:,.0f}",
-        f"{found.evaluations:,.0f}",
+        f"{summary.games:,.0f}",
+        f"{summary.evaluations:,.0f}",
         ", ".join([*verdict, *progress]),
     ]
 

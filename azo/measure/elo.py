@@ -134,7 +134,7 @@ def rate(
     if anchor is None and _RANDOM in names:
         anchor = _RANDOM
     if anchor is not None and anchor not in names:
-        raise ValueError(f"no player {anchor!r} to be rated 0 among {', '.join(names)}")
+        raise ValueError(f"anchor is {anchor!r}, but should be a player: {', '.join(names)}")
     model = _Model.of(pairings, names)
     best = model.fit(np.zeros(len(names) + 1))
     dispersion = _dispersion(pairings, model, best)

@@ -67,11 +67,11 @@ class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     def _check_level_and_protocol(self) -> "ExternalEngineConfig":
         has_place = any("{level}" in argument for argument in self.command)
         if self.level is None and has_place:
-            raise ValueError("command has {level}, but no level is given")
+            raise ValueError("command has {level}, but level is not set: set it")
         if self.level is None and self.protocol == "nboard":
             raise ValueError("protocol 'nboard' needs a level, the depth of the search")
         if self.level is not None and self.protocol == "gtp" and not has_place:
-            raise ValueError(f"level is {self.level}, but command has no {{level}} to put it")
+            raise ValueError(f"level is {self.level}, but command has no {{level}}: add it")
         if self.protocol == "nboard" and not self.send_passes:
             raise ValueError("send_passes is for protocol 'gtp': NBoard sends passes always")
         return self
@@ -106,7 +106,7 @@ class Deadline:
         return seconds
 
     def failure(self) -> Failure:
-        """Returns what is wrong with an engine that is too late."""
+        """Returns the message for an engine that exceeded its time."""
         return Failure(f"timed out after {self.limit_seconds:g} s")
 
 

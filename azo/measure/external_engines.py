@@ -186,7 +186,7 @@ def _replayed(
 
 
 def _command(config: engine_protocols.ExternalEngineConfig) -> list[str]:
-    """Returns program and arguments, the program by its path if one is found."""
+    """Returns program and arguments, the program by its full path where possible."""
     program, *arguments = (a.replace("{level}", str(config.level)) for a in config.command)
     if os.sep not in program:  # otherwise it is a path, relative to the folder it runs in
         places = os.pathsep.join([os.environ.get("PATH", os.defpath), _GAMES_FOLDER])
@@ -198,9 +198,9 @@ def _check_game(config: engine_protocols.ExternalEngineConfig, game: othello.Oth
     games = (game, othello.Othello(game.size)) if game.size % 2 == 0 else ()
     starts = {notation.board_of(each.start(), is_black_to_move=True) for each in games}
     if len(starts) != 1:
-        raise ValueError(f"{config.title}: external engines play from the usual start alone")
+        raise ValueError(f"{config.title}: external engines play only from the usual start")
     if game.is_reversed:
-        raise ValueError(f"{config.title}: external engines do not know reversed Othello")
+        raise ValueError(f"{config.title}: external engines do not play reversed Othello")
     if config.protocol == "nboard" and game.size != 8:
         raise ValueError(
             f"{config.title}: engines of NBoard play on 8x8, not on {game.size}x{game.size}"

@@ -203,7 +203,7 @@ def parse(text: str, game: protocol.Game, load: Load) -> Player:
       load: reads a checkpoint; raises OSError if there is none, ValueError if it does not fit.
 
     Raises:
-      ValueError: The text names no player; the message names those that there are.
+      ValueError: The text names no player; the message lists the players.
     """
     kind, colon, detail = text.partition(":")
     match kind:

@@ -49,7 +49,7 @@ _is_over = jax.jit(othello.Othello.is_over, static_argnums=0)
 
 @dataclasses.dataclass(frozen=True)
 class PositionSet:
-    """`M` positions in which the game goes on, with their scores."""
+    """`M` positions of unfinished games, with their scores."""
 
     position: othello.Position  # [M]
     utility: np.ndarray  # [M] int
@@ -61,10 +61,10 @@ class PositionSet:
 
     @property
     def is_best(self) -> np.ndarray:
-        """The best moves, `[M, A]` bool: none where none is known, or where there is no choice.
+        """The best moves, `[M, A]` bool: empty rows without scores, and with one legal move.
 
-        A row has the moves of the highest utility, if all are known, and the named move. If a file
-        names one move only, equally good moves are missing.
+        A row has the moves of the highest utility, if all have scores, and the named move. If a
+        file names one move only, equally good moves are missing.
         """
         utility = self.move_utility
         is_best = (utility == utility.max(axis=1, keepdims=True)) & (utility != NO_UTILITY)
@@ -79,7 +79,7 @@ class PerfectLine:
     """A perfect game of `M` moves, passes left out."""
 
     positions: PositionSet  # the position before each move
-    moves: tuple[frozenset[int], ...]  # the move, and those that the board's symmetry makes equal
+    moves: tuple[frozenset[int], ...]  # the move, and its symmetric equivalents
     texts: tuple[str, ...]  # the moves as written
 
 
@@ -100,7 +100,10 @@ def of_problems(
     position = othello.Position(*map(_bitboards, sides))
     legal, is_over = np.asarray(_legal_mask(game, position)), np.asarray(_is_over(game, position))
     if is_over.all():
-        raise ValueError(f"{problems[0].line}: the game is over, as in all positions with a score")
+        raise ValueError(
+            f"{problems[0].line}: the game is over, and so are all games of positions with a score:"
+            " add a position with a legal move"
+        )
     sign = -1 if game.is_reversed else 1
     utility = np.zeros(len(problems), int)
     moves = np.full(legal.shape, NO_UTILITY)
@@ -150,7 +153,10 @@ def of_random_games(
         if len(boards) == num_positions:
             break
     if not len(boards):
-        raise ValueError(f"no random game went on with {num_empties} empty squares")
+        raise ValueError(
+            f"{_MAX_DRAWS * num_positions} random games reached no position with {num_empties}"
+            " empty squares and a legal move: choose another number"
+        )
     unsolved = _unsolved(game, game.unpack(jnp.asarray(boards)), np.zeros(len(boards), int))
     solved = _with_moves(game, unsolved, num_empties)
     return dataclasses.replace(solved, utility=solved.move_utility.max(axis=1))
@@ -163,7 +169,7 @@ def perfect_games(game: othello.Othello, *, max_solved: int) -> list[PerfectLine
       ValueError: if the game is not 6x6 from the usual start.
     """
     if game != othello.Othello(6, game.is_reversed):
-        raise ValueError("perfect games are known only for 6x6 from its usual start")
+        raise ValueError("perfect games are stored only for 6x6 from its usual start")
     black, games = PERFECT_GAMES[game.is_reversed]
     return [_line(game, text, black, max_solved) for text in games]
 
@@ -195,7 +201,7 @@ def _unsolved(
 
 
 def _with_moves(game: othello.Othello, positions: PositionSet, max_solved: int) -> PositionSet:
-    """Returns the set with all moves solved where none is known and few squares are empty."""
+    """Returns the set with all moves solved where none has a score and few squares are empty."""
     empties = np.asarray(game.num_empties(positions.position))
     is_unknown = (positions.move_utility == NO_UTILITY).all(axis=1) & (empties <= max_solved)
     moves = positions.move_utility.copy()

@@ -94,17 +94,17 @@ def drop(position: game_analysis.AnalysedPosition, size: int) -> str:
     )
 
 
-def surprise(found: game_analysis.Surprise, analysis: game_analysis.GameAnalysis) -> str:
+def surprise(item: game_analysis.Surprise, analysis: game_analysis.GameAnalysis) -> str:
     """Returns a sentence on a surprise."""
     size = analysis.game.size
-    board = analysis.positions[found.number - 1].board
-    move, rival = (formatting.move(action, size) for action in (found.action, found.rival))
-    is_played = found.kind == "missed"
+    board = analysis.positions[item.number - 1].board
+    move, rival = (formatting.move(action, size) for action in (item.action, item.rival))
+    is_played = item.kind == "missed"
     source = "search" if is_played else "network"
     return (
-        f"{found.number}. {formatting.colour(board)} {move}{' (played)' if is_played else ''}:"
-        f" prior {found.prior:.1%}, value {found.value:+z.2f}; the {source} preferred {rival},"
-        f" {found.rival_value:+z.2f}"
+        f"{item.number}. {formatting.colour(board)} {move}{' (played)' if is_played else ''}:"
+        f" prior {item.prior:.1%}, value {item.value:+z.2f}; the {source} preferred {rival},"
+        f" {item.rival_value:+z.2f}"
     )
 
 

@@ -60,7 +60,7 @@ def build(settings: BuildConfig, terminal: rich.console.Console) -> int:
     if settings.source == "archives" and not settings.files:
         raise ValueError("--from archives: name the files")
     if settings.source == "self-play" and settings.files:
-        raise ValueError(f"{settings.files[0]}: files are for --from archives")
+        raise ValueError(f"{settings.files[0]}: --from self-play reads no files")
     engine = None
     if settings.source == "self-play":
         evaluator = engine_factory.load_evaluator(
@@ -75,7 +75,7 @@ def build(settings: BuildConfig, terminal: rich.console.Console) -> int:
     )
     if settings.source == "archives":
         if book.positions:
-            raise ValueError(f"{settings.book}: exists already, and its games would count twice")
+            raise ValueError(f"{settings.book}: exists already: choose a new file")
         num_games = book_building.add_games(
             book,
             game_files.read_archives(settings.files, game),

@@ -199,7 +199,7 @@ class GtpServer:
 
     def _final_score(self) -> str:
         if not self._engine.is_over:
-            raise ValueError("cannot score: the game goes on")
+            raise ValueError("cannot score: the game is not over")
         lead = self._engine.utility(self._engine.final_score()) - self._komi
         if lead == 0:
             return "0"

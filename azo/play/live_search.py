@@ -103,7 +103,7 @@ class LiveSearch:
     ) -> int:
         """Searches until a limit is reached; returns the number of simulations.
 
-        The root is always evaluated, whatever the limits.
+        The root is always evaluated, also at a limit of 0.
 
         Args:
           limits: simulations and seconds of this call.

@@ -2,8 +2,8 @@
 
 The protocol has evaluations in discs for the side to move. A solved position has its exact score;
 otherwise the evaluation is the expected result, from -1 to 1, times the number of squares. A depth
-is a number of simulations: 400 at depth 10, doubled every two plies. `analyze` searches each
-position by itself.
+is a number of simulations: 400 at depth 10, doubled every two plies. `analyze` searches every
+position separately.
 
 The protocol has no errors. Unknown lines are ignored, as it demands. An error in a known line
 becomes a `status`, which NBoard shows, and leaves the game unchanged.
@@ -39,7 +39,7 @@ class NBoardServer:
         """Prepares to `run`.
 
         Args:
-          engine: its present game goes on until `set game`.
+          engine: its present game is continued until `set game`.
           lines: the commands.
           write: writes answers without delay.
         """

@@ -1,7 +1,7 @@
 """A game against the engine in a terminal or through a pipe: one command or move a line.
 
-An error gets one line, and the game goes on. During a search Ctrl-C makes the engine move at once;
-at the prompt it quits, as the end of the input does.
+An error prints one line, and the game continues. During a search Ctrl-C makes the engine move at
+once; at the prompt it quits, as the end of the input does.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ Reader = Callable[[str], str | None]  # shows a prompt; returns a line, None at 
 _SWAPPED: dict[Sides, Sides] = {"black": "white", "white": "black", "both": "none", "none": "both"}
 _HINTS = 6
 _HELP = """\
-f5            play a move: column and row; a pass is played by itself
+f5            play a move: column and row; a pass is played automatically
 undo          take back your last move, and azo's answer to it
 hint          show the best moves: chance of winning, visits, expected continuation
 analyse       show the losses of each side so far, and the largest ones
@@ -78,7 +78,7 @@ class Terminal:
         """Prepares a session.
 
         Args:
-          engine: its present game goes on.
+          engine: its present game is continued.
           full: settings at the highest level, which hints and analyses always use.
           console: the output.
           read: reads a line.
@@ -134,7 +134,7 @@ class Terminal:
         if self._engine.is_over:
             return "game over (new, undo, save, quit)> "
         if not self._is_persons_turn():
-            return "paused, press Enter to go on> "
+            return "paused, press Enter to continue> "
         return "black> " if self._engine.board.is_black_to_move else "white> "
 
     def _run_command(self, words: list[str]) -> None:
@@ -165,10 +165,10 @@ class Terminal:
             ending = f"did you mean {near[0]!r}?" if near else "a move is like f5; try 'help'"
             raise ValueError(f"unknown command {text!r}: {ending}") from error
         if rest:
-            raise ValueError("one move at a time")
+            raise ValueError(f"{rest[0]!r} follows the move {text!r}: enter one move per line")
         if not self._engine.is_over and not self._is_persons_turn():
             raise ValueError(
-                "it is azo's turn: press Enter to go on, or 'swap' or 'play both' to move yourself"
+                "it is azo's turn: press Enter, or use 'swap' or 'play both' to move yourself"
             )
         self._engine.play(action)
         self._state.is_paused = False

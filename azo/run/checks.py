@@ -21,8 +21,8 @@ def check_devices(settings: run_state.RecipeConfig, num_devices: int) -> None:
         if number % num_devices:
             higher = (number // num_devices + 1) * num_devices
             raise ValueError(
-                f"{name} is {number}, which does not split over {num_devices} devices:"
-                f" {higher} would, or fewer devices by --run.num-devices"
+                f"{name} is {number}, but should be a multiple of {num_devices}, the number of"
+                f" devices: choose {higher}, or fewer devices by --run.num-devices"
             )
 
 
@@ -61,8 +61,8 @@ def check_search(settings: run_state.RecipeConfig) -> None:
         fewest = min(fewest, plays.fast_simulations)
     if plays.explored_share > fewest:
         raise ValueError(
-            f"selfplay.explored_share is {plays.explored_share:g}, but a search of {fewest}"
-            " simulations has no more positions than that: lower it"
+            f"selfplay.explored_share is {plays.explored_share:g}, but should be at most"
+            f" {fewest}, the simulations of the smallest search"
         )
 
 
@@ -76,7 +76,7 @@ def check_endings(settings: run_state.RecipeConfig, game: protocol.Game) -> None
     for name, empties in used.items():
         if empties and not isinstance(game, othello.Othello):
             raise ValueError(
-                f"endings.{name} is {empties}, but {game.name} has no solver: leave it out"
+                f"endings.{name} is {empties}, but should be 0: {game.name} has no solver"
             )
         rows, columns = game.board_shape
         if empties > rows * columns - 5:
@@ -87,8 +87,8 @@ def check_endings(settings: run_state.RecipeConfig, game: protocol.Game) -> None
     if solved and settings.generation.num_games:
         name = "num_positions" if endings.num_positions else "deep_positions"
         raise ValueError(
-            f"endings.{name} solves endings in place of self-play, so no generation would get"
-            " its generation.num_games: leave one out"
+            f"endings.{name} replaces self-play by solved endings, but generation.num_games is"
+            f" {settings.generation.num_games}: set one of them to 0"
         )
     if endings.deep_positions and endings.confidence < 1:
         assert isinstance(game, othello.Othello)
@@ -100,16 +100,19 @@ def check_generations(settings: run_state.RecipeConfig) -> None:
     generation, gate = settings.generation, settings.gate
     if settings.selfplay.teacher is not None and gate.is_enabled:
         raise ValueError(
-            "selfplay.teacher plays all games, so gate.is_enabled has no meaning: leave one out"
+            "gate.is_enabled has no effect with selfplay.teacher, which plays all games: remove one"
         )
     if gate.is_enabled and not generation.num_games:
-        raise ValueError("gate.is_enabled asks for generations: set generation.num_games, say 500")
+        raise ValueError(
+            "gate.is_enabled needs generations, but generation.num_games is 0: set it, say to 500"
+        )
     if generation.num_samples and not generation.num_games:
         raise ValueError(
-            "generation.num_samples is learned after generation.num_games, which is 0: set it"
+            f"generation.num_samples is {generation.num_samples}, but generation.num_games is 0:"
+            " set it, say to 500"
         )
     if gate.after_failure == "learn" and not generation.num_samples:
-        raise ValueError("gate.after_failure 'learn' asks for generation.num_samples: set it")
+        raise ValueError("gate.after_failure is 'learn', but generation.num_samples is 0: set it")
 
 
 def check_replay(settings: run_state.RecipeConfig, game: protocol.Game) -> None:

@@ -131,7 +131,7 @@ def with_settings(config: Config, changes: Mapping[str, Any]) -> Config:
     for name, value in changes.items():
         section, _, setting = name.partition(".")
         if not setting or not isinstance(tree.setdefault(section, {}), dict):
-            raise ValueError(f"{name!r} is no setting of a section, as search.num_simulations is")
+            raise ValueError(f"{name!r}: write SECTION.SETTING, such as search.num_simulations")
         tree[section][setting] = value
     return validation.validate(Config, tree, None)
 

@@ -57,7 +57,7 @@ def prepare(
     expected = [(text, best_lines.confidence_for(confidence, text.count("-"))) for text in texts]
     if [(x["board"], x["confidence"]) for x in records] != expected[: len(records)]:
         raise ValueError(
-            f"{folder / FILE} holds the endings of other settings: choose another --run.folder"
+            f"{folder / FILE} holds endings solved with other settings: choose another --run.folder"
         )
     solved_lines = best_lines.solve_all(
         drawn,

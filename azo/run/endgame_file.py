@@ -110,7 +110,7 @@ def _is_enough(settings: SolveConfig, problem: obf.Problem, record: dict[str, An
     """Returns whether a stored result has the confidence and the moves of the settings."""
     if record["board"] != notation.board_text(problem.board, problem.size):
         raise ValueError(
-            f"{settings.output}: line {problem.line} of {settings.file} was another position;"
+            f"{settings.output}: line {problem.line} of {settings.file} has changed since:"
             " choose another --output"
         )
     is_sure = record["confidence"] >= settings.confidence
@@ -159,7 +159,10 @@ def _load_records(settings: SolveConfig) -> dict[int, dict[str, Any]]:
         except (json.JSONDecodeError, KeyError, TypeError):
             raise ValueError(f"{path}:{number}: not a result of azo solve") from None
         if record["reversed"] != settings.is_reversed:
-            raise ValueError(f"{path}: holds results of the other variant, choose another --output")
+            raise ValueError(
+                f"{path}:{number}: reversed is {record['reversed']}, but should be"
+                f" {settings.is_reversed}: choose another --output"
+            )
     return records
 
 
@@ -187,7 +190,7 @@ def _record(
 
 
 def _disagreements(problem: obf.Problem, record: dict[str, Any]) -> list[str] | None:
-    """Returns the differences of a solved position from its file, None if none can be found.
+    """Returns the differences of a solved position from its file, None without common scores.
 
     A best move that the file does not call best is a difference too.
     """

@@ -28,7 +28,7 @@ Result = dict[str, Any]
 
 
 class Stopped(Exception):
-    """A child process was asked to stop."""
+    """A child process received a request to stop."""
 
 
 class Failed(Exception):
@@ -164,7 +164,7 @@ def work_off(
     """Does jobs in their order, several at a time, and adds their results to a file.
 
     A failed job is reported and the others continue. After a request to stop no job begins, and the
-    child processes are asked to end.
+    child processes receive SIGTERM.
     """
     outcome = Outcome()
     shares: queue.SimpleQueue[list[int]] = queue.SimpleQueue()

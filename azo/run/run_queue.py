@@ -69,11 +69,11 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
                 raise ValueError(f"there are two arms {arm.name!r}: rename one")
             if arm.against is not None and arm.against not in earlier:
                 raise ValueError(
-                    f"arm {arm.name!r} is against {arm.against!r}, which is no earlier arm:"
-                    f" {', '.join(earlier) or 'there is none'}"
+                    f"arm {arm.name!r}: against is {arm.against!r}, but should be an earlier arm:"
+                    f" {', '.join(earlier) or 'this is the first'}"
                 )
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"seeds are {list(self.seeds)}: each only once")
+            raise ValueError(f"seeds is {list(self.seeds)}: remove the repeated seeds")
         return self
 
     def against(self, arm: Arm) -> Arm | None:
@@ -129,7 +129,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
       folder: the parent of the folders of the jobs.
 
     Raises:
-      ValueError: One line that says what is wrong with the file or the settings of an arm.
+      ValueError: One line about the error in the file or the settings of an arm.
     """
     path = shipped_files.find_config(path, "queue", "queues")
     queue = validation.load(Queue, path, "queue")
@@ -222,10 +222,11 @@ def _origin(queue: Queue, arm: Arm) -> tuple[pathlib.Path, _Settings, dict[str, 
 
 
 def _with_phases(settings: config.Config, phases: Mapping[str, _Settings]) -> config.Config:
-    known = [phase.name for phase in settings.curriculum]
+    phase_names = [phase.name for phase in settings.curriculum]
     for name in phases:
-        if name not in known:
-            raise ValueError(f"there is no phase {name!r}: {', '.join(known) or 'none at all'}")
+        if name not in phase_names:
+            available = ", ".join(phase_names) or "none"
+            raise ValueError(f"unknown phase {name!r}. Phases of the recipe: {available}")
     curriculum = tuple(
         phase.model_copy(update={"set": phase.set | phases.get(phase.name, {})})
         for phase in settings.curriculum

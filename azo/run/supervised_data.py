@@ -64,7 +64,7 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 def check(settings: SuperviseConfig) -> SuperviseConfig:
     """Returns settings that fit their source of games; raises ValueError with one line."""
     if settings.source == "files" and settings.game != registry.GameConfig(size=8):
-        raise ValueError("--game.* is for made games: archives hold the usual game on 8x8")
+        raise ValueError("remove --game.*: archives hold the usual game on 8x8")
     if settings.source == "search" and settings.player is None:
         raise ValueError("--source search needs --player, the folder of a network")
     if settings.source != "random":
@@ -84,7 +84,10 @@ def prepare(
     rows, columns = game.board_shape
     held_out = plies.select(~is_learned & (plies.action < rows * columns))
     if not len(learned) or not len(held_out):
-        raise ValueError("too few games: none is left to learn, or none held out")
+        raise ValueError(
+            f"too few games: {len(learned)} positions to learn and {len(held_out)} held out, but"
+            " each should be at least 1"
+        )
     examples = supervised.dataset(game, learned)
     print(
         f"{len(np.unique(plies.game)):,} games, {len(plies):,} plies;"

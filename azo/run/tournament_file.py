@@ -90,8 +90,13 @@ class OpeningsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     @pydantic.model_validator(mode="after")
     def _check_path(self) -> "OpeningsConfig":
-        if (self.path is not None) != (self.source == "file"):
-            raise ValueError("openings: a path belongs to source = 'file', and to it alone")
+        if self.source == "file" and self.path is None:
+            raise ValueError("openings.source is 'file', but openings.path is not set: set it")
+        if self.source != "file" and self.path is not None:
+            raise ValueError(
+                f"openings.path is '{self.path}', but openings.source is {self.source!r}:"
+                " set source to 'file', or remove the path"
+            )
         return self
 
 
@@ -132,7 +137,7 @@ def load(path: pathlib.Path, *, num_games: int | None = None) -> TournamentConfi
       num_games: replaces the number in the file.
 
     Raises:
-      ValueError: One line that says what is wrong.
+      ValueError: One line about the error.
     """
     path = shipped_files.find_config(path, "tournament", "tournaments")
     config = validation.load(TournamentConfig, path, "tournament")
@@ -164,7 +169,7 @@ def load_engine(
     """Returns the external engine of a TOML file, at the given level or the file's.
 
     Raises:
-      ValueError: One line that says what is wrong with the file.
+      ValueError: One line about the error in the file.
     """
     changes = {} if level is None else {"level": level}
     config = validation.load(engine_protocols.ExternalEngineConfig, path, "engine", **changes)

@@ -161,8 +161,8 @@ def _read(
         opening = one.actions[: one.opening_plies]
         if one.opening < len(drawn) and opening != drawn[one.opening]:
             raise ValueError(
-                f"{path}: opening {one.opening} was another one: give the openings and the seed"
-                " that these games were played with, or another --folder"
+                f"{path}: opening {one.opening} is not the one drawn now: use the openings and the"
+                " seed of the stored games, or another --folder"
             )
     return played
 
@@ -178,11 +178,14 @@ def _check_players(
     new = json.loads(json.dumps(new))
     stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else new
     if stored["game"] != new["game"]:
-        raise ValueError(f"{path}: the games there are of another game: give another --folder")
+        raise ValueError(
+            f"{path}: game is {stored['game']}, but should be {new['game']}:"
+            " choose another --folder"
+        )
     for name, definition in new["players"].items():
         if stored["players"].get(name, definition) != definition:
             raise ValueError(
-                f"{path}: {name!r} was another player in the games there: rename it, or give"
+                f"{path}: player {name!r} is stored with another definition: rename it, or choose"
                 " another --folder"
             )
     stored["players"] |= new["players"]

@@ -69,7 +69,9 @@ def train(
         if settings.endings.deep_positions and not first:
             assert isinstance(game, othello.Othello)
             if writer is None or jax.process_count() > 1:
-                raise ValueError("endings.deep_positions are solved by a run of one process")
+                raise ValueError(
+                    f"endings.deep_positions needs a run of 1 process, not {jax.process_count()}"
+                )
             lines = deep_endings.prepare(settings, game, writer, lambda: stop.is_made)
             if lines is None:
                 return state
@@ -248,7 +250,7 @@ class Trainer:
         return metrics.Event("evaluation", matches[-1]) if matches else None
 
     def should_stop(self) -> bool:
-        """Returns whether a process was asked to stop; all processes get the same answer."""
+        """Returns whether any process has a request to stop; equal in all processes."""
         return devices.any_process(self.stop.is_made)
 
     def write(self, iteration: int, events: Iterable[metrics.Event]) -> list[metrics.Event]:

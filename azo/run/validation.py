@@ -92,11 +92,11 @@ def describe(
     return _message(place, section, f"{name} is {first['input']!r}, but {reason}")
 
 
-def suggest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Returns a hint with the known name that is closest, or with all of them."""
-    known = list(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
-    return f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(known)}"
+def suggest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Returns a hint with the closest of `names`, or with all of them."""
+    names = list(names)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
+    return f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(names)}"
 
 
 def _message(place: str | None, section: Sequence[str], reason: str) -> str:
@@ -117,5 +117,5 @@ def _model_in(annotation: Any) -> type[pydantic.BaseModel] | None:
     """Returns the first class of settings in an annotation such as `tuple[Phase, ...]`."""
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
-    found = (_model_in(argument) for argument in typing.get_args(annotation))
-    return next((model for model in found if model is not None), None)
+    models = (_model_in(argument) for argument in typing.get_args(annotation))
+    return next((model for model in models if model is not None), None)

@@ -45,7 +45,7 @@ def puct_over_visits_action(node: mctx.Tree, *, c_puct: float) -> jax.Array:
 def pruned_visits(
     node: mctx.Tree, prior: jax.Array, *, c_puct: float, visit_offset: int
 ) -> jax.Array:
-    """Returns `[B, S]` float32, the visits without those that are due to exploration alone.
+    """Returns `[B, S]` float32, the visits except those due to exploration alone.
 
     Policy-target pruning of KataGo (Wu, 2019, arXiv:1902.10565, section 3.2). A move's score is
     `Q + c_puct * prior * sqrt(N) / (visit_offset + n)`, with the final Q and N. The most visited

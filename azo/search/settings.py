@@ -31,7 +31,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     prior_temperature: pydantic.PositiveFloat = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
     symmetry: Literal["none", "random", "average"] = "none"
-    """Evaluate a position as it is, under a random symmetry, or averaged over all symmetries."""
+    """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
     exact_empties: Annotated[int, pydantic.Field(ge=0, le=14)] = 0
     """Othello: solve leaves exactly if they have at most this many empty squares."""
     max_considered_actions: pydantic.PositiveInt = 16
@@ -63,7 +63,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         if self.algorithm == "gumbel" and self.leaves_per_step > 1 and self.virtual_loss != 1:
             raise ValueError(
                 f"virtual_loss is {self.virtual_loss:g}, but should be 1 with algorithm 'gumbel',"
-                " which plans whole visits"
+                " which counts whole visits"
             )
         if self.policy_pruning and self.algorithm not in ("puct", "puct_over_visits"):
             raise ValueError(

@@ -68,9 +68,9 @@ def test_finished_jobs_are_skipped_and_lists_and_tables_say_how_far_it_is(
     shown = capsys.readouterr().out.splitlines()
     assert shown[3] == (
         "| b | b? | 0.875 | 0.177 | +0.375, -1.213 to +1.963 against a | +338 | 40 | 1,120"
-        " | not known |"
+        " | not significant |"
     )
-    assert shown[4].endswith("| not known, 1 of 2 seeds |")
+    assert shown[4].endswith("| not significant, 1 of 2 seeds |")
     assert main(queue, "--folder", folder) == 0
     assert [(job.arm, job.seed) for job in done] == [("c", 1)]
     assert len(results(queue)) == 6

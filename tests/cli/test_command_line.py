@@ -60,7 +60,7 @@ def test_flags_read_switches_numbers_paths_and_none():
         ("--run.zebra 3", "unknown flag '--run.zebra'. There are: --run.seed, --run.folder,"),
         ("--distribute", "unknown flag '--distribute'. Did you mean '--distributed'?"),
         ("--zebra 3", "unknown flag '--zebra'. There are: --config, --search.*,"),
-        ("stray", "'stray' belongs to no flag. Flags look like --config NAME"),
+        ("stray", "unexpected argument 'stray'. Give settings as flags: --config NAME"),
         ("-x", "unknown flag '-x'. There are: --config, --search.*,"),
         ("--run.seed x", "--run.seed: not a whole number: 'x'"),
         ("--run.seed -1", "--run.seed is -1, but should be greater than or equal to 0"),
@@ -69,7 +69,7 @@ def test_flags_read_switches_numbers_paths_and_none():
         ("--config", "--config needs the name or the path of a settings file"),
         ("--config quikstart", "quikstart: no such settings file. Did you mean 'quickstart'?"),
         ("--config configs/quikstart.toml", "configs/quikstart.toml: no such settings file. Did"),
-        ("--run.num-devices 3", "selfplay.num_games is 128, which does not split over 3"),
+        ("--run.num-devices 3", "selfplay.num_games is 128, but should be a multiple of 3"),
     ],
 )
 def test_a_wrong_flag_is_named_with_what_would_work(flags, expected):

@@ -134,7 +134,7 @@ def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
         ),
         (
             ["random", "--exact", "line", "--sprt.elo1", "1"],
-            "--exact plays no games to test: leave --sprt.* out",
+            "--exact plays no games, but --sprt.* is a test on games: remove one",
         ),
         ([], "PLAYER is missing: The player"),
     ],
@@ -292,7 +292,7 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
         ),
         (
             ["policy:{othello_net}", "--exact", "line"],
-            "perfect games are known only for 6x6 from its usual start",
+            "perfect games are stored only for 6x6 from its usual start",
         ),
         (
             ["policy:{othello_net}", "--exact", "random:ten"],
@@ -324,7 +324,7 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
         ),
         (
             ["policy:{othello_net}", "--exact", "{folder}/over.obf"],
-            "{folder}/over.obf:1: the game is over, as in all positions with a score",
+            "{folder}/over.obf:1: the game is over, and so are all games of positions with a score",
         ),
         (
             ["policy:{othello_net}", "--exact", "line", "--simulations", "0", "8"],

@@ -145,7 +145,7 @@ def test_archives_are_read_by_kind_and_bad_records_are_counted(tmp_path, capsys,
             "{}/a.txt: record 2: illegal move 'a1' at ply 2 (f5): white may play f4, d6 or f6",
         ),
         (["--source", "search"], "--source search needs --player, the folder of a network"),
-        (["--game.size", "6"], "--game.* is for made games: archives hold the usual game on 8x8"),
+        (["--game.size", "6"], "remove --game.*: archives hold the usual game on 8x8"),
         (["--folder", "{}"], "{}: exists already: choose a new --folder"),
         (["--config", "{}/none.toml"], "{}/none.toml: no such settings file"),
         (

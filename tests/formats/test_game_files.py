@@ -38,7 +38,9 @@ def test_a_game_from_another_start_keeps_it():
     assert (game.board, game.actions) == (board, (25,))
     with pytest.raises(ValueError) as error:
         game_files.to_text(game, _GAME, is_ggf=False)
-    assert str(error.value) == "a transcript has no start position: save as .ggf"
+    assert str(error.value) == (
+        "the start position is unusual, and a transcript cannot store it: save as .ggf"
+    )
     assert game_files.parse(game_files.to_text(game, _GAME, is_ggf=True), _GAME) == game
 
 

@@ -69,22 +69,22 @@ def test_a_small_board_has_its_own_squares_and_pass():
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (("(;GM", "GM"), "is no game, which is written (; ... ;)"),
-        (("F4];)", "F4]"), "is no game, which is written (; ... ;)"),
+        (("(;GM", "GM"), "but should be (; ... ;)"),
+        (("F4];)", "F4]"), "but should be (; ... ;)"),
         (("Othello", "Amazons"), "GGF: the game is 'Amazons', not 'Othello'"),
         (
             ("PB[./mEdax]", "PB./mEdax"),
             "GGF: cannot read 'PB./mEdaxPW[chris]RE[?]TI[15:00]TY[8]...'",
         ),
-        (("TI[15:00]", "RE[+2]"), "GGF: RE is there twice, as '?' and '+2'"),
+        (("TI[15:00]", "RE[+2]"), "GGF: RE occurs twice: '?' and '+2'"),
         (("RE[?]", "RE[won]"), "GGF: RE is 'won', but should be black's discs minus white's"),
         (("RE[?]", "RE[+2:x]"), "GGF: RE is '+2:x', but should be"),
-        (("TY[8]", "TY[10]"), "GGF: TY is '10', but should be 8 as in BO"),
+        (("TY[8]", "TY[10]"), "GGF: TY is '10', but should be 8, the board size of BO"),
         (("BO[8 ", "BO[10 "), "but should be the size (4 to 8), the squares and the side to move"),
         (("BO[8 -", "BO[8 "), "GGF: BO: board '"),
         (("B[D3]", "B[D9]"), "GGF: move 3, B[D9]: unknown move 'D9': squares are a1 to h8"),
         (("B[D3]", ""), "GGF: move 3, W[C5]: black is to move"),
-        (("B[F5]", "KB[F5/3]"), "GGF: KB[F5/3] is a move of a komi game, which is not read"),
+        (("B[F5]", "KB[F5/3]"), "GGF: KB[F5/3] is a move of a komi game: not supported"),
     ],
 )
 def test_bad_texts_are_refused_with_their_fault_and_place(change, expected):
@@ -104,4 +104,4 @@ def test_without_a_start_position_there_is_no_game():
 def test_a_name_that_would_end_its_property_is_not_written():
     with pytest.raises(ValueError) as error:
         ggf.to_text(ggf.GgfGame(8, START, black="a]b"))
-    assert str(error.value) == "GGF: PB is 'a]b', but the bracket ']' ends a property"
+    assert str(error.value) == "GGF: PB is 'a]b', but must not contain ']'"

@@ -36,8 +36,8 @@ def test_a_start_position_is_seen_by_its_mover():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"name": "tictactoe", "is_reversed": True}, "are settings of Othello alone"),
-        ({"name": "tictactoe", "start": "---------"}, "are settings of Othello alone"),
+        ({"name": "tictactoe", "is_reversed": True}, "apply only to Othello"),
+        ({"name": "tictactoe", "start": "---------"}, "apply only to Othello"),
         ({"size": 5}, "give a start position as text"),
         ({"size": 5, "start": "XO"}, "2 squares, but a 5x5 board has 25"),
     ],

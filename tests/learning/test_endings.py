@@ -273,8 +273,8 @@ def test_settings_that_cannot_be_solved_are_refused():
         with pytest.raises(ValueError, match=match):
             tiny_run.settings(**sections)
 
-    refused("tictactoe has no solver", endings={"adjudicate_empties": 2})
-    refused("tictactoe has no solver", endings={"num_positions": 8, "max_empties": 5})
+    refused("should be 0: tictactoe has no solver", endings={"adjudicate_empties": 2})
+    refused("should be 0: tictactoe has no solver", endings={"num_positions": 8, "max_empties": 5})
     four = {"name": "othello", "size": 4}
     refused("at most 11", game=four, endings={"adjudicate_empties": 12})
     refused("more than max_empties, 5", game=four, endings={"min_empties": 6, "max_empties": 5})

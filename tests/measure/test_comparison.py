@@ -49,13 +49,13 @@ def test_the_verdict_is_whether_the_interval_leaves_out_no_difference():
     mixed = comparison.difference(RESULTS, "mixed", "base")  # gains 0.2 and -0.1
     assert mixed.mean == pytest.approx(0.05)
     assert mixed.interval[0] < 0 < mixed.interval[1]
-    assert mixed.verdict == "not known"
+    assert mixed.verdict == "not significant"
 
 
 def test_one_seed_gives_a_difference_without_an_interval():
     found = comparison.difference(RESULTS, "once", "base")
     assert (found.mean, found.interval) == (pytest.approx(0.05), None)
-    assert found.verdict == "not known"
+    assert found.verdict == "not significant"
 
 
 def test_only_seeds_that_both_arms_have_are_compared():
@@ -103,6 +103,6 @@ def test_the_table_says_what_is_known_and_how_complete_it_is():
         "| better | Does it help? | 0.600 | 0.120 | +0.100, +0.050 to +0.150 against base | +70"
         " | 60 | 1,300 | helps |",
         "| once | And this? | 0.450 |  | +0.050 against base | +36 | 100 | 1,000"
-        " | not known, 1 of 3 seeds |",
+        " | not significant, 1 of 3 seeds |",
         "| elsewhere | Or that? |  |  |  |  |  |  | 0 of 3 seeds |",
     ]

@@ -273,7 +273,7 @@ def test_a_score_implies_a_difference():
         (lambda: elo.rate([]), "no players to rate"),
         (
             lambda: elo.rate([Pairing("a", "b", 1, 0, 0)], anchor="c"),
-            "no player 'c' to be rated 0 among a, b",
+            "anchor is 'c', but should be a player: a, b",
         ),
         (lambda: Pairing("a", "a", 1, 0, 0), "a cannot play against itself"),
         (lambda: Pairing("a", "b", 1, 0, -1), "a - b: negative count in (1, 0, -1)"),

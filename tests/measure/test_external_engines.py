@@ -137,14 +137,14 @@ def test_engines_in_threads_do_not_disturb_one_another():
     ("game", "expected"),
     [
         (othello.Othello(4), "fake: no 4x4 board: refused 'boardsize 4': unacceptable size"),
-        (othello.Othello(8, is_reversed=True), "fake: external engines do not know reversed"),
+        (othello.Othello(8, is_reversed=True), "fake: external engines do not play reversed"),
         (
             othello.Othello(8, start_bits=(1 << 27 | 1 << 36, 1 << 28 | 1 << 35)),
-            "fake: external engines play from the usual start alone",
+            "fake: external engines play only from the usual start",
         ),
         (
             othello.Othello(5, start_bits=(1, 2)),
-            "fake: external engines play from the usual start alone",
+            "fake: external engines play only from the usual start",
         ),
     ],
 )

@@ -30,7 +30,7 @@ def test_random_openings_are_different_and_leave_the_game_open():
     assert found[:5] == openings.at_random(game, jax.random.key(1), count=20, plies=4)[:5]
     with pytest.raises(ValueError) as error:
         openings.at_random(game, jax.random.key(1), count=50, plies=1)
-    assert "only 4 different openings of 1 random plies in othello4 came up" in str(error.value)
+    assert "othello4 gave only 4 different openings of 1 random plies" in str(error.value)
 
 
 def test_openings_of_a_file(tmp_path):
@@ -40,7 +40,7 @@ def test_openings_of_a_file(tmp_path):
     assert {notation.transcript(actions, 8) for actions in found} == {"f5d6c4", "f5f6e6f4"}
     with pytest.raises(ValueError) as error:
         openings.from_file(path, game, jax.random.key(0), count=3)
-    assert str(error.value) == f"{path}: 2 different openings, but 3 are wanted"
+    assert str(error.value) == f"{path}: 2 different openings, but 3 are needed: add lines"
     bad = write(tmp_path, "f5d6c4\nf5f5\n", "bad.txt")
     with pytest.raises(ValueError) as error:
         openings.from_file(bad, game, jax.random.key(0), count=2)

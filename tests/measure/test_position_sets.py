@@ -113,7 +113,7 @@ def test_perfect_games_are_those_of_the_data_folder(data_folder):
 def test_other_boards_have_no_perfect_games(game):
     with pytest.raises(ValueError) as error:
         position_sets.perfect_games(game, max_solved=12)
-    assert str(error.value) == "perfect games are known only for 6x6 from its usual start"
+    assert str(error.value) == "perfect games are stored only for 6x6 from its usual start"
 
 
 def problems_of(*lines):

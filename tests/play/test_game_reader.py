@@ -68,7 +68,7 @@ def test_a_pasted_board_says_its_size_and_who_is_to_move():
         ("c2d2x9", "cannot read 'x9' after 2 moves: squares are a1 to f6, a pass is 'pa'"),
         ("c2 h8", "cannot read 'h8' after 1 moves: squares are a1 to f6, a pass is 'pa'"),
         ("a1", "move 1: illegal move a1: black may play c2 b3 e4 d5"),
-        ("(;GM[Othello]", "GGF: '(;GM[Othello]' is no game, which is written (; ... ;)"),
+        ("(;GM[Othello]", "GGF: text is '(;GM[Othello]', but should be (; ... ;)"),
         (
             "(;GM[Othello]BO[4 ---- -O*- -*O- ---- *];)",
             "no network for 4x4; there are networks for othello6",

@@ -134,7 +134,7 @@ def test_moves_are_played_shown_and_taken_back():
         ("genmove w", "no move: black is to move"),
         ("reg_genmove w", "no move: black is to move"),
         ("azo-analyze w", "nothing to analyze: black is to move"),
-        ("final_score", "cannot score: the game goes on"),
+        ("final_score", "cannot score: the game is not over"),
     ],
 )
 def test_impossible_commands_are_refused_and_the_game_goes_on(line, complaint):

@@ -271,7 +271,7 @@ def test_a_book_is_built_from_transcripts(tmp_path, capsys):
     shown = run(capsys, "show", path)[1].splitlines()[-4:]
     assert [line.split()[:2] for line in shown] == [[m, "3"] for m in ("d3", "c4", "f5", "e6")]
     code, _, err = run(capsys, *arguments, tmp_path / "games.txt")
-    assert (code, err) == (2, f"{path}: exists already, and its games would count twice\n")
+    assert (code, err) == (2, f"{path}: exists already: choose a new file\n")
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_a_book_is_built_from_transcripts(tmp_path, capsys):
         (("biuld",), "azo book: unknown command 'biuld'. Did you mean 'build'?"),
         (("show", "absent"), "absent: cannot be read: No such file or directory"),
         (("build", "b", "--from", "archives"), "--from archives: name the files"),
-        (("build", "b", "g.wtb"), "g.wtb: files are for --from archives"),
+        (("build", "b", "g.wtb"), "g.wtb: --from self-play reads no files"),
         (("build", "b", "g.wtb", "--from", "archives"),
          "g.wtb: cannot be read: No such file or directory"),
     ],

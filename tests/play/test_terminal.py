@@ -95,7 +95,7 @@ def test_exact_scores_are_in_discs(score, is_reversed, said):
         ("z9", "unknown move 'z9': squares are a1 to h8, a pass is 'pass'"),
         ("helo", "unknown command 'helo': did you mean 'help'?"),
         ("@", "unknown command '@': a move is like f5; try 'help'"),
-        ("f5 d6", "one move at a time"),
+        ("f5 d6", "'d6' follows the move 'f5': enter one move per line"),
         ("undo", "nothing to take back: no move was played"),
         ("undo 3", "usage: undo"),
         ("save", "usage: save FILE"),
@@ -138,7 +138,7 @@ def test_undo_takes_back_the_answer_and_the_move():
     # White has nothing of his own to take back: the engine's first move goes, and it waits.
     out, engine = played(["undo"], moves="f5", sides="white")
     assert moves_of(engine) == ""
-    assert out.rstrip().endswith("paused, press Enter to go on>")
+    assert out.rstrip().endswith("paused, press Enter to continue>")
 
 
 def test_swapping_sides_lets_the_engine_move():

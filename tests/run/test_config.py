@@ -86,11 +86,12 @@ def test_settings_of_an_earlier_version_load_unless_they_use_what_is_removed():
         ("[search\n", ": not TOML: Expected ']' at the end of a table declaration (at line 1"),
         (
             '[game]\nname = "tictactoe"\nis_reversed = true',
-            ": [game]: 'start' and 'is_reversed' are settings of Othello alone",
+            ": [game]: 'start' and 'is_reversed' apply only to Othello",
         ),
         (
             "[run]\nnum_devices = 3",
-            ": selfplay.num_games is 128, which does not split over 3 devices: 129 would,",
+            ": selfplay.num_games is 128, but should be a multiple of 3, the number of"
+            " devices: choose 129,",
         ),
         (
             "[replay]\ncapacity = 100",
@@ -198,14 +199,20 @@ def test_phases_change_settings_and_begin_with_the_phase_before_where_they_can()
 @pytest.mark.parametrize(
     ("sections", "expected"),
     [
-        ({"gate": {"is_enabled": True}}, "gate.is_enabled asks for generations: set"),
-        ({"generation": {"num_samples": 9}}, "learned after generation.num_games, which is 0"),
+        (
+            {"gate": {"is_enabled": True}},
+            "gate.is_enabled needs generations, but generation.num_games is 0: set",
+        ),
+        (
+            {"generation": {"num_samples": 9}},
+            "generation.num_samples is 9, but generation.num_games is 0",
+        ),
         (
             {
                 "generation": {"num_games": 9},
                 "gate": {"is_enabled": True, "after_failure": "learn"},
             },
-            "gate.after_failure 'learn' asks for generation.num_samples",
+            "gate.after_failure is 'learn', but generation.num_samples is 0",
         ),
         (
             {
@@ -213,11 +220,11 @@ def test_phases_change_settings_and_begin_with_the_phase_before_where_they_can()
                 "gate": {"is_enabled": True},
                 "selfplay": {"teacher": "x"},
             },
-            "selfplay.teacher plays all games, so gate.is_enabled has no meaning",
+            "gate.is_enabled has no effect with selfplay.teacher, which plays all games",
         ),
         (
             {"selfplay": {"explored_share": 5}, "search": {"num_simulations": 4}},
-            "selfplay.explored_share is 5, but a search of 4 simulations has no more",
+            "selfplay.explored_share is 5, but should be at most 4, the simulations of",
         ),
         (
             {

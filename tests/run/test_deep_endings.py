@@ -103,7 +103,7 @@ def test_what_was_stopped_goes_on_and_ends_alike(solved, tmp_path):
 
 def test_endings_of_other_settings_are_refused(solved):
     folder, _ = solved
-    with pytest.raises(ValueError, match="endings of other settings: choose another"):
+    with pytest.raises(ValueError, match="endings solved with other settings: choose another"):
         prepare(settings(folder, made_share=0.0))
 
 
@@ -119,7 +119,7 @@ def test_deep_endings_are_solved_selectively_if_asked_and_are_not_mixed_with_exa
         for record, count in zip(records, empties, strict=True)
     )
     assert "confidence 0.95" in (tmp_path / deep_endings.HARD_FILE).read_text()
-    with pytest.raises(ValueError, match="endings of other settings"):
+    with pytest.raises(ValueError, match="endings solved with other settings"):
         prepare(settings(tmp_path, confidence=1.0, **deep))
 
 
@@ -197,5 +197,5 @@ def test_settings_that_cannot_be_solved_are_refused(tmp_path):
         config.with_settings(settings(tmp_path, confidence=0.95), {"game.size": 4})
     with pytest.raises(ValueError, match="in place of self-play"):
         config.with_settings(settings(tmp_path), {"generation.num_games": 8})
-    with pytest.raises(ValueError, match="12, which does not split over 8 devices"):
+    with pytest.raises(ValueError, match="12, but should be a multiple of 8"):
         config.with_settings(settings(tmp_path), {"run.num_devices": 8})

@@ -43,7 +43,7 @@ def test_batches_that_do_not_split_over_all_devices_are_refused():
     with pytest.raises(ValueError) as caught:
         devices.prepare(odd)
     assert str(caught.value) == (
-        f"learner.batch_size is {there + 1}, which does not split over {there} devices:"
+        f"learner.batch_size is {there + 1}, but should be a multiple of {there}, the number of"
         f" {2 * there} would, or fewer devices by --run.num-devices"
     )
 

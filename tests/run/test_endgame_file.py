@@ -160,7 +160,7 @@ def test_a_limit_is_told_and_not_kept(tmp_path):
         (f"{_START} X; B1;", ":1: cannot read move and score 'B1': expected something like F5:+2"),
         (
             "-----O---XO----- X;",
-            ":1: impossible board: c2 is empty, but the four squares in the middle never are",
+            ":1: impossible board: c2 is empty, but the centre squares always have discs",
         ),
         ("board,side\n", ": no column 'mover'; there are: board, side"),
         (
@@ -194,7 +194,7 @@ def test_an_output_of_something_else_is_left_alone(small, tmp_path):
     _run(small, "--output", str(tmp_path / "out.jsonl"))
     small.write_text(f"% 4x4\n{_START} O;\n")
     assert _message(small, "--output", str(tmp_path / "out.jsonl")).startswith(
-        f"{tmp_path / 'out.jsonl'}: line 2 of {small} was another position;"
+        f"{tmp_path / 'out.jsonl'}: line 2 of {small} has changed since:"
     )
 
 

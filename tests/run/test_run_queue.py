@@ -137,15 +137,21 @@ def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
     [
         (("1000", "-5"), "max_evaluations is -5, but should be greater than 0"),
         (("seeds = [0, 3]\n", ""), "seeds is missing"),
-        (("[0, 3]", "[3, 3]"), r"seeds are \[3, 3\]: each only once"),
+        (("[0, 3]", "[3, 3]"), r"seeds is \[3, 3\]: remove the repeated seeds"),
         (("seeds", "seed = 1\nseeds"), "unknown setting 'seed'"),
         (("puct-q", "puct"), "there are two arms 'puct': rename one"),
-        (('"puct"\nset', '"pucd"\nset'), "is against 'pucd', which is no earlier arm: base, puct"),
+        (
+            ('"puct"\nset', '"pucd"\nset'),
+            "against is 'pucd', but should be an earlier arm: base, puct",
+        ),
         (("move_choice", "move_choise"), "unknown setting .move_choise.. Did you mean"),
         (('= "q"', '= "x"'), "arm 'puct-q': --search.move-choice is x, but should be"),
         (("tiny.toml", "none.toml"), "arm 'base': .*none.toml: no such settings file"),
         (("[[arms]]", "[[arms"), "not TOML: "),
-        (('"What else?"', '"?"\nphases = {warm = {}}'), "there is no phase 'warm': none at all"),
+        (
+            ('"What else?"', '"?"\nphases = {warm = {}}'),
+            "unknown phase 'warm'. Phases of the recipe: none",
+        ),
     ],
 )
 def test_a_bad_queue_is_one_clear_line(tmp_path, change, expected):

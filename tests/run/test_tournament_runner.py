@@ -201,7 +201,10 @@ def test_a_failing_engine_loses_its_games_and_is_told_apart_from_lost_games(tmp_
         (('player = "greedy"', "levels = [3]"), "player 'greedy' has none of player, network"),
         (('player = "greedy"', 'network = "nowhere"'), "nowhere"),
         (('player = "greedy"', 'engine = "nowhere.toml"'), "nowhere.toml"),
-        (("plies = 3", 'source = "file"'), "a path belongs to source = 'file'"),
+        (
+            ("plies = 3", 'source = "file"'),
+            "openings.source is 'file', but openings.path is not set",
+        ),
         (("num_games = 6", "num_games = 600"), "different openings of 3 random plies"),
     ],
 )
@@ -218,9 +221,9 @@ def test_games_of_other_players_or_openings_are_not_mixed(small, tmp_path, capsy
     folder = small / "games"
     stronger = write(tmp_path, SMALL.replace("rollouts:4", "rollouts:8"))
     assert main(stronger, "--folder", folder) == 2
-    assert "'rollouts' was another player in the games there" in capsys.readouterr().err
+    assert "player 'rollouts' is stored with another definition" in capsys.readouterr().err
     assert main(write(tmp_path, "seed = 1\n" + SMALL), "--folder", folder) == 2
-    assert "opening 0 was another one" in capsys.readouterr().err
+    assert "opening 0 is not the one drawn now" in capsys.readouterr().err
     larger = SMALL.replace("size = 4", "size = 6")
     assert main(write(tmp_path, larger), "--folder", folder) == 2
     assert "of another game" in capsys.readouterr().err

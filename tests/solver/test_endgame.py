@@ -195,7 +195,7 @@ def test_impossible_boards_are_refused(size, player, opponent, message):
 def test_other_sizes_are_refused():
     with pytest.raises(ValueError) as error:
         endgame.Solver(5)
-    assert str(error.value) == "board size 5: the solver knows 4, 6 and 8"
+    assert str(error.value) == "board size is 5, but should be 4, 6 or 8"
 
 
 @pytest.mark.parametrize(

@@ -105,9 +105,9 @@ def _entropies(run: run_log.RunLog) -> panels.Sheet:
         "entropies",
         "Policies",
         "Entropy of a policy: 0 if one move is certain, ln of the number of moves if all are "
-        "equally likely. The divergence (KL of the searched from the network's policy) is what the "
-        "search adds: near 0 it agrees with the network. Mass on legal moves is the probability "
-        "that the unmasked network gives to them.",
+        "equally likely. The divergence (KL of the searched from the network's policy) measures "
+        "the effect of the search: near 0 it agrees with the network. Mass on legal moves is the "
+        "probability that the unmasked network gives to them.",
     )
     entropies = {
         "searched policy": "selfplay/policy_entropy",

@@ -14,7 +14,7 @@ Event = dict[str, Any]  # a line of `metrics.jsonl`
 
 _TOTALS = ("iteration", "selfplay/games", "selfplay/evaluations", "time/training_seconds")
 _EARLIER = "rating_match/earlier"  # an iteration as well
-_MAX_GENERATIONS = 40  # more cannot be told apart in a figure
+_MAX_GENERATIONS = 40  # more are indistinguishable in a figure
 # Spans of a run with one generation or too many; none reaches over two phases.
 _NUM_SPANS = 10
 

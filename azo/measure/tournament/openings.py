@@ -31,8 +31,8 @@ def at_random(game: protocol.Game, key: jax.Array, *, count: int, plies: int) ->
         if len(openings) >= count:
             return list(openings)[:count]
     raise ValueError(
-        f"only {len(openings)} different openings of {plies} random plies in {game.name} came up,"
-        f" {count} are wanted: choose more plies, or fewer games"
+        f"{game.name} gave only {len(openings)} different openings of {plies} random plies, but"
+        f" {count} are needed: choose more plies, or fewer games"
     )
 
 
@@ -64,4 +64,6 @@ def from_file(
         openings[played.actions] = None
         if len(openings) == count:
             return list(openings)
-    raise ValueError(f"{path}: {len(openings)} different openings, but {count} are wanted")
+    raise ValueError(
+        f"{path}: {len(openings)} different openings, but {count} are needed: add lines"
+    )

@@ -45,11 +45,11 @@ def effort(name: str, games: Iterable[game_log.PlayedGame]) -> Effort:
         seconds += game.seconds[side]
         searched.append(game.positions[side])
         num_forfeits += bool(game.ended) and game.result == (-1, 1)[side]
-    known = [positions for positions in searched if positions is not None]
-    is_known = num_moves > 0 and len(known) == len(searched)
+    counts = [positions for positions in searched if positions is not None]
+    is_complete = num_moves > 0 and len(counts) == len(searched)
     return Effort(
         num_moves=num_moves,
-        positions=sum(known) / num_moves if is_known else None,
+        positions=sum(counts) / num_moves if is_complete else None,
         seconds=seconds / num_moves if num_moves else None,
         num_forfeits=num_forfeits,
     )

@@ -47,7 +47,7 @@ def url(listener: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """The web server; it stops long answers when it is asked to exit."""
+    """The web server; it stops long answers on exit."""
 
     def __init__(self, app: ASGIApp, stop_answers: Callable[[], None]):
         """Prepares to serve `app`; `stop_answers` stops long answers and returns at once."""

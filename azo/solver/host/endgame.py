@@ -69,7 +69,7 @@ class Solver:
           ValueError: If the size is not 4, 6 or 8.
         """
         if size not in last_squares.SIZES:
-            raise ValueError(f"board size {size}: the solver knows 4, 6 and 8")
+            raise ValueError(f"board size is {size}, but should be 4, 6 or 8")
         self.size = size
         self._rules = last_squares.make_rules(size, is_reversed=is_reversed)
         self._search = deep.make_search(self._rules)
