@@ -4,8 +4,8 @@
 
 QUEUE is the name of a shipped queue or the path of a TOML file. Each run has its share of the
 cores and consists of the commands `azo train` and `azo evaluate`. A finished run adds one line to
-FOLDER/results.jsonl. Ctrl-C saves the current runs, and the same command resumes them. `--list`
-shows finished and waiting runs, `--table` the results so far.
+FOLDER/results.jsonl. Ctrl-C saves the current runs, and the same command resumes them. `--table`
+shows the results so far.
 """
 
 import pathlib
@@ -30,8 +30,6 @@ class AblateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Runs at a time, which share the cores."""
     table: bool = False
     """Only print the Markdown table of the results so far."""
-    show_list: Annotated[bool, tyro.conf.arg(name="list")] = False
-    """Only print which runs are done, begun and waiting."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -44,19 +42,10 @@ def main(argv: Sequence[str]) -> int:
     if flags.table:
         print(queue_runner.table(queue, results))
         return 0
-    if flags.show_list:
-        print("\n".join(queue_runner.status(job, results) for job in jobs))
-        return 0
-    processes = queue_runner.Processes()
+    waiting = [job for job in jobs if queue_runner.result_of(job, results) is None]
     with interruption.StopRequest() as stop:
-        outcome = queue_runner.work_off(
-            [job for job in jobs if queue_runner.result_of(job, results) is None],
-            lambda job, cores: queue_runner.run_job(job, cores, processes),
-            path,
-            num_workers=flags.num_workers,
-            stop=stop,
-            processes=processes,
-        )
-    if outcome.was_stopped:
+        num_failed = queue_runner.work_off(waiting, path, num_workers=flags.num_workers, stop=stop)
+    if stop.is_made:
+        print("stopped and saved; the same command resumes")
         return 130
-    return 1 if outcome.num_failed else 0
+    return 1 if num_failed else 0

@@ -1,17 +1,19 @@
-"""Which recipe is better, and how sure that is: the results of runs compared over the same seeds.
+"""Compares recipes by the results of their runs, paired by seed.
 
 A result is a mapping with at least `arm`, `seed`, `score`, `num_games` (of the match), `games` and
-`evaluations` (of self-play); a score is the share of the points won against the common opponent.
-Runs of one seed start alike and are judged on the same openings, so arms are compared seed by seed.
+`evaluations` (of self-play). A score is the share of the points won against the common opponent.
+Runs of one seed start alike and play the same openings, so arms are compared seed by seed.
 """
 
 import dataclasses
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import scipy.stats
+
+from azo.measure import elo
 
 Result = Mapping[str, Any]
 
@@ -31,116 +33,68 @@ class Difference:
             return "not significant"
         return "helps" if self.interval[0] > 0 else "hurts"
 
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """The results of one arm."""
-
-    num_seeds: int
-    mean: float
-    deviation: float | None  # sample standard deviation over seeds; None with fewer than two
-    games: float  # of self-play, mean over seeds
-    evaluations: float  # mean over seeds
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """The request for one row of a table."""
-
-    arm: str
-    question: str
-    against: str | None  # the arm to compare with, None for the first
-
-
-def elo(score: float, num_games: int) -> float:
-    """Returns by how many points of Elo a score is above the opponent.
-
-    All or no points won in `num_games` count as half a point off, or it would be infinite.
-    """
-    least = 0.5 / num_games
-    share = min(max(score, least), 1 - least)
-    return 400 * math.log10(share / (1 - share))
-
-
-def summarise(results: Sequence[Result], arm: str) -> Summary | None:
-    """Returns the summary of an arm over its seeds, None without results."""
-    arm_results = list(_by_seed(results, arm).values())
-    if not arm_results:
-        return None
-    scores = [result["score"] for result in arm_results]
-    return Summary(
-        num_seeds=len(arm_results),
-        mean=statistics.mean(scores),
-        deviation=statistics.stdev(scores) if len(scores) > 1 else None,
-        games=statistics.mean(result["games"] for result in arm_results),
-        evaluations=statistics.mean(result["evaluations"] for result in arm_results),
-    )
+    def __str__(self) -> str:
+        if self.interval is None:
+            return f"{self.mean:+.3f}"
+        return f"{self.mean:+.3f}, {self.interval[0]:+.3f} to {self.interval[1]:+.3f}"
 
 
 def difference(results: Sequence[Result], arm: str, against: str) -> Difference | None:
     """Returns how much higher `arm` scores than `against`, None if they share no seed."""
     ours, theirs = _by_seed(results, arm), _by_seed(results, against)
-    shared = sorted(ours.keys() & theirs.keys())
-    if not shared:
+    pairs = [(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
+    if not pairs:
         return None
-    pairs = [(ours[seed], theirs[seed]) for seed in shared]
     gains = [one["score"] - other["score"] for one, other in pairs]
-    mean = statistics.mean(gains)
-    interval = None
+    mean, interval = statistics.mean(gains), None
     if len(gains) > 1:
         quantile = float(scipy.stats.t.ppf(0.975, len(gains) - 1))
         error = quantile * statistics.stdev(gains) / math.sqrt(len(gains))
         interval = mean - error, mean + error
-    ratings = [
-        elo(
-            statistics.mean(result["score"] for result in side),
-            sum(result["num_games"] for result in side),
-        )
-        for side in zip(*pairs, strict=True)
-    ]
-    return Difference(mean=mean, interval=interval, elo=ratings[0] - ratings[1])
+    ours_elo, theirs_elo = map(_elo, zip(*pairs, strict=True))
+    return Difference(mean=mean, interval=interval, elo=ours_elo - theirs_elo)
 
 
-def table(results: Sequence[Result], rows: Sequence[Row], seeds: Sequence[int]) -> str:
-    """Returns a Markdown table of all arms and the number of finished seeds."""
+def table(
+    results: Iterable[Result], arms: Iterable[tuple[str, str, str | None]], seeds: Sequence[int]
+) -> str:
+    """Returns a Markdown table; incomplete arms show their number of seeds.
+
+    Args:
+      results: those of other seeds are left out.
+      arms: name, question, and the arm to compare with, None for the first.
+      seeds: of a complete arm.
+    """
     head = (
         "| arm | question | score | sd | difference, 95 % | Elo | games | evaluations | verdict |"
     )
     lines = [head, "|" + " --- |" * 9]
-    selected = [result for result in results if result["seed"] in seeds]
-    for row in rows:
-        cells = [row.arm, row.question, *_figures(selected, row, len(seeds))]
-        lines.append(f"| {' | '.join(cells)} |")
+    results = [result for result in results if result["seed"] in seeds]
+    for arm, question, against in arms:
+        own = _by_seed(results, arm).values()
+        cells, verdict = [""] * 6, []
+        if own:
+            scores = [result["score"] for result in own]
+            cells[0] = f"{statistics.mean(scores):.3f}"
+            cells[1] = f"{statistics.stdev(scores):.3f}" if len(scores) > 1 else ""
+            for place, name in ((4, "games"), (5, "evaluations")):
+                cells[place] = f"{statistics.mean(result[name] for result in own):,.0f}"
+        gain = None if against is None else difference(results, arm, against)
+        if gain is not None:
+            cells[2:4] = f"{gain} against {against}", f"{gain.elo:+.0f}"
+            verdict = [gain.verdict]
+        if len(own) < len(seeds):
+            verdict.append(f"{len(own)} of {len(seeds)} seeds")
+        lines.append(f"| {' | '.join([arm, question, *cells, ', '.join(verdict)])} |")
     return "\n".join(lines)
 
 
-def _figures(results: Sequence[Result], row: Row, num_seeds: int) -> list[str]:
-    """Returns score, deviation, difference, Elo, games, evaluations and verdict as text."""
-    summary = summarise(results, row.arm)
-    if summary is None:
-        return ["", "", "", "", "", "", f"0 of {num_seeds} seeds"]
-    progress = []
-    if summary.num_seeds < num_seeds:
-        progress = [f"{summary.num_seeds} of {num_seeds} seeds"]
-    gained, rating, verdict = "", "", []
-    compared = None if row.against is None else difference(results, row.arm, row.against)
-    if compared is not None:
-        gained = f"{compared.mean:+.3f}"
-        if compared.interval is not None:
-            gained += f", {compared.interval[0]:+.3f} to {compared.interval[1]:+.3f}"
-        gained += f" against {row.against}"
-        rating = f"{compared.elo:+.0f}"
-        verdict = [compared.verdict]
-    return [
-        f"{summary.mean:.3f}",
-        "" if summary.deviation is None else f"{summary.deviation:.3f}",
-        gained,
-        rating,
-        f"{summary.games:,.0f}",
-        f"{summary.evaluations:,.0f}",
-        ", ".join([*verdict, *progress]),
-    ]
+def _elo(results: Sequence[Result]) -> float:
+    """Returns the rating above the opponent. All or no points count as half a point off."""
+    least = 0.5 / sum(result["num_games"] for result in results)
+    score = statistics.mean(result["score"] for result in results)
+    return elo.from_score(min(max(score, least), 1 - least))
 
 
-def _by_seed(results: Sequence[Result], arm: str) -> dict[int, Result]:
+def _by_seed(results: Iterable[Result], arm: str) -> dict[int, Result]:
     return {result["seed"]: result for result in results if result["arm"] == arm}

@@ -6,7 +6,6 @@ and gates. The phases of a curriculum share it: each phase has the rest of the e
 """
 
 import dataclasses
-import math
 import pathlib
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -17,11 +16,8 @@ from azo.run import config, metrics, shipped_files, validation
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 _Settings = dict[str, Any]
-_LOG = "log.txt"
-_RUN = "run"
-# With a constant learning rate the number of iterations only ends the run, and the budget does that
-# too. More are allowed, because iterations that only learn use no budget.
-_SPARE_ITERATIONS = 100
+# With a constant learning rate the budget ends the run, not the number of iterations.
+_MAX_ITERATIONS = 1_000_000
 
 
 class Arm(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -102,7 +98,7 @@ class Job:
     @property
     def log(self) -> pathlib.Path:
         """File with the output of its child processes."""
-        return self.folder / _LOG
+        return self.folder / "log.txt"
 
     @property
     def num_phases(self) -> int:
@@ -114,11 +110,13 @@ class Job:
         budget = {"run.max_evaluations": num_evaluations}
         if self.settings.curriculum:
             return config.with_settings(config.of_phase(self.settings, index), budget)
-        folder = {"run.folder": self.folder / _RUN}
-        settings = config.with_settings(self.settings, folder | budget)
-        if "run.num_iterations" in self.request["overrides"]:
-            return settings
-        return config.with_settings(settings, {"run.num_iterations": num_iterations(settings)})
+        changes = {"run.folder": self.folder / "run"} | budget
+        if "run.num_iterations" not in self.request["overrides"]:
+            if self.settings.learner.schedule != "constant":
+                schedule = self.settings.learner.schedule
+                raise ValueError(f"with learner.schedule {schedule!r} set run.num_iterations")
+            changes["run.num_iterations"] = _MAX_ITERATIONS
+        return config.with_settings(self.settings, changes)
 
 
 def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
@@ -145,32 +143,6 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     return queue, [job for seeds in zip(*jobs.values(), strict=True) for job in seeds]
 
 
-def num_iterations(settings: config.Config) -> int:
-    """Returns the number of iterations that uses up `run.max_evaluations`.
-
-    It is the expected number if the learning rate depends on it, and far larger otherwise.
-    """
-    assert settings.run.max_evaluations is not None
-    expected = math.ceil(settings.run.max_evaluations / evaluations_per_iteration(settings))
-    if settings.learner.schedule == "constant":
-        return _SPARE_ITERATIONS * expected
-    generation = settings.generation
-    if generation.num_samples or generation.schedule or settings.gate.is_enabled:
-        raise ValueError(
-            f"with learner.schedule {settings.learner.schedule!r} and generations the budget does"
-            " not say how many iterations there will be: set run.num_iterations"
-        )
-    return expected
-
-
-def evaluations_per_iteration(settings: config.Config) -> float:
-    """Returns the mean number of network evaluations in an iteration's self-play."""
-    plays, search = settings.selfplay, settings.search
-    share = plays.full_search_share
-    simulations = share * search.num_simulations + (1 - share) * plays.fast_simulations
-    return plays.num_games * plays.num_plies * (simulations + 1)
-
-
 def evaluations_used(folder: pathlib.Path) -> int:
     """Returns the network evaluations of a run so far."""
     name = "selfplay/evaluations"
@@ -195,10 +167,7 @@ def _job(queue: Queue, arm: Arm, seed: int, beside: pathlib.Path, folder: pathli
         "config": str(file),
         "overrides": overrides,
         "phases": phases,
-        "max_evaluations": queue.max_evaluations,
-        "opponent": queue.opponent,
-        "num_games": queue.num_games,
-        "num_simulations": queue.num_simulations,
+        **queue.model_dump(include={"max_evaluations", "opponent", "num_games", "num_simulations"}),
     }
     return Job(
         arm=arm.name,

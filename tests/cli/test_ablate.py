@@ -1,4 +1,4 @@
-"""The command `azo ablate`: lists, tables, messages, and one real job."""
+"""The command `azo ablate`: tables, messages, and one real job."""
 
 import json
 import os
@@ -10,6 +10,7 @@ import pytest
 from support import tiny_run
 
 from azo.cli import ablate, command_line
+from azo.measure import journal
 from azo.run import metrics, queue_runner, run_queue
 
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'
@@ -51,19 +52,13 @@ def results(queue):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_finished_jobs_are_skipped_and_lists_and_tables_say_how_far_it_is(
-    queue, capsys, monkeypatch
-):
+def test_finished_jobs_are_skipped_and_tables_show_the_progress(queue, capsys, monkeypatch):
     folder = queue.parent / "runs"
     _, found = run_queue.load(queue, folder)
     for job, wins in zip(found[:5], (2, 3, 1, 2, 4), strict=True):
-        queue_runner.append(folder / "results.jsonl", line_of(job, wins))
+        journal.append(folder / "results.jsonl", json.dumps(line_of(job, wins)))
     done = []
     monkeypatch.setattr(queue_runner, "run_job", lambda job, *_: done.append(job) or line_of(job))
-    assert main(queue, "--folder", folder, "--list") == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[0].startswith("done     a, seed 0: 2/0/2 (score 0.500")
-    assert shown[5] == "waiting  c, seed 1"
     assert main(queue, "--folder", folder, "--table") == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[3] == (
@@ -79,7 +74,7 @@ def test_finished_jobs_are_skipped_and_lists_and_tables_say_how_far_it_is(
 def test_results_of_other_settings_are_not_taken_for_those_asked_for(queue, capsys):
     folder = queue.parent / "runs"
     _, found = run_queue.load(queue, folder)
-    queue_runner.append(folder / "results.jsonl", line_of(found[0]))
+    journal.append(folder / "results.jsonl", json.dumps(line_of(found[0])))
     queue.write_text(queue.read_text().replace("= 1000", "= 2000"))
     assert main(queue, "--folder", folder, "--table") == 2
     assert capsys.readouterr().err == (

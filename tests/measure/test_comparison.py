@@ -2,7 +2,7 @@
 
 import pytest
 
-from azo.measure import comparison
+from azo.measure import comparison, elo
 
 
 def result(arm, seed, score, games=100, evaluations=1000):
@@ -64,37 +64,28 @@ def test_only_seeds_that_both_arms_have_are_compared():
     assert comparison.difference(RESULTS, "elsewhere", "base") is None
     # Over seeds 0 and 1 alone, where the base has 0.55 on average, not 0.5.
     mixed = comparison.difference(RESULTS, "mixed", "base")
-    assert mixed.elo == pytest.approx(comparison.elo(0.6, 200) - comparison.elo(0.55, 200))
-
-
-def test_a_summary_has_means_and_the_deviation_of_a_sample():
-    found = comparison.summarise(RESULTS, "better")
-    assert found.num_seeds == 3
-    assert found.mean == pytest.approx(0.6)
-    assert found.deviation == pytest.approx(0.12)  # of -0.12, 0 and 0.12 from the mean
-    assert (found.games, found.evaluations) == (60, 1300)
-    assert comparison.summarise(RESULTS, "once").deviation is None
-    assert comparison.summarise(RESULTS, "nobody") is None
+    assert mixed.elo == pytest.approx(elo.from_score(0.6) - elo.from_score(0.55))
 
 
 def test_elo_of_all_points_is_that_of_half_a_point_less():
-    assert comparison.elo(0.5, 10) == 0
-    assert comparison.elo(10 / 11, 1000) == pytest.approx(400)
-    assert comparison.elo(1.0, 10) == comparison.elo(0.95, 10)
-    assert comparison.elo(0.0, 10) == pytest.approx(-comparison.elo(0.95, 10))
+    all_points = [result("all", 0, 1.0), result("half_less", 0, 0.995), result("base", 0, 0.5)]
+    of_all = comparison.difference(all_points, "all", "base")
+    assert of_all.elo == pytest.approx(comparison.difference(all_points, "half_less", "base").elo)
+    back = comparison.difference(all_points, "base", "all")
+    assert back.elo == pytest.approx(-of_all.elo)
 
 
 def test_the_latest_result_of_a_seed_counts():
     again = [*RESULTS, result("once", 2, 0.55)]
-    assert comparison.summarise(again, "once").mean == pytest.approx(0.55)
+    assert comparison.difference(again, "once", "base").mean == pytest.approx(0.15)
 
 
 def test_the_table_says_what_is_known_and_how_complete_it_is():
     rows = [
-        comparison.Row("base", "What else?", None),
-        comparison.Row("better", "Does it help?", "base"),
-        comparison.Row("once", "And this?", "base"),
-        comparison.Row("elsewhere", "Or that?", "base"),
+        ("base", "What else?", None),
+        ("better", "Does it help?", "base"),
+        ("once", "And this?", "base"),
+        ("elsewhere", "Or that?", "base"),
     ]
     shown = comparison.table(RESULTS, rows, [0, 1, 2]).splitlines()
     assert shown[1] == "|" + " --- |" * 9

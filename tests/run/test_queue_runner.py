@@ -9,6 +9,7 @@ import time
 import pytest
 from support import tiny_run
 
+from azo.measure import journal
 from azo.run import config, interruption, metrics, queue_runner, run_queue
 
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'
@@ -46,56 +47,57 @@ def results(queue):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def work_off(queue, run, num_workers=1, stop=None):
+def work_off(queue, monkeypatch, run, num_workers=1, stop=None):
     _, waiting = run_queue.load(queue, queue.parent / "runs")
-    processes = queue_runner.Processes()
+    monkeypatch.setattr(queue_runner, "run_job", run)
     return queue_runner.work_off(
         waiting,
-        run,
         queue.parent / "runs" / "results.jsonl",
         num_workers=num_workers,
         stop=stop or interruption.StopRequest(),
-        processes=processes,
     )
 
 
-def test_jobs_are_done_in_order_and_leave_a_line_each(queue, capsys):
+def test_jobs_are_done_in_order_and_leave_a_line_each(queue, capsys, monkeypatch):
     done = []
-    outcome = work_off(queue, lambda job, cores: done.append((job.arm, job.seed)) or line_of(job))
+    num_failed = work_off(
+        queue, monkeypatch, lambda job, _: done.append((job.arm, job.seed)) or line_of(job)
+    )
     assert done == [(arm, seed) for seed in (0, 1) for arm in "abc"]
     assert [(one["arm"], one["seed"]) for one in results(queue)] == done
-    assert (outcome.num_failed, outcome.was_stopped) == (0, False)
+    assert num_failed == 0
     shown = capsys.readouterr().out
-    assert "b, seed 1: 3/0/1 (score 0.750, 95 % 0.30 to 0.95) against random" in shown
-    assert "after 1,120 evaluations, 40 games, 2 s\n" in shown
+    assert "b, seed 1: 3/0/1 (score 0.750, 95 % 0.30 to 0.95) against random\n" in shown
 
 
 def test_workers_run_side_by_side_on_cores_of_their_own(queue, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5, 7})
     assert queue_runner.shares_of_cores(2) == [[3, 7], [5]]
     assert queue_runner.shares_of_cores(4) == [[3], [5], [7], [3]]
+    monkeypatch.undo()
     both = threading.Barrier(2, timeout=20)  # passed only by two at the same time
     seen = []
 
-    def run(job, cores):
+    def run(job, stop):
         both.wait()
-        seen.append(tuple(cores))
+        seen.append(tuple(os.sched_getaffinity(0)))  # of this thread
         return line_of(job)
 
-    work_off(queue, run, num_workers=2)
-    assert sorted(seen) == [(3, 7)] * 3 + [(5,)] * 3
+    shares = {tuple(cores) for cores in queue_runner.shares_of_cores(2)}
+    work_off(queue, monkeypatch, run, num_workers=2)
+    assert set(seen) == shares
+    assert len(seen) == 6
 
 
-def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsys):
-    def run(job, cores):
+def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsys, monkeypatch):
+    def run(job, stop):
         if job.arm == "b":
             job.folder.mkdir(parents=True)
             job.log.write_text("".join(f"line {i}\n" for i in range(20)))
             raise queue_runner.Failed("azo train ended with exit code 2")
         return line_of(job)
 
-    outcome = work_off(queue, run)
-    assert outcome.num_failed == 2
+    assert work_off(queue, monkeypatch, run) == 2
     assert [one["arm"] for one in results(queue)] == ["a", "c", "a", "c"]
     shown = capsys.readouterr().out
     assert (
@@ -106,17 +108,19 @@ def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsy
     assert "  line 19\n" in shown
 
 
-def test_after_a_request_to_stop_no_job_is_begun(queue):
+def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
     stop, begun = interruption.StopRequest(), []
 
-    def run(job, cores):
+    def run(job, _):
+        if stop.is_made:
+            raise queue_runner.Stopped
         begun.append(job.arm)
         if len(begun) == 2:
             stop.is_made = True
             raise queue_runner.Stopped
         return line_of(job)
 
-    assert work_off(queue, run, stop=stop).was_stopped
+    assert work_off(queue, monkeypatch, run, stop=stop) == 0
     assert begun == ["a", "b"]
     assert [one["arm"] for one in results(queue)] == ["a"]
 
@@ -125,11 +129,11 @@ def test_a_line_that_a_crash_cut_short_is_dropped(queue):
     folder = queue.parent / "runs"
     _, found = run_queue.load(queue, folder)
     path = folder / "results.jsonl"
-    queue_runner.append(path, line_of(found[0]))
+    journal.append(path, json.dumps(line_of(found[0])))
     with path.open("a") as file:
         file.write('{"arm": "b", "se')
     assert [one["arm"] for one in queue_runner.read_results(path, found)] == ["a"]
-    queue_runner.append(path, line_of(found[2]))
+    journal.append(path, json.dumps(line_of(found[2])))
     assert [one["arm"] for one in results(queue)] == ["a", "c"]
 
 
@@ -141,11 +145,11 @@ def test_commands_are_told_to_stop_and_none_begins_afterwards(tmp_path, monkeypa
         "time.sleep(60)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    processes, log, ends = queue_runner.Processes(), tmp_path / "log.txt", []
+    stop, log, ends = interruption.StopRequest(), tmp_path / "log.txt", []
 
     def run():
         try:
-            processes.run(["sleeper"], [], log)
+            queue_runner.run_command(["sleeper"], log, log, stop)
         except queue_runner.Stopped:
             ends.append("stopped")
 
@@ -155,27 +159,24 @@ def test_commands_are_told_to_stop_and_none_begins_afterwards(tmp_path, monkeypa
     while not log.exists() or "ready" not in log.read_text():
         assert time.monotonic() < limit_seconds
         time.sleep(0.02)
-    processes.stop()
+    stop.is_made = True
     thread.join(20)
     assert ends == ["stopped"]
     assert log.read_text() == "ready\nsaved\n"
     with pytest.raises(queue_runner.Stopped):
-        processes.run(["sleeper"], [], log)
+        queue_runner.run_command(["sleeper"], log, log, stop)
 
 
-def test_a_command_runs_on_its_cores_and_its_exit_code_counts(tmp_path, monkeypatch):
+def test_a_command_has_a_file_of_output_and_its_exit_code_counts(tmp_path, monkeypatch):
     (tmp_path / "shower.py").write_text(
-        "import os, sys, time\n"
-        "time.sleep(0.5)\n"
-        "print(sorted(os.sched_getaffinity(0)))\n"
-        "sys.exit(int(sys.argv[1]))\n"
+        "import sys\nprint('shown')\nprint('logged', file=sys.stderr)\nsys.exit(int(sys.argv[1]))\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    core = min(os.sched_getaffinity(0))
-    queue_runner.Processes().run(["shower", "0"], [core], tmp_path / "log.txt")
-    assert (tmp_path / "log.txt").read_text() == f"[{core}]\n"
+    files, stop = (tmp_path / "output.txt", tmp_path / "log.txt"), interruption.StopRequest()
+    queue_runner.run_command(["shower", "0"], *files, stop)
+    assert [file.read_text() for file in files] == ["shown\n", "logged\n"]
     with pytest.raises(queue_runner.Failed) as failure:
-        queue_runner.Processes().run(["shower", "3"], [], tmp_path / "log.txt")
+        queue_runner.run_command(["shower", "3"], *files, stop)
     assert str(failure.value) == "shower 3 ended with exit code 3"
 
 
@@ -189,24 +190,23 @@ def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue,
     _, (job, _) = run_queue.load(queue, queue.parent / "runs")
     budgets = []
 
-    class Fake(queue_runner.Processes):
-        def run(self, arguments, cores, log, *, returns_output=False):
-            if arguments[:2] == ["azo", "evaluate"]:
-                assert returns_output
-                judged.append(arguments[2])
-                return '{"wins": 2, "draws": 1, "losses": 1, "score": 0.625}\n'
-            run = config.load_file(pathlib.Path(arguments[3])).run
-            budgets.append(run.max_evaluations)
-            with metrics.MetricsWriter(run.folder) as writer:
-                last = {"selfplay/games": 5, "selfplay/evaluations": 590}
-                writer.write("iteration", 6, last | {"time/training_seconds": 2.0})
-                # A gate's match comes after the line of the iteration.
-                writer.write("evaluation", 6, {"selfplay/evaluations": 600})
-                writer.write("end", 6, {"reason": "score 1.000 against random"})
-            return ""
+    def run_command(command, output, log, stop):
+        if command[:2] == ["azo", "evaluate"]:
+            judged.append(command[2])
+            output.write_text('{"wins": 2, "draws": 1, "losses": 1, "score": 0.625}\n')
+            return
+        run = config.load_file(pathlib.Path(command[3])).run
+        budgets.append(run.max_evaluations)
+        with metrics.MetricsWriter(run.folder) as writer:
+            last = {"selfplay/games": 5, "selfplay/evaluations": 590}
+            writer.write("iteration", 6, last | {"time/training_seconds": 2.0})
+            # A gate's match comes after the line of the iteration.
+            writer.write("evaluation", 6, {"selfplay/evaluations": 600})
+            writer.write("end", 6, {"reason": "score 1.000 against random"})
 
+    monkeypatch.setattr(queue_runner, "run_command", run_command)
     judged = []
-    result = queue_runner.run_job(job, [], Fake())
+    result = queue_runner.run_job(job, interruption.StopRequest())
     assert budgets == [1000, 400]
     assert judged == [f"network:{queue.parent}/runs/a/0/2-two:2"]
     figures = ("evaluations", "games", "iterations", "training_seconds", "score")

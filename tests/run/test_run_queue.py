@@ -78,25 +78,14 @@ def test_common_settings_hold_for_all_and_an_arm_may_have_a_file_of_its_own(tmp_
     assert found[3].settings.search.algorithm == "gumbel"
 
 
-def test_the_iterations_are_those_of_the_budget_if_the_learning_rate_depends_on_them(tmp_path):
-    # 8 games x 4 plies x (4 simulations + 1) = 160 an iteration.
-    arms = '[[arms]]\nname = "base"\nquestion = "?"\nset = {"learner.schedule" = "cosine"}\n'
-    _, (job, *_) = load(tmp_path, HEAD + arms)
-    assert job.phase(0, 960).run.num_iterations == 6
-    assert job.phase(0, 961).run.num_iterations == 7
-    assert job.phase(0, 961).run.max_evaluations == 961
+def test_the_iterations_are_bounded_by_the_budget_alone_if_the_rate_is_constant(tmp_path):
     _, (constant, *_) = load(tmp_path)
-    assert constant.phase(0, 961).run.num_iterations == 700
-    set_by_hand = arms.replace("{", '{"run.num_iterations" = 5, ')
-    _, (job, *_) = load(tmp_path, HEAD + set_by_hand)
+    assert constant.phase(0, 961).run.num_iterations == 1_000_000
+    assert constant.phase(0, 961).run.max_evaluations == 961
+    arms = '[[arms]]\nname = "base"\nquestion = "?"\n'
+    arms += 'set = {"learner.schedule" = "cosine", "run.num_iterations" = 5}\n'
+    _, (job, *_) = load(tmp_path, HEAD + arms)
     assert job.phase(0, 960).run.num_iterations == 5
-
-
-def test_a_playout_cap_is_counted_by_its_mean():
-    plays = {"full_search_share": 0.25, "fast_simulations": 2}
-    settings = tiny_run.settings(search={"num_simulations": 10}, selfplay=plays)
-    # A quarter of 10 and three quarters of 2 are 4, and the root: 8 x 4 x 5.
-    assert run_queue.evaluations_per_iteration(settings) == 160
 
 
 def test_the_phases_of_a_curriculum_have_what_is_left_and_may_be_changed(tmp_path):
@@ -164,9 +153,8 @@ def test_a_bad_queue_is_one_clear_line(tmp_path, change, expected):
     assert "\n" not in str(error.value)
 
 
-def test_a_budget_that_does_not_give_the_iterations_asks_for_them(tmp_path):
-    arms = '[[arms]]\nname = "base"\nquestion = "?"\nset = {"learner.schedule" = "cosine",'
-    arms += ' "generation.num_games" = 8, "generation.num_samples" = 64}\n'
+def test_a_schedule_needs_the_number_of_iterations(tmp_path):
+    arms = '[[arms]]\nname = "base"\nquestion = "?"\nset = {"learner.schedule" = "cosine"}\n'
     with pytest.raises(ValueError) as error:
         load(tmp_path, HEAD + arms)
-    assert str(error.value).endswith("set run.num_iterations")
+    assert str(error.value).endswith("with learner.schedule 'cosine' set run.num_iterations")
