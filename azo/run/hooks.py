@@ -1,4 +1,4 @@
-"""Hooks of the trainer: the gate, the evaluation, the inspection of the replay, the ratings.
+"""Hooks of the trainer: the gate, the evaluation, the ratings.
 
 A hook takes the state of a run and the number of its iterations, and yields events for the metrics.
 Matches are played by the first process alone, and all processes receive the result. A hook that
@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.learning import generations, network, ply_records, replay, run_state
-from azo.measure import arena, diagnostics, generation_elo, players
+from azo.learning import generations, network, run_state
+from azo.measure import arena, generation_elo, players
 from azo.run import config, devices, metrics, network_files
 
 GENERATIONS = "generations"
@@ -32,7 +31,6 @@ class Hooks:
 
     gate: Hook
     evaluate: Hook
-    inspect_replay: Hook
     rate: Hook
 
 
@@ -50,7 +48,6 @@ def make(settings: config.Config, game: protocol.Game, load: players.Load) -> Ho
     return Hooks(
         gate=functools.partial(gate, settings, game),
         evaluate=functools.partial(evaluate, settings, game, opponent),
-        inspect_replay=functools.partial(inspect_replay, game),
         rate=functools.partial(rate, settings, game, pool),
     )
 
@@ -160,18 +157,6 @@ def evaluation_match(
     )
 
 
-def inspect_replay(
-    game: protocol.Game, state: run_state.RunState, iteration: int
-) -> Iterator[metrics.Event]:
-    """Yields how often positions repeat in the first device's replay buffer."""
-    del iteration
-    if not devices.is_first():
-        return
-    ring = jax.tree.map(lambda x: x.addressable_shards[0].data, state.replay)
-    repeats = dataclasses.asdict(_repeats(game, ring))
-    yield metrics.Event("replay", {f"replay/{name}": value for name, value in repeats.items()})
-
-
 def rate(
     settings: config.Config,
     game: protocol.Game,
@@ -240,17 +225,6 @@ def playing(settings: config.Config, state: run_state.RunState) -> network.Varia
 def _trained(settings: config.Config, variables: network.Variables) -> players.TrainedNetwork:
     """Returns a network on the default device alone, where matches are played."""
     return players.TrainedNetwork(jax.device_get(variables), settings.network, settings.search)
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _repeats(game: protocol.Game, ring: replay.ReplayBuffer) -> diagnostics.Repeats:
-    return diagnostics.repeats(
-        game,
-        ring.board,
-        ply_records.restore(ring.policy),
-        ring.value.astype(jnp.float32),
-        jnp.arange(ring.value.shape[0]) < ring.size[0],
-    )
 
 
 def _play_in_first(*match: Any, **settings: Any) -> arena.MatchResult:

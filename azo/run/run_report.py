@@ -1,7 +1,7 @@
 """Report on a run as one page: `report/index.html` in the run's folder, with all its pictures.
 
-It reads the run's metrics and settings, and its network for the picture of the search. The phases
-of a curriculum, `1-NAME`, `2-NAME`, ..., follow one another on one page.
+It reads the run's metrics and settings. The phases of a curriculum, `1-NAME`, `2-NAME`, ..., follow
+one another on one page.
 """
 
 import json
@@ -9,30 +9,19 @@ import pathlib
 import re
 from collections.abc import Sequence
 
-import jax
-
 from azo.games import protocol, registry
-from azo.measure import diagnostics, extras, players
+from azo.measure import extras
 from azo.measure.report import run_log
-from azo.run import checkpoint, metrics, network_files
+from azo.run import checkpoint, metrics
 
 FOLDER = "report"
 
 
-def write(
-    folder: pathlib.Path,
-    *,
-    num_positions: int = 256,
-    max_simulations: int = diagnostics.SIMULATIONS[-1],
-    seed: int = 0,
-) -> pathlib.Path:
+def write(folder: pathlib.Path) -> pathlib.Path:
     """Writes the report and returns the path of its page.
 
     Args:
       folder: of a run, or of a curriculum.
-      num_positions: positions for the picture of the search, which 0 omits.
-      max_simulations: simulations of the largest search.
-      seed: of the positions and searches.
 
     Raises:
       ValueError: The folder has no run, the run has no iteration yet, or a file of it is broken.
@@ -40,24 +29,9 @@ def write(
     with extras.needed("a report", "matplotlib"):
         from azo.measure.report import page
     runs = _phases(folder)
-    notes: list[str] = []
     log = _log(folder, runs)
     settings, game = _settings(runs[-1])
-    fluctuation = None
-    if num_positions:
-        try:
-            fluctuation = _search(runs[-1], num_positions, max_simulations, seed)
-        except ValueError as error:
-            notes.append(f"No searches with the run's network: {error}.")
-    return page.write(
-        folder / FOLDER,
-        f"{game.name} in {folder}",
-        log,
-        board_shape=game.board_shape,
-        fluctuation=fluctuation,
-        notes=notes,
-        settings=settings,
-    )
+    return page.write(folder / FOLDER, f"{game.name} in {folder}", log, settings=settings)
 
 
 def _phases(folder: pathlib.Path) -> list[pathlib.Path]:
@@ -101,18 +75,3 @@ def _settings(run: pathlib.Path) -> tuple[str, protocol.Game]:
     except (ValueError, KeyError, TypeError):
         raise ValueError(f"{path}: not the settings of a run") from None
     return text, game
-
-
-def _search(
-    run: pathlib.Path, num_positions: int, max_simulations: int, seed: int
-) -> diagnostics.Fluctuation:
-    """Searches random positions with the run's network and increasing simulations."""
-    variables, settings = network_files.load(run)
-    sizes = [size for size in diagnostics.SIMULATIONS if size < max_simulations]
-    return diagnostics.fluctuation(
-        registry.make(settings.game),
-        players.TrainedNetwork(variables, settings.network, settings.search),
-        jax.random.key(seed),
-        num_positions=num_positions,
-        num_simulations=[*sizes, max_simulations],
-    )

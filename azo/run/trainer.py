@@ -197,14 +197,13 @@ class Trainer:
             self.write(iteration, [metrics.Event("iteration", figures)])
 
     def evaluate(self, state: run_state.RunState, iteration: int) -> metrics.Event | None:
-        """Plays a match and inspects the replay, if that is due; returns the match."""
+        """Plays a match, if that is due, and returns it."""
         is_due = _is_due(self.settings.evaluation.every, iteration) or self.end_reason(state)
         if not is_due or self.should_stop():
             return None
         (match,) = self.hooks.evaluate(state, iteration)
         seconds = {"time/training_seconds": round(self.training_seconds, 2)}
         self.write(iteration, [metrics.Event(match.kind, {**match.fields, **seconds})])
-        self.write(iteration, self.hooks.inspect_replay(state, iteration))
         return match
 
     def rate(self, state: run_state.RunState, iteration: int) -> None:

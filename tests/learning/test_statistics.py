@@ -21,9 +21,9 @@ def games():
     lengths = found.is_over.argmax(axis=0)
     lengths[RESIGNED] -= 4
     rng = np.random.default_rng(0)
-    # Sixteenths are exact in float16, and give ties.
-    value, raw_value = (rng.integers(-16, 17, (sum(lengths), 1)) / 16 for _ in range(2))
-    plies = made_plies.column(GAME, found, lengths, value=value, raw_value=raw_value)
+    # Sixteenths are exact in float16.
+    raw_value = rng.integers(-16, 17, (sum(lengths), 1)) / 16
+    plies = made_plies.column(GAME, found, lengths, raw_value=raw_value)
     return found, lengths, plies
 
 
@@ -67,7 +67,7 @@ def games_of(games):
         rows = slice(start, start + length)
         columns = {
             name: np.asarray(getattr(plies, name)[rows, 0]).astype(float)
-            for name in ("value", "raw_value", "reward", "action")
+            for name in ("raw_value", "reward", "action")
         }
         board = slow_board.start(4)
         for action in columns["action"]:
@@ -77,10 +77,10 @@ def games_of(games):
 
 
 @pytest.mark.slow
-def test_results_lengths_and_final_margins_are_counted(games, figures):
+def test_results_and_lengths_are_counted(games, figures):
     _, lengths, _ = games
     found, _ = figures
-    results, margins = [], np.zeros((3, 33))
+    results = []
     for columns, board in games_of(games):
         last = len(columns["reward"]) - 1
         result = columns["reward"][-1] * (1 if last % 2 == 0 else -1)
@@ -88,7 +88,6 @@ def test_results_lengths_and_final_margins_are_counted(games, figures):
         if board is not None:
             difference = slow_board.count(board, "X") - slow_board.count(board, "O")
             assert np.sign(difference) == result
-            margins[1 - int(result), difference + 16] += 1
     counts = [results.count(result) for result in (1, 0, -1)]
     assert min(counts) > 0
     names = ("first_player_wins", "draws", "first_player_losses")
@@ -97,60 +96,28 @@ def test_results_lengths_and_final_margins_are_counted(games, figures):
     assert found["selfplay/first_player_score"] == pytest.approx(score)
     assert found["selfplay/mean_plies"] == pytest.approx(np.mean(lengths))
     assert found["selfplay/resigned_share"] == pytest.approx(1 / NUM_GAMES)
-    np.testing.assert_array_equal(found["selfplay/final_margins"], margins)
 
 
 def test_the_error_of_the_value_and_its_correlation_with_the_result_are_those_of_numpy(
     games, figures
 ):
     found, _ = figures
-    by_ply: dict[int, list] = {}
+    pairs = []
     for columns, _ in games_of(games):
         num_plies = len(columns["reward"])
         outcome = columns["reward"][-1] * (-1.0) ** np.arange(num_plies)[::-1]
-        for ply in range(num_plies):
-            by_ply.setdefault(ply, []).append((columns["raw_value"][ply], outcome[ply]))
-    pairs = np.array([pair for some in by_ply.values() for pair in some])
+        pairs += zip(columns["raw_value"], outcome, strict=True)
+    pairs = np.array(pairs)
     error = (pairs[:, 0] - pairs[:, 1]).mean()
     assert found["selfplay/value_error"] == pytest.approx(error, abs=1e-6)
     correlation = np.corrcoef(pairs.T)[0, 1]
     assert found["selfplay/value_correlation"] == pytest.approx(correlation, abs=1e-5)
-    shown = found["selfplay/value_correlation_by_ply"]
-    num_known = 0
-    for ply in range(GAME.max_plies):
-        some = np.array(by_ply.get(ply, [(0, 0)]))
-        if some.var(axis=0).min() > 0:
-            num_known += 1
-            assert shown[ply] == pytest.approx(np.corrcoef(some.T)[0, 1], abs=1e-4)
-        else:
-            assert np.isnan(shown[ply])
-    assert num_known > 8
 
 
-def test_the_largest_drop_of_a_game_marks_its_crucial_move(games, figures):
-    found, _ = figures
-    by_ply, by_action, largest = np.zeros(GAME.max_plies), np.zeros(GAME.num_actions), []
-    for columns, _ in games_of(games):
-        value, action = columns["value"], columns["action"].astype(int)
-        # The value before the move, less the value after it.
-        after = np.append(-value[1:], columns["reward"][-1])
-        drop = value - after
-        largest.append(drop.max())
-        by_ply[drop.argmax()] += 1  # the first of equal ones
-        by_action[action[drop.argmax()]] += 1
-    assert found["selfplay/largest_drop_mean"] == pytest.approx(np.mean(largest), abs=1e-5)
-    assert found["selfplay/largest_drop_std"] == pytest.approx(np.std(largest), abs=1e-4)
-    np.testing.assert_array_equal(found["selfplay/crucial_by_ply"], by_ply)
-    np.testing.assert_array_equal(found["selfplay/crucial_by_action"], by_action)
-
-
-def test_evaluations_are_counted_by_ply_and_predictions_averaged_over_devices(games, figures):
+def test_predictions_are_averaged_over_devices(games, figures):
     _, _, plies = games
     found, cut = figures
-    ply = np.asarray(plies.ply[:, 0])
-    expected = np.bincount(ply, np.where(np.arange(len(ply)) < cut, 9, 17), GAME.max_plies)
-    np.testing.assert_array_equal(found["selfplay/evaluations_by_ply"], expected)
-    means = np.mean([(n - 1) / 2 for n in (cut, len(ply) - cut)])
+    means = np.mean([(n - 1) / 2 for n in (cut, len(plies.ply) - cut)])
     assert found["selfplay/policy_entropy"] == pytest.approx(means)
     assert found["selfplay/prior_entropy"] == pytest.approx(2 * means)
     assert found["selfplay/prior_divergence"] == pytest.approx(3 * means)
@@ -166,5 +133,5 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
 
     found = statistics.describe(gathered())
     assert found["selfplay/first_player_wins"] == 0
-    for name in ("mean_plies", "value_error", "value_correlation", "largest_drop_mean"):
+    for name in ("mean_plies", "value_error", "value_correlation"):
         assert np.isnan(found[f"selfplay/{name}"])

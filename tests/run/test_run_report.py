@@ -7,11 +7,9 @@ import pytest
 from support import fake_run
 
 from azo.cli import report
-from azo.measure import diagnostics
-from azo.measure.report import page, run_log
+from azo.measure.report import figures, rating_figures, run_log
 from azo.run import run_report
 
-FLUCTUATION = diagnostics.Fluctuation((1, 10, 100), (0.5, 0.25, 0.0), (0.4, 0.1, 0.0), 64)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -24,7 +22,7 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, path):
         super().__init__()
-        self.images, self.text, self.lacking, self.notes = {}, "", {}, []
+        self.images, self.text, self.lacking = {}, "", {}
         self._section, self._class = "", ""
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -44,26 +42,21 @@ class Page(html.parser.HTMLParser):
         self.text += data
         if self._class == "lacking" and data.strip():
             self.lacking[self._section] = data.strip()
-        if self._class == "note" and data.strip():
-            self.notes.append(data)
         self._class = ""
 
 
-def written(folder, lines, **settings):
+def written(folder, lines):
     fake_run.write(folder, lines)
-    path = run_report.write(folder, **settings)
-    return Page(path)
+    return Page(run_report.write(folder))
 
 
-def test_every_picture_of_a_full_run_has_all_its_panels(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_report, "_search", lambda *_: FLUCTUATION)
+def test_every_picture_of_a_full_run_has_all_its_panels(tmp_path):
     rated = fake_run.rated
     kept = [*rated(8, ("random", 3)), *rated(16, ("random", 4), (8, 3))]
     seen = written(tmp_path / "run", fake_run.events(24, num_generations=4) + kept)
     assert seen.lacking == {}
-    assert seen.notes == []
     run = run_log.from_phases([("run", [iteration(1)])])
-    names = {sheet.name for sheet in page.figures(run, (6, 6), None)}
+    names = {sheet.name for sheet in (*figures.sheets(run), *rating_figures.sheets(run))}
     assert seen.images.keys() == names
     for name, png in seen.images.items():
         assert png.startswith(PNG)
@@ -77,20 +70,16 @@ def test_a_run_says_what_it_has_not_recorded(tmp_path):
     page = written(tmp_path / "old", [iteration(1, **fields)])
     assert page.images.keys() == {"strength", "losses"}
     assert page.lacking["losses"] == "Not recorded in this run: learner/value_loss."
-    assert page.lacking["drops"] == "Not recorded in this run: selfplay/largest_drop_mean."
-    assert page.notes == [
-        f"No searches with the run's network: {tmp_path}/old: neither a run nor an exported"
-        " network: no checkpoints/."
-    ]
-    assert not (tmp_path / "old" / "report" / "drops.png").exists()
+    assert page.lacking["elo"] == "Not recorded in this run: rating/elo."
+    assert not (tmp_path / "old" / "report" / "elo.png").exists()
 
 
 def test_a_second_report_replaces_the_first(tmp_path):
     folder = tmp_path / "run"
-    written(folder, [iteration(1, **{"learner/learning_rate": 0.1})], num_positions=0)
+    written(folder, [iteration(1, **{"learner/learning_rate": 0.1})])
     assert (folder / "report" / "learning.png").exists()
     (folder / "metrics.jsonl").write_text(json.dumps(iteration(1)) + "\n")
-    page = Page(run_report.write(folder, num_positions=0))
+    page = Page(run_report.write(folder))
     assert page.images == {}
     assert not (folder / "report" / "learning.png").exists()
 
@@ -100,7 +89,7 @@ def test_the_phases_of_a_curriculum_share_a_page_in_the_order_of_their_numbers(t
     for name in ("10-big", "2-small"):
         lines = [iteration(n, **{"selfplay/games": 1000 * n}) for n in (1, 2)]
         fake_run.write(folder / name, lines)
-    page = Page(run_report.write(folder, num_positions=0))
+    page = Page(run_report.write(folder))
     assert "2-small from 1, 10-big from 3" in page.text
     assert "4,000" in page.text
 
@@ -115,7 +104,7 @@ def test_a_broken_line_is_named(tmp_path, line):
 
 def message(folder: pathlib.Path) -> str:
     with pytest.raises(ValueError) as error:
-        run_report.write(folder, num_positions=0)
+        run_report.write(folder)
     return str(error.value)
 
 
@@ -138,5 +127,5 @@ def test_what_is_no_run_is_refused(tmp_path):
 
 def test_the_page_is_named_on_the_screen(tmp_path, capsys):
     fake_run.write(tmp_path / "run", [iteration(1)])
-    assert report.main([str(tmp_path / "run"), "--num-positions", "0"]) == 0
+    assert report.main([str(tmp_path / "run")]) == 0
     assert capsys.readouterr().out == f"{tmp_path}/run/report/index.html\n"

@@ -28,17 +28,6 @@ def band(axes, number=0):
     return [[end(y[x == place]) for place in places] for end in (min, max)]
 
 
-def bars(axes):
-    """Returns centres `[N]`, widths `[N]` and, by label, heights `[N]` of stacked bars."""
-    layers = {layer.get_label(): layer.patches for layer in axes.containers}
-    first = next(iter(layers.values()))
-    return (
-        [bar.get_x() + bar.get_width() / 2 for bar in first],
-        [bar.get_width() for bar in first],
-        {label: [bar.get_height() for bar in layer] for label, layer in layers.items()},
-    )
-
-
 def fields(axes):
     """Returns the numbers of a heat map, NaN where it is blank."""
     return axes.images[0].get_array().filled(np.nan)

@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 
-SQUARES, PLIES, GAMES = 36, 64, 40  # of Othello 6x6; games an iteration
+GAMES = 40  # of an iteration
 
 
 def events(num_iterations: int, *, num_generations: int = 1, seed: int = 0) -> list[dict]:
@@ -30,12 +30,6 @@ def events(num_iterations: int, *, num_generations: int = 1, seed: int = 0) -> l
             match = {"opponent": "rollouts:100", "wins": 100, "draws": 8, "losses": 20}
             match |= {"score": score, "score_low": score - 0.04, "score_high": score + 0.03}
             found.append(_event("evaluation", iteration, match))
-            repeats = {
-                "unique_positions": 9000 + 200 * iteration,
-                "repeated_share": 0.3 - 0.1 * skill,
-            }
-            repeats |= {"value_variance": 0.4 - 0.2 * skill, "policy_conflict": 0.2 * (1 - skill)}
-            found.append(_event("replay", iteration, repeats))
             if num_generations > 1:
                 gate = {"score": 0.55 + rng.normal(0, 0.06), "generation": generation}
                 gate["is_promoted"] = gate["score"] > 0.55
@@ -73,20 +67,6 @@ def _played(rng: np.random.Generator, iteration: int, skill: float) -> dict:
     wins, draws, losses = (
         int(x) for x in rng.multinomial(GAMES, [0.45 - 0.2 * skill, 0.05, 0.5 + 0.2 * skill])
     )
-    ply = np.arange(PLIES)
-    is_reached = ply < 34
-    correlation = np.tanh((ply - 25 + 15 * skill) / 12 + rng.normal(0, 0.05, PLIES))
-    crucial = np.exp(-(((ply - 14 - 12 * skill) / 7) ** 2)) * is_reached
-    margin = np.arange(-SQUARES, SQUARES + 1)
-    heap = np.exp(-((margin / (8 + 6 * (1 - skill))) ** 2)) * (margin % 2 == 0)
-    heap /= heap.sum()
-    margins = [
-        rng.multinomial(wins, _part(heap, margin > 0)),
-        rng.multinomial(draws, _part(heap, margin == 0)),
-        rng.multinomial(losses, _part(heap, margin < 0)),
-    ]
-    corner = [2.0 if square in (0, 5, 30, 35) else 0.3 + rng.random() for square in range(SQUARES)]
-    action = rng.multinomial(GAMES, np.array([*corner, 0.5]) / sum([*corner, 0.5]))
     return {
         "selfplay/games": GAMES * iteration,
         "selfplay/evaluations": 128 * 20 * 33 * iteration,
@@ -102,22 +82,9 @@ def _played(rng: np.random.Generator, iteration: int, skill: float) -> dict:
         "selfplay/legal_mass": 1 - 0.8 * math.exp(-10 * skill),
         "selfplay/value_error": rng.normal(0, 0.05),
         "selfplay/value_correlation": 0.2 + 0.5 * skill + rng.normal(0, 0.02),
-        "selfplay/value_correlation_by_ply": [
-            float(x) if known else None for x, known in zip(correlation, is_reached, strict=True)
-        ],
-        "selfplay/evaluations_by_ply": (80 * 33 * (ply < 30) + 900 * is_reached).tolist(),
-        "selfplay/largest_drop_mean": 0.9 - 0.5 * skill,
-        "selfplay/largest_drop_std": 0.3 - 0.1 * skill,
-        "selfplay/crucial_by_ply": rng.multinomial(GAMES, crucial / crucial.sum()).tolist(),
-        "selfplay/crucial_by_action": action.tolist(),
-        "selfplay/final_margins": [row.tolist() for row in margins],
         "selfplay/games_per_second": 25 + rng.normal(0, 1),
         "selfplay/simulations_per_second": 38_000 + rng.normal(0, 900),
     }
-
-
-def _part(heap: np.ndarray, is_taken: np.ndarray) -> np.ndarray:
-    return np.where(is_taken, heap, 0) / heap[is_taken].sum()
 
 
 def _learned(rng: np.random.Generator, iteration: int, skill: float) -> dict:

@@ -4,16 +4,8 @@ import base64
 import html
 import pathlib
 import string
-from collections.abc import Sequence
 
-from azo.measure import diagnostics
-from azo.measure.report import (
-    learning_figures,
-    panels,
-    rating_figures,
-    run_log,
-    selfplay_figures,
-)
+from azo.measure.report import figures, panels, rating_figures, run_log
 
 FILE = "index.html"
 
@@ -27,10 +19,9 @@ h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc }
 figure { margin: 1rem 0 } img { max-width: 100%; height: auto }
 figcaption { max-width: 60rem }
 table { border-collapse: collapse } td, th { text-align: left; padding: .1rem 1.5rem .1rem 0 }
-.note { color: #8a4b00 } .lacking { color: #666 } pre { overflow: auto; background: #f6f6f6 }
+.lacking { color: #666 } pre { overflow: auto; background: #f6f6f6 }
 </style></head><body>
 <h1>$title</h1>
-$notes
 <table>$summary</table>
 <nav><p>$links</p></nav>
 $sections
@@ -48,9 +39,6 @@ def write(
     title: str,
     run: run_log.RunLog,
     *,
-    board_shape: tuple[int, int],
-    fluctuation: diagnostics.Fluctuation | None,
-    notes: Sequence[str],
     settings: str,
 ) -> pathlib.Path:
     """Writes the page and the figures that have panels; returns the path of the page.
@@ -59,20 +47,16 @@ def write(
       folder: where to write; made if it does not exist.
       title: names the run.
       run: the events.
-      board_shape: rows and columns of the board.
-      fluctuation: of searches with the run's network, None if not measured.
-      notes: warnings about the whole page.
       settings: of the run, as text.
 
     Raises:
       ValueError: the folder cannot be written.
     """
     with panels.style():
-        sheets = figures(run, board_shape, fluctuation)
+        sheets = [*figures.sheets(run), *rating_figures.sheets(run)]
         drawn = {sheet.name: sheet.png() for sheet in sheets if sheet.panels}
     text = _PAGE.substitute(
         title=html.escape(title),
-        notes="\n".join(f'<p class="note">{html.escape(note)}</p>' for note in notes),
         summary="".join(
             f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
             for name, value in summary(run).items()
@@ -93,22 +77,9 @@ def write(
     return folder / FILE
 
 
-def figures(
-    run: run_log.RunLog,
-    board_shape: tuple[int, int],
-    fluctuation: diagnostics.Fluctuation | None,
-) -> list[panels.Sheet]:
-    """Returns all figures of a run, in the order of the page."""
-    return [
-        *selfplay_figures.sheets(run, board_shape),
-        *rating_figures.sheets(run),
-        *learning_figures.sheets(run, fluctuation),
-    ]
-
-
 def summary(run: run_log.RunLog) -> dict[str, str]:
     """Returns the figures at the top of the page, by their names."""
-    last = run.iterations[-1]
+    last = run.of_kind("iteration")[-1]
     totals = {
         "Iterations": "iteration",
         "Games": "selfplay/games",
@@ -120,8 +91,6 @@ def summary(run: run_log.RunLog) -> dict[str, str]:
     }
     if run.phases:
         lines["Phases"] = ", ".join(f"{name} from {first}" for name, first in run.phases)
-    if run.are_generations:
-        lines["Generations"] = str(len(run.spans))
     scored = [e for e in run.of_kind("evaluation") if e.get("evaluation/score") is not None]
     if scored:
         lines["Last score"] = _score(scored[-1])

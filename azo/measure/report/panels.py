@@ -13,7 +13,6 @@ import cycler
 import matplotlib
 import matplotlib.axes
 import matplotlib.figure
-import matplotlib.image
 import matplotlib.ticker
 import numpy as np
 
@@ -23,7 +22,6 @@ from azo.measure.report import run_log
 # Colours of Okabe and Ito, which most colour-blind readers tell apart
 # (https://jfly.uni-koeln.de/color/).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-OUTCOME_COLOURS = ("#222222", "#E69F00", "#FFFFFF")  # first player wins, draw, second player wins
 
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -49,7 +47,6 @@ _STYLE: dict[Any, Any] = {
 }
 _WIDTH, _HEIGHT = 5.6, 3.6  # inches of a panel
 _MAX_MARKERS = 60  # a curve of more points has no markers
-_MAX_TICKS = 16
 _MAX_TEXTS = 24  # players whose results fit into the fields of a cross-table
 
 
@@ -69,12 +66,12 @@ class Sheet:
       missing: metrics that a panel needs and the run has not recorded.
     """
 
-    def __init__(self, name: str, title: str, caption: str, *, scale: float = 1.0):
-        """Makes an empty figure; at scale 1 two panels fit beside one another on a page."""
+    def __init__(self, name: str, title: str, caption: str):
+        """Makes an empty figure."""
         self.name, self.title, self.caption = name, title, caption
         self.panels: list[matplotlib.axes.Axes] = []
         self.missing: list[str] = []
-        self._scale = scale
+        self._scale = 1.0  # two panels fit beside one another on a page
         self._figure = matplotlib.figure.Figure(layout="constrained")
 
     def add_panel(
@@ -103,7 +100,6 @@ class Sheet:
         unit: str,
         fields: Mapping[str, str],
         *,
-        kind: str = "iteration",
         limits: tuple[float, float] | None = None,
         level: float | None = None,
         is_from_zero: bool = False,
@@ -115,12 +111,11 @@ class Sheet:
           title: of the panel.
           unit: label of the y axis.
           fields: by the labels of their curves.
-          kind: of the events that have the fields.
           limits: of y.
           level: a line to compare with.
           is_from_zero: whether the y axis begins at 0; for numbers that are never negative.
         """
-        columns = {label: run.column(field, kind) for label, field in fields.items()}
+        columns = {label: run.column(field) for label, field in fields.items()}
         columns = {label: (x, y) for label, (x, y) in columns.items() if len(y)}
         if not columns:
             self.missing.append(next(iter(fields.values())))
@@ -131,6 +126,47 @@ class Sheet:
         for label, (x, y) in columns.items():
             curve(axes, label, x, y)
         finish_curves(axes, run)
+
+    def add_cross_table(
+        self,
+        title: str,
+        x_label: str,
+        y_label: str,
+        names: Mapping[str, str],
+        pairings: Sequence[elo.Pairing],
+    ) -> None:
+        """Adds wins minus losses a game of each row's player against each column's as colours.
+
+        Args:
+          title: of the panel.
+          x_label: of the columns.
+          y_label: of the rows.
+          names: the players in order, with their labels on both axes.
+          pairings: matches; those of other players are left out.
+        """
+        axes = self.add_panel(title, x_label, y_label)
+        places = {name: place for place, name in enumerate(names)}
+        values = np.full((len(names), len(names)), np.nan)
+        results = {
+            (places[row], places[column]): result
+            for (row, column), result in elo.cross_table(pairings).items()
+            if row in names and column in names
+        }
+        for place, (wins, draws, losses) in results.items():
+            values[place] = (wins - losses) / (wins + draws + losses)
+        image = axes.imshow(values, "RdBu", vmin=-1, vmax=1, label="wins minus losses, a game")
+        axes.grid(visible=False)
+        axes.set_facecolor("#EEEEEE")
+        for (row, column), result in results.items() if len(names) <= _MAX_TEXTS else ():
+            shade = image.cmap(image.norm(values[row, column]))
+            colour = "black" if sum(shade[:3]) > 1.5 else "white"
+            text = "/".join(map(str, result))
+            axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
+        step = math.ceil(len(names) / _MAX_TEXTS)
+        ticks, labels = range(0, len(names), step), list(names.values())[::step]
+        axes.set_xticks(ticks, labels, rotation=45 if max(map(len, labels)) > 3 else 0)
+        axes.set_yticks(ticks, labels)
+        self._scale = min(max(1.0, len(names) / 7), 3.0)
 
     def png(self) -> bytes:
         """Returns the figure, which has a panel, as a PNG."""
@@ -154,15 +190,13 @@ def curve_sheet(
     caption: str,
     fields: Mapping[str, tuple[str, str]],
     *,
-    kind: str = "iteration",
     is_from_zero: bool = False,
 ) -> Sheet:
     """Returns a figure with a panel for each field, given its title and its unit."""
     sheet = Sheet(name, title, caption)
     for field, (panel_title, unit) in fields.items():
-        sheet.add_curves(
-            run, panel_title, unit, {panel_title: field}, kind=kind, is_from_zero=is_from_zero
-        )
+        curves = {panel_title: field}
+        sheet.add_curves(run, panel_title, unit, curves, is_from_zero=is_from_zero)
     return sheet
 
 
@@ -213,121 +247,3 @@ def finish_curves(axes: matplotlib.axes.Axes, run: run_log.RunLog | None = None)
             rotation=90,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
         )
-
-
-def bars(
-    axes: matplotlib.axes.Axes,
-    x: np.ndarray,
-    heights: Mapping[str, np.ndarray],
-    width: np.ndarray | float,
-) -> None:
-    """Draws bars stacked on one another.
-
-    Args:
-      axes: where to draw.
-      x: `[N]`, the centres.
-      heights: of each layer `[N]`, the lowest first; three are a win, a draw and a loss.
-      width: of the bars.
-    """
-    colours = OUTCOME_COLOURS if len(heights) == len(OUTCOME_COLOURS) else COLOURS
-    bottom = np.zeros(len(x))
-    for colour, (label, height) in zip(colours, heights.items(), strict=False):
-        height = np.nan_to_num(height)
-        axes.bar(
-            x,
-            height,
-            width,
-            bottom,
-            color=colour,
-            edgecolor="#444444",
-            linewidth=0.6,
-            label=label,
-        )
-        bottom = bottom + height
-    axes.grid(visible=False, axis="x")
-    if len(heights) > 1:
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), reverse=True)
-
-
-def heat_map(
-    axes: matplotlib.axes.Axes,
-    values: np.ndarray,
-    label: str,
-    *,
-    limits: tuple[float, float | None] = (0, None),
-) -> matplotlib.image.AxesImage:
-    """Draws `[rows, columns]` as colours, the first row at the top; NaN stays blank.
-
-    Args:
-      axes: where to draw.
-      values: the numbers.
-      label: of the colour bar, which `Sheet.png` adds.
-      limits: of the colours; limits symmetric about 0 give diverging colours.
-    """
-    rows, columns = values.shape
-    image = axes.imshow(
-        values,
-        cmap="RdBu" if limits[0] == -(limits[1] or 0) != 0 else "cividis",
-        vmin=limits[0],
-        vmax=limits[1],
-        aspect="equal" if rows == columns else "auto",
-        interpolation="nearest",
-        label=label,
-    )
-    axes.grid(visible=False)
-    axes.set_facecolor("#EEEEEE")
-    return image
-
-
-def plies_heat_map(
-    axes: matplotlib.axes.Axes,
-    run: run_log.RunLog,
-    values: np.ndarray,
-    label: str,
-    *,
-    limits: tuple[float, float | None] = (0, None),
-) -> None:
-    """Draws values `[spans, plies]`, without the plies that no game reached."""
-    is_reached = ~np.isnan(values).all(axis=0) & (np.nan_to_num(values) != 0).any(axis=0)
-    num_plies = 1 + int(np.flatnonzero(is_reached)[-1]) if is_reached.any() else values.shape[1]
-    heat_map(axes, values[:, :num_plies], label, limits=limits)
-    set_ticks(axes, columns=[str(ply) for ply in range(num_plies)])
-    set_ticks(axes, rows=[span.label for span in run.spans])
-
-
-def cross_table(
-    axes: matplotlib.axes.Axes, names: Sequence[str], pairings: Sequence[elo.Pairing]
-) -> None:
-    """Draws wins minus losses a game of each row's player against each column's."""
-    values = np.full((len(names), len(names)), np.nan)
-    results = {
-        (names.index(row), names.index(column)): result
-        for (row, column), result in elo.cross_table(pairings).items()
-        if row in names and column in names
-    }
-    for place, (wins, draws, losses) in results.items():
-        values[place] = (wins - losses) / (wins + draws + losses)
-    image = heat_map(axes, values, "wins minus losses, a game", limits=(-1.0, 1.0))
-    for (row, column), result in results.items() if len(names) <= _MAX_TEXTS else ():
-        shade = image.cmap(image.norm(values[row, column]))
-        colour = "black" if sum(shade[:3]) > 1.5 else "white"
-        text = "/".join(map(str, result))
-        axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
-
-
-def cross_table_scale(num_players: int) -> float:
-    """Returns the scale of a figure that holds a cross-table."""
-    return min(max(1.0, num_players / 7), 3.0)
-
-
-def set_ticks(
-    axes: matplotlib.axes.Axes, *, columns: Sequence[str] = (), rows: Sequence[str] = ()
-) -> None:
-    """Names the places 0, 1, ... of the axes; all of them if they are few."""
-    if columns:
-        places = range(0, len(columns), math.ceil(len(columns) / _MAX_TICKS))
-        is_long = max(map(len, columns)) > 3
-        axes.set_xticks(places, [columns[i] for i in places], rotation=45 if is_long else 0)
-    if rows:
-        places = range(0, len(rows), math.ceil(len(rows) / _MAX_TICKS))
-        axes.set_yticks(places, [rows[i] for i in places])

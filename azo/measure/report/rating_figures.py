@@ -58,8 +58,7 @@ def _standings(pairings: list[elo.Pairing], anchor: str) -> dict[str, elo.Standi
 
 
 def _cross_table(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.Sheet:
-    iterations = _rated_iterations(run)
-    names = [generation_elo.name(iteration) for iteration in iterations]
+    names = {generation_elo.name(number): str(number) for number in _rated_iterations(run)}
     significant = cycles.find_cycles(pairings)
     verdict = "There are no statistically significant cycles, such as A > B > C > A."
     if significant:
@@ -69,15 +68,12 @@ def _cross_table(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.She
         "Cross-table of generations",
         "Matches between generations. Where a run makes progress, all fields below the diagonal "
         f"are blue. {verdict}",
-        scale=panels.cross_table_scale(len(names)),
     )
-    if not any({p.first, p.second} <= set(names) for p in pairings):
+    if not any({p.first, p.second} <= names.keys() for p in pairings):
         sheet.missing.append("rating_match/earlier")
         return sheet
-    axes = sheet.add_panel("Won/drawn/lost by each row", "against iteration", "iteration")
-    panels.cross_table(axes, names, pairings)
-    ticks = [str(iteration) for iteration in iterations]
-    panels.set_ticks(axes, rows=ticks, columns=ticks)
+    title = "Won/drawn/lost by each row"
+    sheet.add_cross_table(title, "against iteration", "iteration", names, pairings)
     return sheet
 
 

@@ -59,12 +59,11 @@ def write(
       ValueError: matplotlib is not installed, or the page cannot be written.
     """
     panels = load_panels()
-    names = [standing.name for standing in rated.standings]
+    names = {standing.name: standing.name for standing in rated.standings}
     with panels.style():
-        sheet = panels.Sheet("cross-table", title, "", scale=panels.cross_table_scale(len(names)))
-        axes = sheet.add_panel(f"{title}: won/drawn/lost of each row", "against", "player")
-        panels.cross_table(axes, names, pairings)
-        panels.set_ticks(axes, rows=names, columns=names)
+        sheet = panels.Sheet("cross-table", title, "")
+        heading = f"{title}: won/drawn/lost of each row"
+        sheet.add_cross_table(heading, "against", "player", names, pairings)
         png = sheet.png()
     picture = path.with_suffix(".png")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("jax", "mctx"))

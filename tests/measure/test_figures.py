@@ -1,0 +1,60 @@
+"""Figures of self-play and learning."""
+
+from support import drawn_panels
+
+from azo.measure.report import figures, run_log
+
+
+def iteration(number, **fields):
+    return {"event": "iteration", "iteration": number} | fields
+
+
+def run_of(*events):
+    return run_log.from_phases([("run", events)])
+
+
+def sheet(run, name):
+    """Returns a figure by its name."""
+    (chosen,) = [one for one in figures.sheets(run) if one.name == name]
+    return chosen
+
+
+def test_curves_leave_out_iterations_without_a_value():
+    values = [None, 2.0, 1.0, 0.5]
+    events = [iteration(n, **{"learner/policy_loss": x}) for n, x in enumerate(values, start=1)]
+    losses = sheet(run_of(*events), "losses")
+    curves = drawn_panels.curves(drawn_panels.panel(losses, "Policy loss"))
+    assert curves == {"training": ([2, 3, 4], [2.0, 1.0, 0.5])}
+    assert losses.missing == ["learner/value_loss"]
+
+
+def test_evaluations_carry_their_interval_and_the_games_played_by_then():
+    match = {"event": "evaluation", "iteration": 2, "evaluation/opponent": "rollouts:100"}
+    score = {"evaluation/score": 0.6, "evaluation/score_low": 0.5, "evaluation/score_high": 0.7}
+    run = run_of(
+        iteration(1, **{"selfplay/games": 7}),
+        iteration(2, **{"selfplay/games": 15}),
+        match | score,
+        iteration(3, **{"selfplay/games": 30}),
+    )
+    strength = sheet(run, "strength")
+    by_iteration, by_games = strength.panels[1:]
+    assert by_games.get_title() == "Score against rollouts:100"
+    assert by_games.get_xlabel() == "games"
+    assert drawn_panels.curves(by_iteration) == {"score": ([2], [0.6])}
+    assert drawn_panels.curves(by_games) == {"score": ([15], [0.6])}
+    assert drawn_panels.band(by_games) == [[0.5], [0.7]]
+    assert strength.missing == ["evaluation/score, selfplay/evaluations", "gate/score"]
+
+
+def test_gates_are_told_apart_by_their_verdict():
+    gates = [
+        {"event": "gate", "iteration": n, "gate/score": score, "gate/is_promoted": score > 0.55}
+        for n, score in ((1, 0.5), (2, 0.6), (3, 0.4))
+    ]
+    strength = sheet(run_of(iteration(1), *gates), "strength")
+    axes = drawn_panels.panel(strength, "Gates: score against the actor network")
+    assert drawn_panels.curves(axes) == {
+        "promoted": ([2], [0.6]),
+        "not promoted": ([1, 3], [0.5, 0.4]),
+    }
