@@ -134,10 +134,10 @@ def test_search_skips_and_says_what_would_take_too_long_or_too_much_memory():
 
 
 def test_expected_time_follows_the_largest_smaller_cell():
-    known = {(64, 16): 1.0, (64, 64): 5.0, (256, 800): 1000.0}
-    assert search.expected_seconds(known, 128, 64) == 10.0
-    assert search.expected_seconds(known, 64, 256) == 5.0 * 4**search.GROWTH
-    assert search.expected_seconds(known, 32, 800) == 0.0
+    seconds = {(64, 16): 1.0, (64, 64): 5.0, (256, 800): 1000.0}
+    assert search.expected_seconds(seconds, 128, 64) == 10.0
+    assert search.expected_seconds(seconds, 64, 256) == 5.0 * 4**search.GROWTH
+    assert search.expected_seconds(seconds, 32, 800) == 0.0
 
 
 def hashed(key, position):
@@ -149,11 +149,11 @@ def roots(num_games: int) -> othello.Position:
 
 
 def test_hashed_evaluations_differ_between_positions_and_stay_in_their_ranges():
-    found = hashed(None, roots(12))
-    assert len(np.unique(found.value)) == 12
-    assert len(np.unique(found.prior_logits[0])) == FOUR.num_actions
-    assert -1 <= float(found.value.min()) <= float(found.value.max()) < 1
-    assert -2 <= float(found.prior_logits.min()) <= float(found.prior_logits.max()) < 2
+    output = hashed(None, roots(12))
+    assert len(np.unique(output.value)) == 12
+    assert len(np.unique(output.prior_logits[0])) == FOUR.num_actions
+    assert -1 <= float(output.value.min()) <= float(output.value.max()) < 1
+    assert -2 <= float(output.prior_logits.min()) <= float(output.prior_logits.max()) < 2
 
 
 @pytest.mark.parametrize("algorithm", ["gumbel", "puct"])
@@ -187,8 +187,8 @@ def test_plies_without_a_tree_are_as_many_as_asked_for():
     for _ in range(3):
         action = (now.player.lower % FOUR.num_actions).astype(jnp.int32)
         step = play(now, action)
-        now, found = step.position, hashed(None, step.position)
-        expected += found.value + found.prior_logits.sum(axis=-1) + step.reward + step.discount
+        now, output = step.position, hashed(None, step.position)
+        expected += output.value + output.prior_logits.sum(axis=-1) + step.reward + step.discount
     total = search.plies_alone(FOUR, hashed, key, position, 3)
     np.testing.assert_allclose(total, expected, rtol=1e-5)  # float32 sums in another order
 
@@ -215,8 +215,8 @@ def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
 def test_network_alone_evaluates_each_position_as_often_as_asked_for():
     position, key = roots(12), jax.random.key(0)
     total = reference_network.evaluate_repeatedly(hashed, key, position, 3).sum()
-    found = hashed(None, position)
-    expected = 3 * (found.value.sum() + found.prior_logits.sum())
+    output = hashed(None, position)
+    expected = 3 * (output.value.sum() + output.prior_logits.sum())
     np.testing.assert_allclose(total, expected, rtol=1e-4)  # float32 sums in another order
 
 

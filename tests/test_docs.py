@@ -31,14 +31,14 @@ def _commands(text):
     fenced = re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     lines = "\n".join(fenced).splitlines() + re.findall(r"^#   (azo .*)$", text, re.MULTILINE)
     inline = re.findall(r"`(azo [^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
-    found = []
+    matches = []
     for line in [*lines, *(" ".join(code.split()) for code in inline)]:
         start = re.search(r"(?:^|[\s|])azo ", line)
         words = shlex.split(line[start.end() :], comments=True) if start else []
         words = words[: words.index("&")] if "&" in words else words
         if words and re.fullmatch("[a-z]+", words[0]) and "..." not in words:
-            found.append([PLACEHOLDERS.get(word, word) for word in words])
-    return found
+            matches.append([PLACEHOLDERS.get(word, word) for word in words])
+    return matches
 
 
 class _Parsed(Exception):

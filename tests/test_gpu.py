@@ -50,14 +50,14 @@ def test_the_convolution_and_its_gradients_are_those_of_the_cpu(precision):
 
     def products(precision):
         def loss(images, kernel, weight):
-            found = convolution.convolve(images, kernel, None, precision)
-            return (found * weight).sum(), found
+            actual = convolution.convolve(images, kernel, None, precision)
+            return (actual * weight).sum(), actual
 
         return jax.grad(loss, argnums=(0, 1), has_aux=True)
 
-    found = jax.jit(products(precision))(images, kernel, weight)
+    actual = jax.jit(products(precision))(images, kernel, weight)
     expected = on_cpu(products("float32"), images, kernel, weight)
-    for here, there in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    for here, there in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert here.dtype == jnp.float32
         error = np.linalg.norm(np.asarray(here) - np.asarray(there)) / np.linalg.norm(there)
         assert error < 1e-2  # three roundings to bfloat16 are off by 0.3 % together
@@ -66,10 +66,10 @@ def test_the_convolution_and_its_gradients_are_those_of_the_cpu(precision):
 def test_bfloat16_products_are_summed_in_float32():
     # In bfloat16 256 + 1 is 256.
     images, kernel = jnp.ones((3, 3, 64, 128)), jnp.ones((3, 3, 128, 64))
-    found = jax.jit(convolution.convolve, static_argnums=3)(images, kernel, None, "bfloat16")
+    actual = jax.jit(convolution.convolve, static_argnums=3)(images, kernel, None, "bfloat16")
     expected = np.array([[512, 768, 512], [768, 1152, 768], [512, 768, 512]])
-    expected = np.broadcast_to(expected[..., None, None], found.shape)
-    np.testing.assert_allclose(found, expected, rtol=2**-8)  # the result is rounded
+    expected = np.broadcast_to(expected[..., None, None], actual.shape)
+    np.testing.assert_allclose(actual, expected, rtol=2**-8)  # the result is rounded
 
 
 def test_the_same_network_says_about_what_it_says_on_the_cpu():
@@ -82,15 +82,15 @@ def test_the_same_network_says_about_what_it_says_on_the_cpu():
         folded_network, folded = network.fold(network.build(game, config), variables)
         return folded_network.apply(folded, game.planes(position)).prior_logits
 
-    found = np.asarray(jax.jit(logits)(jax.device_get(variables), position))
+    actual = np.asarray(jax.jit(logits)(jax.device_get(variables), position))
     expected = np.asarray(on_cpu(logits, variables, position))
-    assert np.linalg.norm(found - expected) < 0.05 * np.linalg.norm(expected)
+    assert np.linalg.norm(actual - expected) < 0.05 * np.linalg.norm(expected)
 
 
 def test_an_iteration_runs_and_learns():
     state = tiny_run.begin(1)
     for _ in range(4):
-        state, found = tiny_run.iteration(1)(state)
+        state, results = tiny_run.iteration(1)(state)
     assert int(state.iteration) == 4
-    assert int(found.replay_size) > 0
-    assert np.isfinite(float(found.losses.policy))
+    assert int(results.replay_size) > 0
+    assert np.isfinite(float(results.losses.policy))

@@ -67,9 +67,10 @@ def run(tmp_path_factory):
 
 
 def test_the_notebook_trains_a_network_that_learns(run):
-    _, found = run
+    _, namespace = run
     policy_loss, value_loss = (
-        [loss for loss in found[name] if loss is not None] for name in ("policy_loss", "value_loss")
+        [loss for loss in namespace[name] if loss is not None]
+        for name in ("policy_loss", "value_loss")
     )
     # When it was written: 0.78 to 0.29 and 0.95 to 0.09.
     assert np.mean(policy_loss[-5:]) < 0.7 * np.mean(policy_loss[:5])
@@ -77,20 +78,20 @@ def test_the_notebook_trains_a_network_that_learns(run):
 
 
 def test_its_network_and_search_are_right_far_more_often_than_chance(run):
-    _, found = run
+    _, namespace = run
     # When it was written: 0.50, 0.77, 0.81 and 0.91 of 274 positions.
-    assert found["network"] > found["random"] + 0.15
-    assert found["search"] > found["random"] + 0.15
-    assert found["sign"] > 0.8
+    assert namespace["network"] > namespace["random"] + 0.15
+    assert namespace["search"] > namespace["random"] + 0.15
+    assert namespace["sign"] > 0.8
 
 
 def test_it_plays_a_game_to_the_end_and_draws_it(run):
-    notebook, found = run
-    assert found["is_over"]
-    assert len(found["values"]) == len(found["results"]) == found["plies"]
-    assert found["results"][0] == -1  # black loses 4x4 Othello with best play on both sides
+    notebook, namespace = run
+    assert namespace["is_over"]
+    assert len(namespace["values"]) == len(namespace["results"]) == namespace["plies"]
+    assert namespace["results"][0] == -1  # black loses 4x4 Othello with best play on both sides
     # What it thinks of black's chances is near the truth; 0.1 when it was written.
-    assert np.mean(np.abs(np.subtract(found["values"], found["results"]))) < 0.6
+    assert np.mean(np.abs(np.subtract(namespace["values"], namespace["results"]))) < 0.6
     assert len(pictures(notebook)) == NUM_PICTURES
 
 

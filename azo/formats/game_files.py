@@ -177,7 +177,7 @@ def _read_archive(
 ) -> archives.GameArchive:
     kind, place = files.kind(path), str(path)
     if kind not in (".wtb", ".csv", ".txt"):
-        raise ValueError(f"{path}: unknown kind of file; known are .wtb, .csv and .txt, also .gz")
+        raise ValueError(f"{path}: unknown kind of file: use .wtb, .csv or .txt, also .gz")
     content = files.read(path)
     text = content.decode(errors="replace")
     if kind == ".txt":

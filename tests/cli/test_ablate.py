@@ -54,8 +54,8 @@ def results(queue):
 
 def test_finished_jobs_are_skipped_and_tables_show_the_progress(queue, capsys, monkeypatch):
     folder = queue.parent / "runs"
-    _, found = run_queue.load(queue, folder)
-    for job, wins in zip(found[:5], (2, 3, 1, 2, 4), strict=True):
+    _, jobs = run_queue.load(queue, folder)
+    for job, wins in zip(jobs[:5], (2, 3, 1, 2, 4), strict=True):
         journal.append(folder / "results.jsonl", json.dumps(line_of(job, wins)))
     done = []
     monkeypatch.setattr(queue_runner, "run_job", lambda job, *_: done.append(job) or line_of(job))
@@ -73,8 +73,8 @@ def test_finished_jobs_are_skipped_and_tables_show_the_progress(queue, capsys, m
 
 def test_results_of_other_settings_are_not_taken_for_those_asked_for(queue, capsys):
     folder = queue.parent / "runs"
-    _, found = run_queue.load(queue, folder)
-    journal.append(folder / "results.jsonl", json.dumps(line_of(found[0])))
+    _, jobs = run_queue.load(queue, folder)
+    journal.append(folder / "results.jsonl", json.dumps(line_of(jobs[0])))
     queue.write_text(queue.read_text().replace("= 1000", "= 2000"))
     assert main(queue, "--folder", folder, "--table") == 2
     assert capsys.readouterr().err == (

@@ -48,10 +48,10 @@ def test_a_match_is_told_from_the_first_players_side_and_repeats(capsys):
     one = capsys.readouterr().out
     assert main("greedy", "random", *flags, "--json") == 0
     data = json.loads(capsys.readouterr().out)
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"greedy against random: (\d+)/(\d+)/(\d+) \(score 0\.\d{3}, 95 % .* to .*\)\n", one
     )
-    wins, draws, losses = (int(count) for count in found.groups())
+    wins, draws, losses = (int(count) for count in match.groups())
     assert wins + draws + losses == 200
     assert wins > losses
     assert data["players"] == ["greedy", "random"]
@@ -209,14 +209,14 @@ def test_a_large_file_is_sampled_by_the_seed(othello_net, tmp_path, capsys):
     scores = np.random.default_rng(0).choice([-2, 2], 200)
     rows = "".join(f"{START},X,{score}\n" for score in scores)
     path.write_text(f"board,mover,score\n{rows}")
-    found = []
+    samples = []
     for seed in (0, 0, 1):
         flags = ["--exact", path, "--limit", 20, "--solve-empties", 0, "--seed", seed]
         assert main(f"policy:{othello_net}", *flags) == 0
-        found.append(table(capsys.readouterr().out)[0][0])
-    assert found[0] == found[1]
-    assert {row[1] for row in found} == {"20"}
-    assert found[0] != found[2]
+        samples.append(table(capsys.readouterr().out)[0][0])
+    assert samples[0] == samples[1]
+    assert {row[1] for row in samples} == {"20"}
+    assert samples[0] != samples[2]
 
 
 def test_numbers_of_simulations_are_rows_objects_and_curves(othello_net, tmp_path, capsys):

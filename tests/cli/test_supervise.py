@@ -138,7 +138,7 @@ def test_archives_are_read_by_kind_and_bad_records_are_counted(tmp_path, capsys,
     [
         (["nowhere.wtb"], "nowhere.wtb: cannot be read: No such file or directory"),
         (["{}"], "{}: no .wtb file in this folder"),
-        (["{}/a.pgn"], "{}/a.pgn: unknown kind of file; known are .wtb, .csv and .txt, also .gz"),
+        (["{}/a.pgn"], "{}/a.pgn: unknown kind of file: use .wtb, .csv or .txt, also .gz"),
         (["{}/a.csv.gz"], "{}/a.csv.gz: cannot be read: Not a gzipped file (b'no')"),
         (
             ["{}/a.txt"],

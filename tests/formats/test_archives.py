@@ -87,12 +87,12 @@ def test_published_games_are_equal_in_every_format(replays):
 
 def test_random_games_on_a_small_board_are_those_of_the_slow_board():
     game, num_games = othello.Othello(4), 40
-    found = random_games.play(game, num_games, seed=5)
+    positions = random_games.play(game, num_games, seed=5)
     texts, expected, scores = [], [], []
     for index in range(num_games):
         board, actions = slow_board.start(4), []
         stop = 6 if index % 4 == 0 else game.max_plies
-        for action in found.action[:stop, index]:
+        for action in positions.action[:stop, index]:
             if slow_board.is_over(board):
                 break
             actions.append(int(action))

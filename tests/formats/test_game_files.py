@@ -73,7 +73,7 @@ def test_all_games_of_files_of_every_kind_are_read_in_order(tmp_path):
     assert archive.action[1:3, 0].tolist() == [19, 37]
     for path, message in [
         (tmp_path / "a.csv", "games of othello8, not of othello6"),
-        (tmp_path / "a.pgn", "unknown kind of file; known are .wtb, .csv and .txt, also .gz"),
+        (tmp_path / "a.pgn", "unknown kind of file: use .wtb, .csv or .txt, also .gz"),
     ]:
         with pytest.raises(ValueError) as error:
             game_files.read_archives([path], othello.Othello(6))

@@ -25,31 +25,31 @@ def test_a_python_integer_survives_the_round_trip(bits):
 def test_set_operations_agree_with_python_integers():
     left, right = (_bits(np.random.default_rng(seed), 50) for seed in (1, 2))
     P, O = _stack(left), _stack(right)
-    for found, expected in (
+    for actual, expected in (
         (P & O, [a & b for a, b in zip(left, right, strict=True)]),
         (P | O, [a | b for a, b in zip(left, right, strict=True)]),
         (~P, [a ^ (2**64 - 1) for a in left]),
     ):
-        singles = [jax.tree.map(lambda word, i=i: word[i], found) for i in range(50)]
+        singles = [jax.tree.map(lambda word, i=i: word[i], actual) for i in range(50)]
         assert [bitboard.to_int(single) for single in singles] == expected
     np.testing.assert_array_equal(P.count(), [a.bit_count() for a in left])
 
 
 def test_square_bit_sets_one_bit_on_the_board_and_none_outside():
     boards = bitboard.square_bit(np.arange(-3, 70))
-    found = (np.asarray(boards.upper, np.uint64) << np.uint64(32)) | np.asarray(boards.lower)
+    actual = (np.asarray(boards.upper, np.uint64) << np.uint64(32)) | np.asarray(boards.lower)
     expected = [1 << i if 0 <= i < 64 else 0 for i in range(-3, 70)]
-    np.testing.assert_array_equal(found, np.array(expected, np.uint64))
+    np.testing.assert_array_equal(actual, np.array(expected, np.uint64))
 
 
 @pytest.mark.parametrize(("num_rows", "num_columns"), [(8, 8), (6, 6), (5, 5), (4, 4), (4, 7)])
 def test_squares_lists_the_bits_row_by_row(num_rows, num_columns):
     numbers = _bits(np.random.default_rng(3), 10)
-    found = np.asarray(bitboard.squares(_stack(numbers), num_rows, num_columns))
-    for number, squares in zip(numbers, found, strict=True):
+    actual = np.asarray(bitboard.squares(_stack(numbers), num_rows, num_columns))
+    for number, squares in zip(numbers, actual, strict=True):
         rows = [[number >> (8 * r + c) & 1 for c in range(num_columns)] for r in range(num_rows)]
         np.testing.assert_array_equal(squares, np.array(rows, bool))
-    boards = bitboard.from_squares(jax.numpy.asarray(found))
+    boards = bitboard.from_squares(jax.numpy.asarray(actual))
     on_board = sum(1 << (8 * r + c) for r in range(num_rows) for c in range(num_columns))
     for i, number in enumerate(numbers):
         single = jax.tree.map(lambda word, i=i: word[i], boards)

@@ -119,10 +119,10 @@ def _check(size, depth, is_pass_a_ply):
         finished = [0, *finished[:-1]]
     rows = [row for row in _ROWS if int(row["board"]) == size and int(row["depth"]) <= depth]
     assert len(rows) == depth
-    for row, found, found_finished in zip(rows, leaves, finished, strict=True):
+    for row, num_leaves, num_finished in zip(rows, leaves, finished, strict=True):
         at = f"{size}x{size}, depth {row['depth']}, pass {rule}"
-        assert found == int(row[f"leaves_pass_is_{rule}"]), at
-        assert found_finished == int(row[f"of_these_finished_before_depth{suffix}"]), at
+        assert num_leaves == int(row[f"leaves_pass_is_{rule}"]), at
+        assert num_finished == int(row[f"of_these_finished_before_depth{suffix}"]), at
 
 
 @pytest.mark.parametrize("is_pass_a_ply", [True, False], ids=["pass_a_ply", "pass_not_a_ply"])

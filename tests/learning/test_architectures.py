@@ -90,11 +90,11 @@ def test_folding_leaves_every_kind_of_network_the_same_function(kind):
 def convolved(x, kernel, bias):
     """A same-size 3x3 convolution of `[M, rows, columns, C]`, square by square."""
     padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    found = np.zeros((*x.shape[:3], kernel.shape[-1]))
+    actual = np.zeros((*x.shape[:3], kernel.shape[-1]))
     for row, column in np.ndindex(x.shape[1:3]):
         window = padded[:, row : row + 3, column : column + 3]
-        found[:, row, column] = np.einsum("mrci,rcio->mo", window, kernel) + bias
-    return found
+        actual[:, row, column] = np.einsum("mrci,rcio->mo", window, kernel) + bias
+    return actual
 
 
 def dense(x, layer):
@@ -126,7 +126,7 @@ def test_towers_and_heads_give_what_a_plain_network_gives():
     config = config.model_copy(update={"normalisation": "none"})
     variables, planes = seasoned(config), GAME.planes(positions())
     apply = functools.partial(network.build(GAME, config).apply, method="predict")
-    found = jax.jit(apply)(variables, planes)
+    actual = jax.jit(apply)(variables, planes)
 
     params = jax.tree.map(lambda x: np.asarray(x, np.float64), variables["params"])
     board = np.asarray(planes, np.float64)
@@ -146,19 +146,19 @@ def test_towers_and_heads_give_what_a_plain_network_gives():
         "ownership": np.tanh(dense(v, params["ownership_output"])).reshape(8, -1),
     }
     for name, numbers in expected.items():
-        np.testing.assert_allclose(getattr(found, name), numbers, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(getattr(actual, name), numbers, atol=1e-5, err_msg=name)
 
 
 def test_a_policy_of_dense_layers_sees_the_board_and_nothing_of_the_tower():
     config = make("mlp")
     variables, planes = seasoned(config), GAME.planes(positions())
-    found = jax.jit(network.build(GAME, config).apply)(variables, planes).prior_logits
+    actual = jax.jit(network.build(GAME, config).apply)(variables, planes).prior_logits
     params = jax.tree.map(lambda x: np.asarray(x, np.float64), variables["params"])
     own, other = np.moveaxis(np.asarray(planes, np.float64), -1, 0)
     p = (own - other).reshape(8, 9)
     for layer in range(2):
         p = relu(dense(p, params[f"policy_mlp{layer}"]))
-    np.testing.assert_allclose(found, dense(p, params["policy_logits"]), atol=1e-5)
+    np.testing.assert_allclose(actual, dense(p, params["policy_logits"]), atol=1e-5)
 
 
 @pytest.mark.slow
@@ -217,7 +217,7 @@ def test_further_heads_leave_the_initial_values_of_the_others_as_they_are():
     config = make("final")
     plain = network.NetworkConfig(**SMALL)
     init = jax.jit(lambda key: [network.init(GAME, c, key)["params"] for c in (config, plain)])
-    found, expected = init(jax.random.key(1))
-    assert set(found) - set(expected) == {"ownership_output", "margin_output"}
+    actual, expected = init(jax.random.key(1))
+    assert set(actual) - set(expected) == {"ownership_output", "margin_output"}
     for name, leaves in expected.items():
-        jax.tree.map(np.testing.assert_array_equal, found[name], leaves)
+        jax.tree.map(np.testing.assert_array_equal, actual[name], leaves)

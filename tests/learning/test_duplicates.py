@@ -33,17 +33,17 @@ def test_means_of_many_rows_equal_those_of_a_dictionary():
     for row in np.flatnonzero(is_used):
         rows_of.setdefault(tuple(keys[row]), []).append(row)
     means, count = jax.jit(duplicates.group_means)(keys, values, is_used)
-    found = jax.jit(duplicates.groups)(keys, is_used)
+    groups = jax.jit(duplicates.groups)(keys, is_used)
     for rows in rows_of.values():
         expected = np.broadcast_to(values[rows].mean(axis=0), (len(rows), 2))
         # The order of a sum of up to a dozen normal values.
         np.testing.assert_allclose(np.asarray(means)[rows], expected, atol=1e-6)
         np.testing.assert_array_equal(np.asarray(count)[rows], len(rows))
-        assert list(np.asarray(found.is_first)[rows]) == [True] + [False] * (len(rows) - 1)
-        assert len(set(np.asarray(found.index)[rows].tolist())) == 1
+        assert list(np.asarray(groups.is_first)[rows]) == [True] + [False] * (len(rows) - 1)
+        assert len(set(np.asarray(groups.index)[rows].tolist())) == 1
     np.testing.assert_array_equal(np.asarray(means)[~is_used], 0.0)
     np.testing.assert_array_equal(np.asarray(count)[~is_used], 0)
-    assert int(found.is_first.sum()) == len(rows_of)
+    assert int(groups.is_first.sum()) == len(rows_of)
 
 
 def test_without_used_rows_there_are_no_groups():
@@ -82,12 +82,12 @@ def test_images_of_a_position_are_averaged_up_to_symmetry():
     moves = np.flatnonzero(game.legal_mask(game.start()))
     after = game.step(game.start(4), jnp.asarray(moves)).position
     keys, which = duplicates.canonical_keys(game, game.pack(after))
-    found = duplicates.groups(keys, jnp.ones(4, bool))
-    np.testing.assert_array_equal(found.count, [4, 4, 4, 4])
+    groups = duplicates.groups(keys, jnp.ones(4, bool))
+    np.testing.assert_array_equal(groups.count, [4, 4, 4, 4])
     # Each policy is one on its own first legal move; moved to the key's image, averaged and back.
     policy = jax.nn.one_hot(jnp.argmax(game.legal_mask(after), axis=-1), game.num_actions)
     there = symmetry.move_policy(game.square_symmetries, which, policy)
-    means = duplicates.means(found, there)
+    means = duplicates.means(groups, there)
     back = symmetry.move_policy(symmetry.inverse(game.square_symmetries), which, means)
     np.testing.assert_allclose(back.sum(axis=-1), 1.0, atol=1e-6)
     assert not np.any(np.asarray(back) * ~np.asarray(game.legal_mask(after)))

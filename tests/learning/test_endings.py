@@ -99,8 +99,8 @@ def test_among_best_moves_each_is_played_by_some_line():
     several = (lines.policy[0] > 0).sum(axis=-1) > 1
     one = np.flatnonzero(several & lines.is_valid[0])[0]
     many = jax.tree.map(lambda word: jnp.repeat(jnp.asarray(word)[one][None], 40), position)
-    found = jax.device_get(solve(FOUR, jax.random.key(2), many, jnp.ones(40, bool)))
-    followers = {found.board[1, i].tobytes() for i in range(40)}
+    figures = jax.device_get(solve(FOUR, jax.random.key(2), many, jnp.ones(40, bool)))
+    followers = {figures.board[1, i].tobytes() for i in range(40)}
     assert len(followers) == (lines.policy[0, one] > 0).sum()
 
 
@@ -141,12 +141,12 @@ def adjudicated_games():
         counts = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
         finalised, _ = pending_plies.finalise(pending_plies.empty(FOUR, 16), plies)
         final = pending_plies.final_boards(FOUR, finalised, turns.after)
-        found = statistics.gather(FOUR, turns, finalised)
+        figures = statistics.gather(FOUR, turns, finalised)
         buffer = replay.empty_buffer(FOUR, 4096, has_final=True)
         rows = replay.exact_rows(lines, iteration=jnp.int32(3), actor_version=jnp.int32(2))
         buffer = replay.insert(buffer, rows)
         new = jax.tree.map(lambda x: x[FOUR.max_plies :], (finalised, final))
-        return games, after, turns, lines, counts, *new, found, buffer
+        return games, after, turns, lines, counts, *new, figures, buffer
 
     return jax.device_get(play(jax.random.key(5)))
 
@@ -163,7 +163,7 @@ def test_positions_inside_the_solved_range_are_never_searched():
 
 
 def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
-    _, _, turns, _, _, finalised, final, found, _ = adjudicated_games()
+    _, _, turns, _, _, finalised, final, figures, _ = adjudicated_games()
     plies, begins = turns.plies, turns.is_adjudicated
     position = FOUR.unpack(jnp.asarray(plies.board))
     after = boards_of(FOUR.play(position, jnp.asarray(plies.action, jnp.int32)), 4)
@@ -188,7 +188,7 @@ def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
             margin = ends[rows, b].sum(axis=(-2, -1)) * final.sign[rows, b]
             np.testing.assert_array_equal(np.sign(margin), finalised.outcome[rows, b])
 
-    described = statistics.describe(found)
+    described = statistics.describe(figures)
     assert described["selfplay/adjudicated_share"] == begins.sum() / is_end.sum()
     assert described["selfplay/resigned_share"] == 0
     assert found.games.num_games == is_end.sum()

@@ -85,8 +85,8 @@ def test_a_significant_match_is_one_that_equals_play_in_less_than_a_twentieth_of
 def test_a_generation_plays_then_learns_or_does_both(num_games, num_samples, steps):
     config = generations.GenerationConfig(num_games=num_games, num_samples=num_samples)
     for games, samples, expected in steps:
-        found = generations.next_iteration(config, num_games=games, num_samples=samples)
-        assert found == expected, (games, samples)
+        actual = generations.next_iteration(config, num_games=games, num_samples=samples)
+        assert actual == expected, (games, samples)
 
 
 def advanced(state):

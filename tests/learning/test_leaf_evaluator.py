@@ -36,15 +36,15 @@ def test_values_near_the_end_are_those_of_minimax_and_others_the_network_s(is_re
     game = othello.Othello(4, is_reversed)
     position = random_positions(game, 84)
     evaluate = jax.jit(leaf_evaluator.exact_near_the_end(game, unsure, 5))
-    found = np.asarray(evaluate(jax.random.key(0), position).value)
+    values = np.asarray(evaluate(jax.random.key(0), position).value)
     empties = np.asarray(game.num_empties(position))
     assert {5, 6} <= set(empties.tolist())
     is_near = empties <= 5
     planes = np.asarray(game.planes(position)).astype(np.int8)
     boards = (planes[..., 0] - planes[..., 1])[is_near]
     scores = slow_minimax.scores(boards, is_reversed=is_reversed)
-    np.testing.assert_array_equal(found[is_near], (-1 if is_reversed else 1) * np.sign(scores))
-    np.testing.assert_array_equal(found[~is_near], 0.125)
+    np.testing.assert_array_equal(values[is_near], (-1 if is_reversed else 1) * np.sign(scores))
+    np.testing.assert_array_equal(values[~is_near], 0.125)
 
 
 @pytest.mark.slow
@@ -58,15 +58,15 @@ def test_a_search_is_right_about_an_end_that_the_network_misjudges():
     position = jax.tree.map(lambda x: x[rows], position)
     config = improvement.SearchConfig(algorithm="puct", num_simulations=200, exact_empties=5)
     judge = leaf_evaluator.exact_near_the_end(game, unsure, config.exact_empties)
-    found = jax.jit(
+    values = jax.jit(
         lambda key, position: improvement.search(
             game, judge, key, position, config=config, is_greedy=True
         )
     )(jax.random.key(1), position)
     exact = judge(jax.random.key(0), position).value
     assert {-1.0, 1.0} <= set(np.asarray(exact).tolist())
-    np.testing.assert_allclose(found.value, exact, atol=0.2)
-    after = game.play(position, found.action)
+    np.testing.assert_allclose(values.value, exact, atol=0.2)
+    after = game.play(position, values.action)
     np.testing.assert_array_equal(-judge(jax.random.key(0), after).value, exact)
 
 

@@ -12,11 +12,11 @@ needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight d
 
 def run(num_iterations, num_devices=1):
     """State and metrics of every iteration, on the host."""
-    iterate, state, found = tiny_run.iteration(num_devices), tiny_run.begin(num_devices), []
+    iterate, state, all_metrics = tiny_run.iteration(num_devices), tiny_run.begin(num_devices), []
     for _ in range(num_iterations):
         state, metrics = iterate(state)
-        found.append(jax.device_get(metrics))
-    return state, found
+        all_metrics.append(jax.device_get(metrics))
+    return state, all_metrics
 
 
 def equations(jaxpr):
@@ -114,17 +114,17 @@ def test_learning_waits_for_enough_positions():
 @needs_devices
 @pytest.mark.parametrize("num_devices", [1, 2, 8])
 def test_counters_and_metrics_cover_all_devices(num_devices):
-    state, found = run(5, num_devices)
+    state, all_metrics = run(5, num_devices)
     assert int(state.iteration) == 5
-    assert int(state.num_games) == sum(int(m.selfplay.games.num_games) for m in found) > 8
+    assert int(state.num_games) == sum(int(m.selfplay.games.num_games) for m in all_metrics) > 8
     assert state.replay.size.shape == (num_devices,)
-    assert int(found[-1].replay_size) == int(state.replay.size.sum())
-    state, found = run(3, num_devices)
+    assert int(all_metrics[-1].replay_size) == int(state.replay.size.sum())
+    state, all_metrics = run(3, num_devices)
     # Every recorded ply is in the buffer or waits for the end of its game.
-    assert int(found[-1].replay_size) + int(state.history.is_waiting.sum()) == 3 * 8 * 4
+    assert int(all_metrics[-1].replay_size) + int(state.history.is_waiting.sum()) == 3 * 8 * 4
     # Every position was evaluated once, and once more in each of four simulations.
     assert state.num_evaluations() == 3 * 8 * 4 * (1 + 4)
-    for metrics in found:
+    for metrics in all_metrics:
         assert int(metrics.selfplay.num_devices) == num_devices
         assert metrics.selfplay.predictions.num_evaluations / num_devices == 1 + 4
         figures = statistics.describe(metrics.selfplay)
@@ -175,7 +175,7 @@ def test_devices_play_different_games():
 @pytest.mark.usefixtures("thorough_compilation")
 @pytest.mark.parametrize("num_devices", [1, 2, 8])
 def test_the_network_learns_alike_on_any_number_of_devices(num_devices):
-    _, found = run(300, num_devices)
-    value_loss = [float(metrics.losses.value) for metrics in found]
+    _, all_metrics = run(300, num_devices)
+    value_loss = [float(metrics.losses.value) for metrics in all_metrics]
     start, end = np.nanmean(value_loss[:50]), np.nanmean(value_loss[-100:])
     assert end < 0.6 * start, (start, end)

@@ -45,8 +45,8 @@ def test_illegal_moves_get_no_gradient_and_legal_ones_the_difference_to_the_targ
     gradient = jax.grad(lambda p: loss(p)[0])(params)["prior_logits"]
     legal = legal_moves()
     assert (np.asarray(gradient)[~legal] == 0).all()
-    found = jax.nn.softmax(jnp.where(legal, params["prior_logits"], -jnp.inf))
-    expected = (found - examples().policy) / NUM_EXAMPLES
+    actual = jax.nn.softmax(jnp.where(legal, params["prior_logits"], -jnp.inf))
+    expected = (actual - examples().policy) / NUM_EXAMPLES
     np.testing.assert_allclose(gradient, expected, atol=1e-6)
 
 
@@ -159,7 +159,7 @@ def test_every_loss_of_two_positions_is_as_worked_by_hand():
             "margin_weight": 7.0,
         }
     )
-    total, (found, _) = loss(two_answers(), config=config, some=two_positions())
+    total, (actual, _) = loss(two_answers(), config=config, some=two_positions())
     policy = (1.5 * LOG2 + 2 * LOG2) / 2
     value = (0.5**2 + 1.5**2) / 2
     entropy = (1.5 * LOG2 + (2 * LOG2 - 0.75 * LOG3)) / 2
@@ -167,11 +167,11 @@ def test_every_loss_of_two_positions_is_as_worked_by_hand():
     ownership = (7 / 9 + (2**2 + 4 * 1**2) / 9) / 2
     margin = ((5 / 9) ** 2 + (1 - 7 / 9) ** 2) / 2
     np.testing.assert_allclose(
-        [found.policy, found.value, found.entropy, found.ownership, found.margin],
+        [actual.policy, actual.value, actual.entropy, actual.ownership, actual.margin],
         [policy, value, entropy, ownership, margin],
         rtol=1e-5,
     )
-    np.testing.assert_allclose(found.policy_entropy, LOG2 / 2, rtol=1e-5)
+    np.testing.assert_allclose(actual.policy_entropy, LOG2 / 2, rtol=1e-5)
     expected = 2 * policy + 3 * value - 0.5 * entropy + 5 * ownership + 7 * margin
     np.testing.assert_allclose(total, expected, rtol=1e-5)
 
@@ -179,15 +179,15 @@ def test_every_loss_of_two_positions_is_as_worked_by_hand():
 def test_examples_whose_end_is_unknown_have_no_part_in_ownership_and_margin():
     config = PLAIN.model_copy(update={"ownership_weight": 1.0, "margin_weight": 1.0})
 
-    def found(*is_finished):
+    def actual(*is_finished):
         some = two_positions(is_finished=is_finished)
         return jax.grad(lambda p: loss(p, config=config, some=some), has_aux=True)(two_answers())
 
-    gradient, (losses, _) = found(1.0, 0.0)
+    gradient, (losses, _) = actual(1.0, 0.0)
     np.testing.assert_allclose([losses.ownership, losses.margin], [7 / 9, 25 / 81], rtol=1e-5)
     assert (gradient["ownership"][1] == 0).all()
     np.testing.assert_allclose(gradient["margin"], [-2 * 5 / 9, 0], rtol=1e-5)
-    gradient, (losses, _) = found(0.0, 0.0)
+    gradient, (losses, _) = actual(0.0, 0.0)
     assert (losses.ownership, losses.margin) == (0, 0)
     assert not gradient["ownership"].any()
     assert not gradient["margin"].any()
@@ -281,18 +281,18 @@ def test_validation_is_the_loss_of_the_network_as_it_plays():
 
     @jax.jit
     def both(variables):
-        found = learner.evaluate_loss(
+        actual = learner.evaluate_loss(
             GAME, net.clone(is_training=True), variables, some, config=config
         )
         params, batch_stats = variables["params"], variables["batch_stats"]
         plain = config.model_copy(update={"augment": False})
         key = jax.random.key(0)
         _, (expected, _) = learner.loss(GAME, net, params, batch_stats, key, some, config=plain)
-        return found, expected
+        return actual, expected
 
-    found, expected = both(variables)
-    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), found, expected)
-    assert found.ownership > 0.1
+    actual, expected = both(variables)
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), actual, expected)
+    assert actual.ownership > 0.1
 
 
 def test_losses_of_a_step_not_taken_are_unknown():

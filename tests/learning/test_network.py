@@ -37,11 +37,11 @@ def positions(game, num_plies=4, num_games=8):
 def test_every_action_has_a_logit_and_every_position_a_value(game):
     variables = fresh(game, TINY)
     evaluate = network.evaluator(game, network.build(game, TINY), variables)
-    found = jax.jit(evaluate)(jax.random.key(1), positions(game))
-    assert found.prior_logits.shape == (8, game.num_actions)
-    assert found.value.shape == (8,)
-    assert (found.prior_logits.dtype, found.value.dtype) == (jnp.float32, jnp.float32)
-    assert np.isfinite(found.prior_logits).all()
+    prediction = jax.jit(evaluate)(jax.random.key(1), positions(game))
+    assert prediction.prior_logits.shape == (8, game.num_actions)
+    assert prediction.value.shape == (8,)
+    assert (prediction.prior_logits.dtype, prediction.value.dtype) == (jnp.float32, jnp.float32)
+    assert np.isfinite(prediction.prior_logits).all()
 
 
 @pytest.mark.parametrize("num_games", [64, 65, 200])
@@ -50,10 +50,12 @@ def test_a_batch_larger_than_the_cache_is_evaluated_as_a_whole_one(num_games):
     variables = fresh(game, TINY)  # 64 positions at a time
     position = positions(game, 20, num_games)
     whole = apply(network.build(game, TINY), variables, game.planes(position))
-    found = jax.jit(network.folded_evaluator(game, TINY, variables))(jax.random.key(0), position)
+    prediction = jax.jit(network.folded_evaluator(game, TINY, variables))(
+        jax.random.key(0), position
+    )
     assert len(set(np.asarray(whole.value).tolist())) > num_games / 2
-    np.testing.assert_allclose(found.value, whole.value, atol=1e-6)
-    np.testing.assert_allclose(found.prior_logits, whole.prior_logits, atol=1e-5)
+    np.testing.assert_allclose(prediction.value, whole.value, atol=1e-6)
+    np.testing.assert_allclose(prediction.prior_logits, whole.prior_logits, atol=1e-5)
 
 
 def test_an_untrained_network_calls_every_position_about_even():
@@ -150,9 +152,9 @@ def evaluate(config, *, is_folded=False):
         net = network.build(game, config)
         if is_folded:
             net, variables = network.fold(net, variables)
-        found = apply(net, variables, game.planes(position))
-        logits = search_tree.mask_illegal(found.prior_logits, game.legal_mask(position))
-        return found.value, jax.nn.log_softmax(logits)
+        prediction = apply(net, variables, game.planes(position))
+        logits = search_tree.mask_illegal(prediction.prior_logits, game.legal_mask(position))
+        return prediction.value, jax.nn.log_softmax(logits)
 
     return evaluate(variables)
 
@@ -179,12 +181,12 @@ def test_on_accelerators_the_convolutions_of_the_tower_alone_are_bfloat16():
     position, variables = seasoned()
     traced = jax.jit(network.build(game, config).apply).trace(variables, game.planes(position))
     lines = traced.lower(lowering_platforms=("cuda",)).as_text().splitlines()
-    found = {}
+    prediction = {}
     for name in ("convolution", "dot_general", "add", "multiply", "maximum", "tanh"):
         matching = [line for line in lines if f"stablehlo.{name} " in line.replace("(", " ")]
-        found[name] = [set(re.findall(r"x(f32|bf16)>", line)) for line in matching]
-    assert found.pop("convolution") == [{"bf16"}] * (1 + 2 * config.num_blocks)
-    for name, kinds in found.items():
+        prediction[name] = [set(re.findall(r"x(f32|bf16)>", line)) for line in matching]
+    assert prediction.pop("convolution") == [{"bf16"}] * (1 + 2 * config.num_blocks)
+    for name, kinds in prediction.items():
         assert kinds, name
         assert set().union(*kinds) == {"f32"}, name
 
@@ -239,10 +241,10 @@ def test_logits_are_turned_back_to_the_position_as_it_was():
     game = GAMES[1]
     position = positions(game, 20, 64)
     evaluate = network.evaluator(game, Mirror(), {}, symmetry="random")
-    found = evaluate(jax.random.key(0), position)
+    prediction = evaluate(jax.random.key(0), position)
     pieces = np.asarray(game.planes(position))[..., 0].reshape(64, -1)
-    np.testing.assert_array_equal(found.prior_logits[:, :-1], pieces)
-    np.testing.assert_array_equal(found.prior_logits[:, -1], 7.0)
+    np.testing.assert_array_equal(prediction.prior_logits[:, :-1], pieces)
+    np.testing.assert_array_equal(prediction.prior_logits[:, -1], 7.0)
 
 
 def test_all_eight_symmetries_are_shown_and_nothing_else():
@@ -278,6 +280,6 @@ def test_averaging_takes_the_mean_over_all_eight_views():
     policies, values = (np.mean(np.stack(several), axis=0) for several in zip(*views, strict=True))
 
     evaluate = network.folded_evaluator(game, config, variables, symmetry="average")
-    found = evaluate(jax.random.key(0), position)
-    np.testing.assert_allclose(jax.nn.softmax(found.prior_logits), policies, atol=1e-6)
-    np.testing.assert_allclose(found.value, values, atol=1e-6)
+    prediction = evaluate(jax.random.key(0), position)
+    np.testing.assert_allclose(jax.nn.softmax(prediction.prior_logits), policies, atol=1e-6)
+    np.testing.assert_allclose(prediction.value, values, atol=1e-6)

@@ -59,9 +59,9 @@ def expected(name, config):
     built = network.build(game, config)
     if config is BFLOAT16:  # rounds after folding; otherwise folding changes nothing
         built, variables = network.fold(built, variables)
-    found = jax.jit(built.apply)(variables, planes)
-    assert found.value.std() > 0.01
-    return np.asarray(found.prior_logits), np.asarray(found.value)
+    arrays = jax.jit(built.apply)(variables, planes)
+    assert arrays.value.std() > 0.01
+    return np.asarray(arrays.prior_logits), np.asarray(arrays.value)
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +83,10 @@ def outside(tmp_path_factory):
 @pytest.mark.parametrize("name", CASES)
 def test_without_azo_the_program_says_what_azos_network_says(outside, name, size):
     logits, value = (x[:size] for x in expected(name, CASES[name][1]))
-    found = np.load(outside / f"{name}-{size}.npz")
+    arrays = np.load(outside / f"{name}-{size}.npz")
     # Folding the normalisation rounds: 3e-6 was seen.
-    np.testing.assert_allclose(found["logits"], logits, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(found["value"], value, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(arrays["logits"], logits, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(arrays["value"], value, rtol=0, atol=1e-5)
 
 
 def test_one_program_is_for_all_platforms_and_any_batch():

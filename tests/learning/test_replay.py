@@ -293,7 +293,7 @@ def ring_for_averages():
 def test_duplicates_learn_the_mean_of_the_copies_of_the_same_network(kind):
     buffer, one, other, image = ring_for_averages()
     config = targets.TargetsConfig(average_duplicates=kind)
-    found = jax.jit(replay.averaged, static_argnums=(0, 2))(GAME, buffer, config)
+    averaged = jax.jit(replay.averaged, static_argnums=(0, 2))(GAME, buffer, config)
     half_turn = np.append(np.arange(16)[::-1], 16)
     if kind == "none":
         policy, value = [one, other, image, one, one], [1.0, -0.5, 0.25, 0.75, -1.0]
@@ -303,12 +303,14 @@ def test_duplicates_learn_the_mean_of_the_copies_of_the_same_network(kind):
     else:
         mean = (one + 2 * other) / 3  # the image is `other` turned
         policy, value = [mean, mean, mean[half_turn], one, one], [0.25, 0.25, 0.25, 0.75, -1.0]
-    np.testing.assert_allclose(found.value[:5], value, atol=1e-3)  # float16
+    np.testing.assert_allclose(averaged.value[:5], value, atol=1e-3)  # float16
     # Every copy is kept, so a position has the weight of its copies; half a step of a byte is lost.
-    np.testing.assert_allclose(ply_records.restore(found.policy[:5]), policy, atol=0.5 / 255)
-    np.testing.assert_array_equal(found.board, buffer.board)
-    np.testing.assert_array_equal((found.size, found.next_row), (buffer.size, buffer.next_row))
-    drawn = replay.take(GAME, found, jnp.arange(5))
+    np.testing.assert_allclose(ply_records.restore(averaged.policy[:5]), policy, atol=0.5 / 255)
+    np.testing.assert_array_equal(averaged.board, buffer.board)
+    np.testing.assert_array_equal(
+        (averaged.size, averaged.next_row), (buffer.size, buffer.next_row)
+    )
+    drawn = replay.take(GAME, averaged, jnp.arange(5))
     assert np.isfinite(drawn.policy).all()
 
 
@@ -316,7 +318,7 @@ def test_explored_positions_enter_with_the_values_of_the_search():
     buffer = add_numbers(replay.empty_buffer(GAME, 12, has_final=True), range(4))
     number = jnp.arange(6)
     policy = jax.nn.one_hot(number, GAME.num_actions)
-    found = explored.ExploredPositions(
+    positions = explored.ExploredPositions(
         board=jnp.broadcast_to(number[:, None], (6, 4)).astype(jnp.uint32).reshape(2, 3, 4),
         policy=policy.reshape(2, 3, -1),
         value=(number / 8).astype(jnp.float32).reshape(2, 3),
@@ -324,7 +326,7 @@ def test_explored_positions_enter_with_the_values_of_the_search():
         is_valid=jnp.array([[True, True, False], [True, False, True]]),
     )
     after = replay.insert(
-        buffer, replay.explored_rows(found, iteration=jnp.int32(7), actor_version=jnp.int32(5))
+        buffer, replay.explored_rows(positions, iteration=jnp.int32(7), actor_version=jnp.int32(5))
     )
     kept = np.array([0, 1, 3, 5])
     assert (int(after.size[0]), int(after.next_row[0])) == (8, 8)

@@ -119,10 +119,10 @@ def test_an_earlier_game_counts_half_after_as_many_as_its_half_life():
     full = jnp.full(99, 8.0)
     old = resignation.ResignationCounts(num_games=jnp.float32(10), resigned=full, won=full / 2)
     new = resignation.ResignationCounts(num_games=jnp.float32(100), resigned=full / 8, won=0 * full)
-    found = resignation.update_counts(old, new, config)
-    np.testing.assert_allclose(found.num_games, 10 / 2 + 100, rtol=1e-6)
-    np.testing.assert_allclose(found.resigned, 8 / 2 + 1, rtol=1e-6)
-    np.testing.assert_allclose(found.won, 4 / 2, rtol=1e-6)
+    counts = resignation.update_counts(old, new, config)
+    np.testing.assert_allclose(counts.num_games, 10 / 2 + 100, rtol=1e-6)
+    np.testing.assert_allclose(counts.resigned, 8 / 2 + 1, rtol=1e-6)
+    np.testing.assert_allclose(counts.won, 4 / 2, rtol=1e-6)
     nothing = resignation.init_counts()
     jax.tree.map(
         np.testing.assert_array_equal, resignation.update_counts(old, nothing, config), old
@@ -146,8 +146,8 @@ def test_hopeless_games_end_as_losses_and_those_played_out_never_end_early():
     assert 5 < is_played_out.sum() < NUM_GAMES / 2
     # Only the games played out are counted.
     expected = [game for game, stays in zip(games, is_played_out, strict=True) if stays]
-    found = [counted_by_a_loop(expected, x) for x in resignation.THRESHOLDS]
-    np.testing.assert_array_equal(np.stack([counts.resigned, counts.won], axis=1), found)
+    counted = [counted_by_a_loop(expected, x) for x in resignation.THRESHOLDS]
+    np.testing.assert_array_equal(np.stack([counts.resigned, counts.won], axis=1), counted)
     assert float(counts.num_games) == len(expected)
 
 

@@ -51,7 +51,7 @@ def test_as_many_explored_positions_are_found_as_are_played():
     @jax.jit
     def by_hand():
         start = tictactoe_games.GAME.start(8)
-        found = improvement.search(
+        output = improvement.search(
             tictactoe_games.GAME,
             evaluate,
             search_key,
@@ -59,8 +59,8 @@ def test_as_many_explored_positions_are_found_as_are_played():
             config=search,
             ply=jnp.zeros(8, jnp.int32),
         )
-        return found.action, explored.most_visited(
-            tictactoe_games.GAME, found.tree, found.action, 8
+        return output.action, explored.most_visited(
+            tictactoe_games.GAME, output.tree, output.action, 8
         )
 
     action, expected = by_hand()

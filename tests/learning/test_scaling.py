@@ -167,9 +167,9 @@ def curve(num_devices, seed):
     perfect = perfect_tictactoe.PerfectPlayer(jax.numpy.asarray(perfect_tictactoe.best_moves()))
     rows, losses = [], []
     for done in range(1, settings.run.num_iterations + 1):
-        state, found = iterate(state)
-        found = jax.device_get(found.losses)
-        losses.append((found.policy - found.policy_entropy, found.value))
+        state, step_metrics = iterate(state)
+        step_metrics = jax.device_get(step_metrics.losses)
+        losses.append((step_metrics.policy - step_metrics.policy_entropy, step_metrics.value))
         if done % (settings.run.num_iterations // NUM_PARTS) == 0:
             learned = players.PolicyPlayer(
                 jax.device_get(state.variables()), game, settings.network
@@ -191,8 +191,8 @@ def test_eight_devices_learn_as_one_does():
     print("| --- | ---: | ---: | ---: | ---: |")
     part_length = iteration(1)[0].run.num_iterations // NUM_PARTS
     for part in range(NUM_PARTS):
-        for n, found in curves.items():
-            cells = [f"{x.mean():.3f} ({x.min():.3f} to {x.max():.3f})" for x in found[:, part].T]
+        for n, losses in curves.items():
+            cells = [f"{x.mean():.3f} ({x.min():.3f} to {x.max():.3f})" for x in losses[:, part].T]
             span = f"{part * part_length + 1} to {(part + 1) * part_length}"
             print(f"| {span} | {n} | {' | '.join(cells)} |")
     for column, name in enumerate(("policy loss above entropy", "value loss", "score")):

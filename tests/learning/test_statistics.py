@@ -17,14 +17,14 @@ RESIGNED = 3  # the game that is not played to its end
 @pytest.fixture(scope="module")
 def games():
     """Random games, one of them shorter, and their plies in one column with random values."""
-    found = random_games.play(GAME, NUM_GAMES, seed=7)
-    lengths = found.is_over.argmax(axis=0)
+    metrics = random_games.play(GAME, NUM_GAMES, seed=7)
+    lengths = metrics.is_over.argmax(axis=0)
     lengths[RESIGNED] -= 4
     rng = np.random.default_rng(0)
     # Sixteenths are exact in float16.
     raw_value = rng.integers(-16, 17, (sum(lengths), 1)) / 16
-    plies = made_plies.column(GAME, found, lengths, raw_value=raw_value)
-    return found, lengths, plies
+    plies = made_plies.column(GAME, metrics, lengths, raw_value=raw_value)
+    return metrics, lengths, plies
 
 
 def predictions(num_plies, num_evaluations):
@@ -46,15 +46,15 @@ def figures(games):
 
     @jax.jit
     def gathered(plies):
-        waiting, found = pending_plies.empty(GAME, 1), []
+        waiting, metrics = pending_plies.empty(GAME, 1), []
         for where, evaluations in ((slice(cut), 9), (slice(cut, None), 17)):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
             finalised, waiting = pending_plies.finalise(waiting, some)
             num_plies = some.ply.shape[0]
             counted = predictions(num_plies, np.full(num_plies, evaluations))
             turns = made_plies.turns(GAME, some, counted)
-            found.append(statistics.gather(GAME, turns, finalised))
-        return jax.tree.map(jnp.add, *found)
+            metrics.append(statistics.gather(GAME, turns, finalised))
+        return jax.tree.map(jnp.add, *metrics)
 
     return statistics.describe(gathered(plies)), cut
 
@@ -79,7 +79,7 @@ def games_of(games):
 @pytest.mark.slow
 def test_results_and_lengths_are_counted(games, figures):
     _, lengths, _ = games
-    found, _ = figures
+    metrics, _ = figures
     results = []
     for columns, board in games_of(games):
         last = len(columns["reward"]) - 1
@@ -91,17 +91,17 @@ def test_results_and_lengths_are_counted(games, figures):
     counts = [results.count(result) for result in (1, 0, -1)]
     assert min(counts) > 0
     names = ("first_player_wins", "draws", "first_player_losses")
-    assert [found[f"selfplay/{name}"] for name in names] == counts
+    assert [metrics[f"selfplay/{name}"] for name in names] == counts
     score = (counts[0] + counts[1] / 2) / NUM_GAMES
-    assert found["selfplay/first_player_score"] == pytest.approx(score)
-    assert found["selfplay/mean_plies"] == pytest.approx(np.mean(lengths))
-    assert found["selfplay/resigned_share"] == pytest.approx(1 / NUM_GAMES)
+    assert metrics["selfplay/first_player_score"] == pytest.approx(score)
+    assert metrics["selfplay/mean_plies"] == pytest.approx(np.mean(lengths))
+    assert metrics["selfplay/resigned_share"] == pytest.approx(1 / NUM_GAMES)
 
 
 def test_the_error_of_the_value_and_its_correlation_with_the_result_are_those_of_numpy(
     games, figures
 ):
-    found, _ = figures
+    metrics, _ = figures
     pairs = []
     for columns, _ in games_of(games):
         num_plies = len(columns["reward"])
@@ -109,18 +109,18 @@ def test_the_error_of_the_value_and_its_correlation_with_the_result_are_those_of
         pairs += zip(columns["raw_value"], outcome, strict=True)
     pairs = np.array(pairs)
     error = (pairs[:, 0] - pairs[:, 1]).mean()
-    assert found["selfplay/value_error"] == pytest.approx(error, abs=1e-6)
+    assert metrics["selfplay/value_error"] == pytest.approx(error, abs=1e-6)
     correlation = np.corrcoef(pairs.T)[0, 1]
-    assert found["selfplay/value_correlation"] == pytest.approx(correlation, abs=1e-5)
+    assert metrics["selfplay/value_correlation"] == pytest.approx(correlation, abs=1e-5)
 
 
 def test_predictions_are_averaged_over_devices(games, figures):
     _, _, plies = games
-    found, cut = figures
+    metrics, cut = figures
     means = np.mean([(n - 1) / 2 for n in (cut, len(plies.ply) - cut)])
-    assert found["selfplay/policy_entropy"] == pytest.approx(means)
-    assert found["selfplay/prior_entropy"] == pytest.approx(2 * means)
-    assert found["selfplay/prior_divergence"] == pytest.approx(3 * means)
+    assert metrics["selfplay/policy_entropy"] == pytest.approx(means)
+    assert metrics["selfplay/prior_entropy"] == pytest.approx(2 * means)
+    assert metrics["selfplay/prior_divergence"] == pytest.approx(3 * means)
 
 
 def test_without_a_finished_game_there_are_no_figures_but_no_errors():
@@ -131,7 +131,7 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
         turns = made_plies.turns(GAME, plies, predictions(2, np.ones(2)))
         return statistics.gather(GAME, turns, finalised)
 
-    found = statistics.describe(gathered())
-    assert found["selfplay/first_player_wins"] == 0
+    metrics = statistics.describe(gathered())
+    assert metrics["selfplay/first_player_wins"] == 0
     for name in ("mean_plies", "value_error", "value_correlation"):
-        assert np.isnan(found[f"selfplay/{name}"])
+        assert np.isnan(metrics[f"selfplay/{name}"])

@@ -123,13 +123,13 @@ def shares(policy):
 
 
 def test_a_position_met_several_times_gives_its_most_played_move_and_mean_result():
-    found = opening_examples(OPENINGS, [1, 1, -1, 0, -1])
-    assert len(found) == 5  # the start, and one after each of the four first moves
-    policy, value = found[START]
+    examples = opening_examples(OPENINGS, [1, 1, -1, 0, -1])
+    assert len(examples) == 5  # the start, and one after each of the four first moves
+    policy, value = examples[START]
     assert (shares(policy), value) == ({F5: 1.0}, 0.0)
-    policy, value = found[AFTER_F5]
+    policy, value = examples[AFTER_F5]
     assert (shares(policy), value) == ({D6: 1.0}, 0.0)  # one each: the lower move
-    policy, value = found[board_after("e6")]
+    policy, value = examples[board_after("e6")]
     assert (shares(policy), value) == ({29: 1.0}, -1.0)  # f4, and white loses
 
 
@@ -163,14 +163,14 @@ def test_scores_are_sums_over_the_real_plies():
         del key, seen
         return improvement.Evaluation(prior_logits=logits, value=value)
 
-    found = supervised.score(
+    held_out = supervised.score(
         game, evaluate, game.pack(position), jnp.array([1, 5, 8, -1]), jnp.array([1.0, -1, 1, 7])
     )
     e = np.exp(1.0)
     losses = [np.log(e + 7) - 1, np.log(8), np.log(7 + 1 / e) + 1]
-    assert (found.num_plies, found.num_hits) == (3, 1)
-    np.testing.assert_allclose(found.policy_loss, sum(losses), rtol=1e-6)
-    np.testing.assert_allclose(found.value_error, 0.25 + 0 + 1, rtol=1e-6)
+    assert (held_out.num_plies, held_out.num_hits) == (3, 1)
+    np.testing.assert_allclose(held_out.policy_loss, sum(losses), rtol=1e-6)
+    np.testing.assert_allclose(held_out.value_error, 0.25 + 0 + 1, rtol=1e-6)
 
 
 TINY = network.NetworkConfig(num_blocks=0, num_channels=8, value_units=8)
@@ -227,6 +227,6 @@ def test_a_network_without_its_prior_keeps_its_values_alone():
         logits = jnp.arange(18.0).reshape(2, 9)
         return improvement.Evaluation(prior_logits=logits, value=jnp.array([0.5, -1.0]))
 
-    found = pretraining.without_prior(evaluate)(jax.random.key(0), None)
-    np.testing.assert_array_equal(found.prior_logits, np.zeros((2, 9)))
-    np.testing.assert_array_equal(found.value, [0.5, -1.0])
+    prediction = pretraining.without_prior(evaluate)(jax.random.key(0), None)
+    np.testing.assert_array_equal(prediction.prior_logits, np.zeros((2, 9)))
+    np.testing.assert_array_equal(prediction.value, [0.5, -1.0])

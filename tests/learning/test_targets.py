@@ -73,19 +73,19 @@ def column_of_targets(**settings):
 def test_lambda_returns_are_as_by_hand():
     # Backwards, with lambda 1/2: 1; -(0.6 + 1) / 2 = -0.8; -(-0.2 - 0.8) / 2 = 0.5. The second
     # game: -1; -(-0.3 - 1) / 2 = 0.65.
-    found = column_of_targets(value="lambda", trace_decay=0.5)
-    np.testing.assert_allclose(found[:5], [0.5, -0.8, 1, 0.65, -1], atol=1e-6)
+    actual = column_of_targets(value="lambda", trace_decay=0.5)
+    np.testing.assert_allclose(actual[:5], [0.5, -0.8, 1, 0.65, -1], atol=1e-6)
 
 
 def test_lambda_one_is_the_outcome_and_zero_the_value_one_ply_later():
     np.testing.assert_array_equal(column_of_targets(value="outcome"), OUTCOME)
     np.testing.assert_array_equal(column_of_targets(value="lambda", trace_decay=1.0), OUTCOME)
-    found = column_of_targets(value="lambda", trace_decay=0.0)
-    np.testing.assert_allclose(found[:5], [0.2, -0.6, 1, 0.3, -1], atol=1e-6)
+    actual = column_of_targets(value="lambda", trace_decay=0.0)
+    np.testing.assert_allclose(actual[:5], [0.2, -0.6, 1, 0.3, -1], atol=1e-6)
 
 
 def test_search_values_and_mixes_are_as_by_hand():
     np.testing.assert_allclose(column_of_targets(value="search"), VALUE, atol=1e-6)
-    found = column_of_targets(value="mix", search_share=0.25)
+    actual = column_of_targets(value="mix", search_share=0.25)
     expected = 0.75 * np.array(OUTCOME) + 0.25 * np.array(VALUE)
-    np.testing.assert_allclose(found[:5], expected[:5], atol=1e-6)
+    np.testing.assert_allclose(actual[:5], expected[:5], atol=1e-6)

@@ -62,40 +62,40 @@ BY_HAND = small_set([6, -4, 0, 2], [{1: 6, 4: 2, 9: -2}, {2: -4, 3: -4}, {16: 0}
 
 def test_a_grade_worked_by_hand():
     margin = np.array([6.0, -4.0, 2.0, 0.0])
-    found = accuracy.measure(
+    summary = accuracy.measure(
         FOUR, BY_HAND, assessment([0.5, -1, 0.25, -0.5], [4, 3, 16, 0], margin)
     )
-    assert found.value_error.mean == pytest.approx((0.5 + 0 + 0.25 + 1.5) / 4)
-    assert found.right_sign.mean == pytest.approx(2 / 3)  # the third is a draw
+    assert summary.value_error.mean == pytest.approx((0.5 + 0 + 0.25 + 1.5) / 4)
+    assert summary.right_sign.mean == pytest.approx(2 / 3)  # the third is a draw
     # Wilson's interval of 2 of 3, by its formula with 1.96 standard deviations.
-    assert found.right_sign.interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
-    assert (found.best_move.mean, found.best_move.count) == (0.5, 2)  # pass: no choice; unknown
-    assert found.discs_lost.mean == 2.0  # 4 and 0
+    assert summary.right_sign.interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
+    assert (summary.best_move.mean, summary.best_move.count) == (0.5, 2)  # pass: no choice; unknown
+    assert summary.discs_lost.mean == 2.0  # 4 and 0
     # Student's t with one degree of freedom: 12.706; the mean's standard error is 2.
-    assert found.discs_lost.interval == pytest.approx((2 - 25.412, 2 + 25.412), abs=1e-3)
-    assert found.margin_error.mean == 1.0  # 0, 0, 2 and 2
+    assert summary.discs_lost.interval == pytest.approx((2 - 25.412, 2 + 25.412), abs=1e-3)
+    assert summary.margin_error.mean == 1.0  # 0, 0, 2 and 2
 
 
 def test_margins_are_of_discs_in_reversed_othello_too():
     margin = np.array([6.0, 4.0, 0.0, -2.0])  # right are -6, 4, 0 and -2
-    found = accuracy.measure(FOUR_REVERSED, BY_HAND, assessment([0.0] * 4, [1, 2, 16, 0], margin))
-    assert found.margin_error.mean == 3.0
-    assert found.best_move.mean == 1.0
+    summary = accuracy.measure(FOUR_REVERSED, BY_HAND, assessment([0.0] * 4, [1, 2, 16, 0], margin))
+    assert summary.margin_error.mean == 3.0
+    assert summary.best_move.mean == 1.0
 
 
 def test_nothing_is_told_of_what_nothing_is_known():
-    found = accuracy.measure(FOUR, small_set([0], [{}]), assessment([0.5], [3]))
-    assert found.value_error == accuracy.Estimate(0.5, None, 1)
-    assert (found.right_sign, found.best_move, found.discs_lost) == (None, None, None)
+    summary = accuracy.measure(FOUR, small_set([0], [{}]), assessment([0.5], [3]))
+    assert summary.value_error == accuracy.Estimate(0.5, None, 1)
+    assert (summary.right_sign, summary.best_move, summary.discs_lost) == (None, None, None)
     assert (
-        accuracy.row("name", "raw", 1, found)
+        accuracy.row("name", "raw", 1, summary)
         == "| name | 1 | raw | 0.500 | - | - | - | - | - | 0.500 |"
     )
 
 
 def test_a_row_has_means_intervals_and_counts():
-    found = accuracy.measure(FOUR, BY_HAND, assessment([0.5, -1, 0.25, -0.5], [4, 3, 16, 0]))
-    cells = accuracy.row("name", "raw", 1234, found).strip("| ").split(" | ")
+    summary = accuracy.measure(FOUR, BY_HAND, assessment([0.5, -1, 0.25, -0.5], [4, 3, 16, 0]))
+    cells = accuracy.row("name", "raw", 1234, summary).strip("| ").split(" | ")
     assert cells[:3] == ["name", "1,234", "raw"]
     assert cells[4] == "0.667, 0.208 to 0.939, of 3"
     assert cells[5].startswith("0.500, ")
@@ -116,28 +116,32 @@ def test_named_best_moves_count_without_scores_of_all_moves():
 @VARIANTS
 def test_a_network_that_is_always_right_or_always_wrong(is_reversed):
     game = othello.Othello(4, is_reversed)
-    known = random_set(game)
-    result, score = np.sign(known.utility), known.utility * (-1 if is_reversed else 1)
-    right = predictor(result, known.move_utility, score / 16)
-    found = accuracy.measure(game, known, accuracy.assess_raw(game, right, known.position))
-    assert found.value_error.mean == 0
-    assert found.right_sign.mean == found.best_move.mean == 1
-    assert found.discs_lost.mean == found.margin_error.mean == 0
-    wrong = predictor(-result, -known.move_utility, -score / 16)
-    found = accuracy.measure(game, known, accuracy.assess_raw(game, wrong, known.position))
-    assert found.value_error.mean == 2 * np.mean(result != 0)
-    assert found.right_sign.mean == 0
-    assert found.margin_error.mean == np.mean(2 * np.abs(score))
-    legal = np.where(known.move_utility == NO, 1000, known.move_utility)
-    lost = known.utility - legal.min(axis=1)
-    has_choice = (known.move_utility != NO).sum(axis=1) > 1
-    assert found.discs_lost.mean == lost[has_choice].mean() > 4
-    assert found.best_move.mean == np.mean(lost[has_choice] == 0) < 0.2
-    assert found.best_move.count == has_choice.sum() > 20
+    positions = random_set(game)
+    result, score = np.sign(positions.utility), positions.utility * (-1 if is_reversed else 1)
+    right = predictor(result, positions.move_utility, score / 16)
+    summary = accuracy.measure(
+        game, positions, accuracy.assess_raw(game, right, positions.position)
+    )
+    assert summary.value_error.mean == 0
+    assert summary.right_sign.mean == summary.best_move.mean == 1
+    assert summary.discs_lost.mean == summary.margin_error.mean == 0
+    wrong = predictor(-result, -positions.move_utility, -score / 16)
+    summary = accuracy.measure(
+        game, positions, accuracy.assess_raw(game, wrong, positions.position)
+    )
+    assert summary.value_error.mean == 2 * np.mean(result != 0)
+    assert summary.right_sign.mean == 0
+    assert summary.margin_error.mean == np.mean(2 * np.abs(score))
+    legal = np.where(positions.move_utility == NO, 1000, positions.move_utility)
+    lost = positions.utility - legal.min(axis=1)
+    has_choice = (positions.move_utility != NO).sum(axis=1) > 1
+    assert summary.discs_lost.mean == lost[has_choice].mean() > 4
+    assert summary.best_move.mean == np.mean(lost[has_choice] == 0) < 0.2
+    assert summary.best_move.count == has_choice.sum() > 20
 
 
 def test_a_search_that_knows_all_plays_best_moves_and_says_the_result():
-    known = random_set(FOUR, num_empties=4, num_positions=24)
+    positions = random_set(FOUR, num_empties=4, num_positions=24)
 
     def solve(position):
         boards = squares(position, 4)
@@ -154,10 +158,12 @@ def test_a_search_that_knows_all_plays_best_moves_and_says_the_result():
 
     config = improvement.SearchConfig(algorithm="puct", num_simulations=4)
     search = functools.partial(accuracy.assess_by_search, FOUR, evaluate, config=config)
-    found = accuracy.measure(FOUR, known, jax.jit(search)(jax.random.key(0), known.position))
-    assert found.value_error.mean == 0
-    assert found.right_sign.mean == found.best_move.mean == 1
-    assert found.discs_lost.mean == 0
+    summary = accuracy.measure(
+        FOUR, positions, jax.jit(search)(jax.random.key(0), positions.position)
+    )
+    assert summary.value_error.mean == 0
+    assert summary.right_sign.mean == summary.best_move.mean == 1
+    assert summary.discs_lost.mean == 0
 
 
 def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch):
@@ -201,26 +207,26 @@ def wilson(points, count):
 def test_bins_worked_by_hand():
     value = np.array([-1.0, -0.7, -0.5, 0.2, 0.3, 0.4, 1.0])
     result = np.array([-1, -1, 1, 1, 0, -1, 1])
-    found = accuracy.calibrate(value, result, num_bins=4)
-    assert [(x.low, x.high, x.count) for x in found.bins] == [
+    summary = accuracy.calibrate(value, result, num_bins=4)
+    assert [(x.low, x.high, x.count) for x in summary.bins] == [
         (-1.0, -0.5, 2),
         (-0.5, 0.0, 1),  # a value on the edge belongs to the upper bin
         (0.0, 0.5, 3),
         (0.5, 1.0, 1),
     ]
-    assert [x.value for x in found.bins] == pytest.approx([-0.85, -0.5, 0.3, 1.0])
-    assert [x.result for x in found.bins] == [-1.0, 1.0, 0.0, 1.0]
+    assert [x.value for x in summary.bins] == pytest.approx([-0.85, -0.5, 0.3, 1.0])
+    assert [x.result for x in summary.bins] == [-1.0, 1.0, 0.0, 1.0]
     # Two losses; a win, a draw and a loss, which make one and a half points.
-    assert found.bins[0].interval == pytest.approx((-1.0, wilson(0, 2)[1]), abs=1e-6)
-    assert found.bins[2].interval == pytest.approx(wilson(1.5, 3), abs=1e-6)
-    assert found.error == pytest.approx((2 * 0.15 + 1 * 1.5 + 3 * 0.3 + 0) / 7)
+    assert summary.bins[0].interval == pytest.approx((-1.0, wilson(0, 2)[1]), abs=1e-6)
+    assert summary.bins[2].interval == pytest.approx(wilson(1.5, 3), abs=1e-6)
+    assert summary.error == pytest.approx((2 * 0.15 + 1 * 1.5 + 3 * 0.3 + 0) / 7)
 
 
 def test_an_empty_bin_counts_nothing():
-    found = accuracy.calibrate(np.array([0.9, 0.8]), np.array([1, 1]), num_bins=2)
-    assert found.bins[0].count == 0
-    assert math.isnan(found.bins[0].result)
-    assert found.error == pytest.approx(0.15)
+    summary = accuracy.calibrate(np.array([0.9, 0.8]), np.array([1, 1]), num_bins=2)
+    assert summary.bins[0].count == 0
+    assert math.isnan(summary.bins[0].result)
+    assert summary.error == pytest.approx(0.15)
 
 
 def test_values_that_are_the_chances_are_calibrated_and_halved_ones_are_not():

@@ -35,13 +35,13 @@ RESULTS = [
 
 def test_a_difference_is_taken_seed_by_seed_with_students_t():
     # Gains 0.10, 0.12, 0.08: mean 0.10, deviation 0.02; t of 2 degrees of freedom is 4.302653.
-    found = comparison.difference(RESULTS, "better", "base")
-    assert found.mean == pytest.approx(0.10)
+    gain = comparison.difference(RESULTS, "better", "base")
+    assert gain.mean == pytest.approx(0.10)
     error = 4.302653 * 0.02 / 3**0.5
-    assert found.interval == pytest.approx((0.10 - error, 0.10 + error), abs=1e-6)
-    assert found.verdict == "helps"
+    assert gain.interval == pytest.approx((0.10 - error, 0.10 + error), abs=1e-6)
+    assert gain.verdict == "helps"
     # Means 0.6 and 0.5: 400 log10(0.6 / 0.4).
-    assert found.elo == pytest.approx(70.436504, abs=1e-4)
+    assert gain.elo == pytest.approx(70.436504, abs=1e-4)
 
 
 def test_the_verdict_is_whether_the_interval_leaves_out_no_difference():
@@ -53,14 +53,14 @@ def test_the_verdict_is_whether_the_interval_leaves_out_no_difference():
 
 
 def test_one_seed_gives_a_difference_without_an_interval():
-    found = comparison.difference(RESULTS, "once", "base")
-    assert (found.mean, found.interval) == (pytest.approx(0.05), None)
-    assert found.verdict == "not significant"
+    gain = comparison.difference(RESULTS, "once", "base")
+    assert (gain.mean, gain.interval) == (pytest.approx(0.05), None)
+    assert gain.verdict == "not significant"
 
 
 def test_only_seeds_that_both_arms_have_are_compared():
-    found = comparison.difference(RESULTS, "once", "mixed")
-    assert found is None
+    gain = comparison.difference(RESULTS, "once", "mixed")
+    assert gain is None
     assert comparison.difference(RESULTS, "elsewhere", "base") is None
     # Over seeds 0 and 1 alone, where the base has 0.55 on average, not 0.5.
     mixed = comparison.difference(RESULTS, "mixed", "base")

@@ -26,35 +26,35 @@ def test_rock_paper_scissors_is_a_cycle_with_its_scores():
         Pairing("paper", "scissors", 5, 0, 15),  # from the side of the loser
         Pairing("rock", "sand", 20, 0, 0),
     ]
-    (found,) = cycles.find_cycles(table)
-    assert found.names == ("paper", "rock", "scissors")
-    assert found.scores == pytest.approx((0.9, 0.85, 0.75))
-    assert str(found) == "paper 0.90 > rock 0.85 > scissors 0.75 > paper"
+    (cycle,) = cycles.find_cycles(table)
+    assert cycle.names == ("paper", "rock", "scissors")
+    assert cycle.scores == pytest.approx((0.9, 0.85, 0.75))
+    assert str(cycle) == "paper 0.90 > rock 0.85 > scissors 0.75 > paper"
 
 
 def test_a_match_that_chance_may_have_decided_closes_no_cycle():
     table = [Pairing("a", "b", 18, 0, 2), Pairing("b", "c", 18, 0, 2)]
     # 5 of 6 decided games: two-sided 14/64. 6 of 6: 2/64.
     assert cycles.find_cycles([*table, Pairing("c", "a", 5, 14, 1)]) == []
-    (found,) = cycles.find_cycles([*table, Pairing("c", "a", 6, 14, 0)])
-    assert found.scores == pytest.approx((0.9, 0.9, 0.65))
+    (cycle,) = cycles.find_cycles([*table, Pairing("c", "a", 6, 14, 0)])
+    assert cycle.scores == pytest.approx((0.9, 0.9, 0.65))
     assert cycles.find_cycles([*table, Pairing("c", "a", 6, 14, 0)], level=0.03) == []
 
 
 def test_games_of_one_pairing_are_added_up():
     table = [Pairing("a", "b", 9, 0, 1), Pairing("b", "c", 9, 0, 1), Pairing("c", "a", 3, 0, 0)]
     assert cycles.find_cycles(table) == []
-    (found,) = cycles.find_cycles([*table, Pairing("a", "c", 0, 2, 5)])
-    assert found.scores == pytest.approx((0.9, 0.9, 0.9))
+    (cycle,) = cycles.find_cycles([*table, Pairing("a", "c", 0, 2, 5)])
+    assert cycle.scores == pytest.approx((0.9, 0.9, 0.9))
 
 
 def test_longer_cycles_are_returned_where_there_are_no_shorter_ones():
     names = "abcdef"
     ring = [Pairing(x, y, 10, 0, 0) for x, y in itertools.pairwise(names + "a")]
-    (found,) = cycles.find_cycles([*ring, Pairing("a", "d", 10, 0, 0), Pairing("f", "g", 9, 0, 0)])
-    assert "".join(found.names) == "adef"
-    (found,) = cycles.find_cycles(ring)
-    assert "".join(found.names) == "abcdef"
+    (cycle,) = cycles.find_cycles([*ring, Pairing("a", "d", 10, 0, 0), Pairing("f", "g", 9, 0, 0)])
+    assert "".join(cycle.names) == "adef"
+    (cycle,) = cycles.find_cycles(ring)
+    assert "".join(cycle.names) == "abcdef"
 
 
 def test_the_clearest_cycle_comes_first():
@@ -62,7 +62,7 @@ def test_the_clearest_cycle_comes_first():
         *(Pairing(x, y, 16, 0, 4) for x, y in ("ab", "bc", "ca")),
         *(Pairing(x, y, 19, 0, 1) for x, y in ("de", "ef", "fd")),
     ]
-    assert ["".join(found.names) for found in cycles.find_cycles(table)] == ["def", "abc"]
+    assert ["".join(cycle.names) for cycle in cycles.find_cycles(table)] == ["def", "abc"]
 
 
 def test_transitive_players_make_no_cycle():

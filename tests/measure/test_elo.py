@@ -23,8 +23,8 @@ TABLE = [
 ]
 
 
-def by_name(found):
-    return {standing.name: standing for standing in found.standings}
+def by_name(fit):
+    return {standing.name: standing for standing in fit.standings}
 
 
 def chances(difference, draws):
@@ -46,9 +46,9 @@ def log_likelihood(table, ratings, draws):
 
 
 def test_a_long_match_gives_the_elo_of_wins_against_losses():
-    found = elo.rate([Pairing("a", "b", 60_000, 0, 40_000)], anchor="b")
-    assert found.standings[0].rating == pytest.approx(400 * math.log10(1.5), abs=0.01)
-    assert found.draw_share < 0.001
+    fit = elo.rate([Pairing("a", "b", 60_000, 0, 40_000)], anchor="b")
+    assert fit.standings[0].rating == pytest.approx(400 * math.log10(1.5), abs=0.01)
+    assert fit.draw_share < 0.001
     drawn = elo.rate([Pairing("a", "b", 30_000, 50_000, 20_000)], anchor="b")
     assert drawn.standings[0].rating == pytest.approx(400 * math.log10(1.5), abs=0.01)
     v = 5 / math.sqrt(3 * 2)  # draws against the geometric mean of wins and losses
@@ -56,9 +56,9 @@ def test_a_long_match_gives_the_elo_of_wins_against_losses():
 
 
 def test_expected_points_equal_points():
-    found = elo.rate(TABLE)
-    ratings = {name: standing.rating for name, standing in by_name(found).items()}
-    v = 2 * found.draw_share / (1 - found.draw_share)
+    fit = elo.rate(TABLE)
+    ratings = {name: standing.rating for name, standing in by_name(fit).items()}
+    v = 2 * fit.draw_share / (1 - fit.draw_share)
 
     def expected(difference):
         win, draw, _ = chances(difference, v)
@@ -69,7 +69,7 @@ def test_expected_points_equal_points():
 
     centre = scipy.optimize.brentq(virtual_points, -2000, 2000)  # the virtual player's rating
     draws = len(ratings) / 3 - sum(chances(own - centre, v)[1] for own in ratings.values())
-    for name, standing in by_name(found).items():
+    for name, standing in by_name(fit).items():
         owed = standing.points + 1 / 2 - expected(ratings[name] - centre)
         for p in TABLE:
             if name in (p.first, p.second):
@@ -82,30 +82,30 @@ def test_expected_points_equal_points():
 
 
 def test_standings_count_games_and_points_and_put_random_at_0():
-    found = elo.rate(TABLE)
-    counted = {s.name: (s.num_games, s.points) for s in found.standings}
+    fit = elo.rate(TABLE)
+    counted = {s.name: (s.num_games, s.points) for s in fit.standings}
     assert counted == {
         "random": (40, 3.5),
         "greedy": (40, 22.0),
         "deep": (60, 41.5),
         "net": (20, 13.0),
     }
-    assert [s.name for s in found.standings] == ["net", "deep", "greedy", "random"]
-    assert found.anchor == "random"
-    assert (by_name(found)["random"].rating, by_name(found)["random"].interval) == (0, (0, 0))
-    assert sum(s.relative for s in found.standings) == pytest.approx(0, abs=1e-6)
+    assert [s.name for s in fit.standings] == ["net", "deep", "greedy", "random"]
+    assert fit.anchor == "random"
+    assert (by_name(fit)["random"].rating, by_name(fit)["random"].interval) == (0, (0, 0))
+    assert sum(s.relative for s in fit.standings) == pytest.approx(0, abs=1e-6)
     moved = elo.rate(TABLE, anchor="deep")
-    for ours, theirs in zip(found.standings, moved.standings, strict=True):
-        shift = by_name(found)["deep"].rating
+    for ours, theirs in zip(fit.standings, moved.standings, strict=True):
+        shift = by_name(fit)["deep"].rating
         assert ours.rating - theirs.rating == pytest.approx(shift, abs=1e-3)
         assert ours.relative_interval == pytest.approx(theirs.relative_interval, abs=0.1)
 
 
 def test_without_random_the_mean_rating_is_0():
-    found = elo.rate([Pairing("a", "b", 12, 0, 8)])
-    assert found.anchor is None
-    assert found.standings[0].rating == pytest.approx(-found.standings[1].rating)
-    assert found.standings[0].interval == found.standings[0].relative_interval
+    fit = elo.rate([Pairing("a", "b", 12, 0, 8)])
+    assert fit.anchor is None
+    assert fit.standings[0].rating == pytest.approx(-fit.standings[1].rating)
+    assert fit.standings[0].interval == fit.standings[0].relative_interval
 
 
 def test_order_and_splitting_of_pairings_do_not_matter():
@@ -148,8 +148,8 @@ def test_the_prior_has_the_effect_that_the_module_states():
 def test_differences_that_only_the_prior_determines_are_warned_of():
     assert elo.rate([Pairing("a", "b", 3, 0, 1), Pairing("c", "b", 0, 1, 0)]).warnings == ()
     table = [Pairing("a", "b", 9, 0, 1), Pairing("c", "b", 0, 0, 5), Pairing("x", "y", 1, 1, 0)]
-    found = elo.rate(table, players=["new", "a"])
-    groups, levels = found.warnings
+    fit = elo.rate(table, players=["new", "a"])
+    groups, levels = fit.warnings
     warning, names = groups.split(": ")
     assert warning == "No games connect these groups, so their differences depend on the prior"
     assert {frozenset(group.split(", ")) for group in names.split(" | ")} == {
@@ -161,7 +161,7 @@ def test_differences_that_only_the_prior_determines_are_warned_of():
         "No player took points from players further left, so these differences depend on the "
         "prior: a, b > c"
     )
-    new = by_name(found)["new"]
+    new = by_name(fit)["new"]
     assert (new.num_games, new.points) == (0, 0)
     assert new.relative_interval[0] < -800 < 800 < new.relative_interval[1]
 
@@ -215,9 +215,9 @@ def coverage(field, num_tables, seed):
     rng = np.random.default_rng(seed)
     held = np.zeros((2, len(elos)))
     for _ in range(num_tables):
-        found = by_name(elo.rate(simulated(rng, *field), anchor="0"))
+        fit = by_name(elo.rate(simulated(rng, *field), anchor="0"))
         for player, fitted_elo in enumerate(elos):
-            standing = found[str(player)]
+            standing = fit[str(player)]
             low, high = standing.interval
             held[0, player] += low <= fitted_elo - elos[0] <= high
             low, high = standing.relative_interval

@@ -148,16 +148,16 @@ def rhino():
 def rhino_answers(config, lines):
     """Returns what gtp-rhino answers to each line, without what ends an answer."""
     process = engine_protocols.EngineProcess(external_engines._command(config), None, "rhino")
-    found = []
+    messages = []
     for line in lines:
         process.send(line)
         deadline = engine_protocols.Deadline(20)
         text = [process.read_line(deadline)]
         while text[-1]:
             text.append(process.read_line(deadline))
-        found.append("\n".join(text).strip())
+        messages.append("\n".join(text).strip())
     process.stop()
-    return found
+    return messages
 
 
 def commands(moves):

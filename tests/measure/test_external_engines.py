@@ -111,19 +111,19 @@ def test_a_closed_engine_starts_again_with_the_next_request():
 
 def test_engines_in_threads_do_not_disturb_one_another():
     games = [random_game(seed) for seed in range(3)]
-    found = {}
+    moves = {}
 
     def ask(index):
         with gtp() as engine:
             for ply in range(0, 20, 4):
-                found[index, ply] = engine.choose(games[index][:ply]).action
+                moves[index, ply] = engine.choose(games[index][:ply]).action
 
     threads = [threading.Thread(target=ask, args=[index]) for index in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {
+    assert moves == {
         (index, ply): slow_board.legal_actions(after(games[index][:ply]))[0]
         for index in range(3)
         for ply in range(0, 20, 4)

@@ -82,13 +82,13 @@ def test_pairings_count_points_of_the_first_name():
         played(2, "b", "a", -1),  # a: half of a pair
         played(0, "c", "b", -1),
     ]
-    found = standings.pairings(["a", "b", "c"], games)
-    assert [(p.first, p.second, p.wins, p.draws, p.losses) for p in found] == [
+    pairings = standings.pairings(["a", "b", "c"], games)
+    assert [(p.first, p.second, p.wins, p.draws, p.losses) for p in pairings] == [
         ("a", "b", 3, 1, 1),
         ("b", "c", 1, 0, 0),
     ]
-    assert found[0].pair_scores == (0, 0, 1, 1, 0)
-    assert found[1].pair_scores == (0, 0, 0, 0, 0)
+    assert pairings[0].pair_scores == (0, 0, 1, 1, 0)
+    assert pairings[1].pair_scores == (0, 0, 0, 0, 0)
 
 
 def test_effort_counts_the_moves_of_one_player():
@@ -114,13 +114,13 @@ def test_exported_games_are_read_back_by_the_readers(tmp_path):
     )
     export.write(tmp_path, games, othello.Othello(), "cup")
 
-    found = wthor.read((tmp_path / "games.wtb").read_bytes(), "games.wtb")
+    archive = wthor.read((tmp_path / "games.wtb").read_bytes(), "games.wtb")
     for number, one in enumerate(games):
         length = len(one.actions)
-        assert found.action[number, :length].tolist() == list(one.actions)
-        assert found.black_value[number] == one.result
+        assert archive.action[number, :length].tolist() == list(one.actions)
+        assert archive.black_value[number] == one.result
         if one.score is not None:
-            assert found.black_score[number] == one.score
+            assert archive.black_score[number] == one.score
     content = (tmp_path / "games.wtb").read_bytes()
     numbers = [content[16 + 68 * n : 22 + 68 * n] for n in (0, 6)]
     assert numbers == [bytes([0, 0, 0, 0, 1, 0]), bytes([0, 0, 1, 0, 2, 0])]

@@ -5,7 +5,7 @@ from azo.measure import arena, elo, generation_elo
 
 
 @pytest.mark.parametrize(
-    ("num_earlier", "known", "expected"),
+    ("num_earlier", "rated", "expected"),
     [
         (4, [], []),
         (0, [10, 20], []),
@@ -17,8 +17,8 @@ from azo.measure import arena, elo, generation_elo
         (4, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100], [10, 40, 70, 100]),
     ],
 )
-def test_earlier_opponents_are_spread_from_the_first_to_the_latest(num_earlier, known, expected):
-    assert generation_elo.spread(num_earlier, known) == expected
+def test_earlier_opponents_are_spread_from_the_first_to_the_latest(num_earlier, rated, expected):
+    assert generation_elo.spread(num_earlier, rated) == expected
 
 
 @pytest.mark.parametrize(("opponent", "name"), [("greedy", "greedy"), (20, "iteration 20")])

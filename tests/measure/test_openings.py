@@ -22,12 +22,12 @@ def write(folder, text, name="cup.toml"):
 
 def test_random_openings_are_different_and_leave_the_game_open():
     game = othello.Othello(4)
-    found = openings.at_random(game, jax.random.key(1), count=20, plies=4)
-    assert len(set(found)) == 20
-    for actions in found:
+    drawn = openings.at_random(game, jax.random.key(1), count=20, plies=4)
+    assert len(set(drawn)) == 20
+    for actions in drawn:
         text = notation.transcript(actions, 4, has_passes=True)
         assert not notation.replay(text, game).is_over
-    assert found[:5] == openings.at_random(game, jax.random.key(1), count=20, plies=4)[:5]
+    assert drawn[:5] == openings.at_random(game, jax.random.key(1), count=20, plies=4)[:5]
     with pytest.raises(ValueError) as error:
         openings.at_random(game, jax.random.key(1), count=50, plies=1)
     assert "othello4 gave only 4 different openings of 1 random plies" in str(error.value)
@@ -36,8 +36,8 @@ def test_random_openings_are_different_and_leave_the_game_open():
 def test_openings_of_a_file(tmp_path):
     game = othello.Othello()
     path = write(tmp_path, "f5d6c4\n\nf5f6e6f4\nf5d6c4\n", "openings.txt")
-    found = openings.from_file(path, game, jax.random.key(0), count=2)
-    assert {notation.transcript(actions, 8) for actions in found} == {"f5d6c4", "f5f6e6f4"}
+    drawn = openings.from_file(path, game, jax.random.key(0), count=2)
+    assert {notation.transcript(actions, 8) for actions in drawn} == {"f5d6c4", "f5f6e6f4"}
     with pytest.raises(ValueError) as error:
         openings.from_file(path, game, jax.random.key(0), count=3)
     assert str(error.value) == f"{path}: 2 different openings, but 3 are needed: add lines"

@@ -42,18 +42,18 @@ def squares(position, size):
 @VARIANTS
 def test_positions_of_random_games_have_the_scores_of_minimax(is_reversed):
     game = othello.Othello(4, is_reversed)
-    known = random_set(game)
-    boards = squares(known.position, 4)
-    assert len(known) == len(np.unique(boards, axis=0)) == 40
+    positions = random_set(game)
+    boards = squares(positions.position, 4)
+    assert len(positions) == len(np.unique(boards, axis=0)) == 40
     assert (np.sum(boards == 0, axis=(1, 2)) == 6).all()
     assert slow_minimax.can_play(boards).all()
     sign = -1 if is_reversed else 1
     scores = slow_minimax.scores(boards, is_reversed=is_reversed)
-    np.testing.assert_array_equal(known.utility, sign * scores)
+    np.testing.assert_array_equal(positions.utility, sign * scores)
     moves = slow_minimax.move_scores(boards, is_reversed=is_reversed)
     expected = np.where(moves == -1000, NO, sign * moves)
-    np.testing.assert_array_equal(known.move_utility[:, :16], expected)
-    assert (known.move_utility[:, 16] == NO).all()
+    np.testing.assert_array_equal(positions.move_utility[:, :16], expected)
+    assert (positions.move_utility[:, 16] == NO).all()
     other = position_sets.of_random_games(game, jax.random.key(4), num_positions=40, num_empties=6)
     assert not np.array_equal(squares(other.position, 4), boards)
 
@@ -67,13 +67,13 @@ def test_random_games_have_so_many_empty_squares_only(num_empties):
 
 @VARIANTS
 def test_4x4_from_its_start_has_the_known_score(is_reversed, data_folder):
-    known = random_set(othello.Othello(4, is_reversed), num_empties=12)
-    assert len(known) == 1
+    positions = random_set(othello.Othello(4, is_reversed), num_empties=12)
+    assert len(positions) == 1
     solved = json.loads((data_folder / "small_boards" / "solved.json").read_text())["4x4"]
-    found = solved["reversed" if is_reversed else "normal"]
-    score = found["value_empties_to_winner"]
-    assert known.utility.tolist() == [score]
-    assert known.move_utility[0, [1, 4, 11, 14]].tolist() == [score] * 4
+    record = solved["reversed" if is_reversed else "normal"]
+    score = record["value_empties_to_winner"]
+    assert positions.utility.tolist() == [score]
+    assert positions.move_utility[0, [1, 4, 11, 14]].tolist() == [score] * 4
 
 
 @VARIANTS
@@ -128,10 +128,10 @@ def test_scores_of_a_file_are_taken_as_they_are():
         "XXXXXXXXXXXXXXXX X; pass:+16",  # finished: left out
     )
     for game, sign in ((FOUR, 1), (FOUR_REVERSED, -1)):
-        known = position_sets.of_problems(game, problems, max_solved=0)
+        positions = position_sets.of_problems(game, problems, max_solved=0)
         best = [-10, -10, -6] if sign > 0 else [10, 12, 10]
-        assert known.utility.tolist() == best
-        moves = known.move_utility
+        assert positions.utility.tolist() == best
+        moves = positions.move_utility
         assert moves[0, [1, 4, 11, 14]].tolist() == [-10 * sign] * 4
         assert (moves != NO).sum(axis=1).tolist() == [4, 0, 4]
         assert moves[2, notation.parse_action("b4", 4)] == -6 * sign
@@ -140,9 +140,9 @@ def test_scores_of_a_file_are_taken_as_they_are():
 def test_moves_that_a_file_does_not_tell_are_solved():
     problems = problems_of("board,mover,score", f"{START},X,-10", f"{START},O,-10")
     assert (position_sets.of_problems(FOUR, problems, max_solved=11).move_utility == NO).all()
-    known = position_sets.of_problems(FOUR, problems, max_solved=12)
-    assert known.move_utility[0, [1, 4, 11, 14]].tolist() == [-10] * 4
-    assert (known.move_utility != NO).sum(axis=1).tolist() == [4, 4]
+    positions = position_sets.of_problems(FOUR, problems, max_solved=12)
+    assert positions.move_utility[0, [1, 4, 11, 14]].tolist() == [-10] * 4
+    assert (positions.move_utility != NO).sum(axis=1).tolist() == [4, 4]
 
 
 def test_a_scored_move_that_is_illegal_is_told():
@@ -165,13 +165,13 @@ def test_files_of_the_data_folder(data_folder, name, num_positions, num_choices)
     raw = (data_folder / "endgame" / name).read_bytes()
     text = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode()
     problems = list(obf.parse_lines(text.splitlines(), name))
-    known = position_sets.of_problems(EIGHT, problems, max_solved=0)
-    assert len(known) == num_positions
-    assert known.is_best.any(axis=1).sum() == num_choices
+    positions = position_sets.of_problems(EIGHT, problems, max_solved=0)
+    assert len(positions) == num_positions
+    assert positions.is_best.any(axis=1).sum() == num_choices
 
 
 def test_best_moves_are_those_that_a_file_names_or_scores():
-    found = position_sets.of_problems(
+    positions = position_sets.of_problems(
         FOUR,
         max_solved=0,
         problems=[
@@ -180,25 +180,25 @@ def test_best_moves_are_those_that_a_file_names_or_scores():
             *problems_of("board,mover,score,best_move", f"{PASS_ONLY},O,-16,pass"),
         ],
     )
-    moves = [np.flatnonzero(row).tolist() for row in found.is_best]
+    moves = [np.flatnonzero(row).tolist() for row in positions.is_best]
     # b1 is 1, a2 is 4, d3 is 11. One score of four moves does not tell the best; a pass is forced.
     assert moves == [[1, 4], [], [11], [], []]
-    assert found.utility.tolist() == [2, 2, -3, 5, -16]
+    assert positions.utility.tolist() == [2, 2, -3, 5, -16]
 
 
 def test_fewer_discs_win_in_reversed_othello():
     scored = problems_of(f"{START} X; B1:+2; A2:+2; D3:+0; C4:-4;")
-    found = position_sets.of_problems(FOUR_REVERSED, scored, max_solved=0)
-    assert np.flatnonzero(found.is_best).tolist() == [14]  # c4
-    assert found.utility.tolist() == [4]
+    positions = position_sets.of_problems(FOUR_REVERSED, scored, max_solved=0)
+    assert np.flatnonzero(positions.is_best).tolist() == [14]  # c4
+    assert positions.utility.tolist() == [4]
 
 
 def test_finished_games_are_left_out_and_the_others_keep_their_moves():
     over = "X" * 16
     lines = ["board,mover,score,best_move", f"{over},X,16,a1", f"{SECOND},O,2,c1"]
-    found = position_sets.of_problems(FOUR, problems_of(*lines), max_solved=0)
-    assert len(found) == 1
-    assert np.flatnonzero(found.is_best).tolist() == [2]
+    positions = position_sets.of_problems(FOUR, problems_of(*lines), max_solved=0)
+    assert len(positions) == 1
+    assert np.flatnonzero(positions.is_best).tolist() == [2]
 
 
 def test_a_named_move_must_be_legal_and_readable():
@@ -216,6 +216,6 @@ def test_files_of_the_data_folder_are_read(data_folder):
     assert len(takizawa) == 2055
     assert {problem.num_empties for problem in takizawa} == {50}
     named = obf.read(data_folder / "endgame" / "flippy_eg_13_22.csv.gz")[:200]
-    found = position_sets.of_problems(othello.Othello(), named, max_solved=0)
-    assert len(found) == 200
-    assert (found.is_best.sum(axis=1) == 1).all()  # all these have a choice
+    positions = position_sets.of_problems(othello.Othello(), named, max_solved=0)
+    assert len(positions) == 200
+    assert (positions.is_best.sum(axis=1) == 1).all()  # all these have a choice

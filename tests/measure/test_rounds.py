@@ -24,17 +24,17 @@ def test_each_player_moves_in_its_own_turns():
             return lambda: [backends.Reply(int(action), None, 0.0) for action in chosen]
 
     schedule = [game_log.ScheduledGame(0, "low", "high"), game_log.ScheduledGame(1, "high", "low")]
-    found = []
+    records = []
     both = {"low": Fixed(False), "high": Fixed(True)}
-    rounds.play(game, schedule, drawn, both, games_at_once=1, on_end=found.append)
-    for record, scheduled in zip(found, schedule, strict=True):
+    rounds.play(game, schedule, drawn, both, games_at_once=1, on_end=records.append)
+    for record, scheduled in zip(records, schedule, strict=True):
         assert record.scheduled == scheduled
         board = slow_board.start(4)
         for ply, action in enumerate(record.actions):
             legal = slow_board.legal_actions(board)
             name = (scheduled.black, scheduled.white)[ply % 2]
-            wanted = legal[-1] if name == "high" else legal[0]
-            assert action == (wanted if ply >= 3 else drawn[scheduled.opening][ply])
+            expected = legal[-1] if name == "high" else legal[0]
+            assert action == (expected if ply >= 3 else drawn[scheduled.opening][ply])
             board = slow_board.play(board, action)
         assert slow_board.is_over(board)
         assert record.positions == (None, None)

@@ -38,29 +38,29 @@ def played(rng, chances, *, elo0, elo1, stride=1):
 
 def rates(rng, num_tests, chances, **settings):
     """Returns the rate of "better", and the mean number of games."""
-    found = [played(rng, chances, **settings) for _ in range(num_tests)]
+    outcomes = [played(rng, chances, **settings) for _ in range(num_tests)]
     return (
-        np.mean([verdict == "better" for verdict, _ in found]),
-        np.mean([games for _, games in found]),
+        np.mean([verdict == "better" for verdict, _ in outcomes]),
+        np.mean([games for _, games in outcomes]),
     )
 
 
 def test_the_likelihood_ratio_of_pairs_is_that_worked_by_hand():
     # Under a mean of 1/2, 10 of 1/4, 20 of 1/2 and 30 of 3/4 are likeliest from equal chances:
     # 10 / (1 - y) = 30 / (1 + y) at y = 1/2. A mean of 7/12 is the one observed: no change.
-    found = run([0, 10, 20, 30, 0], elo0=0, elo1=elo(7 / 12))
-    assert found.llr == pytest.approx(10 * math.log(1 / 2) + 30 * math.log(3 / 2), abs=0.01)
-    assert found.upper == pytest.approx(math.log(19))
-    assert found.lower == pytest.approx(-math.log(19))
-    assert found.verdict == "better"  # 5.23 against 2.94
+    outcome = run([0, 10, 20, 30, 0], elo0=0, elo1=elo(7 / 12))
+    assert outcome.llr == pytest.approx(10 * math.log(1 / 2) + 30 * math.log(3 / 2), abs=0.01)
+    assert outcome.upper == pytest.approx(math.log(19))
+    assert outcome.lower == pytest.approx(-math.log(19))
+    assert outcome.verdict == "better"  # 5.23 against 2.94
 
 
 def test_single_games_without_draws_are_walds_test():
-    found = run([40, 0, 60], elo0=0, elo1=elo(0.6), alpha=0.1, beta=0.2)
-    assert found.llr == pytest.approx(60 * math.log(1.2) + 40 * math.log(0.8), abs=0.01)  # 2.01
-    assert found.upper == pytest.approx(math.log(0.8 / 0.1))
-    assert found.lower == pytest.approx(math.log(0.2 / 0.9))
-    assert found.verdict == "undecided"
+    outcome = run([40, 0, 60], elo0=0, elo1=elo(0.6), alpha=0.1, beta=0.2)
+    assert outcome.llr == pytest.approx(60 * math.log(1.2) + 40 * math.log(0.8), abs=0.01)  # 2.01
+    assert outcome.upper == pytest.approx(math.log(0.8 / 0.1))
+    assert outcome.lower == pytest.approx(math.log(0.2 / 0.9))
+    assert outcome.verdict == "undecided"
     assert run([60, 0, 40], elo0=0, elo1=elo(0.6)).verdict == "not better"
 
 
@@ -107,19 +107,19 @@ def test_errors_are_as_rare_as_stated(settled_share):
 def test_errors_are_as_rare_as_stated_looking_after_every_pair(elo1, draw_share, settled_share):
     rng = np.random.default_rng(8)
     num_tests = 1000 if elo1 > 30 else 300
-    found = {}
+    shares = {}
     for true_elo in (0, elo1 / 2, elo1):
         score = sequential._expected_score(true_elo)
         chances = pair_scores(score, draw_share, settled_share)
         better, games = rates(rng, num_tests, chances, elo0=0, elo1=elo1)
-        found[true_elo] = better
+        shares[true_elo] = better
         print(
             f"0 or {elo1} Elo, truly {true_elo:g}, draws {draw_share}, settled {settled_share}: "
             f"better {better:.3f}, {games:.0f} games"
         )
     allowed = 0.05 + 3 * math.sqrt(0.05 * 0.95 / num_tests)
-    assert found[0] <= allowed
-    assert found[elo1] >= 1 - allowed
+    assert shares[0] <= allowed
+    assert shares[elo1] >= 1 - allowed
 
 
 @pytest.mark.parametrize(

@@ -171,9 +171,9 @@ def check_nboard(line, answers, replay):
         move = re.fullmatch(r"=== (..)/(-?\d+\.\d\d)?/\d+\.\d\d", answers[-2])[1]
         assert notation.parse_action(move, 8) in replay.legal
     elif name == "hint":
-        found = [re.match(r"search (..)\w* -?\d+\.\d\d 0 \d+ visits", a) for a in answers[1:-2]]
-        assert 1 <= len(found) <= int(rest)
-        assert all(notation.parse_action(match[1], 8) in replay.legal for match in found)
+        matches = [re.match(r"search (..)\w* -?\d+\.\d\d 0 \d+ visits", a) for a in answers[1:-2]]
+        assert 1 <= len(matches) <= int(rest)
+        assert all(notation.parse_action(match[1], 8) in replay.legal for match in matches)
     elif name == "analyze":
         assert re.fullmatch(r"analysis \d+ -?\d+\.\d\d", answers[1])
     elif name == "learn":

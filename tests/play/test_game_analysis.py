@@ -22,10 +22,10 @@ def action(text, size=8):
     return notation.parse_action(text, size)
 
 
-def analysed(moves, evaluations, game=_GAME, **wanted):
+def analysed(moves, evaluations, game=_GAME, **changes):
     engine = scripted_engine.ScriptedEngine(game, evaluations)
     engine.new_game(None, notation.replay(moves, game).actions)
-    return game_analysis.analyse(engine, game_analysis.AnalysisConfig(**wanted)), engine
+    return game_analysis.analyse(engine, game_analysis.AnalysisConfig(**changes)), engine
 
 
 def test_a_loss_is_the_value_before_and_after_a_move_that_was_not_best():

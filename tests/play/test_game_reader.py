@@ -19,9 +19,9 @@ def test_a_replay_has_the_boards_and_legal_moves_of_the_rules(seed):
     boards, actions = web_games.random_game(6, seed=seed)
     played = game_reader.replay(othello.Othello(6), notation.transcript(actions, 6))
     assert list(played.actions) == actions  # forced passes were left out of the text
-    for found, board in zip(played.boards, boards, strict=True):
-        assert notation.board_text(found, 6) == f"{slow_board.text(board)} {board.mover}"
-        legal = played.legal_actions_at(found)
+    for shown, board in zip(played.boards, boards, strict=True):
+        assert notation.board_text(shown, 6) == f"{slow_board.text(board)} {board.mover}"
+        legal = played.legal_actions_at(shown)
         assert list(legal) == ([] if slow_board.is_over(board) else slow_board.legal_actions(board))
     assert played.is_over
     black = slow_board.score(boards[-1]) * (1 if boards[-1].mover == "X" else -1)

@@ -159,12 +159,12 @@ def test_a_pass_may_be_left_out_and_is_taken_back_with_the_move(parity):
     moves, ply = pass_ply(parity)
     passing, other = "bw"[parity], "wb"[parity]
     move = notation.action_text(moves[ply + 1], 8)
-    for told in (f"play {other} {move}", f"genmove {other}"):
+    for command in (f"play {other} {move}", f"genmove {other}"):
         session = GtpSession()
         assert set(session.asks(*plays(moves[:ply]))) == {"=\n\n"}
         before = session.board
-        answer = session.ask(told)
-        action = moves[ply + 1] if told[0] == "p" else notation.parse_action(answer[2:], 8)
+        answer = session.ask(command)
+        action = moves[ply + 1] if command[0] == "p" else notation.parse_action(answer[2:], 8)
         assert squares(session.board) == slow_board.text(after([*moves[:ply], PASS, action]))
         session.ask("undo")
         assert session.board == before
@@ -296,11 +296,11 @@ INFO = re.compile(
 )
 
 
-def analysis(config, told, line, num_lines):
+def analysis(config, commands, line, num_lines):
     """Returns what is said until so many lines were seen, and then a new one was sent."""
     source = Input(line + "\n")
     session = GtpSession(quick_engine(config=config), source)
-    session.asks(*told)
+    session.asks(*commands)
     seen = []
 
     def speak():  # in another thread, since the analysis does not return without input
@@ -324,12 +324,12 @@ def test_analysis_goes_on_until_the_next_line():
     assert len(lines) >= 3
     totals = []
     for text in lines:
-        found = INFO.findall(text)
-        assert {move for move, *_ in found} == {"D3", "C4", "F5", "E6"}
-        assert [int(order) for *_, order, _ in found] == [0, 1, 2, 3]
-        assert sum(float(prior) for _, _, _, prior, *_ in found) == pytest.approx(1, abs=1e-5)
-        assert all(line.split()[0] == move for move, *_, line in found)
-        totals.append(sum(int(visits) for _, visits, *_ in found))
+        rows = INFO.findall(text)
+        assert {move for move, *_ in rows} == {"D3", "C4", "F5", "E6"}
+        assert [int(order) for *_, order, _ in rows] == [0, 1, 2, 3]
+        assert sum(float(prior) for _, _, _, prior, *_ in rows) == pytest.approx(1, abs=1e-5)
+        assert all(line.split()[0] == move for move, *_, line in rows)
+        totals.append(sum(int(visits) for _, visits, *_ in rows))
     assert totals == sorted(totals)
     assert totals[-1] > totals[0]
 
@@ -343,13 +343,13 @@ def test_analysis_near_the_end_has_the_exact_scores_of_every_move():
     config = QUICK.model_copy(update={"solve_empties": 10})
     head, line = analysis(config, plays(moves), "azo-analyze", num_lines=2)
     assert head == "="
-    found = {
+    scores = {
         notation.parse_action(move, 8): (int(score), float(rate))
         for move, _, rate, _, score, *_ in INFO.findall(line)
     }
-    assert set(found) == set(slow_board.legal_actions(board))
-    assert len(found) >= 2
-    for action, (score, rate) in found.items():
+    assert set(scores) == set(slow_board.legal_actions(board))
+    assert len(scores) >= 2
+    for action, (score, rate) in scores.items():
         assert score == truth[action]
         assert rate == (1 + np.sign(score)) / 2
 
@@ -363,8 +363,8 @@ def run(*flags, module="gtp", **options):
 
 
 def test_the_program_answers_and_ends_with_its_input():
-    told = "play b é\nplay b f5\n1 reg_genmove w\ngenmove w\nazo-analyze\nboardsize 5\n"
-    done = run("--level", "3", input=told, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    commands = "play b é\nplay b f5\n1 reg_genmove w\ngenmove w\nazo-analyze\nboardsize 5\n"
+    done = run("--level", "3", input=commands, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
     *most, analysed, refused = done.stdout.rstrip("\n").split("\n\n")
     assert most[0].startswith(r"? syntax error: unknown move '\xe9'")

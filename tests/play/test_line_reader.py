@@ -25,8 +25,8 @@ def test_bytes_that_are_not_text_are_replaced():
 
 def test_a_line_without_end_is_cut_and_the_next_one_is_whole():
     half = b"x" * 40_000
-    found = all_of([half, half, half, half, b"\nname\n", b"y" * 70_000 + b"\nquit\n"])
-    assert found == ["x" * 65_536, "name", "y" * 65_536, "quit"]
+    lines = all_of([half, half, half, half, b"\nname\n", b"y" * 70_000 + b"\nquit\n"])
+    assert lines == ["x" * 65_536, "name", "y" * 65_536, "quit"]
 
 
 def test_a_sender_of_many_lines_waits_until_they_are_read():

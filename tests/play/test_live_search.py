@@ -88,9 +88,9 @@ def test_visits_and_values_add_up_with_several_leaves_a_step(leaves_per_step):
     assert not tree.virtual[:used].any()
     assert not (tree.state[:used] == live_tree.WAITING).any()
     for node, children in every_node(search):
-        known = [child for child in children if child >= 0]
-        assert tree.visits[node] == 1 + sum(tree.visits[child] for child in known)
-        total = tree.raw_value[node] - sum(tree.value_sum[child] for child in known)
+        reached = [child for child in children if child >= 0]
+        assert tree.visits[node] == 1 + sum(tree.visits[child] for child in reached)
+        total = tree.raw_value[node] - sum(tree.value_sum[child] for child in reached)
         assert tree.value_sum[node] == pytest.approx(total, abs=1e-9)
 
 

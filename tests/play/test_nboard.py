@@ -175,13 +175,13 @@ def test_hints_near_the_end_are_exact(is_reversed):
     config = QUICK.model_copy(update={"solve_empties": 10})
     session = NBoardSession(quick_engine(config=config, is_reversed=is_reversed))
     session.ask(f"set game {game_text(moves, is_reversed=is_reversed)}")
-    found = {}
+    hints = {}
     for line in session.ask("hint 60"):
         if match := re.match(r"search (..)\w* (\S+) 0 100% visits", line):
-            found[notation.parse_action(match[1], 8)] = float(match[2])
-    assert list(found.values()) == sorted(found.values(), reverse=True)
+            hints[notation.parse_action(match[1], 8)] = float(match[2])
+    assert list(hints.values()) == sorted(hints.values(), reverse=True)
     sign = -1 if is_reversed else 1
-    assert found == {a: sign * truth[a] for a in slow_board.legal_actions(board)}
+    assert hints == {a: sign * truth[a] for a in slow_board.legal_actions(board)}
 
 
 @pytest.mark.parametrize(
@@ -212,14 +212,14 @@ def test_a_move_ends_by_the_clock_of_the_game_too():
         return engine.limits[-1]
 
     assert limit() == engine_settings.Limits(50, None)
-    told = f"(;GM[Othello]PB[x B[F5/1/999]TI[5:00]TY[8]BO[{START}]B[F5/1.5/20]W[D6//100.5];)"
-    assert limit(f"set game {told}").seconds == clock.seconds_for_move(280, 58)
+    text = f"(;GM[Othello]PB[x B[F5/1/999]TI[5:00]TY[8]BO[{START}]B[F5/1.5/20]W[D6//100.5];)"
+    assert limit(f"set game {text}").seconds == clock.seconds_for_move(280, 58)
     assert limit("move C3/2/30").seconds == clock.seconds_for_move(199.5, 57)
-    told = f"(;GM[Othello]TI[1:00:00/0:10/2:00]TY[8]BO[{START}]B[F5//20]W[D6];)"
-    wanted = clock.seconds_for_move(3590, 58, increment=10)
-    assert limit(f"set game {told}").seconds == wanted
-    told = f"(;GM[Othello]TI[soon]TY[8]BO[{START}];)"
-    assert limit("set depth 10", f"set game {told}") == engine_settings.Limits(400, None)
+    text = f"(;GM[Othello]TI[1:00:00/0:10/2:00]TY[8]BO[{START}]B[F5//20]W[D6];)"
+    expected = clock.seconds_for_move(3590, 58, increment=10)
+    assert limit(f"set game {text}").seconds == expected
+    text = f"(;GM[Othello]TI[soon]TY[8]BO[{START}];)"
+    assert limit("set depth 10", f"set game {text}") == engine_settings.Limits(400, None)
 
 
 @pytest.mark.parametrize(("command", "mark"), [("hint 3", "search"), ("go", "nodestats")])

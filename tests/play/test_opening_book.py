@@ -32,8 +32,8 @@ def texts(moves, size=8):
 def a_book(values, game=_GAME):
     """Returns a book of values by move, the moves by the transcripts that lead to them."""
     book = opening_book.Book(game)
-    for moves, known in values.items():
-        for move, value in known.items():
+    for moves, stored in values.items():
+        for move, value in stored.items():
             entry = book.entry(board_after(moves, game), action(move, game.size))
             entry.value, entry.num_visits = value, 10
     return book
@@ -68,8 +68,8 @@ def test_moves_are_turned_back_on_all_eight_boards(size):
     book.entry(board, move).value = 0.5
     for source in permutations:
         turned = "".join(squares[place] for place in source)
-        found = book.lookup(notation.parse_board(f"{turned} {mover}", size))
-        assert [int(source[m.action]) for m in found] == [move]
+        entries = book.lookup(notation.parse_board(f"{turned} {mover}", size))
+        assert [int(source[m.action]) for m in entries] == [move]
     assert book.num_moves == 1
 
 
@@ -99,23 +99,23 @@ def test_values_are_backed_up_by_negamax():
     for move, value in (("e6", -0.2), ("f7", -0.6)):
         book.entry(board_after("f5f6"), action(move)).value = value
     book.back_up()
-    found = {text: m.value for text, m in zip(*_by_text(book, "f5"), strict=True)}
-    assert found == {"d6": 0.1, "f4": -0.3, "f6": 0.2}
+    entries = {text: m.value for text, m in zip(*_by_text(book, "f5"), strict=True)}
+    assert entries == {"d6": 0.1, "f4": -0.3, "f6": 0.2}
     assert [m.value for m in book.lookup(board_after(""))] == [-0.2] * 4
 
 
 def _by_text(book, moves):
-    found = book.lookup(board_after(moves))
-    return texts(found), found
+    entries = book.lookup(board_after(moves))
+    return texts(entries), entries
 
 
 def test_values_are_backed_up_through_a_pass():
     small, line = othello.Othello(4), "b1c1d3a1pab4a4"
-    known = {line[:6]: "a1", line[:8]: "pass", line[:10]: "b4"}
-    book = a_book({moves: {move: 0.0} for moves, move in known.items()}, small)
+    stored = {line[:6]: "a1", line[:8]: "pass", line[:10]: "b4"}
+    book = a_book({moves: {move: 0.0} for moves, move in stored.items()}, small)
     book.entry(board_after(line[:12], small), action("a4", 4)).value = 1.0
     book.back_up()
-    values = [book.lookup(board_after(moves, small))[0].value for moves in known]
+    values = [book.lookup(board_after(moves, small))[0].value for moves in stored]
     assert values == [-1.0, 1.0, -1.0]
 
 
@@ -160,9 +160,9 @@ def test_a_lost_game_changes_what_is_chosen():
 def test_a_new_move_is_added_where_the_game_left_the_book():
     book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1}})
     book.learn(notation.replay("f5f6e6", _GAME).actions, black_value=0.0)
-    found = dict(zip(*_by_text(book, "f5"), strict=True))
-    assert (found["f6"].value, found["f6"].count) == (0.0, 1)
-    assert found["f6"].entry.num_draws == 1
+    entries = dict(zip(*_by_text(book, "f5"), strict=True))
+    assert (entries["f6"].value, entries["f6"].count) == (0.0, 1)
+    assert entries["f6"].entry.num_draws == 1
     assert book.lookup(board_after("f5f6")) == []
     before = plain(book)
     with pytest.raises(ValueError):

@@ -53,10 +53,10 @@ def test_a_report_is_that_of_the_engine_and_comes_in_several_parts():
     plain = offer(game).make_engine()
     plain.new_game(actions=[notation.parse_action("c2", 6)])
     expected = plain.think(engine_settings.Limits(num_simulations=120))
-    found = lines[-1]["report"]
-    assert found["move"] == notation.action_text(expected.action, 6)
-    assert found["value"] == pytest.approx(expected.value)
-    for move, other in zip(found["moves"], expected.moves, strict=True):
+    report = lines[-1]["report"]
+    assert report["move"] == notation.action_text(expected.action, 6)
+    assert report["value"] == pytest.approx(expected.value)
+    for move, other in zip(report["moves"], expected.moves, strict=True):
         assert move["visits"] == other.visits
         assert move["prior"] == pytest.approx(other.prior)
         assert move["line"] == [notation.action_text(action, 6) for action in other.line]

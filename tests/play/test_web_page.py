@@ -26,14 +26,14 @@ _IS_OVER = "/wins|^Draw/.test(document.getElementById('status').textContent)"
 def browser():
     with playwright.sync_playwright() as driver:
         try:
-            found = driver.chromium.launch()
+            launched = driver.chromium.launch()
         except playwright.Error:
             path = shutil.which("chromium") or shutil.which("google-chrome")
             if path is None:
                 pytest.skip("no browser: `playwright install chromium`, or Debian's chromium")
-            found = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield found
-        found.close()
+            launched = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -336,7 +336,7 @@ def test_the_command_loads_and_answers_soon(browser, capsys):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = ""
-            while not (found := re.search(r"http://127\.0\.0\.1:(\d+)", line)):
+            while not (address := re.search(r"http://127\.0\.0\.1:(\d+)", line)):
                 line = process.stdout.readline()
                 assert line, "the server ended"
             loading = time.perf_counter() - begin
@@ -344,7 +344,7 @@ def test_the_command_loads_and_answers_soon(browser, capsys):
             page = context.new_page()
             page.add_init_script("sessionStorage.setItem('azo', JSON.stringify({human: 'white'}))")
             begin = time.perf_counter()
-            page.goto(f"http://127.0.0.1:{found[1]}/")
+            page.goto(f"http://127.0.0.1:{address[1]}/")
             page.wait_for_selector("#moves li")
             moving = time.perf_counter() - begin
             context.close()

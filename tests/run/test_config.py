@@ -151,10 +151,10 @@ def test_a_schedule_adds_up_as_generations_go_on(generation, num_simulations, le
         search={"num_simulations": 16},
         learner={"learning_rate": 0.25},
     )
-    found = config.at_generation(settings, generation)
-    assert found.search.num_simulations == num_simulations
-    assert found.learner.learning_rate == learning_rate
-    assert found.selfplay == settings.selfplay
+    actual = config.at_generation(settings, generation)
+    assert actual.search.num_simulations == num_simulations
+    assert actual.learner.learning_rate == learning_rate
+    assert actual.selfplay == settings.selfplay
 
 
 def message_of_validation(**sections):
@@ -183,17 +183,17 @@ def test_phases_change_settings_and_begin_with_the_phase_before_where_they_can()
             {"name": "e", "set": {"run.start_from": "{a}"}},
         ],
     )
-    found = [config.of_phase(settings, index) for index in range(5)]
-    assert [str(one.run.folder) for one in found] == [
+    phases = [config.of_phase(settings, index) for index in range(5)]
+    assert [str(one.run.folder) for one in phases] == [
         f"runs/x/{n}" for n in ("1-a", "2-b", "3-c", "4-d", "5-e")
     ]
-    starts = [one.run.start_from and str(one.run.start_from) for one in found]
+    starts = [one.run.start_from and str(one.run.start_from) for one in phases]
     assert starts == [None, "runs/x/1-a", None, "runs/x/3-c", "runs/x/1-a"]
-    assert found[0].search.num_simulations == 8
-    assert found[1].search == settings.search
-    assert found[2].selfplay.teacher == "runs/x/2-b"
-    assert found[3].evaluation.opponent == "network:runs/x/1-a:9"
-    assert not any(one.curriculum for one in found)
+    assert phases[0].search.num_simulations == 8
+    assert phases[1].search == settings.search
+    assert phases[2].selfplay.teacher == "runs/x/2-b"
+    assert phases[3].evaluation.opponent == "network:runs/x/1-a:9"
+    assert not any(one.curriculum for one in phases)
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,8 @@ def test_a_run_learns_from_them_alone_and_resumes_without_them(tmp_path, num_dev
     assert int(state.num_games) == 0
     assert int(state.replay.size.sum()) > LEAST * NUM
     assert (np.asarray(state.replay.size) > 0).all()
-    told = metrics.read(tmp_path, "iteration")
-    assert told[-1]["learner/value_loss"] < told[0]["learner/value_loss"]
+    events = metrics.read(tmp_path, "iteration")
+    assert events[-1]["learner/value_loss"] < events[0]["learner/value_loss"]
     assert metrics.read(tmp_path, "endings")[0]["endings/solved"] == NUM
 
     (tmp_path / deep_endings.FILE).unlink()

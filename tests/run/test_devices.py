@@ -14,23 +14,23 @@ def test_a_run_takes_as_many_devices_as_it_asks_for():
 
 
 def test_a_run_that_asks_for_no_number_takes_all_devices():
-    wanted = tiny_run.settings(run={"num_devices": None})
-    assert devices.prepare(wanted) == jax.local_device_count()
+    settings = tiny_run.settings(run={"num_devices": None})
+    assert devices.prepare(settings) == jax.local_device_count()
 
 
 def test_more_devices_than_there_are_is_answered_with_how_many_there_are():
     there = jax.local_device_count()
-    wanted = there * 2
+    count = there * 2
     sections = {
-        "run": {"num_devices": wanted},
-        "selfplay": {"num_games": wanted},
-        "replay": {"capacity": wanted * 16},
+        "run": {"num_devices": count},
+        "selfplay": {"num_games": count},
+        "replay": {"capacity": count * 16},
     }
     with pytest.raises(ValueError) as caught:
         devices.prepare(tiny_run.settings(**sections))
     kind = jax.devices()[0].platform
     assert str(caught.value) == (
-        f"run.num_devices is {wanted}, but there are {there} {kind} devices:"
+        f"run.num_devices is {count}, but there are {there} {kind} devices:"
         f" give --run.num-devices {there} or fewer"
     )
 

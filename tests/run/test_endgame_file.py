@@ -172,8 +172,8 @@ def test_a_limit_is_told_and_not_kept(tmp_path):
 def test_what_is_wrong_with_a_file_is_told(tmp_path, text, message):
     path = tmp_path / "bad.obf"
     path.write_text(text)
-    found = _message(path)
-    assert found == (f"{path}: {message}" if message.startswith("no ") else f"{path}{message}")
+    error = _message(path)
+    assert error == (f"{path}: {message}" if message.startswith("no ") else f"{path}{message}")
 
 
 def test_too_many_empty_squares(small):

@@ -61,10 +61,10 @@ def rate(folder, iteration, *, last_iteration=99, **ratings):
 
 def met(folder):
     """Whom each generation met, in the order of the matches."""
-    found = {}
+    opponents = {}
     for event in metrics.read(folder, generation_elo.MATCH):
-        found.setdefault(event["iteration"], []).append(generation_elo.opponent(event))
-    return found
+        opponents.setdefault(event["iteration"], []).append(generation_elo.opponent(event))
+    return opponents
 
 
 def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, matches):
@@ -94,9 +94,9 @@ def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, match
     (own,) = [one for one in standings if one.name == "iteration 15"]
     last = metrics.read(tmp_path, generation_elo.RATING)[-1]
     assert (last["iteration"], last["rating/anchor"], last["rating/cycle"]) == (15, "random", None)
-    found = [last[f"rating/{name}"] for name in ("elo", "elo_low", "elo_high")]
-    assert found == pytest.approx([own.rating, *own.interval])
-    assert texts[-1] == f"Elo {found[0]:.0f}, 95 % {found[1]:.0f} to {found[2]:.0f} (random 0)"
+    values = [last[f"rating/{name}"] for name in ("elo", "elo_low", "elo_high")]
+    assert values == pytest.approx([own.rating, *own.interval])
+    assert texts[-1] == f"Elo {values[0]:.0f}, 95 % {values[1]:.0f} to {values[2]:.0f} (random 0)"
 
 
 def test_generations_that_beat_one_another_in_a_circle_are_told(tmp_path, matches):

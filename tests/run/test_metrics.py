@@ -60,12 +60,12 @@ def test_numbers_of_arrays_are_written_as_numbers(tmp_path, number):
 
 def test_arrays_are_written_as_lists_of_few_digits_and_are_no_curves(tmp_path):
     with metrics.MetricsWriter(tmp_path) as writer:
-        found = {
+        fields = {
             "a": np.array([1.23456, np.nan, -np.inf]),
             "b": jnp.array([[1, 2], [3, 4]]),
             "selfplay/total": 3,
         }
-        writer.write("iteration", 1, found)
+        writer.write("iteration", 1, fields)
     (line,) = metrics.read(tmp_path)
     assert line["a"] == [1.2346, None, None]
     assert line["b"] == [[1, 2], [3, 4]]
@@ -90,8 +90,8 @@ def test_a_resumed_run_repeats_no_line_and_loses_none(tmp_path):
             writer.write("iteration", iteration, {"session": "first"})
     with metrics.MetricsWriter(tmp_path, last_iteration=2) as writer:
         writer.write("iteration", 3, {"session": "second"})
-    found = [(line["iteration"], line["session"]) for line in metrics.read(tmp_path)]
-    assert found == [(1, "first"), (2, "first"), (3, "second")]
+    events = [(line["iteration"], line["session"]) for line in metrics.read(tmp_path)]
+    assert events == [(1, "first"), (2, "first"), (3, "second")]
 
 
 def test_a_line_that_a_crash_cut_short_is_dropped(tmp_path):

@@ -127,13 +127,13 @@ def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
 
 def test_a_line_that_a_crash_cut_short_is_dropped(queue):
     folder = queue.parent / "runs"
-    _, found = run_queue.load(queue, folder)
+    _, jobs = run_queue.load(queue, folder)
     path = folder / "results.jsonl"
-    journal.append(path, json.dumps(line_of(found[0])))
+    journal.append(path, json.dumps(line_of(jobs[0])))
     with path.open("a") as file:
         file.write('{"arm": "b", "se')
-    assert [one["arm"] for one in queue_runner.read_results(path, found)] == ["a"]
-    journal.append(path, json.dumps(line_of(found[2])))
+    assert [one["arm"] for one in queue_runner.read_results(path, jobs)] == ["a"]
+    journal.append(path, json.dumps(line_of(jobs[2])))
     assert [one["arm"] for one in results(queue)] == ["a", "c"]
 
 

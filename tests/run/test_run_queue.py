@@ -52,18 +52,18 @@ def differences(one, other):
 
 
 def test_every_arm_gets_its_first_seed_before_any_gets_its_second(tmp_path):
-    _, found = load(tmp_path)
+    _, jobs = load(tmp_path)
     names = ["base", "puct", "puct-q"]
-    assert [(job.arm, job.seed) for job in found] == [(n, s) for s in (0, 3) for n in names]
-    assert found[4].settings.run.seed == 3
-    assert found[4].folder == tmp_path / "runs" / "puct" / "3"
-    assert found[4].phase(0, 1000).run.folder == tmp_path / "runs" / "puct" / "3" / "run"
-    assert {job.settings.run.num_devices for job in found} == {1}
+    assert [(job.arm, job.seed) for job in jobs] == [(n, s) for s in (0, 3) for n in names]
+    assert jobs[4].settings.run.seed == 3
+    assert jobs[4].folder == tmp_path / "runs" / "puct" / "3"
+    assert jobs[4].phase(0, 1000).run.folder == tmp_path / "runs" / "puct" / "3" / "run"
+    assert {job.settings.run.num_devices for job in jobs} == {1}
 
 
 def test_an_arm_differs_from_the_one_it_is_against_in_what_it_sets_alone(tmp_path):
-    _, found = load(tmp_path)
-    base, puct, puct_q = (job.settings for job in found[:3])
+    _, jobs = load(tmp_path)
+    base, puct, puct_q = (job.settings for job in jobs[:3])
     assert differences(puct, base) == {"search.algorithm": "puct", "search.num_simulations": 6}
     assert differences(puct_q, puct) == {"search.move_choice": "q"}
 
@@ -72,10 +72,10 @@ def test_common_settings_hold_for_all_and_an_arm_may_have_a_file_of_its_own(tmp_
     (tmp_path / "other.toml").write_text(tiny_run.toml(search={"num_simulations": 7}))
     common = 'set = {"learner.learning_rate" = 0.5}\n'
     own = '[[arms]]\nname = "own"\nquestion = "?"\nconfig = "other.toml"\n'
-    _, found = load(tmp_path, HEAD + common + ARMS + own)
-    assert {job.settings.learner.learning_rate for job in found} == {0.5}
-    assert found[3].settings.search.num_simulations == 7
-    assert found[3].settings.search.algorithm == "gumbel"
+    _, jobs = load(tmp_path, HEAD + common + ARMS + own)
+    assert {job.settings.learner.learning_rate for job in jobs} == {0.5}
+    assert jobs[3].settings.search.num_simulations == 7
+    assert jobs[3].settings.search.algorithm == "gumbel"
 
 
 def test_the_iterations_are_bounded_by_the_budget_alone_if_the_rate_is_constant(tmp_path):
@@ -109,16 +109,16 @@ def test_the_phases_of_a_curriculum_have_what_is_left_and_may_be_changed(tmp_pat
 
 @pytest.mark.parametrize("path", QUEUES, ids=lambda path: path.name)
 def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
-    queue, found = run_queue.load(path, tmp_path)
-    assert len(found) == len(queue.arms) * len(queue.seeds)
-    for job in found[: len(queue.arms)]:
+    queue, jobs = run_queue.load(path, tmp_path)
+    assert len(jobs) == len(queue.arms) * len(queue.seeds)
+    for job in jobs[: len(queue.arms)]:
         for index in range(job.num_phases):
             phase = job.phase(index, queue.max_evaluations)
             written = tmp_path / "phase.json"
             written.write_text(config.to_json(phase))
             assert config.load_file(written) == phase
     # What decides a result is compared with the line that was written of it.
-    assert all(json.loads(json.dumps(job.request)) == job.request for job in found)
+    assert all(json.loads(json.dumps(job.request)) == job.request for job in jobs)
 
 
 @pytest.mark.parametrize(

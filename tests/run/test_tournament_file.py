@@ -54,9 +54,9 @@ def test_formats_choose_who_meets_whom(tmp_path):
     names = list("abcd")
 
     def pairs(settings):
-        found = tournament_file.load(write(tmp_path, settings + SMALL, "format.toml"))
+        loaded = tournament_file.load(write(tmp_path, settings + SMALL, "format.toml"))
         return [
-            (f.black, f.white) for f in tournament_file.schedule(found, names) if f.opening == 0
+            (f.black, f.white) for f in tournament_file.schedule(loaded, names) if f.opening == 0
         ]
 
     gauntlet = pairs('format = "gauntlet"')
@@ -84,8 +84,8 @@ def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
     text = head + '[[players]]\nname = "net"\nnetwork = "net0"\nsimulations = [2, 3]\n'
     text += '[[players]]\nname = "other"\nnetwork = "net1"\n'
     text += 'set = { c_puct = 3.0, algorithm = "puct" }\n'
-    found = tournament_file.load(write(tmp_path, text))
-    everyone = {one.name: one for one in tournament_file.make_players(found, game)}
+    loaded = tournament_file.load(write(tmp_path, text))
+    everyone = {one.name: one for one in tournament_file.make_players(loaded, game)}
     assert list(everyone) == ["net-2", "net-3", "other"]
     assert everyone["net-2"].definition["search"]["num_simulations"] == 2
     assert everyone["net-2"].definition["search"]["c_puct"] == 1.25

@@ -73,20 +73,20 @@ def small(tmp_path_factory):
 
 
 def test_every_pair_plays_every_opening_with_both_colours(small):
-    found = game_log.read(small / "games" / tournament_runner.GAMES, 4)
+    games = game_log.read(small / "games" / tournament_runner.GAMES, 4)
     names = ("random", "greedy", "rollouts")
-    wanted = {
+    expected = {
         game_log.ScheduledGame(number, black, white)
         for number in range(3)
         for black in names
         for white in names
         if black != white
     }
-    assert len(found) == len(wanted) == 18
-    assert {record.scheduled for record in found} == wanted
-    began = {record.opening: record.actions[:3] for record in found}
+    assert len(games) == len(expected) == 18
+    assert {record.scheduled for record in games} == expected
+    began = {record.opening: record.actions[:3] for record in games}
     assert len(set(began.values())) == 3
-    for record in found:
+    for record in games:
         assert record.actions[:3] == began[record.opening]
         assert replayed(record, 4) == record.score
         assert np.sign(record.score) == record.result
@@ -122,10 +122,10 @@ def test_the_table_counts_points_as_the_records_do(small, capsys, tmp_path):
     page = tmp_path / "page.md"
     assert main(small / "cup.toml", "--folder", small / "games", "--table", "--report", page) == 0
     shown = capsys.readouterr().out
-    found = game_log.read(small / "games" / tournament_runner.GAMES, 4)
+    games = game_log.read(small / "games" / tournament_runner.GAMES, 4)
     for name in ("random", "greedy", "rollouts"):
-        results = [r.result for r in found if r.black == name]
-        results += [-r.result for r in found if r.white == name]
+        results = [r.result for r in games if r.black == name]
+        results += [-r.result for r in games if r.white == name]
         counts = "/".join(str(results.count(result)) for result in (1, 0, -1))
         points = sum((1 + result) / 2 for result in results)
         row = rf"\| \d \| {name} \| -?\d+ \| [^|]*\| 12 \| {counts} \| {points:g} \|"
@@ -172,8 +172,8 @@ def test_a_failing_engine_loses_its_games_and_is_told_apart_from_lost_games(tmp_
     write(tmp_path, f'name = "die"\ncommand = [{fake}]\nprotocol = "gtp"\n', "die.toml")
     text = SMALL.replace('player = "rollouts:4"', 'engine = "die.toml"').replace("= 4 }", "= 6 }")
     assert main(write(tmp_path, text), "--folder", tmp_path / "games") == 0
-    found = game_log.read(tmp_path / "games" / tournament_runner.GAMES, 6)
-    lost = [record for record in found if record.ended]
+    games = game_log.read(tmp_path / "games" / tournament_runner.GAMES, 6)
+    lost = [record for record in games if record.ended]
     assert len(lost) == 12
     for record in lost:
         assert record.ended == "rollouts: died (exit code 3)"

@@ -87,7 +87,7 @@ def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
         == 4 * 4 * 9 * (5 + 1)
     )
     assert [
-        (done, found["gate/score"], found["gate/is_promoted"]) for _, done, found in written
+        (done, events["gate/score"], events["gate/is_promoted"]) for _, done, events in written
     ] == [
         (4, 0.25, 0),
         (4, 0.25, 0),
@@ -173,27 +173,27 @@ class StopAfter:
 
 @pytest.mark.slow
 def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
-    asked = {"every": 2, "pool": ["random"], "num_earlier": 1, "num_games": 8}
-    asked["num_simulations"] = 2
+    schedule = {"every": 2, "pool": ["random"], "num_earlier": 1, "num_games": 8}
+    schedule["num_simulations"] = 2
     monkeypatch.setattr(hooks, "evaluation_match", lambda *_: arena.MatchResult(1, 0, 1))
     arena.play_games.clear_cache()
     states, events = [], []
     for name in ("whole", "parts"):
-        settings = run(tmp_path / name, ratings=asked)
+        settings = run(tmp_path / name, ratings=schedule)
         if name == "parts":  # as iteration 4 ends, before its network is rated
             trainer.train(settings, StopAfter(tmp_path / name, 4))
             assert [event["iteration"] for event in metrics.read(tmp_path / name, "rating")] == [2]
         states.append(trainer.train(settings))
-        found = metrics.read(tmp_path / name)
-        of_ratings = [event for event in found if event["event"].startswith("rating")]
+        log = metrics.read(tmp_path / name)
+        of_ratings = [event for event in log if event["event"].startswith("rating")]
         events.append([event | {"time/rating_seconds": 0} for event in of_ratings])
     tiny_run.assert_same_bits(*states)
     assert events[0] == events[1]
-    told = [
+    lines = [
         (event["iteration"], event.get("rating_match/opponent", event.get("rating_match/earlier")))
         for event in events[0]
     ]
-    assert told == [
+    assert lines == [
         *[(2, "random"), (2, None)],
         *[(4, "random"), (4, 2), (4, None)],
         *[(6, "random"), (6, 4), (6, None)],

@@ -17,8 +17,8 @@ _BATCH = 12
 @functools.partial(jax.jit, static_argnames=("game", "config"))
 def _search(game, position, config):
     evaluate = fake_evaluation.hashed(game)
-    found = improvement.search(game, evaluate, jax.random.key(0), position, config=config)
-    return found.tree, found.action, game.pack(found.tree.position)
+    output = improvement.search(game, evaluate, jax.random.key(0), position, config=config)
+    return output.tree, output.action, game.pack(output.tree.position)
 
 
 _explored = jax.jit(explored.most_visited, static_argnums=(0, 3))
@@ -36,13 +36,13 @@ def _walk(tree, row, node, played):
 
 def _plain(tree, action):
     """Returns trees and nodes, best first."""
-    found = [
+    output = [
         (-tree.visits[row, node], row, node)
         for row in range(len(action))
         for node in _walk(tree, row, 0, action[row])
         if tree.visits[row, node] >= 2 and (tree.child[row, node] != search_tree.UNVISITED).any()
     ]
-    return [(row, node) for _, row, node in sorted(found)]
+    return [(row, node) for _, row, node in sorted(output)]
 
 
 def _assert_is_node(tree, packed, got, index, row, node):

@@ -45,7 +45,7 @@ def _search(config, *, logits, q=0.0, root_value=0.0, legal=True, ply=0, seed=0,
     """Searches bandits `[B, A]` with the shape of `logits`; the rest is broadcast to it."""
     logits = jnp.asarray(logits, jnp.float32)
     batch = logits.shape[:1]
-    found = _search_arms(
+    output = _search_arms(
         jax.random.key(seed),
         jnp.asarray(np.broadcast_to(legal, logits.shape)),
         logits,
@@ -55,7 +55,7 @@ def _search(config, *, logits, q=0.0, root_value=0.0, legal=True, ply=0, seed=0,
         config,
         is_greedy,
     )
-    return jax.device_get(found)
+    return jax.device_get(output)
 
 
 @functools.partial(jax.jit, static_argnames=("config", "is_greedy"))
@@ -75,19 +75,19 @@ def _softmax(x):
     return odds / odds.sum(axis=-1, keepdims=True)
 
 
-def _nodes(found):
+def _nodes(output):
     """Returns the trees with all actions, `[B, N, A]`."""
-    num_actions = found.policy.shape[-1]
-    return jax.device_get(jax.jit(mctx_trees.to_mctx, static_argnums=1)(found.tree, num_actions))
+    num_actions = output.policy.shape[-1]
+    return jax.device_get(jax.jit(mctx_trees.to_mctx, static_argnums=1)(output.tree, num_actions))
 
 
-def _root_visits(found):
+def _root_visits(output):
     """Returns `[B, A]`, visits of the nodes behind the root's moves."""
-    return _nodes(found).children_visits[:, 0]
+    return _nodes(output).children_visits[:, 0]
 
 
-def _root_prior(found):
-    return _softmax(_nodes(found).children_prior_logits[:, 0])
+def _root_prior(output):
+    return _softmax(_nodes(output).children_prior_logits[:, 0])
 
 
 def _puct(**settings):
@@ -98,9 +98,9 @@ def test_puct_with_nothing_to_choose_shares_visits_as_dhondt_shares_seats():
     # All moves have value 0, so the next visit goes to the highest P / (1 + n), for any c_puct:
     # D'Hondt's rule of highest averages, with the prior as votes.
     logits = _random(1, _NUM_ROWS, 7, scale=2)
-    found = _search(_puct(num_simulations=50), logits=logits, is_greedy=True)
+    output = _search(_puct(num_simulations=50), logits=logits, is_greedy=True)
     prior = _softmax(logits)
-    visits = _root_visits(found)
+    visits = _root_visits(output)
     for row in range(_NUM_ROWS):
         seats = np.zeros(7, int)
         for _ in range(50):
@@ -108,7 +108,7 @@ def test_puct_with_nothing_to_choose_shares_visits_as_dhondt_shares_seats():
         np.testing.assert_array_equal(visits[row], seats)
     # D'Hondt's rule guarantees every move its share, rounded down.
     assert (visits >= np.floor(50 * prior - 1e-3)).all()
-    np.testing.assert_allclose(found.policy, visits / 50, rtol=1e-6)
+    np.testing.assert_allclose(output.policy, visits / 50, rtol=1e-6)
 
 
 def test_puct_returns_to_a_bad_move_when_its_bonus_has_grown_enough():
@@ -116,9 +116,9 @@ def test_puct_returns_to_a_bad_move_when_its_bonus_has_grown_enough():
     # the root: 1 to the bad move, N - 2 to the good one. The bad one is next as soon as
     # sqrt(N) / 4 - 1 > sqrt(N) / (2 (N - 1)): 0.090 < 0.121 at N = 19, 0.1180 > 0.1177 at N = 20.
     config = _puct(num_simulations=20, c_puct=1.0, unvisited_value="draw")
-    found = _search(config, logits=np.zeros((1, 2)), q=[[0.0, -1.0]], is_greedy=True)
-    np.testing.assert_array_equal(_root_visits(found), [[18, 2]])
-    child = _nodes(found).children_index[0]
+    output = _search(config, logits=np.zeros((1, 2)), q=[[0.0, -1.0]], is_greedy=True)
+    np.testing.assert_array_equal(_root_visits(output), [[18, 2]])
+    child = _nodes(output).children_index[0]
     behind_bad_move = child[child[0, 1]]
     assert behind_bad_move.max() == 20  # the node that simulation 20 made
 
@@ -133,11 +133,11 @@ def test_the_gumbel_policy_is_the_softmax_of_logits_and_scaled_values():
     # Every move is visited, so all Q are known: pi' = softmax(logits + sigma(Q)) where
     # sigma(Q) = (c_visit + max N) c_scale Q, as in the paper.
     logits, q = _random(3, _NUM_ROWS, 8), _random(4, _NUM_ROWS, 8)
-    found = _search(_ALL_CONSIDERED, logits=logits, q=q, is_greedy=True)
-    visits = _root_visits(found)
+    output = _search(_ALL_CONSIDERED, logits=logits, q=q, is_greedy=True)
+    visits = _root_visits(output)
     assert (visits > 0).all()
     scale = (30 + visits.max(axis=-1, keepdims=True)) * 0.03
-    np.testing.assert_allclose(found.policy, _softmax(logits + scale * q), atol=1e-6)
+    np.testing.assert_allclose(output.policy, _softmax(logits + scale * q), atol=1e-6)
 
 
 def test_unvisited_moves_get_the_mixed_value_of_the_gumbel_paper():
@@ -148,8 +148,8 @@ def test_unvisited_moves_get_the_mixed_value_of_the_gumbel_paper():
     config = improvement.SearchConfig(
         num_simulations=12, max_considered_actions=3, value_scale=0.05, visit_offset=10
     )
-    found = _search(config, logits=logits, q=q, root_value=root_value, legal=legal)
-    visits = _root_visits(found)
+    output = _search(config, logits=logits, q=q, root_value=root_value, legal=legal)
+    visits = _root_visits(output)
     is_tried = visits > 0
     np.testing.assert_array_equal(is_tried.sum(axis=-1), 3)
     weights = np.where(is_tried, _softmax(logits), 0)
@@ -158,8 +158,8 @@ def test_unvisited_moves_get_the_mixed_value_of_the_gumbel_paper():
     completed = np.where(is_tried, q, mixed[:, None])
     scaled = (10 + visits.max(axis=-1, keepdims=True)) * 0.05 * completed
     expected = _softmax(np.where(legal, logits + scaled, -np.inf))
-    np.testing.assert_allclose(found.policy, expected, atol=1e-6)
-    assert (found.policy[~legal] == 0).all()
+    np.testing.assert_allclose(output.policy, expected, atol=1e-6)
+    assert (output.policy[~legal] == 0).all()
 
 
 def test_sequential_halving_gives_every_phase_its_visits():
@@ -167,20 +167,20 @@ def test_sequential_halving_gives_every_phase_its_visits():
     # each, then the best 2 five times each; these two share the remaining 6.
     order = np.argsort(np.argsort(_random(8, _NUM_ROWS, 8), axis=-1), axis=-1)
     logits = np.zeros((_NUM_ROWS, 8))
-    found = _search(_ALL_CONSIDERED, logits=logits, q=order / 10, is_greedy=True)
+    output = _search(_ALL_CONSIDERED, logits=logits, q=order / 10, is_greedy=True)
     expected = np.array([1, 1, 1, 1, 3, 3, 11, 11])  # from the worst move to the best
-    np.testing.assert_array_equal(_root_visits(found), expected[order])
-    np.testing.assert_array_equal(found.action, order.argmax(axis=-1))
+    np.testing.assert_array_equal(_root_visits(output), expected[order])
+    np.testing.assert_array_equal(output.action, order.argmax(axis=-1))
 
 
 def test_sequential_halving_keeps_its_plan_with_several_leaves_a_step():
     # Phases end after 8 and 16 simulations, so no step of four leaves reaches across two of them.
     order = np.argsort(np.argsort(_random(8, _NUM_ROWS, 8), axis=-1), axis=-1)
     config = _ALL_CONSIDERED.model_copy(update={"leaves_per_step": 4})
-    found = _search(config, logits=np.zeros((_NUM_ROWS, 8)), q=order / 10, is_greedy=True)
+    output = _search(config, logits=np.zeros((_NUM_ROWS, 8)), q=order / 10, is_greedy=True)
     expected = np.array([1, 1, 1, 1, 3, 3, 11, 11])
-    np.testing.assert_array_equal(_root_visits(found), expected[order])
-    np.testing.assert_array_equal(found.action, order.argmax(axis=-1))
+    np.testing.assert_array_equal(_root_visits(output), expected[order])
+    np.testing.assert_array_equal(output.action, order.argmax(axis=-1))
 
 
 def test_gumbel_moves_of_equal_value_are_drawn_from_the_networks_policy():
@@ -194,9 +194,9 @@ def test_gumbel_moves_of_equal_value_are_drawn_from_the_networks_policy():
         temperature_plies=10,
     )
     ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 9, 10)
-    found = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), ply=ply)
-    _assert_drawn_from(_softmax(logits / 0.5), found.action[ply < 10])
-    assert (found.action[ply == 10] == 2).all()
+    output = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), ply=ply)
+    _assert_drawn_from(_softmax(logits / 0.5), output.action[ply < 10])
+    assert (output.action[ply == 10] == 2).all()
 
 
 def test_puct_moves_are_drawn_by_visits_until_the_temperature_ends():
@@ -208,12 +208,12 @@ def test_puct_moves_are_drawn_by_visits_until_the_temperature_ends():
         temperature_plies=10,
     )
     ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 9, 10)
-    found = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), ply=ply)
-    visits = _root_visits(found)
+    output = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), ply=ply)
+    visits = _root_visits(output)
     assert (visits == visits[0]).all()
     odds = visits[0] ** (1 / 2.0)
-    _assert_drawn_from(odds / odds.sum(), found.action[ply < 10])
-    assert (found.action[ply == 10] == visits[0].argmax()).all()
+    _assert_drawn_from(odds / odds.sum(), output.action[ply < 10])
+    assert (output.action[ply == 10] == visits[0].argmax()).all()
 
 
 def test_moves_by_q_are_the_best_of_the_much_visited_and_drawn_by_q_before():
@@ -231,10 +231,10 @@ def test_moves_by_q_are_the_best_of_the_much_visited_and_drawn_by_q_before():
         temperature_plies=10,
     )
     ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 5, 10)
-    found = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), q=q, ply=ply)
-    np.testing.assert_array_equal(_root_visits(found)[0], [24, 14, 2])
-    _assert_drawn_from(np.array([1, np.e, 0]) / (1 + np.e), found.action[ply == 5])
-    assert (found.action[ply == 10] == 1).all()
+    output = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), q=q, ply=ply)
+    np.testing.assert_array_equal(_root_visits(output)[0], [24, 14, 2])
+    _assert_drawn_from(np.array([1, np.e, 0]) / (1 + np.e), output.action[ply == 5])
+    assert (output.action[ply == 10] == 1).all()
 
 
 @pytest.mark.parametrize(
@@ -250,8 +250,8 @@ def test_the_temperature_falls_by_its_schedule(schedule, final, expected):
     config = improvement.SearchConfig(
         temperature_schedule=schedule, final_temperature=final, temperature_plies=10
     )
-    found = improvement.temperature_at(config, jnp.array([0, 5, 10, 20, 30]))
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    output = improvement.temperature_at(config, jnp.array([0, 5, 10, 20, 30]))
+    np.testing.assert_allclose(output, expected, rtol=1e-6)
     at_once = config.model_copy(update={"temperature_plies": 0})
     assert improvement.temperature_at(at_once, jnp.int32(0)) == np.float32(final)
 
@@ -291,25 +291,25 @@ def test_the_result_holds_the_networks_evaluation_without_noise():
     logits, root_value = _random(12, _NUM_ROWS, 8, scale=2), _random(13, _NUM_ROWS)
     legal = np.arange(8) != np.arange(_NUM_ROWS)[:, None] % 8
     config = _puct(num_simulations=2, prior_temperature=1.5, root_noise_fraction=0.5)
-    found = _search(config, logits=logits, legal=legal, root_value=root_value)
+    output = _search(config, logits=logits, legal=legal, root_value=root_value)
     prior = _softmax(np.where(legal, logits / 1.5, -np.inf))
-    np.testing.assert_allclose(found.prior, prior, atol=1e-6)
-    assert np.abs(_root_prior(found) - prior).max() > 0.1  # the search itself had noise
+    np.testing.assert_allclose(output.prior, prior, atol=1e-6)
+    assert np.abs(_root_prior(output) - prior).max() > 0.1  # the search itself had noise
     legal_mass = np.where(legal, _softmax(logits), 0).sum(axis=-1)
-    np.testing.assert_allclose(found.legal_mass, legal_mass, atol=1e-6)
-    np.testing.assert_array_equal(found.raw_value, root_value)
+    np.testing.assert_allclose(output.legal_mass, legal_mass, atol=1e-6)
+    np.testing.assert_array_equal(output.raw_value, root_value)
 
 
 def test_noisy_priors_are_finite_for_extreme_settings():
     logits = _random(9, _NUM_ROWS, 9, scale=1e4)
     legal = np.arange(9) <= np.arange(_NUM_ROWS)[:, None] % 9
     config = _puct(num_simulations=3, root_noise_alpha=1e-4, root_noise_fraction=1.0)
-    found = _search(config, logits=logits, legal=legal)
-    prior = _root_prior(found)
+    output = _search(config, logits=logits, legal=legal)
+    prior = _root_prior(output)
     assert np.isfinite(prior).all()
     np.testing.assert_allclose(prior.sum(axis=-1), 1, rtol=1e-5)
-    assert legal[np.arange(_NUM_ROWS), found.action].all()
-    assert (found.policy[~legal] == 0).all()
+    assert legal[np.arange(_NUM_ROWS), output.action].all()
+    assert (output.policy[~legal] == 0).all()
 
 
 @pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
@@ -336,12 +336,12 @@ def _searched_boards(algorithm):
 
 @pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
 def test_searches_of_finished_games_are_finite(algorithm):
-    boards, _, found = _searched_boards(algorithm)
+    boards, _, output = _searched_boards(algorithm)
     over = np.array([slow_tictactoe.result(board) is not None for board in boards])
     assert over.sum() > 20
-    for leaf in jax.tree.leaves(found):
+    for leaf in jax.tree.leaves(output):
         assert np.isfinite(np.asarray(leaf)[over]).all()
-    np.testing.assert_allclose(found.policy.sum(axis=-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(output.policy.sum(axis=-1), 1, rtol=1e-5)
 
 
 @pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
@@ -361,14 +361,14 @@ def test_a_game_alone_is_searched_as_in_a_batch(algorithm):
 @pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
 def test_a_finished_game_counts_its_result_at_every_visit(algorithm):
     # With one square left, the root's value is the mean of its own and 20 times the result.
-    boards, _, found = _searched_boards(algorithm)
+    boards, _, output = _searched_boards(algorithm)
     position = slow_tictactoe.position(boards)
     own = np.asarray(fake_evaluation.hashed(_TIC_TAC_TOE)(jax.random.key(0), position).value)
     results = set()
     for row, board in enumerate(boards):
         if board.count("-") == 1 and slow_tictactoe.result(board) is None:
             result = slow_tictactoe.best_value(board)
-            np.testing.assert_allclose(found.value[row], (own[row] + 20 * result) / 21, atol=1e-6)
-            assert found.policy[row, board.index("-")] == 1
+            np.testing.assert_allclose(output.value[row], (own[row] + 20 * result) / 21, atol=1e-6)
+            assert output.policy[row, board.index("-")] == 1
             results.add(result)
     assert results == {0, 1}

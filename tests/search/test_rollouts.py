@@ -38,9 +38,9 @@ def test_a_random_game_ends_with_a_result_that_its_position_allows():
     position = slow_tictactoe.position(boards)
     value = np.asarray(_random_result(_TIC_TAC_TOE, jax.random.key(0), position))
     num_certain = 0
-    for board, found in zip(boards, value, strict=True):
+    for board, output in zip(boards, value, strict=True):
         possible = slow_tictactoe.possible_results(board)
-        assert found in possible, board
+        assert output in possible, board
         num_certain += len(possible) == 1 and slow_tictactoe.result(board) is None
     assert num_certain > 100
 
@@ -65,10 +65,10 @@ def test_passes_keep_the_point_of_view_in_othello():
     position = jax.tree.map(lambda x: jnp.asarray(x[ply, np.arange(128)]), games.position)
     value = np.asarray(_random_result(game, jax.random.key(2), position))
     num_passes = num_certain = 0
-    for text, found in zip(random_games.texts(position, 4), value, strict=True):
+    for text, output in zip(random_games.texts(position, 4), value, strict=True):
         board = slow_board.Board([list(text[row : row + 4]) for row in range(0, 16, 4)])
         possible, has_pass = _possible_results(board)
-        assert found in possible, text
+        assert output in possible, text
         num_certain += len(possible) == 1
         num_passes += has_pass
     assert num_certain > 20
@@ -107,8 +107,8 @@ def test_search_finds_the_only_move_that_keeps_a_win_or_draw_in_tictactoe(settin
     assert values.count(1) > 50
     assert values.count(0) > 50
     config = players.rollout_config(600).model_copy(update=settings)
-    found = _search(_TIC_TAC_TOE, slow_tictactoe.position(list(only)), config)
-    missed = [b for b, action in zip(only, found.action, strict=True) if only[b] != action]
+    output = _search(_TIC_TAC_TOE, slow_tictactoe.position(list(only)), config)
+    missed = [b for b, action in zip(only, output.action, strict=True) if only[b] != action]
     assert len(missed) <= 3, missed  # 0 to 2 for other keys
 
 
@@ -148,6 +148,6 @@ def test_search_finds_the_only_winning_move_of_othello_endgames():
     boards = [notation.parse_board(text, 6) for text in texts]
     positions = [notation.position_of(board) for board in boards]
     position = jax.tree.map(lambda *leaves: jnp.stack(leaves), *positions)
-    found = _search(_OTHELLO, position, players.rollout_config(1000))
-    missed = [t for t, a, m in zip(texts, found.action, only_moves, strict=True) if a != m]
+    output = _search(_OTHELLO, position, players.rollout_config(1000))
+    missed = [t for t, a, m in zip(texts, output.action, only_moves, strict=True) if a != m]
     assert len(missed) <= 1, missed  # for other keys one with eight empty squares takes longer

@@ -57,10 +57,10 @@ def _some_positions(game, batch=32):
     return jax.tree.map(lambda x: jnp.asarray(x[ply, np.arange(batch)]), games.position)
 
 
-def _assert_same_as_mctx(found, other, game):
+def _assert_same_as_mctx(output, other, game):
     """Compares nodes by number: both number them by the simulation that made them."""
-    tree = _dense(found.tree, game)
-    is_over = found.tree.is_over
+    tree = _dense(output.tree, game)
+    is_over = output.tree.is_over
     # mctx searches below finished games.
     is_used = tree.node_visits > 0
     goes_on = is_used & ~is_over
@@ -128,12 +128,12 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
     monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: in_slots)
     # Compiled anew: other tests have other noise.
     searched = jax.jit(_search.__wrapped__, static_argnames=("game", "config", "is_greedy"))
-    found = jax.device_get(searched(game, position, config, is_greedy=False))
-    assert found.tree.visits.max() > 5
-    _assert_same_as_mctx(found, expected.search_tree, game)
-    np.testing.assert_array_equal(found.action, expected.action)
+    output = jax.device_get(searched(game, position, config, is_greedy=False))
+    assert output.tree.visits.max() > 5
+    _assert_same_as_mctx(output, expected.search_tree, game)
+    np.testing.assert_array_equal(output.action, expected.action)
     # Scores of about 5 enter a softmax, where an error of _ROUNDING in a value is 7.4 times larger.
-    np.testing.assert_allclose(found.policy, expected.action_weights, atol=1e-4)
+    np.testing.assert_allclose(output.policy, expected.action_weights, atol=1e-4)
 
 
 @_over_games
@@ -172,8 +172,8 @@ def test_puct_trees_are_those_of_mctx_with_the_same_rule(game, batch):
         )
 
     expected = jax.device_get(by_mctx(position))
-    found = jax.device_get(_search(game, position, config))
-    _assert_same_as_mctx(found, expected, game)
+    output = jax.device_get(_search(game, position, config))
+    _assert_same_as_mctx(output, expected, game)
 
 
 def test_the_view_of_a_node_holds_its_visits_values_and_children():

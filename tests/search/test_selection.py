@@ -50,8 +50,8 @@ def test_pruning_leaves_the_fewest_visits_that_do_not_beat_the_best_move():
 def _search(position, config):
     evaluate = fake_evaluation.hashed(_TIC_TAC_TOE)
     key = jax.random.key(0)
-    found = improvement.search(_TIC_TAC_TOE, evaluate, key, position, config=config)
-    return found, mctx_trees.to_mctx(found.tree, _TIC_TAC_TOE.num_actions)
+    output = improvement.search(_TIC_TAC_TOE, evaluate, key, position, config=config)
+    return output, mctx_trees.to_mctx(output.tree, _TIC_TAC_TOE.num_actions)
 
 
 @pytest.mark.parametrize("algorithm", ["puct", "puct_over_visits"])
@@ -66,7 +66,7 @@ def test_pruned_policies_are_those_of_taking_visits_away_one_by_one(algorithm):
         policy_pruning=True,
     )
     boards = slow_puct.boards_to_search(64)
-    found, tree = jax.device_get(_search(slow_tictactoe.position(boards), config))
+    output, tree = jax.device_get(_search(slow_tictactoe.position(boards), config))
     num_pruned = 0
     for row, board in enumerate(boards):
         visits = tree.children_visits[row, 0]
@@ -79,7 +79,7 @@ def test_pruned_policies_are_those_of_taking_visits_away_one_by_one(algorithm):
         weights = np.zeros(9)
         for action, count in left.items():
             weights[action] = count
-        np.testing.assert_allclose(found.policy[row], weights / weights.sum(), atol=1e-6)
-        assert found.action[row] == visits.argmax()
+        np.testing.assert_allclose(output.policy[row], weights / weights.sum(), atol=1e-6)
+        assert output.action[row] == visits.argmax()
         num_pruned += 60 - weights.sum()
     assert num_pruned > 0.1 * 60 * 64

@@ -22,8 +22,10 @@ _NUM_BOARDS = 64
 def _search(position, config):
     evaluate = fake_evaluation.hashed(_TIC_TAC_TOE)
     key = jax.random.key(0)
-    found = improvement.search(_TIC_TAC_TOE, evaluate, key, position, config=config, is_greedy=True)
-    return found, mctx_trees.to_mctx(found.tree, _TIC_TAC_TOE.num_actions)
+    output = improvement.search(
+        _TIC_TAC_TOE, evaluate, key, position, config=config, is_greedy=True
+    )
+    return output, mctx_trees.to_mctx(output.tree, _TIC_TAC_TOE.num_actions)
 
 
 def _assert_same_trees(tree, row, index, node):
@@ -48,7 +50,7 @@ def _assert_searched_as_plainly(algorithm, num_simulations, num_leaves=1, virtua
         **rule,
     )
     boards = slow_puct.boards_to_search(_NUM_BOARDS)
-    found, tree = jax.device_get(_search(slow_tictactoe.position(boards), config))
+    output, tree = jax.device_get(_search(slow_tictactoe.position(boards), config))
     compared = []
     for row, board in enumerate(boards):
         plain = slow_puct.Search(
@@ -67,9 +69,9 @@ def _assert_searched_as_plainly(algorithm, num_simulations, num_leaves=1, virtua
         shares = np.zeros(9)
         for action, child in root.children.items():
             shares[action] = child.visits / num_simulations
-        np.testing.assert_allclose(found.policy[row], shares, atol=1e-6)
-        np.testing.assert_allclose(found.value[row], root.value, atol=_ROUNDING)
-        assert found.action[row] == shares.argmax(), board
+        np.testing.assert_allclose(output.policy[row], shares, atol=1e-6)
+        np.testing.assert_allclose(output.value[row], root.value, atol=_ROUNDING)
+        assert output.action[row] == shares.argmax(), board
     assert len(compared) >= 0.9 * _NUM_BOARDS
     return compared
 
@@ -108,10 +110,10 @@ def test_several_leaves_a_step_build_the_trees_of_a_plain_python_search(
 def test_every_simulation_is_counted_once_for_any_number_of_leaves_a_step(algorithm):
     config = improvement.SearchConfig(algorithm=algorithm, num_simulations=24, leaves_per_step=4)
     boards = slow_puct.boards_to_search(_NUM_BOARDS)
-    found, tree = jax.device_get(_search(slow_tictactoe.position(boards), config))
-    np.testing.assert_array_equal(found.tree.visits[:, 0], 25)
+    output, tree = jax.device_get(_search(slow_tictactoe.position(boards), config))
+    np.testing.assert_array_equal(output.tree.visits[:, 0], 25)
     # Every visit to a node but the first ends in a child or, where paths met, at the node.
-    is_over = found.tree.is_over
+    is_over = output.tree.is_over
     passed_on = np.where(is_over, 0, tree.node_visits - tree.children_visits.sum(axis=-1))
     assert (passed_on[tree.node_visits > 0] >= np.where(is_over, 0, 1)[tree.node_visits > 0]).all()
     np.testing.assert_array_equal(passed_on[:, 0], 1)

@@ -46,8 +46,8 @@ def plain_scores(position, game):
 
 def edax_positions(data_folder, num):
     """Returns positions with 20 empty squares, drawn from the file by a seed."""
-    found = obf.read(data_folder / "endgame" / "edax_full_20.obf.gz")
-    return random.Random(20).sample(found, num)
+    problems = obf.read(data_folder / "endgame" / "edax_full_20.obf.gz")
+    return random.Random(20).sample(problems, num)
 
 
 @pytest.mark.slow
@@ -56,12 +56,12 @@ def test_both_solvers_and_plain_minimax_agree_on_positions_of_random_games(game)
     position = positions_of_random_games(game)
     scores = plain_scores(position, game)
     settings = {"max_empties": 10, "num_lanes": 64, "max_nodes": 10**8}
-    found = solve(game, position, goal="every_move", **settings)
-    assert found.is_solved.all()
-    np.testing.assert_array_equal(found.score, scores)
+    batch = solve(game, position, goal="every_move", **settings)
+    assert batch.is_solved.all()
+    np.testing.assert_array_equal(batch.score, scores)
     alone = solve(game, position, **settings)
     np.testing.assert_array_equal(alone.score, scores)
-    best = np.take_along_axis(np.asarray(found.move_score), alone.best_action[:, None], 1)
+    best = np.take_along_axis(np.asarray(batch.move_score), alone.best_action[:, None], 1)
     np.testing.assert_array_equal(best[:, 0], scores)
     result = solve(game, position, goal="result", **settings)
     np.testing.assert_array_equal(result.score, np.sign(scores))
@@ -72,7 +72,7 @@ def test_both_solvers_and_plain_minimax_agree_on_positions_of_random_games(game)
     solved = [solver.solve(*board, every_move=True) for board in boards]
     assert len(solved) == len(NUM_EMPTIES) * NUM_POSITIONS
     np.testing.assert_array_equal([one.score for one in solved], scores)
-    for one, row in zip(solved, np.asarray(found.move_score), strict=True):
+    for one, row in zip(solved, np.asarray(batch.move_score), strict=True):
         legal = np.flatnonzero(row != batched.NO_SCORE)
         assert one.move_scores == {int(action): int(row[action]) for action in legal}
 
@@ -81,16 +81,16 @@ def test_both_solvers_and_plain_minimax_agree_on_positions_of_random_games(game)
 def test_best_scores_of_100_edax_positions_with_20_empty_squares(data_folder):
     solver = endgame.Solver()
     for problem in edax_positions(data_folder, 100):
-        found = solver.solve(problem.board.player, problem.board.opponent)
-        assert (problem.line, found.score) == (problem.line, problem.best_score())
-        assert problem.move_scores[found.best_move] == problem.best_score()
-        assert found.is_solved
-        assert found.confidence == 1.0
+        solution = solver.solve(problem.board.player, problem.board.opponent)
+        assert (problem.line, solution.score) == (problem.line, problem.best_score())
+        assert problem.move_scores[solution.best_move] == problem.best_score()
+        assert solution.is_solved
+        assert solution.confidence == 1.0
 
 
 @pytest.mark.slow
 def test_every_move_of_20_edax_positions_with_20_empty_squares(data_folder):
     solver = endgame.Solver()
     for problem in edax_positions(data_folder, 20):
-        found = solver.solve(problem.board.player, problem.board.opponent, every_move=True)
-        assert (problem.line, found.move_scores) == (problem.line, problem.move_scores)
+        solution = solver.solve(problem.board.player, problem.board.opponent, every_move=True)
+        assert (problem.line, solution.move_scores) == (problem.line, problem.move_scores)

@@ -12,11 +12,11 @@ GAMES = 40  # of an iteration
 def events(num_iterations: int, *, num_generations: int = 1, seed: int = 0) -> list[dict]:
     """Returns the events of a run on 6x6 that learns."""
     rng = np.random.default_rng(seed)
-    found = []
+    lines = []
     for iteration in range(1, num_iterations + 1):
         skill = iteration / num_iterations
         generation = (iteration - 1) * num_generations // num_iterations
-        found.append(
+        lines.append(
             {
                 "event": "iteration",
                 "iteration": iteration,
@@ -33,8 +33,8 @@ def events(num_iterations: int, *, num_generations: int = 1, seed: int = 0) -> l
             if num_generations > 1:
                 gate = {"score": 0.55 + rng.normal(0, 0.06), "generation": generation}
                 gate["is_promoted"] = gate["score"] > 0.55
-                found.append(_event("gate", iteration, gate))
-    return found
+                lines.append(_event("gate", iteration, gate))
+    return lines
 
 
 def write(folder: pathlib.Path, lines: list[dict]) -> None:

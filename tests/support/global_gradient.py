@@ -65,8 +65,8 @@ def of_run(settings: config.Config) -> dict[str, np.ndarray]:
         return spread(start, batch)
 
     after = jax.jit(run, out_shardings=NamedSharding(mesh, PartitionSpec()))()
-    found = {"gradient": after.optimiser_state.trace, "averages": after.batch_stats}
-    leaves = jax.tree.leaves_with_path(jax.device_get(found))
+    arrays = {"gradient": after.optimiser_state.trace, "averages": after.batch_stats}
+    leaves = jax.tree.leaves_with_path(jax.device_get(arrays))
     return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 
 

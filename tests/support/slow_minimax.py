@@ -39,11 +39,11 @@ def scores(boards: np.ndarray, *, is_reversed: bool) -> np.ndarray:
 def move_scores(boards: np.ndarray, *, is_reversed: bool) -> np.ndarray:
     """Returns the score `[N, n * n]` of every legal disc for the side to move, and -1000."""
     size = boards.shape[-1]
-    found = np.full((len(boards), size * size), -1000)
+    margins = np.full((len(boards), size * size), -1000)
     for square in range(size * size):
         is_legal, after = play(boards, *divmod(square, size))
-        found[is_legal, square] = -scores(after[is_legal], is_reversed=is_reversed)
-    return found
+        margins[is_legal, square] = -scores(after[is_legal], is_reversed=is_reversed)
+    return margins
 
 
 def play(boards: np.ndarray, row: int, column: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,8 +71,8 @@ def play(boards: np.ndarray, row: int, column: int) -> tuple[np.ndarray, np.ndar
 def can_play(boards: np.ndarray) -> np.ndarray:
     """Returns `[N]` bool: the side to move may place a disc somewhere."""
     size = boards.shape[-1]
-    found = [play(boards, row, column)[0] for row in range(size) for column in range(size)]
-    return np.any(found, axis=0)
+    can_move = [play(boards, row, column)[0] for row in range(size) for column in range(size)]
+    return np.any(can_move, axis=0)
 
 
 def final_scores(boards: np.ndarray) -> np.ndarray:

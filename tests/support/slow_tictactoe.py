@@ -45,12 +45,12 @@ def children(board: str) -> list[str]:
 @functools.cache
 def boards() -> tuple[str, ...]:
     """Returns all 5,478 boards that games can reach."""
-    found = {"-" * 9: None}
-    level = list(found)
+    positions = {"-" * 9: None}
+    level = list(positions)
     while level:
         level = list(dict.fromkeys(child for board in level for child in children(board)))
-        found |= dict.fromkeys(level)
-    return tuple(found)
+        positions |= dict.fromkeys(level)
+    return tuple(positions)
 
 
 @functools.cache
@@ -85,7 +85,7 @@ def only_good_moves() -> dict[str, int]:
     Boards with a single empty square, where there is nothing to choose, are left out.
     """
     seen: set[str] = set()
-    found = {}
+    best_moves = {}
     for board in boards():
         if board in seen or result(board) is not None or board.count("-") == 1:
             continue
@@ -93,8 +93,8 @@ def only_good_moves() -> dict[str, int]:
         squares = legal_actions(board)
         good = [s for s in squares if -best_value(play(board, s)) == best_value(board)]
         if len(good) == 1:
-            found[board] = good[0]
-    return found
+            best_moves[board] = good[0]
+    return best_moves
 
 
 def position(many: list[str]) -> tictactoe.TicTacToePosition:

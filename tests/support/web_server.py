@@ -91,6 +91,6 @@ def question(game="othello6", moves="", *, session=SESSION, **how):
 def wait_until(is_so, seconds=5.0):
     """Waits until something is so; returns whether it is."""
     end = time.monotonic() + seconds
-    while not (found := is_so()) and time.monotonic() < end:
+    while not (state := is_so()) and time.monotonic() < end:
         time.sleep(0.01)
-    return found
+    return state

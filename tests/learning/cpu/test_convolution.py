@@ -53,8 +53,8 @@ def gradients(convolve, images, kernel):
 def test_one_square_sees_its_neighbours_and_zeros_beyond_the_edge():
     images = jnp.arange(1.0, 10.0).reshape(3, 3, 1, 1)
     kernel = jnp.zeros((3, 3, 1, 1)).at[0, 1].set(1.0)  # the square above
-    found = convolve(images, kernel)[:, :, 0, 0]
-    np.testing.assert_allclose(found, [[0, 0, 0], [1, 2, 3], [4, 5, 6]], atol=1e-5)
+    actual = convolve(images, kernel)[:, :, 0, 0]
+    np.testing.assert_allclose(actual, [[0, 0, 0], [1, 2, 3], [4, 5, 6]], atol=1e-5)
 
 
 # Every size of board, in tiles of 3 and 4 squares, cut off at the edge and not; 1 x 1 takes 2.
@@ -68,16 +68,16 @@ _over_boards = pytest.mark.parametrize(
 )
 
 
-def relative_error(found, expected):
-    return float(jnp.abs(found - expected).max() / jnp.abs(expected).max())
+def relative_error(actual, expected):
+    return float(jnp.abs(actual - expected).max() / jnp.abs(expected).max())
 
 
 @_over_boards
 def test_the_convolution_and_its_gradients_are_jaxs(rows, columns):
     images, kernel = images_and_kernel(7, rows, columns)
     assert relative_error(convolve(images, kernel), plain(images, kernel)) < _ROUNDING
-    found, expected = (gradients(f, images, kernel) for f in (convolve, plain))
-    for one, other in zip(found, expected, strict=True):
+    actual, expected = (gradients(f, images, kernel) for f in (convolve, plain))
+    for one, other in zip(actual, expected, strict=True):
         assert relative_error(one, other) < _ROUNDING
 
 
@@ -87,12 +87,12 @@ def test_the_bias_is_added_to_every_square(precision):
     bias = jnp.arange(6.0) - 2
     weight = weights(images, kernel)
 
-    def found(bias):
+    def actual(bias):
         return convolution.convolve(images, kernel, bias, precision)
 
     without = convolution.convolve(images, kernel, None, precision)
-    np.testing.assert_allclose(found(bias), without + bias[None, None, None], atol=1e-4)
-    gradient = jax.grad(lambda bias: (found(bias) * weight).sum())(bias)
+    np.testing.assert_allclose(actual(bias), without + bias[None, None, None], atol=1e-4)
+    gradient = jax.grad(lambda bias: (actual(bias) * weight).sum())(bias)
     np.testing.assert_allclose(gradient, weight.sum(axis=(0, 1, 2)), rtol=1e-5)
 
 
@@ -118,9 +118,9 @@ def products(convolve, images, kernel):
 )
 def test_bfloat16_rounds_the_factors_and_the_results_alone(batch):
     images, kernel = images_and_kernel(batch)
-    found = products(convolve_in_bfloat16, images, kernel)
+    actual = products(convolve_in_bfloat16, images, kernel)
     exact = products(convolve, rounded(images), rounded(kernel))
-    for one, other in zip(found, exact, strict=True):
+    for one, other in zip(actual, exact, strict=True):
         assert one.dtype == jnp.float32
         np.testing.assert_array_equal(one, rounded(one))
         assert (one != other).any()
@@ -130,9 +130,9 @@ def test_bfloat16_rounds_the_factors_and_the_results_alone(batch):
 
 def test_bfloat16_products_are_summed_in_float32():
     # In bfloat16 256 + 1 is 256; these sums it holds exactly.
-    found = convolve_in_bfloat16(jnp.ones((3, 3, 1, 128)), jnp.ones((3, 3, 128, 1)))
+    actual = convolve_in_bfloat16(jnp.ones((3, 3, 1, 128)), jnp.ones((3, 3, 128, 1)))
     expected = [[512, 768, 512], [768, 1152, 768], [512, 768, 512]]
-    np.testing.assert_array_equal(found[:, :, 0, 0], expected)
+    np.testing.assert_array_equal(actual[:, :, 0, 0], expected)
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "rocm", "tpu"])

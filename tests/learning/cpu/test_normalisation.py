@@ -52,13 +52,13 @@ def some_input(seed):
 
 def run(module, variables, x, skip, rectify):
     """Returns the result and the new averages."""
-    found, updated = module.apply(variables, x, skip, rectify=rectify, mutable=["batch_stats"])
-    return found, updated["batch_stats"]
+    actual, updated = module.apply(variables, x, skip, rectify=rectify, mutable=["batch_stats"])
+    return actual, updated["batch_stats"]
 
 
-def assert_close(found, expected):
+def assert_close(actual, expected):
     jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4), found, expected
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4), actual, expected
     )
 
 
@@ -112,8 +112,8 @@ def test_a_batch_over_two_devices_is_normalised_as_one():
     def total(params, x, weights, axis_name):
         norm = normalisation.BatchNorm(True, axis_name)
         variables = {"params": params, "batch_stats": some_variables()["batch_stats"]["norm"]}
-        found, _ = norm.apply(variables, x, mutable=["batch_stats"])
-        return (found * weights).sum()
+        actual, _ = norm.apply(variables, x, mutable=["batch_stats"])
+        return (actual * weights).sum()
 
     @functools.partial(
         jax.shard_map, mesh=mesh, check_vma=False, in_specs=(everywhere, split, split),
@@ -132,5 +132,5 @@ def test_a_batch_over_two_devices_is_normalised_as_one():
 @pytest.mark.parametrize("place", [(0, 0, 0, 0), (1, 2, 3, 0)], ids=["first", "other"])
 def test_a_batch_that_is_not_finite_gives_nan_and_not_numbers(value, place):
     x = some_input(2).at[place].set(value)
-    found, _ = run(Ours(is_training=True), some_variables(), x, None, rectify=False)
-    assert jnp.isnan(found[..., 0]).all()
+    actual, _ = run(Ours(is_training=True), some_variables(), x, None, rectify=False)
+    assert jnp.isnan(actual[..., 0]).all()
