@@ -177,11 +177,12 @@ def _check_players(
     new = {"game": config.game.model_dump(mode="json"), "players": definitions}
     new = json.loads(json.dumps(new))
     stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else new
-    if stored["game"] != new["game"]:
-        raise ValueError(
-            f"{path}: game is {stored['game']}, but should be {new['game']}:"
-            " choose another --folder"
-        )
+    for name, value in new["game"].items():
+        if stored["game"].get(name) != value:
+            raise ValueError(
+                f"{path}: game.{name} is {stored['game'].get(name)}, but this tournament has"
+                f" {value}: choose another --folder"
+            )
     for name, definition in new["players"].items():
         if stored["players"].get(name, definition) != definition:
             raise ValueError(

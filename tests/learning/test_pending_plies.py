@@ -67,7 +67,7 @@ def test_every_ply_learns_who_owns_what_at_the_end_as_its_mover_sees_it():
             row += 1
     assert results == {-1, 0, 1}
     assert len(set(lengths)) > 1
-    assert (np.asarray(plies.action) == 16).any()  # somebody passes
+    assert (np.asarray(plies.action) == 16).any()  # some games have passes
 
 
 def test_only_plies_of_decided_games_are_ready_and_each_once():

@@ -32,7 +32,7 @@ def recorded_games():
 
 
 def counted_by_a_loop(games, threshold):
-    """Returns how many games somebody would have resigned, and how many of these he won."""
+    """Returns the number of games with a resignation, and how many of them that player won."""
     resigned = won = 0
     for values, result in games:
         for ply, value in enumerate(values):
@@ -204,7 +204,7 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
         start = 0
         for t in np.flatnonzero(plies.discount[:, b] == 0):
             rows = slice(start, t + 1)
-            if plies.ply[t, b] == 2:  # nobody has three window_starts so early
+            if plies.ply[t, b] == 2:  # no player has three window_starts so early
                 resigned += 1
                 np.testing.assert_array_equal(value[rows, b], [-1, 1, -1])
                 np.testing.assert_array_equal(final.sign[rows, b], [0, 0, 0])

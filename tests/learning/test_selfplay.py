@@ -97,7 +97,7 @@ def test_new_games_begin_after_up_to_so_many_random_plies():
     assert len(counts) == 6
     assert counts.min() > 60  # 100 of each are expected
     discs = np.asarray((games.position.player | games.position.opponent).count())
-    np.testing.assert_array_equal(discs, 4 + np.asarray(games.ply))  # nobody passes that early
+    np.testing.assert_array_equal(discs, 4 + np.asarray(games.ply))  # no passes that early
 
 
 def test_an_opening_that_would_end_the_game_is_not_played():

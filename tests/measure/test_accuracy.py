@@ -195,7 +195,7 @@ def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch
 
 
 def wilson(points, count):
-    """The interval of a mean of points in [0, 1], by the formula, told in [-1, 1]."""
+    """The interval of a mean of points in [0, 1], by the formula, scaled to [-1, 1]."""
     mean = points / count
     centre, spread = (
         mean + Z**2 / (2 * count),

@@ -134,7 +134,7 @@ def test_nboard_engines_die_too():
         )
 
 
-# gtp-rhino, as it is
+# output of gtp-rhino, unchanged
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ def test_a_killed_engine_leaves_no_process_behind(tmp_path):
 
 
 def _is_alive(group):
-    """Returns whether any process of the group runs; those that wait to be reaped do not."""
+    """Returns whether any process of the group runs; zombies do not count."""
     for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             state, _, its_group = status.read_text().rpartition(")")[2].split()[:3]

@@ -151,7 +151,7 @@ def test_a_scored_move_that_is_illegal_is_told():
     assert str(error.value) == "2: a1 is illegal"
 
 
-# Positions, and those that list two moves or more: counted with grep.
+# Numbers of positions, and of positions that list two moves or more: counted with grep.
 @pytest.mark.parametrize(
     ("name", "num_positions", "num_choices"),
     [

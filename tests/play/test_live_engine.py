@@ -252,7 +252,7 @@ def test_the_end_of_a_game_is_reported_once():
     live = make(4, on_end=lambda game: ended.append((game.actions, game.final_score())))
     random_game(live, random.Random(3))
     assert ended == [(live.actions, live.final_score())]
-    live.new_game(actions=live.actions)  # nobody played that
+    live.new_game(actions=live.actions)  # a new game with the moves of the old one
     assert len(ended) == 1
 
 

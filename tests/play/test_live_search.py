@@ -153,7 +153,7 @@ def test_a_move_that_was_not_searched_starts_an_empty_tree():
 
 
 def test_the_cache_holds_symmetric_positions_once():
-    """Every form of a position is asked about once, and in a second search none."""
+    """Every form of a position is evaluated once, and in a second search none."""
     game = live_game.LiveGame(othello.Othello(8))
     evaluator = hash_evaluator.HashEvaluator(game.game)
     search = live_search.LiveSearch(

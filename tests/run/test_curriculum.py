@@ -48,7 +48,7 @@ def network_in(folder):
 
 
 def train_phases(settings, at=None):
-    """Trains; told to stop when iteration `at` of a phase is shown."""
+    """Trains, with a request to stop when iteration `at` of a phase is shown."""
     with interruption.StopRequest() as stop, pytest.MonkeyPatch.context() as patch:
         show = console.Console.update
 

@@ -31,7 +31,7 @@ def settings(folder, **changed):
 
 
 def prepare(chosen, stop_after=None):
-    """Prepares; told to stop when so many endings are solved."""
+    """Prepares, with a request to stop after so many solved endings."""
     calls = []
 
     def is_stopped():

@@ -1,4 +1,4 @@
-"""Devices of this process: as many as `conftest` has asked for."""
+"""Devices of this process: as many as `conftest` requests."""
 
 import os
 

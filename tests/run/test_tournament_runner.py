@@ -226,7 +226,7 @@ def test_games_of_other_players_or_openings_are_not_mixed(small, tmp_path, capsy
     assert "opening 0 is not the one drawn now" in capsys.readouterr().err
     larger = SMALL.replace("size = 4", "size = 6")
     assert main(write(tmp_path, larger), "--folder", folder) == 2
-    assert "of another game" in capsys.readouterr().err
+    assert "game.size is 4, but this tournament has 6" in capsys.readouterr().err
     kept = json.loads((folder / "players.json").read_text())["players"]
     assert kept["rollouts"] == {"player": "rollouts:4"}
 

@@ -84,7 +84,7 @@ def count(board: Board, character: str) -> int:
 
 
 def score(board: Board) -> int:
-    """Returns the mover's discs minus the other's, empty squares given to whoever has more."""
+    """Returns the mover's discs minus the other's, empty squares given to the leader."""
     margin = count(board, board.mover) - count(board, other(board.mover))
     if margin > 0:
         return margin + count(board, "-")

@@ -10,7 +10,7 @@ _DIRECTIONS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1,
 
 
 def scores(boards: np.ndarray, *, is_reversed: bool) -> np.ndarray:
-    """Returns the final margins `[N]` for the side to move, empty squares to whoever has more.
+    """Returns the final margins `[N]` for the side to move, empty squares to the leader.
 
     In reversed Othello both sides make their margin small. Equal positions are solved once.
     """
@@ -76,6 +76,6 @@ def can_play(boards: np.ndarray) -> np.ndarray:
 
 
 def final_scores(boards: np.ndarray) -> np.ndarray:
-    """Returns the margins `[N]` with the empty squares added to whoever has more."""
+    """Returns the margins `[N]` with the empty squares added for the leader."""
     margin = boards.sum(axis=(1, 2), dtype=int)
     return margin + np.sign(margin) * (boards == 0).sum(axis=(1, 2))

@@ -76,7 +76,7 @@ def ask(port, path, body=None, *, method=None, headers=None):
         body = json.dumps(body)
     sent = {"content-type": "application/json"} if body is not None else {}
     method = method or ("GET" if body is None else "POST")
-    # A path goes as it is: browsers and other clients would tidy it up.
+    # The path is sent unchanged: browsers and other clients would tidy it up.
     connection.request(method, path, body, sent | (headers or {}))
     response = connection.getresponse()
     answer = Answer(response.status, response.headers, response.read())
