@@ -174,12 +174,12 @@ def test_search_by_mctx_with_the_same_trees_finds_what_azo_finds(algorithm):
 
 
 @pytest.mark.parametrize(("before_ply", "plies"), [(None, [0, 1, 2, 3, 0]), (2, [0, 1, 0, 1, 0])])
-def test_games_stand_only_at_the_plies_asked_for(before_ply, plies):
+def test_games_are_only_at_the_requested_plies(before_ply, plies):
     games = positions.spread(lambda number: np.arange(number) % 4, 4, 5, before_ply)
     np.testing.assert_array_equal(games, plies)
 
 
-def test_plies_without_a_tree_are_as_many_as_asked_for():
+def test_plies_without_a_tree_have_the_requested_number():
     position, key = roots(4), jax.random.key(0)
     expected = jnp.zeros(4)
     now = position
@@ -212,7 +212,7 @@ def test_network_as_usually_written_is_the_same_function_as_that_of_azo():
     np.testing.assert_allclose(as_usual.value, by_azo.value, atol=1e-4)
 
 
-def test_network_alone_evaluates_each_position_as_often_as_asked_for():
+def test_network_alone_evaluates_each_position_the_requested_number_of_times():
     position, key = roots(12), jax.random.key(0)
     total = reference_network.evaluate_repeatedly(hashed, key, position, 3).sum()
     output = hashed(None, position)

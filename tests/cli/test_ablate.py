@@ -71,7 +71,7 @@ def test_finished_jobs_are_skipped_and_tables_show_the_progress(queue, capsys, m
     assert len(results(queue)) == 6
 
 
-def test_results_of_other_settings_are_not_taken_for_those_asked_for(queue, capsys):
+def test_results_of_other_settings_are_refused(queue, capsys):
     folder = queue.parent / "runs"
     _, jobs = run_queue.load(queue, folder)
     journal.append(folder / "results.jsonl", json.dumps(line_of(jobs[0])))

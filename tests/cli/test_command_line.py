@@ -133,7 +133,7 @@ def test_a_reader_that_stops_early_is_no_error():
         ("--size x", "--size: not a whole number: 'x'"),
     ],
 )
-def test_a_wrong_flag_is_told_in_one_line(flags, message):
+def test_a_wrong_flag_is_reported_in_one_line(flags, message):
     with pytest.raises(ValueError) as error:
         command_line.parse(engine_factory.PlayConfig, flags.split(), prog="play")
     assert str(error.value).startswith(message)

@@ -42,7 +42,7 @@ def othello_net(tmp_path_factory):
     return export(folder, othello.Othello(4), **sections)
 
 
-def test_a_match_is_told_from_the_first_players_side_and_repeats(capsys):
+def test_a_match_is_reported_from_the_first_players_side_and_repeats(capsys):
     flags = ["--game.name", "tictactoe", "--num-games", "200", "--opening-plies", "0"]
     assert main("greedy", "random", *flags) == 0
     one = capsys.readouterr().out
@@ -341,9 +341,7 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
         ),
     ],
 )
-def test_what_is_wrong_with_exact_sets_is_told(
-    net, othello_net, tmp_path, capsys, arguments, message
-):
+def test_errors_in_exact_sets_are_reported(net, othello_net, tmp_path, capsys, arguments, message):
     large = "-" * 27 + "OX------XO" + "-" * 27
     (tmp_path / "plain.obf").write_text(f"{START} X;\n")
     (tmp_path / "large.obf").write_text(f"{SCORED}{large} X; D3:+0;\n")

@@ -37,7 +37,7 @@ def test_an_export_holds_the_runs_network_and_settings_and_no_more(run, tmp_path
     assert sorted(path.name for path in new.iterdir()) == ["network", "settings.json"]
 
 
-def test_the_best_checkpoint_is_taken_unless_the_latest_is_asked_for(tmp_path):
+def test_the_best_checkpoint_is_taken_unless_the_latest_is_requested(tmp_path):
     first = tiny_run.begin(1)
     second = first.replace(learner=jax.tree.map(lambda x: x + 1, first.learner))
     with checkpoint.Checkpoints(tmp_path / "run", keep=1) as checkpoints:
@@ -112,7 +112,7 @@ def test_the_program_for_jax_is_the_exported_network(portable):
 
 
 @pytest.mark.parametrize(("kind", "number"), [("cpu", "float32"), ("accelerator", "bfloat16")])
-def test_the_stablehlo_programs_have_the_batch_size_asked_for(portable, kind, number):
+def test_the_stablehlo_programs_have_the_requested_batch_size(portable, kind, number):
     new, said = portable
     file = f"network-{kind}.mlirbc"
     assert said["files"][file] == {"form": "StableHLO", "b": 3, "convolutions": number}

@@ -42,6 +42,6 @@ def test_a_wrong_command_is_answered_with_the_right_one(capsys):
     assert capsys.readouterr().err.startswith("unknown command 'zebra'. There are: train, ")
 
 
-def test_the_version_is_told(capsys):
+def test_the_version_is_printed(capsys):
     assert __main__.main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("azo ")

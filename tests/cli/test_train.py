@@ -91,7 +91,7 @@ def test_a_run_trains_to_its_end_and_leaves_all_that_is_promised(whole):
     assert (whole / "settings.json").is_file()
 
 
-def test_a_run_told_to_stop_is_saved_and_repeats_the_uninterrupted_one(
+def test_a_stopped_run_is_saved_and_repeats_the_uninterrupted_one(
     place, whole, at_iteration, capsys
 ):
     run = ("--config", place / "tiny.toml", "--run.folder", place / "stopped")
@@ -192,7 +192,7 @@ def test_a_finished_run_says_so_and_is_left_as_it_is(place, whole, capsys):
 
 
 @pytest.mark.slow
-def test_a_process_told_to_terminate_saves_and_ends_well(place):
+def test_a_terminated_process_saves_and_exits_with_0(place):
     folder = place / "process"
     command = [sys.executable, "-m", "azo", "train", "--config", str(place / "tiny.toml")]
     command += ["--run.folder", str(folder), "--run.num-iterations", "1000000"]

@@ -191,7 +191,7 @@ def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
     described = statistics.describe(figures)
     assert described["selfplay/adjudicated_share"] == begins.sum() / is_end.sum()
     assert described["selfplay/resigned_share"] == 0
-    assert found.games.num_games == is_end.sum()
+    assert figures.games.num_games == is_end.sum()
 
 
 def test_resignation_is_judged_by_the_exact_results():
@@ -237,7 +237,7 @@ def test_solved_positions_enter_the_ring_with_their_final_boards():
 
 
 @pytest.mark.parametrize("made_share", [0.0, 1.0])
-def test_random_endings_have_the_empty_squares_that_are_asked_for(made_share):
+def test_random_endings_have_the_requested_empty_squares(made_share):
     game = othello.Othello(6)
     config = endings.EndingsConfig(
         num_positions=300, min_empties=5, max_empties=9, made_share=made_share

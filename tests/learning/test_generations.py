@@ -126,7 +126,7 @@ def test_after_a_failure_the_same_generation_goes_on_with_or_without_new_games()
     assert int(replay.num_in_window(plays.replay, 1)[0]) == 20
 
 
-def test_without_a_promotion_a_generation_keeps_its_window_unless_told_to_turn_it():
+def test_without_a_promotion_a_generation_keeps_its_window_by_default():
     after = advanced(gated()).next_generation(is_promoted=False, begins_window=False)
     assert int(after.generation) == 1
     assert scale_of(after.actor_params, after) == 2.0

@@ -151,7 +151,7 @@ def test_hopeless_games_end_as_losses_and_those_played_out_never_end_early():
     assert float(counts.num_games) == len(expected)
 
 
-def test_the_share_of_played_out_games_is_the_one_asked_for():
+def test_the_share_of_played_out_games_is_the_requested_one():
     state = resignation.init_state(jax.random.key(1), 10_000, resignation.ResignationConfig())
     # A tenth of 10,000, whose standard deviation is 30.
     assert abs(int(state.is_played_out.sum()) - 1000) < 5 * 30

@@ -121,7 +121,7 @@ def test_plies_say_when_and_by_which_network_they_were_played():
     np.testing.assert_allclose(plies.raw_value, evaluation.value, atol=1e-3)  # float16
 
 
-def test_new_games_begin_after_no_fewer_random_plies_than_asked_for():
+def test_new_games_begin_after_the_minimum_of_random_plies():
     game = othello.Othello(6)
     games = selfplay.new_games(
         game, jax.random.key(0), 600, min_opening_plies=3, max_opening_plies=5

@@ -83,7 +83,7 @@ def test_margins_are_of_discs_in_reversed_othello_too():
     assert summary.best_move.mean == 1.0
 
 
-def test_nothing_is_told_of_what_nothing_is_known():
+def test_missing_scores_give_dashes():
     summary = accuracy.measure(FOUR, small_set([0], [{}]), assessment([0.5], [3]))
     assert summary.value_error == accuracy.Estimate(0.5, None, 1)
     assert (summary.right_sign, summary.best_move, summary.discs_lost) == (None, None, None)

@@ -80,7 +80,7 @@ def test_the_latest_result_of_a_seed_counts():
     assert comparison.difference(again, "once", "base").mean == pytest.approx(0.15)
 
 
-def test_the_table_says_what_is_known_and_how_complete_it_is():
+def test_the_table_shows_verdicts_and_finished_seeds():
     rows = [
         ("base", "What else?", None),
         ("better", "Does it help?", "base"),

@@ -145,7 +145,7 @@ def test_moves_that_a_file_does_not_tell_are_solved():
     assert (positions.move_utility != NO).sum(axis=1).tolist() == [4, 4]
 
 
-def test_a_scored_move_that_is_illegal_is_told():
+def test_a_scored_move_that_is_illegal_is_refused():
     with pytest.raises(ValueError) as error:
         position_sets.of_problems(FOUR, problems_of("", f"{START} X; A1:-10"), max_solved=0)
     assert str(error.value) == "2: a1 is illegal"

@@ -55,7 +55,7 @@ def test_undo_goes_back_to_the_start():
         live.undo()
 
 
-def test_wrong_moves_change_nothing_and_say_what_is_right():
+def test_wrong_moves_change_nothing_and_list_the_legal_ones():
     live = make(8)
     live.play(notation.parse_action("f5", 8))
     board = live.board

@@ -279,7 +279,7 @@ def test_a_game_survives_loading_the_page_anew(visit):
     assert visit.wait_for_turn()
 
 
-def test_a_server_that_is_gone_is_named_and_nothing_is_lost(browser):
+def test_a_stopped_server_is_reported_and_the_game_is_kept(browser):
     with running(offers()) as port:
         visit = Visit(browser, port)
         visit.wait_for_turn()

@@ -276,7 +276,7 @@ def test_a_taught_run_gives_the_network_that_learns_and_not_its_teachers(tmp_pat
     assert_same_bits(network_files.load(tmp_path)[0], state.variables())
 
 
-def test_what_is_no_network_is_refused(tmp_path, settings, state):
+def test_other_checkpoints_than_networks_are_refused(tmp_path, settings, state):
     assert "no such folder" in message_of(network_files.load, tmp_path / "absent")
     assert "neither a run nor an exported" in message_of(network_files.load, tmp_path)
     checkpoint.Checkpoints(tmp_path / "run", keep=1).close()

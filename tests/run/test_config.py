@@ -50,7 +50,7 @@ def test_settings_survive_json():
     assert config.from_json(config.to_json(loaded)) == loaded
 
 
-def test_settings_of_an_earlier_version_load_unless_they_use_what_is_removed():
+def test_settings_of_an_earlier_version_load_unless_they_use_removed_settings():
     tree = json.loads(config.to_json(small()))
     tree["network"]["dropout"] = 0.0
     tree["generation"]["stages"] = []

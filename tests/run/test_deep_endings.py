@@ -108,7 +108,7 @@ def test_endings_of_other_settings_are_refused(solved):
 
 
 @pytest.mark.slow
-def test_deep_endings_are_solved_selectively_if_asked_and_are_not_mixed_with_exact_ones(tmp_path):
+def test_selective_deep_endings_are_not_mixed_with_exact_ones(tmp_path):
     deep = {"min_empties": 19, "max_empties": 20, "deep_positions": 6}
     prepare(settings(tmp_path, confidence=0.95, **deep))
     records = records_in(tmp_path)

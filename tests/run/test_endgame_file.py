@@ -131,7 +131,7 @@ def test_confidence_out_of_range(small):
     )
 
 
-def test_a_limit_is_told_and_not_kept(tmp_path):
+def test_a_limit_is_reported_and_not_stored(tmp_path):
     path, output = tmp_path / "one.obf", tmp_path / "out.jsonl"
     path.write_text(f"{_FFO_1}; G8:+18;\n")
     code, lines = _run(path, "--max-nodes", "100", "--output", str(output))
@@ -169,7 +169,7 @@ def test_a_limit_is_told_and_not_kept(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told(tmp_path, text, message):
+def test_errors_in_a_file_are_reported(tmp_path, text, message):
     path = tmp_path / "bad.obf"
     path.write_text(text)
     error = _message(path)

@@ -99,7 +99,7 @@ def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, match
     assert texts[-1] == f"Elo {values[0]:.0f}, 95 % {values[1]:.0f} to {values[2]:.0f} (random 0)"
 
 
-def test_generations_that_beat_one_another_in_a_circle_are_told(tmp_path, matches):
+def test_cycles_of_generations_are_reported(tmp_path, matches):
     matches[0][:] = [WON] * 2 + [WON] * 3 + [WON, WON, LOST, WON]
     texts = [rate(tmp_path, iteration) for iteration in (5, 10, 15)]
     circle = "iteration 10 0.80 > iteration 5 0.80 > iteration 15 0.80 > iteration 10"
@@ -149,7 +149,7 @@ def test_a_generation_that_was_deleted_is_not_met(tmp_path, matches):
     assert met(tmp_path)[15] == ["greedy", "random", 10]
 
 
-def test_a_player_that_there_is_not_is_told_before_training(tmp_path, matches):
+def test_an_unknown_player_is_reported_before_training(tmp_path, matches):
     with pytest.raises(ValueError, match="unknown player 'rolouts:9'"):
         rate(tmp_path, 5, pool=["rolouts:9"])
 

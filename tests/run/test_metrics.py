@@ -78,7 +78,7 @@ def test_arrays_are_written_as_lists_of_few_digits_and_are_no_curves(tmp_path):
     assert tags == {"selfplay/total"}
 
 
-def test_what_is_not_finite_becomes_null_so_that_every_line_is_json(tmp_path):
+def test_numbers_that_are_not_finite_become_null(tmp_path):
     with metrics.MetricsWriter(tmp_path) as writer:
         writer.write("iteration", 1, {"x": float("nan"), "y": np.inf})
     assert metrics.read(tmp_path) == [{"event": "iteration", "iteration": 1, "x": None, "y": None}]

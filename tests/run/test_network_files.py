@@ -21,7 +21,7 @@ def test_the_game_of_a_player_is_that_of_its_network(exported):
         assert network_files.game_of(player.format(exported)) == game, player
 
 
-def test_the_game_of_a_network_is_known_without_reading_its_arrays(exported):
+def test_the_game_of_a_network_is_read_without_its_arrays(exported):
     for path in (exported / "network").rglob("*"):
         if path.is_file():
             path.write_bytes(b"")

@@ -137,7 +137,7 @@ def test_a_line_that_a_crash_cut_short_is_dropped(queue):
     assert [one["arm"] for one in results(queue)] == ["a", "c"]
 
 
-def test_commands_are_told_to_stop_and_none_begins_afterwards(tmp_path, monkeypatch):
+def test_commands_are_stopped_and_none_begins_afterwards(tmp_path, monkeypatch):
     (tmp_path / "sleeper.py").write_text(
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: (print('saved'), sys.exit(0)))\n"

@@ -88,7 +88,7 @@ def test_the_iterations_are_bounded_by_the_budget_alone_if_the_rate_is_constant(
     assert job.phase(0, 960).run.num_iterations == 5
 
 
-def test_the_phases_of_a_curriculum_have_what_is_left_and_may_be_changed(tmp_path):
+def test_the_phases_of_a_curriculum_share_the_budget_and_may_be_changed(tmp_path):
     phases = '[[curriculum]]\nname = "one"\nset = {"search.num_simulations" = 3}\n'
     phases += '[[curriculum]]\nname = "two"\nset = {"evaluation.opponent" = "network:{one}:2"}\n'
     (tmp_path / "phases.toml").write_text(tiny_run.toml() + phases)

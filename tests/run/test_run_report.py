@@ -108,7 +108,7 @@ def message(folder: pathlib.Path) -> str:
     return str(error.value)
 
 
-def test_what_is_no_run_is_refused(tmp_path):
+def test_a_folder_without_a_run_is_refused(tmp_path):
     missing = tmp_path / "missing"
     assert message(missing) == f"{missing}: no such folder; give a run's, such as runs/quickstart"
     assert message(tmp_path) == (

@@ -139,7 +139,7 @@ def test_a_program_runs_in_its_folder_which_is_relative_to_the_file(tmp_path):
         ("name", "not TOML: "),
     ],
 )
-def test_a_wrong_file_says_what_is_wrong_in_one_line(tmp_path, text, expected):
+def test_errors_in_a_file_are_reported_in_one_line(tmp_path, text, expected):
     path = tmp_path / "engine.toml"
     path.write_text(text)
     with pytest.raises(ValueError) as error:

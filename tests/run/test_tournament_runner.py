@@ -167,7 +167,7 @@ def test_a_killed_tournament_loses_and_repeats_no_finished_game(tmp_path, capsys
     assert len(schedule) == len(set(schedule)) == 36
 
 
-def test_a_failing_engine_loses_its_games_and_is_told_apart_from_lost_games(tmp_path, capsys):
+def test_a_failing_engine_loses_its_games_and_counts_as_forfeit(tmp_path, capsys):
     fake = f'"{sys.executable}", "{FAKES / "fake_gtp.py"}", "die"'
     write(tmp_path, f'name = "die"\ncommand = [{fake}]\nprotocol = "gtp"\n', "die.toml")
     text = SMALL.replace('player = "rollouts:4"', 'engine = "die.toml"').replace("= 4 }", "= 6 }")
@@ -208,7 +208,7 @@ def test_a_failing_engine_loses_its_games_and_is_told_apart_from_lost_games(tmp_
         (("num_games = 6", "num_games = 600"), "different openings of 3 random plies"),
     ],
 )
-def test_mistakes_in_the_file_are_told_in_one_line(tmp_path, capsys, change, message):
+def test_errors_in_the_file_are_reported_in_one_line(tmp_path, capsys, change, message):
     path = write(tmp_path, SMALL.replace(*change))
     assert main(path, "--folder", tmp_path / "games") == 2
     error = capsys.readouterr().err

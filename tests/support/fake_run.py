@@ -29,7 +29,7 @@ def events(num_iterations: int, *, num_generations: int = 1, seed: int = 0) -> l
             score = 1 - 0.9 * math.exp(-4 * skill) + rng.normal(0, 0.02)
             match = {"opponent": "rollouts:100", "wins": 100, "draws": 8, "losses": 20}
             match |= {"score": score, "score_low": score - 0.04, "score_high": score + 0.03}
-            found.append(_event("evaluation", iteration, match))
+            lines.append(_event("evaluation", iteration, match))
             if num_generations > 1:
                 gate = {"score": 0.55 + rng.normal(0, 0.06), "generation": generation}
                 gate["is_promoted"] = gate["score"] > 0.55
