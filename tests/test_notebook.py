@@ -50,7 +50,7 @@ def pictures(notebook):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The notebook with new outputs, and what its cells have found."""
+    """The notebook with new outputs, and the variables of its cells."""
     notebook = read()
     notebook.cells.append(nbformat.v4.new_code_cell(PROBE))
     client = nbclient.NotebookClient(

@@ -82,8 +82,8 @@ def write(games: Sequence[WthorGame], tournament: str, date: Date) -> WthorFiles
     """Returns the files for games of one tournament.
 
     Names are cut to 19 and 25 characters, and characters outside of Latin-1 become "?". Players
-    whose names are then equal keep different numbers. The score under perfect play is not known:
-    it is written as 0, at depth 0.
+    whose names are then equal keep different numbers. The score under perfect play is
+    written as 0, at depth 0.
 
     Args:
       games: in the order of the file.

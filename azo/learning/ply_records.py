@@ -48,7 +48,7 @@ class PredictionStatistics:
 
 @flax.struct.dataclass
 class Turns:
-    """Plies of self-play before labels are known, time first; the last three belong to rules."""
+    """Plies of self-play without labels, time first; the last three fields belong to rules."""
 
     plies: Plies  # [T, B]
     after: protocol.Position  # [T, B], after each ply, seen by the side that moves next

@@ -5,7 +5,7 @@ otherwise the evaluation is the expected result, from -1 to 1, times the number 
 is a number of simulations: 400 at depth 10, doubled every two plies. `analyze` searches every
 position separately.
 
-The protocol has no errors. Unknown lines are ignored, as it demands. An error in a known line
+The protocol has no errors. Unknown lines are ignored, as it demands. An error in a command's line
 becomes a `status`, which NBoard shows, and leaves the game unchanged.
 """
 

@@ -43,7 +43,7 @@ def run_command(
       command: the module's name and its arguments.
       output: file to which the standard output is added.
       log: file to which the standard error is added.
-      stop: after this request the process is asked once to save and end.
+      stop: after this request the process receives SIGTERM once, and saves.
 
     Raises:
       Failed: It ended with another exit code than 0.

@@ -40,7 +40,7 @@ def solve(game, key, position, is_wanted, max_empties=EMPTIES):
 
 @functools.cache
 def lines_of(game):
-    """Returns endings of random games, some of them wanted, and their lines."""
+    """Returns endings of random games, some of them selected, and their lines."""
     games = random_games.play(game, 64, seed=3)
     boards = boards_of(games.position, game.size)
     num_empties = (boards == 0).sum(axis=(-2, -1))

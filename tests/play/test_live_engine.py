@@ -285,7 +285,7 @@ def test_settings_can_change_during_a_game():
 
 
 def test_the_clock_lasts_for_the_game():
-    """Playing every move for as long as told, 60 s are never used up, and most of them are used."""
+    """With every move at its limit, a game uses most of its 60 s and never all."""
     remaining = 60.0
     for num_empties in range(60, 0, -2):
         seconds = clock.seconds_for_move(remaining, num_empties)

@@ -152,7 +152,7 @@ def test_hints_come_from_the_book_if_it_has_values():
     engine.book.entry(engine.board, d6).value = 0.25
     engine.book.entry(engine.board, d6).num_games = 7
     engine.book.entry(engine.board, d6).num_visits = 800
-    engine.book.entry(engine.board, f4)  # whose value is not known
+    engine.book.entry(engine.board, f4)  # an entry without a value
     session = NBoardSession(engine)
     assert session.ask("hint 1") == [
         "status azo is analyzing",

@@ -203,7 +203,7 @@ def test_a_move_out_of_turn_is_refused_and_azo_can_move_at_once(browser):
         visit.wait_for("#status", "azo is thinking")
         visit.cell("b2").click()
         assert visit.text("#message") == "Not your turn: azo is thinking"
-        visit.wait_for("#headline", "%")  # something is known
+        visit.wait_for("#headline", "%")  # a first report has arrived
         visit.page.click("#go")
         assert visit.wait_for_turn()
         assert len(visit.moves) == 2

@@ -1,4 +1,4 @@
-"""Stand-ins for a network and for a game, so that what a search should find is known exactly."""
+"""Stand-ins for a network and for a game, with exactly computable search results."""
 
 import dataclasses
 import functools
