@@ -68,7 +68,7 @@ def any_process(condition: bool) -> bool:
 
 
 def _join() -> None:
-    """Connects to the other processes; outside supported clusters, environment variables name them."""
+    """Connects to the other processes; outside clusters, by environment variables."""
     # JAX's preemption service would intercept SIGTERM, at which a run saves and stops.
     jax.config.update("jax_enable_preemption_service", False)
     try:

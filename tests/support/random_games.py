@@ -70,7 +70,7 @@ def to_squares(board: bitboard.Bitboard, size: int) -> np.ndarray:
 def texts(
     position: othello.Position, size: int, is_black_to_move: bool | np.ndarray = True
 ) -> np.ndarray:
-    """Returns `[...]` strings of X, O and -, black the side to move where told so."""
+    """Returns `[...]` strings of X, O and -, black the side to move where `is_black_to_move`."""
     player, opponent = (
         to_squares(board, size).reshape(*board.lower.shape, -1)
         for board in (position.player, position.opponent)
