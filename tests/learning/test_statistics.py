@@ -17,14 +17,14 @@ RESIGNED = 3  # the game that is not played to its end
 @pytest.fixture(scope="module")
 def games():
     """Random games, one of them shorter, and their plies in one column with random values."""
-    metrics = random_games.play(GAME, NUM_GAMES, seed=7)
-    lengths = metrics.is_over.argmax(axis=0)
+    games = random_games.play(GAME, NUM_GAMES, seed=7)
+    lengths = games.is_over.argmax(axis=0)
     lengths[RESIGNED] -= 4
     rng = np.random.default_rng(0)
     # Sixteenths are exact in float16.
     raw_value = rng.integers(-16, 17, (sum(lengths), 1)) / 16
-    plies = made_plies.column(GAME, metrics, lengths, raw_value=raw_value)
-    return metrics, lengths, plies
+    plies = made_plies.column(GAME, games, lengths, raw_value=raw_value)
+    return games, lengths, plies
 
 
 def predictions(num_plies, num_evaluations):
@@ -46,15 +46,15 @@ def figures(games):
 
     @jax.jit
     def gathered(plies):
-        waiting, metrics = pending_plies.empty(GAME, 1), []
+        waiting, parts = pending_plies.empty(GAME, 1), []
         for where, evaluations in ((slice(cut), 9), (slice(cut, None), 17)):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
             finalised, waiting = pending_plies.finalise(waiting, some)
             num_plies = some.ply.shape[0]
             counted = predictions(num_plies, np.full(num_plies, evaluations))
             turns = made_plies.turns(GAME, some, counted)
-            metrics.append(statistics.gather(GAME, turns, finalised))
-        return jax.tree.map(jnp.add, *metrics)
+            parts.append(statistics.gather(GAME, turns, finalised))
+        return jax.tree.map(jnp.add, *parts)
 
     return statistics.describe(gathered(plies)), cut
 
