@@ -118,7 +118,7 @@ def _plain(
 
 
 def _constant(evaluator: NetworkEvaluator) -> Callable[[np.ndarray], jax.Array]:
-    program = evaluator.compiled("none", 1)
+    program = evaluator.compiled(1)
     return lambda words: program(words)
 
 

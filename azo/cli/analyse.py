@@ -20,7 +20,7 @@ import rich.console
 import tyro
 
 from azo.cli import command_line
-from azo.formats import game_files
+from azo.formats import files, game_files
 from azo.games import notation, othello
 from azo.play import (
     analysis_page,
@@ -43,8 +43,6 @@ class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     ply: pydantic.PositiveInt | None = None
     """Show every move of one position, the one before this ply, in place of the whole game."""
     look: game_analysis.AnalysisConfig = game_analysis.AnalysisConfig()
-    title: str | None = None
-    """Title of the page; by default the names of the players."""
     json_file: Annotated[pathlib.Path | None, tyro.conf.arg(name="json")] = None
     """File for everything as JSON."""
     html: pathlib.Path | None = None
@@ -75,14 +73,15 @@ def main(argv: Sequence[str]) -> int:
     engine = live_engine.Engine(evaluator, settings.engine)
     engine.new_game(game.board, game.actions)
     analysis = _analyse(engine, settings)
-    players = " - ".join(filter(None, (game.black, game.white)))
-    title = settings.title or players or analysis.game.name
+    title = " - ".join(filter(None, (game.black, game.white))) or analysis.game.name
     _print(terminal, analysis, title, settings.ply)
     if settings.json_file is not None:
         text = json.dumps(analysis_text.to_json(analysis, title), indent=1) + "\n"
-        _write(settings.json_file, text.encode())
+        files.write(settings.json_file, text.encode())
     if settings.html is not None:
-        _write(settings.html, analysis_page.render(analysis, title).encode())
+        files.write(settings.html, analysis_page.render(analysis, title).encode())
+    for path in filter(None, (settings.json_file, settings.html)):
+        print(f"wrote {path}", file=sys.stderr)
     return 0
 
 
@@ -129,11 +128,3 @@ def _print(
     terminal.print(analysis_text.worth(position), markup=False)
     if position.moves:
         terminal.print(analysis_text.move_table(position, size))
-
-
-def _write(path: pathlib.Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
-    print(f"wrote {path}", file=sys.stderr)

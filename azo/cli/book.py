@@ -9,31 +9,173 @@ the games of WTHOR files, eOthello's CSV or transcripts (one a line), also .gz. 
 moves of a position. `azo book build --help` and `azo book show --help` list the flags.
 """
 
+import pathlib
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
+import pydantic
 import rich.console
+import tyro
 
 from azo.cli import command_line
-from azo.play import book_files
-from azo.run import validation
+from azo.formats import game_files
+from azo.games import notation, othello
+from azo.play import (
+    book_building,
+    engine_factory,
+    engine_settings,
+    formatting,
+    live_engine,
+    opening_book,
+)
+from azo.run import console, validation
+
+_SAVE_EVERY = 25  # positions
+
+
+class BuildConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Builds a book, or extends one."""
+
+    book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
+    """File to write, such as openings.book; if it exists, it grows."""
+    files: Annotated[
+        tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="[FILE ...]")
+    ] = ()
+    """Archives of games: .wtb, .csv or .txt, also .gz."""
+    source: Annotated[Literal["self-play", "archives"], tyro.conf.arg(name="from")] = "self-play"
+    """Where the moves come from."""
+    growth: book_building.GrowthConfig = book_building.GrowthConfig()
+    max_plies: pydantic.PositiveInt = 20
+    """From archives: moves from the start that are counted."""
+    min_games: pydantic.PositiveInt = 2
+    """From archives: least number of games of a move."""
+    network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Folder of a run or of an exported network; by default one that comes with azo."""
+    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
+    """Without a network: rows and columns of the board."""
+    reversed: bool = False
+    """Without a network: the side with fewer discs wins."""
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
+    """How positions are searched."""
+
+
+class ShowConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Shows the moves of a position in a book."""
+
+    book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
+    """File of a book."""
+    moves: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[MOVES]")] = ""
+    """A transcript such as f5d6c3 that leads to the position."""
+    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
+    """Rows and columns of the board."""
+    reversed: bool = False
+    """The side with fewer discs wins."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Builds or shows a book; returns the exit code."""
     command, rest = (argv[0], argv[1:]) if argv else ("", ())
-    console = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
+    terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     if command == "build":
-        flags = command_line.parse(
-            book_files.BuildConfig, rest, prog="azo book build", description=__doc__
+        return build(
+            command_line.parse(BuildConfig, rest, prog="azo book build", description=__doc__),
+            terminal,
         )
-        return book_files.build(flags, console)
     if command == "show":
-        shown = command_line.parse(
-            book_files.ShowConfig, rest, prog="azo book show", description=__doc__
+        return show(
+            command_line.parse(ShowConfig, rest, prog="azo book show", description=__doc__),
+            terminal,
         )
-        return book_files.show(shown, console)
     if command in ("-h", "--help"):
-        console.print(__doc__, markup=False)
+        terminal.print(__doc__, markup=False)
         return 0
     given = f"unknown command '{command}'" if command else "a command is missing"
     raise ValueError(f"azo book: {given}. {validation.suggest(command, ('build', 'show'))}")
+
+
+def build(settings: BuildConfig, terminal: rich.console.Console) -> int:
+    """Builds a book; Ctrl-C keeps the positions so far."""
+    if settings.source == "archives" and not settings.files:
+        raise ValueError("--from archives: name the files")
+    if settings.source == "self-play" and settings.files:
+        raise ValueError(f"{settings.files[0]}: --from self-play reads no files")
+    engine = None
+    if settings.source == "self-play":
+        evaluator = engine_factory.load_evaluator(
+            settings.network, settings.size, is_reversed=settings.reversed
+        )
+        engine = live_engine.Engine(evaluator, settings.engine)
+    game = othello.Othello(settings.size, settings.reversed) if engine is None else engine.game
+    book = (
+        opening_book.load(settings.book, game)
+        if settings.book.exists()
+        else opening_book.Book(game)
+    )
+    if settings.source == "archives":
+        if book.positions:
+            raise ValueError(f"{settings.book}: exists already: choose a new file")
+        num_games = book_building.add_games(
+            book,
+            game_files.read_archives(settings.files, game),
+            max_plies=settings.max_plies,
+            min_games=settings.min_games,
+        )
+        terminal.print(f"{num_games} games", markup=False)
+    book.save(settings.book)
+    with console.ProgressBar(terminal) as progress:
+        total = settings.growth.num_positions
+        task = progress.add_task("positions", total=total, visible=engine is not None)
+
+        def on_position(num_done: int) -> None:
+            progress.update(task, completed=num_done)
+            if num_done % _SAVE_EVERY == 0:
+                book.save(settings.book)
+
+        try:
+            if engine is not None:
+                book_building.grow(book, engine, settings.growth, on_position=on_position)
+        finally:
+            book.back_up()
+            book.save(settings.book)
+    size = settings.book.stat().st_size
+    text = f"{settings.book}: {len(book.positions)} positions, {book.num_moves} moves, {size} bytes"
+    terminal.print(text, markup=False)
+    return 0
+
+
+def show(settings: ShowConfig, terminal: rich.console.Console) -> int:
+    """Shows the moves of a position in a book."""
+    game = othello.Othello(settings.size, settings.reversed)
+    book = opening_book.load(settings.book, game)
+    played = notation.replay(settings.moves, game)
+    board = played.last_board
+    terminal.print(
+        f"{settings.book}: {len(book.positions)} positions, {book.num_moves} moves", markup=False
+    )
+    terminal.print(notation.diagram(board, game.size), markup=False)
+    moves = book.lookup(board)
+    if not moves:
+        terminal.print("not in the book")
+        return 0
+    table = formatting.table(
+        "move", "value>", "visits>", "games>", "won>", "drawn>", "lost>", padding=2
+    )
+    for move in moves:
+        entry = move.entry
+        num_lost = entry.num_games - entry.num_wins - entry.num_draws
+        table.add_row(
+            formatting.move(move.action, game.size),
+            formatting.signed(entry.value),
+            *_shares(entry.num_visits, entry.num_games),
+            *(_share(num, entry.num_games) for num in (entry.num_wins, entry.num_draws, num_lost)),
+        )
+    terminal.print(table)
+    return 0
+
+
+def _shares(*counts: int) -> list[str]:
+    return [str(count) if count else "" for count in counts]
+
+
+def _share(count: int, num_games: int) -> str:
+    return f"{count / num_games:.0%}" if num_games else ""

@@ -16,7 +16,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.measure import extras
-from azo.play import engine_factory, engine_offers, engine_settings
+from azo.play import engine_factory, engine_settings
 
 
 class WebConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
@@ -33,12 +33,6 @@ class WebConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
     """Host names that the page may be opened by, besides localhost and addresses."""
     open: bool = False
     """Open the page in a browser."""
-    max_searches: pydantic.PositiveInt = 2
-    """Pages that are searched for at the same time."""
-    max_simulations: pydantic.PositiveInt = 20_000
-    """Simulations of one position."""
-    max_seconds: pydantic.PositiveFloat = 30.0
-    """Time for one position."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -51,17 +45,11 @@ def main(argv: Sequence[str]) -> int:
         network = "azo's own" if web.network is None else str(web.network)
         offers = {
             game.name: sessions.Offer(game, network, make_engine)
-            for game, make_engine in engine_offers.engines(web).items()
+            for game, make_engine in engine_factory.engines(web).items()
         }
-        engine_offers.warm_up(next(iter(offers.values())).make_engine())
-        pages = sessions.SessionPool(max_searches=web.max_searches)
-        application = app.make_app(
-            offers,
-            pages,
-            level=web.level,
-            bounds=app.Bounds(web.max_simulations, web.max_seconds),
-            names=web.names,
-        )
+        engine_factory.warm_up(next(iter(offers.values())).make_engine())
+        pages = sessions.SessionPool()
+        application = app.make_app(offers, pages, level=web.level, names=web.names)
         print(f"network ({network}) loaded in {time.perf_counter() - start:.1f} s")
         address = server.url(listener)
         print(f"azo plays at {address}; Ctrl-C ends", flush=True)

@@ -1,6 +1,7 @@
-"""Reads whole files, plain or gzipped. Every message begins with the path."""
+"""Reads whole files, plain or gzipped, and writes them. Every message begins with the path."""
 
 import gzip
+import os
 import pathlib
 import zlib
 
@@ -31,3 +32,19 @@ def read_text(path: pathlib.Path) -> str:
         return read(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a text in UTF-8: {error.reason}") from None
+
+
+def write(path: pathlib.Path, content: bytes) -> None:
+    """Writes a file; a reader sees either the old content or the complete new one.
+
+    Raises:
+      ValueError: one line, if it cannot be written there.
+    """
+    is_device = os.path.exists(path) and not os.path.isfile(path)
+    partial = path if is_device else path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        partial.write_bytes(content)
+        if not is_device:
+            os.replace(partial, path)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot write here ({error.strerror})") from None

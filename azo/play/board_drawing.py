@@ -5,6 +5,7 @@ the last move. Without colours (NO_COLOR, a pipe) black is X and white is O.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 import rich.console
@@ -78,22 +79,14 @@ def board(
     return [*lines, letters]
 
 
-def beside(
-    lines: Sequence[rich.text.Text], notes: Sequence[str], width: int, signs: Symbols
-) -> rich.text.Text:
+def beside(lines: Sequence[rich.text.Text], notes: Sequence[str], signs: Symbols) -> rich.text.Text:
     """Returns a board with notes to the right of it, cut off at the width of the terminal."""
-    left = max(line.cell_len for line in lines)
-    whole = rich.text.Text()
-    for index in range(max(len(lines), len(notes))):
-        line = lines[index].copy() if index < len(lines) else rich.text.Text()
-        line.pad_right(left - line.cell_len)
-        if index < len(notes) and notes[index]:
-            note = rich.text.Text(notes[index])
-            for disc in (signs.black, signs.white):
-                if signs.styles:
-                    note.highlight_words([disc], f"{signs.styles[disc]} {_BOARD}")
-            line.append(_GAP).append_text(note)
-            line.truncate(width)
-        line.rstrip()
-        whole.append_text(line).append("\n")
+    whole = rich.text.Text(no_wrap=True, overflow="crop")
+    blank = rich.text.Text(" " * lines[0].cell_len)
+    for line, note in itertools.zip_longest(lines, notes):
+        row = (line or blank).copy().append(f"{_GAP}{note or ''}")
+        row.rstrip()
+        whole.append_text(row).append("\n")
+    for disc in signs.styles.keys() & {signs.black, signs.white}:
+        whole.highlight_words([disc], f"{signs.styles[disc]} {_BOARD}")
     return whole

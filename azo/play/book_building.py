@@ -15,8 +15,7 @@ import pydantic
 
 from azo.formats import archives
 from azo.games import notation
-from azo.play import host_position, live_engine, opening_book
-from azo.solver.host.kernels import jit
+from azo.play import live_engine, live_game, opening_book
 
 
 class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -80,36 +79,22 @@ def add_games(
     """Counts the moves of games and their results; returns the number of games counted.
 
     Args:
-      book: a book of the archive's game, from the usual start.
+      book: an empty book of the archive's game.
       games: games without a result are left out.
       max_plies: number of plies of a game that are counted.
       min_games: moves of fewer games are left out.
     """
+    live = live_game.LiveGame(book.game)
     has_result = ~np.isnan(games.black_value)
-    start = notation.board_of(book.game.start(), is_black_to_move=True)
-    player, opponent, action = _canonical_moves(
-        games.action[has_result, :max_plies].astype(np.int64),
-        np.uint64(start.player),
-        np.uint64(start.opponent),
-        book.game.size,
-    )
-    is_played = action != archives.NO_ACTION
-    # Passes are plies, so black moves at every other one.
-    colour = np.where(np.arange(action.shape[1]) % 2 == 0, 1.0, -1.0)
-    result = (games.black_value[has_result][:, None] * colour)[is_played]
-    rows = np.stack([player, opponent, action.astype(np.uint64)], axis=-1)[is_played]
-    distinct, which = np.unique(rows, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    counts = [
-        np.bincount(which[chosen], minlength=len(distinct))
-        for chosen in (slice(None), result > 0, result == 0)
-    ]
-    for row in np.flatnonzero(counts[0] >= min_games):
-        P, O, a = distinct[row].tolist()
-        entry = book.positions.setdefault((P, O), {}).setdefault(a, opening_book.Entry())
-        entry.num_games += int(counts[0][row])
-        entry.num_wins += int(counts[1][row])
-        entry.num_draws += int(counts[2][row])
+    played = zip(games.action[has_result, :max_plies], games.black_value[has_result], strict=True)
+    for actions, black_value in played:
+        live.new_game(actions=actions[actions != archives.NO_ACTION].tolist())
+        for board, action in zip(live.boards, live.actions, strict=False):
+            book.count(board, action, black_value if board.is_black_to_move else -black_value)
+    for key, moves in list(book.positions.items()):
+        book.positions[key] = {a: e for a, e in moves.items() if e.num_games >= min_games}
+        if not book.positions[key]:
+            del book.positions[key]
     return int(has_result.sum())
 
 
@@ -147,31 +132,3 @@ def _cheapest(
 
 def _num_discs(key: opening_book.Key) -> int:
     return (key[0] | key[1]).bit_count()
-
-
-@jit
-def _canonical_moves(action, player, opponent, size):
-    """Replays games; returns each position and the move played there in canonical form.
-
-    `action` and the returned actions are `[G, L]` int64, `NO_ACTION` after the last move.
-    """
-    num_games, length = action.shape
-    players = np.zeros((num_games, length), np.uint64)
-    opponents = np.zeros((num_games, length), np.uint64)
-    canonical = np.full((num_games, length), archives.NO_ACTION)
-    for game in range(num_games):
-        P, O = player, opponent
-        for ply in range(length):
-            move = action[game, ply]
-            if move == archives.NO_ACTION:
-                break
-            least_P, least_O, symmetry = host_position.canonical(P, O, size)
-            least = host_position.turned_action(move, symmetry, size)
-            for other in range(host_position.NUM_SYMMETRIES):
-                is_alike = host_position.turned(P, other, size) == least_P
-                if is_alike and host_position.turned(O, other, size) == least_O:
-                    least = min(least, host_position.turned_action(move, other, size))
-            players[game, ply], opponents[game, ply] = least_P, least_O
-            canonical[game, ply] = least
-            P, O = host_position.after(P, O, move, size)
-    return players, opponents, canonical

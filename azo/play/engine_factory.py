@@ -1,9 +1,13 @@
 """Makes engines from networks and settings on disk, for every command that plays."""
 
 import contextlib
+import functools
+import itertools
 import os
 import pathlib
 import sys
+import threading
+from collections.abc import Callable
 from typing import Annotated
 
 import jax
@@ -18,6 +22,7 @@ from azo.play.live_engine import Engine
 from azo.run import devices, network_files, shipped_files
 
 _SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
+_NUM_EMPTIES_TO_SOLVE = 6  # of the position by which `warm_up` compiles the solver
 
 
 class PlayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -100,6 +105,42 @@ def load_evaluator(
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")
     return NetworkEvaluator(game, players.TrainedNetwork(variables, config.network, config.search))
+
+
+def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
+    """Returns a function for each game that makes an engine at full strength.
+
+    The games are that of the network, or of all that come with azo. The network of the first game
+    is loaded at once, each other one for its first engine.
+    """
+    first = load_evaluator(play.network, play.size, is_reversed=play.reversed)
+    book = None if play.book is None else opening_book.load(play.book, first.game)
+    loaded, lock, seeds = {first.game: first}, threading.Lock(), itertools.count(play.seed)
+
+    def make(game: othello.Othello) -> Engine:
+        with lock:
+            if game not in loaded:
+                loaded[game] = load_evaluator(size=game.size, is_reversed=game.is_reversed)
+            used = book if game == first.game else None
+            return Engine(loaded[game], play.engine, book=used, seed=next(seeds))
+
+    games = [first.game]
+    for name in shipped_files.networks() if play.network is None else ():
+        size, _, kind = name.removeprefix("othello").partition("-")
+        games.append(othello.Othello(int(size), kind == "reversed"))
+    return {game: functools.partial(make, game) for game in games}
+
+
+def warm_up(engine: Engine) -> None:
+    """Compiles the programs of a game, so that the first move does not wait for them."""
+    full = engine.config
+    for level in (1, engine_settings.NUM_LEVELS):
+        engine.config = engine_settings.at_level(full, level)
+        engine.think(engine_settings.Limits(num_simulations=2 * full.leaves_per_step))
+    while engine.num_empties > _NUM_EMPTIES_TO_SOLVE and not engine.is_over:
+        engine.play(engine.legal_actions[0])
+    if not engine.is_over:
+        engine.think(engine_settings.Limits(num_simulations=1, is_analysis=True))
 
 
 def _prepare_jax() -> None:

@@ -30,10 +30,6 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Weight of exploration in PUCT."""
     prior_temperature: pydantic.PositiveFloat = 1.5
     """Temperature of the network's policy; above 1 flattens it."""
-    unvisited_value: Literal["parent", "draw", "loss"] = "parent"
-    """Value of an unvisited move: its parent's mean value so far, 0 or -1."""
-    symmetry: Literal["none", "average"] = "none"
-    """Evaluate each position once, or average over its eight symmetric forms."""
     cache_positions: Annotated[int, pydantic.Field(ge=0, le=2**24)] = 2**15
     """Size of the cache of evaluated positions, up to symmetry; a power of 2 or 0."""
     exact_empties: Annotated[int, pydantic.Field(ge=0, le=10)] = 8

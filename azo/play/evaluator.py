@@ -5,9 +5,7 @@ so batches of different streams run side by side on several JAX devices (5 x 64 
 two batches of 4 positions take 1.0 ms, one batch of 8 takes 1.8 ms, one position 0.3 ms.
 """
 
-import functools
 import threading
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +15,6 @@ from azo.games import othello
 from azo.learning import network
 from azo.measure import players
 from azo.run import devices
-
-Symmetry = Literal["none", "average"]
 
 _MOST_STREAMS = 4
 
@@ -40,7 +36,7 @@ class NetworkEvaluator:
         self.game = game
         self._trained = trained
         self._lock = threading.Lock()
-        self._programs: dict[tuple[Symmetry, int, int], jax.stages.Compiled] = {}
+        self._programs: dict[tuple[int, int], jax.stages.Compiled] = {}
         local = jax.local_devices()
         if local[0].platform == "cpu":
             self._devices = local[: min(devices.num_cores(), _MOST_STREAMS)]
@@ -52,35 +48,27 @@ class NetworkEvaluator:
         """Number of batches that can be evaluated at the same time."""
         return len(self._devices)
 
-    def compiled(self, symmetry: Symmetry, batch_size: int, stream: int = 0) -> jax.stages.Compiled:
+    def compiled(self, batch_size: int, stream: int = 0) -> jax.stages.Compiled:
         """Returns the program for one batch size; the first call compiles it (seconds)."""
         device = self._devices[stream]
-        key = symmetry, batch_size, device.id
+        key = batch_size, device.id
         if key in self._programs:  # without the lock, which is held during compilation
             return self._programs[key]
         with self._lock:
             if key not in self._programs:
                 place = jax.sharding.SingleDeviceSharding(device)
                 words = jax.ShapeDtypeStruct((batch_size, 4), jnp.uint32, sharding=place)
-                program = jax.jit(functools.partial(self._evaluate, symmetry))
-                self._programs[key] = program.lower(words).compile()
+                self._programs[key] = jax.jit(self._evaluate).lower(words).compile()
             return self._programs[key]
 
     def request(
-        self,
-        player: np.ndarray,
-        opponent: np.ndarray,
-        *,
-        symmetry: Symmetry,
-        batch_size: int,
-        stream: int = 0,
+        self, player: np.ndarray, opponent: np.ndarray, *, batch_size: int, stream: int = 0
     ) -> jax.Array:
         """Begins to evaluate positions; `numpy.asarray` of the result waits for it.
 
         Args:
           player: `[M]` uint64, discs of the sides to move, bit `8 * row + column`.
           opponent: `[M]` uint64, discs of the other sides.
-          symmetry: whether to average over the eight symmetric forms of each position.
           batch_size: batch size of the compiled program, at least `M`.
           stream: below `num_streams`; batches of one stream run one after another.
 
@@ -88,14 +76,14 @@ class NetworkEvaluator:
           `[batch_size, A + 1]` float32, valid in the first `M` rows: logits, also of illegal moves,
           and in the last column the value for the side to move.
         """
-        return self.compiled(symmetry, batch_size, stream)(packed(player, opponent, batch_size))
+        return self.compiled(batch_size, stream)(packed(player, opponent, batch_size))
 
-    def _evaluate(self, symmetry: Symmetry, words: jax.Array) -> jax.Array:
+    def _evaluate(self, words: jax.Array) -> jax.Array:
         # The weights are constants of the program: folding and transforming them in each call would
         # take longer than the evaluation of a small batch (5 x 64, one position: 1.0 ms for 0.3).
         trained = self._trained
         evaluate = network.folded_evaluator(
-            self.game, trained.network_config, trained.variables, symmetry=symmetry
+            self.game, trained.network_config, trained.variables, symmetry="none"
         )
         prediction = evaluate(jax.random.key(0), self.game.unpack(words))
         return jnp.concatenate([prediction.prior_logits, prediction.value[:, None]], axis=1)

@@ -96,17 +96,6 @@ class Engine(live_game.LiveGame):
         self._search.restart(self.board)
         return action
 
-    def look(self, line: Sequence[int] = ()) -> tuple[MoveReport, ...]:
-        """Returns the moves after a line from the present position, the most visited first.
-
-        Args:
-          line: moves from the present position.
-
-        Returns:
-          The moves as searched so far; empty if the line is not in the tree.
-        """
-        return self._search.look(line)
-
     def think(
         self,
         limits: Limits | None = None,
@@ -134,7 +123,7 @@ class Engine(live_game.LiveGame):
         deadline = start + (math.inf if limits.seconds is None else limits.seconds)
 
         def report(num_simulations: int) -> SearchReport:
-            moves = self.look()
+            moves = self._search.look()
             best = self._best(moves)
             return SearchReport(
                 board=self.board,

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -19,7 +19,6 @@ MAX_NODES = 2_000_000  # about 250 MB
 MAX_VISITS = 2**31 - 2**20  # of the root: counts have 32 bits
 _MOST_PER_BATCH = 256  # simulations between two looks at the clock; at least any batch size
 _LEAST_BATCH = 2  # leaves; smaller batches are not split between streams
-_UNVISITED_VALUES = {"parent": np.nan, "draw": 0.0, "loss": -1.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +47,12 @@ class LiveSearch:
             for stream in reversed(range(num_batches))
         ]
         for stream in range(num_batches):
-            evaluator.compiled(config.symmetry, self._batch_size, stream)
+            evaluator.compiled(self._batch_size, stream)
         self._rules = live_tree.SearchRules(
             board=last_squares.make_rules(game.size, is_reversed=game.is_reversed),
             size=game.size,
             c_puct=config.c_puct,
             virtual_loss=config.virtual_loss,
-            unvisited=_UNVISITED_VALUES[config.unvisited_value],
             temperature=config.prior_temperature,
             exact_empties=config.exact_empties if game.size in last_squares.SIZES else 0,
         )
@@ -87,7 +85,7 @@ class LiveSearch:
           action: legal in the present position.
           board: the position after it.
         """
-        node = self._child(0, action)
+        node = self._child(action)
         if node is None or self._tree.state[node] != live_tree.OPEN:
             self.restart(board)
             return
@@ -142,15 +140,9 @@ class LiveSearch:
         """The mean value of the root's visits; only after `grow`."""
         return float(self._tree.value_sum[0] / self._tree.visits[0])
 
-    def look(self, line: Sequence[int] = ()) -> tuple[MoveReport, ...]:
-        """Returns the moves after a line, most visited first; () if it is not in the tree."""
-        node = 0
-        for action in line:
-            child = self._child(node, action)
-            if child is None:
-                return ()
-            node = child
-        branches = [self._branch(edge) for edge in self._edges(node)]
+    def look(self) -> tuple[MoveReport, ...]:
+        """Returns the moves of the root, most visited first; () before its evaluation."""
+        branches = [self._branch(edge) for edge in self._edges(0)]
         # Undoes the prior temperature, relative to the likeliest move: powers get very small.
         highest = max((branch.prior for branch in branches), default=1.0)
         weights = [(b.prior / highest) ** self._config.prior_temperature for b in branches]
@@ -194,7 +186,6 @@ class LiveSearch:
             predictions = self._evaluator.request(
                 batch.player[:num_leaves],
                 batch.opponent[:num_leaves],
-                symmetry=self._config.symmetry,
                 batch_size=self._batch_size,
                 stream=stream,
             )
@@ -216,8 +207,8 @@ class LiveSearch:
         first = int(self._tree.first_edge[node])
         return range(first, first + int(self._tree.num_edges[node]))
 
-    def _child(self, node: int, action: int) -> int | None:
-        for edge in self._edges(node):
+    def _child(self, action: int) -> int | None:
+        for edge in self._edges(0):
             if self._tree.action[edge] == action and self._tree.child[edge] >= 0:
                 return int(self._tree.child[edge])
         return None

@@ -62,7 +62,6 @@ class SearchRules(NamedTuple):
     size: int
     c_puct: float
     virtual_loss: float
-    unvisited: float  # value of an unvisited move; NaN: its parent's
     temperature: float  # of the prior
     exact_empties: int
 
@@ -210,8 +209,7 @@ def _descend(tree, path, rules, stack, counters):
 @jit
 def _best_edge(tree, node, rules):
     begin = tree.first_edge[node]
-    own = tree.value_sum[node] / tree.visits[node]
-    unvisited = own if np.isnan(rules.unvisited) else rules.unvisited
+    unvisited = tree.value_sum[node] / tree.visits[node]
     explore = rules.c_puct * np.sqrt(tree.visits[node] + tree.virtual[node])
     best, best_score = begin, -np.inf
     for edge in range(begin, begin + tree.num_edges[node]):

@@ -12,10 +12,10 @@ their moves.
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import json
 import math
-import os
 import pathlib
 import zlib
 from collections.abc import Sequence
@@ -105,7 +105,7 @@ class Book:
 
     def key(self, board: notation.Board) -> Key:
         """Returns the canonical form of a position."""
-        return self._canonical(board)[0]
+        return _canonical(board.player, board.opponent, self.game.size)[0]
 
     def value(self, key: Key) -> float | None:
         """Returns the value of a position for its side to move, None if no move was searched."""
@@ -114,7 +114,7 @@ class Book:
 
     def lookup(self, board: notation.Board) -> list[BookMove]:
         """Returns the moves of a position, best first, with all symmetric ones."""
-        key, symmetries = self._canonical(board)
+        key, symmetries = _canonical(board.player, board.opponent, self.game.size)
         moves = {}
         for canonical, entry in self.positions.get(key, {}).items():
             value = entry.mean_result if entry.value is None else entry.value
@@ -135,9 +135,17 @@ class Book:
 
     def entry(self, board: notation.Board, action: int) -> Entry:
         """Returns the entry of a move, a new one if the book has none."""
-        key, symmetries = self._canonical(board)
+        key, symmetries = _canonical(board.player, board.opponent, self.game.size)
         canonical = min(int(self._turned[symmetry, action]) for symmetry in symmetries)
         return self.positions.setdefault(key, {}).setdefault(canonical, Entry())
+
+    def count(self, board: notation.Board, action: int, result: float) -> Entry:
+        """Counts a game with a move, won (1), drawn (0) or lost (-1) by its side; returns it."""
+        entry = self.entry(board, action)
+        entry.num_games += 1
+        entry.num_wins += result > 0
+        entry.num_draws += result == 0
+        return entry
 
     def learn(
         self, actions: Sequence[int], black_value: float, start: notation.Board | None = None
@@ -164,10 +172,7 @@ class Book:
             if self.key(board) not in self.positions:
                 break
             result = black_value if board.is_black_to_move else -black_value
-            entry = self.entry(board, action)
-            entry.num_games += 1
-            entry.num_wins += result > 0
-            entry.num_draws += result == 0
+            entry = self.count(board, action, result)
             path.append((entry, result, self._live.boards[len(path) + 1]))
         if path:
             last, result, _ = path[-1]
@@ -230,30 +235,22 @@ class Book:
                 ).tobytes(),
             ]
         )
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-        try:
+        with contextlib.suppress(OSError):  # `write` reports a missing folder
             path.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as file:
-                file.write(_MAGIC + zlib.compress(content))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        except OSError as error:
-            raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
-        finally:
-            with contextlib.suppress(OSError):
-                partial.unlink()
+        files.write(path, _MAGIC + zlib.compress(content))
 
-    def _canonical(self, board: notation.Board) -> tuple[Key, list[int]]:
-        """Returns the canonical form of a position, and all symmetries that give it."""
-        P, O, size = np.uint64(board.player), np.uint64(board.opponent), self.game.size
-        symmetries = range(host_position.NUM_SYMMETRIES)
-        images = [
-            (int(host_position.turned(P, k, size)), int(host_position.turned(O, k, size)))
-            for k in symmetries
-        ]
-        least = min(images)
-        return least, [k for k in symmetries if images[k] == least]
+
+@functools.lru_cache(2**16)
+def _canonical(player: int, opponent: int, size: int) -> tuple[Key, list[int]]:
+    """Returns the canonical form of a position, and all symmetries that give it."""
+    P, O = np.uint64(player), np.uint64(opponent)
+    symmetries = range(host_position.NUM_SYMMETRIES)
+    images = [
+        (int(host_position.turned(P, k, size)), int(host_position.turned(O, k, size)))
+        for k in symmetries
+    ]
+    least = min(images)
+    return least, [k for k in symmetries if images[k] == least]
 
 
 def load(path: pathlib.Path, game: othello.Othello) -> Book:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import rich.console
 
-from azo.formats import game_files
+from azo.formats import files, game_files
 from azo.games import notation
 from azo.play import (
     analysis_text,
@@ -240,10 +240,7 @@ class Terminal:
         lines = board_drawing.board(engine.board, engine.game.size, legal, last, signs)
         notes = ["", *self._notes(signs)]
         self._console.print()
-        width = max(self._console.width, 40)
-        self._console.print(
-            board_drawing.beside(lines, notes, width, signs), end="", soft_wrap=True
-        )
+        self._console.print(board_drawing.beside(lines, notes, signs), end="")
 
     def _notes(self, signs: board_drawing.Symbols) -> list[str]:
         engine, state = self._engine, self._state
@@ -351,12 +348,9 @@ class Terminal:
         record = game_files.GameRecord(engine.start, engine.actions, who["black"], who["white"])
         is_ggf = path.suffix.lower() == game_files.GGF_SUFFIX
         text = game_files.to_text(record, engine.game, is_ggf=is_ggf)
-        try:
-            if path.exists() and path != self._state.saved:
-                raise ValueError(f"{path}: exists already, choose another name")
-            path.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+        if os.path.exists(path) and path != self._state.saved:
+            raise ValueError(f"{path}: exists already, choose another name")
+        files.write(path, f"{text}\n".encode())
         self._state.saved = path
         self._say(f"saved {len(engine.actions)} plies to {path}")
 

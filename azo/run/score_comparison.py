@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from azo.formats import obf
+from azo.formats import files, obf
 from azo.games import notation, othello
 from azo.measure import accuracy, extras, players, position_sets
 
@@ -122,14 +122,8 @@ def _plot_writer(
     with extras.needed("--plot", "matplotlib"):
         from azo.measure.report import calibration_figure
 
-    def write(content: bytes) -> None:
-        try:
-            path.write_bytes(content)
-        except OSError as error:
-            raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
-
-    write(b"")
-    return lambda measured: write(calibration_figure.png(measured))
+    files.write(path, b"")
+    return lambda measured: files.write(path, calibration_figure.png(measured))
 
 
 def _sets(

@@ -98,7 +98,6 @@ def test_a_report_has_all_legal_moves():
     assert (report.source, report.score) == ("search", None)
     line = make()
     line.new_game(live.board, report.line)  # a legal line
-    assert live.look(report.line[:1])[0].action == report.line[1]
 
 
 def test_simulations_are_added_to_the_reused_tree():
@@ -113,13 +112,13 @@ def test_simulations_are_added_to_the_reused_tree():
 
 def test_a_position_of_the_tree_is_found_by_its_moves():
     live = make()
-    actions = list(live.think(Limits(300)).line[:2])
-    before = live.look(actions)
-    assert sum(move.visits for move in before) > 5
-    live.new_game(actions=actions)
-    assert live.look() == before
-    live.new_game(actions=actions[:1])
-    assert live.look() == ()
+    report = live.think(Limits(300))
+    live.new_game(actions=[report.action])
+    kept = live.think(Limits(0))
+    assert sum(move.visits for move in kept.moves) == report.moves[0].visits - 1
+    assert kept.action == report.line[1]
+    live.new_game()
+    assert live.think(Limits(0)).moves[0].visits == 0
 
 
 def test_time_ends_a_search():
@@ -279,7 +278,7 @@ def test_settings_can_change_during_a_game():
     live = make()
     live.think(Limits(50))
     live.config = QUICK.model_copy(update={"leaves_per_step": 2})
-    assert live.look() == ()
+    assert live.think(Limits(0)).moves[0].visits == 0
     live.think(Limits(50))
     assert max(live.evaluator.batches[-10:]) == 2
 

@@ -9,8 +9,9 @@ from support.web_server import SlowEvaluator, ask, offer, offers, question, runn
 
 from azo.cli import web
 from azo.games import notation, othello
-from azo.play import engine_factory, engine_offers, engine_settings, live_game, opening_book
+from azo.play import engine_factory, engine_settings, live_game, opening_book
 from azo.play.web import server
+from azo.run import shipped_files
 
 
 @pytest.fixture(scope="module")
@@ -117,12 +118,13 @@ def test_the_chosen_game_comes_first_and_its_book_is_used(monkeypatch, tmp_path)
         return HashEvaluator(othello.Othello(size, is_reversed))
 
     monkeypatch.setattr(engine_factory, "load_evaluator", load_evaluator)
-    monkeypatch.setattr(engine_factory, "shipped", lambda: ("othello4-reversed", "othello6"))
+    names = ("othello4-reversed", "othello6")
+    monkeypatch.setattr(shipped_files, "networks", lambda: names)
     game = othello.Othello(6)
     book = opening_book.Book(game)
     book.entry(live_game.LiveGame(game).start, notation.parse_action("c2", 6)).value = 0.5
     book.save(tmp_path / "book")
-    makers = engine_offers.engines(
+    makers = engine_factory.engines(
         web.WebConfig(size=6, book=tmp_path / "book", engine=web_server.QUICK)
     )
     assert list(makers) == [game, othello.Othello(4, is_reversed=True)]

@@ -18,10 +18,10 @@ class HashEvaluator:
         self.batches: list[int] = []  # sizes of the batches so far
         self.num_streams = num_streams
 
-    def compiled(self, symmetry, batch_size, stream=0):
+    def compiled(self, batch_size, stream=0):
         """Compiles nothing."""
 
-    def request(self, player, opponent, *, symmetry, batch_size, stream=0):
+    def request(self, player, opponent, *, batch_size, stream=0):
         assert 1 <= len(player) <= batch_size
         assert 0 <= stream < self.num_streams
         self.batches.append(len(player))

@@ -23,7 +23,7 @@ class ScriptedEngine(live_game.LiveGame):
             raise ValueError("the game is over")
         self.limits.append(limits)
         evaluation = self.evaluations.get(len(self.actions), {})
-        moves = self.look()
+        moves = self._moves()
         best = evaluation.get("best", self.legal_actions[0])
         moves = sorted(moves, key=lambda move: move.action != best)
         report = search_report.SearchReport(
@@ -42,11 +42,9 @@ class ScriptedEngine(live_game.LiveGame):
             on_progress(report)
         return report
 
-    def look(self, line=()):
-        there = live_game.LiveGame(self.game)
-        there.new_game(self.board, line)
-        legal = there.legal_actions
-        evaluation = {} if line else self.evaluations.get(len(self.actions), {})
+    def _moves(self):
+        legal = self.legal_actions
+        evaluation = self.evaluations.get(len(self.actions), {})
         moves = [
             search_report.MoveReport(
                 action=action,

@@ -7,7 +7,6 @@ its reader disconnects. All errors are `{"error": ...}` with one line for the re
 """
 
 import contextlib
-import dataclasses
 import json
 import pathlib
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
@@ -27,14 +26,7 @@ from azo.play.web import game_reader, guard, messages
 from azo.play.web.sessions import Offer, SearchTask, SessionPool
 
 STATIC = pathlib.Path(__file__).parent / "static"
-
-
-@dataclasses.dataclass(frozen=True)
-class Bounds:
-    """The largest limits that a page may request for one search."""
-
-    max_simulations: int = 20_000
-    max_seconds: float = 30.0
+MAX_SIMULATIONS, MAX_SECONDS = 20_000, 30.0  # that a page may request for one search
 
 
 def make_app(
@@ -42,7 +34,6 @@ def make_app(
     sessions: SessionPool,
     *,
     level: int = engine_settings.NUM_LEVELS,
-    bounds: Bounds | None = None,
     names: Collection[str] = (),
 ) -> Starlette:
     """Returns the application.
@@ -51,10 +42,9 @@ def make_app(
       offers: games by name; the first one is the page's default.
       sessions: runs the searches.
       level: the page's default level.
-      bounds: the largest limits of a search.
       names: host names of this server, besides localhost and IP addresses.
     """
-    pages = _Pages(offers, sessions, level, bounds or Bounds())
+    pages = _Pages(offers, sessions, level)
     return Starlette(
         routes=[
             Route("/", _page, methods=["GET"]),
@@ -70,10 +60,8 @@ def make_app(
 
 
 class _Pages:
-    def __init__(
-        self, offers: Mapping[str, Offer], sessions: SessionPool, level: int, bounds: Bounds
-    ):
-        self._offers, self._sessions, self._level, self._bounds = offers, sessions, level, bounds
+    def __init__(self, offers: Mapping[str, Offer], sessions: SessionPool, level: int):
+        self._offers, self._sessions, self._level = offers, sessions, level
         self._games = [offer.game for offer in offers.values()]
 
     async def settings(self, _: Request) -> Response:
@@ -91,8 +79,8 @@ class _Pages:
                 ],
                 "levels": [engine_settings.level_name(level) for level in levels],
                 "level": self._level,
-                "max_simulations": self._bounds.max_simulations,
-                "max_seconds": self._bounds.max_seconds,
+                "max_simulations": MAX_SIMULATIONS,
+                "max_seconds": MAX_SECONDS,
                 "max_text": messages.MAX_TEXT,
             }
         )
@@ -109,13 +97,13 @@ class _Pages:
 
     async def think(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.ThinkRequest)
-        game, bounds = self._replay(body), self._bounds
+        game = self._replay(body)
         if game.is_over:
             raise HTTPException(400, "the game is over: there is no move to search")
-        if body.num_simulations > bounds.max_simulations:
-            raise HTTPException(400, f"at most {bounds.max_simulations} simulations at a time")
-        if body.seconds > bounds.max_seconds:
-            raise HTTPException(400, f"at most {bounds.max_seconds:g} seconds at a time")
+        if body.num_simulations > MAX_SIMULATIONS:
+            raise HTTPException(400, f"at most {MAX_SIMULATIONS} simulations at a time")
+        if body.seconds > MAX_SECONDS:
+            raise HTTPException(400, f"at most {MAX_SECONDS:g} seconds at a time")
         if body.level > engine_settings.NUM_LEVELS:
             message = f"levels are 1 to {engine_settings.NUM_LEVELS}, not {body.level}"
             raise HTTPException(400, message)

@@ -22,7 +22,15 @@ _NOT_A, _NOT_H = np.uint64(0xFEFEFEFEFEFEFEFE), np.uint64(0x7F7F7F7F7F7F7F7F)
 _EDGES = np.uint64(0xFF818181818181FF)
 _STEPS = ((0, 1), (1, -1), (1, 0), (1, 1))  # rows, columns: towards higher bits
 
-jit = numba.njit(cache=True, nogil=True, error_model="numpy")
+
+def jit(function: Any) -> Any:
+    """Compiles a function; its cache on disk is emptied if an earlier version of azo left it."""
+    compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    try:
+        compiled._cache._cache_file._load_index()
+    except (ImportError, AttributeError):  # the index names classes that were moved
+        compiled._cache.flush()
+    return compiled
 
 
 def _lines(sign: int) -> np.ndarray:
