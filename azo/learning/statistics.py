@@ -189,7 +189,7 @@ def _games(game: protocol.Game, turns: ply_records.Turns) -> GameStatistics:
     )
 
 
-def _correlation(sums: ValueStatistics) -> np.ndarray:
+def _correlation(sums: ValueStatistics) -> Any:
     """Returns the correlation of v and z, NaN if one of them does not vary."""
     n = sums.count
     covariance = sums.product / n - sums.value / n * sums.outcome / n

@@ -34,7 +34,7 @@ _FIXED_SETTINGS = (
 
 
 # Removed settings with the value that had no effect, so that earlier networks still load.
-_REMOVED = (
+_REMOVED: tuple[tuple[str, str, Any], ...] = (
     ("network", "dropout", 0.0),
     ("learner", "policy_loss", "cross_entropy"),
     ("learner", "schedule_steps", []),
