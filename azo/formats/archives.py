@@ -1,18 +1,17 @@
 """Archives of played games, read all at once: transcripts and the CSV of eOthello.
 
-A reader turns contents into `RecordedGame`s and `BadRecord`s, and `replay` plays the games again
-by the rules, side by side on the device. So every game that is returned is legal, its passes are
-written out, and its result is that of the last position.
+A reader turns contents into `RecordedGame`s, and `replay` plays the games again by the rules, side
+by side on the device. So every game that is returned is legal, its passes are written out, and its
+result is that of the last position.
 
-A bad record raises ValueError with file, record (counted from 1) and reason. With `skip_bad` bad
-records are left out and counted by reason. `place`, the file's name, is only for messages.
+A bad record raises ValueError with file, record (counted from 1) and reason. `place`, the file's
+name, is only for messages.
 """
 
-import collections
 import csv
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import flax.struct
 import jax
@@ -36,7 +35,6 @@ class GameArchive:
     is_finished: np.ndarray  # [G] bool, played until neither side could move
     black_score: np.ndarray  # [G] int32, at the last position: discs, the empties to the winner
     black_value: np.ndarray  # [G] float32, result for the first player: see `replay`
-    num_skipped: dict[str, int]  # bad records by reason, none of them among these games
 
     @property
     def num_plies(self) -> np.ndarray:
@@ -54,17 +52,7 @@ class RecordedGame:
     black_discs: int | None = None  # black's final discs as recorded, the empties to the winner
 
 
-@dataclasses.dataclass(frozen=True)
-class BadRecord:
-    """A record, or a whole file, that cannot be read."""
-
-    number: int | None  # from 1; None for the file
-    reason: str  # a few words, the same for all records with this fault
-    detail: str = ""  # for the message, in place of the reason
-    count: int = 1  # records that are missing because of it
-
-
-def read_eothello(text: str, place: str, *, skip_bad: bool = False) -> GameArchive:
+def read_eothello(text: str, place: str) -> GameArchive:
     """Returns the games of a CSV with the columns `winner` and `game_moves`, as eOthello's has.
 
     `winner` is 1 (black), -1 (white) or 0; moves are squares such as "f5d6" without passes.
@@ -73,12 +61,10 @@ def read_eothello(text: str, place: str, *, skip_bad: bool = False) -> GameArchi
     Raises:
       ValueError: no game at all, a missing column or field, or a bad winner or move.
     """
-    return replay(OTHELLO, _parse_csv(text), place, skip_bad=skip_bad)
+    return replay(OTHELLO, _parse_csv(text), place)
 
 
-def read_transcripts(
-    text: str, place: str, game: othello.Othello = OTHELLO, *, skip_bad: bool = False
-) -> GameArchive:
+def read_transcripts(text: str, place: str, game: othello.Othello = OTHELLO) -> GameArchive:
     """Returns the games of a text with one transcript a line, as `games.notation` describes them.
 
     Empty lines hold no game, but count as records, so that records are numbered as lines.
@@ -86,30 +72,18 @@ def read_transcripts(
     Raises:
       ValueError: no game at all, or one that cannot be read or is illegal.
     """
-    return replay(game, _parse_lines(text, game.size), place, skip_bad=skip_bad)
+    return replay(game, _parse_lines(text, game.size), place)
 
 
 def join(several: Sequence[GameArchive]) -> GameArchive:
     """Returns the games of at least one archive, in order; all are of one kind of Othello."""
-    num_skipped: collections.Counter[str] = collections.Counter()
-    for archive in several:
-        num_skipped.update(archive.num_skipped)
+    names = [field.name for field in dataclasses.fields(GameArchive)]
     return GameArchive(
-        action=np.concatenate([archive.action for archive in several]),
-        is_finished=np.concatenate([archive.is_finished for archive in several]),
-        black_score=np.concatenate([archive.black_score for archive in several]),
-        black_value=np.concatenate([archive.black_value for archive in several]),
-        num_skipped=dict(num_skipped),
+        **{name: np.concatenate([getattr(one, name) for one in several]) for name in names}
     )
 
 
-def replay(
-    game: othello.Othello,
-    records: Iterable[RecordedGame | BadRecord],
-    place: str,
-    *,
-    skip_bad: bool = False,
-) -> GameArchive:
+def replay(game: othello.Othello, records: Iterable[RecordedGame], place: str) -> GameArchive:
     """Plays recorded games by the rules.
 
     `black_value` is the result on the board if a game was played to the end. Otherwise it is the
@@ -118,73 +92,56 @@ def replay(
     Raises:
       ValueError: a bad record, an illegal move, or a result that contradicts the moves.
     """
-    num_skipped: collections.Counter[str] = collections.Counter()
-
-    def note(bad: BadRecord) -> None:
-        if not skip_bad:
-            where = place if bad.number is None else f"{place}: record {bad.number}"
-            raise ValueError(f"{where}: {bad.detail or bad.reason}")
-        num_skipped[bad.reason] += bad.count
-
-    readable = []
-    for record in records:
-        if isinstance(record, BadRecord):
-            note(record)
-        else:
-            readable.append(record)
     size = _BATCH_SIZES[-1]
-    batches = [readable[first : first + size] for first in range(0, len(readable), size)] or [[]]
-    archive = join([_replay_batch(game, batch, note) for batch in batches])
-    return dataclasses.replace(archive, num_skipped=dict(num_skipped))
+    try:
+        readable = list(records)
+        batches = [readable[first : first + size] for first in range(0, len(readable), size)]
+        return join([_replay_batch(game, batch) for batch in batches or [[]]])
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
 
 
-def _parse_csv(text: str) -> Iterator[RecordedGame | BadRecord]:
+def _parse_csv(text: str) -> Iterator[RecordedGame]:
     rows = csv.reader(line for line in text.splitlines() if line.strip())
     names = [name.strip() for name in next(rows, [])]
     missing = [name for name in _CSV_COLUMNS if name not in names]
     if not names:
-        yield BadRecord(None, "empty file")
-        return
+        raise ValueError("empty file")
     if missing:
-        detail = f"no column {' and '.join(missing)}; there are: {', '.join(names)}"
-        yield BadRecord(None, "missing column", detail)
-        return
+        raise ValueError(f"no column {' and '.join(missing)}; there are: {', '.join(names)}")
     number = 0
     for number, fields in enumerate(rows, start=1):
         if len(fields) != len(names):
-            detail = f"{len(fields)} fields, but there are {len(names)} columns"
-            yield BadRecord(number, "wrong number of fields", detail)
-            continue
+            raise ValueError(
+                f"record {number}: {len(fields)} fields, but there are {len(names)} columns"
+            )
         winner, moves = (fields[names.index(name)].strip() for name in _CSV_COLUMNS)
         if winner not in ("-1", "0", "1"):
-            detail = f"bad score: winner {winner!r} is none of 1 (black), -1 (white) and 0"
-            yield BadRecord(number, "bad score", detail)
-            continue
+            raise ValueError(
+                f"record {number}: bad score: winner {winner!r} is none of 1 (black), -1 (white)"
+                " and 0"
+            )
         yield _parse_record(number, moves, OTHELLO.size, float(winner))
     if not number:
-        yield BadRecord(None, "empty file", "no game after the heading")
+        raise ValueError("no game after the heading")
 
 
-def _parse_lines(text: str, size: int) -> Iterator[RecordedGame | BadRecord]:
+def _parse_lines(text: str, size: int) -> Iterator[RecordedGame]:
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
-        yield BadRecord(None, "empty file", "no game in it")
+        raise ValueError("no game in it")
     for number, line in lines:
         yield _parse_record(number, line, size)
 
 
-def _parse_record(
-    number: int, moves: str, size: int, black_value: float = np.nan
-) -> RecordedGame | BadRecord:
+def _parse_record(number: int, moves: str, size: int, black_value: float = np.nan) -> RecordedGame:
     try:
         return RecordedGame(number, notation.parse_moves(moves, size), black_value)
     except ValueError as error:
-        return BadRecord(number, "not a move", str(error))
+        raise ValueError(f"record {number}: {error}") from None
 
 
-def _replay_batch(
-    game: othello.Othello, records: Sequence[RecordedGame], note: Callable[[BadRecord], None]
-) -> GameArchive:
+def _replay_batch(game: othello.Othello, records: Sequence[RecordedGame]) -> GameArchive:
     # Few shapes, each compiled once. A list of more than `max_plies` moves has an illegal one among
     # the first `max_plies`.
     longest = max((len(record.moves) for record in records), default=0)
@@ -195,33 +152,29 @@ def _replay_batch(
         first_moves = record.moves[:length]
         row[: len(first_moves)] = first_moves
     played = jax.device_get(_replay(game, jnp.asarray(moves.T)))
+    played = jax.tree.map(lambda array: array[..., : len(records)], played)
+    moves = moves[: len(records)]
 
-    is_good = np.zeros(width, bool)
     value = np.sign(played.black_score).astype(np.float32)
     discs = (game.size**2 + played.black_score) // 2
     is_legal = played.is_legal.all(axis=0)
     for index, record in enumerate(records):
-        is_finished = bool(played.is_over[index])
-        contradiction = is_finished and _contradiction(record, value[index], discs[index])
         if not is_legal[index]:
-            note(BadRecord(record.number, "illegal move", _why_illegal(game, record.moves)))
-        elif contradiction:
-            note(BadRecord(record.number, "bad score", f"bad score: {contradiction}"))
-        else:
-            is_good[index] = True
-            value[index] = value[index] if is_finished else record.black_value
+            raise ValueError(f"record {record.number}: {_why_illegal(game, record.moves)}")
+        if not played.is_over[index]:
+            value[index] = record.black_value
+        elif contradiction := _contradiction(record, value[index], discs[index]):
+            raise ValueError(f"record {record.number}: bad score: {contradiction}")
 
-    has_pass, moves = played.has_pass.T[is_good], moves[is_good]
-    passes = np.where(has_pass, game.pass_action, NO_ACTION)
+    passes = np.where(played.has_pass.T, game.pass_action, NO_ACTION)
     discs_placed = np.where(moves == game.pass_action, NO_ACTION, moves)
     plies = np.stack([passes, discs_placed], axis=-1).reshape(len(moves), 2 * length)
     in_order = np.argsort(plies == NO_ACTION, axis=1, kind="stable")
     return GameArchive(
         action=np.take_along_axis(plies, in_order, axis=1)[:, : game.max_plies].astype(np.int8),
-        is_finished=played.is_over[is_good],
-        black_score=played.black_score[is_good],
-        black_value=value[is_good],
-        num_skipped={},
+        is_finished=played.is_over,
+        black_score=played.black_score,
+        black_value=value,
     )
 
 

@@ -72,17 +72,13 @@ def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None
 
 
 def read_archives(
-    paths: Sequence[pathlib.Path],
-    game: othello.Othello = archives.OTHELLO,
-    *,
-    skip_bad: bool = False,
+    paths: Sequence[pathlib.Path], game: othello.Othello = archives.OTHELLO
 ) -> archives.GameArchive:
     """Returns all games of files: WTHOR (.wtb), eOthello's CSV, transcripts (.txt), also .gz.
 
     Args:
       paths: at least one; a folder stands for its .wtb files.
       game: the rules of transcripts; the other formats hold the usual game on 8x8.
-      skip_bad: count bad records by reason instead of stopping at the first.
 
     Raises:
       ValueError: one line that begins with the path.
@@ -93,7 +89,7 @@ def read_archives(
         if not files_here:
             raise ValueError(f"{path}: no .wtb file in this folder")
         inside += files_here
-    return archives.join([_read_archive(path, game, skip_bad) for path in inside])
+    return archives.join([_read_archive(path, game) for path in inside])
 
 
 def to_text(record: GameRecord, game: othello.Othello, *, is_ggf: bool) -> str:
@@ -162,28 +158,28 @@ def _of_ggf(parsed: ggf.GgfGame, game: othello.Othello) -> GameRecord:
 def _of_wthor(path: pathlib.Path, game: othello.Othello, number: int | None) -> GameRecord:
     if game.name != "othello8":
         raise ValueError(f"{path}: games of othello8, but the network plays {game.name}")
-    records = [record for record in wthor.parse(files.read(path)) if record.number is not None]
+    try:
+        records = list(wthor.parse(files.read(path)))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     if number is None or not 1 <= number <= len(records):
         raise ValueError(f"{path}: {len(records)} games in it: choose one by its number, from 1")
-    chosen = [record for record in records if record.number == number]
-    archive = archives.replay(archives.OTHELLO, chosen, str(path))
+    archive = archives.replay(archives.OTHELLO, [records[number - 1]], str(path))
     actions = archive.action[0]
     board = notation.board_of(game.start(), is_black_to_move=True)
     return GameRecord(board, tuple(actions[actions != archives.NO_ACTION].tolist()))
 
 
-def _read_archive(
-    path: pathlib.Path, game: othello.Othello, skip_bad: bool
-) -> archives.GameArchive:
+def _read_archive(path: pathlib.Path, game: othello.Othello) -> archives.GameArchive:
     kind, place = files.kind(path), str(path)
     if kind not in (".wtb", ".csv", ".txt"):
         raise ValueError(f"{path}: unknown kind of file: use .wtb, .csv or .txt, also .gz")
     content = files.read(path)
     text = content.decode(errors="replace")
     if kind == ".txt":
-        return archives.read_transcripts(text, place, game, skip_bad=skip_bad)
+        return archives.read_transcripts(text, place, game)
     if game != archives.OTHELLO:
         raise ValueError(f"{path}: games of othello8, not of {game.name}")
     if kind == ".csv":
-        return archives.read_eothello(text, place, skip_bad=skip_bad)
-    return wthor.read(content, place, skip_bad=skip_bad)
+        return archives.read_eothello(text, place)
+    return wthor.read(content, place)

@@ -17,9 +17,7 @@ import re
 from azo.games import notation
 
 _PROPERTY = re.compile(r"\s*([A-Za-z]+)\s*\[([^\]]*)\]")
-_RESULT = re.compile(r"([+-]?\d+(?:\.\d+)?)(?::([rtsl]))?")
 _TYPE = re.compile(r"[sbw]?(\d+)(a?)(?:r\d+)?(a?)", re.IGNORECASE)
-_ENDINGS = {"r": "resigned", "t": "timed out", "s": "agreed", "l": "left"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +29,8 @@ class GgfGame:
     moves: tuple[int, ...] = ()  # actions since then, passes included
     black: str = ""  # name of the player
     white: str = ""
-    black_score: float | None = None  # black's discs minus white's as recorded; None if unknown
-    ending: str = ""  # of a score: "resigned", "timed out", "agreed", "left"; "" if played out
+    black_score: float | None = None  # black's discs minus white's, only written; None if unknown
     is_reversed: bool = False  # fewer discs win
-    place: str = ""
-    date: str = ""
     time: str = ""  # the clocks, such as "15:00"
 
 
@@ -44,7 +39,7 @@ def parse(text: str) -> GgfGame:
 
     Raises:
       ValueError: a text that does not begin with `(;` and end with `;)`, another game than Othello,
-        no start position, a bad board or result, or a move that cannot be read or is of the wrong
+        no start position, a bad board, or a move that cannot be read or is of the wrong
         side.
     """
     values: dict[str, str] = {}
@@ -61,18 +56,13 @@ def parse(text: str) -> GgfGame:
     if values.get("GM", "").lower() != "othello":
         raise ValueError(f"GGF: the game is {values.get('GM', 'not named')!r}, not 'Othello'")
     size, board = _parse_board(values.get("BO", ""))
-    black_score, ending = _parse_result(values.get("RE") or "?")
     return GgfGame(
         size=size,
         board=board,
         moves=_parse_moves(moves, size, board),
         black=values.get("PB", ""),
         white=values.get("PW", ""),
-        black_score=black_score,
-        ending=ending,
         is_reversed=_parse_type(values.get("TY", str(size)), size),
-        place=values.get("PC", ""),
-        date=values.get("DT", ""),
         time=values.get("TI", ""),
     )
 
@@ -81,17 +71,12 @@ def to_text(game: GgfGame) -> str:
     """Returns the game as one line of GGF, which `parse` reads back.
 
     Raises:
-      ValueError: if a name, place, date or time has a bracket `]`, which ends a property.
+      ValueError: if a name or time has a bracket `]`, which ends a property.
     """
-    flags = {ending: flag for flag, ending in _ENDINGS.items()}
     result = "?" if game.black_score is None else f"{game.black_score:+g}"
-    if game.ending and game.black_score is not None:
-        result += f":{flags[game.ending]}"
     squares, mover = notation.board_text(game.board, game.size).replace("X", "*").split()
     properties = [
         ("GM", "Othello"),
-        ("PC", game.place),
-        ("DT", game.date),
         ("PB", game.black),
         ("PW", game.white),
         ("RE", result),
@@ -145,15 +130,6 @@ def _parse_board(text: str) -> tuple[int, notation.Board]:
         return int(size), notation.parse_board(f"{''.join(rows)} {mover}", int(size))
     except ValueError as error:
         raise ValueError(f"GGF: BO: {error}") from None
-
-
-def _parse_result(text: str) -> tuple[float | None, str]:
-    if text == "?":
-        return None, ""
-    match = _RESULT.fullmatch(text)
-    if match is None:
-        raise ValueError(f"GGF: RE is {text!r}, but should be black's discs minus white's, or '?'")
-    return float(match[1]), _ENDINGS.get(match[2], "")
 
 
 def _parse_type(text: str, size: int) -> bool:

@@ -44,35 +44,29 @@ class WthorFiles:
     tournaments: bytes  # .TRN
 
 
-def read(content: bytes, place: str, *, skip_bad: bool = False) -> archives.GameArchive:
+def read(content: bytes, place: str) -> archives.GameArchive:
     """Returns the games of a `.wtb` file; see `archives.replay`.
 
     Raises:
       ValueError: the header is cut short, is for another board size, or announces another number
         of games; a record is cut short; a square, move or score is impossible.
     """
-    return archives.replay(archives.OTHELLO, parse(content), place, skip_bad=skip_bad)
+    return archives.replay(archives.OTHELLO, parse(content), place)
 
 
-def parse(content: bytes) -> Iterator[archives.RecordedGame | archives.BadRecord]:
-    """Yields the records of a `.wtb` file, not yet replayed."""
+def parse(content: bytes) -> Iterator[archives.RecordedGame]:
+    """Yields the records of a `.wtb` file, not yet replayed; raises ValueError as `read` does."""
     if len(content) < _HEADER_BYTES:
-        detail = f"{len(content)} bytes, but a WTHOR header has {_HEADER_BYTES}"
-        yield archives.BadRecord(None, "header cut short", detail)
-        return
+        raise ValueError(f"{len(content)} bytes, but a WTHOR header has {_HEADER_BYTES}")
     num_games = int.from_bytes(content[4:8], "little", signed=True)
     size = content[12]
     if size not in (0, 8):  # 0 means 8 in old files
-        yield archives.BadRecord(None, "wrong board size", f"games on {size}x{size}, not 8x8")
-        return
+        raise ValueError(f"games on {size}x{size}, not 8x8")
     num_whole, rest = divmod(len(content) - _HEADER_BYTES, _RECORD_BYTES)
     if rest:
-        detail = f"cut short, {rest} of {_RECORD_BYTES} bytes"
-        yield archives.BadRecord(num_whole + 1, "record cut short", detail)
-    if num_games != num_whole + (rest > 0):
-        detail = f"the header says {num_games} games, but {num_whole} follow"
-        missing = max(num_games - num_whole - (rest > 0), 1)
-        yield archives.BadRecord(None, "header says another number of games", detail, missing)
+        raise ValueError(f"record {num_whole + 1}: cut short, {rest} of {_RECORD_BYTES} bytes")
+    if num_games != num_whole:
+        raise ValueError(f"the header says {num_games} games, but {num_whole} follow")
     for index in range(num_whole):
         begin = _HEADER_BYTES + index * _RECORD_BYTES
         yield _parse_record(index + 1, content[begin : begin + _RECORD_BYTES])
@@ -105,15 +99,13 @@ def write(games: Sequence[WthorGame], tournament: str, date: Date) -> WthorFiles
     )
 
 
-def _parse_record(number: int, record: bytes) -> archives.RecordedGame | archives.BadRecord:
+def _parse_record(number: int, record: bytes) -> archives.RecordedGame:
     black_discs, squares = record[6], record[8:].rstrip(b"\0")
     for move, byte in enumerate(squares, start=1):
         if byte not in _ACTION_OF:
-            detail = f"byte {byte} as move {move} is not a square"
-            return archives.BadRecord(number, "not a square", detail)
+            raise ValueError(f"record {number}: byte {byte} as move {move} is not a square")
     if black_discs > 64:
-        detail = f"bad score: black has {black_discs} discs"
-        return archives.BadRecord(number, "bad score", detail)
+        raise ValueError(f"record {number}: bad score: black has {black_discs} discs")
     black_value = float((black_discs > 32) - (black_discs < 32))
     moves = [_ACTION_OF[byte] for byte in squares]
     return archives.RecordedGame(number, moves, black_value, black_discs)

@@ -31,8 +31,6 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Archives of games; by default that of eOthello in the data folder."""
     source: Literal["files", "random", "search"] = "files"
     """Games of the files, random games (which teach only the value), or games of --player."""
-    skip_bad: bool = False
-    """Skip bad records and count them by reason, instead of stopping at the first."""
     num_games: pydantic.PositiveInt = 10_000
     """Games to make with --source random, and to play in parallel with --source search."""
     player: pathlib.Path | None = None
@@ -102,9 +100,7 @@ def _read(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[np.ndarray, supervised.RecordedPlies]:
     """Returns all plies of the archives, after a mask of those to learn from."""
-    games = game_files.read_archives(_paths(settings), skip_bad=settings.skip_bad)
-    for reason, count in games.num_skipped.items():
-        print(f"skipped {count:,} bad records: {reason}")
+    games = game_files.read_archives(_paths(settings))
     plies = supervised.plies_of(game, games.action, games.black_value)
     held_out = supervised.is_held_out(game, games.action, settings.examples.held_out)
     return ~held_out[plies.game], plies

@@ -1,6 +1,5 @@
 """Archives of games: OLIVAW's published games written in every format, random games, bad files."""
 
-import gzip
 import pathlib
 import struct
 
@@ -58,7 +57,6 @@ def check(games, replays):
     final = np.array([discs(replay) for replay in replays])
     np.testing.assert_array_equal(games.black_score, 2 * final - 64)
     np.testing.assert_array_equal(games.black_value, np.sign(final - 32))
-    assert games.num_skipped == {}
 
 
 def test_published_games_are_equal_in_every_format(replays):
@@ -134,166 +132,96 @@ TOO_MANY[6] = 65
 
 
 @pytest.mark.parametrize(
-    ("content", "message", "skipped", "num_kept"),
+    ("content", "message"),
     [
-        (b"\x14" * 9, "9 bytes, but a WTHOR header has 16", {"header cut short": 1}, 0),
-        (wthor_file([GOOD], size=10), "games on 10x10, not 8x8", {"wrong board size": 1}, 0),
+        (b"\x14" * 9, "9 bytes, but a WTHOR header has 16"),
+        (wthor_file([GOOD], size=10), "games on 10x10, not 8x8"),
         (
             wthor_file([GOOD, GOOD, GOOD])[:-30],
-            "record 3: cut short, 38 of 68 bytes",
-            {"record cut short": 1},
-            2,
-        ),
+            "record 3: cut short, 38 of 68 bytes"),
         (
             wthor_file([GOOD, GOOD], num_games=5),
-            "the header says 5 games, but 2 follow",
-            {"header says another number of games": 3},
-            2,
-        ),
+            "the header says 5 games, but 2 follow"),
         (
             wthor_file([GOOD, GOOD], num_games=1),
-            "the header says 1 games, but 2 follow",
-            {"header says another number of games": 1},
-            2,
-        ),
+            "the header says 1 games, but 2 follow"),
         (
             wthor_file([GOOD, ILLEGAL, GOOD]),
             "record 2: illegal move 'a1' at ply 3 (f5 d6):"
-            " black may play c3, c4, c5, c6 or c7",
-            {"illegal move": 1},
-            2,
-        ),
+            " black may play c3, c4, c5, c6 or c7"),
         (
             wthor_file([GOOD, bytes(OUTSIDE)]),
-            "record 2: byte 99 as move 5 is not a square",
-            {"not a square": 1},
-            1,
-        ),
+            "record 2: byte 99 as move 5 is not a square"),
         (
             wthor_file([bytes(GAP), GOOD, bytes(GAP)]),
-            "record 1: byte 0 as move 5 is not a square",
-            {"not a square": 2},
-            1,
-        ),
+            "record 1: byte 0 as move 5 is not a square"),
         (
             wthor_file([bytes(TOO_MANY), GOOD]),
-            "record 1: bad score: black has 65 discs",
-            {"bad score": 1},
-            1,
-        ),
+            "record 1: bad score: black has 65 discs"),
         (
             wthor_file([GOOD, wthor_record(squares_of(1), 31)]),
-            "record 2: bad score: the record gives black 31 discs, the moves give 32",
-            {"bad score": 1},
-            1,
-        ),
+            "record 2: bad score: the record gives black 31 discs, the moves give 32"),
     ],
 )  # fmt: skip
-def test_a_bad_wthor_file_is_named_with_record_and_reason_or_skipped(
-    content, message, skipped, num_kept
-):
+def test_a_bad_wthor_file_is_named_with_record_and_reason(content, message):
     with pytest.raises(ValueError) as error:
         wthor.read(content, "WTH_2025.wtb")
     separator = ": "
     assert str(error.value) == f"WTH_2025.wtb{separator}{message}"
-    games = wthor.read(content, "WTH_2025.wtb", skip_bad=True)
-    assert games.num_skipped == skipped
-    assert games.black_score.tolist() == [0] * num_kept
 
 
 LINE = "0," + "".join(squares_of(1))
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "skipped", "num_kept"),
+    ("text", "message"),
     [
-        ("", "empty file", {"empty file": 1}, 0),
-        ("winner,game_moves\n", "no game after the heading", {"empty file": 1}, 0),
+        ("", "empty file"),
+        ("winner,game_moves\n", "no game after the heading"),
         (
             f"result,game_moves\n{LINE}\n",
-            "no column winner; there are: result, game_moves",
-            {"missing column": 1},
-            0,
-        ),
+            "no column winner; there are: result, game_moves"),
         (
             f"winner,game_moves\n{LINE}\n1\n",
-            "record 2: 1 fields, but there are 2 columns",
-            {"wrong number of fields": 1},
-            1,
-        ),
+            "record 2: 1 fields, but there are 2 columns"),
         (
             f"winner,game_moves\n2,f5\n{LINE}\n",
-            "record 1: bad score: winner '2' is none of 1 (black), -1 (white) and 0",
-            {"bad score": 1},
-            1,
-        ),
+            "record 1: bad score: winner '2' is none of 1 (black), -1 (white) and 0"),
         (
             f"winner,game_moves\n{LINE}\n1{LINE[1:]}\n",
-            "record 2: bad score: the record says +1 for black, the moves give +0",
-            {"bad score": 1},
-            1,
-        ),
+            "record 2: bad score: the record says +1 for black, the moves give +0"),
         (
             f"winner,game_moves\n{LINE}\n0,f5d6i9\n",
-            "record 2: cannot read 'i9' after 2 moves: squares are a1 to h8, a pass is 'pa'",
-            {"not a move": 1},
-            1,
-        ),
+            "record 2: cannot read 'i9' after 2 moves: squares are a1 to h8, a pass is 'pa'"),
         (
             f"winner,game_moves\n{LINE}\n0,f5d6c3pass\n0,{LINE[2:]}a1\n",
             "record 2: illegal move 'pass' at ply 4 (f5 d6 c3): "
-            "white may play d3, f3, f4 or g5",
-            {"illegal move": 2},
-            1,
-        ),
+            "white may play d3, f3, f4 or g5"),
     ],
 )  # fmt: skip
-def test_a_bad_csv_is_named_with_record_and_reason_or_skipped(text, message, skipped, num_kept):
+def test_a_bad_csv_is_named_with_record_and_reason(text, message):
     with pytest.raises(ValueError) as error:
         archives.read_eothello(text, "games.csv")
     assert str(error.value) == f"games.csv: {message}"
-    games = archives.read_eothello(text, "games.csv", skip_bad=True)
-    assert games.num_skipped == skipped
-    assert games.black_score.tolist() == [0] * num_kept
 
 
-def test_bad_transcripts_are_named_by_line_or_skipped():
+def test_bad_transcripts_are_named_by_line():
     text = "f5d6\n\nf5d7\n"
     with pytest.raises(ValueError) as error:
         archives.read_transcripts(text, "a.txt")
     message = "a.txt: record 3: illegal move 'd7' at ply 2 (f5): white may play f4, d6 or f6"
     assert str(error.value) == message
-    games = archives.read_transcripts(text, "a.txt", skip_bad=True)
-    assert games.num_skipped == {"illegal move": 1}
-    assert games.action[:, :3].tolist() == [[37, 43, -1]]
     with pytest.raises(ValueError) as error:
         archives.read_transcripts("\n \n", "a.txt")
     assert str(error.value) == "a.txt: no game in it"
 
 
-def test_joined_archives_keep_order_and_add_up_what_was_skipped():
-    first = archives.read_transcripts("f5d6c3\nf5a1\n", "a.txt", skip_bad=True)
-    second = wthor.read(wthor_file([ILLEGAL, GOOD, bytes(GAP)]), "a.wtb", skip_bad=True)
+def test_joined_archives_keep_order():
+    first = archives.read_transcripts("f5d6c3\n", "a.txt")
+    second = wthor.read(wthor_file([GOOD]), "a.wtb")
     both = archives.join([first, second])
     assert both.num_plies.tolist() == [3, *second.num_plies]
     np.testing.assert_array_equal(both.black_value, [np.nan, 0])
-    assert both.num_skipped == {"illegal move": 2, "not a square": 1}
-
-
-def test_every_game_of_eothello_replays_as_its_archive_says(data_folder):
-    with gzip.open(data_folder / "games/eothello_top100.csv.gz", "rt") as file:
-        text = file.read()
-    games = archives.read_eothello(text, "eothello")
-    rows = [line.split(",") for line in text.splitlines()[1:]]
-    plies, passes, black, white, finished = np.array([row[3:] for row in rows], int).T
-    assert len(games.action) == len(rows) == 23_115
-    # The archive counts the squares of the record, and passes apart.
-    np.testing.assert_array_equal(games.num_plies, plies + passes)
-    np.testing.assert_array_equal((games.action == 64).sum(axis=1), passes)
-    np.testing.assert_array_equal(games.is_finished, finished)
-    margin = black - white
-    score = margin + np.sign(margin) * (64 - black - white)
-    np.testing.assert_array_equal(games.black_score, score)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_all_games_of_files_of_every_kind_are_read_in_order(tmp_path):
 
 def test_files_that_are_no_games_are_refused(tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\xff\xfe")
-    (tmp_path / "games.wtb").write_bytes(bytes(16 + 68))
+    (tmp_path / "games.wtb").write_bytes(bytes([0, 0, 0, 0, 1]) + bytes(11 + 68))
     for name, reason in {
         "absent.txt": "cannot be read: No such file or directory",
         "picture.png": "not a text in UTF-8: invalid start byte",

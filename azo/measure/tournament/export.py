@@ -12,16 +12,13 @@ from azo.formats import ggf, wthor
 from azo.games import notation, othello, protocol
 from azo.measure.tournament import game_log
 
-_PLACE = "azo"
-
 
 def write(
     folder: pathlib.Path, games: Sequence[game_log.PlayedGame], game: protocol.Game, tournament: str
 ) -> None:
     """Writes the files, and replaces earlier ones; other games than Othello have only transcripts.
 
-    A forfeited game counts as won by all discs in WTHOR files. In GGF it is a resignation, won by
-    one disc.
+    A forfeited game counts as won by all discs in WTHOR files, and by one disc in GGF.
     """
     size = game.board_shape[0]
     lines = [notation.transcript(played.actions, size) for played in games]
@@ -29,8 +26,7 @@ def write(
     if not isinstance(game, othello.Othello):
         return
     start = notation.board_of(game.start(), is_black_to_move=True)
-    now = datetime.datetime.now(datetime.UTC)
-    texts = [ggf.to_text(_ggf(played, game, start, now)) for played in games]
+    texts = [ggf.to_text(_ggf(played, game, start)) for played in games]
     (folder / "games.ggf").write_text("\n".join(texts) + "\n", encoding="utf-8")
     if game != othello.Othello():
         return
@@ -38,7 +34,8 @@ def write(
         wthor.WthorGame(played.black, played.white, played.actions, _black_discs(played))
         for played in games
     ]
-    files = wthor.write(wthor_games, tournament, (now.year, now.month, now.day))
+    today = datetime.datetime.now(datetime.UTC).date()
+    files = wthor.write(wthor_games, tournament, (today.year, today.month, today.day))
     for suffix, content in (
         ("wtb", files.games),
         ("JOU", files.players),
@@ -47,13 +44,7 @@ def write(
         (folder / f"games.{suffix}").write_bytes(content)
 
 
-def _ggf(
-    played: game_log.PlayedGame,
-    game: othello.Othello,
-    start: notation.Board,
-    now: datetime.datetime,
-) -> ggf.GgfGame:
-    is_early = played.score is None
+def _ggf(played: game_log.PlayedGame, game: othello.Othello, start: notation.Board) -> ggf.GgfGame:
     sign = -1 if game.is_reversed else 1
     return ggf.GgfGame(
         size=game.size,
@@ -62,10 +53,7 @@ def _ggf(
         black=played.black,
         white=played.white,
         black_score=sign * played.result if played.score is None else played.score,
-        ending="resigned" if is_early else "",
         is_reversed=game.is_reversed,
-        place=_PLACE,
-        date=f"{now:%Y-%m-%d %H:%M:%S} GMT",
     )
 
 
