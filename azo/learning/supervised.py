@@ -2,8 +2,8 @@
 
     games -> plies -> held-out games apart, early plies thinned -> one example a position
 
-Games are actions on the host, as from `formats.archives` or `pretraining`. All examples lie packed
-on the device, and each step takes given rows.
+Games are actions on the host, as from `formats.archives`. All examples lie packed on the device,
+and each step takes given rows.
 """
 
 import dataclasses
@@ -47,7 +47,6 @@ class RecordedPlies:
     value: np.ndarray  # [P] float32, the game's result for the side to move
     ply: np.ndarray  # [P] int32, plies played before
     game: np.ndarray  # [P] int32, number of the game
-    policy: np.ndarray | None = None  # [P, A] uint8, policy of a search, see `quantise`
 
     def __len__(self) -> int:
         return len(self.action)
@@ -60,7 +59,6 @@ class RecordedPlies:
             value=self.value[rows],
             ply=self.ply[rows],
             game=self.game[rows],
-            policy=None if self.policy is None else self.policy[rows],
         )
 
 
@@ -151,24 +149,16 @@ def thinned(plies: RecordedPlies, config: ExamplesConfig, seed: int) -> Recorded
 def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
     """Returns one example for each position among the plies.
 
-    Its value is the mean result. Its policy is the most played move, the lowest of equal ones; or
-    the mean policy, if the plies have policies.
+    Its value is the mean result. Its policy is the most played move, the lowest of equal ones.
     """
     groups = duplicates.groups(jnp.asarray(plies.board), jnp.ones(len(plies), bool))
     group, is_first = np.asarray(groups.index), np.asarray(groups.is_first)
     first = np.flatnonzero(is_first)[np.argsort(group[is_first])]
 
-    if plies.policy is None:
-        weights = _most_played(group, plies.action, game.num_actions)
-    else:
-        policy = plies.policy / plies.policy.sum(axis=1, keepdims=True, dtype=np.float32)
-        weights = np.zeros((len(first), game.num_actions), np.float32)
-        np.add.at(weights, group, policy)
-    largest = weights.max(axis=1, keepdims=True)
     value = np.bincount(group, plies.value) / np.bincount(group)
     return Dataset(
         board=jnp.asarray(plies.board[first]),
-        policy=jnp.asarray(np.rint(255 * (weights / largest)).astype(np.uint8)),
+        policy=jnp.asarray(_most_played(group, plies.action, game.num_actions)),
         value=jnp.asarray(value.astype(np.float16)),
     )
 
@@ -248,11 +238,11 @@ def _boards(game: protocol.Game, action: jax.Array) -> jax.Array:
 
 
 def _most_played(group: np.ndarray, action: np.ndarray, num_actions: int) -> np.ndarray:
-    """Returns `[R, A]` float32: 1 for the most played move of each group, else 0."""
+    """Returns `[R, A]` uint8: 255 for the most played move of each group, else 0."""
     code, count = np.unique(group.astype(np.int64) * num_actions + action, return_counts=True)
     code_group, move = np.divmod(code, num_actions)
     order = np.lexsort([move, -count, code_group])
     is_first = np.concatenate([[True], np.diff(code_group[order]) > 0])
-    weights = np.zeros((group.max() + 1, num_actions), np.float32)
-    weights[code_group[order[is_first]], move[order[is_first]]] = 1.0
+    weights = np.zeros((group.max() + 1, num_actions), np.uint8)
+    weights[code_group[order[is_first]], move[order[is_first]]] = 255
     return weights

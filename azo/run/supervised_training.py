@@ -1,4 +1,4 @@
-"""Training from recorded or made games: the best network so far is kept, metrics are written.
+"""Training from recorded games: the best network so far is kept, metrics are written.
 
 `FOLDER/best` is the network with the best result on held-out games, and `FOLDER/metrics.jsonl` has
 the figures of every evaluation.
@@ -99,10 +99,8 @@ def train(
                 continue
             variables = {"params": train_state.params, "batch_stats": train_state.batch_stats}
             figures = evaluate(game, model, variables, some)
-            # Random games teach only the value.
-            grade = -figures.value_error if settings.source == "random" else figures.accuracy
-            if best is None or grade > best[0]:
-                best = grade, jax.device_get(variables)
+            if best is None or figures.accuracy > best[0]:
+                best = figures.accuracy, jax.device_get(variables)
                 _save(settings, best[1])
             learned = {
                 "supervised/epoch": round(epoch, 4),
@@ -202,8 +200,7 @@ def _save(settings: supervised_data.SuperviseConfig, variables: network.Variable
     for folder in (new, old):
         shutil.rmtree(folder, ignore_errors=True)
     run_settings = config.Config(
-        game=settings.game,
-        search=settings.search,
+        game=supervised_data.GAME,
         network=settings.network,
         learner=settings.learner,
         run=config.RunConfig(folder=settings.folder, seed=settings.seed),
