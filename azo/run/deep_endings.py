@@ -1,13 +1,12 @@
 """Deep endings: solved on the host's cores before the first iteration of a run.
 
 `endings.jsonl` in the run's folder gets a line for each solved ending, so a stopped run resumes
-with the next one. `hard.obf` has the endings for which the solver visited most nodes.
+with the next one.
 """
 
 import contextlib
 import itertools
 import json
-import pathlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,8 +22,7 @@ from azo.measure import journal
 from azo.run import config, console, devices, metrics
 from azo.solver.host import best_lines
 
-FILE, HARD_FILE = "endings.jsonl", "hard.obf"
-NUM_HARD = 100
+FILE = "endings.jsonl"
 _BATCH = 1024  # endings drawn at a time
 
 
@@ -91,7 +89,6 @@ def prepare(
             "time/solving_seconds": round(seconds, 2),
         },
     )
-    _write_hard(folder / HARD_FILE, records)
     return _lines(game, drawn, records, settings.endings.max_empties)
 
 
@@ -147,13 +144,3 @@ def _record(text: str, line: best_lines.BestLine, size: int) -> dict[str, Any]:
         "nodes": line.num_nodes,
         "seconds": round(line.seconds, 3),
     }
-
-
-def _write_hard(path: pathlib.Path, records: list[dict[str, Any]]) -> None:
-    hardest = sorted(records, key=lambda record: -record["nodes"])[:NUM_HARD]
-    rows = [
-        f"{one['board']}; % score {one['score']:+d}, confidence {one['confidence']:g},"
-        f" {one['nodes']} nodes"
-        for one in hardest
-    ]
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -91,8 +91,7 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
         )
     settings_file, checkpoints = folder / checkpoint.SETTINGS, folder / checkpoint.CHECKPOINTS
     if (folder / _NETWORK).is_dir() and settings_file.is_file():
-        text = settings_file.read_text(encoding="utf-8")
-        return folder / _NETWORK, config.from_json(text, str(settings_file))
+        return folder / _NETWORK, config.load_file(settings_file)
     if not checkpoints.is_dir():
         raise ValueError(f"{folder}: neither a run nor an exported network: no {checkpoints.name}/")
     with checkpoint.quiet_library(), checkpoint.open_manager(folder, keep=None) as manager:
@@ -100,8 +99,7 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
         step = manager.latest_step() if best is None else best
         if step is None:
             raise ValueError(f"{folder}: the run has no checkpoint yet")
-        settings = checkpoint.read_settings(manager, step)
-    return checkpoints / str(step) / _NETWORK, settings
+    return checkpoints / str(step) / _NETWORK, config.load_file(settings_file)
 
 
 def _load_arrays(folder: pathlib.Path) -> Any:
