@@ -297,10 +297,7 @@ def _with_key(like: Any, leaf: jax.Array) -> jax.Array:
     """Returns a leaf, or the typed key of its bits where `like` is a key."""
     if not _is_key(like):
         return leaf
-    implementations: list[Any] = []
-    # Traced, because `key_impl` does not accept an abstract key.
-    jax.eval_shape(lambda key: implementations.append(jax.random.key_impl(key)), like)
-    return jax.random.wrap_key_data(leaf, impl=implementations[0])
+    return jax.random.wrap_key_data(leaf)
 
 
 def _is_key(leaf: Any) -> bool:

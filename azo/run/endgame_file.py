@@ -159,11 +159,11 @@ def _differences(problem: obf.Problem, result: Result) -> list[str] | None:
     if expected is None:
         return None
     differences = []
+    compared = result.move_scores or {result.best_move or "pass": result.score}
     if result.score != expected:
         differences.append(f"the file says {expected:+d}")
     for action, score in problem.move_scores.items():
         move = notation.action_text(action, problem.size)
-        compared = result.move_scores or {result.best_move: result.score}
         if compared.get(move, score) != score:
             differences.append(f"the file says {score:+d} for {move}, not {compared[move]:+d}")
     return differences

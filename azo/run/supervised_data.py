@@ -15,11 +15,9 @@ from azo.games import protocol, registry
 from azo.learning import supervised
 from azo.learning.learner import LearnerConfig
 from azo.learning.network import NetworkConfig
-from azo.run import data
 
 GAME = registry.GameConfig(size=8)
 """The game of all archives."""
-_EOTHELLO = pathlib.Path("games/eothello_top100.csv.gz")
 
 
 class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -28,7 +26,7 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     files: Annotated[
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="FILES")
     ] = ()
-    """Archives of games; by default that of eOthello in the data folder."""
+    """Archives of games."""
     start: pathlib.Path | None = None
     """Folder of a network of the same shape to start from."""
     folder: pathlib.Path = pathlib.Path("runs/supervised")
@@ -50,7 +48,9 @@ def prepare(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[supervised.Dataset, supervised.RecordedPlies]:
     """Returns the examples to learn and the held-out plies that place a disc; prints counts."""
-    games = game_files.read_archives(_paths(settings))
+    if not settings.files:
+        raise ValueError("FILES is missing: name archives of games, such as games.wtb")
+    games = game_files.read_archives(list(settings.files))
     plies = supervised.plies_of(game, games.action, games.black_value)
     is_held_out = supervised.is_held_out(game, games.action, settings.examples.held_out)
     is_learned = ~is_held_out[plies.game]
@@ -70,12 +70,3 @@ def prepare(
         flush=True,
     )
     return examples, held_out
-
-
-def _paths(settings: SuperviseConfig) -> list[pathlib.Path]:
-    if not settings.files:
-        folder = data.folder()
-        if folder is None:
-            raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
-        return [folder / _EOTHELLO]
-    return list(settings.files)

@@ -195,10 +195,9 @@ def _batches(
 
 
 def _save(settings: supervised_data.SuperviseConfig, variables: network.Variables) -> None:
-    """Replaces the best network; a crash in between leaves one of the two under some name."""
-    new, old, best = (settings.folder / name for name in (".new", ".old", BEST))
-    for folder in (new, old):
-        shutil.rmtree(folder, ignore_errors=True)
+    """Replaces the best network; a crash in between leaves the new one as `.new`."""
+    new, best = settings.folder / ".new", settings.folder / BEST
+    shutil.rmtree(new, ignore_errors=True)
     run_settings = config.Config(
         game=supervised_data.GAME,
         network=settings.network,
@@ -206,7 +205,5 @@ def _save(settings: supervised_data.SuperviseConfig, variables: network.Variable
         run=config.RunConfig(folder=settings.folder, seed=settings.seed),
     )
     network_files.save(new, variables, run_settings)
-    if best.exists():
-        best.rename(old)
+    shutil.rmtree(best, ignore_errors=True)
     new.rename(best)
-    shutil.rmtree(old, ignore_errors=True)

@@ -70,7 +70,7 @@ def test_a_wrong_flag_is_named_with_what_would_work(flags, expected):
         ("stray", ["stray", "azo train --help"]),
         ("--run.seed x", ["--run.seed: invalid literal for int()", "'x'"]),
         ("--run.seed", ["--run.seed"]),
-        ("--game.name z", ["--game.name", "'othello', 'tictactoe'"]),
+        ("--game.name z", ["--game.name", "othello", "tictactoe"]),
     ],
 )
 def test_a_flag_that_cannot_be_read_is_named_with_similar_flags(flags, parts, capsys):

@@ -85,15 +85,15 @@ def test_a_better_player_is_found_out_in_batches_of_new_games(capsys):
     assert wins > losses
     share = (wins + draws / 2) / sum(counts[-1])
     assert conclusion.startswith(
-        "greedy is better than random, by more than 0 Elo (error rate 0.05), after"
-        f" {sum(counts[-1])} games: difference {400 * np.log10(share / (1 - share)):+.0f} Elo, 95 %"
+        f"greedy against random: better after {sum(counts[-1])} games (H0 0 Elo, H1 30 Elo, error"
+        f" rates 0.05 and 0.05): difference {400 * np.log10(share / (1 - share)):+.0f} Elo, 95 %"
     )
 
 
 def test_an_equal_player_is_not_found_better(capsys):
     flags = ["--sprt.elo1", 40, "--sprt.alpha", 1e-4]  # hardly ever wrong
     counts, conclusion = sequence(capsys, "random", "random", *flags)
-    assert conclusion.startswith("random is not better than random, by as much as 40 Elo")
+    assert conclusion.startswith("random against random: not better after ")
     assert sum(counts[-1]) > 100
 
 
@@ -101,7 +101,7 @@ def test_a_test_gives_up_after_so_many_games(capsys):
     flags = ["--sprt.elo0", -1, "--sprt.elo1", 1, "--sprt.max-games", 149]
     counts, conclusion = sequence(capsys, "random", "random", *flags)
     assert [sum(count) for count in counts] == [50, 100]
-    assert conclusion.startswith("undecided whether random is better than random after 100 games")
+    assert conclusion.startswith("random against random: undecided after 100 games (H0 -1 Elo,")
 
 
 def test_the_game_is_that_of_the_network_on_either_side(net, capsys):

@@ -91,6 +91,7 @@ def test_archives_are_read_by_kind(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
+        ([], "FILES is missing: name archives of games, such as games.wtb"),
         (["nowhere.wtb"], "nowhere.wtb: cannot be read: No such file or directory"),
         (["{}"], "{}: no .wtb file in this folder"),
         (["{}/a.pgn"], "{}/a.pgn: unknown kind of file: use .wtb, .csv or .txt, also .gz"),

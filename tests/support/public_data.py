@@ -1,7 +1,6 @@
-"""The folder of game records and test positions, if there is one.
+"""The folder of public game records and test positions, if there is one; tests skip without it.
 
-Installation, training and tests work without it: its readers accept None, and tests skip with a
-reason. Its `README.md` lists the files and their origin.
+Its `README.md` lists the files and their origin.
 """
 
 import os
