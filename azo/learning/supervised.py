@@ -84,16 +84,6 @@ class Dataset:
         )
 
 
-@flax.struct.dataclass
-class HeldOutScore:
-    """Sums over held-out plies, each a scalar float32."""
-
-    num_plies: jax.Array
-    num_hits: jax.Array  # the network's likeliest legal move is the move played
-    policy_loss: jax.Array  # cross-entropy of the move played, nats
-    value_error: jax.Array  # squared difference of the network's value and the result
-
-
 def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> RecordedPlies:
     """Returns all plies of the games with a result.
 
@@ -196,27 +186,19 @@ def score(
     board: jax.Array,
     action: jax.Array,
     value: jax.Array,
-) -> HeldOutScore:
-    """Returns the score of a network on `[M]` plies, see `RecordedPlies`.
+) -> jax.Array:
+    """Returns scores `[3, M]` float32 of a network on `M` plies, see `RecordedPlies`.
 
-    Rows with a negative action do not count, so that batches can be filled up.
+    They are: 1 if the likeliest legal move is the move played, else 0; the cross-entropy of the
+    move played, in nats; and the squared difference of the network's value and the result.
     """
     position = game.unpack(board)
     evaluation = evaluate(jax.random.key(0), position)
     logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(position))
-    is_ply = action >= 0
-    played = jnp.maximum(action, 0)[:, None]
-    loss = -jnp.take_along_axis(jax.nn.log_softmax(logits), played, axis=1)[:, 0]
-
-    def total(x: jax.Array) -> jax.Array:
-        return jnp.where(is_ply, x, 0.0).sum()
-
-    return HeldOutScore(
-        num_plies=total(jnp.ones_like(value)),
-        num_hits=total((logits.argmax(axis=1) == action).astype(jnp.float32)),
-        policy_loss=total(loss),
-        value_error=total(jnp.square(evaluation.value - value)),
-    )
+    is_hit = (logits.argmax(axis=1) == action).astype(jnp.float32)
+    log_policy = jax.nn.log_softmax(logits)
+    loss = -jnp.take_along_axis(log_policy, action[:, None], axis=1)[:, 0]
+    return jnp.stack([is_hit, loss, jnp.square(evaluation.value - value)])
 
 
 def _boards_of(game: protocol.Game, action: np.ndarray) -> np.ndarray:

@@ -11,7 +11,6 @@ import dataclasses
 import logging
 import os
 import pathlib
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,8 +54,6 @@ class Checkpoints:
         _check_is_ours(folder)
         try:
             (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
         except OSError as error:
             raise ValueError(
                 f"{folder}: cannot write a run here ({error.strerror}): choose another --run.folder"

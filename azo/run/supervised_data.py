@@ -35,8 +35,6 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Passes over all examples."""
     evaluations_per_epoch: pydantic.PositiveFloat = 1.0
     """Evaluations on the held-out games; there is always one at the end of training."""
-    evaluation_plies: pydantic.PositiveInt = 20_000
-    """Plies of the held-out games in an evaluation; the last evaluation takes all."""
     seed: pydantic.NonNegativeInt = 0
     """Start of all random keys."""
     examples: supervised.ExamplesConfig = supervised.ExamplesConfig()

@@ -27,7 +27,7 @@ _EVALUATION_BATCH = 512
 class HeldOutFigures:
     """The results of a network on held-out plies that place a disc."""
 
-    num_plies: int
+    plies: int
     accuracy: float  # share of the plies in which its best legal move is the move played
     policy_loss: float  # mean cross-entropy of the move played, nats
     value_error: float  # mean squared difference of its value and the result, both in [-1, 1]
@@ -35,17 +35,12 @@ class HeldOutFigures:
     def __str__(self) -> str:
         return (
             f"accuracy {self.accuracy:.4f}, policy loss {self.policy_loss:.3f},"
-            f" value error {self.value_error:.3f} ({self.num_plies:,} plies)"
+            f" value error {self.value_error:.3f} ({self.plies:,} plies)"
         )
 
     def named(self) -> dict[str, float]:
         """Returns the figures by their names in the metrics."""
-        return {
-            "held_out/plies": self.num_plies,
-            "held_out/accuracy": self.accuracy,
-            "held_out/policy_loss": self.policy_loss,
-            "held_out/value_error": self.value_error,
-        }
+        return {f"held_out/{name}": figure for name, figure in dataclasses.asdict(self).items()}
 
 
 def train(
@@ -81,9 +76,8 @@ def train(
         donate_argnums=1,
     )
     rng = np.random.default_rng(settings.seed)
-    some = held_out.select(rng.permutation(len(held_out))[: settings.evaluation_plies])
     rows = _batches(rng, data.num_rows, (steps, batch))
-    best: tuple[float, network.Variables] | None = None
+    best: HeldOutFigures | None = None
     seconds, epoch = 0.0, 0.0
     with metrics.MetricsWriter(settings.folder) as writer:
         for call in range(1, num_calls + 1):
@@ -98,10 +92,10 @@ def train(
             if int(epoch * per_epoch) == int(before * per_epoch) and not is_last:
                 continue
             variables = {"params": train_state.params, "batch_stats": train_state.batch_stats}
-            figures = evaluate(game, model, variables, some)
-            if best is None or figures.accuracy > best[0]:
-                best = figures.accuracy, jax.device_get(variables)
-                _save(settings, best[1])
+            figures = evaluate(game, model, variables, held_out)
+            if best is None or figures.accuracy > best.accuracy:
+                best = figures
+                _save(settings, jax.device_get(variables))
             learned = {
                 "supervised/epoch": round(epoch, 4),
                 "supervised/policy_loss": float(losses.policy),
@@ -120,10 +114,9 @@ def train(
                 print("stopped", flush=True)
                 break
         assert best is not None
-        result = evaluate(game, model, best[1], some if stop.is_made else held_out)
-        writer.write("result", call * steps, result.named())
-    print(f"best network: {result}; in {settings.folder / BEST}", flush=True)
-    return result
+        writer.write("result", call * steps, best.named())
+    print(f"best network: {best}; in {settings.folder / BEST}", flush=True)
+    return best
 
 
 def evaluate(
@@ -133,22 +126,20 @@ def evaluate(
     plies: supervised.RecordedPlies,
 ) -> HeldOutFigures:
     """Returns the results of a network on recorded plies, with its running statistics."""
-    total = np.zeros(4)
+    scores = []
     for first in range(0, len(plies), _EVALUATION_BATCH):
         chunk = plies.select(np.arange(first, min(first + _EVALUATION_BATCH, len(plies))))
         padding = _EVALUATION_BATCH - len(chunk)
-        sums = _score(
+        score = _score(
             game,
             model,
             variables,
             jnp.asarray(np.pad(chunk.board, ((0, padding), (0, 0)))),
-            jnp.asarray(np.pad(chunk.action, (0, padding), constant_values=-1)),
+            jnp.asarray(np.pad(chunk.action, (0, padding))),
             jnp.asarray(np.pad(chunk.value, (0, padding))),
         )
-        total += [
-            float(x) for x in (sums.num_plies, sums.num_hits, sums.policy_loss, sums.value_error)
-        ]
-    return HeldOutFigures(len(plies), *(total[1:] / total[0]).tolist())
+        scores.append(np.asarray(score)[:, : len(chunk)])
+    return HeldOutFigures(len(plies), *np.concatenate(scores, axis=1).mean(axis=1).tolist())
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -159,7 +150,7 @@ def _score(
     board: jax.Array,
     action: jax.Array,
     value: jax.Array,
-) -> supervised.HeldOutScore:
+) -> jax.Array:
     folded = network.fold(model, variables)
     return supervised.score(game, network.evaluator(game, *folded), board, action, value)
 

@@ -42,13 +42,11 @@ def games(tmp_path, monkeypatch):
 
 def test_the_best_network_is_kept_with_the_figures_of_every_evaluation(games, tmp_path, capsys):
     folder = tmp_path / "run"
-    assert (
-        run(games, "--folder", folder, *NETWORK, "--num-epochs", 3, "--evaluation-plies", 50) == 0
-    )
+    assert run(games, "--folder", folder, *NETWORK, "--num-epochs", 3) == 0
     events = metrics.read(folder)
     assert [event["event"] for event in events] == ["evaluation"] * 3 + ["result"]
     figures = [event["held_out/accuracy"] for event in events[:-1]]
-    assert events[-1]["held_out/accuracy"] == pytest.approx(max(figures))  # all held-out plies
+    assert events[-1]["held_out/accuracy"] == pytest.approx(max(figures))
     losses = [event["supervised/policy_loss"] for event in events[:-1]]
     assert min(losses[1:]) < losses[0]
     _, settings = network_files.load(folder / "best")

@@ -133,7 +133,7 @@ def test_a_position_met_several_times_gives_its_most_played_move_and_mean_result
     assert (shares(policy), value) == ({29: 1.0}, -1.0)  # f4, and white loses
 
 
-def test_scores_are_sums_over_the_real_plies():
+def test_scores_compare_a_network_with_the_moves_and_results():
     game = tictactoe.TicTacToe()
     position = game.step(game.start(4), jnp.array([0, 0, 4, 0])).position
     logits = jnp.zeros((4, 9)).at[0, 1].set(1.0).at[1, 0].set(9.0).at[2, 8].set(-1.0)
@@ -144,14 +144,14 @@ def test_scores_are_sums_over_the_real_plies():
         del key, seen
         return improvement.Evaluation(prior_logits=logits, value=value)
 
-    held_out = supervised.score(
-        game, evaluate, game.pack(position), jnp.array([1, 5, 8, -1]), jnp.array([1.0, -1, 1, 7])
+    hits, policy_losses, value_errors = supervised.score(
+        game, evaluate, game.pack(position), jnp.array([1, 5, 8, 1]), jnp.array([1.0, -1, 1, 1])
     )
     e = np.exp(1.0)
-    losses = [np.log(e + 7) - 1, np.log(8), np.log(7 + 1 / e) + 1]
-    assert (held_out.num_plies, held_out.num_hits) == (3, 1)
-    np.testing.assert_allclose(held_out.policy_loss, sum(losses), rtol=1e-6)
-    np.testing.assert_allclose(held_out.value_error, 0.25 + 0 + 1, rtol=1e-6)
+    losses = [np.log(e + 7) - 1, np.log(8), np.log(7 + 1 / e) + 1, np.log(8)]
+    np.testing.assert_array_equal(hits, [1, 0, 0, 1])
+    np.testing.assert_allclose(policy_losses, losses, rtol=1e-6)
+    np.testing.assert_allclose(value_errors, [0.25, 0, 1, 0.5625], rtol=1e-6)
 
 
 TINY = network.NetworkConfig(num_blocks=0, num_channels=8, value_units=8)

@@ -50,7 +50,7 @@ def test_settings_survive_json():
     assert config.Config.model_validate_json(config.to_json(loaded)) == loaded
 
 
-def test_settings_of_an_earlier_version_load_unless_they_use_what_is_removed(tmp_path):
+def test_settings_of_an_earlier_version_load_unless_they_use_removed_settings(tmp_path):
     path = tmp_path / "settings.json"
     tree = json.loads(config.to_json(small()))
     tree["network"]["dropout"] = 0.0
