@@ -1,10 +1,13 @@
 """The command line: `azo COMMAND`, also `python -m azo COMMAND`."""
 
 import ast
+import difflib
 import importlib
 import pathlib
 import sys
 from collections.abc import Sequence
+
+from azo.cli import version
 
 COMMANDS = (
     "train", "evaluate", "play", "web", "analyse", "gtp", "nboard", "tournament", "report",
@@ -19,14 +22,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_overview())
         return 0
     if name == "--version":
-        from azo.run import shipped_files
-
-        print(f"azo {shipped_files.version()}")
+        print(f"azo {version.version()}")
         return 0
     if name not in COMMANDS:
-        from azo.run import validation
-
-        hint = validation.suggest(name, COMMANDS)
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"Did you mean 'azo {near[0]}'?" if near else f"There are: {', '.join(COMMANDS)}"
         print(f"unknown command '{name}'. {hint}", file=sys.stderr)
         return 2
 

@@ -18,7 +18,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 import jax
 import pytest
-from support import public_data
+
+from azo.run import data
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
@@ -58,7 +59,7 @@ def thorough_compilation():
 @pytest.fixture(scope="session")
 def data_folder() -> pathlib.Path:
     """The data folder; skips the test if there is none."""
-    folder = public_data.folder()
+    folder = data.folder()
     if folder is None:
-        pytest.skip(f"no data folder: set {public_data.VARIABLE} to its path")
+        pytest.skip(f"no data folder: set {data.VARIABLE} to its path")
     return folder

@@ -72,13 +72,7 @@ def main(argv: Sequence[str]) -> int:
         raise ValueError(f"--ply {settings.ply}: the game has {len(game.actions)} plies")
     engine = live_engine.Engine(evaluator, settings.engine)
     engine.new_game(game.board, game.actions)
-    with console.ProgressBar(rich.console.Console(stderr=True)) as progress:
-        task = progress.add_task("positions", total=len(engine.boards))
-        analysis = game_analysis.analyse(
-            engine,
-            settings.look,
-            on_position=lambda num_done: progress.update(task, completed=num_done),
-        )
+    analysis = _analyse(engine, settings)
     title = " - ".join(filter(None, (game.black, game.white))) or analysis.game.name
     _print(terminal, analysis, title, settings.ply)
     if settings.json_file is not None:
@@ -103,6 +97,16 @@ def _read(settings: AnalyseConfig, rules: othello.Othello) -> game_files.GameRec
     if "(;" not in settings.game and len(settings.game) < 256 and (is_path or os.path.isfile(path)):
         return game_files.read(path, rules, number=number)
     return game_files.parse(settings.game, rules, number=number)
+
+
+def _analyse(engine: live_engine.Engine, settings: AnalyseConfig) -> game_analysis.GameAnalysis:
+    with console.ProgressBar(rich.console.Console(stderr=True)) as progress:
+        task = progress.add_task("positions", total=len(engine.boards))
+
+        def on_position(num_done: int) -> None:
+            progress.update(task, completed=num_done)
+
+        return game_analysis.analyse(engine, settings.look, on_position=on_position)
 
 
 def _print(

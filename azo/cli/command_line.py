@@ -1,13 +1,16 @@
 """Command-line flags of all commands: read by tyro, validated like a settings file.
 
-A flag that tyro cannot read ends the process with tyro's message, which suggests similar flags.
-Other wrong input raises ValueError with one line; `run_main` turns it into an exit code.
+Wrong input raises ValueError with one line; `run_main` turns it into an exit code.
 """
 
+import contextlib
 import dataclasses
+import difflib
 import inspect
+import io
 import os
 import pathlib
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -19,6 +22,16 @@ import tyro
 from azo.run import config, validation
 
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+_CLEARER = (  # parts of tyro's messages, and what replaces them
+    (r"invalid literal for int\(\) with base 10:", "not a whole number:"),
+    (r"could not convert string to float:", "not a number:"),
+    (r"Missing value for argument '(.*?)'\..*", r"\1 needs a value"),
+    (r"Missing from .*?: (\S+) (.*?) \(required\).*", r"\1 is missing: \2"),
+    (
+        r"invalid choice (.*) for argument '(.*)'\. Expected one of \((.*)\)\.",
+        r"\2 is \1, but should be one of \3",
+    ),
+)
 
 
 def load(argv: Sequence[str], *, description: str | None = None) -> config.Config:
@@ -39,6 +52,7 @@ def load(argv: Sequence[str], *, description: str | None = None) -> config.Confi
         prog="azo train",
         default=config.load_file(path or config.DEFAULT_CONFIG),
         description=description,
+        other_flags=("--config",),
     )
 
 
@@ -49,6 +63,7 @@ def parse(
     prog: str,
     default: validation.Settings | None = None,
     description: str | None = None,
+    other_flags: Sequence[str] = (),
 ) -> validation.Settings:
     """Returns the settings of a command from its flags.
 
@@ -58,17 +73,33 @@ def parse(
       prog: the command, as `--help` shows it.
       default: the settings that the flags override.
       description: text above the flags in `--help`; the class docstring by default.
+      other_flags: flags that the caller has read already, for suggestions.
 
     Raises:
-      ValueError: One line that says what is wrong.
-      SystemExit: After `--help` or a message of tyro.
+      ValueError: One line about the wrong flag.
     """
+    flags = [*other_flags, *_flag_names(kind), "--help"]
+    _check_flags(argv, flags)
     if {"-h", "--help"} & set(argv):
         print(inspect.cleandoc(description or kind.__doc__ or "") + "\n")
+
     options: dict[str, Any] = {} if default is None else {"default": default}
-    tree: Any = tyro.cli(
-        kind, args=argv, prog=prog, description="", registry=_registry_of_dicts(), **options
-    )
+
+    def read() -> Any:
+        return tyro.cli(
+            kind,
+            args=argv,
+            prog=prog,
+            description="",
+            registry=_registry_of_dicts(),
+            return_unknown_args=True,
+            **options,
+        )
+
+    tree, unknown = _read_quietly(read)
+    if unknown:
+        example = "--config NAME" if "--config" in other_flags else f"{flags[0]} VALUE"
+        raise ValueError(f"unexpected argument '{unknown[0]}'. Give settings as flags: {example}")
     return validation.validate(kind, tree, None)
 
 
@@ -100,8 +131,6 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
             raise
         print(" ".join(str(error).split()), file=sys.stderr)
         return 2
-    except SystemExit as stop:  # of tyro
-        return int(stop.code or 0)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -126,6 +155,77 @@ def _registry_of_dicts() -> tyro.constructors.ConstructorRegistry:
         return None if spec is None else dataclasses.replace(spec, instantiate=dict)
 
     return registry
+
+
+def _read_quietly(read: Callable[[], Any]) -> Any:
+    """Returns the values that tyro reads; its framed messages become one line."""
+    framed = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(framed):
+            return read()
+    except SystemExit as stop:
+        if not stop.code:  # --help
+            raise
+        raise ValueError(_unframe(framed.getvalue())) from None
+
+
+def _unframe(text: str) -> str:
+    """Returns the sentence in a message that tyro has framed, between its title and its hints."""
+    parts: list[list[str]] = [[]]
+    for line in text.splitlines():
+        content = line.strip(" │")
+        if re.fullmatch("[─-]{3,}", content):
+            parts.append([])
+        elif not content.startswith(("╭", "╰")):
+            parts[-1].append(content)
+    # Where standard output is not UTF-8 there is no frame, and the title is a part by itself.
+    sentence = parts[0] if "╭" in text or len(parts) == 1 else parts[1]
+    message = " ".join(sentence).strip().removeprefix("Error parsing ")
+    for pattern, replacement in _CLEARER:
+        message = re.sub(pattern, replacement, message)
+    return message
+
+
+def _check_flags(argv: Sequence[str], flags: Sequence[str]) -> None:
+    """Raises ValueError at the first unknown flag, before the flags beside it are read."""
+    for word in argv:
+        flag = word.partition("=")[0]
+        name = flag.replace("_", "-")
+        is_number = re.match(r"-[\d.]", name)
+        if not name.startswith("-") or name in ("-", "-h", "--") or is_number:
+            continue
+        if re.sub(r"(^--|\.)no-", r"\1", name) in flags or name in flags:
+            continue
+        if not name.startswith("--tyro-"):  # tyro's own flags write completions for shells
+            raise ValueError(f"unknown flag '{flag}'. {_nearest_flag(name, flags)}")
+
+
+def _nearest_flag(name: str, flags: Sequence[str]) -> str:
+    """Returns a sentence with the flag nearest to an unknown name, or with the available flags."""
+    setting = name.lstrip("-")
+    near = [flag for flag in flags if flag.rpartition(".")[2] == setting]
+    near = near or difflib.get_close_matches(name, flags, n=1, cutoff=0.75)
+    if near:
+        return f"Did you mean '{near[0]}'?"
+    section = name.partition(".")[0] + "."
+    in_section = [flag for flag in flags if flag.startswith(section)]
+    if in_section:
+        return f"There are: {', '.join(in_section)}"
+    groups = dict.fromkeys(flag.partition(".")[0] + ".*" * ("." in flag) for flag in flags)
+    return f"There are: {', '.join(groups)}"
+
+
+def _flag_names(kind: type[pydantic.BaseModel], prefix: str = "--") -> list[str]:
+    """Returns the flags of settings, those of sections after `--SECTION.`."""
+    names = []
+    for name, field in kind.model_fields.items():
+        annotation, marks = field.annotation, field.metadata
+        if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+            names += _flag_names(annotation, f"{prefix}{name}.")
+        elif not any(mark in (tyro.conf.Positional, tyro.conf.Suppress) for mark in marks):
+            own = [mark.name for mark in marks if getattr(mark, "name", None)]
+            names.append(prefix + (own[0] if own else name).replace("_", "-"))
+    return names
 
 
 def _is_raised_here(error: ValueError) -> bool:

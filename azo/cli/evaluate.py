@@ -154,12 +154,9 @@ def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
         "verdict": test.verdict,
         "log_likelihood_ratio": test.llr,
     }
-    conclusion = (
-        f"{match.first} against {match.second}: {test.verdict} after {total.num_games} games"
-        f" (H0 {sprt.elo0:g} Elo, H1 {sprt.elo1:g} Elo, error rates {sprt.alpha:g} and"
-        f" {sprt.beta:g}): difference {difference:+.0f} Elo, 95 % {low:+.0f} to {high:+.0f}"
-    )
-    yield conclusion, data
+    conclusion = _conclusion(match, test.verdict)
+    rated = f"difference {difference:+.0f} Elo, 95 % {low:+.0f} to {high:+.0f}"
+    yield f"{conclusion} after {total.num_games} games: {rated}", data
 
 
 def _batch_player(
@@ -176,6 +173,17 @@ def _batch_player(
         num_games=match.num_games,
         opening_plies=match.opening_plies,
     )
+
+
+def _conclusion(match: EvaluateConfig, verdict: sequential.Verdict) -> str:
+    sprt = match.sprt
+    if verdict == "better":
+        more = f"by more than {sprt.elo0:g} Elo (error rate {sprt.alpha:g})"
+        return f"{match.first} is better than {match.second}, {more},"
+    if verdict == "not better":
+        less = f"by as much as {sprt.elo1:g} Elo (error rate {sprt.beta:g})"
+        return f"{match.first} is not better than {match.second}, {less},"
+    return f"undecided whether {match.first} is better than {match.second}"
 
 
 def compare(match: EvaluateConfig, game: protocol.Game) -> _Output:
@@ -211,10 +219,15 @@ def _rules(match: EvaluateConfig, *, is_game_given: bool) -> protocol.Game:
             continue
         game = registry.make(trained_for)
         if is_game_given and game != registry.make(match.game):
-            given = registry.make(match.game).name
+            given, trained = match.game.model_dump(), trained_for.model_dump()
+            names = [name for name in given if given[name] != trained[name]]
             raise ValueError(
-                f"--game.* asks for {given}, but {player} was trained for {game.name}:"
-                " leave --game.* out"
+                f"--game.* asks for {_listed(given, names)}, but {player} was trained with"
+                f" {_listed(trained, names)}: leave --game.* out"
             )
         return game
     return registry.make(match.game)
+
+
+def _listed(settings: dict[str, Any], names: list[str]) -> str:
+    return ", ".join(f"{name} {settings[name]}" for name in names)

@@ -9,10 +9,9 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
-from azo.cli import command_line
+from azo.cli import command_line, version
 from azo.play import engine_factory, gtp, line_reader
 from azo.play.live_engine import Engine
-from azo.run import shipped_files
 
 
 class GtpConfig(engine_factory.PlayConfig):
@@ -37,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
             engine,
             line_reader.of_standard_input(),
             write,
-            version=shipped_files.version(),
+            version=version.version(),
             full=play.engine,
             load=load,
         )

@@ -3,8 +3,9 @@
     azo supervise games.wtb --folder runs/supervised
 
 FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`) or transcripts, one a line (`.txt`), each
-also as `.gz`; a folder stands for its WTHOR files. `--config FILE` reads settings from a TOML file,
-and flags override it.
+also as `.gz`; a folder stands for its WTHOR files. `--source random` and `--source search` make
+games instead, as the 6x6 project does to pretrain first its value, then its policy. `--config FILE`
+reads settings from a TOML file, and flags override it.
 
 After every evaluation the best network so far is in FOLDER/best, for play and for `--start`, and
 the figures are in FOLDER/metrics.jsonl. Ctrl-C ends training after the current steps.
@@ -22,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
     settings = load(argv)
     if settings.folder.exists():
         raise ValueError(f"{settings.folder}: exists already: choose a new --folder")
-    game = registry.make(supervised_data.GAME)
+    game = registry.make(settings.game)
     data, held_out = supervised_data.prepare(settings, game)
     with interruption.StopRequest() as stop:
         supervised_training.train(settings, game, data, held_out, stop)
@@ -34,10 +35,12 @@ def load(argv: Sequence[str]) -> supervised_data.SuperviseConfig:
     kind = supervised_data.SuperviseConfig
     path, flags = command_line.take_config_flag(argv)
     default = None if path is None else validation.load(kind, path, "settings")
-    return command_line.parse(
+    settings = command_line.parse(
         kind,
         flags,
         prog="azo supervise",
         description=__doc__,
         default=default,
+        other_flags=("--config",),
     )
+    return supervised_data.check(settings)

@@ -2,6 +2,6 @@
 
 Read `loop` first (play, label, insert, learn), then `selfplay` with `ply_records` and the optional
 `rules`, `pending_plies` and `targets`, `replay`, `learner`, `network`, and `run_state`.
-`supervised` learns from recorded games, `endings` from exact ones. `cpu` holds
+`supervised` and `pretraining` learn from recorded games, `endings` from exact ones. `cpu` holds
 code for a CPU compiler only. This room must not know files, clocks, printing, matches or players.
 """

@@ -2,8 +2,8 @@
 
     games -> plies -> held-out games apart, early plies thinned -> one example a position
 
-Games are actions on the host, as from `formats.archives`. All examples lie packed on the device,
-and each step takes given rows.
+Games are actions on the host, as from `formats.archives` or `pretraining`. All examples lie packed
+on the device, and each step takes given rows.
 """
 
 import dataclasses
@@ -47,6 +47,7 @@ class RecordedPlies:
     value: np.ndarray  # [P] float32, the game's result for the side to move
     ply: np.ndarray  # [P] int32, plies played before
     game: np.ndarray  # [P] int32, number of the game
+    policy: np.ndarray | None = None  # [P, A] uint8, policy of a search, see `quantise`
 
     def __len__(self) -> int:
         return len(self.action)
@@ -59,6 +60,7 @@ class RecordedPlies:
             value=self.value[rows],
             ply=self.ply[rows],
             game=self.game[rows],
+            policy=None if self.policy is None else self.policy[rows],
         )
 
 
@@ -82,6 +84,16 @@ class Dataset:
             policy=ply_records.restore(self.policy[row]),
             value=self.value[row].astype(jnp.float32),
         )
+
+
+@flax.struct.dataclass
+class HeldOutScore:
+    """Sums over held-out plies, each a scalar float32."""
+
+    num_plies: jax.Array
+    num_hits: jax.Array  # the network's likeliest legal move is the move played
+    policy_loss: jax.Array  # cross-entropy of the move played, nats
+    value_error: jax.Array  # squared difference of the network's value and the result
 
 
 def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> RecordedPlies:
@@ -139,16 +151,24 @@ def thinned(plies: RecordedPlies, config: ExamplesConfig, seed: int) -> Recorded
 def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
     """Returns one example for each position among the plies.
 
-    Its value is the mean result. Its policy is the most played move, the lowest of equal ones.
+    Its value is the mean result. Its policy is the most played move, the lowest of equal ones; or
+    the mean policy, if the plies have policies.
     """
     groups = duplicates.groups(jnp.asarray(plies.board), jnp.ones(len(plies), bool))
     group, is_first = np.asarray(groups.index), np.asarray(groups.is_first)
     first = np.flatnonzero(is_first)[np.argsort(group[is_first])]
 
+    if plies.policy is None:
+        weights = _most_played(group, plies.action, game.num_actions)
+    else:
+        policy = plies.policy / plies.policy.sum(axis=1, keepdims=True, dtype=np.float32)
+        weights = np.zeros((len(first), game.num_actions), np.float32)
+        np.add.at(weights, group, policy)
+    largest = weights.max(axis=1, keepdims=True)
     value = np.bincount(group, plies.value) / np.bincount(group)
     return Dataset(
         board=jnp.asarray(plies.board[first]),
-        policy=jnp.asarray(_most_played(group, plies.action, game.num_actions)),
+        policy=jnp.asarray(np.rint(255 * (weights / largest)).astype(np.uint8)),
         value=jnp.asarray(value.astype(np.float16)),
     )
 
@@ -186,19 +206,27 @@ def score(
     board: jax.Array,
     action: jax.Array,
     value: jax.Array,
-) -> jax.Array:
-    """Returns scores `[3, M]` float32 of a network on `M` plies, see `RecordedPlies`.
+) -> HeldOutScore:
+    """Returns the score of a network on `[M]` plies, see `RecordedPlies`.
 
-    They are: 1 if the likeliest legal move is the move played, else 0; the cross-entropy of the
-    move played, in nats; and the squared difference of the network's value and the result.
+    Rows with a negative action do not count, so that batches can be filled up.
     """
     position = game.unpack(board)
     evaluation = evaluate(jax.random.key(0), position)
     logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(position))
-    is_hit = (logits.argmax(axis=1) == action).astype(jnp.float32)
-    log_policy = jax.nn.log_softmax(logits)
-    loss = -jnp.take_along_axis(log_policy, action[:, None], axis=1)[:, 0]
-    return jnp.stack([is_hit, loss, jnp.square(evaluation.value - value)])
+    is_ply = action >= 0
+    played = jnp.maximum(action, 0)[:, None]
+    loss = -jnp.take_along_axis(jax.nn.log_softmax(logits), played, axis=1)[:, 0]
+
+    def total(x: jax.Array) -> jax.Array:
+        return jnp.where(is_ply, x, 0.0).sum()
+
+    return HeldOutScore(
+        num_plies=total(jnp.ones_like(value)),
+        num_hits=total((logits.argmax(axis=1) == action).astype(jnp.float32)),
+        policy_loss=total(loss),
+        value_error=total(jnp.square(evaluation.value - value)),
+    )
 
 
 def _boards_of(game: protocol.Game, action: np.ndarray) -> np.ndarray:
@@ -220,11 +248,11 @@ def _boards(game: protocol.Game, action: jax.Array) -> jax.Array:
 
 
 def _most_played(group: np.ndarray, action: np.ndarray, num_actions: int) -> np.ndarray:
-    """Returns `[R, A]` uint8: 255 for the most played move of each group, else 0."""
+    """Returns `[R, A]` float32: 1 for the most played move of each group, else 0."""
     code, count = np.unique(group.astype(np.int64) * num_actions + action, return_counts=True)
     code_group, move = np.divmod(code, num_actions)
     order = np.lexsort([move, -count, code_group])
     is_first = np.concatenate([[True], np.diff(code_group[order]) > 0])
-    weights = np.zeros((group.max() + 1, num_actions), np.uint8)
-    weights[code_group[order[is_first]], move[order[is_first]]] = 255
+    weights = np.zeros((group.max() + 1, num_actions), np.float32)
+    weights[code_group[order[is_first]], move[order[is_first]]] = 1.0
     return weights

@@ -8,9 +8,11 @@ intact.
 
 import contextlib
 import dataclasses
+import json
 import logging
 import os
 import pathlib
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,6 +56,8 @@ class Checkpoints:
         _check_is_ours(folder)
         try:
             (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
         except OSError as error:
             raise ValueError(
                 f"{folder}: cannot write a run here ({error.strerror}): choose another --run.folder"
@@ -82,9 +86,10 @@ class Checkpoints:
         """Returns the iterations of all checkpoints, in order."""
         return sorted(self._manager.all_steps())
 
-    def settings(self) -> config.Config:
-        """Returns the settings with which the latest checkpoint was saved."""
-        return config.load_file(self.folder / SETTINGS)
+    def settings(self, step: int | None = None) -> config.Config:
+        """Returns the settings of a checkpoint, by default the latest."""
+        step = self._existing(step)
+        return read_settings(self._manager, step)
 
     def check_resumable(self, settings: config.Config) -> None:
         """Raises ValueError if the settings cannot continue the latest checkpoint."""
@@ -125,6 +130,7 @@ class Checkpoints:
         args = ocp.args.Composite(
             state=ocp.args.StandardSave(_without_keys(state)),
             network=ocp.args.StandardSave(dict(variables)),
+            settings=ocp.args.JsonSave(json.loads(config.to_json(settings))),
         )
         metrics = None if score is None else {"score": float(score)}
         with quiet_library():
@@ -143,15 +149,15 @@ class Checkpoints:
           step: the iteration of a checkpoint; by default the latest.
 
         Raises:
-          ValueError: There is no such checkpoint; or, from Orbax, its arrays have other shapes.
+          ValueError: There is no such checkpoint, or its arrays have other shapes.
         """
         step = self._existing(step)
         template = _abstract_without_keys(like)
+        shapes = self._shapes(step)
         rings = template.replay.size.shape
-        saved_rings = metadata(self._manager.directory / str(step) / "state")["replay"][
-            "size"
-        ].shape
+        saved_rings = shapes.get("replay.size", rings)
         saved = template if saved_rings == rings else _with_rings(template, saved_rings)
+        self._check_shapes(step, shapes, saved)
         args = ocp.args.Composite(state=ocp.args.StandardRestore(saved))
         plain = self._manager.restore(step, args=args)["state"]
         if saved_rings != rings:
@@ -166,6 +172,20 @@ class Checkpoints:
             missing = "no checkpoint yet" if step is None else f"no checkpoint of iteration {step}"
             raise ValueError(f"{self.folder}: {missing}; there are: {steps or 'none'}")
         return step
+
+    def _shapes(self, step: int) -> dict[str, tuple[int, ...]]:
+        saved = metadata(self.folder / CHECKPOINTS / str(step) / "state")
+        return {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(saved)}
+
+    def _check_shapes(self, step: int, saved: dict[str, tuple[int, ...]], template: Any) -> None:
+        needed = {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(template)}
+        for name in sorted(saved.keys() | needed.keys()):
+            if saved.get(name) != needed.get(name):
+                raise ValueError(
+                    f"{self.folder}: checkpoint {step} has {_shape(saved.get(name))} for {name},"
+                    f" but these settings ask for {_shape(needed.get(name))}: resume with the"
+                    " run's own, or give another --run.folder"
+                )
 
 
 def open_manager(folder: pathlib.Path, keep: int | None) -> ocp.CheckpointManager:
@@ -189,6 +209,13 @@ def open_manager(folder: pathlib.Path, keep: int | None) -> ocp.CheckpointManage
         create=keep is not None,
     )
     return ocp.CheckpointManager((folder / CHECKPOINTS).absolute(), options=options)
+
+
+def read_settings(manager: ocp.CheckpointManager, step: int) -> config.Config:
+    """Returns the settings of a checkpoint."""
+    args = ocp.args.Composite(settings=ocp.args.JsonRestore())
+    tree = manager.restore(step, args=args)["settings"]
+    return config.from_json(json.dumps(tree), f"{manager.directory}/{step}")
 
 
 def _check_is_ours(folder: pathlib.Path) -> None:
@@ -240,6 +267,16 @@ def _dealt(buffer: replay.ReplayBuffer, like: replay.ReplayBuffer) -> replay.Rep
         out_shardings=jax.tree.map(lambda x: x.sharding, like),
     )
     return deal(buffer, like.size.shape[0])
+
+
+def _shape(shape: tuple[int, ...] | None) -> str:
+    return "nothing" if shape is None else f"shape {list(shape)}"
+
+
+def _path(path: tuple[Any, ...]) -> str:
+    """Returns the dotted name of a leaf; Orbax stores attributes as dictionary keys."""
+    names = (getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))) for key in path)
+    return ".".join(str(name) for name in names)
 
 
 def open_checkpointer() -> ocp.StandardCheckpointer:
@@ -294,7 +331,10 @@ def _with_key(like: Any, leaf: jax.Array) -> jax.Array:
     """Returns a leaf, or the typed key of its bits where `like` is a key."""
     if not _is_key(like):
         return leaf
-    return jax.random.wrap_key_data(leaf)
+    implementations: list[Any] = []
+    # Traced, because `key_impl` does not accept an abstract key.
+    jax.eval_shape(lambda key: implementations.append(jax.random.key_impl(key)), like)
+    return jax.random.wrap_key_data(leaf, impl=implementations[0])
 
 
 def _is_key(leaf: Any) -> bool:

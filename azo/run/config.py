@@ -5,6 +5,7 @@ checks combinations of sections. Wrong settings raise ValueError with one line t
 setting, the value found and what would work.
 """
 
+import json
 import pathlib
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -190,11 +191,9 @@ def load_file(path: pathlib.Path) -> Config:
       ValueError: One line; the file is missing or unreadable, or a setting is wrong.
     """
     path = shipped_files.find_config(path)
-    tree = validation.read_tree(path, "settings")
     if path.suffix == ".json":
-        for section, name, neutral in _REMOVED:
-            if tree.get(section, {}).get(name) == neutral:
-                del tree[section][name]
+        return from_json(path.read_text(encoding="utf-8"), str(path))
+    tree = validation.read_toml(path, "settings")
     run = tree.setdefault("run", {})
     if isinstance(run, dict):
         run.setdefault("folder", f"runs/{path.stem}")
@@ -204,3 +203,18 @@ def load_file(path: pathlib.Path) -> Config:
 def to_json(config: Config) -> str:
     """Returns all settings, defaults included, as indented JSON."""
     return config.model_dump_json(indent=2) + "\n"
+
+
+def from_json(text: str, place: str = "settings.json") -> Config:
+    """Returns the settings that `to_json` wrote; `place` names the file in messages."""
+    try:
+        tree = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{place}: not JSON: {error}") from None
+    for section, name, neutral in _REMOVED:
+        if tree.get(section, {}).get(name) == neutral:
+            del tree[section][name]
+    try:
+        return Config.model_validate(tree)
+    except pydantic.ValidationError as error:
+        raise ValueError(validation.describe(error, Config, place)) from None

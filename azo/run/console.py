@@ -3,7 +3,6 @@
 The names of metrics are those of `metrics.jsonl`; absent ones are not shown.
 """
 
-import datetime
 import math
 import time
 from collections.abc import Iterable, Mapping
@@ -104,10 +103,17 @@ class Console:
                 self.note(f"{head}  {match}")
         elif match or task.finished or time.monotonic() > self._line_seconds:
             self._line_seconds = time.monotonic() + _SECONDS_BETWEEN_LINES
-            left = task.time_remaining
-            text = "-" if left is None else datetime.timedelta(seconds=round(left))
-            self.note("  ".join([head, *figures, *([match] if match else []), f"left {text}"]))
+            left = f"left {_duration(task.time_remaining)}"
+            self.note("  ".join([head, *figures, *([match] if match else []), left]))
 
     def note(self, text: str) -> None:
         """Prints a line that stays, above the bar."""
         self._console.print(text, soft_wrap=True, markup=False)
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,12 +1,13 @@
 """Deep endings: solved on the host's cores before the first iteration of a run.
 
 `endings.jsonl` in the run's folder gets a line for each solved ending, so a stopped run resumes
-with the next one.
+with the next one. `hard.obf` has the endings for which the solver visited most nodes.
 """
 
 import contextlib
 import itertools
 import json
+import pathlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,8 @@ from azo.measure import journal
 from azo.run import config, console, devices, metrics
 from azo.solver.host import best_lines
 
-FILE = "endings.jsonl"
+FILE, HARD_FILE = "endings.jsonl", "hard.obf"
+NUM_HARD = 100
 _BATCH = 1024  # endings drawn at a time
 
 
@@ -89,6 +91,7 @@ def prepare(
             "time/solving_seconds": round(seconds, 2),
         },
     )
+    _write_hard(folder / HARD_FILE, records)
     return _lines(game, drawn, records, settings.endings.max_empties)
 
 
@@ -144,3 +147,13 @@ def _record(text: str, line: best_lines.BestLine, size: int) -> dict[str, Any]:
         "nodes": line.num_nodes,
         "seconds": round(line.seconds, 3),
     }
+
+
+def _write_hard(path: pathlib.Path, records: list[dict[str, Any]]) -> None:
+    hardest = sorted(records, key=lambda record: -record["nodes"])[:NUM_HARD]
+    rows = [
+        f"{one['board']}; % score {one['score']:+d}, confidence {one['confidence']:g},"
+        f" {one['nodes']} nodes"
+        for one in hardest
+    ]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")

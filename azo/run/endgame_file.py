@@ -1,8 +1,9 @@
 """Solves a file of endgames, prints the results and keeps them as JSON lines."""
 
-import functools
+import dataclasses
+import json
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import pydantic
 import rich.console
@@ -10,9 +11,23 @@ import tyro
 
 from azo.formats import obf
 from azo.games import notation
-from azo.measure import journal
 from azo.run import console
 from azo.solver.host import endgame
+
+# Fields of a result, in their order in the file.
+_NAMES = (
+    "line",
+    "board",
+    "reversed",
+    "empties",
+    "lower",
+    "upper",
+    "confidence",
+    "best_move",
+    "move_scores",
+    "nodes",
+    "seconds",
+)
 
 
 class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -32,60 +47,88 @@ class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Positions with more empty squares are an error, unless --skip-larger."""
     skip_larger: bool = False
     """Leave out positions with more empty squares than --max-empties."""
+    max_seconds: pydantic.PositiveFloat | None = None
+    """Time limit of a position."""
+    max_nodes: pydantic.PositiveInt | None = None
+    """Limit of nodes of a position."""
 
 
-class Result(pydantic.BaseModel, frozen=True):
-    """The result of a position: a line of the file of results."""
+@dataclasses.dataclass
+class _Totals:
+    """Counts of positions, with the work for them."""
 
-    line: int  # in the file of positions
-    board: str
-    reversed: bool
-    empties: int
-    score: int
-    confidence: float
-    best_move: str | None
-    move_scores: dict[str, int]  # empty without --every-move
-    nodes: int
-    seconds: float
+    skipped: int = 0  # solved in an earlier session
+    solved: int = 0
+    unsolved: int = 0
+    nodes: int = 0
+    seconds: float = 0.0
+    compared: int = 0
+    agreed: int = 0
+    wrong: int = 0  # exact scores that differ from those of the file
 
 
 def solve_file(settings: SolveConfig, terminal: rich.console.Console) -> int:
     """Solves a file and prints to `terminal`; returns 0, or 1 if an exact score differs."""
-    problems = _problems_to_solve(settings)
-    stored = _load_results(settings)
-    solver_for = functools.cache(
-        functools.partial(endgame.Solver, is_reversed=settings.is_reversed)
-    )
-    solved: list[Result] = []
-    verdicts: list[bool] = []  # of the compared positions: whether they agree with the file
-    is_wrong = False
+    problems = _problems_to_solve(settings, obf.read(settings.file))
+    records = _load_records(settings)
+    solvers: dict[int, endgame.Solver] = {}
+    totals = _Totals()
     with console.ProgressBar(terminal) as progress:
         for problem in progress.track(problems, description=settings.file.name):
-            result = stored.get(problem.line)
-            if result is None or not _is_enough(settings, problem, result):
-                result = _solve(settings, solver_for(problem.size), problem)
-                solved.append(result)
-                if settings.output is not None:
-                    journal.append(settings.output, result.model_dump_json())
-                terminal.print(_line(problem, result), markup=False)
-            differences = _differences(problem, result)
-            if differences is not None:
-                verdicts.append(not differences)
-                is_wrong |= bool(differences) and result.confidence == 1
-    parts = [f"{settings.file}: {len(solved)} solved"]
-    if len(solved) < len(problems):
-        parts.append(f"{len(problems) - len(solved)} done before")
-    seconds = sum(result.seconds for result in solved)
-    parts.append(f"{sum(result.nodes for result in solved):,} nodes in {seconds:.2f} s")
-    if verdicts:
-        parts.append(f"{sum(verdicts)} of {len(verdicts)} agree with the file")
-    terminal.print(", ".join(parts), markup=False)
-    return 1 if is_wrong else 0
+            record = records.get(problem.line)
+            if record is not None and _is_enough(settings, problem, record):
+                totals.skipped += 1
+                _compare(totals, problem, record)
+                continue
+            if problem.size not in solvers:
+                solvers[problem.size] = endgame.Solver(
+                    problem.size, is_reversed=settings.is_reversed
+                )
+            solution = solvers[problem.size].solve(
+                problem.board.player,
+                problem.board.opponent,
+                every_move=settings.every_move,
+                max_nodes=settings.max_nodes,
+                max_seconds=settings.max_seconds,
+                confidence=settings.confidence,
+            )
+            record = _record(settings, problem, solution)
+            totals.solved += solution.is_solved
+            totals.unsolved += not solution.is_solved
+            totals.nodes += solution.num_nodes
+            totals.seconds += solution.seconds
+            differences = _compare(totals, problem, record)
+            terminal.print(_line(problem, record, differences), markup=False)
+            if settings.output is not None and solution.is_solved:
+                with settings.output.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(record) + "\n")
+    terminal.print(_summary(totals, settings.file), markup=False)
+    return 1 if totals.wrong else 0
 
 
-def _problems_to_solve(settings: SolveConfig) -> list[obf.Problem]:
+def _is_enough(settings: SolveConfig, problem: obf.Problem, record: dict[str, Any]) -> bool:
+    """Returns whether a stored result has the confidence and the moves of the settings."""
+    if record["board"] != notation.board_text(problem.board, problem.size):
+        raise ValueError(
+            f"{settings.output}: line {problem.line} of {settings.file} has changed since:"
+            " choose another --output"
+        )
+    is_sure = record["confidence"] >= settings.confidence
+    return is_sure and (bool(record["move_scores"]) or not settings.every_move)
+
+
+def _compare(totals: _Totals, problem: obf.Problem, record: dict[str, Any]) -> list[str] | None:
+    """Counts and returns the differences of a result from the file."""
+    differences = _disagreements(problem, record)
+    if differences is not None:
+        totals.compared += 1
+        totals.agreed += not differences
+        totals.wrong += bool(differences) and record["confidence"] == 1
+    return differences
+
+
+def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> list[obf.Problem]:
     """Returns the problems within --max-empties; raises ValueError for others, or without any."""
-    problems = obf.read(settings.file)
     if not problems:
         raise ValueError(f"{settings.file}: the file has no positions")
     small = [problem for problem in problems if problem.num_empties <= settings.max_empties]
@@ -98,90 +141,101 @@ def _problems_to_solve(settings: SolveConfig) -> list[obf.Problem]:
     return small
 
 
-def _load_results(settings: SolveConfig) -> dict[int, Result]:
-    """Returns the stored results by line."""
-    results = {}
+def _load_records(settings: SolveConfig) -> dict[int, dict[str, Any]]:
+    """Returns the stored results by line; an unfinished last line is cut off."""
     path = settings.output
-    for number, line in enumerate(journal.read(path) if path else [], start=1):
+    if path is None or not path.exists():
+        return {}
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        # A session was killed while it wrote.
+        path.write_text("".join(lines[:-1]), encoding="utf-8")
+        lines.pop()
+    records = {}
+    for number, line in enumerate(lines, start=1):
         try:
-            result = Result.model_validate_json(line)
-        except pydantic.ValidationError:
+            record = json.loads(line)
+            records[record["line"]] = {name: record[name] for name in _NAMES}
+        except (json.JSONDecodeError, KeyError, TypeError):
             raise ValueError(f"{path}:{number}: not a result of azo solve") from None
-        if result.reversed != settings.is_reversed:
+        if record["reversed"] != settings.is_reversed:
             raise ValueError(
-                f"{path}:{number}: reversed is {result.reversed}, but should be"
+                f"{path}:{number}: reversed is {record['reversed']}, but should be"
                 f" {settings.is_reversed}: choose another --output"
             )
-        results[result.line] = result
-    return results
+    return records
 
 
-def _is_enough(settings: SolveConfig, problem: obf.Problem, result: Result) -> bool:
-    """Returns whether a stored result has the confidence and the moves of the settings."""
-    if result.board != notation.board_text(problem.board, problem.size):
-        raise ValueError(
-            f"{settings.output}: line {problem.line} of {settings.file} has changed since:"
-            " choose another --output"
-        )
-    is_sure = result.confidence >= settings.confidence
-    return is_sure and (bool(result.move_scores) or not settings.every_move)
-
-
-def _solve(settings: SolveConfig, solver: endgame.Solver, problem: obf.Problem) -> Result:
-    size, board = problem.size, problem.board
-    solution = solver.solve(
-        board.player,
-        board.opponent,
-        every_move=settings.every_move,
-        confidence=settings.confidence,
-    )
+def _record(
+    settings: SolveConfig, problem: obf.Problem, solution: endgame.Solution
+) -> dict[str, Any]:
+    size = problem.size
+    moves = {
+        notation.action_text(move, size): score for move, score in solution.move_scores.items()
+    }
     best = solution.best_move
-    return Result(
-        line=problem.line,
-        board=notation.board_text(board, size),
-        reversed=settings.is_reversed,
-        empties=problem.num_empties,
-        score=solution.lower,
-        confidence=solution.confidence,
-        best_move=None if best is None else notation.action_text(best, size),
-        move_scores={notation.action_text(x, size): y for x, y in solution.move_scores.items()},
-        nodes=solution.num_nodes,
-        seconds=round(solution.seconds, 3),
-    )
+    return {
+        "line": problem.line,
+        "board": notation.board_text(problem.board, size),
+        "reversed": settings.is_reversed,
+        "empties": problem.num_empties,
+        "lower": solution.lower,
+        "upper": solution.upper,
+        "confidence": solution.confidence,
+        "best_move": None if best is None else notation.action_text(best, size),
+        "move_scores": moves,
+        "nodes": solution.num_nodes,
+        "seconds": round(solution.seconds, 3),
+    }
 
 
-def _differences(problem: obf.Problem, result: Result) -> list[str] | None:
-    """Returns the differences of a result from its file, None if the file has no score.
+def _disagreements(problem: obf.Problem, record: dict[str, Any]) -> list[str] | None:
+    """Returns the differences of a solved position from its file, None without common scores.
 
     A best move that the file does not call best is a difference too.
     """
-    expected = problem.best_score(is_reversed=result.reversed)
-    if expected is None:
+    is_reversed, size = record["reversed"], problem.size
+    expected = problem.best_score(is_reversed=is_reversed)
+    if expected is None or record["lower"] < record["upper"]:
         return None
     differences = []
-    compared = result.move_scores or {result.best_move or "pass": result.score}
-    if result.score != expected:
+    if record["lower"] != expected:
         differences.append(f"the file says {expected:+d}")
-    for action, score in problem.move_scores.items():
-        move = notation.action_text(action, problem.size)
-        if compared.get(move, score) != score:
-            differences.append(f"the file says {score:+d} for {move}, not {compared[move]:+d}")
+    listed = {notation.action_text(x, size): score for x, score in problem.move_scores.items()}
+    compared = record["move_scores"] or {record["best_move"]: record["lower"]}
+    for move, score in compared.items():
+        if move in listed and listed[move] != score:
+            differences.append(f"the file says {listed[move]:+d} for {move}, not {score:+d}")
     return differences
 
 
-def _line(problem: obf.Problem, result: Result) -> str:
+def _line(problem: obf.Problem, record: dict[str, Any], differences: list[str] | None) -> str:
+    is_solved = record["lower"] == record["upper"]
+    score = f"{record['lower']:+d}" if is_solved else f"{record['lower']:+d}..{record['upper']:+d}"
+    sure = "exact" if record["confidence"] == 1 else f"{record['confidence']:.0%}"
     parts = [
-        f"{result.line:5}",
-        f"{result.empties:2} empties",
-        f"{result.score:+4d}",
-        f"{result.best_move or '-':4}",
-        f"{result.nodes:14,} nodes",
-        f"{result.seconds:8.2f} s",
-        "exact" if result.confidence == 1 else f"{result.confidence:.0%}",
+        f"{problem.line:5}",
+        f"{problem.num_empties:2} empties",
+        f"{score:>4}",
+        f"{record['best_move'] or '-':4}",
+        f"{record['nodes']:14,} nodes",
+        f"{record['seconds']:8.2f} s",
+        sure if is_solved else "unsolved: a limit was reached",
     ]
-    if result.move_scores:
-        parts.append(" ".join(f"{move}:{x:+d}" for move, x in result.move_scores.items()))
-    differences = _differences(problem, result)
+    if record["move_scores"]:
+        parts.append(" ".join(f"{move}:{x:+d}" for move, x in record["move_scores"].items()))
     if differences is not None:
         parts.append(f"DIFFERS: {'; '.join(differences)}" if differences else "as in the file")
     return "  ".join(parts)
+
+
+def _summary(totals: _Totals, file: pathlib.Path) -> str:
+    parts = [f"{file}: {totals.solved} solved"]
+    if totals.unsolved:
+        parts.append(f"{totals.unsolved} unsolved")
+    if totals.skipped:
+        parts.append(f"{totals.skipped} done before")
+    parts.append(f"{totals.nodes:,} nodes in {totals.seconds:.2f} s")
+    if totals.compared:
+        parts.append(f"{totals.agreed} of {totals.compared} agree with the file")
+    return ", ".join(parts)

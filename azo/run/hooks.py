@@ -85,10 +85,17 @@ def gate_match(
 ) -> arena.MatchResult:
     """Plays a match of the gate, as seen by the new network."""
     first, second = (
-        _player(settings, game, variables, settings.gate.num_simulations)
+        players.network_player(game, _trained(settings, variables), settings.gate.num_simulations)
         for variables in (new, old)
     )
-    return _play_in_first(settings, settings.gate.num_games, game, first, second, key)
+    return _play_in_first(
+        game,
+        first,
+        second,
+        key,
+        num_games=settings.gate.num_games,
+        opening_plies=settings.evaluation.opening_plies,
+    )
 
 
 def gate_evaluations(settings: config.Config, game: protocol.Game) -> int:
@@ -139,8 +146,15 @@ def evaluation_match(
 
     The first match compiles; later ones with new variables do not.
     """
-    player = _player(settings, game, variables, settings.evaluation.num_simulations)
-    return _play_in_first(settings, settings.evaluation.num_games, game, player, opponent, key)
+    match = settings.evaluation
+    return _play_in_first(
+        game,
+        players.network_player(game, _trained(settings, variables), match.num_simulations),
+        opponent,
+        key,
+        num_games=match.num_games,
+        opening_plies=match.opening_plies,
+    )
 
 
 def rate(
@@ -182,7 +196,8 @@ def rate(
         loaded = variables
         if opponent != iteration:
             loaded, _ = network_files.load(kept / str(opponent))
-        return _player(settings, game, loaded, ratings.num_simulations)
+        trained = _trained(settings, loaded)
+        return players.network_player(game, trained, ratings.num_simulations)
 
     run_key = jax.random.key(settings.run.seed + 2)
     events = generation_elo.rate(
@@ -207,22 +222,15 @@ def playing(settings: config.Config, state: run_state.RunState) -> network.Varia
     return state.variables()
 
 
-def _player(
-    settings: config.Config,
-    game: protocol.Game,
-    variables: network.Variables,
-    num_simulations: int,
-) -> players.Player:
-    """Returns a network that searches, on the default device alone, where matches are played."""
-    trained = players.TrainedNetwork(jax.device_get(variables), settings.network, settings.search)
-    return players.network_player(game, trained, num_simulations)
+def _trained(settings: config.Config, variables: network.Variables) -> players.TrainedNetwork:
+    """Returns a network on the default device alone, where matches are played."""
+    return players.TrainedNetwork(jax.device_get(variables), settings.network, settings.search)
 
 
-def _play_in_first(settings: config.Config, num_games: int, *match: Any) -> arena.MatchResult:
+def _play_in_first(*match: Any, **settings: Any) -> arena.MatchResult:
     """Plays a match in the first process, and returns the result in all; see `play_match`."""
     counts = [0, 0, 0]
     if devices.is_first():
-        plies = settings.evaluation.opening_plies
-        result = arena.play_match(*match, num_games=num_games, opening_plies=plies)
+        result = arena.play_match(*match, **settings)
         counts = [result.wins, result.draws, result.losses]
     return arena.MatchResult(*devices.broadcast_from_first(counts))

@@ -8,6 +8,7 @@ iterations after its checkpoint, so their events are dropped first.
 
 import json
 import math
+import os
 import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -16,7 +17,6 @@ import numpy as np
 import tensorboardX
 
 from azo.measure import journal
-from azo.run import checkpoint
 
 FILE = "metrics.jsonl"
 
@@ -113,4 +113,6 @@ def _events(path: pathlib.Path) -> Iterator[dict[str, Any]]:
 def _drop_after(path: pathlib.Path, last_iteration: int) -> None:
     """Drops later events; a crash leaves the old or the new file."""
     kept = [line for line in _events(path) if line["iteration"] <= last_iteration]
-    checkpoint.write_atomically(path, "".join(json.dumps(line) + "\n" for line in kept))
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+    os.replace(temporary, path)

@@ -91,7 +91,8 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
         )
     settings_file, checkpoints = folder / checkpoint.SETTINGS, folder / checkpoint.CHECKPOINTS
     if (folder / _NETWORK).is_dir() and settings_file.is_file():
-        return folder / _NETWORK, config.load_file(settings_file)
+        text = settings_file.read_text(encoding="utf-8")
+        return folder / _NETWORK, config.from_json(text, str(settings_file))
     if not checkpoints.is_dir():
         raise ValueError(f"{folder}: neither a run nor an exported network: no {checkpoints.name}/")
     with checkpoint.quiet_library(), checkpoint.open_manager(folder, keep=None) as manager:
@@ -99,7 +100,8 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
         step = manager.latest_step() if best is None else best
         if step is None:
             raise ValueError(f"{folder}: the run has no checkpoint yet")
-    return checkpoints / str(step) / _NETWORK, config.load_file(settings_file)
+        settings = checkpoint.read_settings(manager, step)
+    return checkpoints / str(step) / _NETWORK, settings
 
 
 def _load_arrays(folder: pathlib.Path) -> Any:

@@ -1,23 +1,25 @@
-"""Supervised data: examples from archives of games.
+"""Supervised data: examples from archives of games, or from games that are made for the purpose.
 
 Errors in files or settings are ValueErrors that name the place.
 """
 
 import pathlib
-from typing import Annotated
+from typing import Annotated, Literal
 
+import jax
 import numpy as np
 import pydantic
 import tyro
 
 from azo.formats import game_files
 from azo.games import protocol, registry
-from azo.learning import supervised
+from azo.learning import network, pretraining, supervised
 from azo.learning.learner import LearnerConfig
 from azo.learning.network import NetworkConfig
+from azo.run import data, network_files
+from azo.search import improvement
 
-GAME = registry.GameConfig(size=8)
-"""The game of all archives."""
+_EOTHELLO = pathlib.Path("games/eothello_top100.csv.gz")
 
 
 class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -26,7 +28,17 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     files: Annotated[
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="FILES")
     ] = ()
-    """Archives of games."""
+    """Archives of games; by default that of eOthello in the data folder."""
+    source: Literal["files", "random", "search"] = "files"
+    """Games of the files, random games (which teach only the value), or games of --player."""
+    num_games: pydantic.PositiveInt = 10_000
+    """Games to make with --source random, and to play in parallel with --source search."""
+    player: pathlib.Path | None = None
+    """Folder of the network that searches with --source search."""
+    uniform_prior: bool = True
+    """--source search: a uniform policy replaces the network's, which random games do not train."""
+    max_opening_plies: pydantic.NonNegativeInt = 10
+    """--source search: games begin after 0 to this many random plies."""
     start: pathlib.Path | None = None
     """Folder of a network of the same shape to start from."""
     folder: pathlib.Path = pathlib.Path("runs/supervised")
@@ -35,23 +47,37 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Passes over all examples."""
     evaluations_per_epoch: pydantic.PositiveFloat = 1.0
     """Evaluations on the held-out games; there is always one at the end of training."""
+    evaluation_plies: pydantic.PositiveInt = 20_000
+    """Plies of the held-out games in an evaluation; the last evaluation takes all."""
     seed: pydantic.NonNegativeInt = 0
     """Start of all random keys."""
+    game: registry.GameConfig = registry.GameConfig(size=8)
+    """Rules of the games to make; archives have games on 8x8."""
     examples: supervised.ExamplesConfig = supervised.ExamplesConfig()
     network: NetworkConfig = NetworkConfig()
     learner: LearnerConfig = LearnerConfig(schedule="cosine", num_steps=50)
+    search: improvement.SearchConfig = improvement.SearchConfig()
+
+
+def check(settings: SuperviseConfig) -> SuperviseConfig:
+    """Returns settings that fit their source of games; raises ValueError with one line."""
+    if settings.source == "files" and settings.game != registry.GameConfig(size=8):
+        raise ValueError("remove --game.*: archives hold the usual game on 8x8")
+    if settings.source == "search" and settings.player is None:
+        raise ValueError("--source search needs --player, the folder of a network")
+    if settings.source != "random":
+        return settings
+    # Random moves teach no policy.
+    without_policy = settings.learner.model_copy(update={"policy_weight": 0.0})
+    return settings.model_copy(update={"learner": without_policy})
 
 
 def prepare(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[supervised.Dataset, supervised.RecordedPlies]:
     """Returns the examples to learn and the held-out plies that place a disc; prints counts."""
-    if not settings.files:
-        raise ValueError("FILES is missing: name archives of games, such as games.wtb")
-    games = game_files.read_archives(list(settings.files))
-    plies = supervised.plies_of(game, games.action, games.black_value)
-    is_held_out = supervised.is_held_out(game, games.action, settings.examples.held_out)
-    is_learned = ~is_held_out[plies.game]
+    is_archive = settings.source == "files"
+    is_learned, plies = _read(settings, game) if is_archive else _make(settings, game)
     learned = supervised.thinned(plies.select(is_learned), settings.examples, settings.seed)
     rows, columns = game.board_shape
     held_out = plies.select(~is_learned & (plies.action < rows * columns))
@@ -68,3 +94,47 @@ def prepare(
         flush=True,
     )
     return examples, held_out
+
+
+def _read(
+    settings: SuperviseConfig, game: protocol.Game
+) -> tuple[np.ndarray, supervised.RecordedPlies]:
+    """Returns all plies of the archives, after a mask of those to learn from."""
+    games = game_files.read_archives(_paths(settings))
+    plies = supervised.plies_of(game, games.action, games.black_value)
+    held_out = supervised.is_held_out(game, games.action, settings.examples.held_out)
+    return ~held_out[plies.game], plies
+
+
+def _make(
+    settings: SuperviseConfig, game: protocol.Game
+) -> tuple[np.ndarray, supervised.RecordedPlies]:
+    """Returns all plies of random or searched games, after a mask of those to learn from."""
+    key = jax.random.key(settings.seed)
+    if settings.source == "random":
+        action, value = pretraining.random_games(game, key, settings.num_games)
+        held_out = supervised.is_held_out(game, action, settings.examples.held_out)
+        plies = supervised.plies_of(game, action, value)
+        return ~held_out[plies.game], plies
+    assert settings.player is not None
+    trained = network_files.load_trained(settings.player, game)
+    evaluate = network.folded_evaluator(game, trained.network_config, trained.variables)
+    plies = pretraining.searched_plies(
+        game,
+        pretraining.without_prior(evaluate) if settings.uniform_prior else evaluate,
+        key,
+        settings.num_games,
+        search=settings.search,
+        max_opening_plies=settings.max_opening_plies,
+    )
+    draw = np.random.default_rng(settings.seed).random(plies.game.max() + 1)
+    return draw[plies.game] >= settings.examples.held_out, plies
+
+
+def _paths(settings: SuperviseConfig) -> list[pathlib.Path]:
+    if not settings.files:
+        folder = data.folder()
+        if folder is None:
+            raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
+        return [folder / _EOTHELLO]
+    return list(settings.files)

@@ -1,4 +1,4 @@
-"""Training from recorded games: the best network so far is kept, metrics are written.
+"""Training from recorded or made games: the best network so far is kept, metrics are written.
 
 `FOLDER/best` is the network with the best result on held-out games, and `FOLDER/metrics.jsonl` has
 the figures of every evaluation.
@@ -27,7 +27,7 @@ _EVALUATION_BATCH = 512
 class HeldOutFigures:
     """The results of a network on held-out plies that place a disc."""
 
-    plies: int
+    num_plies: int
     accuracy: float  # share of the plies in which its best legal move is the move played
     policy_loss: float  # mean cross-entropy of the move played, nats
     value_error: float  # mean squared difference of its value and the result, both in [-1, 1]
@@ -35,12 +35,17 @@ class HeldOutFigures:
     def __str__(self) -> str:
         return (
             f"accuracy {self.accuracy:.4f}, policy loss {self.policy_loss:.3f},"
-            f" value error {self.value_error:.3f} ({self.plies:,} plies)"
+            f" value error {self.value_error:.3f} ({self.num_plies:,} plies)"
         )
 
     def named(self) -> dict[str, float]:
         """Returns the figures by their names in the metrics."""
-        return {f"held_out/{name}": figure for name, figure in dataclasses.asdict(self).items()}
+        return {
+            "held_out/plies": self.num_plies,
+            "held_out/accuracy": self.accuracy,
+            "held_out/policy_loss": self.policy_loss,
+            "held_out/value_error": self.value_error,
+        }
 
 
 def train(
@@ -76,8 +81,9 @@ def train(
         donate_argnums=1,
     )
     rng = np.random.default_rng(settings.seed)
+    some = held_out.select(rng.permutation(len(held_out))[: settings.evaluation_plies])
     rows = _batches(rng, data.num_rows, (steps, batch))
-    best: HeldOutFigures | None = None
+    best: tuple[float, network.Variables] | None = None
     seconds, epoch = 0.0, 0.0
     with metrics.MetricsWriter(settings.folder) as writer:
         for call in range(1, num_calls + 1):
@@ -92,10 +98,12 @@ def train(
             if int(epoch * per_epoch) == int(before * per_epoch) and not is_last:
                 continue
             variables = {"params": train_state.params, "batch_stats": train_state.batch_stats}
-            figures = evaluate(game, model, variables, held_out)
-            if best is None or figures.accuracy > best.accuracy:
-                best = figures
-                _save(settings, jax.device_get(variables))
+            figures = evaluate(game, model, variables, some)
+            # Random games teach only the value.
+            grade = -figures.value_error if settings.source == "random" else figures.accuracy
+            if best is None or grade > best[0]:
+                best = grade, jax.device_get(variables)
+                _save(settings, best[1])
             learned = {
                 "supervised/epoch": round(epoch, 4),
                 "supervised/policy_loss": float(losses.policy),
@@ -114,9 +122,10 @@ def train(
                 print("stopped", flush=True)
                 break
         assert best is not None
-        writer.write("result", call * steps, best.named())
-    print(f"best network: {best}; in {settings.folder / BEST}", flush=True)
-    return best
+        result = evaluate(game, model, best[1], some if stop.is_made else held_out)
+        writer.write("result", call * steps, result.named())
+    print(f"best network: {result}; in {settings.folder / BEST}", flush=True)
+    return result
 
 
 def evaluate(
@@ -126,20 +135,22 @@ def evaluate(
     plies: supervised.RecordedPlies,
 ) -> HeldOutFigures:
     """Returns the results of a network on recorded plies, with its running statistics."""
-    scores = []
+    total = np.zeros(4)
     for first in range(0, len(plies), _EVALUATION_BATCH):
         chunk = plies.select(np.arange(first, min(first + _EVALUATION_BATCH, len(plies))))
         padding = _EVALUATION_BATCH - len(chunk)
-        score = _score(
+        sums = _score(
             game,
             model,
             variables,
             jnp.asarray(np.pad(chunk.board, ((0, padding), (0, 0)))),
-            jnp.asarray(np.pad(chunk.action, (0, padding))),
+            jnp.asarray(np.pad(chunk.action, (0, padding), constant_values=-1)),
             jnp.asarray(np.pad(chunk.value, (0, padding))),
         )
-        scores.append(np.asarray(score)[:, : len(chunk)])
-    return HeldOutFigures(len(plies), *np.concatenate(scores, axis=1).mean(axis=1).tolist())
+        total += [
+            float(x) for x in (sums.num_plies, sums.num_hits, sums.policy_loss, sums.value_error)
+        ]
+    return HeldOutFigures(len(plies), *(total[1:] / total[0]).tolist())
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -150,7 +161,7 @@ def _score(
     board: jax.Array,
     action: jax.Array,
     value: jax.Array,
-) -> jax.Array:
+) -> supervised.HeldOutScore:
     folded = network.fold(model, variables)
     return supervised.score(game, network.evaluator(game, *folded), board, action, value)
 
@@ -186,15 +197,19 @@ def _batches(
 
 
 def _save(settings: supervised_data.SuperviseConfig, variables: network.Variables) -> None:
-    """Replaces the best network; a crash in between leaves the new one as `.new`."""
-    new, best = settings.folder / ".new", settings.folder / BEST
-    shutil.rmtree(new, ignore_errors=True)
+    """Replaces the best network; a crash in between leaves one of the two under some name."""
+    new, old, best = (settings.folder / name for name in (".new", ".old", BEST))
+    for folder in (new, old):
+        shutil.rmtree(folder, ignore_errors=True)
     run_settings = config.Config(
-        game=supervised_data.GAME,
+        game=settings.game,
+        search=settings.search,
         network=settings.network,
         learner=settings.learner,
         run=config.RunConfig(folder=settings.folder, seed=settings.seed),
     )
     network_files.save(new, variables, run_settings)
-    shutil.rmtree(best, ignore_errors=True)
+    if best.exists():
+        best.rename(old)
     new.rename(best)
+    shutil.rmtree(old, ignore_errors=True)

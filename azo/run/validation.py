@@ -1,10 +1,9 @@
-"""Settings from TOML and JSON files, with validation errors as one line each.
+"""Settings from TOML files, with validation errors as one line each.
 
 A message names the file or flag, the setting and the value found, and says what would work.
 """
 
 import difflib
-import json
 import pathlib
 import tomllib
 import typing
@@ -17,7 +16,7 @@ Settings = TypeVar("Settings", bound=pydantic.BaseModel)
 
 
 def load(kind: type[Settings], path: pathlib.Path, what: str, **changes: Any) -> Settings:
-    """Returns the settings of a TOML or `.json` file.
+    """Returns the settings of a TOML file.
 
     Args:
       kind: the class of the settings.
@@ -26,22 +25,21 @@ def load(kind: type[Settings], path: pathlib.Path, what: str, **changes: Any) ->
       **changes: top-level settings that replace those of the file.
 
     Raises:
-      ValueError: One line; the file cannot be read, or a setting is wrong.
+      ValueError: One line; the file is missing, not TOML, or a setting is wrong.
     """
-    return validate(kind, read_tree(path, what) | changes, str(path))
+    return validate(kind, read_toml(path, what) | changes, str(path))
 
 
-def read_tree(path: pathlib.Path, what: str) -> dict[str, Any]:
-    """Returns the content of a TOML or `.json` file; raises ValueError with one line."""
-    read, kind = (json.loads, "JSON") if path.suffix == ".json" else (tomllib.loads, "TOML")
+def read_toml(path: pathlib.Path, what: str) -> dict[str, Any]:
+    """Returns the content of a TOML file; raises ValueError with one line."""
     try:
-        return read(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{path}: not {kind}: {error}") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: cannot read the {what}: {error}") from None
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{path}: no such {what} file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: not TOML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: cannot read the {what}: {error}") from None
     except OSError as error:
         raise ValueError(f"{path}: cannot read the {what}: {error.strerror}") from None
 
@@ -60,10 +58,10 @@ def validate(kind: type[Settings], tree: Any, place: str | None) -> Settings:
     try:
         return kind.model_validate(tree)
     except pydantic.ValidationError as error:
-        raise ValueError(_describe(error, kind, place)) from None
+        raise ValueError(describe(error, kind, place)) from None
 
 
-def _describe(
+def describe(
     error: pydantic.ValidationError, kind: type[pydantic.BaseModel], place: str | None
 ) -> str:
     """Returns one line about the first wrong setting; arguments as for `validate`."""

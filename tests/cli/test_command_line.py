@@ -48,7 +48,24 @@ def test_flags_read_switches_numbers_paths_and_none():
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
+        (
+            "--search.num-simulation 3",
+            "unknown flag '--search.num-simulation'. Did you mean '--search.num-simulations'?",
+        ),
+        (
+            "--serach.num-simulations=3",
+            "unknown flag '--serach.num-simulations'. Did you mean '--search.num-simulations'?",
+        ),
+        ("--batch-size 3", "unknown flag '--batch-size'. Did you mean '--learner.batch-size'?"),
+        ("--run.zebra 3", "unknown flag '--run.zebra'. There are: --run.seed, --run.folder,"),
+        ("--distribute", "unknown flag '--distribute'. Did you mean '--distributed'?"),
+        ("--zebra 3", "unknown flag '--zebra'. There are: --config, --search.*,"),
+        ("stray", "unexpected argument 'stray'. Give settings as flags: --config NAME"),
+        ("-x", "unknown flag '-x'. There are: --config, --search.*,"),
+        ("--run.seed x", "--run.seed: not a whole number: 'x'"),
         ("--run.seed -1", "--run.seed is -1, but should be greater than or equal to 0"),
+        ("--run.seed", "--run.seed needs a value"),
+        ("--game.name z", "--game.name is 'z', but should be one of 'othello', 'tictactoe'"),
         ("--config", "--config needs the name or the path of a settings file"),
         ("--config quikstart", "quikstart: no such settings file. Did you mean 'quickstart'?"),
         ("--config configs/quikstart.toml", "configs/quikstart.toml: no such settings file. Did"),
@@ -57,28 +74,6 @@ def test_flags_read_switches_numbers_paths_and_none():
 )
 def test_a_wrong_flag_is_named_with_what_would_work(flags, expected):
     assert message_of(flags.split()).startswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("flags", "parts"),
-    [
-        ("--search.num-simulation 3", ["--search.num-simulation", "--search.num-simulations INT"]),
-        ("--serach.num-simulations=3", ["--serach.num-sim", "--search.num-simulations INT"]),
-        ("--batch-size 3", ["--batch-size", "--learner.batch-size INT"]),
-        ("--distribute", ["--distribute", "--distributed"]),
-        ("--zebra 3", ["--zebra", "azo train --help"]),
-        ("stray", ["stray", "azo train --help"]),
-        ("--run.seed x", ["--run.seed: invalid literal for int()", "'x'"]),
-        ("--run.seed", ["--run.seed"]),
-        ("--game.name z", ["--game.name", "othello", "tictactoe"]),
-    ],
-)
-def test_a_flag_that_cannot_be_read_is_named_with_similar_flags(flags, parts, capsys):
-    assert command_line.run_main(lambda argv: command_line.load(argv) and 0, flags.split()) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    for part in parts:
-        assert part in captured.err
 
 
 def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
@@ -98,9 +93,9 @@ def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
 
 def test_wrong_input_ends_an_entry_point_with_one_line_and_code_2(capsys):
     assert (
-        command_line.run_main(lambda argv: command_line.load(argv) and 0, ["--run.seed", "-1"]) == 2
+        command_line.run_main(lambda argv: command_line.load(argv) and 0, ["--run.seed", "x"]) == 2
     )
-    assert capsys.readouterr().err.startswith("--run.seed is -1, but should be")
+    assert capsys.readouterr().err == "--run.seed: not a whole number: 'x'\n"
 
 
 def test_a_value_error_inside_a_library_keeps_its_traceback():
@@ -135,6 +130,7 @@ def test_a_reader_that_stops_early_is_no_error():
             "[engine]: cache_positions is 7, but should be a power of 2 or 0",
         ),
         ("--learn", "--learn needs a book: name its file with --book"),
+        ("--size x", "--size: not a whole number: 'x'"),
     ],
 )
 def test_a_wrong_flag_is_reported_in_one_line(flags, message):

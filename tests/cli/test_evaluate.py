@@ -85,15 +85,15 @@ def test_a_better_player_is_found_out_in_batches_of_new_games(capsys):
     assert wins > losses
     share = (wins + draws / 2) / sum(counts[-1])
     assert conclusion.startswith(
-        f"greedy against random: better after {sum(counts[-1])} games (H0 0 Elo, H1 30 Elo, error"
-        f" rates 0.05 and 0.05): difference {400 * np.log10(share / (1 - share)):+.0f} Elo, 95 %"
+        "greedy is better than random, by more than 0 Elo (error rate 0.05), after"
+        f" {sum(counts[-1])} games: difference {400 * np.log10(share / (1 - share)):+.0f} Elo, 95 %"
     )
 
 
 def test_an_equal_player_is_not_found_better(capsys):
     flags = ["--sprt.elo1", 40, "--sprt.alpha", 1e-4]  # hardly ever wrong
     counts, conclusion = sequence(capsys, "random", "random", *flags)
-    assert conclusion.startswith("random against random: not better after ")
+    assert conclusion.startswith("random is not better than random, by as much as 40 Elo")
     assert sum(counts[-1]) > 100
 
 
@@ -101,7 +101,7 @@ def test_a_test_gives_up_after_so_many_games(capsys):
     flags = ["--sprt.elo0", -1, "--sprt.elo1", 1, "--sprt.max-games", 149]
     counts, conclusion = sequence(capsys, "random", "random", *flags)
     assert [sum(count) for count in counts] == [50, 100]
-    assert conclusion.startswith("random against random: undecided after 100 games (H0 -1 Elo,")
+    assert conclusion.startswith("undecided whether random is better than random after 100 games")
 
 
 def test_the_game_is_that_of_the_network_on_either_side(net, capsys):
@@ -124,6 +124,7 @@ def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
         (["random", "rollouts:0"], "player 'rollouts:0': the number of simulations is '0'"),
         (["random", "random", "--num-games", "3"], "num_games is 3, but openings are played in"),
         (["random", "random", "--opening-plies", "99"], "opening_plies is 99: random openings"),
+        (["random", "random", "--games", "3"], "--games"),
         (["random", "random", "--sprt.alpha", "0.1"], "a test, which needs --sprt.elo1"),
         (["random", "random", "--sprt.elo1", "-1"], "elo0 0 is not below elo1 -1"),
         (["random", "random", "--sprt.elo1", "1", "--sprt.beta", "2"], "beta 2 must be between"),
@@ -135,6 +136,7 @@ def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
             ["random", "--exact", "line", "--sprt.elo1", "1"],
             "--exact plays no games, but --sprt.* is a test on games: remove one",
         ),
+        ([], "PLAYER is missing: The player"),
     ],
 )
 def test_wrong_input_is_one_line_and_code_2(capsys, arguments, expected):
@@ -154,13 +156,12 @@ def test_flags_that_ask_for_another_game_than_the_networks_are_refused(net, othe
     # Also by a value that is the default.
     assert main("random", othello_net, "--game.size=6") == 2
     assert capsys.readouterr().err == (
-        f"--game.* asks for othello6, but {othello_net} was trained for othello4:"
-        " leave --game.* out\n"
+        f"--game.* asks for size 6, but {othello_net} was trained with size 4: leave --game.* out\n"
     )
     assert main(f"network:{net}:3", "random", "--game.is-reversed") == 2
     assert capsys.readouterr().err == (
-        f"--game.* asks for othello8-reversed, but network:{net}:3 was trained for tictactoe:"
-        " leave --game.* out\n"
+        f"--game.* asks for name othello, is_reversed True, but network:{net}:3 was trained with"
+        " name tictactoe, is_reversed False: leave --game.* out\n"
     )
 
 

@@ -37,7 +37,7 @@ def test_the_help_of_each_command_opens_with_an_example(name):
 
 def test_a_wrong_command_is_answered_with_the_right_one(capsys):
     assert __main__.main(["trian"]) == 2
-    assert capsys.readouterr().err == "unknown command 'trian'. Did you mean 'train'?\n"
+    assert capsys.readouterr().err == "unknown command 'trian'. Did you mean 'azo train'?\n"
     assert __main__.main(["zebra"]) == 2
     assert capsys.readouterr().err.startswith("unknown command 'zebra'. There are: train, ")
 

@@ -11,7 +11,7 @@ from support import slow_board
 
 from azo.formats import archives
 from azo.games import notation, othello, tictactoe
-from azo.learning import learner, network, ply_records, supervised
+from azo.learning import learner, network, ply_records, pretraining, supervised
 from azo.search import improvement
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
@@ -133,7 +133,26 @@ def test_a_position_met_several_times_gives_its_most_played_move_and_mean_result
     assert (shares(policy), value) == ({29: 1.0}, -1.0)  # f4, and white loses
 
 
-def test_scores_compare_a_network_with_the_moves_and_results():
+def test_policies_of_searches_are_averaged():
+    game = othello.Othello()
+    games = games_of("f5d6", "f5d6", "e6f4")
+    plies = supervised.plies_of(game, games.action, np.zeros(3, np.float32))
+    plies = plies.select(plies.ply == 1)
+    policies = np.zeros((3, 65), np.uint8)
+    policies[0, [D6, F6]] = 255, 0
+    policies[1, [D6, F6]] = 85, 255
+    policies[2, [29, 45]] = 255, 255  # f4 and f6: d6 and f6 of the others
+    searched = supervised.RecordedPlies(
+        plies.board, plies.action, plies.value, plies.ply, plies.game, policies
+    )
+    data = supervised.dataset(game, searched)
+    after_f5 = [text_of(row) for row in np.asarray(data.board)].index(AFTER_F5)
+    policy = np.asarray(ply_records.restore(data.policy))[after_f5]
+    np.testing.assert_allclose(policy[[D6, F6]], [0.625, 0.375], atol=0.003)
+    assert data.num_rows == 2
+
+
+def test_scores_are_sums_over_the_real_plies():
     game = tictactoe.TicTacToe()
     position = game.step(game.start(4), jnp.array([0, 0, 4, 0])).position
     logits = jnp.zeros((4, 9)).at[0, 1].set(1.0).at[1, 0].set(9.0).at[2, 8].set(-1.0)
@@ -144,14 +163,14 @@ def test_scores_compare_a_network_with_the_moves_and_results():
         del key, seen
         return improvement.Evaluation(prior_logits=logits, value=value)
 
-    hits, policy_losses, value_errors = supervised.score(
-        game, evaluate, game.pack(position), jnp.array([1, 5, 8, 1]), jnp.array([1.0, -1, 1, 1])
+    held_out = supervised.score(
+        game, evaluate, game.pack(position), jnp.array([1, 5, 8, -1]), jnp.array([1.0, -1, 1, 7])
     )
     e = np.exp(1.0)
-    losses = [np.log(e + 7) - 1, np.log(8), np.log(7 + 1 / e) + 1, np.log(8)]
-    np.testing.assert_array_equal(hits, [1, 0, 0, 1])
-    np.testing.assert_allclose(policy_losses, losses, rtol=1e-6)
-    np.testing.assert_allclose(value_errors, [0.25, 0, 1, 0.5625], rtol=1e-6)
+    losses = [np.log(e + 7) - 1, np.log(8), np.log(7 + 1 / e) + 1]
+    assert (held_out.num_plies, held_out.num_hits) == (3, 1)
+    np.testing.assert_allclose(held_out.policy_loss, sum(losses), rtol=1e-6)
+    np.testing.assert_allclose(held_out.value_error, 0.25 + 0 + 1, rtol=1e-6)
 
 
 TINY = network.NetworkConfig(num_blocks=0, num_channels=8, value_units=8)
@@ -160,9 +179,8 @@ TINY = network.NetworkConfig(num_blocks=0, num_channels=8, value_units=8)
 @pytest.mark.slow
 def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     game = tictactoe.TicTacToe()
-    rng = np.random.default_rng(1)
-    action = np.array([rng.permutation(9)[:5] for _ in range(30)])  # no game ends before ply 5
-    plies = supervised.plies_of(game, action, rng.integers(-1, 2, 30).astype(np.float32))
+    action, value = pretraining.random_games(game, jax.random.key(0), 30)
+    plies = supervised.plies_of(game, action, value)
     data = supervised.dataset(game, plies)
     settings = learner.LearnerConfig(warmup_steps=0, learning_rate=0.01)
     model = network.build(game, TINY).clone(is_training=True)
@@ -190,3 +208,25 @@ def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), after.params, train_state.params
     )
+
+
+@pytest.mark.slow
+def test_random_games_are_legal_and_have_the_result_of_the_board():
+    game = othello.Othello(4)
+    action, value = pretraining.random_games(game, jax.random.key(3), 64)
+    texts = [notation.transcript(row[row >= 0].tolist(), 4, has_passes=True) for row in action]
+    games = games_of(*texts, game=game)
+    assert games.is_finished.all()
+    np.testing.assert_array_equal(value, games.black_value)
+    assert len({*texts}) > 60
+
+
+def test_a_network_without_its_prior_keeps_its_values_alone():
+    def evaluate(key, position):
+        del key, position
+        logits = jnp.arange(18.0).reshape(2, 9)
+        return improvement.Evaluation(prior_logits=logits, value=jnp.array([0.5, -1.0]))
+
+    prediction = pretraining.without_prior(evaluate)(jax.random.key(0), None)
+    np.testing.assert_array_equal(prediction.prior_logits, np.zeros((2, 9)))
+    np.testing.assert_array_equal(prediction.value, [0.5, -1.0])

@@ -41,4 +41,4 @@ def test_time_left_counts_only_iterations_of_this_process():
             seconds[0] += 10
     *_, first, _, last = screen.export_text().splitlines()
     assert first == "iteration 11/20  a match  left -"
-    assert last == "iteration 13/20  a match  left 0:01:10"  # 10 s each, 7 are left
+    assert last == "iteration 13/20  a match  left 1:10"  # 10 s each, 7 are left

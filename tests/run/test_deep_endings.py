@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support import tiny_run
 
+from azo.formats import obf
 from azo.games import othello
 from azo.learning import endings, loop
 from azo.run import checkpoint, config, deep_endings, interruption, metrics, trainer
@@ -117,8 +118,18 @@ def test_selective_deep_endings_are_not_mixed_with_exact_ones(tmp_path):
         record["confidence"] == (0.95 if count == 20 else 1)
         for record, count in zip(records, empties, strict=True)
     )
+    assert "confidence 0.95" in (tmp_path / deep_endings.HARD_FILE).read_text()
     with pytest.raises(ValueError, match="endings solved with other settings"):
         prepare(settings(tmp_path, confidence=1.0, **deep))
+
+
+def test_hard_endings_can_be_solved_again(solved):
+    folder, _ = solved
+    hard = obf.read(folder / deep_endings.HARD_FILE)
+    assert len(hard) == NUM
+    nodes = [record["nodes"] for record in records_in(folder)]
+    first = (folder / deep_endings.HARD_FILE).read_text().splitlines()[0]
+    assert f"{max(nodes)} nodes" in first
 
 
 def test_too_few_different_endings_are_a_clear_error(tmp_path):

@@ -87,7 +87,7 @@ def test_results_are_kept_and_taken_up_again(small, tmp_path):
     _run(small, "--output", str(output))
     first, second = output.read_text().splitlines(keepends=True)
     record = json.loads(second)
-    assert (record["line"], record["score"]) == (4, -10)
+    assert (record["line"], record["lower"], record["upper"]) == (4, -10, -10)
     assert record["board"] == f"{_START} O"
 
     output.write_text(first + second[:20])  # killed while it wrote
@@ -129,6 +129,17 @@ def test_confidence_out_of_range(small):
     assert _message(small, "--confidence", "0.95") == (
         "confidence 0.95: selective solving is for 8x8 normal, 6x6 normal, not 4x4 normal"
     )
+
+
+def test_a_limit_is_reported_and_not_stored(tmp_path):
+    path, output = tmp_path / "one.obf", tmp_path / "out.jsonl"
+    path.write_text(f"{_FFO_1}; G8:+18;\n")
+    code, lines = _run(path, "--max-nodes", "100", "--output", str(output))
+    assert code == 0
+    assert "-64..+64" in lines[0]
+    assert lines[0].endswith("unsolved: a limit was reached")
+    assert ", 1 unsolved, " in lines[1]
+    assert not output.exists()
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@ import random
 
 import numpy as np
 import pytest
-from support import public_data, slow_minimax
+from support import slow_minimax
 
 from azo.formats import obf
 from azo.games import notation
+from azo.run import data
 from azo.solver.host import endgame, kernels, last_squares
 
 _FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
@@ -50,9 +51,9 @@ def _read(text, size=8):
 
 
 def _ffo(count):
-    if public_data.folder() is None:
+    if data.folder() is None:
         pytest.skip("needs the data folder: endgame/ffo.obf")
-    path = public_data.folder() / "endgame" / "ffo.obf"
+    path = data.folder() / "endgame" / "ffo.obf"
     return list(obf.parse_lines(path.read_text().splitlines()[:count], path.name))
 
 

@@ -1,6 +1,7 @@
-"""The folder of public game records and test positions, if there is one; tests skip without it.
+"""The folder of game records and test positions, if there is one.
 
-Its `README.md` lists the files and their origin.
+Installation, training and tests work without it: its readers accept None, and tests skip with a
+reason. Its `README.md` lists the files and their origin.
 """
 
 import os

@@ -1,0 +1,103 @@
+"""Games for pretraining: random games, and games searched by values alone.
+
+The 6x6 project begins this way. Random games teach the value, with the mean result of repeated
+positions; games searched with these values teach the policy.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from azo.games import protocol
+from azo.learning import selfplay, supervised, targets
+from azo.search import improvement
+
+
+def random_games(
+    game: protocol.Game, key: jax.Array, num_games: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns actions `[G, L]` int32 and results `[G]` float32 of random games."""
+    action, value = jax.device_get(_random_games(game, num_games, key))
+    return action.T, value
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _random_games(game: protocol.Game, num_games: int, key: jax.Array) -> Any:
+    def play(state, inputs):
+        position, value = state
+        ply_key, ply = inputs
+        action = game.random_action(ply_key, position)
+        is_over = game.is_over(position)
+        step = game.step(position, action)
+        value += jnp.where(ply % 2 == 0, step.reward, -step.reward)
+        return (step.position, value), jnp.where(is_over, -1, action).astype(jnp.int32)
+
+    inputs = jax.random.split(key, game.max_plies), jnp.arange(game.max_plies)
+    (_, value), action = jax.lax.scan(play, (game.start(num_games), jnp.zeros(num_games)), inputs)
+    return action, value
+
+
+def without_prior(evaluate: improvement.Evaluate) -> improvement.Evaluate:
+    """Returns an evaluator with the same values and a uniform policy."""
+
+    def evaluate_values(key: jax.Array, position: protocol.Position) -> improvement.Evaluation:
+        evaluation = evaluate(key, position)
+        logits = jnp.zeros_like(evaluation.prior_logits)
+        return dataclasses.replace(evaluation, prior_logits=logits)
+
+    return evaluate_values
+
+
+def searched_plies(
+    game: protocol.Game,
+    evaluate: improvement.Evaluate,
+    key: jax.Array,
+    num_games: int,
+    *,
+    search: improvement.SearchConfig,
+    max_opening_plies: int,
+) -> supervised.RecordedPlies:
+    """Returns the plies of at least `num_games` games that a network plays by search.
+
+    The games are played side by side for the longest possible game, and games that end early are
+    followed by others. Unfinished games are left out. `action` is the most likely move of the
+    search's policy.
+
+    Args:
+      game: the rules.
+      evaluate: the network.
+      key: for openings and searches.
+      num_games: games side by side.
+      search: settings of the search.
+      max_opening_plies: maximum number of random opening plies.
+    """
+    begin_key, play_key, shared_key = jax.random.split(key, 3)
+    games = selfplay.new_games(game, begin_key, num_games, max_opening_plies=max_opening_plies)
+    config = selfplay.SelfplayConfig(
+        num_games=num_games, num_plies=game.max_plies, max_opening_plies=max_opening_plies
+    )
+    _, turns = selfplay.play(
+        game, evaluate, play_key, shared_key, games, search=search, config=config
+    )
+    played = turns.plies
+    value = targets.outcome_targets(played.reward, played.discount)
+    is_decided = targets.is_decided(played.discount)
+    # Game after game, as the games of a column follow one another.
+    played, value, is_decided = jax.tree.map(
+        lambda x: np.asarray(x).swapaxes(0, 1), (played, value, is_decided)
+    )
+    ended_before = np.cumsum(played.discount == 0, axis=1) - (played.discount == 0)
+    number = ended_before + np.arange(num_games)[:, None] * game.max_plies
+    policy = played.policy[is_decided]
+    return supervised.RecordedPlies(
+        board=played.board[is_decided],
+        action=policy.argmax(axis=1).astype(np.int32),
+        value=value[is_decided],
+        ply=played.ply[is_decided],
+        game=np.unique(number[is_decided], return_inverse=True)[1].astype(np.int32),
+        policy=policy,
+    )
