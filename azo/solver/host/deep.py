@@ -48,7 +48,7 @@ _NODE = np.dtype(
         ("alpha", np.int64),
         ("empties", np.int64),
         ("num_moves", np.int64),  # not yet searched
-        ("move", np.int64),  # being searched
+        ("move", np.int64),  # being searched; the table's best move, before the first
         ("best_score", np.int64),
         ("best_move", np.int64),
     ]
@@ -111,9 +111,11 @@ def run(search, max_nodes):
       A lower bound of the score if it is above alpha, else an upper bound; `UNFINISHED` if the
       search has paused.
     """
-    # Local names save a change of a reference count at each use of an array in the loop.
-    rules, memory, counters = search.rules, search.memory, search.counters
+    # Numba changes the reference count of each array among the arguments at every call. So the
+    # steps in the loop take the few arrays that they use instead of the whole search.
+    rules, memory, counters, cuts = search.rules, search.memory, search.counters, search.cuts
     path, moves, last_stack = search.path, search.moves, search.last_stack
+    evaluator, shallow_path = search.evaluator, search.shallow_path
     level = counters[LEVEL]
     while True:
         node = path[level]
@@ -125,7 +127,14 @@ def run(search, max_nodes):
             return UNFINISHED
         else:
             counters[NODES] += 1
-            score = _enter(node, moves[level], level == 0, memory, search)
+            score = _enter(node, memory, rules)
+            # The root has to find a move.
+            if score == _OPEN and level > 0 and cuts[empties].depth > 0:
+                score = _likely_bound(node, cuts[empties], evaluator, rules, shallow_path)
+                if score != _OPEN:
+                    table.store(P, O, memory, score, alpha, table.NO_MOVE, empties)
+            if score == _OPEN:
+                score = _expand(node, moves[level], memory, rules)
         while score != _OPEN:
             if level == 0:
                 return score
@@ -141,36 +150,35 @@ def _set(node, P, O, alpha, empties):
 
 
 @jit
-def _enter(node, moves, is_root, memory, search):
-    """Returns a bound on alpha's side of a new position's score, else lists the moves: `_OPEN`."""
-    P, O, alpha, empties = node.player, node.opponent, node.alpha, node.empties
-    node.best_score, node.best_move, node.num_moves = -INFINITE, table.NO_MOVE, 1
-    entry, hint = table.find(P, O, memory), table.NO_MOVE
+def _enter(node, memory, rules):
+    """Returns a bound on alpha's side of a new position's score, or `_OPEN` if none is known."""
+    node.best_score, node.best_move = -INFINITE, table.NO_MOVE
+    node.num_moves, node.move = 1, table.NO_MOVE
+    entry, alpha = table.find(node.player, node.opponent, memory), node.alpha
     if entry != table.NOT_FOUND:
         if memory[entry].lower > alpha:
             return np.int64(memory[entry].lower)
         if memory[entry].upper <= alpha:
             return np.int64(memory[entry].upper)
-        hint = np.int64(memory[entry].move)
-    score = _stable_bound(P, O, alpha, empties, search.rules)
-    if score != _OPEN:
-        return score
-    if not is_root and search.cuts[empties].depth > 0:  # the root has to find a move
-        score = _likely_bound(P, O, alpha, empties, search)
-        if score != _OPEN:
-            table.store(P, O, memory, score, alpha, table.NO_MOVE, empties)
-            return score
-    num_moves = _list_moves(P, O, hint, moves, search.rules)
+        node.move = np.int64(memory[entry].move)
+    return _stable_bound(node.player, node.opponent, alpha, node.empties, rules)
+
+
+@jit
+def _expand(node, moves, memory, rules):
+    """Returns a bound on alpha's side after one ply, else lists the moves: `_OPEN`."""
+    P, O, alpha = node.player, node.opponent, node.alpha
+    num_moves = _list_moves(P, O, node.move, moves, rules)
     if num_moves == 0:
-        if not legal_moves(O, P, search.rules.on_board):
-            return last_squares.final_score(P, O, search.rules)
+        if not legal_moves(O, P, rules.on_board):
+            return last_squares.final_score(P, O, rules)
         moves[0].player, moves[0].opponent, moves[0].square = O, P, table.NO_MOVE
         return _OPEN
     for i in range(num_moves):
         entry = table.find(moves[i].player, moves[i].opponent, memory)
         if entry != table.NOT_FOUND and -memory[entry].upper > alpha:
             score = -np.int64(memory[entry].upper)
-            table.store(P, O, memory, score, alpha, moves[i].square, empties)
+            table.store(P, O, memory, score, alpha, moves[i].square, node.empties)
             return score
     node.num_moves = num_moves
     return _OPEN
@@ -253,13 +261,13 @@ def _stable_bound(P, O, alpha, empties, rules):
 
 
 @jit
-def _likely_bound(P, O, alpha, empties, search):
+def _likely_bound(node, cut, evaluator, rules, shallow_path):
     """Returns a bound on alpha's side of the score that a shallow search makes likely.
 
     This is multi-ProbCut (Buro, "Experiments with Multi-ProbCut and a new high-quality evaluation
     function for Othello", 1997). The estimate says which side to try.
     """
-    cut, evaluator, rules = search.cuts[empties], search.evaluator, search.rules
+    P, O, alpha = node.player, node.opponent, node.alpha
     is_above = cut.slope * estimate.estimate(P, O, evaluator, rules) + cut.offset > alpha
     if is_above:
         beta = (alpha + 1 + cut.margin - cut.offset) / cut.slope
@@ -267,9 +275,7 @@ def _likely_bound(P, O, alpha, empties, search):
     else:
         low = (alpha - cut.margin - cut.offset) / cut.slope
         beta = low + _NARROW
-    value, _ = fixed_depth.search(
-        P, O, cut.depth, low, beta, 0, evaluator, rules, search.shallow_path
-    )
+    value, _ = fixed_depth.search(P, O, cut.depth, low, beta, 0, evaluator, rules, shallow_path)
     if is_above:
         return (alpha | 1) + 1 if value >= beta else _OPEN  # scores are even
     return alpha & ~1 if value <= low else _OPEN

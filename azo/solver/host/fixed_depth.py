@@ -73,7 +73,10 @@ def search(P, O, depth, alpha, beta, pass_depth, evaluator, rules, path):
     while True:
         node = path[level]
         num_visited += 1
-        value, is_leaf = _visit(node, evaluator, rules)
+        value, is_over = 0.0, _list_moves(node, rules)
+        is_leaf = is_over or node.depth <= 0
+        if is_leaf:
+            value = np.float64(_value(node.player, node.opponent, is_over, evaluator, rules))
         while is_leaf:
             if level == 0:
                 return value, num_visited
@@ -93,14 +96,11 @@ def _set(node, P, O, alpha, beta, depth):
 
 
 @jit
-def _visit(node, evaluator, rules):
-    """Returns the value of a leaf and True, or 0 and False after listing the moves of a node."""
+def _list_moves(node, rules):
+    """Lists the moves of a position, and returns whether its game is over."""
     P, O = node.player, node.opponent
     node.moves = legal_moves(P, O, rules.on_board)
-    is_over = node.moves == ZERO and legal_moves(O, P, rules.on_board) == ZERO
-    if is_over or node.depth <= 0:
-        return np.float64(_value(P, O, is_over, evaluator, rules)), True
-    return 0.0, False
+    return node.moves == ZERO and legal_moves(O, P, rules.on_board) == ZERO
 
 
 @jit
