@@ -43,7 +43,11 @@ def write(path: pathlib.Path, content: bytes) -> None:
     is_device = os.path.exists(path) and not os.path.isfile(path)
     partial = path if is_device else path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        partial.write_bytes(content)
+        with partial.open("wb") as file:
+            file.write(content)
+            if not is_device:
+                file.flush()
+                os.fsync(file.fileno())
         if not is_device:
             os.replace(partial, path)
     except OSError as error:

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import json
 import logging
-import os
 import pathlib
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import jax
 import orbax.checkpoint as ocp
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
+from azo.formats import files
 from azo.learning import replay, run_state
 from azo.run import config
 
@@ -122,7 +122,7 @@ class Checkpoints:
         if step in self._manager.all_steps():
             return
         if jax.process_index() == 0:
-            write_atomically(self.folder / SETTINGS, config.to_json(settings))
+            files.write(self.folder / SETTINGS, config.to_json(settings).encode())
         variables = state.variables()
         # Without a gate, `actor_params` is a teacher's network, not this run's.
         if settings.gate.is_enabled and state.actor_params is not None:
@@ -302,13 +302,6 @@ def quiet_library() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-def write_atomically(path: pathlib.Path, text: str) -> None:
-    """Writes a file so that a crash leaves the old or the new content."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
 
 
 def _without_keys(tree: Any) -> Any:

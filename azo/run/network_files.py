@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from azo.formats import files
 from azo.games import protocol, registry
 from azo.learning import network
 from azo.measure import players
@@ -27,7 +28,7 @@ def save(folder: pathlib.Path, variables: network.Variables, settings: config.Co
         raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
     with checkpoint.open_checkpointer() as checkpointer:
         checkpointer.save((folder / _NETWORK).absolute(), dict(variables))
-    checkpoint.write_atomically(folder / checkpoint.SETTINGS, config.to_json(settings))
+    files.write(folder / checkpoint.SETTINGS, config.to_json(settings).encode())
 
 
 def load(

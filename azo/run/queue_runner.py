@@ -160,6 +160,8 @@ def shares_of_cores(num_workers: int) -> list[list[int]]:
 
     With more workers than cores some share a core.
     """
+    if not hasattr(os, "sched_getaffinity"):  # not Linux: the system chooses
+        return [[] for _ in range(num_workers)]
     cores = sorted(os.sched_getaffinity(0))
     return [cores[i::num_workers] or [cores[i % len(cores)]] for i in range(num_workers)]
 
@@ -200,7 +202,8 @@ def table(jobs_queue: run_queue.Queue, results: Sequence[Result]) -> str:
 
 def _pin(shares: queue.SimpleQueue[list[int]]) -> None:
     """Keeps the thread, and the child processes that it starts, on the next share of the cores."""
-    os.sched_setaffinity(0, shares.get())
+    if cores := shares.get():
+        os.sched_setaffinity(0, cores)
 
 
 def _end_of(log: pathlib.Path) -> str:
