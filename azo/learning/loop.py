@@ -301,7 +301,7 @@ class _Iteration:
         game, config, window = self.game, self.config, self.config.replay.window
 
         def take_steps(train_state: learner.TrainState) -> Any:
-            buffer = replay.averaged(game, state.replay, config.targets)
+            buffer = replay.averaged(state.replay, config.targets)
 
             def sample(key: jax.Array) -> replay.Examples:
                 return replay.take(

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import protocol, symmetry
+from azo.games import protocol
 from azo.learning import duplicates, endings, pending_plies, ply_records, targets
 from azo.search import explored
 
@@ -222,9 +222,7 @@ def take(game: protocol.Game, buffer: ReplayBuffer, row: jax.Array) -> Examples:
     )
 
 
-def averaged(
-    game: protocol.Game, buffer: ReplayBuffer, config: targets.TargetsConfig
-) -> ReplayBuffer:
+def averaged(buffer: ReplayBuffer, config: targets.TargetsConfig) -> ReplayBuffer:
     """Returns the buffer with policies and values of duplicates averaged.
 
     Copies of a position with the same actor version all get the mean over these copies. Each copy
@@ -232,21 +230,15 @@ def averaged(
     """
     if config.average_duplicates == "none":
         return buffer
-    permutations = game.square_symmetries
-    policy, keys, which = ply_records.restore(buffer.policy), buffer.board, None
-    if config.average_duplicates == "symmetric":
-        keys, which = duplicates.canonical_keys(game, buffer.board)
-        policy = symmetry.move_policy(permutations, which, policy)
-    keys = jnp.concatenate([keys, buffer.actor_version[:, None].astype(jnp.uint32)], axis=1)
+    version = buffer.actor_version[:, None].astype(jnp.uint32)
+    keys = jnp.concatenate([buffer.board, version], axis=1)
     is_used = jnp.arange(buffer.value.shape[0]) < buffer.size[0]
-    both = jnp.concatenate([policy, buffer.value[:, None].astype(jnp.float32)], axis=1)
-    means, _ = duplicates.group_means(keys, both, is_used)
-    policy = means[:, :-1]
-    if which is not None:
-        policy = symmetry.move_policy(symmetry.inverse(permutations), which, policy)
+    value = buffer.value[:, None].astype(jnp.float32)
+    both = jnp.concatenate([ply_records.restore(buffer.policy), value], axis=1)
+    means = duplicates.means(duplicates.groups(keys, is_used), both)
     return dataclasses.replace(
         buffer,
-        policy=jnp.where(is_used[:, None], ply_records.quantise(policy), 0),
+        policy=jnp.where(is_used[:, None], ply_records.quantise(means[:, :-1]), 0),
         value=means[:, -1].astype(buffer.value.dtype),
     )
 

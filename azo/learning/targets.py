@@ -20,9 +20,8 @@ class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """lambda: 1 for the result, 0 for the search's value one ply later."""
     search_share: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.5
     """mix: weight of the search's value."""
-    average_duplicates: Literal["none", "same", "symmetric"] = "none"
-    """Average the targets of equal positions of one actor version; 'symmetric' counts images as
-    equal."""
+    average_duplicates: Literal["none", "same"] = "none"
+    """Average the targets of equal positions of one actor version."""
 
 
 def outcome_targets(reward: jax.Array, discount: jax.Array) -> jax.Array:

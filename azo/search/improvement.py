@@ -5,7 +5,7 @@ All algorithms share the trees of `search_tree` and the loop of `simulation`:
 * `gumbel`: Gumbel AlphaZero (Danihelka et al., 2022, https://openreview.net/forum?id=bERaNdoegnO)
   by mctx's functions, with Q not rescaled. It improves the policy even with few simulations.
 * `puct`: AlphaZero (Silver et al., 2017, arXiv:1712.01815), with Q in [-1, 1], not rescaled.
-  Dirichlet noise is drawn over the legal moves only, unless the settings say otherwise.
+  Dirichlet noise is drawn over the legal moves only.
 * `puct_over_visits`: as `puct`, with another formula; see `selection`.
 
 Positions, values and policies are seen by the side to move.
@@ -82,7 +82,6 @@ def search(
             moves,
             fraction=config.root_noise_fraction,
             alpha=config.root_noise_alpha,
-            num_actions=game.num_actions if config.root_noise_over == "all" else None,
         )
 
     run = functools.partial(
@@ -103,7 +102,7 @@ def search(
     if config.algorithm == "gumbel":
         tree, slot, policy = _gumbel(run, noise_key, moves, temperature, config)
     else:
-        tree, slot, policy = _by_formula(run, move_key, moves, prior, temperature, config)
+        tree, slot, policy = _by_formula(run, move_key, moves, temperature, config)
     raw_policy = jax.nn.softmax(root.prior_logits)
     return SearchResult(
         action=moves.at(slot),
@@ -118,13 +117,8 @@ def search(
 
 def temperature_at(config: SearchConfig, ply: jax.Array) -> jax.Array:
     """Returns `[...]` float32, the temperature of the move after `ply` `[...]` int32 plies."""
-    start, end = config.temperature, config.final_temperature
-    if config.temperature_schedule == "step" or config.temperature_plies == 0:
-        return jnp.where(ply < config.temperature_plies, start, end)
-    share = ply / config.temperature_plies
-    if config.temperature_schedule == "linear":
-        return start + (end - start) * jnp.minimum(share, 1.0)
-    return end + (start - end) * 0.5**share
+    is_early = ply < config.temperature_plies
+    return jnp.where(is_early, config.temperature, config.final_temperature)
 
 
 # Every algorithm returns trees, slots to play `[B]` and improved policies `[B, S]`.
@@ -132,9 +126,9 @@ _Improvement = tuple[search_tree.Tree, jax.Array, jax.Array]
 
 
 def _by_formula(
-    run, key, moves: search_tree.Moves, prior, temperature, config: SearchConfig
+    run, key, moves: search_tree.Moves, temperature, config: SearchConfig
 ) -> _Improvement:
-    """Searches by one formula at all nodes; `prior` `[B, S]` is without noise."""
+    """Searches by one formula at all nodes."""
     select = _formula(config)
     tree = run(select_at_root=select, select_below=select)
     root = search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0]))
@@ -149,10 +143,6 @@ def _by_formula(
         logits = score / Q_UNIT
     sampled = jax.random.categorical(key, logits / scale)
     slot = jnp.where(temperature > 0, sampled, jnp.argmax(score, axis=-1))
-    if config.policy_pruning:
-        visits = selection.pruned_visits(
-            root, prior, c_puct=config.c_puct, visit_offset=int(config.algorithm == "puct")
-        )
     return tree, slot, visits / visits.sum(axis=-1, keepdims=True)
 
 

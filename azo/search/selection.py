@@ -1,4 +1,4 @@
-"""Rules that select a move at a node, and the pruning of its visits afterwards.
+"""Rules that select a move at a node.
 
 A node is a `mctx.Tree` of that node alone; see `search_tree.view`. Its actions are slots, and its
 logits are normalised, `log P`. In the formulas:
@@ -40,35 +40,6 @@ def puct_over_visits_action(node: mctx.Tree, *, c_puct: float) -> jax.Array:
     prior = jnp.exp(node.children_prior_logits[:, 0])
     explore = c_puct * prior * jnp.sqrt(node.node_visits) / _visits_or_one(node)
     return _unvisited_first(node, _q(node) + explore)
-
-
-def pruned_visits(
-    node: mctx.Tree, prior: jax.Array, *, c_puct: float, visit_offset: int
-) -> jax.Array:
-    """Returns `[B, S]` float32, the visits except those due to exploration alone.
-
-    Policy-target pruning of KataGo (Wu, 2019, arXiv:1902.10565, section 3.2). A move's score is
-    `Q + c_puct * prior * sqrt(N) / (visit_offset + n)`, with the final Q and N. The most visited
-    move keeps its visits. Every other move keeps the smallest n for which its score does not
-    exceed that of the most visited move, and none if that n is at most 1.
-
-    Args:
-      node: the root after the search.
-      prior: `[B, S]` float32, without noise.
-      c_puct: the same as in the search.
-      visit_offset: 1 for `puct`, 0 for `puct_over_visits`.
-    """
-    visits = node.children_visits[:, 0].astype(jnp.float32)
-    q = _q(node)
-    explore = c_puct * prior * jnp.sqrt(node.node_visits)
-    best = jnp.argmax(visits, axis=-1, keepdims=True)
-    score = q + explore / jnp.maximum(visit_offset + visits, 1)
-    lead = jnp.take_along_axis(score, best, axis=-1) - q
-    # The score falls with n, so the smallest n is the solution of an equation.
-    needed = jnp.ceil(explore / jnp.where(lead > 0, lead, 1)) - visit_offset
-    left = jnp.where(lead > 0, jnp.clip(needed, 0, visits), visits)
-    is_best = jnp.arange(visits.shape[-1])[None] == best
-    return jnp.where(is_best, visits, jnp.where(left > 1, left, 0))
 
 
 def _q(node: mctx.Tree) -> jax.Array:

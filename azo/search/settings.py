@@ -22,10 +22,8 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Initial temperature t: exponent 1 / t of the visits, or scale of the Gumbel noise."""
     final_temperature: pydantic.NonNegativeFloat = 0.0
     """Final temperature; 0 plays the best move."""
-    temperature_schedule: Literal["step", "linear", "exponential"] = "step"
-    """Step at temperature_plies, linear until then, or halved every temperature_plies."""
     temperature_plies: pydantic.NonNegativeInt = 1000
-    """Length of the schedule, or its half-life if exponential."""
+    """Plies with the initial temperature; the final one follows."""
     move_choice: Literal["visits", "q"] = "visits"
     """All but Gumbel: choose by visits, or by Q among the moves with many visits."""
     prior_temperature: pydantic.PositiveFloat = 1.0
@@ -48,10 +46,6 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """All but Gumbel: share of Dirichlet noise in the root's prior."""
     root_noise_alpha: pydantic.PositiveFloat | None = None
     """All but Gumbel: concentration of the noise; None means min(1, 10 / legal moves)."""
-    root_noise_over: Literal["legal", "all"] = "legal"
-    """Draw the noise over legal moves, or over all actions as mctx does, which loses most of it."""
-    policy_pruning: bool = False
-    """PUCT and puct_over_visits: remove visits due to exploration alone from the policy target."""
 
     @pydantic.model_validator(mode="after")
     def _check_together(self) -> "SearchConfig":
@@ -64,10 +58,5 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
             raise ValueError(
                 f"virtual_loss is {self.virtual_loss:g}, but should be 1 with algorithm 'gumbel',"
                 " which counts whole visits"
-            )
-        if self.policy_pruning and self.algorithm not in ("puct", "puct_over_visits"):
-            raise ValueError(
-                "policy_pruning is for algorithm 'puct' or 'puct_over_visits', not"
-                f" {self.algorithm!r}"
             )
         return self

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.learning import loop, statistics
+from azo.learning import loop, replay, statistics
 
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
@@ -154,7 +154,7 @@ def test_the_window_of_iterations_turns_with_each_of_them():
         sizes.append(int(metrics.replay_size))
         iteration = np.asarray(state.replay.iteration)[: sizes[-1]]
         # Rows enter in order, so the window has the positions of the last two iterations.
-        in_window = int(loop.replays.num_in_window(state.replay, 2)[0])
+        in_window = int(replay.num_in_window(state.replay, 2)[0])
         assert in_window == sizes[-1] - sizes[max(len(sizes) - 3, 0)]
         assert (np.diff(sizes) > 0).all()
         assert iteration.max() == int(state.iteration) - 1

@@ -218,16 +218,14 @@ def test_puct_moves_are_drawn_by_visits_until_the_temperature_ends():
 
 def test_moves_by_q_are_the_best_of_the_much_visited_and_drawn_by_q_before():
     # A high c_puct shares 40 visits as the prior is, 24, 14 and 2: the last move, of highest Q,
-    # has less than a tenth of the first's. The temperature falls from 2 to 0 over 10 plies, so it
-    # is 1 after 5, and then a difference of 0.1 gives odds of e.
+    # has less than a tenth of the first's. The temperature is 1 for 10 plies, and then 0. At 1 a
+    # difference of 0.1 gives odds of e.
     logits, q = np.log([0.6, 0.35, 0.05]), [-0.1, 0.0, 0.9]
     config = _puct(
         num_simulations=40,
         c_puct=50.0,
         root_noise_fraction=0,
         move_choice="q",
-        temperature=2.0,
-        temperature_schedule="linear",
         temperature_plies=10,
     )
     ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 5, 10)
@@ -237,21 +235,11 @@ def test_moves_by_q_are_the_best_of_the_much_visited_and_drawn_by_q_before():
     assert (output.action[ply == 10] == 1).all()
 
 
-@pytest.mark.parametrize(
-    ("schedule", "final", "expected"),
-    [
-        ("step", 0.0, [1.0, 1.0, 0.0, 0.0, 0.0]),
-        ("step", 0.2, [1.0, 1.0, 0.2, 0.2, 0.2]),
-        ("linear", 0.2, [1.0, 0.6, 0.2, 0.2, 0.2]),
-        ("exponential", 0.2, [1.0, 0.2 + 0.8 * 0.5**0.5, 0.6, 0.4, 0.3]),
-    ],
-)
-def test_the_temperature_falls_by_its_schedule(schedule, final, expected):
-    config = improvement.SearchConfig(
-        temperature_schedule=schedule, final_temperature=final, temperature_plies=10
-    )
-    output = improvement.temperature_at(config, jnp.array([0, 5, 10, 20, 30]))
-    np.testing.assert_allclose(output, expected, rtol=1e-6)
+@pytest.mark.parametrize("final", [0.0, 0.2])
+def test_the_temperature_changes_after_its_plies(final):
+    config = improvement.SearchConfig(final_temperature=final, temperature_plies=10)
+    temperature = improvement.temperature_at(config, jnp.array([0, 9, 10, 20]))
+    np.testing.assert_allclose(temperature, [1.0, 1.0, final, final], rtol=1e-6)
     at_once = config.model_copy(update={"temperature_plies": 0})
     assert improvement.temperature_at(at_once, jnp.int32(0)) == np.float32(final)
 

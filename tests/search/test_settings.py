@@ -37,10 +37,6 @@ def test_settings_out_of_bounds_are_refused(wrong):
             {"num_simulations": 32, "leaves_per_step": 4, "virtual_loss": 3.0},
             "virtual_loss is 3, but should be 1 with algorithm 'gumbel', which counts whole visits",
         ),
-        (
-            {"algorithm": "gumbel", "policy_pruning": True},
-            "policy_pruning is for algorithm 'puct' or 'puct_over_visits', not 'gumbel'",
-        ),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(wrong, message):

@@ -111,27 +111,6 @@ class Search:
         return q + self.c_puct * prior * math.sqrt(total) / visits
 
 
-def pruned_visits(root: Node, prior: dict[int, float], c_puct: float, offset: int) -> dict:
-    """Returns visits by action, each but the most visited taken away one by one while it may."""
-
-    def score(action: int, visits: int) -> float:
-        explore = c_puct * prior[action] * math.sqrt(root.visits)
-        return -root.children[action].value + (
-            explore / (offset + visits) if offset + visits else math.inf
-        )
-
-    visits = {action: child.visits for action, child in sorted(root.children.items())}
-    best = max(visits, key=visits.__getitem__)
-    limit = score(best, visits[best])
-    for action in visits:
-        if action != best:
-            while visits[action] > 0 and score(action, visits[action] - 1) <= limit:
-                visits[action] -= 1
-            if visits[action] == 1:
-                visits[action] = 0
-    return visits
-
-
 def boards_to_search(count: int) -> list[str]:
     """Returns the start and other boards where the game goes on."""
     boards = [b for b in slow_tictactoe.boards() if slow_tictactoe.result(b) is None]

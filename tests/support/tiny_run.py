@@ -33,7 +33,7 @@ EVERYTHING = {
         "explored_share": 1.0,
     },
     "resignation": {"is_enabled": True, "played_out_share": 0.5, "min_games": 1},
-    "targets": {"value": "lambda", "average_duplicates": "symmetric"},
+    "targets": {"value": "lambda", "average_duplicates": "same"},
     "replay": {"capacity": 256, "min_positions": 16, "window_generations": 1},
     "learner": {"batch_size": 16, "num_steps": 2, "warmup_steps": 2, "ownership_weight": 0.1},
     "generation": {"num_games": 8, "num_samples": 32},
