@@ -4,13 +4,13 @@ The policy loss masks illegal moves, as the search does.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import flax.struct
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 import pydantic
 
@@ -122,6 +122,12 @@ def make_optimiser(config: LearnerConfig, total_steps: int) -> optax.GradientTra
     return optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), descent)
 
 
+def init(optimiser: optax.GradientTransformation, variables: network.Variables) -> TrainState:
+    """Returns the state of a network before the first step."""
+    params, batch_stats = variables["params"], variables.get("batch_stats", {})
+    return TrainState(params, batch_stats, optimiser.init(params), jnp.int32(0))
+
+
 def learn(
     game: protocol.Game,
     model: network.Network,
@@ -129,65 +135,48 @@ def learn(
     key: jax.Array,
     train_state: TrainState,
     sample: Callable[[jax.Array], replay.Examples],
+    draws: jax.Array | None = None,
     *,
     config: LearnerConfig,
     axis_name: str | None = None,
 ) -> tuple[TrainState, Losses]:
-    """Takes `config.num_steps` steps, each on newly drawn examples.
+    """Takes `config.num_steps` steps `S`, each on newly drawn examples.
 
     Args:
       game: the rules.
       model: the network in its form for training.
       optimiser: from `make_optimiser`.
       key: for draws and symmetries; different on each device.
-      train_state: before the step.
-      sample: draws this device's share of a batch from a key.
+      train_state: before the first step.
+      sample: returns this device's share of a batch, given the step's entry of `draws`.
+      draws: `[S, ...]`, such as the rows of each batch; None for a random key a step.
       config: the settings.
       axis_name: mesh axis over which gradients are averaged; None for one device.
 
     Returns:
       The train state after the last step, and the mean losses of all steps.
     """
+    gradient_of = jax.value_and_grad(loss, argnums=2, has_aux=True)
 
-    def draw_and_step(train_state: TrainState, key: jax.Array) -> tuple[TrainState, Losses]:
-        sample_key, step_key = jax.random.split(key)
-        return take_step(
-            game, model, optimiser, step_key, train_state, sample(sample_key),
+    def step(state: TrainState, inputs: tuple) -> tuple[TrainState, Losses]:
+        key, draw = inputs
+        (_, (losses, batch_stats)), gradient = gradient_of(
+            game, model, state.params, state.batch_stats, key, sample(draw),
             config=config, axis_name=axis_name,
         )  # fmt: skip
+        if axis_name is not None:
+            gradient, losses, batch_stats = jax.lax.pmean(
+                (gradient, losses, batch_stats), axis_name
+            )
+        updates, optimiser_state = optimiser.update(gradient, state.optimiser_state, state.params)
+        params = optax.apply_updates(state.params, updates)
+        losses = losses.replace(gradient_norm=optax.tree.norm(gradient))
+        return TrainState(params, batch_stats, optimiser_state, state.num_steps + 1), losses
 
-    keys = jax.random.split(key, config.num_steps)
-    train_state, losses = jax.lax.scan(draw_and_step, train_state, keys)
+    keys = jax.vmap(jax.random.split)(jax.random.split(key, config.num_steps))
+    inputs = keys[:, 1], keys[:, 0] if draws is None else draws
+    train_state, losses = jax.lax.scan(step, train_state, inputs)
     return train_state, jax.tree.map(jnp.mean, losses)
-
-
-def take_step(
-    game: protocol.Game,
-    model: network.Network,
-    optimiser: optax.GradientTransformation,
-    key: jax.Array,
-    train_state: TrainState,
-    examples: replay.Examples,
-    *,
-    config: LearnerConfig,
-    axis_name: str | None = None,
-) -> tuple[TrainState, Losses]:
-    """Takes one step on `M` examples, this device's share of a batch.
-
-    Other arguments as in `learn`. Returns the train state after the step, and the losses.
-    """
-    gradient_of = jax.value_and_grad(loss, argnums=2, has_aux=True)
-    (_, (losses, batch_stats)), gradient = gradient_of(
-        game, model, train_state.params, train_state.batch_stats, key, examples,
-        config=config, axis_name=axis_name,
-    )  # fmt: skip
-    if axis_name is not None:
-        gradient, losses, batch_stats = jax.lax.pmean((gradient, losses, batch_stats), axis_name)
-    params = train_state.params
-    updates, optimiser_state = optimiser.update(gradient, train_state.optimiser_state, params)
-    params = optax.apply_updates(params, updates)
-    losses = losses.replace(gradient_norm=optax.tree.norm(gradient))
-    return TrainState(params, batch_stats, optimiser_state, train_state.num_steps + 1), losses
 
 
 def loss(
@@ -206,17 +195,24 @@ def loss(
     Raises:
       ValueError: ownership or margin have a weight, but the examples have no final boards.
     """
-    inputs = _inputs(game, examples)
+    position = game.unpack(examples.board)
+    planes, legal = game.planes(position), game.legal_mask(position)
     if config.augment:
-        which = jax.random.randint(key, examples.value.shape, 0, len(game.square_symmetries))
-        inputs = _moved(game.square_symmetries, which, inputs)
+        permutations = game.square_symmetries
+        which = jax.random.randint(key, examples.value.shape, 0, len(permutations))
+        planes = symmetry.move_planes(permutations, which, planes)
+        legal, policy, ownership = jax.tree.map(
+            functools.partial(symmetry.move_policy, permutations, which),
+            (legal, examples.policy, examples.ownership),
+        )
+        examples = dataclasses.replace(examples, policy=policy, ownership=ownership)
     prediction, updated = model.apply(
         {"params": params, "batch_stats": batch_stats},
-        inputs.planes,
+        planes,
         mutable=["batch_stats"],
         method="predict",
     )
-    losses = _losses(prediction, inputs, config, axis_name)
+    losses = _losses(prediction, legal, examples, config, axis_name)
     return _total(losses, params, config), (losses, updated.get("batch_stats", batch_stats))
 
 
@@ -229,64 +225,30 @@ def evaluate_loss(
     config: LearnerConfig,
 ) -> Losses:
     """Returns the losses of the network in its form for play, without augmentation."""
-    inputs = _inputs(game, examples)
-    prediction = model.clone(is_training=False).apply(variables, inputs.planes, method="predict")
-    assert isinstance(prediction, network.Prediction)
-    return _losses(prediction, inputs, config, axis_name=None)
-
-
-@flax.struct.dataclass
-class _Inputs:
-    """Inputs and targets of the network."""
-
-    planes: jax.Array  # [M, rows, columns, 2] bool
-    legal: jax.Array  # [M, A] bool
-    policy: jax.Array  # [M, A] float32
-    value: jax.Array  # [M] float32
-    ownership: jax.Array | None  # [M, squares] float32
-    is_finished: jax.Array | None  # [M] float32
-
-
-def _inputs(game: protocol.Game, examples: replay.Examples) -> _Inputs:
     position = game.unpack(examples.board)
-    return _Inputs(
-        planes=game.planes(position),
-        legal=game.legal_mask(position),
-        policy=examples.policy,
-        value=examples.value,
-        ownership=examples.ownership,
-        is_finished=examples.is_finished,
-    )
-
-
-def _moved(permutations: np.ndarray, which: jax.Array, inputs: _Inputs) -> _Inputs:
-    """Returns inputs moved by the symmetries `which` `[M]`."""
-
-    def move(x: jax.Array) -> jax.Array:
-        return symmetry.move_policy(permutations, which, x)
-
-    return dataclasses.replace(
-        inputs,
-        planes=symmetry.move_planes(permutations, which, inputs.planes),
-        legal=move(inputs.legal),
-        policy=move(inputs.policy),
-        ownership=None if inputs.ownership is None else move(inputs.ownership),
-    )
+    model = model.clone(is_training=False)
+    prediction = model.apply(variables, game.planes(position), method="predict")
+    assert isinstance(prediction, network.Prediction)
+    return _losses(prediction, game.legal_mask(position), examples, config, axis_name=None)
 
 
 def _losses(
-    prediction: network.Prediction, inputs: _Inputs, config: LearnerConfig, axis_name: str | None
+    prediction: network.Prediction,
+    legal: jax.Array,
+    examples: replay.Examples,
+    config: LearnerConfig,
+    axis_name: str | None,
 ) -> Losses:
-    legal, target = inputs.legal, inputs.policy
+    target = examples.policy
     log_policy = jax.nn.log_softmax(search_tree.mask_illegal(prediction.prior_logits, legal))
     cross_entropy = -jnp.where(legal, target * log_policy, 0.0).sum(axis=-1)
     entropy = -jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0).sum(axis=-1)
     target_entropy = -jnp.where(target > 0, target * jnp.log(jnp.maximum(target, 1e-9)), 0.0)
     target_entropy = target_entropy.sum(axis=-1)
-    ownership, margin = _final_losses(prediction, inputs, config, axis_name)
+    ownership, margin = _final_losses(prediction, examples, config, axis_name)
     return Losses(
         policy=cross_entropy.mean(),
-        value=jnp.square(prediction.value - inputs.value).mean(),
+        value=jnp.square(prediction.value - examples.value).mean(),
         policy_entropy=target_entropy.mean(),
         gradient_norm=jnp.float32(0),
         entropy=entropy.mean(),
@@ -296,10 +258,13 @@ def _losses(
 
 
 def _final_losses(
-    prediction: network.Prediction, inputs: _Inputs, config: LearnerConfig, axis_name: str | None
+    prediction: network.Prediction,
+    examples: replay.Examples,
+    config: LearnerConfig,
+    axis_name: str | None,
 ) -> tuple[jax.Array, jax.Array]:
     """Returns ownership and margin losses, means over the examples with a final board."""
-    ownership, is_finished = inputs.ownership, inputs.is_finished
+    ownership, is_finished = examples.ownership, examples.is_finished
     if ownership is None:
         if config.ownership_weight or config.margin_weight:
             raise ValueError(
@@ -307,7 +272,7 @@ def _final_losses(
             )
         return jnp.float32(0), jnp.float32(0)
     if is_finished is None:
-        is_finished = jnp.ones_like(inputs.value)
+        is_finished = jnp.ones_like(examples.value)
     num_finished = is_finished.sum()
     if axis_name is not None:  # so that the mean over devices is the mean over all examples
         num_finished = jax.lax.pmean(num_finished, axis_name)

@@ -145,7 +145,6 @@ def create(
     network_key, games_key, run_key = jax.random.split(jax.random.key(seed), 3)
     variables = network.init(game, config.network, network_key) if start is None else start
     optimiser = learner.make_optimiser(config.learner, total_steps)
-    params = variables["params"]
     num_games = config.selfplay.num_games
     games = selfplay.spread_games(
         game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties
@@ -162,12 +161,7 @@ def create(
     has_final = config.network.has_ownership_head or config.network.has_margin_head
     zero = jnp.int32(0)
     return RunState(
-        learner=TrainState(
-            params=params,
-            batch_stats=variables.get("batch_stats", {}),
-            optimiser_state=optimiser.init(params),
-            num_steps=zero,
-        ),
+        learner=learner.init(optimiser, variables),
         actor_params=actor_params,
         games=games,
         history=pending_plies.empty(game, num_games),

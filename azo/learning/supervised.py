@@ -1,12 +1,11 @@
-"""Supervised learning from recorded games: examples, optimiser steps and held-out scores.
+"""Supervised learning from recorded games: examples and held-out scores.
 
     games -> plies -> held-out games apart, early plies thinned -> one example a position
 
 Games are actions on the host, as from `formats.archives` or `pretraining`. All examples lie packed
-on the device, and each step takes given rows.
+on the device; `learner.learn` takes given rows in each step.
 """
 
-import dataclasses
 import functools
 import hashlib
 from typing import Annotated
@@ -15,11 +14,10 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import duplicates, learner, network, ply_records, replay
+from azo.learning import duplicates, ply_records, replay
 from azo.search import improvement, search_tree
 
 _Share = Annotated[float, pydantic.Field(ge=0, le=1)]
@@ -38,7 +36,7 @@ class ExamplesConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Share of the plies 8 to 15 that become examples."""
 
 
-@dataclasses.dataclass(frozen=True)
+@flax.struct.dataclass
 class RecordedPlies:
     """`P` plies of recorded games, game after game, on the host."""
 
@@ -54,14 +52,7 @@ class RecordedPlies:
 
     def select(self, rows: np.ndarray) -> "RecordedPlies":
         """Returns the plies of an index or a mask `[P]`."""
-        return RecordedPlies(
-            board=self.board[rows],
-            action=self.action[rows],
-            value=self.value[rows],
-            ply=self.ply[rows],
-            game=self.game[rows],
-            policy=None if self.policy is None else self.policy[rows],
-        )
+        return jax.tree.map(lambda column: column[rows], self)
 
 
 @flax.struct.dataclass
@@ -171,33 +162,6 @@ def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
         policy=jnp.asarray(np.rint(255 * (weights / largest)).astype(np.uint8)),
         value=jnp.asarray(value.astype(np.float16)),
     )
-
-
-def take_steps(
-    game: protocol.Game,
-    model: network.Network,
-    optimiser: optax.GradientTransformation,
-    key: jax.Array,
-    train_state: learner.TrainState,
-    data: Dataset,
-    row: jax.Array,
-    *,
-    config: learner.LearnerConfig,
-) -> tuple[learner.TrainState, learner.Losses]:
-    """Takes one step on each batch of `row` `[S, M]` int32; other arguments as in `learner.learn`.
-
-    Returns the train state after the last step, and the mean losses.
-    """
-
-    def step(train_state, inputs):
-        step_key, row = inputs
-        examples = data.examples(row)
-        return learner.take_step(
-            game, model, optimiser, step_key, train_state, examples, config=config
-        )
-
-    train_state, losses = jax.lax.scan(step, train_state, (jax.random.split(key, len(row)), row))
-    return train_state, jax.tree.map(jnp.mean, losses)
 
 
 def score(

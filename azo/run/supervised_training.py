@@ -70,16 +70,15 @@ def train(
     model = network.build(game, settings.network)
     optimiser = learner.make_optimiser(settings.learner, num_calls * steps)
     train_state = _begin(settings, game, optimiser)
-    take_steps = jax.jit(
-        functools.partial(
-            supervised.take_steps,
-            game,
-            model.clone(is_training=True),
-            optimiser,
+    train_model = model.clone(is_training=True)
+
+    @functools.partial(jax.jit, donate_argnums=1)
+    def take_steps(key, train_state, data, rows):
+        return learner.learn(
+            game, train_model, optimiser, key, train_state, data.examples, rows,
             config=settings.learner,
-        ),
-        donate_argnums=1,
-    )
+        )  # fmt: skip
+
     rng = np.random.default_rng(settings.seed)
     some = held_out.select(rng.permutation(len(held_out))[: settings.evaluation_plies])
     rows = _batches(rng, data.num_rows, (steps, batch))
@@ -174,13 +173,7 @@ def _begin(
         variables, start = network_files.load(settings.start)
         if start.network != settings.network:
             raise ValueError(f"{settings.start}: its network has other settings: {start.network}")
-    params = variables["params"]
-    return learner.TrainState(
-        params=params,
-        batch_stats=variables.get("batch_stats", {}),
-        optimiser_state=optimiser.init(params),
-        num_steps=jnp.int32(0),
-    )
+    return learner.init(optimiser, variables)
 
 
 def _batches(

@@ -109,13 +109,7 @@ def learned(config, num_devices, sample):
 
     def run(some):
         variables = network.init(GAME, net_config, jax.random.key(0))
-        start = learner.TrainState(
-            params=variables["params"],
-            batch_stats=variables["batch_stats"],
-            optimiser_state=optimiser.init(variables["params"]),
-            num_steps=jnp.int32(0),
-        )
-        return sharded(start, some)
+        return sharded(learner.init(optimiser, variables), some)
 
     return jax.device_get(jax.jit(run)(some_examples.finished()))
 

@@ -182,24 +182,26 @@ def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     action, value = pretraining.random_games(game, jax.random.key(0), 30)
     plies = supervised.plies_of(game, action, value)
     data = supervised.dataset(game, plies)
-    settings = learner.LearnerConfig(warmup_steps=0, learning_rate=0.01)
+    # Without augmentation the keys do not matter.
+    settings = learner.LearnerConfig(warmup_steps=0, learning_rate=0.01, num_steps=3, augment=False)
     model = network.build(game, TINY).clone(is_training=True)
     optimiser = learner.make_optimiser(settings, 3)
     variables = network.init(game, TINY, jax.random.key(1))
-    params = variables["params"]
-    train_state = learner.TrainState(
-        params, variables["batch_stats"], optimiser.init(params), jnp.int32(0)
-    )
+    train_state = learner.init(optimiser, variables)
     row = np.random.default_rng(0).permutation(data.num_rows)[:24].reshape(3, 8)
     key = jax.random.key(2)
-    after, losses = jax.jit(
-        functools.partial(supervised.take_steps, game, model, optimiser, config=settings)
-    )(key, train_state, data, jnp.asarray(row))
 
-    step = jax.jit(functools.partial(learner.take_step, game, model, optimiser, config=settings))
+    @functools.partial(jax.jit, static_argnames="config")
+    def learn(train_state, rows, config):
+        return learner.learn(
+            game, model, optimiser, key, train_state, data.examples, rows, config=config
+        )
+
+    after, losses = learn(train_state, jnp.asarray(row), settings)
+    one_step = settings.model_copy(update={"num_steps": 1})
     seen = []
-    for step_key, batch in zip(jax.random.split(key, 3), row, strict=True):
-        train_state, one = step(step_key, train_state, data.examples(jnp.asarray(batch)))
+    for batch in row:
+        train_state, one = learn(train_state, jnp.asarray(batch[None]), one_step)
         seen.append(one)
     assert after.num_steps == 3
     np.testing.assert_allclose(losses.policy, np.mean([one.policy for one in seen]), rtol=1e-5)

@@ -52,12 +52,7 @@ def of_run(settings: config.Config) -> dict[str, np.ndarray]:
     variables = jax.tree.map(lambda x: rng.uniform(-0.5, 0.5, x.shape).astype(x.dtype), shapes)
 
     def run() -> learner.TrainState:
-        start = learner.TrainState(
-            params=variables["params"],
-            batch_stats=variables["batch_stats"],
-            optimiser_state=remember.init(variables["params"]),
-            num_steps=jnp.int32(0),
-        )
+        start = learner.init(remember, variables)
         everywhere, split = PartitionSpec(), PartitionSpec(run_state.AXIS)
         spread = jax.shard_map(
             step, mesh=mesh, in_specs=(everywhere, split), out_specs=everywhere, check_vma=False

@@ -89,7 +89,7 @@ def _backward(
 ) -> tuple[jax.Array, jax.Array | None, jax.Array, jax.Array]:
     x, has_skip, scale, mean, inverse, output = saved
     gradient = jnp.where(output > 0, gradients[0], 0.0) if rectify else gradients[0]
-    # Sums over this device's examples are gradients of scale and bias: see `learner.take_step`.
+    # Sums over this device's examples are gradients of scale and bias: see `learner.learn`.
     of_bias, of_scale = _means(None, gradient, gradient * _centred(x, mean))
     of_scale *= inverse
     num_values = x.size // x.shape[-1]
