@@ -37,7 +37,7 @@ class SolverBenchConfig(command.Settings):
     """Searches side by side, on each device."""
     num_devices: pydantic.PositiveInt = 2
     """Devices that share the batch; on the CPU as many cores."""
-    goal: tuple[batched.Goal, ...] = ("score", "result")
+    goal: tuple[batched.Goal, ...] = ("score",)
     """Goals of the solver, one row each."""
     host_empties: tuple[pydantic.PositiveInt, ...] = (10,)
     """Numbers of empty squares of the rows for the host solver."""

@@ -24,7 +24,6 @@ from azo.learning import (
     duplicates,
     endings,
     generations,
-    leaf_evaluator,
     learner,
     network,
     pending_plies,
@@ -198,7 +197,9 @@ class _Iteration:
             threshold, _ = resignation.threshold(state.resignation_counts, config.resignation)
         games, turns = selfplay.play(
             self.game,
-            leaf_evaluator.evaluator(self.game, self.actor, variables, config.search),
+            network.folded_evaluator(
+                self.game, self.actor, variables, symmetry=config.search.symmetry
+            ),
             key,
             shared_key,
             state.games,

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.stats
 
 from azo.games import othello, protocol
-from azo.learning import leaf_evaluator, network
+from azo.learning import network
 from azo.measure import arena, players, position_sets
 from azo.search import improvement
 
@@ -303,5 +303,6 @@ def _searched(
     config: network.NetworkConfig,
     search_config: improvement.SearchConfig,
 ) -> Assessment:
-    evaluate = leaf_evaluator.evaluator(game, config, variables, search_config)
+    symmetry = search_config.symmetry
+    evaluate = network.folded_evaluator(game, config, variables, symmetry=symmetry)
     return assess_by_search(game, evaluate, key, position, config=search_config)

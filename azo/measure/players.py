@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import leaf_evaluator, network
+from azo.learning import network
 from azo.measure import classical
 from azo.search import improvement, rollouts
 
@@ -112,10 +112,11 @@ class NetworkPlayer:
 
     def __call__(self, key: jax.Array, position: protocol.Position, ply: jax.Array) -> jax.Array:
         """See `Player`."""
-        evaluate = leaf_evaluator.evaluator(
-            self.game, self.network_config, self.variables, self.search_config
+        config = self.search_config
+        evaluate = network.folded_evaluator(
+            self.game, self.network_config, self.variables, symmetry=config.symmetry
         )
-        return _best_move(self.game, evaluate, key, position, ply, self.search_config)
+        return _best_move(self.game, evaluate, key, position, ply, config)
 
 
 @flax.struct.dataclass

@@ -39,6 +39,7 @@ _REMOVED: tuple[tuple[str, str, Any], ...] = (
     ("learner", "policy_loss", "cross_entropy"),
     ("learner", "schedule_steps", []),
     ("generation", "stages", []),
+    ("search", "exact_empties", 0),
     ("search", "temperature_schedule", "step"),
     ("search", "root_noise_over", "legal"),
     ("search", "policy_pruning", False),

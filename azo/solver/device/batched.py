@@ -24,14 +24,14 @@ from azo.solver.device.lanes import Lanes
 NO_SCORE = -1000  # of moves that are illegal or unsolved
 _REFILL_PART = 16  # lanes are refilled when one in so many is idle
 
-Goal = Literal["score", "result", "every_move"]
+Goal = Literal["score", "every_move"]
 
 
 @flax.struct.dataclass
 class BatchedSolution:
     """Results for `M` positions, seen by the side to move."""
 
-    score: jax.Array  # [M] int32, its sign with "result"; 0 where unsolved
+    score: jax.Array  # [M] int32, 0 where unsolved
     is_solved: jax.Array  # [M] bool
     best_action: jax.Array  # [M] int32, exact where solved, else any legal action
     move_score: jax.Array | None  # [M, A] int32 or NO_SCORE, only with "every_move"
@@ -61,27 +61,23 @@ def solve(
       num_lanes: number of searches side by side.
       max_nodes: a search ends unsolved after so many nodes. Positions that only serve the order of
         moves are not counted. With "every_move" each move has a search of its own.
-      goal: "score"; "result", which is win, draw or loss and takes fewer nodes; or "every_move",
-        the score and the score of each move.
+      goal: "score", or "every_move", the score and the score of each move.
 
     Returns:
       The solution. The best action is the first one with the best score, or the pass where it is
-      the only action. With "result" it may be any move of a lost position.
+      the only action.
     """
     chex.assert_rank(jax.tree.leaves(position), 1)
     is_included = game.num_empties(position) <= max_empties
     if is_selected is not None:
         is_included &= is_selected
-    bound = game.size**2
-    window = (-1, 1) if goal == "result" else (-bound - 1, bound)
-    searcher = lanes.Searcher(game, max_empties, window, max_nodes)
+    searcher = lanes.Searcher(game, max_empties, max_nodes)
     if goal == "every_move":
         return _solve_moves(searcher, position, is_included, num_lanes)
     results = _search(searcher, position, is_included, num_lanes)
-    utility = jnp.sign(results.utility) if goal == "result" else results.utility
     first_legal = game.legal_actions(position, 1)[:, 0]
     return BatchedSolution(
-        score=jnp.where(results.is_solved, _score(game, utility), 0),
+        score=jnp.where(results.is_solved, _score(game, results.utility), 0),
         is_solved=results.is_solved,
         best_action=jnp.where(is_included, results.best_action, first_legal),
         move_score=None,

@@ -87,13 +87,11 @@ class Searcher:
     Attributes:
       game: the rules.
       max_empties: largest number of empty squares of a root.
-      window: alpha and beta of the roots.
       max_nodes: number of positions after which a lane stops.
     """
 
     game: othello.Othello
     max_empties: int
-    window: tuple[int, int]
     max_nodes: int | jax.Array
 
     def start(self, root: othello.Position) -> Lanes:
@@ -101,7 +99,8 @@ class Searcher:
         shape = root.player.lower.shape
         legal = self.game.legal_squares(root)
         none = bitboard.from_int(0, *shape)
-        alpha, beta = (jnp.full(shape, bound, jnp.int32) for bound in self.window)
+        num_squares = self.game.size**2
+        alpha, beta = (jnp.full(shape, x, jnp.int32) for x in (-num_squares - 1, num_squares))
         zeros = jnp.zeros(shape, jnp.int32)
         node_rows, bin_rows = (
             jnp.zeros((rows, *shape), jnp.uint32)
