@@ -38,7 +38,10 @@ def most_visited(
       action: `[B]` int32, the moves played.
       num_positions: `M`, at most `B * N`.
     """
-    visits = jnp.where(_is_candidate(tree, action), tree.visits, 0)
+    has_children = (tree.child != search_tree.UNVISITED).any(axis=-1)
+    is_root = jnp.arange(tree.visits.shape[1])[None] == 0
+    is_candidate = has_children & ~is_root & ~_is_behind(tree, action)
+    visits = jnp.where(is_candidate, tree.visits, 0)
     # Among equal entries `top_k` returns the lowest index first.
     visits, index = jax.lax.top_k(visits.reshape(-1), num_positions)
     row, node = jnp.divmod(index, tree.visits.shape[1])
@@ -55,13 +58,6 @@ def most_visited(
         visits=visits,
         is_valid=visits > 0,
     )
-
-
-def _is_candidate(tree: search_tree.Tree, action: jax.Array) -> jax.Array:
-    """Returns `[B, N]` bool."""
-    has_children = (tree.child != search_tree.UNVISITED).any(axis=-1)
-    is_root = jnp.arange(tree.visits.shape[1])[None] == 0
-    return has_children & ~is_root & ~_is_behind(tree, action)
 
 
 def _is_behind(tree: search_tree.Tree, action: jax.Array) -> jax.Array:

@@ -129,7 +129,11 @@ def _by_formula(
     run, key, moves: search_tree.Moves, temperature, config: SearchConfig
 ) -> _Improvement:
     """Searches by one formula at all nodes."""
-    select = _formula(config)
+    select = functools.partial(
+        selection.puct_action, c_puct=config.c_puct, unvisited_value=config.unvisited_value
+    )
+    if config.algorithm == "puct_over_visits":
+        select = functools.partial(selection.puct_over_visits_action, c_puct=config.c_puct)
     tree = run(select_at_root=select, select_below=select)
     root = search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0]))
     visits = root.children_visits[:, 0]
@@ -144,15 +148,6 @@ def _by_formula(
     sampled = jax.random.categorical(key, logits / scale)
     slot = jnp.where(temperature > 0, sampled, jnp.argmax(score, axis=-1))
     return tree, slot, visits / visits.sum(axis=-1, keepdims=True)
-
-
-def _formula(config: SearchConfig) -> search_tree.Select:
-    """Returns the rule of selection that the settings name."""
-    if config.algorithm == "puct_over_visits":
-        return functools.partial(selection.puct_over_visits_action, c_puct=config.c_puct)
-    return functools.partial(
-        selection.puct_action, c_puct=config.c_puct, unvisited_value=config.unvisited_value
-    )
 
 
 def _gumbel(run, key, moves: search_tree.Moves, temperature, config: SearchConfig) -> _Improvement:

@@ -37,9 +37,14 @@ def puct_over_visits_action(node: mctx.Tree, *, c_puct: float) -> jax.Array:
 
     Unvisited moves come first, in the order of their prior.
     """
-    prior = jnp.exp(node.children_prior_logits[:, 0])
-    explore = c_puct * prior * jnp.sqrt(node.node_visits) / _visits_or_one(node)
-    return _unvisited_first(node, _q(node) + explore)
+    visits, log_prior = node.children_visits[:, 0], node.children_prior_logits[:, 0]
+    # The score of an unvisited move is not used.
+    visits_or_one = jnp.where(visits > 0, visits, 1)
+    explore = c_puct * jnp.exp(log_prior) * jnp.sqrt(node.node_visits) / visits_or_one
+    is_legal = _is_legal(node)
+    is_unvisited = is_legal & (visits == 0)
+    likeliest = _best(log_prior, is_unvisited)
+    return jnp.where(is_unvisited.any(axis=-1), likeliest, _best(_q(node) + explore, is_legal))
 
 
 def _q(node: mctx.Tree) -> jax.Array:
@@ -50,18 +55,6 @@ def _q(node: mctx.Tree) -> jax.Array:
 def _is_legal(node: mctx.Tree) -> jax.Array:
     logits = node.children_prior_logits[:, 0]
     return logits > jnp.finfo(logits.dtype).min
-
-
-def _visits_or_one(node: mctx.Tree) -> jax.Array:
-    """Returns n `[B, S]`, and 1 for unvisited moves, whose score is not used."""
-    visits = node.children_visits[:, 0]
-    return jnp.where(visits > 0, visits, 1)
-
-
-def _unvisited_first(node: mctx.Tree, score: jax.Array) -> jax.Array:
-    is_unvisited = _is_legal(node) & (node.children_visits[:, 0] == 0)
-    likeliest = _best(node.children_prior_logits[:, 0], is_unvisited)
-    return jnp.where(is_unvisited.any(axis=-1), likeliest, _best(score, _is_legal(node)))
 
 
 def _best(score: jax.Array, is_allowed: jax.Array) -> jax.Array:

@@ -24,7 +24,13 @@ def apply(
         return function(planes)
 
     def in_blocks(planes: jax.Array) -> Output:
-        return _apply_in_blocks(function, size, planes)
+        batch = planes.shape[0]
+        num_blocks = -(-batch // size)
+        # Empty boards fill up the last block.
+        missing = jnp.zeros((num_blocks * size - batch, *planes.shape[1:]), planes.dtype)
+        blocks = jnp.concatenate([planes, missing]).reshape(num_blocks, size, *planes.shape[1:])
+        output = jax.lax.map(function, blocks)
+        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:batch], output)
 
     return jax.lax.platform_dependent(planes, cpu=in_blocks, default=function)
 
@@ -38,15 +44,3 @@ def _block_size(num_channels: int) -> int:
     positions with 128.
     """
     return max(256 // num_channels, num_channels // 16, 4)
-
-
-def _apply_in_blocks(
-    function: Callable[[jax.Array], Output], size: int, planes: jax.Array
-) -> Output:
-    """Applies the function to blocks of `size` positions; empty boards fill up the last block."""
-    batch = planes.shape[0]
-    num_blocks = -(-batch // size)
-    missing = num_blocks * size - batch
-    full = jnp.concatenate([planes, jnp.zeros((missing, *planes.shape[1:]), planes.dtype)])
-    output = jax.lax.map(function, full.reshape(num_blocks, size, *planes.shape[1:]))
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:batch], output)

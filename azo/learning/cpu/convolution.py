@@ -37,7 +37,12 @@ def convolve(
     """
 
     def on_accelerator(images: jax.Array, kernel: jax.Array, bias: jax.Array | None) -> jax.Array:
-        output = _convolution(images, kernel, precision)
+        if precision != "float32":
+            images, kernel = images.astype(jnp.bfloat16), kernel.astype(jnp.bfloat16)
+        layout = ("HWNC", "HWIO", "HWNC")
+        output = jax.lax.conv_general_dilated(
+            images, kernel, window_strides=(1, 1), padding="SAME", dimension_numbers=layout
+        ).astype(jnp.float32)
         return output if bias is None else output + jnp.broadcast_to(bias, output.shape)
 
     if precision == "bfloat16":
@@ -45,14 +50,3 @@ def convolve(
     return jax.lax.platform_dependent(
         images, kernel, bias, cpu=winograd.convolve, default=on_accelerator
     )
-
-
-def _convolution(images: jax.Array, kernel: jax.Array, precision: Precision) -> jax.Array:
-    """Returns XLA's convolution, with bfloat16 factors unless `precision` is float32."""
-    if precision != "float32":
-        images, kernel = images.astype(jnp.bfloat16), kernel.astype(jnp.bfloat16)
-    layout = ("HWNC", "HWIO", "HWNC")
-    output = jax.lax.conv_general_dilated(
-        images, kernel, window_strides=(1, 1), padding="SAME", dimension_numbers=layout
-    )
-    return output.astype(jnp.float32)
