@@ -123,7 +123,10 @@ class Othello:
 
     def play(self, position: Position, action: jax.Array) -> Position:
         """Returns the positions after legal actions `[...]`, seen by the other side."""
-        disc = bitboard.square_bit(self._bit_index(action))
+        return self.place(position, bitboard.square_bit(self._bit_index(action)))
+
+    def place(self, position: Position, disc: bitboard.Bitboard) -> Position:
+        """Returns the positions after a disc on a legal square, or a pass where it has no bit."""
         flips = bitboard.flips(position.player, position.opponent, disc)
         return Position(
             player=position.opponent & ~flips,
@@ -142,6 +145,11 @@ class Othello:
             reward=jnp.where(is_last, -self.result(after), 0.0),
             discount=jnp.where(was_over | is_last, 0.0, -1.0),
         )
+
+    def empties(self, position: Position) -> bitboard.Bitboard:
+        """Returns the empty squares `[...]`."""
+        board = bitboard.from_int(self._board_bits)
+        return ~(position.player | position.opponent) & board
 
     def num_empties(self, position: Position) -> jax.Array:
         """Returns `[...]` int32, the number of empty squares."""

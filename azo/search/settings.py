@@ -29,7 +29,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     prior_temperature: pydantic.PositiveFloat = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
     symmetry: Literal["none", "random", "average"] = "none"
-    """Evaluate a position as it is, under a random symmetry, or averaged over all symmetries."""
+    """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
     max_considered_actions: pydantic.PositiveInt = 16
     """Gumbel: moves that share the simulations at the root."""
     value_scale: pydantic.PositiveFloat = 0.3

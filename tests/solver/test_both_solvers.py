@@ -61,8 +61,6 @@ def test_both_solvers_and_plain_minimax_agree_on_positions_of_random_games(game)
     np.testing.assert_array_equal(batch.score, scores)
     alone = solve(game, position, **settings)
     np.testing.assert_array_equal(alone.score, scores)
-    best = np.take_along_axis(np.asarray(batch.move_score), alone.best_action[:, None], 1)
-    np.testing.assert_array_equal(best[:, 0], scores)
     solver = endgame.Solver(game.size, is_reversed=game.is_reversed)
     boards = zip(
         bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True

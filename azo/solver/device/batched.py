@@ -33,7 +33,6 @@ class BatchedSolution:
 
     score: jax.Array  # [M] int32, 0 where unsolved
     is_solved: jax.Array  # [M] bool
-    best_action: jax.Array  # [M] int32, exact where solved, else any legal action
     move_score: jax.Array | None  # [M, A] int32 or NO_SCORE, only with "every_move"
     nodes: jax.Array  # [M] int32, visited in all searches of a position
 
@@ -62,10 +61,6 @@ def solve(
       max_nodes: a search ends unsolved after so many nodes. Positions that only serve the order of
         moves are not counted. With "every_move" each move has a search of its own.
       goal: "score", or "every_move", the score and the score of each move.
-
-    Returns:
-      The solution. The best action is the first one with the best score, or the pass where it is
-      the only action.
     """
     chex.assert_rank(jax.tree.leaves(position), 1)
     is_included = game.num_empties(position) <= max_empties
@@ -75,11 +70,9 @@ def solve(
     if goal == "every_move":
         return _solve_moves(searcher, position, is_included, num_lanes)
     results = _search(searcher, position, is_included, num_lanes)
-    first_legal = game.legal_actions(position, 1)[:, 0]
     return BatchedSolution(
         score=jnp.where(results.is_solved, _score(game, results.utility), 0),
         is_solved=results.is_solved,
-        best_action=jnp.where(is_included, results.best_action, first_legal),
         move_score=None,
         nodes=results.nodes,
     )
@@ -102,9 +95,8 @@ def _solve_moves(
     results = _search(searcher, after, is_searched.ravel(), num_lanes)
     is_move_solved = results.is_solved.reshape(shape)
     utility = jnp.where(is_move_solved, -results.utility.reshape(shape), NO_SCORE)
-    best = utility.argmax(axis=1, keepdims=True)
     is_solved = is_included & (is_move_solved | ~is_searched).all(axis=1)
-    score = _score(game, jnp.take_along_axis(utility, best, axis=1)[:, 0])
+    score = _score(game, utility.max(axis=1))
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
     row = jnp.arange(num_positions)[:, None]
     column = jnp.where(is_move_solved, actions, game.num_actions)  # out of range: dropped
@@ -112,7 +104,6 @@ def _solve_moves(
     return BatchedSolution(
         score=jnp.where(is_solved, score, 0),
         is_solved=is_solved,
-        best_action=jnp.take_along_axis(actions, best, axis=1)[:, 0],
         move_score=move_score,
         nodes=results.nodes.reshape(shape).sum(axis=1),
     )
@@ -124,7 +115,6 @@ class _Results:
 
     utility: jax.Array  # int32, for the side to move
     is_solved: jax.Array  # bool
-    best_action: jax.Array  # int32
     nodes: jax.Array  # int32
 
 
@@ -179,8 +169,7 @@ def _search(
         is_free = is_idle(state)
         to = jnp.where(is_free, state.problem, num_positions)
         utility = jnp.where(lane_states.is_solved, lane_states.utility, 0)
-        action = _action(searcher.game, lane_states)
-        new_results = _Results(utility, lane_states.is_solved, action, lane_states.nodes)
+        new_results = _Results(utility, lane_states.is_solved, lane_states.nodes)
         results = jax.tree.map(
             lambda all, new: all.at[to].set(new, mode="drop"), results, new_results
         )
@@ -207,7 +196,7 @@ def _search(
         lanes=searcher.start(root),
         problem=number,
         num_started=jnp.int32(num_lanes),
-        results=_Results(zeros, zeros.astype(bool), zeros, zeros),
+        results=_Results(zeros, zeros.astype(bool), zeros),
     )
     state = jax.lax.while_loop(
         lambda state: (state.problem < num_positions).any(),
@@ -215,18 +204,6 @@ def _search(
         state,
     )
     return state.results
-
-
-def _action(game: othello.Othello, lane_states: lanes.Lanes) -> jax.Array:
-    """Returns the best action `[L]` int32; the pass where no disc can be placed."""
-    disc = lane_states.best_disc
-    index = jnp.where(
-        disc.lower != 0,
-        31 - jax.lax.clz(disc.lower).astype(jnp.int32),
-        63 - jax.lax.clz(disc.upper).astype(jnp.int32),
-    )
-    action = (index >> 3) * game.size + (index & 7)
-    return jnp.where(disc.is_empty(), game.pass_action, action)
 
 
 def _score(game: othello.Othello, utility: jax.Array) -> jax.Array:

@@ -66,8 +66,6 @@ class Lanes:
     bin_stack: tuple[jax.Array, ...]  # words of bins, only for nodes with rated moves
     depth: jax.Array  # [L] int32, nodes on the stack
     nodes: jax.Array  # [L] int32, positions visited, except for ratings
-    root_disc: bitboard.Bitboard  # [L], the root's move in the search
-    best_disc: bitboard.Bitboard  # [L], the root's best move so far; no bit for a pass
 
     @property
     def is_solved(self) -> jax.Array:
@@ -107,7 +105,7 @@ class Searcher:
             for rows in (max(self.max_empties - 2, 1), max(self.max_empties - RATED_EMPTIES + 1, 0))
         )
         node = Node(root.player, root.opponent, legal, alpha, beta, jnp.zeros(shape, bool))
-        unrated = self._to_rate(legal, self._empties(root).count())
+        unrated = self._to_rate(legal, self.game.empties(root).count())
         return Lanes(
             node=node,
             is_stuck=legal.is_empty(),
@@ -116,8 +114,6 @@ class Searcher:
             bin_stack=(bin_rows,) * (2 * _BIN_BITS),
             depth=zeros,
             nodes=zeros,
-            root_disc=none,
-            best_disc=ordering.lowest(legal),
         )
 
     def step(self, lanes: Lanes) -> Lanes:
@@ -130,9 +126,9 @@ class Searcher:
         plays = is_active & ~is_rating
         disc = self._choose(lanes, is_rating).where(is_active)
         position = othello.Position(node.player, node.opponent)
-        child = self._play(position, disc)
+        child = self.game.place(position, disc)
         legal = self.game.legal_squares(child)
-        num_empties = self._empties(child).count()
+        num_empties = self.game.empties(child).count()
 
         passes = plays & lanes.is_stuck
         is_known, utility = self._value(child, legal, num_empties, passes)
@@ -140,11 +136,10 @@ class Searcher:
         enters = plays & ~is_known & ~lanes.is_stuck
         changes = enters | passes
 
-        is_better = gets_value & (-utility > node.alpha)
         after = dataclasses.replace(
             node,
             moves=node.moves & ~disc.where(plays),
-            alpha=jnp.where(is_better, -utility, node.alpha),
+            alpha=jnp.where(gets_value, jnp.maximum(node.alpha, -utility), node.alpha),
         )
         alpha, beta = -node.beta, -node.alpha
         child_node = Node(
@@ -161,7 +156,6 @@ class Searcher:
             bin_bits=(bitboard.from_int(0, *num_empties.shape),) * _BIN_BITS,
         )
         row = jnp.where(enters, lanes.depth, -1)
-        is_root = (lanes.depth == 0) & ~node.has_passed
         return Lanes(
             node=_where(changes, child_node, after),
             is_stuck=jnp.where(changes, legal.is_empty() & ~passes, lanes.is_stuck),
@@ -170,8 +164,6 @@ class Searcher:
             bin_stack=_write(lanes.bin_stack, row, jax.tree.leaves(new_rating.bin_bits)),
             depth=lanes.depth + enters,
             nodes=lanes.nodes + plays,
-            root_disc=_where(enters & is_root, disc, lanes.root_disc),
-            best_disc=_where(is_better & is_root, disc, lanes.best_disc),
         )
 
     def _return(self, lanes: Lanes, is_running: jax.Array) -> Lanes:
@@ -183,10 +175,8 @@ class Searcher:
             parent = _unpack(_read(lanes.node_stack, row))
             bins = _read(lanes.bin_stack, row)
             value = jnp.where(lanes.node.has_passed, lanes.node.alpha, -lanes.node.alpha)
-            is_better = value > parent.alpha
-            parent = dataclasses.replace(parent, alpha=jnp.where(is_better, value, parent.alpha))
+            parent = dataclasses.replace(parent, alpha=jnp.maximum(parent.alpha, value))
             bin_bits = tuple(map(bitboard.Bitboard, bins[::2], bins[1::2]))
-            is_best = returns & is_better & (row == 0) & ~parent.has_passed
             return dataclasses.replace(
                 lanes,
                 node=_where(returns, parent, lanes.node),
@@ -195,7 +185,6 @@ class Searcher:
                     lanes.rating, bin_bits=_where(returns, bin_bits, lanes.rating.bin_bits)
                 ),
                 depth=lanes.depth - returns,
-                best_disc=_where(is_best, lanes.root_disc, lanes.best_disc),
             )
 
         stacks = {name: getattr(lanes, name) for name in ("node_stack", "bin_stack")}
@@ -215,18 +204,12 @@ class Searcher:
             for bits in lanes.rating.bin_bits:
                 moves = ordering.preferred(moves, ~bits)
             position = othello.Position(lanes.node.player, lanes.node.opponent)
-            return ordering.first(self.game, moves, self._empties(position))
+            return ordering.first(self.game, moves, self.game.empties(position))
 
         def next_to_rate_or_search(lanes: Lanes) -> bitboard.Bitboard:
             return _where(is_rating, ordering.lowest(lanes.rating.unrated), next_move(lanes))
 
         return _where_any(is_rating, next_to_rate_or_search, next_move, lanes)
-
-    def _play(self, position: othello.Position, disc: bitboard.Bitboard) -> othello.Position:
-        flips = bitboard.flips(position.player, position.opponent, disc)
-        return othello.Position(
-            player=position.opponent & ~flips, opponent=position.player | flips | disc
-        )
 
     def _value(
         self,
@@ -241,7 +224,7 @@ class Searcher:
         """
         margin = self.game.margin(child)
         is_over = passed & legal.is_empty()
-        last = self._empties(child).where(num_empties == 1)
+        last = self.game.empties(child).where(num_empties == 1)
         own_flips = bitboard.flips(child.player, child.opponent, last).count()
         opponent_flips = bitboard.flips(child.opponent, child.player, last).count()
         to_winner = margin + jnp.sign(margin) * num_empties
@@ -267,11 +250,6 @@ class Searcher:
                 for bits, place in zip(rating.bin_bits, places, strict=True)
             ),
         )
-
-    def _empties(self, position: othello.Position) -> bitboard.Bitboard:
-        size = self.game.size
-        board = sum(1 << (8 * row + column) for row in range(size) for column in range(size))
-        return ~(position.player | position.opponent) & bitboard.from_int(board)
 
 
 def _is_done(node: Node, is_stuck: jax.Array) -> jax.Array:
