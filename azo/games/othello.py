@@ -214,7 +214,12 @@ class Othello:
 
     @property
     def _start_bits(self) -> tuple[int, int]:
-        return self.start_bits or _standard_start(self.size)
+        """The discs of both players; by default the first has d5 and e4 of an 8x8 board."""
+        high = self.size // 2
+        low = high - 1
+        first = 1 << (8 * low + high) | 1 << (8 * high + low)
+        second = 1 << (8 * low + low) | 1 << (8 * high + high)
+        return self.start_bits or (first, second)
 
     def _square_action(self, index: jax.Array) -> jax.Array:
         """Returns the actions `[...]` that place discs on bits `[...]`."""
@@ -224,12 +229,3 @@ class Othello:
         """Returns the bits `[...]` of the actions `[...]`; -1 for the pass."""
         index = 8 * (action // self.size) + action % self.size
         return jnp.where(action == self.pass_action, -1, index)
-
-
-def _standard_start(size: int) -> tuple[int, int]:
-    """Returns the centre discs of both players; the first has d5 and e4 of an 8x8 board."""
-    high = size // 2
-    low = high - 1
-    first = 1 << (8 * low + high) | 1 << (8 * high + low)
-    second = 1 << (8 * low + low) | 1 << (8 * high + high)
-    return first, second

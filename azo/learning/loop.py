@@ -176,7 +176,12 @@ class _Iteration:
             else:
                 state, turns = self.play(play_key, shared_key, state)
                 state, rows, sums = self.label(play_key, state, turns)
-            state = self.insert(state, rows)
+            buffer = state.replay
+            if self.config.replay.window_iterations:
+                buffer = replay.begin_window(buffer)
+            for new_rows in rows:
+                buffer = replay.insert(buffer, new_rows)
+            state = dataclasses.replace(state, replay=buffer)
         new_losses, age, unique_share = self.inspect(learn_key, state, rows)
         if self.kind != "play":
             state, losses = self.learn(learn_key, state)
@@ -262,15 +267,6 @@ class _Iteration:
         position, is_valid = endings.random_endings(game, ending_key, num_endings, config)
         lines = endings.solve(game, solve_key, position, is_valid, max_empties=config.max_empties)
         return replay.exact_rows(lines, iteration=state.iteration, actor_version=state.iteration)
-
-    def insert(self, state: run_state.RunState, rows: list[replay.NewRows]) -> run_state.RunState:
-        """Puts the rows into the replay buffer."""
-        buffer = state.replay
-        if self.config.replay.window_iterations:
-            buffer = replay.begin_window(buffer)
-        for some in rows:
-            buffer = replay.insert(buffer, some)
-        return dataclasses.replace(state, replay=buffer)
 
     def inspect(
         self, key: jax.Array, state: run_state.RunState, rows: list[replay.NewRows]

@@ -31,12 +31,7 @@ def outcome_targets(reward: jax.Array, discount: jax.Array) -> jax.Array:
     AlphaZero (Silver et al., 2017, arXiv:1712.01815). Games may follow one another in a column.
     One still unfinished at the last ply gets 0, which is not a draw: see `is_decided`.
 
-    Args:
-      reward: `[T, B]` float32, result for the player who moves at ply t; 0 until a game ends.
-      discount: `[T, B]` float32, -1 during a game, 0 on its last ply.
-
-    Returns:
-      `[T, B]` float32 in [-1, 1].
+    Arguments and result are those of `lambda_returns`.
     """
     return lambda_returns(reward, discount, jnp.zeros_like(reward), trace_decay=1.0)
 
