@@ -134,9 +134,8 @@ def _num_replies(position: Position, rules: last_squares.SolverRules) -> int:
 
 
 def _features(position: Position, rules: last_squares.SolverRules) -> np.ndarray:
-    features = np.zeros(estimate.NUM_FEATURES)
-    estimate.write_features(*position, rules, features)
-    return features
+    moves = kernels.legal_moves(*position, rules.on_board)
+    return np.array(estimate.features(*position, np.uint64(moves), rules))
 
 
 def measure(path: pathlib.Path, num: int) -> None:

@@ -32,12 +32,12 @@ class ClassicalEvaluator(NamedTuple):
 
 
 @jit
-def value(P, O, is_over, evaluator, rules):
+def value(P, O, moves, is_over, evaluator, rules):
     """Returns the value of a position for the side to move."""
     if evaluator.style == POSITIONAL:
         if is_over:
             return _FINAL_DISC * last_squares.final_score(P, O, rules)
-        return _positional_value(P, O, rules)
+        return _positional_value(P, O, moves, rules)
     if is_over:
         return iagno.final_value(P, O)
     if evaluator.style == EASY:
@@ -46,8 +46,8 @@ def value(P, O, is_over, evaluator, rules):
 
 
 @jit
-def _positional_value(P, O, rules):
-    mobility = count(legal_moves(P, O, rules.on_board)) - count(legal_moves(O, P, rules.on_board))
+def _positional_value(P, O, moves, rules):
+    mobility = count(moves) - count(legal_moves(O, P, rules.on_board))
     empty_corners = rules.corners & ~(P | O)
     near = surrounded(empty_corners) & ~rules.corners & rules.on_board
     diagonal, beside = near & rules.inside, near & ~rules.inside

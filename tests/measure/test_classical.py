@@ -12,7 +12,7 @@ from support import slow_board, slow_iagno
 
 from azo.games import notation, othello, tictactoe
 from azo.measure import arena, classical, iagno, lookahead, players
-from azo.solver.host import fixed_depth, last_squares
+from azo.solver.host import fixed_depth, kernels, last_squares
 
 EIGHT = othello.Othello(8)
 STYLES = {"easy": lookahead.EASY, "medium": lookahead.MEDIUM, "hard": lookahead.HARD}
@@ -103,7 +103,9 @@ def test_iagnos_evaluation_equals_the_description(level):
         table = iagno.noisy_table(seed)
         expected = slow_iagno.evaluate(board, level, table.reshape(8, 8).tolist())
         evaluator = lookahead.ClassicalEvaluator(STYLES[level], table)
-        assert lookahead.value(*words(board), False, evaluator, RULES) == expected
+        P, O = words(board)
+        moves = np.uint64(kernels.legal_moves(P, O, RULES.on_board))
+        assert lookahead.value(P, O, moves, False, evaluator, RULES) == expected
 
 
 @pytest.mark.parametrize(("start", "moves"), IAGNO_GAMES)

@@ -268,7 +268,8 @@ def _likely_bound(node, cut, evaluator, rules, shallow_path):
     function for Othello", 1997). The estimate says which side to try.
     """
     P, O, alpha = node.player, node.opponent, node.alpha
-    is_above = cut.slope * estimate.estimate(P, O, evaluator, rules) + cut.offset > alpha
+    moves = legal_moves(P, O, rules.on_board)
+    is_above = cut.slope * estimate.estimate(P, O, moves, evaluator, rules) + cut.offset > alpha
     if is_above:
         beta = (alpha + 1 + cut.margin - cut.offset) / cut.slope
         low = beta - _NARROW

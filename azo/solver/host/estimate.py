@@ -27,52 +27,52 @@ class LinearEvaluator(NamedTuple):
     """The estimate as an evaluator of `fixed_depth.search`."""
 
     weights: np.ndarray  # [65, NUM_FEATURES] float64, by number of empty squares
-    features: np.ndarray  # [NUM_FEATURES] float64, memory
 
 
 def make_evaluator() -> LinearEvaluator:
     """Returns an evaluator with zero weights."""
-    return LinearEvaluator(np.zeros((65, NUM_FEATURES)), np.zeros(NUM_FEATURES))
+    return LinearEvaluator(np.zeros((65, NUM_FEATURES)))
 
 
 @jit
-def write_features(P, O, rules, features):
-    """Writes the features of a position for the side to move, `[NUM_FEATURES]` float64."""
+def features(P, O, moves, rules):
+    """Returns the features of a position with its legal moves, `NUM_FEATURES` floats."""
     empty = rules.on_board & ~(P | O)
-    ours = count(legal_moves(P, O, rules.on_board))
-    theirs = count(legal_moves(O, P, rules.on_board))
+    ours, theirs = count(moves), count(legal_moves(O, P, rules.on_board))
     near = surrounded(rules.corners & empty) & ~rules.corners & rules.on_board
     diagonal, beside = near & rules.inside, near & ~rules.inside
     edge = rules.on_board & ~rules.inside & ~near & ~rules.corners
     our_stable = count(stable_discs(P, O, rules.on_board))
-    features[0] = 1.0
-    features[1] = ours - theirs
-    features[2] = (ours - theirs) / (ours + theirs + 2.0)
-    features[3] = num_liberties(P, empty) - num_liberties(O, empty)
-    features[4] = count(P & rules.corners) - count(O & rules.corners)
-    features[5] = our_stable - count(stable_discs(O, P, rules.on_board))
-    features[6] = count(P & diagonal) - count(O & diagonal)
-    features[7] = count(P & beside) - count(O & beside)
-    features[8] = count(P & edge) - count(O & edge)
-    features[9] = count(P) - count(O)
+    return (
+        1.0,
+        np.float64(ours - theirs),
+        (ours - theirs) / (ours + theirs + 2.0),
+        np.float64(num_liberties(P, empty) - num_liberties(O, empty)),
+        np.float64(count(P & rules.corners) - count(O & rules.corners)),
+        np.float64(our_stable - count(stable_discs(O, P, rules.on_board))),
+        np.float64(count(P & diagonal) - count(O & diagonal)),
+        np.float64(count(P & beside) - count(O & beside)),
+        np.float64(count(P & edge) - count(O & edge)),
+        np.float64(count(P) - count(O)),
+    )
 
 
 @jit
-def estimate(P, O, evaluator, rules):
-    """Returns the estimate of the score for the side to move."""
-    write_features(P, O, rules, evaluator.features)
-    empties = rules.num_squares - count(P | O)
+def estimate(P, O, moves, evaluator, rules):
+    """Returns the estimate of the score for the side to move, whose legal moves are given."""
+    weights = evaluator.weights[rules.num_squares - count(P | O)]
+    values = features(P, O, moves, rules)
     total = 0.0
     for i in range(NUM_FEATURES):
-        total += evaluator.weights[empties, i] * evaluator.features[i]
+        total += weights[i] * values[i]
     return total
 
 
 @jit
-def _value(P, O, is_over, evaluator, rules):
+def _value(P, O, moves, is_over, evaluator, rules):
     if is_over:
         return np.float64(last_squares.final_score(P, O, rules))
-    return estimate(P, O, evaluator, rules)
+    return estimate(P, O, moves, evaluator, rules)
 
 
 fixed_depth.register(LinearEvaluator, _value)

@@ -34,18 +34,20 @@ def register(evaluator_class: type, value: Callable) -> None:
 
     Args:
       evaluator_class: a NamedTuple.
-      value: jitted function of P, O, is_over, evaluator and rules, the value of a position for the
-        side to move; `is_over` tells whether the game is.
+      value: jitted function of P, O, moves, is_over, evaluator and rules, the value of a position
+        for the side to move; `moves` are its legal moves, `is_over` tells whether the game is over.
     """
 
     @overload(_value)
-    def choose(P, O, is_over, evaluator, rules):  # type: ignore[no-untyped-def]
+    def choose(P, O, moves, is_over, evaluator, rules):  # type: ignore[no-untyped-def]
         if getattr(evaluator, "instance_class", None) is evaluator_class:
-            return lambda P, O, is_over, evaluator, rules: value(P, O, is_over, evaluator, rules)
+            return lambda P, O, moves, is_over, evaluator, rules: value(
+                P, O, moves, is_over, evaluator, rules
+            )
         return None
 
 
-def _value(P: Any, O: Any, is_over: Any, evaluator: Any, rules: Any) -> float:
+def _value(P: Any, O: Any, moves: Any, is_over: Any, evaluator: Any, rules: Any) -> float:
     raise NotImplementedError  # `register` adds compiled versions
 
 
@@ -76,7 +78,8 @@ def search(P, O, depth, alpha, beta, pass_depth, evaluator, rules, path):
         value, is_over = 0.0, _list_moves(node, rules)
         is_leaf = is_over or node.depth <= 0
         if is_leaf:
-            value = np.float64(_value(node.player, node.opponent, is_over, evaluator, rules))
+            P, O = node.player, node.opponent
+            value = np.float64(_value(P, O, node.moves, is_over, evaluator, rules))
         while is_leaf:
             if level == 0:
                 return value, num_visited
