@@ -269,7 +269,8 @@ def _likely_bound(node, cut, evaluator, rules, shallow_path):
     """
     P, O, alpha = node.player, node.opponent, node.alpha
     moves = legal_moves(P, O, rules.on_board)
-    is_above = cut.slope * estimate.estimate(P, O, moves, evaluator, rules) + cut.offset > alpha
+    value = estimate.estimate(P, O, moves, False, evaluator, rules)
+    is_above = cut.slope * value + cut.offset > alpha
     if is_above:
         beta = (alpha + 1 + cut.margin - cut.offset) / cut.slope
         low = beta - _NARROW

@@ -58,8 +58,10 @@ def features(P, O, moves, rules):
 
 
 @jit
-def estimate(P, O, moves, evaluator, rules):
-    """Returns the estimate of the score for the side to move, whose legal moves are given."""
+def estimate(P, O, moves, is_over, evaluator, rules):
+    """Returns the estimate of the score for the side to move, or the score if the game is over."""
+    if is_over:
+        return np.float64(last_squares.final_score(P, O, rules))
     weights = evaluator.weights[rules.num_squares - count(P | O)]
     values = features(P, O, moves, rules)
     total = 0.0
@@ -68,11 +70,4 @@ def estimate(P, O, moves, evaluator, rules):
     return total
 
 
-@jit
-def _value(P, O, moves, is_over, evaluator, rules):
-    if is_over:
-        return np.float64(last_squares.final_score(P, O, rules))
-    return estimate(P, O, moves, evaluator, rules)
-
-
-fixed_depth.register(LinearEvaluator, _value)
+fixed_depth.register(LinearEvaluator, estimate)
