@@ -1,0 +1,1 @@
+"""azo learns Othello from its rules alone; the rooms of this package are listed in the README."""
