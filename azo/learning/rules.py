@@ -1,55 +1,103 @@
-"""Optional rules of self-play: each changes the record of a ply after its search and move."""
+"""Optional rules of self-play. All have one signature, and `selfplay` applies them in one place.
+
+A rule changes the record of a ply after its search and move, and before finished games restart. A
+rule that is switched off costs nothing: it is not in the list that `select` returns.
+"""
 
 import dataclasses
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 
 from azo.games import othello, protocol
 from azo.learning import endings, ply_records, resignation
-from azo.search import improvement
+from azo.search import explored, improvement
+
+# Arguments: the games before the ply, the result of its search, its record. `T` is left out.
+Rule = Callable[
+    [ply_records.GamesInProgress, improvement.SearchResult, ply_records.Turns], ply_records.Turns
+]
 
 
-def resign(
-    games: ply_records.GamesInProgress,
-    result: improvement.SearchResult,
-    turn: ply_records.Turns,
-    threshold: jax.Array,
-) -> ply_records.Turns:
-    """Ends games that a player resigns, as a loss for that player.
+def select(
+    game: protocol.Game,
+    *,
+    num_explored: int,
+    threshold: jax.Array | None,
+    adjudicate_empties: int,
+) -> list[Rule]:
+    """Returns the rules in force, in the order in which they apply.
 
     Args:
-      games: before the ply.
-      result: of the search.
-      turn: the record of the ply, without the axis `T`.
-      threshold: `[]` float32, value below which a player resigns.
+      game: the rules of the game.
+      num_explored: explored positions a ply; 0 for none.
+      threshold: `[]` float32, value below which a player resigns; None if nobody resigns.
+      adjudicate_empties: number of empty squares at which games are adjudicated; 0 for never.
     """
-    resigns, state = resignation.apply(games.resignation, result.value, games.ply, threshold)
-    plies = dataclasses.replace(
-        turn.plies,
-        reward=jnp.where(resigns, -1.0, turn.plies.reward),
-        discount=jnp.where(resigns, 0.0, turn.plies.discount),
-    )
-    return dataclasses.replace(turn, plies=plies, resignation=state)
+    chosen: list[Rule] = []
+    if num_explored:
+        chosen.append(explore(game, num_explored))
+    if threshold is not None:
+        chosen.append(resign(threshold))
+    if adjudicate_empties:
+        chosen.append(adjudicate(game, adjudicate_empties))
+    return chosen
 
 
-def adjudicate(game: protocol.Game, turn: ply_records.Turns, max_empties: int) -> ply_records.Turns:
+def explore(game: protocol.Game, num_positions: int) -> Rule:
+    """Adds the most visited positions that were searched but not played."""
+
+    def rule(games, result, turn):
+        del games
+        positions = explored.most_visited(game, result.tree, result.action, num_positions)
+        return dataclasses.replace(turn, explored=positions)
+
+    return rule
+
+
+def resign(threshold: jax.Array) -> Rule:
+    """Ends games that a player resigns, as a loss for that player."""
+
+    def rule(games, result, turn):
+        resigns, state = resignation.apply(games.resignation, result.value, games.ply, threshold)
+        plies = dataclasses.replace(
+            turn.plies,
+            reward=jnp.where(resigns, -1.0, turn.plies.reward),
+            discount=jnp.where(resigns, 0.0, turn.plies.discount),
+        )
+        return dataclasses.replace(turn, plies=plies, resignation=state)
+
+    return rule
+
+
+def adjudicate(game: protocol.Game, max_empties: int) -> Rule:
     """Ends games with few empty squares; `score_adjudicated` later finds their results."""
-    goes_on = turn.plies.discount != 0
-    is_adjudicated = goes_on & endings.is_ending(game, turn.after, max_empties)
-    discount = jnp.where(is_adjudicated, 0.0, turn.plies.discount)
-    plies = dataclasses.replace(turn.plies, discount=discount)
-    return dataclasses.replace(turn, plies=plies, is_adjudicated=is_adjudicated)
+
+    def rule(games, result, turn):
+        del games, result
+        goes_on = turn.plies.discount != 0
+        is_adjudicated = goes_on & endings.is_ending(game, turn.after, max_empties)
+        discount = jnp.where(is_adjudicated, 0.0, turn.plies.discount)
+        plies = dataclasses.replace(turn.plies, discount=discount)
+        return dataclasses.replace(turn, plies=plies, is_adjudicated=is_adjudicated)
+
+    return rule
 
 
-def discard(turn: ply_records.Turns) -> ply_records.Turns:
+def discard() -> Rule:
     """Keeps a ply out of the replay: the rule for the fast searches of the playout cap."""
-    plies = dataclasses.replace(turn.plies, is_example=jnp.zeros_like(turn.plies.is_example))
-    positions = turn.explored
-    if positions is not None:
-        is_valid = jnp.zeros_like(positions.is_valid)
-        positions = dataclasses.replace(positions, is_valid=is_valid)
-    return dataclasses.replace(turn, plies=plies, explored=positions)
+
+    def rule(games, result, turn):
+        del games, result
+        plies = dataclasses.replace(turn.plies, is_example=jnp.zeros_like(turn.plies.is_example))
+        positions = turn.explored
+        if positions is not None:
+            is_valid = jnp.zeros_like(positions.is_valid)
+            positions = dataclasses.replace(positions, is_valid=is_valid)
+        return dataclasses.replace(turn, plies=plies, explored=positions)
+
+    return rule
 
 
 def score_adjudicated(

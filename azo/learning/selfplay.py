@@ -1,6 +1,7 @@
 """Self-play: `B` games side by side. A ply searches, moves, records and restarts finished games."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import jax
@@ -9,7 +10,7 @@ import pydantic
 
 from azo.games import protocol
 from azo.learning import endings, ply_records, resignation, rules
-from azo.search import explored, improvement
+from azo.search import improvement
 
 
 class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -78,49 +79,28 @@ def play(
       reward of adjudicated games is still 0, see `rules.score_adjudicated`.
     """
     num_games = games.ply.shape[0]
-    num_explored = round(config.explored_share * num_games)
+    chosen_rules = rules.select(
+        game,
+        num_explored=round(config.explored_share * num_games),
+        threshold=threshold,
+        adjudicate_empties=adjudicate_empties,
+    )
     fast_search = search.model_copy(
         update={"num_simulations": config.fast_simulations, "root_noise_fraction": 0.0}
     )
+    versions = {"iteration": iteration, "actor_version": actor_version}
 
     def take_turn(
-        key: jax.Array,
-        games: ply_records.GamesInProgress,
-        search: improvement.SearchConfig,
+        key: jax.Array, games: ply_records.GamesInProgress, is_full: jax.Array
     ) -> ply_records.Turns:
-        """Searches, moves and records one ply of every game, then applies the rules."""
-        position = games.position
-        result = improvement.search(game, evaluate, key, position, config=search, ply=games.ply)
-        positions = None
-        if num_explored:
-            positions = explored.most_visited(game, result.tree, result.action, num_explored)
-        step = game.step(position, result.action)
-        plies = ply_records.Plies(
-            board=game.pack(position),
-            policy=ply_records.quantise(result.policy),
-            action=result.action.astype(jnp.int16),
-            ply=games.ply,
-            value=result.value.astype(jnp.float16),
-            raw_value=result.raw_value.astype(jnp.float16),
-            is_example=jnp.ones(games.ply.shape, bool),
-            iteration=jnp.full_like(games.ply, iteration),
-            actor_version=jnp.full_like(games.ply, actor_version),
-            reward=step.reward,
-            discount=step.discount,
-        )
-        turn = ply_records.Turns(
-            plies=plies,
-            after=step.position,
-            predictions=_prediction_statistics(result, search.num_simulations + 1),
-            explored=positions,
-            resignation=None,
-            is_adjudicated=None,
-        )
-        if threshold is not None:
-            turn = rules.resign(games, result, turn, threshold)
-        if adjudicate_empties:
-            turn = rules.adjudicate(game, turn, adjudicate_empties)
-        return turn
+        def full() -> ply_records.Turns:
+            return _take_turn(game, evaluate, key, games, search, chosen_rules, **versions)
+
+        def fast() -> ply_records.Turns:
+            discarding = [*chosen_rules, rules.discard()]
+            return _take_turn(game, evaluate, key, games, fast_search, discarding, **versions)
+
+        return jax.lax.cond(is_full, full, fast) if config.full_search_share < 1 else full()
 
     def open_games(key: jax.Array, resignation_key: jax.Array) -> ply_records.GamesInProgress:
         games = new_games(
@@ -142,14 +122,7 @@ def play(
     ) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
         key, is_full = inputs
         search_key, opening_key, resignation_key = jax.random.split(key, 3)
-
-        def full() -> ply_records.Turns:
-            return take_turn(search_key, games, search)
-
-        def fast() -> ply_records.Turns:
-            return rules.discard(take_turn(search_key, games, fast_search))
-
-        turn = jax.lax.cond(is_full, full, fast) if config.full_search_share < 1 else full()
+        turn = take_turn(search_key, games, is_full)
         games = ply_records.GamesInProgress(turn.after, games.ply + 1, turn.resignation)
         fresh = open_games(opening_key, resignation_key)
         return restart(games, turn.plies.discount == 0, fresh), turn
@@ -213,6 +186,46 @@ def restart(
         return jnp.where(is_replaced.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
     return jax.tree.map(choose, fresh, games)
+
+
+def _take_turn(
+    game: protocol.Game,
+    evaluate: improvement.Evaluate,
+    key: jax.Array,
+    games: ply_records.GamesInProgress,
+    search: improvement.SearchConfig,
+    chosen_rules: Sequence[rules.Rule],
+    iteration: jax.Array | int,
+    actor_version: jax.Array | int,
+) -> ply_records.Turns:
+    """Searches, moves and records one ply of every game, then applies the rules."""
+    result = improvement.search(game, evaluate, key, games.position, config=search, ply=games.ply)
+    step = game.step(games.position, result.action)
+    plies = ply_records.Plies(
+        board=game.pack(games.position),
+        policy=ply_records.quantise(result.policy),
+        action=result.action.astype(jnp.int16),
+        ply=games.ply,
+        value=result.value.astype(jnp.float16),
+        raw_value=result.raw_value.astype(jnp.float16),
+        is_example=jnp.ones(games.ply.shape, bool),
+        iteration=jnp.full_like(games.ply, iteration),
+        actor_version=jnp.full_like(games.ply, actor_version),
+        reward=step.reward,
+        discount=step.discount,
+    )
+    predictions = _prediction_statistics(result, search.num_simulations + 1)
+    turn = ply_records.Turns(
+        plies=plies,
+        after=step.position,
+        predictions=predictions,
+        explored=None,
+        resignation=None,
+        is_adjudicated=None,
+    )
+    for rule in chosen_rules:
+        turn = rule(games, result, turn)
+    return turn
 
 
 def _prediction_statistics(

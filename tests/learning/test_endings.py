@@ -281,7 +281,7 @@ def test_settings_that_cannot_be_solved_are_refused():
     refused("less than or equal to 14", endings={"adjudicate_empties": 15})
     generation = {"num_games": 8}
     solving = {"num_positions": 8, "max_empties": 8}
-    refused("in place of self-play", game=four, endings=solving, generation=generation)
+    refused("replaces self-play", game=four, endings=solving, generation=generation)
     refused("raise it to 800", game=four, endings={"num_positions": 100, "max_empties": 8})
     split = {"num_positions": 9, "max_empties": 8}
     refused("split over 2 devices", game=four, endings=split, run={"num_devices": 2})
