@@ -32,6 +32,8 @@ from benchmarks import (
     solver,
 )
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = (compilation, iteration, labels, memory, rules, search, selfplay, solver)
 FOUR = othello.Othello(4)
 
@@ -113,7 +115,6 @@ def test_product_counts_two_operations_for_each_multiplication():
     assert work.num_bytes == 4 * (8 * 16 + 16 * 32 + 8 * 32)
 
 
-@pytest.mark.slow
 def test_search_report_has_a_row_for_each_cell_with_and_without_a_network():
     settings = search.SearchBenchConfig(
         batches=(2,), simulations=(2,), size=4, network="1x4", repeats=1
@@ -220,7 +221,6 @@ def test_network_alone_evaluates_each_position_the_requested_number_of_times():
     np.testing.assert_allclose(total, expected, rtol=1e-4)  # float32 sums in another order
 
 
-@pytest.mark.slow
 def test_selfplay_report_has_speed_and_limits_and_says_that_pgx_was_left_out():
     settings = selfplay.SelfplayBenchConfig(
         cells=("1x4:2",), batch=2, num_plies=1, repeats=1, with_pgx=False
@@ -231,7 +231,6 @@ def test_selfplay_report_has_speed_and_limits_and_says_that_pgx_was_left_out():
     assert "Pgx was left out" in text
 
 
-@pytest.mark.slow
 def test_selfplay_report_compares_with_the_example_of_pgx():
     pytest.importorskip("pgx")
     settings = selfplay.SelfplayBenchConfig(cells=("1x4:2",), batch=2, num_plies=1, repeats=1)
@@ -241,7 +240,6 @@ def test_selfplay_report_compares_with_the_example_of_pgx():
     assert "| 1x4, 2 simulations, against Pgx example, azo's network |" in text
 
 
-@pytest.mark.slow
 def test_example_of_pgx_shows_the_network_what_azo_shows_it_and_plays_legal_moves():
     pytest.importorskip("pgx")
     env, game = baselines.pgx_othello(), othello.Othello(8)
@@ -273,7 +271,6 @@ def test_example_of_pgx_shows_the_network_what_azo_shows_it_and_plays_legal_move
     assert np.asarray(plies.policy).reshape(legal.shape)[~legal].max() == 0
 
 
-@pytest.mark.slow
 def test_iteration_report_names_its_parts(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(tiny_run.toml())
@@ -292,7 +289,6 @@ def test_iteration_learns_from_the_full_replay_and_not_from_the_empty_one():
         assert np.isnan(programs["playing"].call()[1].losses.policy)
 
 
-@pytest.mark.slow
 def test_compilation_is_faster_from_the_cache(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(tiny_run.toml())
@@ -334,7 +330,6 @@ def test_replaying_recorded_actions_gives_the_checksum_of_the_random_play():
         np.testing.assert_array_equal(replayed, played)
 
 
-@pytest.mark.slow
 def test_pgx_ends_as_many_games_as_azo_but_for_its_passes_at_the_end():
     pytest.importorskip("pgx")
     game = othello.Othello(8)

@@ -125,7 +125,7 @@ def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
         (["random", "random", "--num-games", "3"], "num_games is 3, but openings are played in"),
         (["random", "random", "--opening-plies", "99"], "opening_plies is 99: random openings"),
         (["random", "random", "--games", "3"], "--games"),
-        (["random", "random", "--sprt.alpha", "0.1"], "a test, which needs --sprt.elo1"),
+        (["random", "random", "--sprt.alpha", "0.1"], "a test with --sprt.* needs --sprt.elo1"),
         (["random", "random", "--sprt.elo1", "-1"], "elo0 0 is not below elo1 -1"),
         (["random", "random", "--sprt.elo1", "1", "--sprt.beta", "2"], "beta 2 must be between"),
         (
@@ -219,6 +219,7 @@ def test_a_large_file_is_sampled_by_the_seed(othello_net, tmp_path, capsys):
     assert samples[0] != samples[2]
 
 
+@pytest.mark.slow
 def test_numbers_of_simulations_are_rows_objects_and_curves(othello_net, tmp_path, capsys):
     picture = tmp_path / "plot.png"
     flags = ["--exact", "random:6", "--limit", 40, "--simulations", 0, 3]
@@ -324,7 +325,8 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
         ),
         (
             ["policy:{othello_net}", "--exact", "{folder}/over.obf"],
-            "{folder}/over.obf:1: the game is over, and so are all games of positions with a score",
+            "{folder}/over.obf:1: the game is over, and so are all games of positions with a score:"
+            " add a position with a legal move",
         ),
         (
             ["policy:{othello_net}", "--exact", "line", "--simulations", "0", "8"],

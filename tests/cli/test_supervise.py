@@ -65,6 +65,7 @@ def searched(value_run):
     return settings, *supervised_data._make(settings, registry.make(settings.game))
 
 
+@pytest.mark.slow
 def test_searched_plies_are_whole_games_with_their_results(searched):
     _, is_learned, plies = searched
     num_games = plies.game.max() + 1

@@ -244,7 +244,10 @@ def test_the_gate_is_played_and_saved_on_several_devices(place):
     [
         (["--search.num-simulation", 3], "unknown flag '--search.num-simulation'. Did you mean"),
         (["--search.num-simulations", 0], "--search.num-simulations is 0, but should be greater"),
-        (["--learner.batch-size", 6, "--run.num-devices", 4], "learner.batch_size is 6, which"),
+        (
+            ["--learner.batch-size", 6, "--run.num-devices", 4],
+            "learner.batch_size is 6, but should be a multiple of 4",
+        ),
         (["--run.folder", "{place}/tiny.toml/run"], "cannot write a run here (Not a directory)"),
         (["--run.folder", "{place}/tiny.toml"], "is a file, not a folder: choose another"),
         (["--run.folder", "{place}"], "holds something that is not an azo run ("),

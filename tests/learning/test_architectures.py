@@ -213,6 +213,7 @@ def test_the_six_by_six_projects_policy_has_the_parameters_counted_by_hand():
     assert num_parameters(othello.Othello(6), SIX_BY_SIX, "policy_") == expected
 
 
+@pytest.mark.slow
 def test_further_heads_leave_the_initial_values_of_the_others_as_they_are():
     config = make("final")
     plain = network.NetworkConfig(**SMALL)

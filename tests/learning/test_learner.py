@@ -136,6 +136,7 @@ def test_a_few_positions_are_learned_by_heart():
     assert mean.margin < 0.05
 
 
+@pytest.mark.slow
 def test_a_batch_spread_over_two_devices_gives_the_same_steps():
     if jax.device_count() < 2:
         pytest.skip("needs two devices")

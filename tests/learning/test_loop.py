@@ -111,6 +111,7 @@ def test_learning_waits_for_enough_positions():
     np.testing.assert_array_equal(num_steps, 2 * learning.cumsum())
 
 
+@pytest.mark.slow
 @needs_devices
 @pytest.mark.parametrize("num_devices", [1, 2, 8])
 def test_counters_and_metrics_cover_all_devices(num_devices):

@@ -159,6 +159,7 @@ def evaluate(config, *, is_folded=False):
     return evaluate(variables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_folded", [False, True], ids=["normalised", "folded"])
 def test_in_bfloat16_values_and_policies_hardly_change(is_folded):
     value, log_policy = evaluate(PRECISE)

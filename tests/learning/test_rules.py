@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from support import fake_evaluation, tictactoe_games
 
 from azo.learning import selfplay
@@ -38,6 +39,7 @@ def test_with_a_playout_cap_a_share_of_plies_is_searched_in_full_and_only_they_t
     assert sum(evaluated) == 2 * counted.sum() == 2 * (13 * num_full + 4 * (num_plies - num_full))
 
 
+@pytest.mark.slow
 def test_as_many_explored_positions_are_found_as_are_played():
     search = improvement.SearchConfig(algorithm="puct", num_simulations=16, c_puct=1.0)
     config = selfplay.SelfplayConfig(num_games=8, num_plies=3, explored_share=1.0)
@@ -69,6 +71,7 @@ def test_as_many_explored_positions_are_found_as_are_played():
     jax.tree.map(np.testing.assert_array_equal, first, expected)
 
 
+@pytest.mark.slow
 def test_fast_plies_give_no_explored_positions():
     config = selfplay.SelfplayConfig(
         num_games=8, num_plies=6, full_search_share=0.5, fast_simulations=8, explored_share=1.0

@@ -107,6 +107,7 @@ def test_an_opening_that_would_end_the_game_is_not_played():
     assert games.ply.max() > 4
 
 
+@pytest.mark.slow
 def test_plies_say_when_and_by_which_network_they_were_played():
     config = selfplay.SelfplayConfig(num_games=8, num_plies=3, explored_share=1.0)
     search = improvement.SearchConfig(algorithm="puct", num_simulations=16, c_puct=1.0)

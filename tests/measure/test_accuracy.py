@@ -140,6 +140,7 @@ def test_a_network_that_is_always_right_or_always_wrong(is_reversed):
     assert summary.best_move.count == has_choice.sum() > 20
 
 
+@pytest.mark.slow
 def test_a_search_that_knows_all_plays_best_moves_and_says_the_result():
     positions = random_set(FOUR, num_empties=4, num_positions=24)
 
@@ -166,6 +167,7 @@ def test_a_search_that_knows_all_plays_best_moves_and_says_the_result():
     assert summary.discs_lost.mean == 0
 
 
+@pytest.mark.slow
 def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch):
     config = network.NetworkConfig(
         num_blocks=0, num_channels=4, value_units=4, has_margin_head=True

@@ -211,6 +211,7 @@ def test_a_second_match_with_other_arrays_is_not_traced_again():
     assert len(NUM_TRACES) == num_traces
 
 
+@pytest.mark.slow
 def test_players_replicated_over_all_devices_play_the_same_match():
     mesh = jax.make_mesh((len(jax.devices()),), ("data",))
     everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())

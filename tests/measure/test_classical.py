@@ -247,6 +247,7 @@ class Lowest:
         return np.array(actions, np.int32), np.zeros(len(actions), np.int64)
 
 
+@pytest.mark.slow
 def test_a_host_player_gets_the_same_seed_at_every_ply_of_a_game():
     game, program = othello.Othello(4), Lowest()
     player = players.HostPlayer(program, game, seed=3)

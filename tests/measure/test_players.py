@@ -38,7 +38,11 @@ def random_positions(game, num_games, num_plies):
     return openings.position
 
 
-@pytest.mark.parametrize("game", [OTHELLO4, TIC_TAC_TOE], ids=lambda game: game.name)
+@pytest.mark.parametrize(
+    "game",
+    [pytest.param(OTHELLO4, marks=pytest.mark.slow), TIC_TAC_TOE],
+    ids=lambda game: game.name,
+)
 @pytest.mark.parametrize("text", PLAYERS)
 def test_every_player_plays_legal_moves(game, text):
     player = players.parse(text, game, functools.partial(load, game=game))
@@ -53,6 +57,7 @@ def test_every_player_plays_legal_moves(game, text):
         assert legal[np.arange(16), action].all()
 
 
+@pytest.mark.slow
 def test_the_policy_player_takes_the_legal_move_with_the_highest_logit():
     player = players.parse("policy:here", OTHELLO4, load)
     position = random_positions(OTHELLO4, 32, 5)
@@ -76,6 +81,7 @@ def test_network_players_do_not_depend_on_the_key(algorithm):
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_rollouts_find_the_winning_move_and_the_only_defence():
     # X has a row of two, then O has, with X to move: in both cases square 2 it must be.
     position = tictactoe.TicTacToePosition(
@@ -87,6 +93,7 @@ def test_rollouts_find_the_winning_move_and_the_only_defence():
     np.testing.assert_array_equal(action, [2, 2])
 
 
+@pytest.mark.slow
 def test_rollouts_beat_random_moves():
     rollouts, random = (players.parse(text, OTHELLO4, load) for text in ("rollouts:20", "random"))
     result = arena.play_match(
@@ -95,6 +102,7 @@ def test_rollouts_beat_random_moves():
     assert result.interval()[0] > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [players.network_player, None], ids=["searching", "policy"])
 def test_the_next_network_needs_no_new_compilation(make):
     def player(seed):

@@ -39,6 +39,7 @@ def squares(position, size):
     return player.astype(np.int8) - opponent.astype(np.int8)
 
 
+@pytest.mark.slow
 @VARIANTS
 def test_positions_of_random_games_have_the_scores_of_minimax(is_reversed):
     game = othello.Othello(4, is_reversed)

@@ -11,6 +11,8 @@ from support.front_end import GtpSession, Input, NBoardSession, mutated, squares
 from azo.formats import ggf
 from azo.games import notation
 
+pytestmark = pytest.mark.slow
+
 
 class Replay:
     """What the game must be after the commands that were accepted, by the slow rules."""
@@ -98,7 +100,6 @@ def some_gtp(rng, replay):
     return mutated(rng, line) if rng.random() < 0.4 else line
 
 
-@pytest.mark.slow
 def test_ten_thousand_lines_of_noise_do_gtp_no_harm():
     rng, replay, session = random.Random(7), Replay(), GtpSession()
     accepted = refused = ends = 0

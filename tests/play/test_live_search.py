@@ -35,7 +35,12 @@ def searched(game, config, num_simulations):
 
 
 @pytest.mark.parametrize(
-    ("size", "plies"), [pytest.param(8, 20, marks=pytest.mark.slow), (6, 24), (4, 5)]
+    ("size", "plies"),
+    [
+        pytest.param(8, 20, marks=pytest.mark.slow),
+        pytest.param(6, 24, marks=pytest.mark.slow),
+        (4, 5),
+    ],
 )
 def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies):
     game = midgame(size, plies)

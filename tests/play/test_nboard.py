@@ -297,6 +297,7 @@ def test_the_program_is_quiet_when_it_is_interrupted():
     assert (process.returncode, output, errors) == (130, "", "")
 
 
+@pytest.mark.slow
 def test_the_program_is_quiet_when_its_output_is_closed():
     with program() as process:
         process.stdout.close()

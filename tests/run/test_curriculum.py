@@ -137,6 +137,7 @@ def test_a_finished_phase_is_skipped_and_an_interrupted_one_goes_on(tmp_path, sc
     assert "phase two has ended: all 3 iterations are done" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_devices", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_run_starts_from_the_network_of_another(tmp_path, scores, num_devices):
     if jax.device_count() < num_devices:

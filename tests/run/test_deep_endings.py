@@ -77,6 +77,7 @@ def test_lines_hold_the_exact_results_and_all_best_moves_of_the_other_solver(sol
     assert len(set(value.tolist())) > 1
 
 
+@pytest.mark.slow
 def test_lines_are_games_to_the_end(solved):
     _, lines = solved
     end = GAME.unpack(jnp.asarray(lines.end))
@@ -195,7 +196,7 @@ def test_settings_that_cannot_be_solved_are_refused(tmp_path):
         ValueError, match="selective solving is for 8x8 normal, 6x6 normal, not 4x4"
     ):
         config.with_settings(settings(tmp_path, confidence=0.95), {"game.size": 4})
-    with pytest.raises(ValueError, match="in place of self-play"):
+    with pytest.raises(ValueError, match="replaces self-play"):
         config.with_settings(settings(tmp_path), {"generation.num_games": 8})
     with pytest.raises(ValueError, match="12, but should be a multiple of 8"):
         config.with_settings(settings(tmp_path), {"run.num_devices": 8})

@@ -44,7 +44,7 @@ def test_batches_that_do_not_split_over_all_devices_are_refused():
         devices.prepare(odd)
     assert str(caught.value) == (
         f"learner.batch_size is {there + 1}, but should be a multiple of {there}, the number of"
-        f" {2 * there} would, or fewer devices by --run.num-devices"
+        f" devices: choose {2 * there}, or fewer devices by --run.num-devices"
     )
 
 

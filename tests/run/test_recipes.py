@@ -90,13 +90,8 @@ def reduced(settings, folder):
     return config.Config.model_validate(tree)
 
 
-EVERY = [
-    pytest.param(path, id=path.stem, marks=[] if path.stem == "azo" else [pytest.mark.slow])
-    for path in FILES
-]
-
-
-@pytest.mark.parametrize("path", EVERY)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
     # Matches have tests of their own, and would take longest to compile.
     drawn = arena.MatchResult(1, 0, 1)

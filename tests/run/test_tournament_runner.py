@@ -167,6 +167,7 @@ def test_a_killed_tournament_loses_and_repeats_no_finished_game(tmp_path, capsys
     assert len(schedule) == len(set(schedule)) == 36
 
 
+@pytest.mark.slow
 def test_a_failing_engine_loses_its_games_and_counts_as_forfeit(tmp_path, capsys):
     fake = f'"{sys.executable}", "{FAKES / "fake_gtp.py"}", "die"'
     write(tmp_path, f'name = "die"\ncommand = [{fake}]\nprotocol = "gtp"\n', "die.toml")

@@ -288,6 +288,7 @@ def test_the_result_holds_the_networks_evaluation_without_noise():
     np.testing.assert_array_equal(output.raw_value, root_value)
 
 
+@pytest.mark.slow
 def test_noisy_priors_are_finite_for_extreme_settings():
     logits = _random(9, _NUM_ROWS, 9, scale=1e4)
     legal = np.arange(9) <= np.arange(_NUM_ROWS)[:, None] % 9

@@ -106,6 +106,7 @@ def test_several_leaves_a_step_build_the_trees_of_a_plain_python_search(
     assert sum(search.num_collisions for search in searches) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
 def test_every_simulation_is_counted_once_for_any_number_of_leaves_a_step(algorithm):
     config = improvement.SearchConfig(algorithm=algorithm, num_simulations=24, leaves_per_step=4)

@@ -62,7 +62,7 @@ _BOARDS = [(1, 1), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8), (6, 8)]
 _over_boards = pytest.mark.parametrize(
     ("rows", "columns"),
     [
-        pytest.param(*board, marks=[] if board in ((6, 6), (8, 8)) else [pytest.mark.slow])
+        pytest.param(*board, marks=[] if board == (6, 6) else [pytest.mark.slow])
         for board in _BOARDS
     ],
 )
@@ -81,6 +81,7 @@ def test_the_convolution_and_its_gradients_are_jaxs(rows, columns):
         assert relative_error(one, other) < _ROUNDING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_bias_is_added_to_every_square(precision):
     images, kernel = images_and_kernel(7)
