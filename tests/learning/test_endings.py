@@ -284,4 +284,4 @@ def test_settings_that_cannot_be_solved_are_refused():
     refused("replaces self-play", game=four, endings=solving, generation=generation)
     refused("raise it to 800", game=four, endings={"num_positions": 100, "max_empties": 8})
     split = {"num_positions": 9, "max_empties": 8}
-    refused("split over 2 devices", game=four, endings=split, run={"num_devices": 2})
+    refused("should be a multiple of 2", game=four, endings=split, run={"num_devices": 2})
