@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import drawn_panels, random_games, slow_minimax
+from support import drawn_panels, slow_minimax
+from support.solved_sets import random_set, squares
 
 from azo.games import othello
 from azo.learning import network
@@ -21,22 +22,6 @@ FOUR_REVERSED = othello.Othello(4, is_reversed=True)
 NO = position_sets.NO_UTILITY
 VARIANTS = pytest.mark.parametrize("is_reversed", [False, True])
 Z = 1.959964  # standard normal, 97.5 %
-
-
-@functools.cache
-def random_set(game, num_empties=6, num_positions=40):
-    key = jax.random.key(3)
-    return position_sets.of_random_games(
-        game, key, num_positions=num_positions, num_empties=num_empties
-    )
-
-
-def squares(position, size):
-    """Returns `[M, n, n]` int8 as `slow_minimax` has it."""
-    player, opponent = (
-        random_games.to_squares(side, size) for side in (position.player, position.opponent)
-    )
-    return player.astype(np.int8) - opponent.astype(np.int8)
 
 
 def predictor(value, utility, margin=None):

@@ -7,13 +7,6 @@ from azo.games import notation, othello
 from azo.measure.tournament import openings
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _quickly_compiled():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
 def write(folder, text, name="cup.toml"):
     path = folder / name
     path.write_text(text)

@@ -1,13 +1,13 @@
 """Sets of positions: from random games, along perfect games, and from files."""
 
-import functools
 import gzip
 import json
 
 import jax
 import numpy as np
 import pytest
-from support import random_games, slow_minimax
+from support import slow_minimax
+from support.solved_sets import random_set, squares
 
 from azo.formats import obf
 from azo.games import notation, othello
@@ -21,22 +21,6 @@ FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO--"  # 14
 PASS_ONLY = "XXXXXXXXXXXXXXO-"  # white cannot move, black can
 SECOND = "----XXX--XO-----"  # after black's a2; white may play a1, c1 or a3
 VARIANTS = pytest.mark.parametrize("is_reversed", [False, True])
-
-
-@functools.cache
-def random_set(game, num_empties=6, num_positions=40):
-    key = jax.random.key(3)
-    return position_sets.of_random_games(
-        game, key, num_positions=num_positions, num_empties=num_empties
-    )
-
-
-def squares(position, size):
-    """Returns `[M, n, n]` int8 as `slow_minimax` has it."""
-    player, opponent = (
-        random_games.to_squares(side, size) for side in (position.player, position.opponent)
-    )
-    return player.astype(np.int8) - opponent.astype(np.int8)
 
 
 @pytest.mark.slow

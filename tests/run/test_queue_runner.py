@@ -7,44 +7,16 @@ import threading
 import time
 
 import pytest
-from support import tiny_run
+from support import small_queue, tiny_run
+from support.small_queue import HEAD, line_of, results
 
 from azo.measure import journal
 from azo.run import config, interruption, metrics, queue_runner, run_queue
 
-HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'
-HEAD += "num_games = 4\nnum_simulations = 2\n"
-ARMS = "".join(f'[[arms]]\nname = "{name}"\nquestion = "{name}?"\n' for name in "abc")
-
 
 @pytest.fixture
 def queue(tmp_path):
-    (tmp_path / "tiny.toml").write_text(tiny_run.toml())
-    path = tmp_path / "queue.toml"
-    path.write_text(HEAD + ARMS)
-    return path
-
-
-def line_of(job, wins=3):
-    """Returns a result as `run_job` would."""
-    return {
-        "arm": job.arm,
-        "seed": job.seed,
-        "evaluations": 1120,
-        "games": 40,
-        "iterations": 7,
-        "training_seconds": 1.5,
-        "wins": wins,
-        "draws": 0,
-        "losses": 4 - wins,
-        "score": wins / 4,
-        **job.request,
-    }
-
-
-def results(queue):
-    path = queue.parent / "runs" / "results.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return small_queue.write(tmp_path)
 
 
 def work_off(queue, monkeypatch, run, num_workers=1, stop=None):

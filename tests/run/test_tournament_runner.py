@@ -8,48 +8,15 @@ import subprocess
 import sys
 import time
 
-import jax
 import numpy as np
 import pytest
 from support import slow_board
+from support.small_tournament import SMALL, main, write
 
-from azo.cli import command_line, tournament
 from azo.measure.tournament import game_log
 from azo.run import tournament_runner
 
 FAKES = pathlib.Path(__file__).parents[1] / "support" / "engines"
-SMALL = """
-num_games = 6
-games_at_once = 5
-openings = { plies = 3 }
-game = { size = 4 }
-[[players]]
-name = "random"
-player = "random"
-[[players]]
-name = "greedy"
-player = "greedy"
-[[players]]
-name = "rollouts"
-player = "rollouts:4"
-"""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _quickly_compiled():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
-def main(*arguments):
-    return command_line.run_main(tournament.main, [str(argument) for argument in arguments])
-
-
-def write(folder, text, name="cup.toml"):
-    path = folder / name
-    path.write_text(text)
-    return path
 
 
 def replayed(record, size):
