@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(config: DuelConfig) -> list[str]:
     """Returns the result of a match."""
-    evaluator = engine_factory.load_evaluator(config.network)
+    evaluator = engine_factory.load_evaluator(engine_factory.NetworkChoice(network=config.network))
     both = at_level(config.first, config.first_level), at_level(config.second, config.second_level)
     pair = [Engine(evaluator, each, seed=config.seed) for each in both]
     solver = endgame.Solver(evaluator.game.size, is_reversed=evaluator.game.is_reversed)

@@ -60,9 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(config: PerfectBenchConfig) -> list[str]:
     """Plays, solves, and returns lines of markdown."""
-    engine = Engine(
-        engine_factory.load_evaluator(config.network, 6), config.engine, seed=config.seed
-    )
+    choice = engine_factory.NetworkChoice(network=config.network, size=6)
+    engine = Engine(engine_factory.load_evaluator(choice), config.engine, seed=config.seed)
     rng = random.Random(config.seed)
     num_random = np.arange(config.num_games) * (config.max_random_plies + 1) // config.num_games
     games = [_play(engine, rng, int(number)) for number in num_random]

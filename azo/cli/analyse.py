@@ -33,7 +33,7 @@ from azo.play import (
 from azo.run import console
 
 
-class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+class AnalyseConfig(engine_factory.NetworkChoice):
     """What to analyse, how deeply, and where to write it."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
@@ -47,12 +47,6 @@ class AnalyseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """File for everything as JSON."""
     html: pathlib.Path | None = None
     """File for a self-contained page with plot, table and all positions."""
-    network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Folder of a run or of an exported network; by default one that comes with azo."""
-    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
-    """Without a network: rows and columns of the board."""
-    reversed: bool = False
-    """Without a network: the side with fewer discs wins."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched and solved."""
 
@@ -64,9 +58,7 @@ def main(argv: Sequence[str]) -> int:
         if not path.parent.is_dir():  # before a long search
             raise ValueError(f"{path}: cannot write here (no such folder)")
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
-    evaluator = engine_factory.load_evaluator(
-        settings.network, settings.size, is_reversed=settings.reversed
-    )
+    evaluator = engine_factory.load_evaluator(settings)
     game = _read(settings, evaluator.game)
     if settings.ply is not None and settings.ply > len(game.actions) + 1:
         raise ValueError(f"--ply {settings.ply}: the game has {len(game.actions)} plies")

@@ -33,7 +33,7 @@ from azo.run import console, validation
 _SAVE_EVERY = 25  # positions
 
 
-class BuildConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+class BuildConfig(engine_factory.NetworkChoice):
     """Builds a book, or extends one."""
 
     book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
@@ -49,12 +49,6 @@ class BuildConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """From archives: moves from the start that are counted."""
     min_games: pydantic.PositiveInt = 2
     """From archives: least number of games of a move."""
-    network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Folder of a run or of an exported network; by default one that comes with azo."""
-    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
-    """Without a network: rows and columns of the board."""
-    reversed: bool = False
-    """Without a network: the side with fewer discs wins."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched."""
 
@@ -101,10 +95,7 @@ def build(settings: BuildConfig, terminal: rich.console.Console) -> int:
         raise ValueError(f"{settings.files[0]}: --from self-play reads no files")
     engine = None
     if settings.source == "self-play":
-        evaluator = engine_factory.load_evaluator(
-            settings.network, settings.size, is_reversed=settings.reversed
-        )
-        engine = live_engine.Engine(evaluator, settings.engine)
+        engine = live_engine.Engine(engine_factory.load_evaluator(settings), settings.engine)
     game = othello.Othello(settings.size, settings.reversed) if engine is None else engine.game
     book = (
         opening_book.load(settings.book, game)

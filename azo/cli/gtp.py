@@ -14,13 +14,10 @@ from azo.play import engine_factory, gtp, line_reader
 from azo.play.live_engine import Engine
 
 
-class GtpConfig(engine_factory.PlayConfig):
-    """Speaks the Go Text Protocol for Othello on standard input and output."""
-
-
 def main(argv: Sequence[str]) -> int:
     """Answers commands until `quit` or the end of the input; returns 0."""
-    play = command_line.parse(GtpConfig, argv, prog="azo gtp", description=__doc__)
+    kind = engine_factory.PlayConfig
+    play = command_line.parse(kind, argv, prog="azo gtp", description=__doc__)
     write = line_reader.to_standard_output()
     with contextlib.redirect_stdout(sys.stderr):  # for output of libraries
         engine = engine_factory.load_engine(play)

@@ -13,13 +13,10 @@ from azo.cli import command_line
 from azo.play import engine_factory, line_reader, nboard
 
 
-class NBoardConfig(engine_factory.PlayConfig):
-    """Speaks NBoard's protocol on standard input and output."""
-
-
 def main(argv: Sequence[str]) -> int:
     """Answers lines until `quit` or the end of the input; returns 0."""
-    play = command_line.parse(NBoardConfig, argv, prog="azo nboard", description=__doc__)
+    kind = engine_factory.PlayConfig
+    play = command_line.parse(kind, argv, prog="azo nboard", description=__doc__)
     write = line_reader.to_standard_output()
     with contextlib.redirect_stdout(sys.stderr):  # for output of libraries
         engine = engine_factory.load_engine(play)

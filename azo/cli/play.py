@@ -6,6 +6,7 @@ Moves are typed as `f5`; `help` lists the commands. By default you play black ag
 that comes with azo, at full strength.
 """
 
+import contextlib
 import io
 import sys
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from azo.cli import command_line
 from azo.play import engine_factory, terminal
 
 
-class TerminalConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
+class TerminalConfig(engine_factory.PlayConfig):
     """A game of Othello in the terminal."""
 
     play: terminal.Sides = "black"
@@ -44,7 +45,8 @@ def _reader(console: rich.console.Console) -> terminal.Reader:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # invalid UTF-8 becomes an unknown command
     if sys.stdin.isatty() and sys.stdout.isatty():
-        _with_history()
+        with contextlib.suppress(ModuleNotFoundError):  # editing and history for `input`
+            import readline  # noqa: F401
 
         def read(prompt: str) -> str | None:
             try:
@@ -60,11 +62,3 @@ def _reader(console: rich.console.Console) -> terminal.Reader:
         return line or None
 
     return read_pipe
-
-
-def _with_history() -> None:
-    """Lets `input` edit lines and remember earlier ones, where the library for that is there."""
-    try:
-        import readline  # noqa: F401
-    except ModuleNotFoundError:
-        return

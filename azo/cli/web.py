@@ -19,7 +19,7 @@ from azo.measure import extras
 from azo.play import engine_factory, engine_settings
 
 
-class WebConfig(engine_factory.PlayConfig, frozen=True, extra="forbid"):
+class WebConfig(engine_factory.PlayConfig):
     """A page to play against azo and to analyse games."""
 
     level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = 3

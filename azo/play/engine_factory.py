@@ -25,8 +25,8 @@ _SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
 _NUM_EMPTIES_TO_SOLVE = 6  # of the position by which `warm_up` compiles the solver
 
 
-class PlayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Network, level and settings of an engine."""
+class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Network of an engine."""
 
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of a run or of an exported network; by default a network that comes with azo."""
@@ -34,6 +34,11 @@ class PlayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Without --network: rows and columns of the board."""
     reversed: bool = False
     """Without --network: the side with fewer discs wins."""
+
+
+class PlayConfig(NetworkChoice):
+    """Network, level and settings of an engine."""
+
     level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = (
         engine_settings.NUM_LEVELS
     )
@@ -60,7 +65,7 @@ def load_engine(play: PlayConfig) -> Engine:
     Raises:
       ValueError: One line: the network or the book is missing or does not fit the board.
     """
-    evaluator = load_evaluator(play.network, play.size, is_reversed=play.reversed)
+    evaluator = load_evaluator(play)
     book = None if play.book is None else opening_book.load(play.book, evaluator.game)
 
     def learn(game: live_game.LiveGame) -> None:
@@ -82,17 +87,16 @@ def load_engine(play: PlayConfig) -> Engine:
     )
 
 
-def load_evaluator(
-    network: pathlib.Path | None = None, size: int = 8, *, is_reversed: bool = False
-) -> NetworkEvaluator:
+def load_evaluator(config: NetworkChoice) -> NetworkEvaluator:
     """Returns the network of a folder, or one that comes with azo.
 
     Raises:
       ValueError: One line: there is no such network, or it is not for Othello.
     """
     _prepare_jax()
+    network = config.network
     if network is None:
-        name = f"othello{size}{'-reversed' if is_reversed else ''}"
+        name = f"othello{config.size}{'-reversed' if config.reversed else ''}"
         if name not in shipped_files.networks():
             there = ", ".join(shipped_files.networks())
             raise ValueError(
@@ -100,11 +104,11 @@ def load_evaluator(
                 " train one and give its folder with --network"
             )
         network = shipped_files.NETWORKS / name
-    variables, config = network_files.load(network)
-    game = registry.make(config.game)
+    variables, run = network_files.load(network)
+    game = registry.make(run.game)
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")
-    return NetworkEvaluator(game, players.TrainedNetwork(variables, config.network, config.search))
+    return NetworkEvaluator(game, players.TrainedNetwork(variables, run.network, run.search))
 
 
 def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
@@ -113,14 +117,16 @@ def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
     The games are that of the network, or of all that come with azo. The network of the first game
     is loaded at once, each other one for its first engine.
     """
-    first = load_evaluator(play.network, play.size, is_reversed=play.reversed)
+    first = load_evaluator(play)
     book = None if play.book is None else opening_book.load(play.book, first.game)
     loaded, lock, seeds = {first.game: first}, threading.Lock(), itertools.count(play.seed)
 
     def make(game: othello.Othello) -> Engine:
         with lock:
             if game not in loaded:
-                loaded[game] = load_evaluator(size=game.size, is_reversed=game.is_reversed)
+                loaded[game] = load_evaluator(
+                    NetworkChoice(size=game.size, reversed=game.is_reversed)
+                )
             used = book if game == first.game else None
             return Engine(loaded[game], play.engine, book=used, seed=next(seeds))
 

@@ -41,7 +41,8 @@ def test_each_network_that_comes_with_azo_is_for_the_game_it_is_named_after():
     assert shipped_files.networks() == ("othello6", "othello8")
     for name in shipped_files.networks():
         size, is_reversed = int(name[7]), name.endswith("-reversed")
-        assert engine_factory.load_evaluator(None, size, is_reversed=is_reversed).game.name == name
+        choice = engine_factory.NetworkChoice(size=size, reversed=is_reversed)
+        assert engine_factory.load_evaluator(choice).game.name == name
 
 
 def test_levels_and_settings_reach_the_engine():
@@ -103,11 +104,11 @@ def test_a_network_of_another_game_is_an_error(tmp_path):
     variables = network.init(game, settings_of_run.network, jax.random.key(0))
     network_files.save(tmp_path / "net", variables, settings_of_run)
     with pytest.raises(ValueError, match="net: a network for tictactoe, but only Othello is"):
-        engine_factory.load_evaluator(tmp_path / "net")
+        engine_factory.load_evaluator(engine_factory.NetworkChoice(network=tmp_path / "net"))
 
 
 def test_a_folder_without_network_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="neither a run nor an exported network"):
-        engine_factory.load_evaluator(tmp_path)
+        engine_factory.load_evaluator(engine_factory.NetworkChoice(network=tmp_path))
     with pytest.raises(ValueError, match="no such folder"):
-        engine_factory.load_evaluator(tmp_path / "none")
+        engine_factory.load_evaluator(engine_factory.NetworkChoice(network=tmp_path / "none"))

@@ -114,8 +114,8 @@ def test_garbage_is_refused_with_one_line_and_the_game_goes_on(port, path, body,
 
 
 def test_the_chosen_game_comes_first_and_its_book_is_used(monkeypatch, tmp_path):
-    def load_evaluator(network=None, size=8, *, is_reversed=False):
-        return HashEvaluator(othello.Othello(size, is_reversed))
+    def load_evaluator(config):
+        return HashEvaluator(othello.Othello(config.size, config.reversed))
 
     monkeypatch.setattr(engine_factory, "load_evaluator", load_evaluator)
     names = ("othello4-reversed", "othello6")
