@@ -9,18 +9,19 @@ Every wait has a deadline. An engine that floods its output, or never reads its 
 its client.
 """
 
-import asyncio
 import collections
 import contextlib
 import logging
 import os
 import pathlib
+import queue
 import re
 import signal
+import subprocess
 import threading
 import time
-from collections.abc import Coroutine, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import IO, Annotated, Literal
 
 import pydantic
 
@@ -31,8 +32,8 @@ logger = logging.getLogger("azo.engines")
 
 _EXCHANGE_LINES = 40
 _EXCHANGE_COLUMNS = 200
-_CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 20
+_MAX_WAITING = 100  # lines; then the engine has to wait
 _QUIT_SECONDS = 1.0
 # The time of each side in the game of the protocol's description; engines play at a fixed depth.
 _NBOARD_CLOCK = "15:00"
@@ -111,10 +112,7 @@ class Deadline:
 
 
 class EngineProcess:
-    """A subprocess that reads and writes lines. Its owner must call `stop`.
-
-    An event loop in a thread of its own moves the bytes, so it works beside other event loops.
-    """
+    """A subprocess that exchanges lines; each pipe has a thread. Its owner must call `stop`."""
 
     def __init__(self, command: Sequence[str], folder: pathlib.Path | None, name: str):
         """Starts the program; raises OSError if that is impossible.
@@ -126,16 +124,20 @@ class EngineProcess:
         """
         self._name = name
         self._exchange: collections.deque[str] = collections.deque(maxlen=_EXCHANGE_LINES)
-        self._lines: collections.deque[str] = collections.deque()  # received, not yet read
-        self._partial_line = b""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        try:
-            self._run(self._start(command, folder))
-        except OSError:
-            self._close_loop()
-            raise
+        self._to_send: queue.SimpleQueue[bytes] = queue.SimpleQueue()  # b"" after the last
+        self._received: queue.Queue[bytes] = queue.Queue(_MAX_WAITING)  # b"" after the last
+        # A session of its own, so that `stop` reaches the engine behind a script that starts it.
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._start(self._write_input, self._process.stdin)
+        self._start(self._read_output, self._process.stdout)
+        self._errors = self._start(self._read_errors, self._process.stderr)
 
     @property
     def exchange(self) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ class EngineProcess:
     def send(self, line: str) -> None:
         """Sends a line, as soon as the engine reads it; returns at once."""
         self._note(">", line)
-        self._loop.call_soon_threadsafe(self._input.write, line.encode() + b"\n")
+        self._to_send.put(line.encode() + b"\n")
 
     def read_line(self, deadline: Deadline) -> str:
         """Returns the next line of the engine's output, without its end.
@@ -153,88 +155,71 @@ class EngineProcess:
         Raises:
           Failure: at the deadline, or if the engine has died or writes an endless line.
         """
-        while not self._lines:
-            seconds = deadline.left()
-            try:
-                chunk = self._run(asyncio.wait_for(self._output.read(_CHUNK_BYTES), seconds))
-            except TimeoutError:
-                raise deadline.failure() from None
-            if not chunk and not self._partial_line:
-                raise Failure(self._run(self._end()))
-            *lines, self._partial_line = (self._partial_line + (chunk or b"\n")).split(b"\n")
-            if len(self._partial_line) > _MAX_LINE_BYTES:
-                raise Failure(f"wrote a line of more than {_MAX_LINE_BYTES} bytes")
-            for line in lines:
-                self._lines.append(line.decode(errors="replace").rstrip())
-                self._note("<", self._lines[-1])
-        return self._lines.popleft()
+        try:
+            line = self._received.get(timeout=deadline.left())
+        except queue.Empty:
+            raise deadline.failure() from None
+        if not line:
+            self._received.put(line)
+            raise Failure(self._end())
+        if len(line) > _MAX_LINE_BYTES:
+            raise Failure(f"wrote a line of more than {_MAX_LINE_BYTES} bytes")
+        text = line.decode(errors="replace").rstrip()
+        self._note("<", text)
+        return text
 
     def stop(self, *, is_killed: bool = False) -> None:
         """Ends the subprocess: by `quit` and the end of its input, and if that fails by force."""
         if not is_killed:
             self.send("quit")
-        self._run(self._stop(is_killed))
-        self._close_loop()
-
-    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Returns the result of work done in the event loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    async def _start(self, command: Sequence[str], folder: pathlib.Path | None) -> None:
-        # A session of its own, so that `stop` reaches the engine behind a script that starts it.
-        self._process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=_MAX_LINE_BYTES,
-            start_new_session=True,
-        )
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._input, self._output = process.stdin, process.stdout
-        self._errors = asyncio.create_task(self._read_errors())
-
-    async def _read_errors(self) -> None:
-        assert self._process.stderr is not None
-        with contextlib.suppress(ValueError):  # an endless line
-            while line := await self._process.stderr.readline():
-                self._note("!", line.decode(errors="replace").rstrip())
-
-    async def _end(self) -> str:
-        """Returns how the engine ended its output."""
-        exit_code = asyncio.create_task(self._process.wait())
-        await asyncio.wait([exit_code, self._errors], timeout=_QUIT_SECONDS)
-        code = self._process.returncode
-        if code is None:
-            return "closed its output"
-        return f"died (exit code {code})" if code >= 0 else f"died (signal {-code})"
-
-    async def _stop(self, is_killed: bool) -> None:
-        self._input.close()
-        rest = asyncio.create_task(self._discard_output())
+        self._to_send.put(b"")
         if not is_killed:
-            await asyncio.wait([rest], timeout=_QUIT_SECONDS)
-        if self._process.returncode is None:
+            self._discard_output()
+        if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-        await asyncio.wait([rest, self._errors], timeout=_QUIT_SECONDS)
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:  # of an interrupted call, or a pipe that some other process holds
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._discard_output()
 
-    async def _discard_output(self) -> None:
-        while await self._output.read(1 << 16):
-            pass
-        await self._process.wait()
+    def _discard_output(self) -> None:
+        """Waits a limited time for the end of the process."""
+        deadline = Deadline(_QUIT_SECONDS)
+        with contextlib.suppress(Failure):
+            while True:
+                self.read_line(deadline)
 
-    def _close_loop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    def _end(self) -> str:
+        """Returns how the engine ended its output."""
+        try:
+            code = self._process.wait(_QUIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        self._errors.join(_QUIT_SECONDS)
+        return f"died (exit code {code})" if code >= 0 else f"died (signal {-code})"
+
+    @staticmethod
+    def _start(work: Callable[[IO[bytes]], None], pipe: IO[bytes] | None) -> threading.Thread:
+        thread = threading.Thread(target=work, args=[pipe], daemon=True)
+        thread.start()
+        return thread
+
+    def _write_input(self, pipe: IO[bytes]) -> None:
+        with contextlib.suppress(OSError), pipe:
+            while line := self._to_send.get():
+                pipe.write(line)
+                pipe.flush()
+
+    def _read_output(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while line := pipe.readline(_MAX_LINE_BYTES + 1):
+                self._received.put(line)
+                if len(line) > _MAX_LINE_BYTES:
+                    break
+        self._received.put(b"")
+
+    def _read_errors(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while line := pipe.readline(_MAX_LINE_BYTES):
+                self._note("!", line.decode(errors="replace").rstrip())
 
     def _note(self, direction: str, line: str) -> None:
         logger.debug("%s %s %s", self._name, direction, line)
