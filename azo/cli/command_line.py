@@ -35,24 +35,13 @@ _CLEARER = (  # parts of tyro's messages, and what replaces them
 
 
 def load(argv: Sequence[str], *, description: str | None = None) -> config.Config:
-    """Returns the settings of a run, from a settings file and flags.
-
-    Args:
-      argv: flags without the program's name, such as `["--config", "quickstart",
-        "--search.num-simulations", "200"]`. `--help` prints all settings and exits.
-      description: text above the flags in `--help`.
-
-    Raises:
-      ValueError: One line with the flag, its value and the allowed values.
-    """
-    path, flags = take_config_flag(argv)
+    """Returns the settings of a run, from a settings file and flags; see `parse`."""
     return parse(
         config.Config,
-        flags,
+        argv,
         prog="azo train",
-        default=config.load_file(path or config.DEFAULT_CONFIG),
         description=description,
-        other_flags=("--config",),
+        load_file=lambda path: config.load_file(path or config.DEFAULT_CONFIG),
     )
 
 
@@ -61,9 +50,8 @@ def parse(
     argv: Sequence[str],
     *,
     prog: str,
-    default: validation.Settings | None = None,
     description: str | None = None,
-    other_flags: Sequence[str] = (),
+    load_file: Callable[[pathlib.Path | None], validation.Settings | None] | None = None,
 ) -> validation.Settings:
     """Returns the settings of a command from its flags.
 
@@ -71,14 +59,16 @@ def parse(
       kind: the class of the settings.
       argv: the flags. `--help` prints all of them and exits.
       prog: the command, as `--help` shows it.
-      default: the settings that the flags override.
       description: text above the flags in `--help`; the class docstring by default.
-      other_flags: flags that the caller has read already, for suggestions.
+      load_file: allows `--config FILE`; returns the settings of the file, which flags override.
 
     Raises:
-      ValueError: One line about the wrong flag.
+      ValueError: One line with the wrong flag, its value and the allowed values.
     """
-    flags = [*other_flags, *_flag_names(kind), "--help"]
+    flags, default = [*_flag_names(kind), "--help"], None
+    if load_file is not None:
+        path, argv = _take_config_flag(argv)
+        flags, default = ["--config", *flags], load_file(path)
     _check_flags(argv, flags)
     if {"-h", "--help"} & set(argv):
         print(inspect.cleandoc(description or kind.__doc__ or "") + "\n")
@@ -98,12 +88,12 @@ def parse(
 
     tree, unknown = _read_quietly(read)
     if unknown:
-        example = "--config NAME" if "--config" in other_flags else f"{flags[0]} VALUE"
+        example = "--config NAME" if load_file is not None else f"{flags[0]} VALUE"
         raise ValueError(f"unexpected argument '{unknown[0]}'. Give settings as flags: {example}")
     return validation.validate(kind, tree, None)
 
 
-def take_config_flag(argv: Sequence[str]) -> tuple[pathlib.Path | None, list[str]]:
+def _take_config_flag(argv: Sequence[str]) -> tuple[pathlib.Path | None, list[str]]:
     """Returns the path that `--config` names, if any, and the other flags."""
     path, others, words = None, [], iter(argv)
     for word in words:

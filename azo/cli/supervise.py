@@ -33,14 +33,11 @@ def main(argv: Sequence[str]) -> int:
 def load(argv: Sequence[str]) -> supervised_data.SuperviseConfig:
     """Returns the settings of `--config FILE` and flags; raises ValueError with one line."""
     kind = supervised_data.SuperviseConfig
-    path, flags = command_line.take_config_flag(argv)
-    default = None if path is None else validation.load(kind, path, "settings")
     settings = command_line.parse(
         kind,
-        flags,
+        argv,
         prog="azo supervise",
         description=__doc__,
-        default=default,
-        other_flags=("--config",),
+        load_file=lambda path: validation.load(kind, path, "settings") if path else None,
     )
     return supervised_data.check(settings)
