@@ -10,7 +10,6 @@ calibration error (Guo et al., 2017, arXiv:1706.04599), here from 0 to 2.
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable
 
 import flax.struct
 import jax
@@ -18,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 
-from azo.games import othello, protocol
+from azo.games import othello
 from azo.learning import network
 from azo.measure import arena, players, position_sets
 from azo.search import improvement
@@ -35,7 +34,6 @@ _NUM_BINS = 10
 _MIN_CORRELATED = 4  # positions, for an interval
 
 Player = players.NetworkPlayer | players.PolicyPlayer
-Predict = Callable[[jax.Array], network.Prediction]
 
 
 @flax.struct.dataclass
@@ -89,53 +87,31 @@ class Accuracy:
     calibration: Calibration
 
 
-def assess_raw(game: othello.Othello, predict: Predict, position: othello.Position) -> Assessment:
-    """Returns the network's own values and its likeliest legal moves; jittable.
-
-    Args:
-      game: the rules.
-      predict: the network, as `network.Network.predict` with its variables.
-      position: `[M]`.
-    """
-    prediction = predict(game.planes(position))
-    logits = jnp.where(game.legal_mask(position), prediction.prior_logits, -jnp.inf)
-    margin = None if prediction.margin is None else prediction.margin * game.size**2
-    return Assessment(prediction.value, jnp.argmax(logits, axis=-1).astype(jnp.int32), margin)
-
-
-def assess_by_search(
-    game: protocol.Game,
-    evaluate: improvement.Evaluate,
-    key: jax.Array,
-    position: protocol.Position,
-    *,
-    config: improvement.SearchConfig,
-) -> Assessment:
-    """Returns the root values and the chosen moves of a search; jittable."""
-    result = improvement.search(game, evaluate, key, position, config=config, is_greedy=True)
-    return Assessment(result.value, result.action, None)
-
-
 def assess(
     game: othello.Othello, player: Player, key: jax.Array, position: othello.Position
 ) -> Assessment:
-    """Returns the assessment of positions `[M]` by a network with a search, or without one."""
-    config = player.network_config
+    """Returns the assessment of positions `[M]` by a network with a search, or without one.
 
-    def assess_batch(batch: othello.Position, start: int) -> Assessment:
-        if isinstance(player, players.PolicyPlayer):
-            return _raw(game, player.variables, batch, config=config)
+    The last position fills up the last batch.
+    """
+    count = position.player.lower.shape[0]
+    size = min(_BATCH, count)
+    parts = []
+    for start in range(0, count, size):
+        rows = np.minimum(np.arange(start, start + size), count - 1)
+        batch = jax.tree.map(lambda words, rows=rows: words[rows], position)
         batch_key = jax.random.fold_in(key, start)
-        return _searched(
-            game,
-            player.variables,
-            batch_key,
-            batch,
-            config=config,
-            search_config=player.search_config,
-        )
+        parts.append(jax.device_get(_assess_batch(game, player, batch_key, batch)))
+    return jax.tree.map(lambda *arrays: np.concatenate(arrays)[:count], *parts)
 
-    return _in_batches(assess_batch, position)
+
+def of_prediction(
+    game: othello.Othello, position: othello.Position, prediction: network.Prediction
+) -> Assessment:
+    """Returns the network's own values and its likeliest legal moves; jittable."""
+    logits = jnp.where(game.legal_mask(position), prediction.prior_logits, -jnp.inf)
+    margin = None if prediction.margin is None else prediction.margin * game.size**2
+    return Assessment(prediction.value, jnp.argmax(logits, axis=-1).astype(jnp.int32), margin)
 
 
 def name_of(player: Player) -> str:
@@ -261,48 +237,17 @@ def _bin(low: float, high: float, value: np.ndarray, result: np.ndarray) -> Bin:
     return Bin(low, high, float(value.mean()), float(result.mean()), interval, count)
 
 
-def _in_batches(
-    assess_batch: Callable[[othello.Position, int], Assessment], position: othello.Position
+@functools.partial(jax.jit, static_argnames="game")
+def _assess_batch(
+    game: othello.Othello, player: Player, key: jax.Array, position: othello.Position
 ) -> Assessment:
-    """Returns an assessment `[M]` on the host; the last position fills up the last batch."""
-    count = position.player.lower.shape[0]
-    size = min(_BATCH, count)
-    parts = []
-    for start in range(0, count, size):
-        rows = np.minimum(np.arange(start, start + size), count - 1)
-        batch = jax.tree.map(lambda words, rows=rows: words[rows], position)
-        parts.append(jax.device_get(assess_batch(batch, start)))
-    return jax.tree.map(lambda *arrays: np.concatenate(arrays)[:count], *parts)
-
-
-@functools.partial(jax.jit, static_argnames=("game", "config"))
-def _raw(
-    game: othello.Othello,
-    variables: network.Variables,
-    position: othello.Position,
-    *,
-    config: network.NetworkConfig,
-) -> Assessment:
-    net, folded = network.fold(network.build(game, config), variables)
-
-    def predict(planes: jax.Array) -> network.Prediction:
-        prediction = net.apply(folded, planes, method="predict")
+    config, variables = player.network_config, player.variables
+    if isinstance(player, players.PolicyPlayer):
+        net, folded = network.fold(network.build(game, config), variables)
+        prediction = net.apply(folded, game.planes(position), method="predict")
         assert isinstance(prediction, network.Prediction)
-        return prediction
-
-    return assess_raw(game, predict, position)
-
-
-@functools.partial(jax.jit, static_argnames=("game", "config", "search_config"))
-def _searched(
-    game: othello.Othello,
-    variables: network.Variables,
-    key: jax.Array,
-    position: othello.Position,
-    *,
-    config: network.NetworkConfig,
-    search_config: improvement.SearchConfig,
-) -> Assessment:
-    symmetry = search_config.symmetry
-    evaluate = network.folded_evaluator(game, config, variables, symmetry=symmetry)
-    return assess_by_search(game, evaluate, key, position, config=search_config)
+        return of_prediction(game, position, prediction)
+    search = player.search_config
+    evaluate = network.folded_evaluator(game, config, variables, symmetry=search.symmetry)
+    result = improvement.search(game, evaluate, key, position, config=search, is_greedy=True)
+    return Assessment(result.value, result.action, None)

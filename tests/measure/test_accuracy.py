@@ -24,11 +24,11 @@ VARIANTS = pytest.mark.parametrize("is_reversed", [False, True])
 Z = 1.959964  # standard normal, 97.5 %
 
 
-def predictor(value, utility, margin=None):
-    """Returns a network that likes the moves of a higher utility, in this order of positions."""
-    logits = jnp.asarray(utility, jnp.float32)
+def prediction_of(value, utility, margin=None):
+    """Returns a prediction that likes the moves of a higher utility."""
     margin = None if margin is None else jnp.asarray(margin, jnp.float32)
-    return lambda _: network.Prediction(logits, jnp.asarray(value, jnp.float32), None, margin)
+    logits = jnp.asarray(utility, jnp.float32)
+    return network.Prediction(logits, jnp.asarray(value, jnp.float32), None, margin)
 
 
 def small_set(utility, moves):
@@ -103,16 +103,16 @@ def test_a_network_that_is_always_right_or_always_wrong(is_reversed):
     game = othello.Othello(4, is_reversed)
     positions = random_set(game)
     result, score = np.sign(positions.utility), positions.utility * (-1 if is_reversed else 1)
-    right = predictor(result, positions.move_utility, score / 16)
+    right = prediction_of(result, positions.move_utility, score / 16)
     summary = accuracy.measure(
-        game, positions, accuracy.assess_raw(game, right, positions.position)
+        game, positions, accuracy.of_prediction(game, positions.position, right)
     )
     assert summary.value_error.mean == 0
     assert summary.right_sign.mean == summary.best_move.mean == 1
     assert summary.discs_lost.mean == summary.margin_error.mean == 0
-    wrong = predictor(-result, -positions.move_utility, -score / 16)
+    wrong = prediction_of(-result, -positions.move_utility, -score / 16)
     summary = accuracy.measure(
-        game, positions, accuracy.assess_raw(game, wrong, positions.position)
+        game, positions, accuracy.of_prediction(game, positions.position, wrong)
     )
     assert summary.value_error.mean == 2 * np.mean(result != 0)
     assert summary.right_sign.mean == 0
@@ -143,10 +143,9 @@ def test_a_search_that_knows_all_plays_best_moves_and_says_the_result():
         return improvement.Evaluation(100.0 * moves, result)
 
     config = improvement.SearchConfig(algorithm="puct", num_simulations=4)
-    search = functools.partial(accuracy.assess_by_search, FOUR, evaluate, config=config)
-    summary = accuracy.measure(
-        FOUR, positions, jax.jit(search)(jax.random.key(0), positions.position)
-    )
+    search = functools.partial(improvement.search, FOUR, evaluate, config=config, is_greedy=True)
+    result = jax.jit(search)(jax.random.key(0), positions.position)
+    summary = accuracy.measure(FOUR, positions, assessment(result.value, result.action))
     assert summary.value_error.mean == 0
     assert summary.right_sign.mean == summary.best_move.mean == 1
     assert summary.discs_lost.mean == 0
