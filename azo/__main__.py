@@ -7,8 +7,6 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from azo.cli import version
-
 COMMANDS = (
     "train", "evaluate", "play", "web", "analyse", "gtp", "nboard", "tournament", "report",
     "solve", "book", "export", "supervise", "ablate",
@@ -22,7 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_overview())
         return 0
     if name == "--version":
-        print(f"azo {version.version()}")
+        from azo.run import shipped_files
+
+        print(f"azo {shipped_files.version()}")
         return 0
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)

@@ -9,7 +9,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
-from azo.cli import command_line, version
+from azo.cli import command_line
 from azo.play import engine_factory, gtp, line_reader
 from azo.play.live_engine import Engine
 
@@ -33,7 +33,6 @@ def main(argv: Sequence[str]) -> int:
             engine,
             line_reader.of_standard_input(),
             write,
-            version=version.version(),
             full=play.engine,
             load=load,
         )

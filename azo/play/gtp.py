@@ -8,10 +8,10 @@ Further commands: `set_game` and `list_games` (Quarry), `level`, and `azo-analyz
 the next line of input and writes the format of KataGo's `kata-analyze`.
 """
 
+import functools
 import re
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from azo.games import notation
 from azo.play import clock, engine_settings
@@ -19,6 +19,7 @@ from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.line_reader import LineReader
 from azo.play.live_engine import Engine
 from azo.play.search_report import MoveReport, SearchReport
+from azo.run import shipped_files
 
 _COLOURS = {"b": True, "black": True, "w": False, "white": False}
 _GAMES = ("othello", "reversi")
@@ -26,12 +27,6 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _MAX_MESSAGE = 200
 _UNTIMED_SECONDS = 10.0  # a move, without a limit in the settings or on the clock
 _INTERVAL_CENTISECONDS = 100
-
-
-class _Command(NamedTuple):
-    number: str  # the id, digits or nothing
-    name: str
-    arguments: list[str]
 
 
 class GtpServer:
@@ -43,7 +38,6 @@ class GtpServer:
         lines: LineReader,
         write: Callable[[str], object],
         *,
-        version: str,
         full: EngineConfig,
         load: Callable[[int], Engine],
     ):
@@ -53,7 +47,6 @@ class GtpServer:
           engine: its present game is the first one.
           lines: the commands.
           write: writes answers without delay.
-          version: of azo.
           full: settings at the highest level, for the command `level`.
           load: returns an engine for a board size; raises ValueError if there is none.
         """
@@ -64,11 +57,10 @@ class GtpServer:
         self._komi = 0.0
         # Plies of each command: 2 with a pass before the move, 0 for a pass after the end.
         self._steps: list[int] = []
-        self._version = version
         self._commands: dict[str, tuple[Callable[..., str | None], str]] = {
             "protocol_version": (lambda: "2", ""),
             "name": (lambda: "azo", ""),
-            "version": (lambda: self._version, ""),
+            "version": (shipped_files.version, ""),
             "known_command": (lambda name: str(name in self._commands).lower(), "COMMAND"),
             "list_commands": (lambda: "\n".join(sorted(self._commands)), ""),
             "quit": (lambda: "", ""),
@@ -77,7 +69,7 @@ class GtpServer:
             "komi": (self._set_komi, "DISCS"),
             "play": (self._play, "COLOUR MOVE"),
             "genmove": (self._generate_move, "COLOUR"),
-            "reg_genmove": (self._suggest_move, "COLOUR"),
+            "reg_genmove": (functools.partial(self._generate_move, is_played=False), "COLOUR"),
             "undo": (self._undo, ""),
             "showboard": (self._show_board, ""),
             "final_score": (self._final_score, ""),
@@ -97,22 +89,24 @@ class GtpServer:
 
     def answer(self, line: str) -> str:
         """Answers one line; returns the name of the command, "" without one or after an error."""
-        command = _parse(line)
-        if command is None:
+        text = _CONTROL.sub("", line).partition("#")[0].replace("\t", " ")
+        words = [word for word in text.split(" ") if word]
+        number = words.pop(0) if words and re.fullmatch("[0-9]+", words[0]) else ""
+        if not (number or words):
             return ""
+        name, *arguments = words or [""]
         try:
-            text = self._result(command)
+            result = self._result(number, name, arguments)
         except ValueError as error:
-            self._write(f"?{command.number} {str(error)[:_MAX_MESSAGE]}\n\n")
+            self._write(f"?{number} {str(error)[:_MAX_MESSAGE]}\n\n")
             return ""
-        if text is not None:
-            space = " " if text and not text.startswith("\n") else ""
-            self._write(f"={command.number}{space}{text}\n\n")
-        return command.name
+        if result is not None:
+            space = " " if result and not result.startswith("\n") else ""
+            self._write(f"={number}{space}{result}\n\n")
+        return name
 
-    def _result(self, command: _Command) -> str | None:
+    def _result(self, number: str, name: str, arguments: list[str]) -> str | None:
         """Returns the text after `=`; None if the command has written its own answer."""
-        name, arguments = command.name, command.arguments
         if name not in self._commands:
             raise ValueError("unknown command")
         run, usage = self._commands[name]
@@ -120,7 +114,7 @@ class GtpServer:
         if not len([n for n in names if not n.startswith("[")]) <= len(arguments) <= len(names):
             raise ValueError(f"syntax error: expected '{' '.join([name, *names])}'")
         if name == "azo-analyze":
-            return run(command.number, *arguments)
+            return run(number, *arguments)
         return run(*arguments)
 
     def _set_board_size(self, rows: str) -> str:
@@ -179,9 +173,6 @@ class GtpServer:
         else:
             self._take_back(num_passes)
         return self._move_text(report.action)
-
-    def _suggest_move(self, colour: str) -> str:
-        return self._generate_move(colour, is_played=False)
 
     def _undo(self) -> str:
         if not self._steps:
@@ -292,18 +283,6 @@ class GtpServer:
     def _move_text(self, action: int) -> str:
         text = notation.action_text(action, self._engine.game.size)
         return text if text == notation.PASS_TEXT else text.upper()
-
-
-def _parse(line: str) -> _Command | None:
-    """Returns the command of a line, None for an empty line."""
-    words = _CONTROL.sub("", line).partition("#")[0].replace("\t", " ").split(" ")
-    words = [word for word in words if word]
-    number = ""
-    if words and words[0].isascii() and words[0].isdecimal():
-        number = words.pop(0)
-    if not words:
-        return _Command(number, "", []) if number else None
-    return _Command(number, words[0], words[1:])
 
 
 def _is_black(colour: str) -> bool:

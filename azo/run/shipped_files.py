@@ -46,8 +46,8 @@ def find_config(path: pathlib.Path, what: str = "settings", folder: str = ".") -
 
 
 def version(package: str = "azo") -> str:
-    """Returns the version of an installed package."""
+    """Returns the version of a package, or `(source)` if it runs without an installation."""
     try:
         return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:  # azo run from its source
-        return "not installed"
+    except importlib.metadata.PackageNotFoundError:
+        return "(source)"

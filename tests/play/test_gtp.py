@@ -20,7 +20,7 @@ from azo.cli.gtp import main as gtp_main
 from azo.games import notation
 from azo.measure import external_engines
 from azo.play import clock, engine_factory, engine_settings, gtp, line_reader
-from azo.run import tournament_file
+from azo.run import shipped_files, tournament_file
 
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs" / "engines"
 WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
@@ -42,7 +42,7 @@ def plays(moves):
     [
         ("protocol_version", "= 2\n\n"),
         ("1 name", "=1 azo\n\n"),
-        ("00042   version\t \r", "=00042 1.2\n\n"),
+        ("00042   version\t \r", f"=00042 {shipped_files.version()}\n\n"),
         ("\x07 7\tna\x00me # is it you?", "=7 azo\n\n"),
         ("komi 0.5", "=\n\n"),
         ("5 quit", "=5\n\n"),

@@ -73,7 +73,6 @@ class GtpSession:
             self.engine,
             (source or ended_input()).lines,
             self.output.write,
-            version="1.2",
             full=self.engine.config,
             load=load_small,
         )
