@@ -55,7 +55,7 @@ class Engine(live_game.LiveGame):
         self.evaluator, self.book, self._on_end = evaluator, book, on_end
         self._rng = np.random.default_rng(seed)
         self._solver: endgame.Solver | None = None
-        self.config = config or EngineConfig()
+        self._prepare(config or EngineConfig())
 
     @property
     def config(self) -> EngineConfig:
@@ -64,6 +64,10 @@ class Engine(live_game.LiveGame):
 
     @config.setter
     def config(self, config: EngineConfig) -> None:
+        if config != self._config:
+            self._prepare(config)
+
+    def _prepare(self, config: EngineConfig) -> None:
         self._config = config
         self._search = live_search.LiveSearch(self.evaluator, config, self.board)
         # Here rather than in the first search, since its first call may compile.

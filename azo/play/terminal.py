@@ -5,7 +5,6 @@ once; at the prompt it quits, as the end of the input does.
 """
 
 import contextlib
-import dataclasses
 import difflib
 import inspect
 import os
@@ -34,32 +33,20 @@ Reader = Callable[[str], str | None]  # shows a prompt; returns a line, None at 
 
 _SWAPPED: dict[Sides, Sides] = {"black": "white", "white": "black", "both": "none", "none": "both"}
 _HINTS = 6
-_HELP = """\
+_HELP = f"""\
 f5            play a move: column and row; a pass is played automatically
 undo          take back your last move, and azo's answer to it
 hint          show the best moves: chance of winning, visits, expected continuation
 analyse       show the losses of each side so far, and the largest ones
 swap          change sides with azo
 play SIDE     choose your side: black, white, both or none
-level N       set the level, 1 (beginner) to {levels} (full)
+level N       set the level, 1 (beginner) to {engine_settings.NUM_LEVELS} (full)
 new           start a new game
 save FILE     save the moves; a FILE that ends in .ggf also has start position and names
 load FILE N   load a transcript, a GGF file, or game N of a WTHOR file (.wtb)
 board         show the board again
 help          show this list
 quit          quit, as Ctrl-D does; while azo thinks, Ctrl-C makes it move at once"""
-
-
-@dataclasses.dataclass
-class _State:
-    """State of the session besides the game."""
-
-    sides: Sides
-    level: int
-    last_report: SearchReport | None = None  # of the engine's last move
-    saved: pathlib.Path | None = None  # the file of this game, which may be overwritten
-    is_paused: bool = False  # the engine is to move, but waits
-    has_quit: bool = False
 
 
 class Terminal:
@@ -86,38 +73,42 @@ class Terminal:
           sides: sides of the person.
         """
         self._engine, self._full, self._console, self._read = engine, full, console, read
-        self._state = _State(sides, level)
+        self._sides, self._level = sides, level
+        self._last_report: SearchReport | None = None  # of the engine's last move
+        self._saved: pathlib.Path | None = None  # the file of this game, which may be overwritten
+        self._is_paused = False  # the engine is to move, but waits
+        self._has_quit = False
         self._commands: dict[str, Callable[..., None]] = {
             "undo": self._undo,
             "hint": self._hint,
             "analyse": self._analyse,
             "swap": self._swap,
             "play": self._play,
-            "level": self._level,
+            "level": self._set_level,
             "new": self._new,
             "save": self._save,
             "load": self._load,
             "board": self._show,
-            "help": self._help,
+            "help": lambda: self._say(_HELP),
             "quit": self._quit,
         }
 
     def run(self) -> None:
         """Plays until the person quits."""
         self._show()
-        while not self._state.has_quit:
+        while not self._has_quit:
             try:
-                if self._engine.is_over or self._is_persons_turn() or self._state.is_paused:
+                if self._engine.is_over or self._is_persons_turn() or self._is_paused:
                     self._read_command()
                 else:
                     self._engine_moves()
             except ValueError as error:
                 self._say(str(error))
-                self._state.is_paused = not self._is_persons_turn()
+                self._is_paused = not self._is_persons_turn()
 
     def _is_persons_turn(self) -> bool:
         mover = formatting.colour(self._engine.board)
-        return self._state.sides in (mover, "both")
+        return self._sides in (mover, "both")
 
     def _read_command(self) -> None:
         try:
@@ -126,7 +117,7 @@ class Terminal:
             line = None
         if line is None:
             self._console.print()
-            self._state.has_quit = True
+            self._has_quit = True
             return
         self._run_command(line.split())
 
@@ -139,7 +130,7 @@ class Terminal:
 
     def _run_command(self, words: list[str]) -> None:
         if not words:
-            self._state.is_paused = False
+            self._is_paused = False
             return
         name, *arguments = words
         command = self._commands.get(name.lower())
@@ -149,8 +140,7 @@ class Terminal:
         try:
             inspect.signature(command).bind(*arguments)
         except TypeError:
-            lines = self._help_text().splitlines()
-            usage = next(line for line in lines if line.startswith(name.lower()))
+            usage = next(line for line in _HELP.splitlines() if line.startswith(name.lower()))
             raise ValueError(f"usage: {usage.partition('  ')[0].strip()}") from None
         command(*arguments)
 
@@ -171,7 +161,7 @@ class Terminal:
                 "it is azo's turn: press Enter, or use 'swap' or 'play both' to move yourself"
             )
         self._engine.play(action)
-        self._state.is_paused = False
+        self._is_paused = False
         self._after_a_move()
 
     def _after_a_move(self) -> None:
@@ -190,8 +180,8 @@ class Terminal:
             report = self._engine.think(is_stopped=is_stopped, on_progress=show)
             was_stopped = is_stopped()
         self._engine.play(report.action)
-        self._state.last_report = report
-        self._state.is_paused = was_stopped and self._state.sides == "none"
+        self._last_report = report
+        self._is_paused = was_stopped and self._sides == "none"
         self._say(f"azo ({mover}) plays {notation.action_text(report.action, size)}")
         self._after_a_move()
 
@@ -223,9 +213,6 @@ class Terminal:
     @contextlib.contextmanager
     def _full_strength(self) -> Iterator[None]:
         config = self._engine.config
-        if config == self._full:
-            yield
-            return
         self._engine.config = self._full
         try:
             yield
@@ -243,16 +230,12 @@ class Terminal:
         self._console.print(board_drawing.beside(lines, notes, signs), end="")
 
     def _notes(self, signs: board_drawing.Symbols) -> list[str]:
-        engine, state = self._engine, self._state
+        engine, level = self._engine, self._level
         size, board = engine.game.size, engine.board
-        named = f"azo, level {state.level} ({engine_settings.level_name(state.level)})"
-        who = {
-            colour: "you" if state.sides in (colour, "both") else named
-            for colour in ("black", "white")
-        }
+        black, white = self._names(f"azo, level {level} ({engine_settings.level_name(level)})")
         notes = [
-            f"{signs.black} black {board.black.bit_count():2}  {who['black']}",
-            f"{signs.white} white {board.white.bit_count():2}  {who['white']}",
+            f"{signs.black} black {board.black.bit_count():2}  {black}",
+            f"{signs.white} white {board.white.bit_count():2}  {white}",
             "",
         ]
         if engine.is_over:
@@ -265,10 +248,14 @@ class Terminal:
             notes.append(f"ply {len(engine.actions) + 1}: {mover} to move{fewer}")
         if engine.actions:
             notes.append(f"last move: {notation.action_text(engine.actions[-1], size)}")
-        report = state.last_report
+        report = self._last_report
         if report is not None and report.board in engine.boards[-3:] and not engine.is_over:
             notes += formatting.reason(report, "azo", size, is_reversed=engine.game.is_reversed)
         return [*notes, "", signs.legend()] if len(notes) < 7 else [*notes, signs.legend()]
+
+    def _names(self, azo: str) -> list[str]:
+        """Returns the names of black and white, `azo` for the engine."""
+        return ["you" if self._sides in (side, "both") else azo for side in ("black", "white")]
 
     def _undo(self) -> None:
         engine = self._engine
@@ -277,10 +264,10 @@ class Terminal:
         while engine.actions and not (
             self._is_persons_turn() and engine.legal_actions != (engine.game.pass_action,)
         ):
-            if self._state.sides == "none":
+            if self._sides == "none":
                 break
             engine.undo()
-        self._state.is_paused = not self._is_persons_turn()
+        self._is_paused = not self._is_persons_turn()
         self._show()
 
     def _hint(self) -> None:
@@ -310,20 +297,20 @@ class Terminal:
             self._say("  " + analysis_text.drop(position, analysis.game.size))
 
     def _swap(self) -> None:
-        self._play(_SWAPPED[self._state.sides])
+        self._play(_SWAPPED[self._sides])
 
     def _play(self, sides: str) -> None:
         if sides not in _SWAPPED:
             raise ValueError(f"play {sides!r}: choose black, white, both or none")
-        self._state.sides = sides  # type: ignore[assignment]
-        self._state.is_paused = False
+        self._sides = sides  # type: ignore[assignment]
+        self._is_paused = False
         self._show()
 
-    def _level(self, text: str = "") -> None:
+    def _set_level(self, text: str = "") -> None:
         if not text:
             every = range(1, engine_settings.NUM_LEVELS + 1)
             names = ", ".join(f"{level} {engine_settings.level_name(level)}" for level in every)
-            self._say(f"azo plays at level {self._state.level}; levels are {names}")
+            self._say(f"azo plays at level {self._level}; levels are {names}")
             return
         if not text.isdecimal():
             raise ValueError(
@@ -331,27 +318,23 @@ class Terminal:
             )
         level = int(text)
         self._engine.config = engine_settings.at_level(self._full, level)
-        self._state.level = level
+        self._level = level
         self._say(f"azo plays at level {level} ({engine_settings.level_name(level)})")
 
     def _new(self) -> None:
         self._engine.new_game()
-        self._state.saved, self._state.is_paused = None, False
+        self._saved, self._is_paused = None, False
         self._show()
 
     def _save(self, name: str) -> None:
         path, engine = _path(name), self._engine
-        who = {
-            colour: "you" if self._state.sides in (colour, "both") else "azo"
-            for colour in ("black", "white")
-        }
-        record = game_files.GameRecord(engine.start, engine.actions, who["black"], who["white"])
+        record = game_files.GameRecord(engine.start, engine.actions, *self._names("azo"))
         is_ggf = path.suffix.lower() == game_files.GGF_SUFFIX
         text = game_files.to_text(record, engine.game, is_ggf=is_ggf)
-        if os.path.exists(path) and path != self._state.saved:
+        if os.path.exists(path) and path != self._saved:
             raise ValueError(f"{path}: exists already, choose another name")
         files.write(path, f"{text}\n".encode())
-        self._state.saved = path
+        self._saved = path
         self._say(f"saved {len(engine.actions)} plies to {path}")
 
     def _load(self, name: str, number: str = "") -> None:
@@ -360,17 +343,11 @@ class Terminal:
         path = _path(name)
         record = game_files.read(path, self._engine.game, number=int(number) if number else None)
         self._engine.new_game(record.board, record.actions)
-        self._state.saved, self._state.is_paused = None, True
+        self._saved, self._is_paused = None, True
         self._after_a_move()
 
-    def _help(self) -> None:
-        self._say(self._help_text())
-
     def _quit(self) -> None:
-        self._state.has_quit = True
-
-    def _help_text(self) -> str:
-        return _HELP.format(levels=engine_settings.NUM_LEVELS)
+        self._has_quit = True
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False)

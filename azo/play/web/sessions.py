@@ -68,8 +68,7 @@ class PageSession:
             limits = engine_settings.Limits(
                 request.num_simulations, request.seconds, is_analysis=True
             )
-        if engine.config != config:
-            engine.config = config
+        engine.config = config
         engine.new_game(game.start, game.actions)
         return engine.think(
             limits,
