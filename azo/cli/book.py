@@ -10,8 +10,8 @@ moves of a position. `azo book build --help` and `azo book show --help` list the
 """
 
 import pathlib
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
 
 import pydantic
 import rich.console
@@ -70,41 +70,40 @@ def main(argv: Sequence[str]) -> int:
     """Builds or shows a book; returns the exit code."""
     command, rest = (argv[0], argv[1:]) if argv else ("", ())
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
-    if command == "build":
-        return build(
-            command_line.parse(BuildConfig, rest, prog="azo book build", description=__doc__),
-            terminal,
-        )
-    if command == "show":
-        return show(
-            command_line.parse(ShowConfig, rest, prog="azo book show", description=__doc__),
-            terminal,
-        )
-    if command in ("-h", "--help"):
+    commands: dict[str, tuple[Any, Callable[[Any, rich.console.Console], None]]] = {
+        "build": (BuildConfig, build),
+        "show": (ShowConfig, show),
+    }
+    if command in commands:
+        kind, run = commands[command]
+        prog = f"azo book {command}"
+        run(command_line.parse(kind, rest, prog=prog, description=__doc__), terminal)
+    elif command in ("-h", "--help"):
         terminal.print(__doc__, markup=False)
-        return 0
-    given = f"unknown command '{command}'" if command else "a command is missing"
-    raise ValueError(f"azo book: {given}. {validation.suggest(command, ('build', 'show'))}")
+    else:
+        given = f"unknown command '{command}'" if command else "a command is missing"
+        raise ValueError(f"azo book: {given}. {validation.suggest(command, commands)}")
+    return 0
 
 
-def build(settings: BuildConfig, terminal: rich.console.Console) -> int:
+def build(settings: BuildConfig, terminal: rich.console.Console) -> None:
     """Builds a book; Ctrl-C keeps the positions so far."""
+    engine, game = None, othello.Othello(settings.size, settings.reversed)
     if settings.source == "archives" and not settings.files:
         raise ValueError("--from archives: name the files")
-    if settings.source == "self-play" and settings.files:
-        raise ValueError(f"{settings.files[0]}: --from self-play reads no files")
-    engine = None
     if settings.source == "self-play":
+        if settings.files:
+            raise ValueError(f"{settings.files[0]}: --from self-play reads no files")
         engine = live_engine.Engine(engine_factory.load_evaluator(settings), settings.engine)
-    game = othello.Othello(settings.size, settings.reversed) if engine is None else engine.game
-    book = (
-        opening_book.load(settings.book, game)
-        if settings.book.exists()
-        else opening_book.Book(game)
-    )
-    if settings.source == "archives":
-        if book.positions:
-            raise ValueError(f"{settings.book}: exists already: choose a new file")
+        game = engine.game
+    book = opening_book.Book(game)
+    if settings.book.exists():
+        book = opening_book.load(settings.book, game)
+    if engine is not None:
+        _grow(book, engine, settings, terminal)
+    elif book.positions:
+        raise ValueError(f"{settings.book}: exists already: choose a new file")
+    else:
         num_games = book_building.add_games(
             book,
             game_files.read_archives(settings.files, game),
@@ -112,10 +111,20 @@ def build(settings: BuildConfig, terminal: rich.console.Console) -> int:
             min_games=settings.min_games,
         )
         terminal.print(f"{num_games} games", markup=False)
-    book.save(settings.book)
+        book.save(settings.book)
+    text = f"{_sizes(settings.book, book)}, {settings.book.stat().st_size} bytes"
+    terminal.print(text, markup=False)
+
+
+def _grow(
+    book: opening_book.Book,
+    engine: live_engine.Engine,
+    settings: BuildConfig,
+    terminal: rich.console.Console,
+) -> None:
+    book.save(settings.book)  # fails before the searches if it cannot be written
     with console.ProgressBar(terminal) as progress:
-        total = settings.growth.num_positions
-        task = progress.add_task("positions", total=total, visible=engine is not None)
+        task = progress.add_task("positions", total=settings.growth.num_positions)
 
         def on_position(num_done: int) -> None:
             progress.update(task, completed=num_done)
@@ -123,50 +132,38 @@ def build(settings: BuildConfig, terminal: rich.console.Console) -> int:
                 book.save(settings.book)
 
         try:
-            if engine is not None:
-                book_building.grow(book, engine, settings.growth, on_position=on_position)
+            book_building.grow(book, engine, settings.growth, on_position=on_position)
         finally:
             book.back_up()
             book.save(settings.book)
-    size = settings.book.stat().st_size
-    text = f"{settings.book}: {len(book.positions)} positions, {book.num_moves} moves, {size} bytes"
-    terminal.print(text, markup=False)
-    return 0
 
 
-def show(settings: ShowConfig, terminal: rich.console.Console) -> int:
+def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
     """Shows the moves of a position in a book."""
     game = othello.Othello(settings.size, settings.reversed)
     book = opening_book.load(settings.book, game)
-    played = notation.replay(settings.moves, game)
-    board = played.last_board
-    terminal.print(
-        f"{settings.book}: {len(book.positions)} positions, {book.num_moves} moves", markup=False
-    )
+    board = notation.replay(settings.moves, game).last_board
+    terminal.print(_sizes(settings.book, book), markup=False)
     terminal.print(notation.diagram(board, game.size), markup=False)
     moves = book.lookup(board)
     if not moves:
         terminal.print("not in the book")
-        return 0
+        return
     table = formatting.table(
         "move", "value>", "visits>", "games>", "won>", "drawn>", "lost>", padding=2
     )
     for move in moves:
         entry = move.entry
         num_lost = entry.num_games - entry.num_wins - entry.num_draws
+        results = (entry.num_wins, entry.num_draws, num_lost) if entry.num_games else ()
         table.add_row(
             formatting.move(move.action, game.size),
             formatting.signed(entry.value),
-            *_shares(entry.num_visits, entry.num_games),
-            *(_share(num, entry.num_games) for num in (entry.num_wins, entry.num_draws, num_lost)),
+            *(str(count or "") for count in (entry.num_visits, entry.num_games)),
+            *(f"{num / entry.num_games:.0%}" for num in results),
         )
     terminal.print(table)
-    return 0
 
 
-def _shares(*counts: int) -> list[str]:
-    return [str(count) if count else "" for count in counts]
-
-
-def _share(count: int, num_games: int) -> str:
-    return f"{count / num_games:.0%}" if num_games else ""
+def _sizes(path: pathlib.Path, book: opening_book.Book) -> str:
+    return f"{path}: {len(book.positions)} positions, {book.num_moves} moves"

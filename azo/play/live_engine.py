@@ -8,12 +8,11 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
 from azo.games import notation
-from azo.play import live_game, live_search
+from azo.play import live_game, live_search, opening_book
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.evaluator import NetworkEvaluator
 from azo.play.search_report import MoveReport, SearchReport
@@ -21,13 +20,6 @@ from azo.search import improvement
 from azo.solver.host import endgame, last_squares
 
 _SOLVER_SHARE = 0.5  # of the time of a move
-
-
-class MoveSource(Protocol):
-    """A source of moves without a search, such as an opening book."""
-
-    def choose(self, board: notation.Board, rng: np.random.Generator) -> int | None:
-        """Returns a move for a position, None if it has none."""
 
 
 class Engine(live_game.LiveGame):
@@ -38,7 +30,7 @@ class Engine(live_game.LiveGame):
         evaluator: NetworkEvaluator,
         config: EngineConfig | None = None,
         *,
-        book: MoveSource | None = None,
+        book: opening_book.Book | None = None,
         on_end: Callable[[live_game.LiveGame], None] | None = None,
         seed: int = 0,
     ):

@@ -20,7 +20,7 @@ from azo.play import clock
 from azo.play.engine_settings import Limits
 from azo.play.line_reader import LineReader
 from azo.play.live_engine import Engine
-from azo.play.opening_book import Book, BookMove
+from azo.play.opening_book import BookMove
 from azo.play.search_report import MoveReport, SearchReport
 
 _SIMULATIONS_AT_DEPTH_0 = 12.5
@@ -213,7 +213,7 @@ class NBoardServer:
     def _book_moves(self) -> list[BookMove]:
         """Returns the moves with a value in the opening book, best first."""
         book = self._engine.book
-        moves = book.lookup(self._engine.board) if isinstance(book, Book) else []
+        moves = book.lookup(self._engine.board) if book else []
         return [move for move in moves if move.value is not None]
 
     def _book_line(self, move: BookMove) -> str:

@@ -79,7 +79,6 @@ class BookMove:
 
     action: int
     value: float | None  # by search, else the mean result of games
-    count: int  # of games, or of visits without games
     entry: Entry
 
 
@@ -120,7 +119,7 @@ class Book:
             value = entry.mean_result if entry.value is None else entry.value
             for symmetry in symmetries:
                 action = int(self._unturned[symmetry, canonical])
-                moves[action] = BookMove(action, value, entry.num_games or entry.num_visits, entry)
+                moves[action] = BookMove(action, value, entry)
         return sorted(moves.values(), key=lambda move: (-move.entry.worth, move.action))
 
     def choose(

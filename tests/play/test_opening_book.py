@@ -161,7 +161,7 @@ def test_a_new_move_is_added_where_the_game_left_the_book():
     book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1}})
     book.learn(notation.replay("f5f6e6", _GAME).actions, black_value=0.0)
     entries = dict(zip(*_by_text(book, "f5"), strict=True))
-    assert (entries["f6"].value, entries["f6"].count) == (0.0, 1)
+    assert (entries["f6"].value, entries["f6"].entry.num_games) == (0.0, 1)
     assert entries["f6"].entry.num_draws == 1
     assert book.lookup(board_after("f5f6")) == []
     before = plain(book)
