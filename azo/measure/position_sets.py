@@ -2,8 +2,7 @@
 
 A position's utility is the final margin of discs in favour of the side to move, empty squares to
 the winner: its score, with the sign turned in reversed Othello. Scores of a file may be exact or
-the estimates of an engine. Unknown moves near the end are solved: by the batched solver up to 12
-empty squares, by the host's above.
+the estimates of an engine. Unknown moves near the end are solved by the host solver.
 """
 
 import dataclasses
@@ -16,7 +15,6 @@ import numpy as np
 
 from azo.formats import obf
 from azo.games import bitboard, notation, othello
-from azo.solver.device import batched
 
 # Perfect games from the usual start of 6x6 by whether fewer discs win, with black's utility.
 # Normal: Joel Feinstein, 1993, https://www.maths.nottingham.ac.uk/plp/pmzjff/Othello/6x6sol.html.
@@ -35,12 +33,9 @@ PERFECT_GAMES = {
     ),
 }
 
-NO_UTILITY = batched.NO_SCORE  # of illegal moves, and of all moves of a row with unknown scores
+NO_UTILITY = -1000  # of illegal moves, and of all moves of a row with unknown scores
 
-_MAX_BATCHED = 12  # empty squares
-_MAX_HOST = 20
-_NUM_LANES = 256
-_MAX_NODES = 2**31 - 1  # as good as none
+_MAX_EMPTIES = 20  # of random positions, which are solved
 _MAX_DRAWS = 20
 
 _legal_mask = jax.jit(othello.Othello.legal_mask, static_argnums=0)
@@ -97,22 +92,21 @@ def of_problems(
       ValueError: if a move is illegal, or all games are over; the number of the line comes first.
     """
     sides = [[getattr(x.board, side) for x in problems] for side in ("player", "opponent")]
-    position = othello.Position(*map(_bitboards, sides))
-    legal, is_over = np.asarray(_legal_mask(game, position)), np.asarray(_is_over(game, position))
-    if is_over.all():
+    position = othello.Position(*map(bitboard.from_ints, sides))
+    rows = np.flatnonzero(~np.asarray(_is_over(game, position)))
+    if not len(rows):
         raise ValueError(
             f"{problems[0].line}: the game is over, and so are all games of positions with a score:"
             " add a position with a legal move"
         )
+    position = jax.tree.map(lambda words: words[rows], position)
     sign = -1 if game.is_reversed else 1
-    utility = np.zeros(len(problems), int)
-    moves = np.full(legal.shape, NO_UTILITY)
-    named_best = np.full(len(problems), -1)
-    for row in np.flatnonzero(~is_over).tolist():
-        problem = problems[row]
+    positions = _unsolved(game, position, np.zeros(len(rows), int))
+    legal = np.asarray(_legal_mask(game, position))
+    for row, problem in enumerate(problems[index] for index in rows.tolist()):
         score = problem.best_score(is_reversed=game.is_reversed)
         assert score is not None
-        utility[row] = sign * score
+        positions.utility[row] = sign * score
         scored = list(problem.move_scores)
         named = [] if problem.best_move is None else [problem.best_move]
         for action in (*scored, *named):
@@ -120,11 +114,10 @@ def of_problems(
                 text = notation.action_text(action, game.size)
                 raise ValueError(f"{problem.line}: {text} is illegal")
         if len(scored) == legal[row].sum():
-            moves[row, scored] = sign * np.array(list(problem.move_scores.values()))
+            positions.move_utility[row, scored] = sign * np.array([*problem.move_scores.values()])
         if named and legal[row].sum() > 1:
-            named_best[row] = problem.best_move
-    positions = PositionSet(position, utility, moves, named_best)
-    return _with_moves(game, _rows(positions, np.flatnonzero(~is_over)), max_solved)
+            positions.named_best[row] = problem.best_move
+    return _with_moves(game, positions, max_solved)
 
 
 def of_random_games(
@@ -138,7 +131,7 @@ def of_random_games(
     Raises:
       ValueError: if no position has so many empty squares, or the solvers are too slow for them.
     """
-    limit = min(int(game.num_empties(game.start())), _MAX_HOST)
+    limit = min(int(game.num_empties(game.start())), _MAX_EMPTIES)
     if not 1 <= num_empties <= limit:
         raise ValueError(f"{num_empties} empty squares: choose 1 to {limit}")
     boards = np.zeros((0, game.packed_words), np.uint32)
@@ -202,54 +195,19 @@ def _unsolved(
 
 def _with_moves(game: othello.Othello, positions: PositionSet, max_solved: int) -> PositionSet:
     """Returns the set with all moves solved where none has a score and few squares are empty."""
-    empties = np.asarray(game.num_empties(positions.position))
-    is_unknown = (positions.move_utility == NO_UTILITY).all(axis=1) & (empties <= max_solved)
-    moves = positions.move_utility.copy()
-    for is_mine, solve in ((empties <= _MAX_BATCHED, _batched), (empties > _MAX_BATCHED, _host)):
-        rows = np.flatnonzero(is_unknown & is_mine)
-        if len(rows):
-            score = solve(game, _rows(positions, rows).position)
-            sign = np.where(score != NO_UTILITY, -1 if game.is_reversed else 1, 1)
-            moves[rows] = sign * score
+    position, moves = positions.position, positions.move_utility.copy()
+    is_unknown = (moves == NO_UTILITY).all(axis=1)
+    rows = np.flatnonzero(is_unknown & (np.asarray(game.num_empties(position)) <= max_solved))
+    if len(rows):
+        from azo.solver.host import endgame  # takes a second, and is seldom needed
+
+        solver = endgame.Solver(game.size, is_reversed=game.is_reversed)
+        player, opponent = bitboard.to_ints(position.player), bitboard.to_ints(position.opponent)
+        for row in rows:
+            solution = solver.solve(player[row], opponent[row], every_move=True)
+            for action, score in solution.move_scores.items():
+                moves[row, action] = -score if game.is_reversed else score
     return dataclasses.replace(positions, move_utility=moves)
-
-
-def _batched(game: othello.Othello, position: othello.Position) -> np.ndarray:
-    """Returns the scores `[M, A]` of all moves."""
-    count = position.player.lower.shape[0]
-    # Few different sizes are few compilations; empty boards are too large to be looked at.
-    size = 1 << max(count - 1, 63).bit_length()
-    filled = jax.tree.map(
-        lambda words: jnp.zeros(size, words.dtype).at[:count].set(words), position
-    )
-    solution = _solve(game, filled)
-    assert solution.is_solved[:count].all()
-    return np.asarray(solution.move_score)[:count]
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _solve(game: othello.Othello, position: othello.Position) -> batched.BatchedSolution:
-    return batched.solve(
-        game,
-        position,
-        max_empties=_MAX_BATCHED,
-        num_lanes=_NUM_LANES,
-        max_nodes=_MAX_NODES,
-        goal="every_move",
-    )
-
-
-def _host(game: othello.Othello, position: othello.Position) -> np.ndarray:
-    """Returns the scores `[M, A]` of all moves."""
-    from azo.solver.host import endgame  # takes a second, and is seldom needed
-
-    solver = endgame.Solver(game.size, is_reversed=game.is_reversed)
-    sides = zip(bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True)
-    score = np.full((position.player.lower.shape[0], game.num_actions), NO_UTILITY)
-    for row, side in zip(score, sides, strict=True):
-        for action, margin in solver.solve(*side, every_move=True).move_scores.items():
-            row[action] = margin
-    return score
 
 
 @functools.partial(jax.jit, static_argnames=("game", "num_games"))
@@ -274,21 +232,4 @@ def _play_down(
     _, position = jax.lax.while_loop(lambda state: is_open(state[1]).any(), play, state)
     return game.pack(position), (game.num_empties(position) == num_empties) & ~game.is_over(
         position
-    )
-
-
-def _rows(positions: PositionSet, rows: np.ndarray) -> PositionSet:
-    return PositionSet(
-        position=jax.tree.map(lambda words: words[rows], positions.position),
-        utility=positions.utility[rows],
-        move_utility=positions.move_utility[rows],
-        named_best=positions.named_best[rows],
-    )
-
-
-def _bitboards(discs: Sequence[int]) -> bitboard.Bitboard:
-    words = np.array(discs, np.uint64)
-    lower, upper = (words & np.uint64(0xFFFFFFFF)), words >> np.uint64(32)
-    return bitboard.Bitboard(
-        jnp.asarray(lower.astype(np.uint32)), jnp.asarray(upper.astype(np.uint32))
     )

@@ -62,8 +62,7 @@ def test_4x4_from_its_start_has_the_known_score(is_reversed, data_folder):
 
 
 @VARIANTS
-def test_perfect_games_are_perfect_as_far_as_they_are_solved(is_reversed, monkeypatch):
-    monkeypatch.setattr(position_sets, "_MAX_BATCHED", 0)  # numba is compiled already
+def test_perfect_games_are_perfect_as_far_as_they_are_solved(is_reversed):
     game = othello.Othello(6, is_reversed)
     lines = position_sets.perfect_games(game, max_solved=16)
     assert [len(line.moves) for line in lines] == ([32, 32] if is_reversed else [32])
