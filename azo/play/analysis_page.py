@@ -13,7 +13,6 @@ from azo.play import analysis_text, game_analysis
 _STYLE = importlib.resources.files(__package__).joinpath("analysis_page.css")
 _WIDTH, _HEIGHT = 900, 260  # of the plot, in its own units
 _LEFT, _BOTTOM, _TOP = 54, 30, 12
-_SQUARE = 20
 
 
 def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
@@ -41,8 +40,8 @@ def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
         _table(analysis_text.game_table(analysis), (f"#ply{p.number}" for p in analysis.positions)),
         f"<p>{text(analysis_text.legend(analysis))}</p>",
         "<h2>All positions</h2>",
-        "<p>Values are for the side to move. A dashed ring and * mark the move played, a cross"
-        " marks the engine's choice.</p>",
+        "<p>Values are for the side to move. The engine's choice comes first; * marks the move"
+        " played.</p>",
         *(_position(position, size) for position in analysis.positions),
         "</body></html>",
     ]
@@ -83,7 +82,7 @@ def _plot(analysis: game_analysis.GameAnalysis) -> str:
 
     parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="value by ply">']
     for position in positions:
-        if position.is_exact:
+        if position.score is not None:
             parts.append(
                 f'<rect class="exact" x="{x(position) - step / 2:.1f}" y="{_TOP}"'
                 f' width="{step:.2f}" height="{_HEIGHT - _TOP - _BOTTOM}"/>'
@@ -129,39 +128,9 @@ def _position(position: game_analysis.AnalysedPosition, size: int) -> str:
     heading = html.escape(analysis_text.heading(position, size))
     parts = [
         f'<section id="ply{position.number}"><h3>{heading}</h3>',
-        f'<div class="pair">{_board(position, size)}<div>',
+        f'<div class="pair"><pre>{notation.diagram(position.board, size)}</pre><div>',
         f"<p>{html.escape(analysis_text.worth(position))}</p>",
     ]
     if position.moves:
         parts.append(_table(analysis_text.move_table(position, size)))
     return "".join([*parts, "</div></div></section>"])
-
-
-def _board(position: game_analysis.AnalysedPosition, size: int) -> str:
-    """Returns a board as SVG: a ring marks the move played, a cross the best move."""
-    side = _SQUARE * size
-    grid = "".join(f"M0 {i * _SQUARE}H{side}M{i * _SQUARE} 0V{side}" for i in range(size + 1))
-    parts = [
-        f'<svg class="board" viewBox="-16 -16 {side + 18} {side + 18}" role="img"'
-        f' aria-label="{notation.board_text(position.board, size)}">'
-        f'<rect width="{side}" height="{side}"/><path d="{grid}"/>'
-    ]
-    for index in range(size):
-        middle = index * _SQUARE + _SQUARE / 2
-        parts.append(
-            f'<text x="{middle}" y="-5" text-anchor="middle">{"abcdefgh"[index]}</text>'
-            f'<text x="-8" y="{middle + 4}" text-anchor="middle">{index + 1}</text>'
-        )
-    for square in range(size * size):
-        row, column = divmod(square, size)
-        bit = 8 * row + column
-        x, y = (i * _SQUARE + _SQUARE / 2 for i in (column, row))
-        colours = {"black": position.board.black, "white": position.board.white}
-        for name, discs in colours.items():
-            if discs >> bit & 1:
-                parts.append(f'<circle class="{name}" cx="{x}" cy="{y}" r="8"/>')
-        if square == position.played:
-            parts.append(f'<circle class="played" cx="{x}" cy="{y}" r="6"/>')
-        if square == position.best:
-            parts.append(f'<path class="best" d="M{x - 4} {y}h8M{x} {y - 4}v8"/>')
-    return "".join([*parts, "</svg>"])

@@ -50,11 +50,6 @@ class AnalysedPosition:
     loss_discs: int | None = None  # discs given away, where both positions are solved
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the value is a result under perfect play."""
-        return self.score is not None
-
-    @property
     def black_value(self) -> float:
         """The value for black."""
         return self._sign * self.value
