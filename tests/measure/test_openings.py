@@ -37,4 +37,9 @@ def test_openings_of_a_file(tmp_path):
     bad = write(tmp_path, "f5d6c4\nf5f5\n", "bad.txt")
     with pytest.raises(ValueError) as error:
         openings.from_file(bad, game, jax.random.key(0), count=2)
-    assert str(error.value).startswith(f"{bad}:2: illegal move 'f5' at ply 2")
+    assert str(error.value).startswith(f"{bad}: record 2: illegal move 'f5' at ply 2")
+    wiped_out = write(tmp_path, "e6f4e3f6g5d6e7f5c5\n", "over.txt")
+    with pytest.raises(ValueError) as error:
+        openings.from_file(wiped_out, game, jax.random.key(0), count=1)
+    expected = f"{wiped_out}: the game is over after the opening e6f4e3f6g5d6e7f5c5"
+    assert str(error.value) == expected

@@ -9,6 +9,7 @@ import pathlib
 import jax
 import numpy as np
 
+from azo.formats import archives, files
 from azo.games import notation, othello, protocol
 from azo.measure import arena
 
@@ -44,24 +45,15 @@ def from_file(
     Raises:
       ValueError: The file cannot be read, a line is no opening, or too few are different.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise ValueError(f"{path}: cannot read the openings ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: not a text file") from None
-    numbers = [number for number, line in enumerate(lines) if line.strip()]
-    order = np.asarray(jax.random.permutation(key, len(numbers))).tolist() if numbers else []
+    archive = archives.read_transcripts(files.read_text(path), str(path), game)
     openings: dict[Opening, None] = {}
-    for place in order:
-        number = numbers[place]
-        try:
-            played = notation.replay(lines[number], game)
-        except ValueError as error:
-            raise ValueError(f"{path}:{number + 1}: {error}") from None
-        if played.is_over:
-            raise ValueError(f"{path}:{number + 1}: the game is over after this opening")
-        openings[played.actions] = None
+    num_plies = archive.num_plies.tolist()
+    for row in jax.random.permutation(key, len(num_plies)).tolist():
+        actions = tuple(archive.action[row, : num_plies[row]].tolist())
+        if archive.is_finished[row]:
+            text = notation.transcript(actions, game.size)
+            raise ValueError(f"{path}: the game is over after the opening {text}")
+        openings[actions] = None
         if len(openings) == count:
             return list(openings)
     raise ValueError(
