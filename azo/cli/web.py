@@ -55,5 +55,5 @@ def main(argv: Sequence[str]) -> int:
         print(f"azo plays at {address}; Ctrl-C ends", flush=True)
         if web.open:
             webbrowser.open(address)
-        server.serve(application, listener, pages.stop_all)
+        server.Server(application, pages.stop_all).run(sockets=[listener])
     return 0

@@ -53,12 +53,7 @@ def board(
 ) -> list[rich.text.Text]:
     """Returns the lines of a board with its coordinates.
 
-    Args:
-      position: the discs.
-      size: rows and columns.
-      legal: actions to mark.
-      last: the last action, to mark; None or a pass marks nothing.
-      signs: symbols of the squares.
+    The actions in `legal` and the `last` one are marked; None or a pass marks nothing.
     """
     letters = rich.text.Text("   " + "  ".join("abcdefgh"[:size]) + "   ")
     lines = [letters]

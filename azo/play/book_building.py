@@ -40,11 +40,8 @@ def grow(
 ) -> int:
     """Adds positions to a book and backs up all values; returns the number of positions added.
 
-    Args:
-      book: a book of the engine's game.
-      engine: searches with the limits of its settings; its present game is lost.
-      config: number and choice of positions.
-      on_position: called after each position with the number added.
+    The engine searches with the limits of its settings; its present game is lost. `on_position` is
+    called after each position with the number added.
     """
     root = book.key(engine.start)
     for num_done in range(config.num_positions):
@@ -76,13 +73,9 @@ def add_search(
 def add_games(
     book: opening_book.Book, games: archives.GameArchive, *, max_plies: int, min_games: int
 ) -> int:
-    """Counts the moves of games and their results; returns the number of games counted.
+    """Counts the first moves of games in an empty book; returns the number of games counted.
 
-    Args:
-      book: an empty book of the archive's game.
-      games: games without a result are left out.
-      max_plies: number of plies of a game that are counted.
-      min_games: moves of fewer games are left out.
+    Games without a result are left out, and so are moves of fewer than `min_games`.
     """
     live = live_game.LiveGame(book.game)
     has_result = ~np.isnan(games.black_value)

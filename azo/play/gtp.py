@@ -41,14 +41,10 @@ class GtpServer:
         full: EngineConfig,
         load: Callable[[int], Engine],
     ):
-        """Prepares to `run`.
+        """Prepares to `run`, from the engine's present game.
 
-        Args:
-          engine: its present game is the first one.
-          lines: the commands.
-          write: writes answers without delay.
-          full: settings at the highest level, for the command `level`.
-          load: returns an engine for a board size; raises ValueError if there is none.
+        `full` are the settings at the highest level. `load` returns an engine for a board size, or
+        raises ValueError.
         """
         self._engine, self._lines, self._write = engine, lines, write
         self._full, self._load = full, load

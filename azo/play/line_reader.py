@@ -16,11 +16,7 @@ class LineReader:
     """Iterator over the lines of an input."""
 
     def __init__(self, read: Callable[[], bytes]):
-        """Starts reading.
-
-        Args:
-          read: waits for the next bytes and returns them; b"" at the end.
-        """
+        """Starts reading; `read` waits for the next bytes and returns them, b"" at the end."""
         self._read = read
         self._waiting: collections.deque[str] = collections.deque()
         self._has_ended = False

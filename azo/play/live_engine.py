@@ -36,12 +36,7 @@ class Engine(live_game.LiveGame):
     ):
         """Starts a game; compiles the network for the settings, which may take seconds.
 
-        Args:
-          evaluator: the network.
-          config: settings of the search; the default settings if None.
-          book: source of opening moves.
-          on_end: called with the game after each move that ends it.
-          seed: of random choices.
+        `on_end` is called with the game after each move that ends it.
         """
         super().__init__(evaluator.game)
         self.evaluator, self.book, self._on_end = evaluator, book, on_end

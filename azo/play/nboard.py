@@ -36,13 +36,7 @@ class NBoardServer:
     """An engine behind the protocol."""
 
     def __init__(self, engine: Engine, lines: LineReader, write: Callable[[str], object]):
-        """Prepares to `run`.
-
-        Args:
-          engine: its present game is continued until `set game`.
-          lines: the commands.
-          write: writes answers without delay.
-        """
+        """Prepares to `run`; the engine's present game is continued until `set game`."""
         self._engine, self._lines, self._write_text = engine, lines, write
         self._depth: int | None = None
         self._clock = clock.GameClock()
@@ -52,8 +46,8 @@ class NBoardServer:
             "move": self._move,
             "hint": self._hint,
             "go": self._go,
-            "ping": self._ping,
-            "learn": self._learn,
+            "ping": lambda text: self._write(f"pong {_integer(text, 'ping')}"),
+            "learn": lambda _: self._write("learned"),
             "analyze": self._analyse,
         }
 
@@ -111,12 +105,6 @@ class NBoardServer:
         is_black = self._engine.board.is_black_to_move
         self._engine.play(action)
         self._clock.use(is_black, seconds)
-
-    def _ping(self, text: str) -> None:
-        self._write(f"pong {_integer(text, 'ping')}")
-
-    def _learn(self, rest: str) -> None:
-        self._write("learned")
 
     def _hint(self, text: str) -> None:
         num_moves = _integer(text, "hint")
@@ -206,7 +194,7 @@ class NBoardServer:
     def _search_line(self, move: MoveReport, depth: int) -> str:
         size = self._engine.game.size
         line = "".join(ggf.move_text(action, size) for action in move.line)
-        depth_text = f"{depth}" if move.score is None else "100%"
+        depth_text = depth if move.score is None else "100%"
         more = f"visits {move.visits} prior {move.prior:.3f}"
         return f"search {line} {self._discs(move):.2f} 0 {depth_text} {more}"
 

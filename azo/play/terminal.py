@@ -62,15 +62,10 @@ class Terminal:
         level: int = engine_settings.NUM_LEVELS,
         sides: Sides = "black",
     ):
-        """Prepares a session.
+        """Prepares a session, which continues the engine's present game.
 
-        Args:
-          engine: its present game is continued.
-          full: settings at the highest level, which hints and analyses always use.
-          console: the output.
-          read: reads a line.
-          level: level of the engine.
-          sides: sides of the person.
+        Hints and analyses use `full`, the settings at the highest level. `level` is the engine's,
+        `sides` are the person's.
         """
         self._engine, self._full, self._console, self._read = engine, full, console, read
         self._sides, self._level = sides, level

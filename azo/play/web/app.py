@@ -38,11 +38,8 @@ def make_app(
 ) -> Starlette:
     """Returns the application.
 
-    Args:
-      offers: games by name; the first one is the page's default.
-      sessions: runs the searches.
-      level: the page's default level.
-      names: host names of this server, besides localhost and IP addresses.
+    The first of `offers` is the page's default game, `level` its default level. `names` are host
+    names of this server, besides localhost and IP addresses.
     """
     pages = _Pages(offers, sessions, level)
     return Starlette(
@@ -133,7 +130,7 @@ class _Reports(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._task.stop()
+            self._task.stop.set()
 
     @staticmethod
     async def _lines(task: SearchTask, size: int) -> AsyncIterator[str]:

@@ -1,6 +1,5 @@
 """The HTTP server: a listening socket, and uvicorn on it."""
 
-import asyncio
 import socket
 import types
 from collections.abc import Callable
@@ -47,33 +46,25 @@ def url(listener: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """The web server; it stops long answers on exit."""
+    """The web server; it stops long answers on exit. `run` raises KeyboardInterrupt at Ctrl-C."""
 
     def __init__(self, app: ASGIApp, stop_answers: Callable[[], None]):
         """Prepares to serve `app`; `stop_answers` stops long answers and returns at once."""
-        super().__init__(_config(app))
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_level="warning",
+            server_header=False,
+            ws="none",
+            limit_concurrency=_MAX_CONNECTIONS,
+            h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+            timeout_keep_alive=_IDLE_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        super().__init__(config)
         self._stop_answers = stop_answers
 
     def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
         """Handles Ctrl-C and other signals: ends the server."""
         self._stop_answers()
         super().handle_exit(sig, frame)
-
-
-def serve(app: ASGIApp, listener: socket.socket, stop_answers: Callable[[], None]) -> None:
-    """Serves until Ctrl-C, then raises KeyboardInterrupt."""
-    asyncio.run(Server(app, stop_answers).serve(sockets=[listener]))
-
-
-def _config(app: ASGIApp) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        lifespan="off",
-        log_level="warning",
-        server_header=False,
-        ws="none",
-        limit_concurrency=_MAX_CONNECTIONS,
-        h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
-        timeout_keep_alive=_IDLE_SECONDS,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-    )

@@ -91,19 +91,15 @@ class SearchTask:
         """Starts the search in a thread of the running event loop."""
         loop = asyncio.get_running_loop()
         self._reports: asyncio.Queue[SearchReport | None] = asyncio.Queue()
-        stop = self._stop = session.stop = threading.Event()
+        self.stop = session.stop = threading.Event()  # ends the search soon
 
         def publish(report: SearchReport) -> None:
             loop.call_soon_threadsafe(self._reports.put_nowait, report)
 
         self.future = loop.run_in_executor(
-            None, session.think, offer, game, request, stop.is_set, publish
+            None, session.think, offer, game, request, self.stop.is_set, publish
         )
         self.future.add_done_callback(lambda _: self._reports.put_nowait(None))
-
-    def stop(self) -> None:
-        """Ends the search soon; returns at once."""
-        self._stop.set()
 
     async def reports(self) -> AsyncIterator[tuple[SearchReport, bool]]:
         """Yields the reports so far, each with False, and the final one with True.
@@ -170,7 +166,7 @@ class SessionPool:
     def stop_all(self) -> None:
         """Stops all searches; returns at once."""
         for task in self._running:
-            task.stop()
+            task.stop.set()
 
     def _session(self, name: str) -> PageSession:
         session = self._sessions.setdefault(name, PageSession())
