@@ -38,7 +38,7 @@ def train(
     mesh = loop.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
     load = network_files.loader(game)
-    run_hooks = hooks.make(settings, game, load)
+    run_hooks = hooks.Hooks(settings, game, load)
     start = _load("run.start_from", settings.run.start_from, load)
     teacher = _load("selfplay.teacher", settings.selfplay.teacher, load)
     if start and start.network_config != settings.network:
@@ -185,7 +185,7 @@ class Trainer:
         if not gate.is_enabled:
             return state.next_generation(is_promoted=False, begins_window=begins_window)
         (match,) = self.write(iteration, self.hooks.gate(state, iteration))
-        state = state.with_evaluations(hooks.gate_evaluations(self.settings, self.game))
+        state = state.with_evaluations(self.hooks.gate_evaluations())
         if match.fields["gate/is_promoted"]:
             return state.next_generation(is_promoted=True, begins_window=begins_window)
         plays_on = gate.after_failure == "play" or state.num_failures + 1 >= gate.max_failures

@@ -30,7 +30,7 @@ def scores(monkeypatch):
         won = wins.pop(0)
         return arena.MatchResult(won, 0, 10 - won)
 
-    monkeypatch.setattr(hooks, "evaluation_match", match)
+    monkeypatch.setattr(hooks.Hooks, "match", match)
     return wins
 
 

@@ -53,7 +53,7 @@ def rate(folder, iteration, *, last_iteration=99, **ratings):
     settings = tiny_run.settings(run={"folder": str(folder)}, ratings=ratings)
     state = types.SimpleNamespace(variables=lambda: weights(iteration))
     with metrics.MetricsWriter(folder, last_iteration=last_iteration) as writer:
-        run_hooks = hooks.make(settings, tiny_run.game(), network_files.loader(tiny_run.game()))
+        run_hooks = hooks.Hooks(settings, tiny_run.game(), network_files.loader(tiny_run.game()))
         for event in run_hooks.rate(state, iteration):
             writer.write(event.kind, iteration, event.fields, has_curves=event.has_curves)
     return event.text
@@ -158,9 +158,10 @@ def test_an_unknown_player_is_reported_before_training(tmp_path, matches):
 def test_an_untrained_network_that_searches_beats_random_moves():
     game = tiny_run.game()
     match = {"num_games": 64, "num_simulations": 30, "opening_plies": 2}
-    settings = tiny_run.settings(evaluation=match)
-    random, key = players.RandomPlayer(game), jax.random.key(0)
-    result = hooks.evaluation_match(settings, game, weights(0), random, key)
+    settings = tiny_run.settings(evaluation=match | {"opponent": "random"})
+    run_hooks = hooks.Hooks(settings, game, load=None)
+    key = jax.random.key(0)
+    result = run_hooks.match(weights(0), run_hooks.opponent, key, settings.evaluation)
     assert result.num_games == 64
     assert result.interval()[0] > 0.6
 
@@ -177,7 +178,7 @@ def test_the_gate_plays_the_learners_network_against_the_actors(monkeypatch):
     state = types.SimpleNamespace(
         variables=lambda: weights(1), actor_params=weights(2), generation=3
     )
-    (event,) = hooks.gate(settings, tiny_run.game(), state, 5)
+    (event,) = hooks.Hooks(settings, tiny_run.game(), load=None).gate(state, 5)
     assert are_weights(played[0][0].variables, 1)
     assert are_weights(played[0][1].variables, 2)
     assert (event.fields["gate/is_promoted"], event.fields["gate/generation"]) == (1, 4)

@@ -26,7 +26,7 @@ def run(folder, **sections):
 def a_trainer(monkeypatch, folder, matches, **sections):
     """A trainer whose matches at the gate have the given results, and the events it writes."""
     settings, written, results = run(folder, **sections), [], iter(matches)
-    monkeypatch.setattr(hooks, "gate_match", lambda *_: next(results))
+    monkeypatch.setattr(hooks.Hooks, "match", lambda *_: next(results))
 
     def write(kind, iteration, fields, **_):
         written.append((kind, iteration, fields))
@@ -36,7 +36,7 @@ def a_trainer(monkeypatch, folder, matches, **sections):
         tiny_run.game(),
         loop.make_mesh(1),
         settings.network,
-        hooks.make(settings, tiny_run.game(), load=None),
+        hooks.Hooks(settings, tiny_run.game(), load=None),
         checkpoints=None,
         writer=types.SimpleNamespace(write=write),
         screen=types.SimpleNamespace(note=lambda text: None),
@@ -81,11 +81,7 @@ def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
     state = one.end_generation(after(after(state, games=20), steps=4), 6)
     assert (int(state.generation), int(state.num_failures)) == (1, 0)
     assert one.next_iteration(state) == "play"
-    assert (
-        state.num_evaluations()
-        == 4 * hooks.gate_evaluations(one.settings, one.game)
-        == 4 * 4 * 9 * (5 + 1)
-    )
+    assert state.num_evaluations() == 4 * one.hooks.gate_evaluations() == 4 * 4 * 9 * (5 + 1)
     assert [
         (done, events["gate/score"], events["gate/is_promoted"]) for _, done, events in written
     ] == [
@@ -138,7 +134,7 @@ def train_with_scores(monkeypatch, settings, scores):
         wins = next(results)
         return arena.MatchResult(wins, 0, 10 - wins)
 
-    monkeypatch.setattr(hooks, "evaluation_match", match)
+    monkeypatch.setattr(hooks.Hooks, "match", match)
     return trainer.train(settings)
 
 
@@ -175,7 +171,7 @@ class StopAfter:
 def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
     schedule = {"every": 2, "pool": ["random"], "num_earlier": 1, "num_games": 8}
     schedule["num_simulations"] = 2
-    monkeypatch.setattr(hooks, "evaluation_match", lambda *_: arena.MatchResult(1, 0, 1))
+    monkeypatch.setattr(hooks.Hooks, "match", lambda *_: arena.MatchResult(1, 0, 1))
     arena.play_games.clear_cache()
     states, events = [], []
     for name in ("whole", "parts"):
@@ -205,9 +201,9 @@ def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, 
 def test_with_a_gate_it_is_the_best_network_that_is_judged(tmp_path, monkeypatch):
     one, _ = a_trainer(monkeypatch, tmp_path, [], **GATED)
     state = begin(one.settings)
-    assert hooks.playing(one.settings, state) is state.actor_params is not None
+    assert one.hooks.playing(state) is state.actor_params is not None
     plain, _ = a_trainer(monkeypatch, tmp_path, [])
-    tiny_run.assert_same_bits(hooks.playing(plain.settings, state), state.variables())
+    tiny_run.assert_same_bits(plain.hooks.playing(state), state.variables())
 
 
 @pytest.mark.slow
