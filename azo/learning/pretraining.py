@@ -6,7 +6,6 @@ positions; games searched with these values teach the policy.
 
 import dataclasses
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,16 +16,12 @@ from azo.learning import selfplay, supervised, targets
 from azo.search import improvement
 
 
+@functools.partial(jax.jit, static_argnums=(0, 2))
 def random_games(
     game: protocol.Game, key: jax.Array, num_games: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns actions `[G, L]` int32 and results `[G]` float32 of random games."""
-    action, value = jax.device_get(_random_games(game, num_games, key))
-    return action.T, value
+) -> tuple[jax.Array, jax.Array]:
+    """Returns actions `[G, L]` int32, negative after the last, and results `[G]` float32."""
 
-
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def _random_games(game: protocol.Game, num_games: int, key: jax.Array) -> Any:
     def play(state, inputs):
         position, value = state
         ply_key, ply = inputs
@@ -38,7 +33,7 @@ def _random_games(game: protocol.Game, num_games: int, key: jax.Array) -> Any:
 
     inputs = jax.random.split(key, game.max_plies), jnp.arange(game.max_plies)
     (_, value), action = jax.lax.scan(play, (game.start(num_games), jnp.zeros(num_games)), inputs)
-    return action, value
+    return action.T, value
 
 
 def without_prior(evaluate: improvement.Evaluate) -> improvement.Evaluate:

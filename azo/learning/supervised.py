@@ -8,7 +8,7 @@ on the device; `learner.learn` takes given rows in each step.
 
 import functools
 import hashlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import flax.struct
 import jax
@@ -79,12 +79,11 @@ class Dataset:
 
 @flax.struct.dataclass
 class HeldOutScore:
-    """Sums over held-out plies, each a scalar float32."""
+    """Results of a network on held-out plies, each `[M]` float32; or their means, each a float."""
 
-    num_plies: jax.Array
-    num_hits: jax.Array  # the network's likeliest legal move is the move played
-    policy_loss: jax.Array  # cross-entropy of the move played, nats
-    value_error: jax.Array  # squared difference of the network's value and the result
+    accuracy: Any  # 1 where the network's likeliest legal move is the move played, else 0
+    policy_loss: Any  # cross-entropy of the move played, nats
+    value_error: Any  # squared difference of the network's value and the result, both in [-1, 1]
 
 
 def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> RecordedPlies:
@@ -149,11 +148,12 @@ def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
     group, is_first = np.asarray(groups.index), np.asarray(groups.is_first)
     first = np.flatnonzero(is_first)[np.argsort(group[is_first])]
 
+    weights = np.zeros((len(first), game.num_actions), np.float32)
     if plies.policy is None:
-        weights = _most_played(group, plies.action, game.num_actions)
+        np.add.at(weights, (group, plies.action), 1)
+        weights = np.eye(game.num_actions, dtype=np.float32)[weights.argmax(axis=1)]
     else:
         policy = plies.policy / plies.policy.sum(axis=1, keepdims=True, dtype=np.float32)
-        weights = np.zeros((len(first), game.num_actions), np.float32)
         np.add.at(weights, group, policy)
     largest = weights.max(axis=1, keepdims=True)
     value = np.bincount(group, plies.value) / np.bincount(group)
@@ -171,25 +171,15 @@ def score(
     action: jax.Array,
     value: jax.Array,
 ) -> HeldOutScore:
-    """Returns the score of a network on `[M]` plies, see `RecordedPlies`.
-
-    Rows with a negative action do not count, so that batches can be filled up.
-    """
+    """Returns the score of a network on `[M]` plies, see `RecordedPlies`."""
     position = game.unpack(board)
     evaluation = evaluate(jax.random.key(0), position)
     logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(position))
-    is_ply = action >= 0
-    played = jnp.maximum(action, 0)[:, None]
-    loss = -jnp.take_along_axis(jax.nn.log_softmax(logits), played, axis=1)[:, 0]
-
-    def total(x: jax.Array) -> jax.Array:
-        return jnp.where(is_ply, x, 0.0).sum()
-
+    log_policy = jax.nn.log_softmax(logits)
     return HeldOutScore(
-        num_plies=total(jnp.ones_like(value)),
-        num_hits=total((logits.argmax(axis=1) == action).astype(jnp.float32)),
-        policy_loss=total(loss),
-        value_error=total(jnp.square(evaluation.value - value)),
+        accuracy=(logits.argmax(axis=1) == action).astype(jnp.float32),
+        policy_loss=-jnp.take_along_axis(log_policy, action[:, None], axis=1)[:, 0],
+        value_error=jnp.square(evaluation.value - value),
     )
 
 
@@ -209,14 +199,3 @@ def _boards(game: protocol.Game, action: jax.Array) -> jax.Array:
         return after, game.pack(position)
 
     return jax.lax.scan(play, game.start(action.shape[1]), action)[1]
-
-
-def _most_played(group: np.ndarray, action: np.ndarray, num_actions: int) -> np.ndarray:
-    """Returns `[R, A]` float32: 1 for the most played move of each group, else 0."""
-    code, count = np.unique(group.astype(np.int64) * num_actions + action, return_counts=True)
-    code_group, move = np.divmod(code, num_actions)
-    order = np.lexsort([move, -count, code_group])
-    is_first = np.concatenate([[True], np.diff(code_group[order]) > 0])
-    weights = np.zeros((group.max() + 1, num_actions), np.float32)
-    weights[code_group[order[is_first]], move[order[is_first]]] = 1.0
-    return weights

@@ -76,8 +76,7 @@ def prepare(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[supervised.Dataset, supervised.RecordedPlies]:
     """Returns the examples to learn and the held-out plies that place a disc; prints counts."""
-    is_archive = settings.source == "files"
-    is_learned, plies = _read(settings, game) if is_archive else _make(settings, game)
+    is_learned, plies = _plies(settings, game)
     learned = supervised.thinned(plies.select(is_learned), settings.examples, settings.seed)
     rows, columns = game.board_shape
     held_out = plies.select(~is_learned & (plies.action < rows * columns))
@@ -96,30 +95,32 @@ def prepare(
     return examples, held_out
 
 
-def _read(
+def _plies(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[np.ndarray, supervised.RecordedPlies]:
-    """Returns all plies of the archives, after a mask of those to learn from."""
-    games = game_files.read_archives(_paths(settings))
-    plies = supervised.plies_of(game, games.action, games.black_value)
-    held_out = supervised.is_held_out(game, games.action, settings.examples.held_out)
-    return ~held_out[plies.game], plies
-
-
-def _make(
-    settings: SuperviseConfig, game: protocol.Game
-) -> tuple[np.ndarray, supervised.RecordedPlies]:
-    """Returns all plies of random or searched games, after a mask of those to learn from."""
-    key = jax.random.key(settings.seed)
+    """Returns all plies of archives or of new games, after a mask of those to learn from."""
+    key, share = jax.random.key(settings.seed), settings.examples.held_out
+    if settings.source == "search":
+        plies = _searched(settings, game, key)
+        draw = np.random.default_rng(settings.seed).random(plies.game.max() + 1)
+        return draw[plies.game] >= share, plies
     if settings.source == "random":
-        action, value = pretraining.random_games(game, key, settings.num_games)
-        held_out = supervised.is_held_out(game, action, settings.examples.held_out)
-        plies = supervised.plies_of(game, action, value)
-        return ~held_out[plies.game], plies
+        made = pretraining.random_games(game, key, settings.num_games)
+        action, value = jax.device_get(made)
+    else:
+        games = game_files.read_archives(settings.files or [_default_archive()])
+        action, value = games.action, games.black_value
+    plies = supervised.plies_of(game, action, value)
+    return ~supervised.is_held_out(game, action, share)[plies.game], plies
+
+
+def _searched(
+    settings: SuperviseConfig, game: protocol.Game, key: jax.Array
+) -> supervised.RecordedPlies:
     assert settings.player is not None
     trained = network_files.load_trained(settings.player, game)
     evaluate = network.folded_evaluator(game, trained.network_config, trained.variables)
-    plies = pretraining.searched_plies(
+    return pretraining.searched_plies(
         game,
         pretraining.without_prior(evaluate) if settings.uniform_prior else evaluate,
         key,
@@ -127,14 +128,10 @@ def _make(
         search=settings.search,
         max_opening_plies=settings.max_opening_plies,
     )
-    draw = np.random.default_rng(settings.seed).random(plies.game.max() + 1)
-    return draw[plies.game] >= settings.examples.held_out, plies
 
 
-def _paths(settings: SuperviseConfig) -> list[pathlib.Path]:
-    if not settings.files:
-        folder = data.folder()
-        if folder is None:
-            raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
-        return [folder / _EOTHELLO]
-    return list(settings.files)
+def _default_archive() -> pathlib.Path:
+    folder = data.folder()
+    if folder is None:
+        raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
+    return folder / _EOTHELLO

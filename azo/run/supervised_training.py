@@ -23,39 +23,14 @@ BEST = "best"
 _EVALUATION_BATCH = 512
 
 
-@dataclasses.dataclass(frozen=True)
-class HeldOutFigures:
-    """The results of a network on held-out plies that place a disc."""
-
-    num_plies: int
-    accuracy: float  # share of the plies in which its best legal move is the move played
-    policy_loss: float  # mean cross-entropy of the move played, nats
-    value_error: float  # mean squared difference of its value and the result, both in [-1, 1]
-
-    def __str__(self) -> str:
-        return (
-            f"accuracy {self.accuracy:.4f}, policy loss {self.policy_loss:.3f},"
-            f" value error {self.value_error:.3f} ({self.num_plies:,} plies)"
-        )
-
-    def named(self) -> dict[str, float]:
-        """Returns the figures by their names in the metrics."""
-        return {
-            "held_out/plies": self.num_plies,
-            "held_out/accuracy": self.accuracy,
-            "held_out/policy_loss": self.policy_loss,
-            "held_out/value_error": self.value_error,
-        }
-
-
 def train(
     settings: supervised_data.SuperviseConfig,
     game: protocol.Game,
     data: supervised.Dataset,
     held_out: supervised.RecordedPlies,
     stop: interruption.StopRequest,
-) -> HeldOutFigures:
-    """Trains a network; returns the figures of the best one.
+) -> supervised.HeldOutScore:
+    """Trains a network; returns the mean results of the best one.
 
     Args:
       settings: of the training.
@@ -110,20 +85,21 @@ def train(
                 "supervised/positions_per_second": round(call * steps * batch / seconds, 1),
                 "time/training_seconds": round(seconds, 2),
             }
-            writer.write("evaluation", call * steps, learned | figures.named())
+            writer.write("evaluation", call * steps, learned | _named(figures, some))
             print(
                 f"epoch {epoch:.2f}  step {call * steps:,}  policy loss {losses.policy:.3f}"
-                f"  value loss {losses.value:.3f}  held out: {figures}  {seconds:.0f} s,"
-                f" {call * steps * batch / seconds:,.0f} positions/s",
+                f"  value loss {losses.value:.3f}  held out: {_text(figures, some)}"
+                f"  {seconds:.0f} s, {call * steps * batch / seconds:,.0f} positions/s",
                 flush=True,
             )
             if stop.is_made:
                 print("stopped", flush=True)
                 break
         assert best is not None
-        result = evaluate(game, model, best[1], some if stop.is_made else held_out)
-        writer.write("result", call * steps, result.named())
-    print(f"best network: {result}; in {settings.folder / BEST}", flush=True)
+        judged = some if stop.is_made else held_out
+        result = evaluate(game, model, best[1], judged)
+        writer.write("result", call * steps, _named(result, judged))
+    print(f"best network: {_text(result, judged)}; in {settings.folder / BEST}", flush=True)
     return result
 
 
@@ -132,24 +108,30 @@ def evaluate(
     model: network.Network,
     variables: network.Variables,
     plies: supervised.RecordedPlies,
-) -> HeldOutFigures:
-    """Returns the results of a network on recorded plies, with its running statistics."""
-    total = np.zeros(4)
+) -> supervised.HeldOutScore:
+    """Returns the mean results of a network on recorded plies, with its running statistics."""
+    scores = []
     for first in range(0, len(plies), _EVALUATION_BATCH):
-        chunk = plies.select(np.arange(first, min(first + _EVALUATION_BATCH, len(plies))))
-        padding = _EVALUATION_BATCH - len(chunk)
-        sums = _score(
-            game,
-            model,
-            variables,
-            jnp.asarray(np.pad(chunk.board, ((0, padding), (0, 0)))),
-            jnp.asarray(np.pad(chunk.action, (0, padding), constant_values=-1)),
-            jnp.asarray(np.pad(chunk.value, (0, padding))),
-        )
-        total += [
-            float(x) for x in (sums.num_plies, sums.num_hits, sums.policy_loss, sums.value_error)
-        ]
-    return HeldOutFigures(len(plies), *(total[1:] / total[0]).tolist())
+        rows = np.arange(first, first + _EVALUATION_BATCH).clip(max=len(plies) - 1)
+        chunk = plies.select(rows)  # the last ply fills up the last batch
+        scores.append(_score(game, model, variables, chunk.board, chunk.action, chunk.value))
+    return jax.tree.map(
+        lambda *batches: float(np.concatenate(batches)[: len(plies)].mean(dtype=np.float64)),
+        *scores,
+    )
+
+
+def _named(score: supervised.HeldOutScore, plies: supervised.RecordedPlies) -> dict[str, float]:
+    """Returns results by their names in the metrics."""
+    named = {f"held_out/{name}": value for name, value in dataclasses.asdict(score).items()}
+    return {"held_out/plies": len(plies), **named}
+
+
+def _text(score: supervised.HeldOutScore, plies: supervised.RecordedPlies) -> str:
+    return (
+        f"accuracy {score.accuracy:.4f}, policy loss {score.policy_loss:.3f},"
+        f" value error {score.value_error:.3f} ({len(plies):,} plies)"
+    )
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
@@ -157,12 +139,10 @@ def _score(
     game: protocol.Game,
     model: network.Network,
     variables: network.Variables,
-    board: jax.Array,
-    action: jax.Array,
-    value: jax.Array,
+    *columns: jax.Array,
 ) -> supervised.HeldOutScore:
     folded = network.fold(model, variables)
-    return supervised.score(game, network.evaluator(game, *folded), board, action, value)
+    return supervised.score(game, network.evaluator(game, *folded), *columns)
 
 
 def _begin(

@@ -62,7 +62,7 @@ def searched(value_run):
     flags += ["--num-games", 64, "--search.num-simulations", 16, "--max-opening-plies", 2]
     flags += ["--num-epochs", 40, "--evaluations-per-epoch", 0.1, "--start", value_run / "best"]
     settings = supervise.load([str(flag) for flag in flags])
-    return settings, *supervised_data._make(settings, registry.make(settings.game))
+    return settings, *supervised_data._plies(settings, registry.make(settings.game))
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_searched_plies_are_whole_games_with_their_results(searched):
 @pytest.mark.slow
 def test_searched_games_teach_the_policy(searched, tmp_path, monkeypatch, capsys):
     settings, *made = searched
-    monkeypatch.setattr(supervised_data, "_make", lambda settings, game: made)
+    monkeypatch.setattr(supervised_data, "_plies", lambda settings, game: made)
     settings = settings.model_copy(update={"folder": tmp_path / "policy"})
     game = registry.make(settings.game)
     result = supervised_training.train(

@@ -152,25 +152,25 @@ def test_policies_of_searches_are_averaged():
     assert data.num_rows == 2
 
 
-def test_scores_are_sums_over_the_real_plies():
+def test_scores_are_of_each_ply():
     game = tictactoe.TicTacToe()
-    position = game.step(game.start(4), jnp.array([0, 0, 4, 0])).position
-    logits = jnp.zeros((4, 9)).at[0, 1].set(1.0).at[1, 0].set(9.0).at[2, 8].set(-1.0)
+    position = game.step(game.start(3), jnp.array([0, 0, 4])).position
+    logits = jnp.zeros((3, 9)).at[0, 1].set(1.0).at[1, 0].set(9.0).at[2, 8].set(-1.0)
     # Row 1 prefers an occupied square, which counts for nothing: the first legal one is left.
-    value = jnp.array([0.5, -1.0, 0.0, 0.25])
+    value = jnp.array([0.5, -1.0, 0.0])
 
     def evaluate(key, seen):
         del key, seen
         return improvement.Evaluation(prior_logits=logits, value=value)
 
     held_out = supervised.score(
-        game, evaluate, game.pack(position), jnp.array([1, 5, 8, -1]), jnp.array([1.0, -1, 1, 7])
+        game, evaluate, game.pack(position), jnp.array([1, 5, 8]), jnp.array([1.0, -1, 1])
     )
     e = np.exp(1.0)
     losses = [np.log(e + 7) - 1, np.log(8), np.log(7 + 1 / e) + 1]
-    assert (held_out.num_plies, held_out.num_hits) == (3, 1)
-    np.testing.assert_allclose(held_out.policy_loss, sum(losses), rtol=1e-6)
-    np.testing.assert_allclose(held_out.value_error, 0.25 + 0 + 1, rtol=1e-6)
+    np.testing.assert_array_equal(held_out.accuracy, [1, 0, 0])
+    np.testing.assert_allclose(held_out.policy_loss, losses, rtol=1e-6)
+    np.testing.assert_allclose(held_out.value_error, [0.25, 0, 1], rtol=1e-6)
 
 
 TINY = network.NetworkConfig(num_blocks=0, num_channels=8, value_units=8)
@@ -179,7 +179,7 @@ TINY = network.NetworkConfig(num_blocks=0, num_channels=8, value_units=8)
 @pytest.mark.slow
 def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     game = tictactoe.TicTacToe()
-    action, value = pretraining.random_games(game, jax.random.key(0), 30)
+    action, value = jax.device_get(pretraining.random_games(game, jax.random.key(0), 30))
     plies = supervised.plies_of(game, action, value)
     data = supervised.dataset(game, plies)
     # Without augmentation the keys do not matter.
@@ -215,7 +215,7 @@ def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
 @pytest.mark.slow
 def test_random_games_are_legal_and_have_the_result_of_the_board():
     game = othello.Othello(4)
-    action, value = pretraining.random_games(game, jax.random.key(3), 64)
+    action, value = jax.device_get(pretraining.random_games(game, jax.random.key(3), 64))
     texts = [notation.transcript(row[row >= 0].tolist(), 4, has_passes=True) for row in action]
     games = games_of(*texts, game=game)
     assert games.is_finished.all()
