@@ -23,7 +23,8 @@ see `tests/measure/test_elo.py`.
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -96,10 +97,8 @@ class Standing:
     name: str
     num_games: int
     points: float
-    rating: float  # the anchor is 0
+    rating: float  # the anchor is 0, or else the mean of all players
     interval: tuple[float, float]  # of the difference to the anchor
-    relative: float  # to the mean of all players
-    relative_interval: tuple[float, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,33 +134,25 @@ def rate(
         anchor = _RANDOM
     if anchor is not None and anchor not in names:
         raise ValueError(f"anchor is {anchor!r}, but should be a player: {', '.join(names)}")
-    model = _Model.of(pairings, names)
-    best = model.fit(np.zeros(len(names) + 1))
+    unit = dict(zip(names, np.eye(len(names), len(names) + 1), strict=True))
+    results = [(p.wins, p.draws, p.losses) for p in pairings] + [(PRIOR_RESULTS,) * 3] * len(names)
+    model = _Model(
+        design=np.array([*(unit[p.first] - unit[p.second] for p in pairings), *unit.values()]),
+        offset=np.zeros(len(results)),
+        results=np.array(results, dtype=float).T,
+    )
+    best = _fit(model, np.zeros(len(names) + 1))
     dispersion = _dispersion(pairings, model, best)
     drop = _Z95**2 / 2 * max(1.0, dispersion or 0.0)
 
-    identity = np.eye(len(names))
+    zero = np.mean([*unit.values()], axis=0) if anchor is None else unit[anchor]
     standings = []
-    for index, name in enumerate(names):
+    for name in names:
         own = [p for p in pairings if name in (p.first, p.second)]
-        relative = _interval(model, best, identity[index] - 1 / len(names), drop)
-        rated = relative
-        if anchor is not None:
-            contrast = identity[index] - identity[names.index(anchor)]
-            rated = _interval(model, best, contrast, drop)
-        standings.append(
-            Standing(
-                name=name,
-                num_games=sum(p.num_games for p in own),
-                points=float(
-                    sum(p.points if p.first == name else p.num_games - p.points for p in own)
-                ),
-                rating=rated[0],
-                interval=rated[1],
-                relative=relative[0],
-                relative_interval=relative[1],
-            )
-        )
+        points = sum(p.points if p.first == name else p.num_games - p.points for p in own)
+        rating, interval = _interval(model, best, (unit[name] - zero)[:-1], drop)
+        num_games = sum(p.num_games for p in own)
+        standings.append(Standing(name, num_games, float(points), rating, interval))
     standings.sort(key=lambda standing: -standing.rating)
     return Ratings(
         standings=tuple(standings),
@@ -179,9 +170,8 @@ def from_score(score: float) -> float:
     return _ELO * math.log(score / (1 - score))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Model:
-    """Davidson's likelihood of a table with `P` rows of results of two players.
+class _Model(NamedTuple):
+    """Davidson's likelihood of a table with `P` rows of results, the last of them the prior.
 
     Parameters are ratings in units of `_ELO` and, last, the logarithm of `v`. Differences of
     ratings are `design @ parameters + offset`; the offset fixes one combination of ratings.
@@ -191,66 +181,42 @@ class _Model:
     offset: np.ndarray  # [P]
     results: np.ndarray  # [3, P] wins, draws, losses of the first; fractions for the prior
 
-    @classmethod
-    def of(cls, pairings: Sequence[Pairing], names: Sequence[str]) -> "_Model":
-        """Returns the model of a table, whose last rows are the prior."""
-        index = {name: number for number, name in enumerate(names)}
-        identity = np.eye(len(names), len(names) + 1)
-        games = [identity[index[p.first]] - identity[index[p.second]] for p in pairings]
-        results = [(p.wins, p.draws, p.losses) for p in pairings]
-        prior = [(PRIOR_RESULTS,) * 3 for _ in names]
-        return cls(
-            design=np.array([*games, *identity]),
-            offset=np.zeros(len(results) + len(prior)),
-            results=np.array([*results, *prior], dtype=float).T,
-        )
 
-    def with_fixed(self, contrast: np.ndarray) -> tuple[np.ndarray, Callable[[float], "_Model"]]:
-        """Returns a basis of the parameters that leave a contrast of ratings unchanged.
-
-        The function returned with it gives the model in the coordinates of this basis, for a value
-        of the contrast.
-        """
-        free = scipy.linalg.block_diag(scipy.linalg.null_space(contrast[None]), np.eye(1))
-        design = self.design @ free
-        along = self.design[:, :-1] @ contrast / (contrast @ contrast)
-        return free, lambda value: _Model(design, along * value, self.results)
-
-    def fit(self, start: np.ndarray) -> np.ndarray:
-        """Returns the parameters of the largest likelihood, unique as it is concave."""
-        return scipy.optimize.minimize(
-            self.loss, start, jac=True, hess=self.curvature, method="trust-exact"
-        ).x
-
-    def log_probabilities(self, parameters: np.ndarray) -> np.ndarray:
-        """Returns `[3, P]` of win, draw and loss."""
-        return _log_probabilities(self.design @ parameters + self.offset, parameters[-1])
-
-    def loss(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        """Returns the negative logarithm of the likelihood, and its gradient."""
-        log_probability = self.log_probabilities(parameters)
-        residual = self.results - self.results.sum(axis=0) * np.exp(log_probability)
-        gradient = self.design.T @ (residual[0] - residual[2]) / 2
-        gradient[-1] += residual[1].sum()
-        return -float((self.results * log_probability).sum()), -gradient
-
-    def curvature(self, parameters: np.ndarray) -> np.ndarray:
-        """Returns the second derivatives of the loss: the information."""
-        win, draw, loss = probability = np.exp(self.log_probabilities(parameters))
-        games = self.results.sum(axis=0)
-        _, variance = _points(probability)
-        matrix = self.design.T @ ((games * variance)[:, None] * self.design)
-        mixed = -self.design.T @ (games * draw * (win - loss) / 2)
-        matrix[-1] += mixed
-        matrix[:, -1] += mixed
-        matrix[-1, -1] += (games * draw * (1 - draw)).sum()
-        return matrix
+def _fit(model: _Model, start: np.ndarray) -> np.ndarray:
+    """Returns the parameters of the largest likelihood, unique as it is concave."""
+    return scipy.optimize.minimize(
+        _loss, start, args=(model,), jac=True, hess=_curvature, method="trust-exact"
+    ).x
 
 
-def _log_probabilities(difference: np.ndarray, draws: float) -> np.ndarray:
-    """Returns `[3, ...]` of win, draw and loss, `draws` being the logarithm of `v`."""
-    logits = np.stack([difference / 2, np.full_like(difference, draws), -difference / 2])
+def _log_probabilities(parameters: np.ndarray, model: _Model) -> np.ndarray:
+    """Returns `[3, P]` of win, draw and loss."""
+    difference = model.design @ parameters + model.offset
+    logits = np.stack([difference / 2, np.full_like(difference, parameters[-1]), -difference / 2])
     return logits - np.logaddexp.reduce(logits, axis=0)
+
+
+def _loss(parameters: np.ndarray, model: _Model) -> tuple[float, np.ndarray]:
+    """Returns the negative logarithm of the likelihood, and its gradient."""
+    design, _, results = model
+    log_probability = _log_probabilities(parameters, model)
+    residual = results - results.sum(axis=0) * np.exp(log_probability)
+    gradient = design.T @ (residual[0] - residual[2]) / 2
+    gradient[-1] += residual[1].sum()
+    return -float((results * log_probability).sum()), -gradient
+
+
+def _curvature(parameters: np.ndarray, model: _Model) -> np.ndarray:
+    """Returns the second derivatives of the loss: the information."""
+    win, draw, loss = probability = np.exp(_log_probabilities(parameters, model))
+    games = model.results.sum(axis=0)
+    _, variance = _points(probability)
+    matrix = model.design.T @ ((games * variance)[:, None] * model.design)
+    mixed = -model.design.T @ (games * draw * (win - loss) / 2)
+    matrix[-1] += mixed
+    matrix[:, -1] += mixed
+    matrix[-1, -1] += (games * draw * (1 - draw)).sum()
+    return matrix
 
 
 def _points(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -269,17 +235,19 @@ def _interval(
     if not contrast.any():  # the anchor against itself, or a single player
         return 0.0, (0.0, 0.0)
     estimate = float(contrast @ best[:-1])
-    free, with_value = model.with_fixed(contrast)
-    limit = model.loss(best)[0] + drop
+    # A basis of the parameters that leave the contrast unchanged.
+    free = scipy.linalg.block_diag(scipy.linalg.null_space(contrast[None]), np.eye(1))
+    along = model.design[:, :-1] @ contrast / (contrast @ contrast)
+    limit = _loss(best, model)[0] + drop
     direction = np.append(contrast, 0.0)
-    tangent = np.linalg.solve(model.curvature(best), direction)
+    tangent = np.linalg.solve(_curvature(best, model), direction)
     variance = float(direction @ tangent)  # by the information
     step = math.sqrt(2 * drop * variance)
 
     def excess(value: float) -> float:
-        fixed = with_value(value)
+        fixed = _Model(model.design @ free, along * value, model.results)
         start = best + (value - estimate) / variance * tangent
-        return fixed.loss(fixed.fit(free.T @ start))[0] - limit
+        return _loss(_fit(fixed, free.T @ start), fixed)[0] - limit
 
     ends = []
     for side in (-step, step):
@@ -297,7 +265,7 @@ def _dispersion(pairings: Sequence[Pairing], model: _Model, parameters: np.ndarr
     counts = np.array([p.pair_scores or (0,) * 5 for p in pairings]).reshape(-1, 5)
     if not counts.any():
         return None
-    mean, variance = _points(np.exp(model.log_probabilities(parameters)[:, : len(pairings)]))
+    mean, variance = _points(np.exp(_log_probabilities(parameters, model)[:, : len(pairings)]))
     squares = (np.arange(5) / 2 - 2 * mean[:, None]) ** 2
     return float((counts * squares).sum() / (counts.sum(axis=1) @ (2 * variance)))
 
