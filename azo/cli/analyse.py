@@ -94,11 +94,9 @@ def _read(settings: AnalyseConfig, rules: othello.Othello) -> game_files.GameRec
 def _analyse(engine: live_engine.Engine, settings: AnalyseConfig) -> game_analysis.GameAnalysis:
     with console.ProgressBar(rich.console.Console(stderr=True)) as progress:
         task = progress.add_task("positions", total=len(engine.boards))
-
-        def on_position(num_done: int) -> None:
-            progress.update(task, completed=num_done)
-
-        return game_analysis.analyse(engine, settings.look, on_position=on_position)
+        return game_analysis.analyse(
+            engine, settings.look, on_position=lambda num: progress.update(task, completed=num)
+        )
 
 
 def _print(

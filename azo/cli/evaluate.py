@@ -131,7 +131,7 @@ def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
     sprt, run_key, play_batch = match.sprt, jax.random.key(match.seed), _batch_player(match, game)
     if sprt.elo1 is None:
         raise ValueError("a test with --sprt.* needs --sprt.elo1, say 30")
-    limits = {"elo0": sprt.elo0, "elo1": sprt.elo1, "alpha": sprt.alpha, "beta": sprt.beta}
+    limits = sprt.model_dump(exclude={"max_games"})
     if match.num_games > sprt.max_games:
         raise ValueError(
             f"--sprt.max-games {sprt.max_games} is less than a batch, --num-games"
@@ -143,20 +143,16 @@ def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
         total += play_batch(jax.random.fold_in(run_key, total.num_games))
         assert total.pair_scores is not None
         test = sequential.sequential_test(total.pair_scores, **limits)
-        limits_text = f"{test.lower:.2f} to {test.upper:.2f}"
-        line = f"{total.num_games} games: {total}, log-likelihood ratio {test.llr:.2f}"
-        yield f"{line} ({limits_text})", None
+        ratio = f"log-likelihood ratio {test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
+        yield f"{total.num_games} games: {total}, {ratio}", None
     yield f"{match.first} against {match.second}: {total}", None
     half_point = 0.5 / total.num_games  # subtracted from a perfect score, or added to 0
     difference = elo.from_score(min(max(total.score, half_point), 1 - half_point))
     low, high = map(elo.from_score, total.interval())
-    data = _match_data(match, total) | {
-        "verdict": test.verdict,
-        "log_likelihood_ratio": test.llr,
-    }
-    conclusion = _conclusion(match, test.verdict)
+    verdict = {"verdict": test.verdict, "log_likelihood_ratio": test.llr}
+    conclusion = f"{_conclusion(match, test.verdict)} after {total.num_games} games"
     rated = f"difference {difference:+.0f} Elo, 95 % {low:+.0f} to {high:+.0f}"
-    yield f"{conclusion} after {total.num_games} games: {rated}", data
+    yield f"{conclusion}: {rated}", _match_data(match, total) | verdict
 
 
 def _batch_player(

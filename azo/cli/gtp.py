@@ -26,8 +26,8 @@ def main(argv: Sequence[str]) -> int:
             if size == engine.game.size:
                 return engine
             other = {"network": None, "size": size, "reversed": engine.game.is_reversed}
-            no_book = {"book": None, "learn": False}  # it is for the first game alone
-            return engine_factory.load_engine(play.model_copy(update=other | no_book))
+            other |= {"book": None, "learn": False}  # the book is for the first game alone
+            return engine_factory.load_engine(play.model_copy(update=other))
 
         front_end = gtp.GtpServer(
             engine,

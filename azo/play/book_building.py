@@ -48,26 +48,19 @@ def grow(
         key = root if root not in book.positions else _cheapest(book, root, config)
         if key is None:
             return num_done
-        add_search(book, engine, key, min_share=config.min_share)
+        board = notation.Board(*key, is_black_to_move=True)
+        engine.new_game(board)
+        report = engine.think(dataclasses.replace(engine.config.limits, is_analysis=True))
+        least = max(config.min_share * sum(move.visits for move in report.moves), 1)
+        for move in report.moves:
+            is_reliable = move.visits >= least or move.score is not None
+            if move.value is not None and (is_reliable or move.action == report.action):
+                entry = book.entry(board, move.action)
+                entry.value, entry.num_visits = move.value, move.visits
         book.back_up()
         if on_position is not None:
             on_position(num_done + 1)
     return config.num_positions
-
-
-def add_search(
-    book: opening_book.Book, engine: live_engine.Engine, key: opening_book.Key, *, min_share: float
-) -> None:
-    """Searches a position and adds the values of its moves; backs up nothing."""
-    board = notation.Board(*key, is_black_to_move=True)
-    engine.new_game(board)
-    report = engine.think(dataclasses.replace(engine.config.limits, is_analysis=True))
-    least = max(min_share * sum(move.visits for move in report.moves), 1)
-    for move in report.moves:
-        is_reliable = move.visits >= least or move.score is not None
-        if move.value is not None and (is_reliable or move.action == report.action):
-            entry = book.entry(board, move.action)
-            entry.value, entry.num_visits = move.value, move.visits
 
 
 def add_games(

@@ -56,25 +56,19 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         return num_positions
 
 
-@dataclasses.dataclass(frozen=True)
-class _Level:
-    name: str
-    num_simulations: int
-    temperature: float
-    prior_temperature: float  # high: bad moves are tried and drawn
-    solve_empties: int
-
-
-_LEVELS = (
-    _Level("beginner", 6, 2.0, 10.0, 0),
-    _Level("novice", 8, 1.0, 4.0, 0),
-    _Level("casual", 12, 0.7, 2.5, 4),
-    _Level("improver", 25, 0.5, 2.0, 6),
-    _Level("club", 50, 0.3, 1.5, 8),
-    _Level("strong", 100, 0.0, 1.5, 12),
-    _Level("expert", 200, 0.0, 1.5, 16),
-)
-NUM_LEVELS = len(_LEVELS) + 1
+# Simulations, temperature, prior temperature (high: bad moves are tried and drawn), and the empty
+# squares from which positions are solved.
+_LEVELS = {
+    "beginner": (6, 2.0, 10.0, 0),
+    "novice": (8, 1.0, 4.0, 0),
+    "casual": (12, 0.7, 2.5, 4),
+    "improver": (25, 0.5, 2.0, 6),
+    "club": (50, 0.3, 1.5, 8),
+    "strong": (100, 0.0, 1.5, 12),
+    "expert": (200, 0.0, 1.5, 16),
+}
+LEVEL_NAMES = (*_LEVELS, "full")  # the name of level 1 first
+NUM_LEVELS = len(LEVEL_NAMES)
 
 
 def at_level(config: EngineConfig, level: int) -> EngineConfig:
@@ -87,22 +81,15 @@ def at_level(config: EngineConfig, level: int) -> EngineConfig:
         raise ValueError(f"level {level}: levels are 1 (beginner) to {NUM_LEVELS} (full)")
     if level == NUM_LEVELS:
         return config
-    weaker = _LEVELS[level - 1]
+    num_simulations, temperature, prior_temperature, num_empties = _LEVELS[LEVEL_NAMES[level - 1]]
     # A level never makes weak settings stronger.
     return config.model_copy(
         update={
-            "num_simulations": min(
-                config.num_simulations or weaker.num_simulations, weaker.num_simulations
-            ),
+            "num_simulations": min(config.num_simulations or num_simulations, num_simulations),
             "leaves_per_step": 1,
-            "temperature": max(config.temperature, weaker.temperature),
-            "prior_temperature": max(config.prior_temperature, weaker.prior_temperature),
-            "solve_empties": min(config.solve_empties, weaker.solve_empties),
-            "exact_empties": min(config.exact_empties, weaker.solve_empties),
+            "temperature": max(config.temperature, temperature),
+            "prior_temperature": max(config.prior_temperature, prior_temperature),
+            "solve_empties": min(config.solve_empties, num_empties),
+            "exact_empties": min(config.exact_empties, num_empties),
         }
     )
-
-
-def level_name(level: int) -> str:
-    """Returns the name of a level, such as "beginner"."""
-    return "full" if level == NUM_LEVELS else _LEVELS[level - 1].name

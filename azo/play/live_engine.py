@@ -129,10 +129,6 @@ class Engine(live_game.LiveGame):
                 seconds=time.perf_counter() - start,
             )
 
-        def publish(num_simulations: int) -> None:
-            if on_progress is not None:
-                on_progress(report(num_simulations))
-
         def unsearched() -> SearchReport:
             self._search.grow(Limits(num_simulations=0))
             return report(0)
@@ -150,7 +146,7 @@ class Engine(live_game.LiveGame):
         num_simulations = self._search.grow(
             limits,
             is_stopped=is_stopped,
-            on_progress=publish,
+            on_progress=on_progress and (lambda num: on_progress(report(num))),
             progress_seconds=progress_seconds,
         )
         final = report(num_simulations)

@@ -33,7 +33,7 @@ _POSITION = np.dtype([("player", "<u8"), ("opponent", "<u8"), ("num_moves", "u1"
 _MOVE = np.dtype(
     [
         ("action", "u1"),
-        ("value", "<f4"),  # NaN without a search
+        ("value", "<f4"),  # NaN without a search, as which NumPy stores None
         ("num_visits", "<u4"),
         ("num_games", "<u4"),
         ("num_wins", "<u4"),
@@ -155,15 +155,12 @@ class Book:
         towards the result, and is backed up.
 
         Args:
-          actions: actions of the game, passes included.
+          actions: actions of the game, passes included; ValueError if one is illegal.
           black_value: 1 if black won, 0 for a draw, -1 if white won.
           start: start position, by default the usual one.
 
         Returns:
           Number of plies in the book.
-
-        Raises:
-          ValueError: an action is illegal.
         """
         self._live.new_game(start, actions)
         path: list[tuple[Entry, float, notation.Board]] = []
@@ -225,18 +222,10 @@ class Book:
             "num_moves": len(moves),
         }
         positions = [(*key, len(self.positions[key])) for key in keys]
-        content = b"".join(
-            [
-                json.dumps(header).encode() + b"\n",
-                np.array(positions, _POSITION).tobytes(),
-                np.array(
-                    [(a, math.nan if v is None else v, *n) for a, v, *n in moves], _MOVE
-                ).tobytes(),
-            ]
-        )
+        tables = np.array(positions, _POSITION).tobytes() + np.array(moves, _MOVE).tobytes()
         with contextlib.suppress(OSError):  # `write` reports a missing folder
             path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, _MAGIC + zlib.compress(content))
+        files.write(path, _MAGIC + zlib.compress(json.dumps(header).encode() + b"\n" + tables))
 
 
 @functools.lru_cache(2**16)

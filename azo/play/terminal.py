@@ -227,7 +227,7 @@ class Terminal:
     def _notes(self, signs: board_drawing.Symbols) -> list[str]:
         engine, level = self._engine, self._level
         size, board = engine.game.size, engine.board
-        black, white = self._names(f"azo, level {level} ({engine_settings.level_name(level)})")
+        black, white = self._names(f"azo, level {level} ({engine_settings.LEVEL_NAMES[level - 1]})")
         notes = [
             f"{signs.black} black {board.black.bit_count():2}  {black}",
             f"{signs.white} white {board.white.bit_count():2}  {white}",
@@ -303,8 +303,8 @@ class Terminal:
 
     def _set_level(self, text: str = "") -> None:
         if not text:
-            every = range(1, engine_settings.NUM_LEVELS + 1)
-            names = ", ".join(f"{level} {engine_settings.level_name(level)}" for level in every)
+            every = enumerate(engine_settings.LEVEL_NAMES, start=1)
+            names = ", ".join(f"{level} {name}" for level, name in every)
             self._say(f"azo plays at level {self._level}; levels are {names}")
             return
         if not text.isdecimal():
@@ -314,7 +314,7 @@ class Terminal:
         level = int(text)
         self._engine.config = engine_settings.at_level(self._full, level)
         self._level = level
-        self._say(f"azo plays at level {level} ({engine_settings.level_name(level)})")
+        self._say(f"azo plays at level {level} ({engine_settings.LEVEL_NAMES[level - 1]})")
 
     def _new(self) -> None:
         self._engine.new_game()

@@ -267,8 +267,8 @@ def test_levels_go_from_beginner_to_full():
     assert solved == sorted(solved)
     temperatures = [level.temperature for level in levels]
     assert temperatures == sorted(temperatures, reverse=True)
-    assert engine_settings.level_name(1) == "beginner"
-    assert engine_settings.level_name(engine_settings.NUM_LEVELS) == "full"
+    assert engine_settings.LEVEL_NAMES[0] == "beginner"
+    assert engine_settings.LEVEL_NAMES[-1] == "full"
     for level in (0, engine_settings.NUM_LEVELS + 1):
         with pytest.raises(ValueError, match=f"level {level}: levels are 1"):
             engine_settings.at_level(full, level)

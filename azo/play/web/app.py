@@ -62,7 +62,6 @@ class _Pages:
         self._games = [offer.game for offer in offers.values()]
 
     async def settings(self, _: Request) -> Response:
-        levels = range(1, engine_settings.NUM_LEVELS + 1)
         return JSONResponse(
             {
                 "games": [
@@ -74,7 +73,7 @@ class _Pages:
                     }
                     for name, offer in self._offers.items()
                 ],
-                "levels": [engine_settings.level_name(level) for level in levels],
+                "levels": engine_settings.LEVEL_NAMES,
                 "level": self._level,
                 "max_simulations": MAX_SIMULATIONS,
                 "max_seconds": MAX_SECONDS,
