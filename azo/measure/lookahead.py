@@ -1,17 +1,20 @@
 """The best move of a classical player: alpha-beta to a fixed depth, compiled by numba.
 
 The search is that of `azo.solver.host.fixed_depth`. Here are the evaluations and the order of
-moves at the root: those of Iagno's levels (`iagno`), and that of `classical.AlphaBeta`.
+moves at the root: those of Iagno's levels (`iagno`), and that of `classical.alpha_beta`.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
+from azo.games import othello
 from azo.measure import iagno
 from azo.solver.host import fixed_depth, last_squares
 from azo.solver.host.kernels import ONE, count, first, flips, jit, legal_moves, play, surrounded
 
+STYLES = ("easy", "medium", "hard", "positional")
 EASY, MEDIUM, HARD, POSITIONAL = range(4)
 
 # Weights of the positional style.
@@ -22,6 +25,9 @@ _BESIDE = -8
 _FINAL_DISC = 1000
 
 _INFINITE = 1e6
+_NUM_CACHED = 4096  # tables of games in the cache
+
+_noisy_table = functools.lru_cache(maxsize=_NUM_CACHED)(iagno.noisy_table)
 
 
 class ClassicalEvaluator(NamedTuple):
@@ -29,6 +35,32 @@ class ClassicalEvaluator(NamedTuple):
 
     style: int  # EASY to POSITIONAL
     table: np.ndarray  # [64] int64, for Iagno's medium and hard
+
+
+def choose(
+    game: othello.Othello,
+    player: np.ndarray,
+    opponent: np.ndarray,
+    seed: np.ndarray,
+    *,
+    style: str,
+    depth: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the results of `classical.Program.choose`."""
+    rules = last_squares.make_rules(game.size, is_reversed=game.is_reversed)
+    path, number = fixed_depth.make_path(depth), STYLES.index(style)
+    actions = np.full(len(player), game.pass_action, np.int32)
+    num_visited = np.zeros(len(player), np.int64)
+    for row, (P, O) in enumerate(zip(player, opponent, strict=True)):
+        if number != POSITIONAL and int(P | O).bit_count() < iagno.MIN_DISCS:
+            square = iagno.random_square(P, O, int(seed[row]))
+        else:
+            table = np.zeros(64, np.int64) if number == POSITIONAL else _noisy_table(int(seed[row]))
+            evaluator = ClassicalEvaluator(number, table)
+            square, _, num_visited[row] = best_move(P, O, depth, evaluator, rules, path)
+        if square >= 0:
+            actions[row] = square // 8 * game.size + square % 8
+    return actions, num_visited
 
 
 @jit

@@ -264,10 +264,10 @@ def _classical_program(name: str, detail: str, text: str, game: protocol.Game) -
     """Returns Iagno at a level, or alpha-beta to a depth."""
     try:
         if name == "iagno":
-            return classical.Iagno(detail, game)
+            return classical.iagno(detail, game)
         if not _is_positive(detail):
             raise ValueError(f"the depth is {detail!r}, not a positive whole number such as 4")
-        return classical.AlphaBeta(int(detail), game)
+        return classical.alpha_beta(int(detail), game)
     except ValueError as error:
         raise ValueError(f"player {text!r}: {error}") from None
 

@@ -84,7 +84,7 @@ def best_move(board, depth, style, table, rules=RULES):
     [("easy", 40), ("medium", 40), pytest.param("hard", 200, marks=pytest.mark.slow)],
 )
 def test_iagno_plays_like_the_plain_python_one(level, num_boards):
-    program = classical.Iagno(level, EIGHT)
+    program = classical.iagno(level, EIGHT)
     # Easy compares about a thousand positions a move, which takes too long in plain Python.
     boards = random_boards(8, num_boards, seed=1, min_discs=44 if level == "easy" else 8)
     num_tied = 0
@@ -134,7 +134,7 @@ def test_noise_is_five_rounds_of_three_squares():
 
 
 def test_the_first_moves_are_random_and_fixed_by_the_seed():
-    program = classical.Iagno("hard", EIGHT)
+    program = classical.iagno("hard", EIGHT)
     board = slow_board.start(8)
     drawn = collections.Counter(choose(program, board, seed)[0] for seed in range(400))
     assert set(drawn) == {19, 26, 37, 44}
@@ -149,12 +149,12 @@ def test_the_first_moves_avoid_x_squares():
     board = slow_board.Board([list(text[i : i + 8]) for i in range(0, 64, 8)])
     legal = slow_board.legal_actions(board)
     assert 9 in legal  # b2
-    drawn = {choose(classical.Iagno("easy", EIGHT), board, seed)[0] for seed in range(200)}
+    drawn = {choose(classical.iagno("easy", EIGHT), board, seed)[0] for seed in range(200)}
     assert drawn == set(legal) - {9}
 
 
 def slow_value(board, depth, *, is_reversed):
-    """Returns the value of a position for `AlphaBeta` by plain minimax, and the first best move."""
+    """Returns the value of a position for alpha-beta by plain minimax, and the first best move."""
     own, other = board.mover, slow_board.other(board.mover)
     if slow_board.is_over(board):
         return 1000 * slow_board.score(board) * (-1 if is_reversed else 1), None
@@ -198,7 +198,7 @@ def slow_squares(board, colour):
     [(8, 1, 40, 4), (8, 2, 20, 4), (8, 3, 2, 8), (6, 3, 10, 20), (6, 4, 8, 24), (4, 4, 40, 4)],
 )
 def test_alpha_beta_is_plain_minimax(size, depth, num_boards, min_discs, is_reversed):
-    program = classical.AlphaBeta(depth, othello.Othello(size, is_reversed=is_reversed))
+    program = classical.alpha_beta(depth, othello.Othello(size, is_reversed=is_reversed))
     rules = last_squares.make_rules(size, is_reversed=is_reversed)
     for board in random_boards(size, num_boards, seed=depth, min_discs=min_discs):
         value, action = slow_value(board, depth, is_reversed=is_reversed)
@@ -208,8 +208,8 @@ def test_alpha_beta_is_plain_minimax(size, depth, num_boards, min_discs, is_reve
 
 def test_positions_are_counted():
     # From the start each of 4 moves leaves 3 replies; at least two moves need all of them.
-    assert choose(classical.AlphaBeta(1, EIGHT), slow_board.start(8))[1] == 4
-    counts = [choose(classical.AlphaBeta(d, EIGHT), slow_board.start(8))[1] for d in (2, 3, 4)]
+    assert choose(classical.alpha_beta(1, EIGHT), slow_board.start(8))[1] == 4
+    counts = [choose(classical.alpha_beta(d, EIGHT), slow_board.start(8))[1] for d in (2, 3, 4)]
     assert 4 + 3 + 3 <= counts[0] <= 4 + 12
     assert counts[0] < counts[1] < counts[2] < 4 + 12 + 56 + 244  # perft(4) and all above
 
@@ -274,9 +274,9 @@ def test_alpha_beta_beats_random_moves():
 
 def test_classical_players_have_names():
     for level in classical.LEVELS:
-        assert players.parse(f"iagno:{level}", EIGHT, None).program == classical.Iagno(level, EIGHT)
+        assert players.parse(f"iagno:{level}", EIGHT, None).program == classical.iagno(level, EIGHT)
     four = othello.Othello(4, is_reversed=True)
-    assert players.parse("alphabeta:7", four, None).program == classical.AlphaBeta(7, four)
+    assert players.parse("alphabeta:7", four, None).program == classical.alpha_beta(7, four)
 
 
 @pytest.mark.parametrize(
