@@ -20,7 +20,7 @@ import rich.console
 import tyro
 
 from azo.cli import command_line
-from azo.formats import files, game_files
+from azo.formats import files, game_files, ggf
 from azo.games import notation, othello
 from azo.play import (
     analysis_page,
@@ -60,10 +60,10 @@ def main(argv: Sequence[str]) -> int:
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     evaluator = engine_factory.load_evaluator(settings)
     game = _read(settings, evaluator.game)
-    if settings.ply is not None and settings.ply > len(game.actions) + 1:
-        raise ValueError(f"--ply {settings.ply}: the game has {len(game.actions)} plies")
+    if settings.ply is not None and settings.ply > len(game.moves) + 1:
+        raise ValueError(f"--ply {settings.ply}: the game has {len(game.moves)} plies")
     engine = live_engine.Engine(evaluator, settings.engine)
-    engine.new_game(game.board, game.actions)
+    engine.new_game(game.board, game.moves)
     analysis = _analyse(engine, settings)
     title = " - ".join(filter(None, (game.black, game.white))) or analysis.game.name
     _print(terminal, analysis, title, settings.ply)
@@ -77,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _read(settings: AnalyseConfig, rules: othello.Othello) -> game_files.GameRecord:
+def _read(settings: AnalyseConfig, rules: othello.Othello) -> ggf.GgfGame:
     number = settings.number
     if settings.game == "-":
         try:

@@ -17,18 +17,8 @@ GGF_SUFFIX = ".ggf"
 _FIELD = re.compile(r"\s*(\w+)\s*:\s*(.*)")
 
 
-@dataclasses.dataclass(frozen=True)
-class GameRecord:
-    """A game that was played by the rules."""
-
-    board: notation.Board  # the start position
-    actions: tuple[int, ...]  # passes included
-    black: str = ""  # name of the player, "" if unknown
-    white: str = ""
-
-
-def parse(text: str, game: othello.Othello, *, number: int | None = None) -> GameRecord:
-    """Returns one game of a text.
+def parse(text: str, game: othello.Othello, *, number: int | None = None) -> ggf.GgfGame:
+    """Returns one game of a text, played by the rules, with its passes.
 
     Args:
       text: as the module describes.
@@ -56,7 +46,7 @@ def parse(text: str, game: othello.Othello, *, number: int | None = None) -> Gam
     return _of_transcript(_choose(lines, number), game)
 
 
-def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None) -> GameRecord:
+def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None) -> ggf.GgfGame:
     """Returns one game of a file: WTHOR if the name ends in .wtb, else a text as in `parse`.
 
     Raises:
@@ -92,28 +82,19 @@ def read_archives(
     return archives.join([_read_archive(path, game) for path in inside])
 
 
-def to_text(record: GameRecord, game: othello.Othello, *, is_ggf: bool) -> str:
+def to_text(played: ggf.GgfGame, game: othello.Othello, *, is_ggf: bool) -> str:
     """Returns a line of GGF, or a transcript.
 
     Raises:
       ValueError: a transcript of a game that did not begin at the usual start.
     """
     if is_ggf:
-        return ggf.to_text(
-            ggf.GgfGame(
-                size=game.size,
-                board=record.board,
-                moves=record.actions,
-                black=record.black,
-                white=record.white,
-                is_reversed=game.is_reversed,
-            )
-        )
-    if record.board != notation.board_of(game.start(), is_black_to_move=True):
+        return ggf.to_text(played)
+    if played.board != notation.board_of(game.start(), is_black_to_move=True):
         raise ValueError(
             "the start position is unusual, and a transcript cannot store it: save as .ggf"
         )
-    return notation.transcript(record.actions, game.size)
+    return notation.transcript(played.moves, game.size)
 
 
 def _choose(games: list[str], number: int | None) -> str:
@@ -139,23 +120,28 @@ def _is_transcript(text: str, game: othello.Othello) -> bool:
     return True
 
 
-def _of_transcript(text: str, game: othello.Othello) -> GameRecord:
+def _of_transcript(text: str, game: othello.Othello) -> ggf.GgfGame:
     actions = notation.replay(text, game).actions
     if not actions:
         raise ValueError("no move in it")
-    return GameRecord(notation.board_of(game.start(), is_black_to_move=True), actions)
+    return _from_start(actions, game)
 
 
-def _of_ggf(parsed: ggf.GgfGame, game: othello.Othello) -> GameRecord:
+def _from_start(actions: tuple[int, ...], game: othello.Othello) -> ggf.GgfGame:
+    board = notation.board_of(game.start(), is_black_to_move=True)
+    return ggf.GgfGame(game.size, board, actions, is_reversed=game.is_reversed)
+
+
+def _of_ggf(parsed: ggf.GgfGame, game: othello.Othello) -> ggf.GgfGame:
     start = parsed.board.player, parsed.board.opponent
     rules = othello.Othello(parsed.size, parsed.is_reversed, start)
     if rules.name != game.name:
         raise ValueError(f"a game of {rules.name}, but the network plays {game.name}")
     actions = notation.replay_actions(parsed.moves, game, start=parsed.board).actions
-    return GameRecord(parsed.board, actions, parsed.black, parsed.white)
+    return dataclasses.replace(parsed, moves=actions)
 
 
-def _of_wthor(path: pathlib.Path, game: othello.Othello, number: int | None) -> GameRecord:
+def _of_wthor(path: pathlib.Path, game: othello.Othello, number: int | None) -> ggf.GgfGame:
     if game.name != "othello8":
         raise ValueError(f"{path}: games of othello8, but the network plays {game.name}")
     try:
@@ -166,8 +152,7 @@ def _of_wthor(path: pathlib.Path, game: othello.Othello, number: int | None) -> 
         raise ValueError(f"{path}: {len(records)} games in it: choose one by its number, from 1")
     archive = archives.replay(archives.OTHELLO, [records[number - 1]], str(path))
     actions = archive.action[0]
-    board = notation.board_of(game.start(), is_black_to_move=True)
-    return GameRecord(board, tuple(actions[actions != archives.NO_ACTION].tolist()))
+    return _from_start(tuple(actions[actions != archives.NO_ACTION].tolist()), game)
 
 
 def _read_archive(path: pathlib.Path, game: othello.Othello) -> archives.GameArchive:

@@ -35,15 +35,6 @@ class WthorGame:
     black_discs: int  # at the end, the empties to the winner
 
 
-@dataclasses.dataclass(frozen=True)
-class WthorFiles:
-    """The contents of the three files."""
-
-    games: bytes  # .wtb
-    players: bytes  # .JOU
-    tournaments: bytes  # .TRN
-
-
 def read(content: bytes, place: str) -> archives.GameArchive:
     """Returns the games of a `.wtb` file; see `archives.replay`.
 
@@ -72,8 +63,8 @@ def parse(content: bytes) -> Iterator[archives.RecordedGame]:
         yield _parse_record(index + 1, content[begin : begin + _RECORD_BYTES])
 
 
-def write(games: Sequence[WthorGame], tournament: str, date: Date) -> WthorFiles:
-    """Returns the files for games of one tournament.
+def write(games: Sequence[WthorGame], tournament: str, date: Date) -> dict[str, bytes]:
+    """Returns the files `wtb`, `JOU` and `TRN` for games of one tournament.
 
     Names are cut to 19 and 25 characters, and characters outside of Latin-1 become "?". Players
     whose names are then equal keep different numbers. The score under perfect play is
@@ -91,12 +82,12 @@ def write(games: Sequence[WthorGame], tournament: str, date: Date) -> WthorFiles
         + _squares(game.actions)
         for game in games
     )
-    return WthorFiles(
-        games=_header(date, num_games=len(games), year=date[0]) + records,
-        players=_header(date, num_names=len(names))
-        + b"".join(_name(name, _PLAYER_BYTES) for name in names),
-        tournaments=_header(date, num_names=1) + _name(tournament, _TOURNAMENT_BYTES),
-    )
+    players = b"".join(_name(name, _PLAYER_BYTES) for name in names)
+    return {
+        "wtb": _header(date, num_games=len(games), year=date[0]) + records,
+        "JOU": _header(date, num_names=len(names)) + players,
+        "TRN": _header(date, num_names=1) + _name(tournament, _TOURNAMENT_BYTES),
+    }
 
 
 def _parse_record(number: int, record: bytes) -> archives.RecordedGame:

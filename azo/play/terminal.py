@@ -16,7 +16,7 @@ from typing import Literal
 
 import rich.console
 
-from azo.formats import files, game_files
+from azo.formats import files, game_files, ggf
 from azo.games import notation
 from azo.play import (
     analysis_text,
@@ -323,9 +323,12 @@ class Terminal:
 
     def _save(self, name: str) -> None:
         path, engine = _path(name), self._engine
-        record = game_files.GameRecord(engine.start, engine.actions, *self._names("azo"))
+        rules, (black, white) = engine.game, self._names("azo")
+        played = ggf.GgfGame(
+            rules.size, engine.start, engine.actions, black, white, is_reversed=rules.is_reversed
+        )
         is_ggf = path.suffix.lower() == game_files.GGF_SUFFIX
-        text = game_files.to_text(record, engine.game, is_ggf=is_ggf)
+        text = game_files.to_text(played, rules, is_ggf=is_ggf)
         if os.path.exists(path) and path != self._saved:
             raise ValueError(f"{path}: exists already, choose another name")
         files.write(path, f"{text}\n".encode())
@@ -337,7 +340,7 @@ class Terminal:
             raise ValueError(f"load: {number!r} is not a game number")
         path = _path(name)
         record = game_files.read(path, self._engine.game, number=int(number) if number else None)
-        self._engine.new_game(record.board, record.actions)
+        self._engine.new_game(record.board, record.moves)
         self._saved, self._is_paused = None, True
         self._after_a_move()
 

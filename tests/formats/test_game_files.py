@@ -17,17 +17,17 @@ def test_games_are_read_from_texts_files_and_numbers(tmp_path):
     text = ggf.to_text(
         ggf.GgfGame(8, notation.board_of(_GAME.start(), is_black_to_move=True), expected)
     )
-    assert game_files.parse("F5 d6\nC3\n", _GAME).actions == expected
-    assert game_files.parse(text, _GAME).actions == expected
-    assert game_files.parse(f"{text}\n{text}", _GAME, number=2).actions == expected
-    assert game_files.parse("f5f6\n\nf5d6c3", _GAME, number=2).actions == expected
+    assert game_files.parse("F5 d6\nC3\n", _GAME).moves == expected
+    assert game_files.parse(text, _GAME).moves == expected
+    assert game_files.parse(f"{text}\n{text}", _GAME, number=2).moves == expected
+    assert game_files.parse("f5f6\n\nf5d6c3", _GAME, number=2).moves == expected
     paper = game_files.read(_DATA / "olivaw_game12.txt", _GAME)
-    assert (paper.black, paper.white, len(paper.actions)) == ("Borassi", "OLIVAW 20", 61)
+    assert (paper.black, paper.white, len(paper.moves)) == ("Borassi", "OLIVAW 20", 61)
     (tmp_path / "windows.ggf").write_text(text, encoding="utf-8-sig")
-    assert game_files.read(tmp_path / "windows.ggf", _GAME).actions == expected
+    assert game_files.read(tmp_path / "windows.ggf", _GAME).moves == expected
     games = [wthor.WthorGame("a", "b", moves, 0) for moves in ((19,), expected)]
-    (tmp_path / "two.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2)).games)
-    assert game_files.read(tmp_path / "two.wtb", _GAME, number=2).actions == expected
+    (tmp_path / "two.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2))["wtb"])
+    assert game_files.read(tmp_path / "two.wtb", _GAME, number=2).moves == expected
 
 
 def test_a_game_from_another_start_keeps_it():
@@ -35,7 +35,7 @@ def test_a_game_from_another_start_keeps_it():
     game = game_files.parse(
         f"(;GM[Othello]BO[8 {notation.board_text(board, 8)[:64]} O]W[B4];)", _GAME
     )
-    assert (game.board, game.actions) == (board, (25,))
+    assert (game.board, game.moves) == (board, (25,))
     with pytest.raises(ValueError) as error:
         game_files.to_text(game, _GAME, is_ggf=False)
     assert str(error.value) == (
@@ -64,7 +64,7 @@ def test_texts_without_a_game_are_refused(text, number, message):
 
 def test_all_games_of_files_of_every_kind_are_read_in_order(tmp_path):
     games = [wthor.WthorGame("a", "b", moves, 0) for moves in ((19,), (37, 43, 18))]
-    (tmp_path / "b.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2)).games)
+    (tmp_path / "b.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2))["wtb"])
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"d3c5\n"))
     (tmp_path / "a.csv").write_text("winner,game_moves\n1,f5d6\n")
     paths = [tmp_path / "a.txt.gz", tmp_path, tmp_path / "a.csv"]

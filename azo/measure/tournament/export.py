@@ -36,11 +36,7 @@ def write(
     ]
     today = datetime.datetime.now(datetime.UTC).date()
     files = wthor.write(wthor_games, tournament, (today.year, today.month, today.day))
-    for suffix, content in (
-        ("wtb", files.games),
-        ("JOU", files.players),
-        ("TRN", files.tournaments),
-    ):
+    for suffix, content in files.items():
         (folder / f"games.{suffix}").write_bytes(content)
 
 
