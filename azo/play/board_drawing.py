@@ -27,19 +27,10 @@ class Symbols:
     legal: str
     styles: dict[str, str]  # by symbol
 
-    def legend(self) -> str:
-        """Returns the meaning of the symbols."""
-        return f"{self.black} black  {self.white} white  {self.legal} legal  [ ] last move"
-
 
 _PLAIN = Symbols("X", "O", "-", "+", {})
-_COLOURED = Symbols(
-    "●",
-    "○",
-    "·",
-    "+",
-    {"●": "#000000", "○": "bold #ffffff", "·": "#24554a", "+": "bold #ffffff"},
-)
+_STYLES = {"●": "#000000", "○": "bold #ffffff", "·": "#24554a", "+": "bold #ffffff"}
+_COLOURED = Symbols("●", "○", "·", "+", _STYLES)
 
 
 def symbols(console: rich.console.Console) -> Symbols:

@@ -74,16 +74,14 @@ class GameClock:
         self, is_black: bool, num_empties: int, limit: float | None = None
     ) -> float | None:
         """Returns seconds for a side's next move, at most `limit`; None without clock and limit."""
-        on_clock = self._seconds_on_clock(self._sides[is_black], num_empties)
-        return min((s for s in (on_clock, limit) if s is not None), default=None)
-
-    def _seconds_on_clock(self, side: _Side | None, num_empties: int) -> float | None:
+        side, period = self._sides[is_black], self._period
         if side is None:
-            return None
+            return limit
         if side.moves:
-            return seconds_for_move(side.seconds, num_empties, moves_left=side.moves)
-        seconds = seconds_for_move(side.seconds, num_empties, increment=self._increment)
-        if self._period is None:
-            return seconds
-        period, moves = self._period.seconds, self._period.moves
-        return max(seconds, seconds_for_move(period, num_empties, moves_left=moves))
+            seconds = seconds_for_move(side.seconds, num_empties, moves_left=side.moves)
+        else:
+            seconds = seconds_for_move(side.seconds, num_empties, increment=self._increment)
+            if period is not None:
+                later = seconds_for_move(period.seconds, num_empties, moves_left=period.moves)
+                seconds = max(seconds, later)
+        return seconds if limit is None else min(seconds, limit)

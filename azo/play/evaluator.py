@@ -42,11 +42,7 @@ class NetworkEvaluator:
             self._devices = local[: min(devices.num_cores(), _MOST_STREAMS)]
         else:
             self._devices = local[:1] * 2  # one batch is computed while another is gathered
-
-    @property
-    def num_streams(self) -> int:
-        """Number of batches that can be evaluated at the same time."""
-        return len(self._devices)
+        self.num_streams = len(self._devices)  # batches that can be evaluated at the same time
 
     def compiled(self, batch_size: int, stream: int = 0) -> jax.stages.Compiled:
         """Returns the program for one batch size; the first call compiles it (seconds)."""

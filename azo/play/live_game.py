@@ -18,13 +18,14 @@ class LiveGame:
         self._rules = last_squares.make_rules(game.size, is_reversed=game.is_reversed)
         usual = notation.board_of(game.start(), is_black_to_move=True)
         self._usual_start = usual
-        self._boards: list[notation.Board] = [usual]
-        self._actions: list[int] = []
+        # The positions before each action, and after the last; the actions, passes included.
+        self.boards: tuple[notation.Board, ...] = (usual,)
+        self.actions: tuple[int, ...] = ()
 
     @property
     def start(self) -> notation.Board:
         """The start position."""
-        return self._boards[0]
+        return self.boards[0]
 
     @property
     def has_usual_start(self) -> bool:
@@ -34,17 +35,7 @@ class LiveGame:
     @property
     def board(self) -> notation.Board:
         """The present position."""
-        return self._boards[-1]
-
-    @property
-    def boards(self) -> tuple[notation.Board, ...]:
-        """The positions before each action, and after the last."""
-        return tuple(self._boards)
-
-    @property
-    def actions(self) -> tuple[int, ...]:
-        """The actions played, passes included."""
-        return tuple(self._actions)
+        return self.boards[-1]
 
     @property
     def legal_actions(self) -> tuple[int, ...]:
@@ -90,11 +81,10 @@ class LiveGame:
         if (board.black | board.white) & ~int(self._rules.on_board):
             size = self.game.size
             raise ValueError(f"impossible board: a disc lies outside of {size}x{size} squares")
-        boards, played = [board], []
+        boards = [board]
         for action in actions:
             boards.append(self._after(boards[-1], action))
-            played.append(int(action))
-        self._boards, self._actions = boards, played
+        self.boards, self.actions = tuple(boards), tuple(map(int, actions))
 
     def play(self, action: int) -> None:
         """Plays a move or a forced pass.
@@ -102,8 +92,8 @@ class LiveGame:
         Raises:
           ValueError: it is illegal, or the game is over; the message lists the legal moves.
         """
-        self._boards.append(self._after(self.board, action))
-        self._actions.append(int(action))
+        self.boards += (self._after(self.board, action),)
+        self.actions += (int(action),)
 
     def undo(self) -> int:
         """Takes the last move back and returns it.
@@ -111,10 +101,11 @@ class LiveGame:
         Raises:
           ValueError: nothing was played.
         """
-        if not self._actions:
+        if not self.actions:
             raise ValueError("nothing to take back: no move was played")
-        self._boards.pop()
-        return self._actions.pop()
+        action = self.actions[-1]
+        self.boards, self.actions = self.boards[:-1], self.actions[:-1]
+        return action
 
     def legal_actions_at(self, board: notation.Board) -> tuple[int, ...]:
         """Returns the legal actions of a position, as `legal_actions` does."""

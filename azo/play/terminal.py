@@ -246,7 +246,8 @@ class Terminal:
         report = self._last_report
         if report is not None and report.board in engine.boards[-3:] and not engine.is_over:
             notes += formatting.reason(report, "azo", size, is_reversed=engine.game.is_reversed)
-        return [*notes, "", signs.legend()] if len(notes) < 7 else [*notes, signs.legend()]
+        legend = f"{signs.black} black  {signs.white} white  {signs.legal} legal  [ ] last move"
+        return [*notes, "", legend] if len(notes) < 7 else [*notes, legend]
 
     def _names(self, azo: str) -> list[str]:
         """Returns the names of black and white, `azo` for the engine."""

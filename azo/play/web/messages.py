@@ -75,13 +75,9 @@ def game_json(game: live_game.LiveGame, note: str = "") -> dict[str, Any]:
 
 def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]:
     """Returns a search report with moves as text."""
+    names = ("value", "raw_value", "score", "source", "num_simulations", "seconds")
     return {
         "move": notation.action_text(report.action, size),
-        "value": report.value,
-        "raw_value": report.raw_value,
-        "score": report.score,
-        "source": report.source,
-        "num_simulations": report.num_simulations,
-        "seconds": report.seconds,
+        **{name: getattr(report, name) for name in names},
         "moves": [search_report.move_json(move, size) for move in report.moves],
     }
