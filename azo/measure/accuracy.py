@@ -47,7 +47,7 @@ class Assessment:
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """A mean over positions, which count as independent."""
+    """A mean of numbers, which count as independent."""
 
     mean: float
     interval: tuple[float, float] | None  # 95 %; None for the mean of fewer than two numbers
@@ -136,11 +136,11 @@ def measure(
     score = -utility if game.is_reversed else utility
     margin = assessment.margin
     return Accuracy(
-        value_error=_mean(np.abs(value - result)),
+        value_error=mean(np.abs(value - result)),
         right_sign=share(np.sign(value[is_decided]) == result[is_decided]),
         best_move=share(is_best[rows, action][is_best.any(axis=1)]),
-        discs_lost=_mean(lost[has_choice]),
-        margin_error=None if margin is None else _mean(np.abs(np.asarray(margin) - score)),
+        discs_lost=mean(lost[has_choice]),
+        margin_error=None if margin is None else mean(np.abs(np.asarray(margin) - score)),
         rank_correlation=rank_correlation(value, utility),
         calibration=calibrate(value, result),
     )
@@ -215,7 +215,7 @@ def share(is_so: np.ndarray) -> Estimate | None:
     return Estimate(float(is_so.mean()), (float(interval.low), float(interval.high)), len(is_so))
 
 
-def _mean(numbers: np.ndarray) -> Estimate | None:
+def mean(numbers: np.ndarray) -> Estimate | None:
     """Returns the mean with its interval by Student's t; None without numbers."""
     count = len(numbers)
     if count == 0:

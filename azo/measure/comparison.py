@@ -6,14 +6,13 @@ Runs of one seed start alike and play the same openings, so arms are compared se
 """
 
 import dataclasses
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import scipy.stats
+import numpy as np
 
-from azo.measure import elo
+from azo.measure import accuracy, elo
 
 Result = Mapping[str, Any]
 
@@ -43,16 +42,11 @@ def difference(results: Sequence[Result], arm: str, against: str) -> Difference 
     """Returns how much higher `arm` scores than `against`, None if they share no seed."""
     ours, theirs = _by_seed(results, arm), _by_seed(results, against)
     pairs = [(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
-    if not pairs:
+    gain = accuracy.mean(np.array([one["score"] - other["score"] for one, other in pairs]))
+    if gain is None:
         return None
-    gains = [one["score"] - other["score"] for one, other in pairs]
-    mean, interval = statistics.mean(gains), None
-    if len(gains) > 1:
-        quantile = float(scipy.stats.t.ppf(0.975, len(gains) - 1))
-        error = quantile * statistics.stdev(gains) / math.sqrt(len(gains))
-        interval = mean - error, mean + error
     ours_elo, theirs_elo = map(_elo, zip(*pairs, strict=True))
-    return Difference(mean=mean, interval=interval, elo=ours_elo - theirs_elo)
+    return Difference(mean=gain.mean, interval=gain.interval, elo=ours_elo - theirs_elo)
 
 
 def table(

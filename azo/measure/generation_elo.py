@@ -8,6 +8,7 @@ beats the one before and loses to an older one. Scores against the pool alone wo
 A match and a rating are events of the run, of the kinds `MATCH` and `RATING`.
 """
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -151,14 +152,8 @@ def name(player: Player) -> str:
 
 def match_fields(opponent: Player, result: arena.MatchResult) -> dict[str, Any]:
     """Returns the fields of a match's event."""
-    assert result.pair_scores is not None
-    fields = {
-        "earlier" if isinstance(opponent, int) else "opponent": opponent,
-        "wins": result.wins,
-        "draws": result.draws,
-        "losses": result.losses,
-        "pair_scores": list(result.pair_scores),
-    }
+    kind = "earlier" if isinstance(opponent, int) else "opponent"
+    fields = {kind: opponent} | dataclasses.asdict(result)
     return {f"{MATCH}/{field}": value for field, value in fields.items()}
 
 
@@ -171,11 +166,5 @@ def opponent(event: Event) -> Player:
 def pairing(event: Event) -> elo.Pairing:
     """Returns the match of an event."""
     wins, draws, losses = (event[f"{MATCH}/{field}"] for field in ("wins", "draws", "losses"))
-    return elo.Pairing(
-        first=name(event["iteration"]),
-        second=name(opponent(event)),
-        wins=wins,
-        draws=draws,
-        losses=losses,
-        pair_scores=tuple(event[f"{MATCH}/pair_scores"]),
-    )
+    names = name(event["iteration"]), name(opponent(event))
+    return elo.Pairing(*names, wins, draws, losses, tuple(event[f"{MATCH}/pair_scores"]))

@@ -6,7 +6,7 @@ sample moves.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import chex
 import flax.struct
@@ -165,7 +165,7 @@ def rollout_config(num_simulations: int) -> improvement.SearchConfig:
     position of the path. An unvisited move has the value of its parent. The most visited move is
     played, the lowest action among equals. The tree is not reused for the next move.
     """
-    return _search_config(
+    return improvement.SearchConfig(
         algorithm="puct",
         num_simulations=num_simulations,
         c_puct=ROLLOUT_C_PUCT,
@@ -179,7 +179,7 @@ def with_simulations(
 ) -> improvement.SearchConfig:
     """Returns the same search with another number of simulations a move, one leaf a step."""
     changes = {"num_simulations": num_simulations, "leaves_per_step": 1}
-    return _search_config(**(config.model_dump() | changes))
+    return improvement.SearchConfig.model_validate(config.model_dump() | changes)
 
 
 def network_player(
@@ -237,14 +237,9 @@ def _best_move(
     config: improvement.SearchConfig,
 ) -> jax.Array:
     """Returns the moves `[B]` that a search without noise prefers."""
-    result = improvement.search(
+    return improvement.search(
         game, evaluate, key, position, config=config, ply=ply, is_greedy=True
-    )
-    return result.action
-
-
-def _search_config(**settings: Any) -> improvement.SearchConfig:
-    return improvement.SearchConfig.model_validate(settings)
+    ).action
 
 
 def _num_simulations(count: str, text: str) -> int:
