@@ -5,8 +5,6 @@
 For Quarry and tournaments; see docs/front-ends.md. Messages go to standard error.
 """
 
-import contextlib
-import sys
 from collections.abc import Sequence
 
 from azo.cli import command_line
@@ -18,8 +16,7 @@ def main(argv: Sequence[str]) -> int:
     """Answers commands until `quit` or the end of the input; returns 0."""
     kind = engine_factory.PlayConfig
     play = command_line.parse(kind, argv, prog="azo gtp", description=__doc__)
-    write = line_reader.to_standard_output()
-    with contextlib.redirect_stdout(sys.stderr):  # for output of libraries
+    with line_reader.standard_streams() as (lines, write):
         engine = engine_factory.load_engine(play)
 
         def load(size: int) -> Engine:
@@ -29,12 +26,5 @@ def main(argv: Sequence[str]) -> int:
             other |= {"book": None, "learn": False}  # the book is for the first game alone
             return engine_factory.load_engine(play.model_copy(update=other))
 
-        front_end = gtp.GtpServer(
-            engine,
-            line_reader.of_standard_input(),
-            write,
-            full=play.engine,
-            load=load,
-        )
-        front_end.run()
+        gtp.GtpServer(engine, lines, write, full=play.engine, load=load).run()
     return 0

@@ -13,8 +13,7 @@ def outcome(analysis: game_analysis.GameAnalysis) -> str:
     """Returns a sentence on the result of the game."""
     if not analysis.is_over:
         return f"The game stops after {len(analysis.actions)} plies."
-    game = analysis.game
-    result = formatting.outcome(analysis.black_score, game.size, is_reversed=game.is_reversed)
+    result = formatting.outcome(analysis.black_score, analysis.game)
     return result[0].upper() + result[1:] + "."
 
 

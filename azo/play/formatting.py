@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import rich.table
 
-from azo.games import notation
+from azo.games import notation, othello
 from azo.play.search_report import MoveReport, SearchReport
 
 _LINE_MOVES = 6
@@ -35,47 +35,47 @@ def colour(board: notation.Board) -> str:
     return "black" if board.is_black_to_move else "white"
 
 
-def outlook(report: SearchReport, who: str, *, is_reversed: bool) -> str:
+def outlook(report: SearchReport, who: str, game: othello.Othello) -> str:
     """Returns the expected result for the side to move, which is called `who`."""
     if report.score is None:
         return f"{who} expects to win: {chance(report.value)}"
-    score = -report.score if is_reversed else report.score
+    score = -report.score if game.is_reversed else report.score
     if score == 0:
         return "a draw if both play perfectly (exact)"
     verb = "wins" if score > 0 else "loses"
     return f"{who} {verb} by {abs(score)} if both play perfectly (exact)"
 
 
-def reason(report: SearchReport, who: str, size: int, *, is_reversed: bool) -> list[str]:
+def reason(report: SearchReport, who: str, game: othello.Othello) -> list[str]:
     """Returns lines that explain the choice of a move."""
     if report.source == "forced":
         return [f"{who} had no choice"]
     if report.source == "book":
         return [f"{who} knows this opening from its book"]
-    lines = [outlook(report, who, is_reversed=is_reversed)]
+    lines = [outlook(report, who, game)]
     if len(report.line) > 1:
-        lines.append("expected: " + line(report.line, size))
+        lines.append("expected: " + line(report.line, game.size))
     return lines
 
 
-def hint(report: SearchReport, size: int, *, most: int, is_reversed: bool) -> rich.table.Table:
+def hint(report: SearchReport, game: othello.Othello, *, most: int) -> rich.table.Table:
     """Returns a table of the best moves, for the side to move."""
     rows = table("move", "wins>", "visits>", "expected", padding=2)
     for each in report.moves[:most]:
-        worth = _worth(each, is_reversed=is_reversed)
-        visits = str(each.visits) if each.visits else ""
-        rows.add_row(move(each.action, size), worth, visits, line(each.line, size))
+        expected = line(each.line, game.size)
+        rows.add_row(
+            move(each.action, game.size), _worth(each, game), str(each.visits or ""), expected
+        )
     return rows
 
 
-def outcome(black_score: int, size: int, *, is_reversed: bool) -> str:
+def outcome(black_score: int, game: othello.Othello) -> str:
     """Returns the result of a finished game, from black's score."""
-    black = (size * size + black_score) // 2
-    white = size * size - black
-    advantage = -black_score if is_reversed else black_score
-    if advantage == 0:
+    black = (game.size**2 + black_score) // 2
+    white = game.size**2 - black
+    if black == white:
         return f"a draw, {black} to {white}"
-    if advantage > 0:
+    if (black > white) != game.is_reversed:
         return f"black wins, {black} to {white}"
     return f"white wins, {white} to {black}"
 
@@ -88,8 +88,8 @@ def table(*columns: str, padding: int = 1) -> rich.table.Table:
     return rows
 
 
-def _worth(report: MoveReport, *, is_reversed: bool) -> str:
+def _worth(report: MoveReport, game: othello.Othello) -> str:
     if report.score is not None:
-        score = -report.score if is_reversed else report.score
+        score = -report.score if game.is_reversed else report.score
         return "draw" if score == 0 else f"{'win' if score > 0 else 'loss'} by {abs(score)}"
     return "" if report.value is None else chance(report.value)

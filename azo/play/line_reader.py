@@ -1,6 +1,7 @@
 """Lines from a front end, read by a thread, so that a new line can end a search."""
 
 import collections
+import contextlib
 import io
 import os
 import sys
@@ -72,8 +73,15 @@ class LineReader:
             self._changed.notify_all()
 
 
-def of_standard_input() -> LineReader:
-    """Returns a reader of standard input."""
+@contextlib.contextmanager
+def standard_streams() -> Iterator[tuple[LineReader, Callable[[str], None]]]:
+    """Yields a reader of standard input and a function that writes to standard output.
+
+    Unsupported letters are escaped. The output of libraries goes to standard error.
+    """
+    output = sys.stdout
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(errors="backslashreplace")
 
     def read() -> bytes:
         # Not `sys.stdin`: a thread that waits there holds a lock, and Python could not exit.
@@ -82,16 +90,8 @@ def of_standard_input() -> LineReader:
         except OSError:  # the terminal is gone
             return b""
 
-    return LineReader(read)
-
-
-def to_standard_output() -> Callable[[str], None]:
-    """Returns a function that writes to standard output; unsupported letters are escaped."""
-    output = sys.stdout
-    if isinstance(output, io.TextIOWrapper):
-        output.reconfigure(errors="backslashreplace")
-
     def write(text: str) -> None:
         print(text, end="", file=output, flush=True)
 
-    return write
+    with contextlib.redirect_stdout(sys.stderr):
+        yield LineReader(read), write

@@ -234,9 +234,7 @@ class Terminal:
             "",
         ]
         if engine.is_over:
-            score = engine.final_score()
-            ended = formatting.outcome(score, size, is_reversed=engine.game.is_reversed)
-            notes += ["the game is over:", ended]
+            notes += ["the game is over:", formatting.outcome(engine.final_score(), engine.game)]
         else:
             mover = formatting.colour(board)
             fewer = ", fewer discs win" if engine.game.is_reversed else ""
@@ -245,7 +243,7 @@ class Terminal:
             notes.append(f"last move: {notation.action_text(engine.actions[-1], size)}")
         report = self._last_report
         if report is not None and report.board in engine.boards[-3:] and not engine.is_over:
-            notes += formatting.reason(report, "azo", size, is_reversed=engine.game.is_reversed)
+            notes += formatting.reason(report, "azo", engine.game)
         legend = f"{signs.black} black  {signs.white} white  {signs.legal} legal  [ ] last move"
         return [*notes, "", legend] if len(notes) < 7 else [*notes, legend]
 
@@ -271,13 +269,10 @@ class Terminal:
             raise ValueError("the game is over")
         with self._full_strength(), self._interruptible("looking") as (is_stopped, show):
             report = self._engine.think(is_stopped=is_stopped, on_progress=show)
-        is_reversed = self._engine.game.is_reversed
-        self._console.print(
-            formatting.hint(report, self._engine.game.size, most=_HINTS, is_reversed=is_reversed)
-        )
+        self._console.print(formatting.hint(report, self._engine.game, most=_HINTS))
         if report.score is not None:
             mover = formatting.colour(report.board)
-            self._say(formatting.outlook(report, mover, is_reversed=is_reversed))
+            self._say(formatting.outlook(report, mover, self._engine.game))
 
     def _analyse(self) -> None:
         if not self._engine.actions:

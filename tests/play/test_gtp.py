@@ -1,5 +1,6 @@
 """GTP: answers, moves, and a game against another engine."""
 
+import contextlib
 import itertools
 import os
 import pathlib
@@ -229,7 +230,8 @@ def test_the_first_board_size_comes_back_with_its_network(monkeypatch, capsys):
 
     monkeypatch.setattr(engine_factory, "load_engine", load)
     source = Input("boardsize 6\nboardsize 8\nquit\n")
-    monkeypatch.setattr(line_reader, "of_standard_input", lambda: source.lines)
+    streams = contextlib.nullcontext((source.lines, sys.stdout.write))
+    monkeypatch.setattr(line_reader, "standard_streams", lambda: streams)
     own = pathlib.Path("own")
     assert gtp_main(["--network", "own"]) == 0
     assert capsys.readouterr().out == "=\n\n" * 3

@@ -68,11 +68,12 @@ def test_standard_input_is_read_as_it_comes():
     saved = os.dup(0)
     os.dup2(end, 0)
     try:
-        reader = iter(line_reader.of_standard_input())
-        os.write(begin, b"name\n")
-        assert next(reader) == "name"
-        os.close(begin)
-        assert list(reader) == []
+        with line_reader.standard_streams() as (lines, _):
+            reader = iter(lines)
+            os.write(begin, b"name\n")
+            assert next(reader) == "name"
+            os.close(begin)
+            assert list(reader) == []
     finally:
         os.dup2(saved, 0)
         os.close(saved)

@@ -344,7 +344,7 @@ def test_where_the_terminal_has_no_unicode_letters_are_used():
 def test_a_move_without_a_search_says_why(source, said):
     board = notation.board_of(_GAME.start(), is_black_to_move=True)
     report = search_report.SearchReport(board, 19, (), 0.0, 0.0, None, source, 0, 0, 0.0)
-    assert formatting.reason(report, "azo", 8, is_reversed=False)[0].startswith(said)
+    assert formatting.reason(report, "azo", _GAME)[0].startswith(said)
 
 
 @pytest.mark.slow
