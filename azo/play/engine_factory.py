@@ -119,16 +119,17 @@ def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
     """
     first = load_evaluator(play)
     book = None if play.book is None else opening_book.load(play.book, first.game)
-    loaded, lock, seeds = {first.game: first}, threading.Lock(), itertools.count(play.seed)
+    lock, seeds = threading.Lock(), itertools.count(play.seed)
+
+    @functools.cache
+    def evaluator(game: othello.Othello) -> NetworkEvaluator:
+        choice = NetworkChoice(size=game.size, reversed=game.is_reversed)
+        return first if game == first.game else load_evaluator(choice)
 
     def make(game: othello.Othello) -> Engine:
         with lock:
-            if game not in loaded:
-                loaded[game] = load_evaluator(
-                    NetworkChoice(size=game.size, reversed=game.is_reversed)
-                )
             used = book if game == first.game else None
-            return Engine(loaded[game], play.engine, book=used, seed=next(seeds))
+            return Engine(evaluator(game), play.engine, book=used, seed=next(seeds))
 
     games = [first.game]
     for name in shipped_files.networks() if play.network is None else ():

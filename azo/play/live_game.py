@@ -96,11 +96,7 @@ class LiveGame:
         self.actions += (int(action),)
 
     def undo(self) -> int:
-        """Takes the last move back and returns it.
-
-        Raises:
-          ValueError: nothing was played.
-        """
+        """Takes the last move back and returns it; raises ValueError if there is none."""
         if not self.actions:
             raise ValueError("nothing to take back: no move was played")
         action = self.actions[-1]

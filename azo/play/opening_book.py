@@ -149,7 +149,7 @@ class Book:
     def learn(
         self, actions: Sequence[int], black_value: float, start: notation.Board | None = None
     ) -> int:
-        """Learns from a finished game, while its positions are in the book.
+        """Learns from a finished game; returns the number of its plies in the book.
 
         Each move there counts the game; a new move is added. The value of the last move moves
         towards the result, and is backed up.
@@ -158,9 +158,6 @@ class Book:
           actions: actions of the game, passes included; ValueError if one is illegal.
           black_value: 1 if black won, 0 for a draw, -1 if white won.
           start: start position, by default the usual one.
-
-        Returns:
-          Number of plies in the book.
         """
         self._live.new_game(start, actions)
         path: list[tuple[Entry, float, notation.Board]] = []
@@ -204,11 +201,7 @@ class Book:
         return self._after[key, action]
 
     def save(self, path: pathlib.Path) -> None:
-        """Writes the book; a reader sees either the old file or the complete new one.
-
-        Raises:
-          ValueError: it cannot be written there.
-        """
+        """Makes the folder of the book and writes it as `files.write` does."""
         keys = sorted(self.positions)
         moves = [
             (action, *dataclasses.astuple(entry))
