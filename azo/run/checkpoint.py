@@ -27,16 +27,17 @@ SETTINGS = "settings.json"
 CHECKPOINTS = "checkpoints"
 
 # Settings that a resumed run may change.
-_FREE_SECTIONS = ("evaluation", "ratings", "distributed", "curriculum")
-_FREE_RUN_SETTINGS = (
-    "folder",
-    "num_iterations",
-    "num_devices",
-    "save_every",
-    "keep_checkpoints",
-    "log_every",
-    "max_evaluations",
-)
+_FREE: Any = dict.fromkeys(("evaluation", "ratings", "distributed", "curriculum"), True) | {
+    "run": {
+        "folder",
+        "num_iterations",
+        "num_devices",
+        "save_every",
+        "keep_checkpoints",
+        "log_every",
+        "max_evaluations",
+    }
+}
 
 
 class Checkpoints:
@@ -86,21 +87,24 @@ class Checkpoints:
         """Returns the iterations of all checkpoints, in order."""
         return sorted(self._manager.all_steps())
 
-    def settings(self, step: int | None = None) -> config.Config:
-        """Returns the settings of a checkpoint, by default the latest."""
-        step = self._existing(step)
-        return read_settings(self._manager, step)
+    def settings(self) -> config.Config:
+        """Returns the settings of the latest checkpoint."""
+        return read_settings(self._manager, self._existing(None))
 
     def check_resumable(self, settings: config.Config) -> None:
         """Raises ValueError if the settings cannot continue the latest checkpoint."""
         if self.latest_step() is None:
             return
-        for name, saved, new in _differences(self.settings(), settings):
-            flag = name.replace("_", "-")
-            raise ValueError(
-                f"{self.folder}: cannot resume: {name} is {new}, but the run was begun"
-                f" with {saved}. Give --{flag} {saved}, or another --run.folder"
-            )
+        old = self.settings().model_dump(mode="json")
+        for section, fields in settings.model_dump(mode="json", exclude=_FREE).items():
+            for name, value in fields.items():
+                if old[section][name] != value:
+                    flag = f"{section}.{name}".replace("_", "-")
+                    raise ValueError(
+                        f"{self.folder}: cannot resume: {section}.{name} is {value}, but the run"
+                        f" was begun with {old[section][name]}. Give --{flag}"
+                        f" {old[section][name]}, or another --run.folder"
+                    )
 
     def save(
         self,
@@ -128,7 +132,7 @@ class Checkpoints:
         if settings.gate.is_enabled and state.actor_params is not None:
             variables = state.actor_params
         args = ocp.args.Composite(
-            state=ocp.args.StandardSave(_without_keys(state)),
+            state=ocp.args.StandardSave(_with_bits(state)),
             network=ocp.args.StandardSave(dict(variables)),
             settings=ocp.args.JsonSave(json.loads(config.to_json(settings))),
         )
@@ -152,7 +156,7 @@ class Checkpoints:
           ValueError: There is no such checkpoint, or its arrays have other shapes.
         """
         step = self._existing(step)
-        template = _abstract_without_keys(like)
+        template = _template(like)
         shapes = self._shapes(step)
         rings = template.replay.size.shape
         saved_rings = shapes.get("replay.size", rings)
@@ -162,7 +166,7 @@ class Checkpoints:
         plain = self._manager.restore(step, args=args)["state"]
         if saved_rings != rings:
             plain = dataclasses.replace(plain, replay=_dealt(plain.replay, template.replay))
-        return jax.tree.map(_with_key, like, plain)
+        return dataclasses.replace(plain, key=jax.random.wrap_key_data(plain.key))
 
     def _existing(self, step: int | None) -> int:
         steps = self.all_steps()
@@ -231,18 +235,6 @@ def _check_is_ours(folder: pathlib.Path) -> None:
         )
 
 
-def _differences(saved: config.Config, settings: config.Config) -> list[tuple[str, Any, Any]]:
-    """Returns the name, the saved and the new value of every forbidden change."""
-    old, new = saved.model_dump(mode="json"), settings.model_dump(mode="json")
-    return [
-        (f"{section}.{name}", old[section][name], value)
-        for section, fields in new.items()
-        if section not in _FREE_SECTIONS
-        for name, value in fields.items()
-        if old[section][name] != value and not (section == "run" and name in _FREE_RUN_SETTINGS)
-    ]
-
-
 def _with_rings(template: run_state.RunState, shape: tuple[int, ...]) -> run_state.RunState:
     """Returns the shapes of a state saved from another number of devices, given its counts' shape.
 
@@ -304,31 +296,16 @@ def quiet_library() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _without_keys(tree: Any) -> Any:
-    """Returns a tree of arrays whose typed random keys are replaced by their bits."""
-    return jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, tree)
+def _with_bits(state: run_state.RunState) -> run_state.RunState:
+    """Returns a state whose random key, which Orbax cannot store, is replaced by its bits."""
+    return dataclasses.replace(state, key=jax.random.key_data(state.key))
 
 
-def _abstract_without_keys(tree: Any) -> Any:
-    """Returns the shapes, types and shardings of `_without_keys(tree)`; arrays or abstract ones."""
+def _template(like: run_state.RunState) -> run_state.RunState:
+    """Returns the shapes, types and shardings of a state with the bits of its key."""
 
-    def abstract(leaf: Any) -> jax.ShapeDtypeStruct:
-        bits = jax.eval_shape(jax.random.key_data, leaf) if _is_key(leaf) else leaf
+    def abstract(leaf: Any, bits: Any) -> jax.ShapeDtypeStruct:
         sharding = leaf.sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
         return jax.ShapeDtypeStruct(bits.shape, bits.dtype, sharding=sharding)
 
-    return jax.tree.map(abstract, tree)
-
-
-def _with_key(like: Any, leaf: jax.Array) -> jax.Array:
-    """Returns a leaf, or the typed key of its bits where `like` is a key."""
-    if not _is_key(like):
-        return leaf
-    implementations: list[Any] = []
-    # Traced, because `key_impl` does not accept an abstract key.
-    jax.eval_shape(lambda key: implementations.append(jax.random.key_impl(key)), like)
-    return jax.random.wrap_key_data(leaf, impl=implementations[0])
-
-
-def _is_key(leaf: Any) -> bool:
-    return jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return jax.tree.map(abstract, like, jax.eval_shape(_with_bits, like))
