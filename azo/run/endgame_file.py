@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import pathlib
-from typing import Annotated, Any
+from typing import Annotated
 
 import pydantic
 import rich.console
@@ -11,23 +11,25 @@ import tyro
 
 from azo.formats import obf
 from azo.games import notation
+from azo.measure import journal
 from azo.run import console
 from azo.solver.host import endgame
 
-# Fields of a result, in their order in the file.
-_NAMES = (
-    "line",
-    "board",
-    "reversed",
-    "empties",
-    "lower",
-    "upper",
-    "confidence",
-    "best_move",
-    "move_scores",
-    "nodes",
-    "seconds",
-)
+
+class _Record(pydantic.BaseModel):
+    """A result; the fields are in their order in the file."""
+
+    line: int
+    board: str
+    reversed: bool
+    empties: int
+    lower: int
+    upper: int
+    confidence: float
+    best_move: str | None
+    move_scores: dict[str, int]
+    nodes: int
+    seconds: float
 
 
 class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -100,30 +102,29 @@ def solve_file(settings: SolveConfig, terminal: rich.console.Console) -> int:
             differences = _compare(totals, problem, record)
             terminal.print(_line(problem, record, differences), markup=False)
             if settings.output is not None and solution.is_solved:
-                with settings.output.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(record) + "\n")
+                journal.append(settings.output, json.dumps(record.model_dump()))
     terminal.print(_summary(totals, settings.file), markup=False)
     return 1 if totals.wrong else 0
 
 
-def _is_enough(settings: SolveConfig, problem: obf.Problem, record: dict[str, Any]) -> bool:
+def _is_enough(settings: SolveConfig, problem: obf.Problem, record: _Record) -> bool:
     """Returns whether a stored result has the confidence and the moves of the settings."""
-    if record["board"] != notation.board_text(problem.board, problem.size):
+    if record.board != notation.board_text(problem.board, problem.size):
         raise ValueError(
             f"{settings.output}: line {problem.line} of {settings.file} has changed since:"
             " choose another --output"
         )
-    is_sure = record["confidence"] >= settings.confidence
-    return is_sure and (bool(record["move_scores"]) or not settings.every_move)
+    is_sure = record.confidence >= settings.confidence
+    return is_sure and (bool(record.move_scores) or not settings.every_move)
 
 
-def _compare(totals: _Totals, problem: obf.Problem, record: dict[str, Any]) -> list[str] | None:
+def _compare(totals: _Totals, problem: obf.Problem, record: _Record) -> list[str] | None:
     """Counts and returns the differences of a result from the file."""
     differences = _disagreements(problem, record)
     if differences is not None:
         totals.compared += 1
         totals.agreed += not differences
-        totals.wrong += bool(differences) and record["confidence"] == 1
+        totals.wrong += bool(differences) and record.confidence == 1
     return differences
 
 
@@ -141,89 +142,79 @@ def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> li
     return small
 
 
-def _load_records(settings: SolveConfig) -> dict[int, dict[str, Any]]:
-    """Returns the stored results by line; an unfinished last line is cut off."""
+def _load_records(settings: SolveConfig) -> dict[int, _Record]:
+    """Returns the stored results by line."""
+    records: dict[int, _Record] = {}
     path = settings.output
-    if path is None or not path.exists():
-        return {}
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        # A session was killed while it wrote.
-        path.write_text("".join(lines[:-1]), encoding="utf-8")
-        lines.pop()
-    records = {}
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(journal.read(path) if path else [], start=1):
         try:
-            record = json.loads(line)
-            records[record["line"]] = {name: record[name] for name in _NAMES}
-        except (json.JSONDecodeError, KeyError, TypeError):
+            record = _Record.model_validate_json(line)
+        except pydantic.ValidationError:
             raise ValueError(f"{path}:{number}: not a result of azo solve") from None
-        if record["reversed"] != settings.is_reversed:
+        if record.reversed != settings.is_reversed:
             raise ValueError(
-                f"{path}:{number}: reversed is {record['reversed']}, but should be"
+                f"{path}:{number}: reversed is {record.reversed}, but should be"
                 f" {settings.is_reversed}: choose another --output"
             )
+        records[record.line] = record
     return records
 
 
-def _record(
-    settings: SolveConfig, problem: obf.Problem, solution: endgame.Solution
-) -> dict[str, Any]:
-    size = problem.size
-    moves = {
-        notation.action_text(move, size): score for move, score in solution.move_scores.items()
-    }
-    best = solution.best_move
-    return {
-        "line": problem.line,
-        "board": notation.board_text(problem.board, size),
-        "reversed": settings.is_reversed,
-        "empties": problem.num_empties,
-        "lower": solution.lower,
-        "upper": solution.upper,
-        "confidence": solution.confidence,
-        "best_move": None if best is None else notation.action_text(best, size),
-        "move_scores": moves,
-        "nodes": solution.num_nodes,
-        "seconds": round(solution.seconds, 3),
-    }
+def _record(settings: SolveConfig, problem: obf.Problem, solution: endgame.Solution) -> _Record:
+    def text(move: int) -> str:
+        return notation.action_text(move, problem.size)
+
+    return _Record(
+        line=problem.line,
+        board=notation.board_text(problem.board, problem.size),
+        reversed=settings.is_reversed,
+        empties=problem.num_empties,
+        lower=solution.lower,
+        upper=solution.upper,
+        confidence=solution.confidence,
+        best_move=None if solution.best_move is None else text(solution.best_move),
+        move_scores={text(move): score for move, score in solution.move_scores.items()},
+        nodes=solution.num_nodes,
+        seconds=round(solution.seconds, 3),
+    )
 
 
-def _disagreements(problem: obf.Problem, record: dict[str, Any]) -> list[str] | None:
+def _disagreements(problem: obf.Problem, record: _Record) -> list[str] | None:
     """Returns the differences of a solved position from its file, None without common scores.
 
     A best move that the file does not call best is a difference too.
     """
-    is_reversed, size = record["reversed"], problem.size
-    expected = problem.best_score(is_reversed=is_reversed)
-    if expected is None or record["lower"] < record["upper"]:
+    expected = problem.best_score(is_reversed=record.reversed)
+    if expected is None or record.lower < record.upper:
         return None
     differences = []
-    if record["lower"] != expected:
+    if record.lower != expected:
         differences.append(f"the file says {expected:+d}")
-    listed = {notation.action_text(x, size): score for x, score in problem.move_scores.items()}
-    compared = record["move_scores"] or {record["best_move"]: record["lower"]}
+    listed = {
+        notation.action_text(x, problem.size): score for x, score in problem.move_scores.items()
+    }
+    compared = record.move_scores or {record.best_move: record.lower}
     for move, score in compared.items():
         if move in listed and listed[move] != score:
             differences.append(f"the file says {listed[move]:+d} for {move}, not {score:+d}")
     return differences
 
 
-def _line(problem: obf.Problem, record: dict[str, Any], differences: list[str] | None) -> str:
-    is_solved = record["lower"] == record["upper"]
-    score = f"{record['lower']:+d}" if is_solved else f"{record['lower']:+d}..{record['upper']:+d}"
-    sure = "exact" if record["confidence"] == 1 else f"{record['confidence']:.0%}"
+def _line(problem: obf.Problem, record: _Record, differences: list[str] | None) -> str:
+    is_solved = record.lower == record.upper
+    score = f"{record.lower:+d}" if is_solved else f"{record.lower:+d}..{record.upper:+d}"
+    sure = "exact" if record.confidence == 1 else f"{record.confidence:.0%}"
     parts = [
         f"{problem.line:5}",
         f"{problem.num_empties:2} empties",
         f"{score:>4}",
-        f"{record['best_move'] or '-':4}",
-        f"{record['nodes']:14,} nodes",
-        f"{record['seconds']:8.2f} s",
+        f"{record.best_move or '-':4}",
+        f"{record.nodes:14,} nodes",
+        f"{record.seconds:8.2f} s",
         sure if is_solved else "unsolved: a limit was reached",
     ]
-    if record["move_scores"]:
-        parts.append(" ".join(f"{move}:{x:+d}" for move, x in record["move_scores"].items()))
+    if record.move_scores:
+        parts.append(" ".join(f"{move}:{x:+d}" for move, x in record.move_scores.items()))
     if differences is not None:
         parts.append(f"DIFFERS: {'; '.join(differences)}" if differences else "as in the file")
     return "  ".join(parts)
