@@ -1,6 +1,6 @@
 """How many positions and nodes a second do the solvers process?
 
-    python -m benchmarks.solver --empties 6 8 10 12 --batch 4096 --goal score
+    python -m benchmarks.solver --empties 6 8 10 12 --batch 4096
 
 Positions are from games of random moves that have just reached a number of empty squares and are
 not over. Each device has its own share and its own lanes; on the CPU a device is a core. A node of
@@ -37,8 +37,6 @@ class SolverBenchConfig(command.Settings):
     """Searches side by side, on each device."""
     num_devices: pydantic.PositiveInt = 2
     """Devices that share the batch; on the CPU as many cores."""
-    goal: tuple[batched.Goal, ...] = ("score",)
-    """Goals of the solver, one row each."""
     host_empties: tuple[pydantic.PositiveInt, ...] = (10,)
     """Numbers of empty squares of the rows for the host solver."""
     host_batch: pydantic.PositiveInt = 256
@@ -47,8 +45,6 @@ class SolverBenchConfig(command.Settings):
     """Rows and columns of the board."""
     is_reversed: bool = False
     """Reversed Othello."""
-    max_nodes: pydantic.PositiveInt = 100_000_000
-    """Number of nodes after which a position is left unsolved."""
     limit_seconds: pydantic.PositiveFloat = 300.0
     """Rows that would take longer in all repetitions are left out."""
 
@@ -65,10 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def report(config: SolverBenchConfig) -> list[str]:
     """Runs the benchmark and returns its lines of markdown."""
-    rows = [_row(config, empties, goal) for empties in config.empties for goal in config.goal]
+    rows = [_row(config, empties) for empties in config.empties]
     rows += [_host_row(config, empties) for empties in config.host_empties]
     columns = (
-        "empties, goal",
+        "empties",
         "positions/s",
         "million nodes/s",
         "the same by processor time, one core",
@@ -104,9 +100,9 @@ def positions(game: othello.Othello, num_empties: int, batch: int, seed: int) ->
     return jax.tree.map(lambda words: words[chosen], position)
 
 
-def _row(config: SolverBenchConfig, num_empties: int, goal: batched.Goal) -> tuple[str, ...]:
+def _row(config: SolverBenchConfig, num_empties: int) -> tuple[str, ...]:
     game = othello.Othello(config.size, config.is_reversed)
-    name = f"{num_empties}, {goal}"
+    name = f"{num_empties}, every move"
     where = PartitionSpec("data")
     mesh = jax.make_mesh(
         (len(_devices(config)),),
@@ -120,8 +116,6 @@ def _row(config: SolverBenchConfig, num_empties: int, goal: batched.Goal) -> tup
             game,
             max_empties=num_empties,
             num_lanes=config.num_lanes,
-            max_nodes=config.max_nodes,
-            goal=goal,
         ),
         mesh=mesh,
         in_specs=where,

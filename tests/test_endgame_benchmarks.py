@@ -23,11 +23,10 @@ def test_solver_report_has_a_row_for_the_device_and_one_for_the_host(monkeypatch
         batch=16,
         num_lanes=8,
         num_devices=1,
-        goal=("score",),
         repeats=1,
     )
     device, host = (line.split(" | ") for line in solver.report(config)[2].splitlines()[2:])
-    assert device[0] == "| 5, score"
+    assert device[0] == "| 5, every move"
     assert host[0] == "| 5, score, 16 by the host"
     assert device[6] == host[6] == "0"  # unsolved
     assert 1 <= float(device[4]) <= float(device[5])

@@ -21,7 +21,6 @@ from azo.solver.device import batched
 # A solution takes about six times as long with two more empty squares.
 MAX_EMPTIES, MAX_DEEP_EMPTIES = 14, 26
 _NUM_LANES = 256
-_NO_LIMIT = 2**31 - 1  # of nodes: every ending is solved
 # Boards drawn for one made-up ending, of which the one with fewest moves is taken.
 _NUM_DRAWN = 4
 
@@ -109,15 +108,8 @@ def solve(
         position: othello.Position, is_open: jax.Array, key: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         solution = batched.solve(
-            game,
-            position,
-            is_open,
-            max_empties=max_empties,
-            num_lanes=_NUM_LANES,
-            max_nodes=_NO_LIMIT,
-            goal="every_move",
+            game, position, is_open, max_empties=max_empties, num_lanes=_NUM_LANES
         )
-        assert solution.move_score is not None
         is_best = solution.move_score == solution.score[:, None]
         return jnp.where(is_best, jax.random.uniform(key, is_best.shape), -1.0).argmax(-1), is_best
 

@@ -2,7 +2,7 @@
 
 Positions wait in a queue for `num_lanes` lanes of alpha-beta (`lanes`). A lane that is done takes
 the next position, so a slow position occupies one lane and not the batch. A position with too many
-empty squares, or one that exceeds its budget of nodes, is returned unsolved.
+empty squares is returned unsolved.
 
 Scores are those of `Othello.score`: final discs of the side to move minus the opponent's, with the
 empty squares counted for the winner; in reversed Othello a negative score wins. This solver suits
@@ -10,7 +10,6 @@ thousands of positions with up to about 12 empty squares; `azo.solver.host` solv
 """
 
 import dataclasses
-from typing import Literal
 
 import chex
 import flax.struct
@@ -24,8 +23,6 @@ from azo.solver.device.lanes import Lanes
 NO_SCORE = -1000  # of moves that are illegal or unsolved
 _REFILL_PART = 16  # lanes are refilled when one in so many is idle
 
-Goal = Literal["score", "every_move"]
-
 
 @flax.struct.dataclass
 class BatchedSolution:
@@ -33,7 +30,7 @@ class BatchedSolution:
 
     score: jax.Array  # [M] int32, 0 where unsolved
     is_solved: jax.Array  # [M] bool
-    move_score: jax.Array | None  # [M, A] int32 or NO_SCORE, only with "every_move"
+    move_score: jax.Array  # [M, A] int32, or NO_SCORE
     nodes: jax.Array  # [M] int32, visited in all searches of a position
 
 
@@ -44,10 +41,8 @@ def solve(
     *,
     max_empties: int,
     num_lanes: int,
-    max_nodes: int | jax.Array,
-    goal: Goal = "score",
 ) -> BatchedSolution:
-    """Solves positions exactly; to be called under `jit`.
+    """Solves every move of positions exactly, each with a search of its own; call it under `jit`.
 
     The result for a position depends neither on the other positions nor on `num_lanes`. On the CPU
     256 lanes balance the cost of a step and the idle lanes at the end.
@@ -58,63 +53,35 @@ def solve(
       is_selected: `[M]` bool, positions to solve; the others stay unsolved at no cost. None: all.
       max_empties: positions with more empty squares stay unsolved; a lane's memory grows with it.
       num_lanes: number of searches side by side.
-      max_nodes: a search ends unsolved after so many nodes. Positions that only serve the order of
-        moves are not counted. With "every_move" each move has a search of its own.
-      goal: "score", or "every_move", the score and the score of each move.
     """
     chex.assert_rank(jax.tree.leaves(position), 1)
-    is_included = game.num_empties(position) <= max_empties
+    is_solved = game.num_empties(position) <= max_empties
     if is_selected is not None:
-        is_included &= is_selected
-    searcher = lanes.Searcher(game, max_empties, max_nodes)
-    if goal == "every_move":
-        return _solve_moves(searcher, position, is_included, num_lanes)
-    results = _search(searcher, position, is_included, num_lanes)
-    return BatchedSolution(
-        score=jnp.where(results.is_solved, _score(game, results.utility), 0),
-        is_solved=results.is_solved,
-        move_score=None,
-        nodes=results.nodes,
-    )
-
-
-def _solve_moves(
-    searcher: lanes.Searcher,
-    position: othello.Position,
-    is_included: jax.Array,
-    num_lanes: int,
-) -> BatchedSolution:
-    """Returns the solution with the score of each move, each searched with the full window."""
-    game = searcher.game
-    num_positions, num_slots = *is_included.shape, max(searcher.max_empties, 1)
+        is_solved &= is_selected
+    num_positions, num_slots = *is_solved.shape, max(max_empties, 1)
     shape = (num_positions, num_slots)
     actions = game.legal_actions(position, num_slots)
     before = jax.tree.map(lambda word: jnp.broadcast_to(word[:, None], shape), position)
     after = jax.tree.map(jnp.ravel, game.play(before, actions))
-    is_searched = (actions >= 0) & is_included[:, None]
-    results = _search(searcher, after, is_searched.ravel(), num_lanes)
-    is_move_solved = results.is_solved.reshape(shape)
-    utility = jnp.where(is_move_solved, -results.utility.reshape(shape), NO_SCORE)
-    is_solved = is_included & (is_move_solved | ~is_searched).all(axis=1)
-    score = _score(game, utility.max(axis=1))
+    is_searched = (actions >= 0) & is_solved[:, None]
+    results = _search(lanes.Searcher(game, max_empties), after, is_searched.ravel(), num_lanes)
+    utility = jnp.where(is_searched, -results.utility.reshape(shape), NO_SCORE)
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
     row = jnp.arange(num_positions)[:, None]
-    column = jnp.where(is_move_solved, actions, game.num_actions)  # out of range: dropped
-    move_score = move_score.at[row, column].set(_score(game, utility), mode="drop")
+    column = jnp.where(is_searched, actions, game.num_actions)  # out of range: dropped
     return BatchedSolution(
-        score=jnp.where(is_solved, score, 0),
+        score=jnp.where(is_solved, _score(game, utility.max(axis=1)), 0),
         is_solved=is_solved,
-        move_score=move_score,
+        move_score=move_score.at[row, column].set(_score(game, utility), mode="drop"),
         nodes=results.nodes.reshape(shape).sum(axis=1),
     )
 
 
 @flax.struct.dataclass
 class _Results:
-    """Results of `N` searches; zero and False for positions that were not searched."""
+    """Results of `N` searches; zero for positions that were not searched."""
 
     utility: jax.Array  # int32, for the side to move
-    is_solved: jax.Array  # bool
     nodes: jax.Array  # int32
 
 
@@ -142,9 +109,7 @@ def _search(
     num_included = is_included.sum(dtype=jnp.int32)
 
     def is_idle(state: _LoopState) -> jax.Array:
-        lane_states = state.lanes
-        is_over = lane_states.is_solved | (lane_states.nodes >= searcher.max_nodes)
-        return is_over | (state.problem == num_positions)
+        return state.lanes.is_solved | (state.problem == num_positions)
 
     def at_place(place: jax.Array) -> tuple[jax.Array, othello.Position]:
         """Returns the numbers and positions at places `[L]` of the queue; N beyond its end."""
@@ -168,8 +133,7 @@ def _search(
         lane_states, results = state.lanes, state.results
         is_free = is_idle(state)
         to = jnp.where(is_free, state.problem, num_positions)
-        utility = jnp.where(lane_states.is_solved, lane_states.utility, 0)
-        new_results = _Results(utility, lane_states.is_solved, lane_states.nodes)
+        new_results = _Results(lane_states.utility, lane_states.nodes)
         results = jax.tree.map(
             lambda all, new: all.at[to].set(new, mode="drop"), results, new_results
         )
@@ -196,7 +160,7 @@ def _search(
         lanes=searcher.start(root),
         problem=number,
         num_started=jnp.int32(num_lanes),
-        results=_Results(zeros, zeros.astype(bool), zeros),
+        results=_Results(zeros, zeros),
     )
     state = jax.lax.while_loop(
         lambda state: (state.problem < num_positions).any(),

@@ -85,12 +85,10 @@ class Searcher:
     Attributes:
       game: the rules.
       max_empties: largest number of empty squares of a root.
-      max_nodes: number of positions after which a lane stops.
     """
 
     game: othello.Othello
     max_empties: int
-    max_nodes: int | jax.Array
 
     def start(self, root: othello.Position) -> Lanes:
         """Returns searches of the positions `[L]`."""
@@ -117,11 +115,10 @@ class Searcher:
         )
 
     def step(self, lanes: Lanes) -> Lanes:
-        """Returns the lanes after one step; a lane that is solved or out of nodes stays."""
-        is_running = lanes.nodes < self.max_nodes
-        lanes = self._return(lanes, is_running)
+        """Returns the lanes after one step; a lane that is solved stays."""
+        lanes = self._return(lanes)
         node = lanes.node
-        is_active = is_running & ~_is_done(node, lanes.is_stuck)
+        is_active = ~_is_done(node, lanes.is_stuck)
         is_rating = is_active & ~lanes.rating.unrated.is_empty()
         plays = is_active & ~is_rating
         disc = self._choose(lanes, is_rating).where(is_active)
@@ -166,9 +163,9 @@ class Searcher:
             nodes=lanes.nodes + plays,
         )
 
-    def _return(self, lanes: Lanes, is_running: jax.Array) -> Lanes:
+    def _return(self, lanes: Lanes) -> Lanes:
         """Returns each lane whose node is done to the parent, which takes the value."""
-        returns = is_running & _is_done(lanes.node, lanes.is_stuck) & (lanes.depth > 0)
+        returns = _is_done(lanes.node, lanes.is_stuck) & (lanes.depth > 0)
 
         def to_parent(lanes: Lanes) -> Lanes:
             row = lanes.depth - 1
