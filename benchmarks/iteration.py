@@ -53,7 +53,7 @@ def report(bench: IterationBenchConfig) -> list[str]:
     timings = measure.take_turns(
         {name: program.call for name, program in programs.items()}, bench.repeats
     )
-    num_games = int(programs["playing"].call()[1].selfplay.games.num_games)
+    num_games = int(programs["playing"].call()[1].selfplay.num_games)
     lines = [
         f"{game.name}, settings of {bench.config.name}, devices: {mesh.size}, {bench.repeats}"
         " repetitions: median (smallest to largest). Compiled in"

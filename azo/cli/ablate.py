@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     if flags.table:
         print(queue_runner.table(queue, results))
         return 0
-    waiting = [job for job in jobs if queue_runner.result_of(job, results) is None]
+    waiting = [job for job in jobs if (job.arm, job.seed) not in results]
     with interruption.StopRequest() as stop:
         num_failed = queue_runner.work_off(waiting, path, num_workers=flags.num_workers, stop=stop)
     if stop.is_made:

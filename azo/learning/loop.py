@@ -254,7 +254,7 @@ class _Iteration:
             state,
             history=history,
             resignation_counts=counts,
-            num_games=state.num_games + sums.games.num_games.astype(jnp.int32),
+            num_games=state.num_games + sums.num_games.astype(jnp.int32),
         )
         return state, rows, sums
 

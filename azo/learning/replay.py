@@ -50,15 +50,21 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @flax.struct.dataclass
-class ReplayBuffer:
-    """The ring of one device; a whole state has the rings of all `D` devices one after another."""
+class Rows:
+    """Positions with their targets."""
 
     board: jax.Array  # [R, words] uint32
     policy: jax.Array  # [R, A] uint8, see `ply_records.quantise`
     value: jax.Array  # [R] float16, target for the side to move
     iteration: jax.Array  # [R] int32, iteration in which the position was played
     actor_version: jax.Array  # [R] int32, see `ply_records.Plies`
-    final: pending_plies.FinalBoards | None  # [R], if ownership or margin are learned
+    final: pending_plies.FinalBoards | None  # [R], if ownership or margin are learned and known
+
+
+@flax.struct.dataclass
+class ReplayBuffer(Rows):
+    """The ring of one device; a whole state has the rings of all `D` devices one after another."""
+
     next_row: jax.Array  # [1] int32, [D] in a whole state: row of the next position
     size: jax.Array  # [1] int32, [D] in a whole state: positions in the ring
     window_starts: jax.Array  # [1, MAX_WINDOW] int32, [D, ...] in a whole state: positions added
@@ -66,16 +72,10 @@ class ReplayBuffer:
 
 
 @flax.struct.dataclass
-class NewRows:
-    """Positions to insert; the fields are those of `ReplayBuffer`, and may lack leading axes."""
+class NewRows(Rows):
+    """Positions to insert; the other fields may lack leading axes."""
 
     is_valid: jax.Array  # [...] bool; other positions are left out
-    board: jax.Array
-    policy: jax.Array
-    value: jax.Array
-    iteration: jax.Array
-    actor_version: jax.Array
-    final: pending_plies.FinalBoards | None = None  # None if unknown
 
 
 @flax.struct.dataclass
@@ -141,6 +141,7 @@ def explored_rows(
         value=positions.value,
         iteration=iteration,
         actor_version=actor_version,
+        final=None,
     )
 
 
@@ -277,7 +278,6 @@ def redistribute(buffer: ReplayBuffer, num_devices: int) -> ReplayBuffer:
     )
 
 
-def _columns(rows: ReplayBuffer | NewRows) -> dict[str, Any]:
+def _columns(rows: Rows) -> dict[str, Any]:
     """Returns the arrays that have a row for each position."""
-    names = ("board", "policy", "value", "iteration", "actor_version", "final")
-    return {name: getattr(rows, name) for name in names}
+    return {field.name: getattr(rows, field.name) for field in dataclasses.fields(Rows)}

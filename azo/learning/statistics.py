@@ -15,40 +15,25 @@ from azo.learning import learner, pending_plies, ply_records, run_state
 
 
 @flax.struct.dataclass
-class ValueStatistics:
-    """Sums over the positions of finished games.
+class SelfplayStatistics:
+    """Sums over the self-play of an iteration, each [] float32 except the results.
 
-    v is the network's value and z the final result, both for the side to move.
+    v is the network's value and z the final result of a position, both for the side to move.
     """
 
-    count: jax.Array  # [] float32
-    value: jax.Array  # [] float32, sum of v
-    outcome: jax.Array  # [] float32, sum of z
-    value_squared: jax.Array  # [] float32
-    outcome_squared: jax.Array  # [] float32
-    product: jax.Array  # [] float32, sum of v * z
-
-
-@flax.struct.dataclass
-class GameStatistics:
-    """Sums over the games that ended."""
-
-    num_games: jax.Array  # [] float32
-    num_plies: jax.Array  # [] float32
+    num_positions: jax.Array  # of finished games
+    value: jax.Array  # sum of v over these positions
+    outcome: jax.Array  # of z
+    value_squared: jax.Array  # of v * v
+    outcome_squared: jax.Array  # of z * z
+    product: jax.Array  # of v * z
+    num_games: jax.Array  # games that ended
+    num_plies: jax.Array  # of these games
     results: jax.Array  # [3] float32, games won, drawn and lost by the player who began
-    resigned: jax.Array  # [] float32, games that did not reach their end
-    adjudicated: jax.Array  # [] float32, games with a result of the solver
-
-
-@flax.struct.dataclass
-class SelfplayStatistics:
-    """Sums over the self-play of an iteration."""
-
-    values: ValueStatistics
-    games: GameStatistics
-    num_devices: jax.Array  # [] float32
-    # Each [] float32: means over plies, summed over devices.
-    predictions: ply_records.PredictionStatistics
+    resigned: jax.Array  # games that did not reach their end
+    adjudicated: jax.Array  # games with a result of the solver
+    num_devices: jax.Array
+    predictions: ply_records.PredictionStatistics  # means over plies, summed over devices
 
 
 @flax.struct.dataclass
@@ -70,9 +55,30 @@ def gather(
     game: protocol.Game, turns: ply_records.Turns, finalised: pending_plies.FinalisedPlies
 ) -> SelfplayStatistics:
     """Returns the sums of one device."""
+    value, outcome = finalised.plies.raw_value.astype(jnp.float32), finalised.outcome
+
+    def summed(x: jax.Array) -> jax.Array:
+        return jnp.where(finalised.is_ready, x, 0.0).sum()
+
+    plies = turns.plies
+    ended = (plies.discount == 0).astype(jnp.float32)
+    sign = jnp.where(plies.ply % 2 == 0, 1, -1)
+    result = sign * plies.reward  # of the player who began
+    num_adjudicated = jnp.int32(0)
+    if turns.is_adjudicated is not None:
+        num_adjudicated = turns.is_adjudicated.sum()
     return SelfplayStatistics(
-        values=_values(finalised),
-        games=_games(game, turns),
+        num_positions=summed(jnp.ones_like(value)),
+        value=summed(value),
+        outcome=summed(outcome),
+        value_squared=summed(value**2),
+        outcome_squared=summed(outcome**2),
+        product=summed(value * outcome),
+        num_games=ended.sum(),
+        num_plies=(ended * (plies.ply + 1)).sum(),
+        results=jnp.stack([(ended * (result == kind)).sum() for kind in (1, 0, -1)]),
+        resigned=jnp.where(game.is_over(turns.after), 0.0, ended).sum(),
+        adjudicated=num_adjudicated.astype(jnp.float32),
         num_devices=jnp.float32(1),
         predictions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), turns.predictions),
     )
@@ -103,7 +109,7 @@ def describe_iteration(
         simulations = float(sums.predictions.num_evaluations / sums.num_devices) - 1
         positions = settings.selfplay.num_games * settings.selfplay.num_plies
         named |= {
-            "selfplay/games_per_second": float(sums.games.num_games) / seconds,
+            "selfplay/games_per_second": float(sums.num_games) / seconds,
             "selfplay/positions_per_second": positions / seconds,
             "selfplay/simulations_per_second": simulations * positions / seconds,
             **describe(sums),
@@ -135,63 +141,29 @@ def describe_iteration(
 def describe(sums: SelfplayStatistics) -> dict[str, Any]:
     """Returns the metrics of self-play by their names; NaN if no game ended."""
     sums = jax.tree.map(lambda x: np.asarray(x, np.float64), sums)
-    games, values = sums.games, sums.values
     means = jax.tree.map(lambda x: float(x / sums.num_devices), sums.predictions)
     with np.errstate(invalid="ignore", divide="ignore"):
-        wins, draws, losses = games.results
+        wins, draws, losses = sums.results
         return {
-            "selfplay/mean_plies": games.num_plies / games.num_games,
-            "selfplay/first_player_score": (wins + draws / 2) / games.num_games,
+            "selfplay/mean_plies": sums.num_plies / sums.num_games,
+            "selfplay/first_player_score": (wins + draws / 2) / sums.num_games,
             "selfplay/first_player_wins": wins,
             "selfplay/draws": draws,
             "selfplay/first_player_losses": losses,
-            "selfplay/resigned_share": games.resigned / games.num_games,
-            "selfplay/adjudicated_share": games.adjudicated / games.num_games,
+            "selfplay/resigned_share": sums.resigned / sums.num_games,
+            "selfplay/adjudicated_share": sums.adjudicated / sums.num_games,
             "selfplay/policy_entropy": means.policy_entropy,
             "selfplay/prior_entropy": means.prior_entropy,
             "selfplay/prior_divergence": means.prior_divergence,
             "selfplay/legal_mass": means.legal_mass,
-            "selfplay/value_error": (values.value - values.outcome) / values.count,
-            "selfplay/value_correlation": _correlation(values),
+            "selfplay/value_error": (sums.value - sums.outcome) / sums.num_positions,
+            "selfplay/value_correlation": _correlation(sums),
         }
 
 
-def _values(finalised: pending_plies.FinalisedPlies) -> ValueStatistics:
-    value, outcome = finalised.plies.raw_value.astype(jnp.float32), finalised.outcome
-
-    def summed(x: jax.Array) -> jax.Array:
-        return jnp.where(finalised.is_ready, x, 0.0).sum()
-
-    return ValueStatistics(
-        count=summed(jnp.ones_like(value)),
-        value=summed(value),
-        outcome=summed(outcome),
-        value_squared=summed(value**2),
-        outcome_squared=summed(outcome**2),
-        product=summed(value * outcome),
-    )
-
-
-def _games(game: protocol.Game, turns: ply_records.Turns) -> GameStatistics:
-    plies = turns.plies
-    ended = (plies.discount == 0).astype(jnp.float32)
-    sign = jnp.where(plies.ply % 2 == 0, 1, -1)
-    result = sign * plies.reward  # of the player who began
-    num_adjudicated = jnp.int32(0)
-    if turns.is_adjudicated is not None:
-        num_adjudicated = turns.is_adjudicated.sum()
-    return GameStatistics(
-        num_games=ended.sum(),
-        num_plies=(ended * (plies.ply + 1)).sum(),
-        results=jnp.stack([(ended * (result == outcome)).sum() for outcome in (1, 0, -1)]),
-        resigned=jnp.where(game.is_over(turns.after), 0.0, ended).sum(),
-        adjudicated=num_adjudicated.astype(jnp.float32),
-    )
-
-
-def _correlation(sums: ValueStatistics) -> Any:
+def _correlation(sums: SelfplayStatistics) -> Any:
     """Returns the correlation of v and z, NaN if one of them does not vary."""
-    n = sums.count
+    n = sums.num_positions
     covariance = sums.product / n - sums.value / n * sums.outcome / n
     value_variance = sums.value_squared / n - (sums.value / n) ** 2
     outcome_variance = sums.outcome_squared / n - (sums.outcome / n) ** 2

@@ -218,7 +218,4 @@ def from_json(text: str, place: str = "settings.json") -> Config:
     for section, name, neutral in _REMOVED:
         if tree.get(section, {}).get(name) == neutral:
             del tree[section][name]
-    try:
-        return Config.model_validate(tree)
-    except pydantic.ValidationError as error:
-        raise ValueError(validation.describe(error, Config, place)) from None
+    return validation.validate(Config, tree, place)

@@ -193,7 +193,7 @@ def _disagreements(problem: obf.Problem, record: _Record) -> list[str] | None:
     listed = {
         notation.action_text(x, problem.size): score for x, score in problem.move_scores.items()
     }
-    compared = record.move_scores or {record.best_move: record.lower}
+    compared = record.move_scores or {record.best_move or "": record.lower}
     for move, score in compared.items():
         if move in listed and listed[move] != score:
             differences.append(f"the file says {listed[move]:+d} for {move}, not {score:+d}")

@@ -24,6 +24,7 @@ _LINES_OF_LOG = 8
 _SECONDS_BETWEEN_CHECKS = 0.5
 
 Result = dict[str, Any]
+Results = dict[tuple[str, int], Result]  # by arm and seed
 
 
 class Failed(Exception):
@@ -166,15 +167,16 @@ def shares_of_cores(num_workers: int) -> list[list[int]]:
     return [cores[i::num_workers] or [cores[i % len(cores)]] for i in range(num_workers)]
 
 
-def read_results(path: pathlib.Path, jobs: Iterable[run_queue.Job]) -> list[Result]:
-    """Returns the results so far, without a last line that a crash truncated.
+def read_results(path: pathlib.Path, jobs: Iterable[run_queue.Job]) -> Results:
+    """Returns the latest results so far, without a last line that a crash truncated.
 
     Raises:
       ValueError: The result of one of the jobs has other settings.
     """
-    results = [json.loads(line) for line in journal.read(path)]
+    lines = map(json.loads, journal.read(path))
+    results = {(result["arm"], result["seed"]): result for result in lines}
     for job in jobs:
-        result = result_of(job, results)
+        result = results.get((job.arm, job.seed), {})
         for name, value in job.request.items() if result else ():
             if result[name] != json.loads(json.dumps(value)):
                 raise ValueError(
@@ -185,19 +187,13 @@ def read_results(path: pathlib.Path, jobs: Iterable[run_queue.Job]) -> list[Resu
     return results
 
 
-def result_of(job: run_queue.Job, results: Iterable[Result]) -> Any:
-    """Returns the latest result of a job, None if it has none."""
-    matching = [one for one in results if (one["arm"], one["seed"]) == (job.arm, job.seed)]
-    return matching[-1] if matching else None
-
-
-def table(jobs_queue: run_queue.Queue, results: Sequence[Result]) -> str:
+def table(jobs_queue: run_queue.Queue, results: Results) -> str:
     """Returns the Markdown table of all arms."""
     arms = []
     for arm in jobs_queue.arms:
         against = jobs_queue.against(arm)
         arms.append((arm.name, arm.question, against.name if against else None))
-    return comparison.table(results, arms, jobs_queue.seeds)
+    return comparison.table(results.values(), arms, jobs_queue.seeds)
 
 
 def _pin(shares: queue.SimpleQueue[list[int]]) -> None:

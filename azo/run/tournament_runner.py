@@ -90,7 +90,9 @@ def _play(
     if not console.is_terminal:
         console.print(f"{len(waiting)} games to play")
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_sigterm_as_ctrl_c())
+        # SIGTERM interrupts like Ctrl-C, so that external engines are closed.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        stack.callback(signal.signal, signal.SIGTERM, before)
         stack.enter_context(_logged(folder / LOG))
         started: dict[str, backends.Backend] = {}
         for player in players:
@@ -139,16 +141,6 @@ def _logged(path: pathlib.Path) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         handler.close()
-
-
-@contextlib.contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Lets SIGTERM interrupt like Ctrl-C, so that external engines are closed."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _read(

@@ -191,7 +191,7 @@ def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
     described = statistics.describe(figures)
     assert described["selfplay/adjudicated_share"] == begins.sum() / is_end.sum()
     assert described["selfplay/resigned_share"] == 0
-    assert figures.games.num_games == is_end.sum()
+    assert figures.num_games == is_end.sum()
 
 
 def test_resignation_is_judged_by_the_exact_results():

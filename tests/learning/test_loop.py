@@ -117,7 +117,7 @@ def test_learning_waits_for_enough_positions():
 def test_counters_and_metrics_cover_all_devices(num_devices):
     state, all_metrics = run(5, num_devices)
     assert int(state.iteration) == 5
-    assert int(state.num_games) == sum(int(m.selfplay.games.num_games) for m in all_metrics) > 8
+    assert int(state.num_games) == sum(int(m.selfplay.num_games) for m in all_metrics) > 8
     assert state.replay.size.shape == (num_devices,)
     assert int(all_metrics[-1].replay_size) == int(state.replay.size.sum())
     state, all_metrics = run(3, num_devices)
