@@ -27,7 +27,7 @@ _CSV_COLUMNS = ("winner", "game_moves")
 _BATCH_SIZES = (8, 512, 8192)  # few, since each is compiled
 
 
-@dataclasses.dataclass(frozen=True)
+@flax.struct.dataclass
 class GameArchive:
     """`G` legal games of one kind of Othello, on the host."""
 
@@ -77,10 +77,7 @@ def read_transcripts(text: str, place: str, game: othello.Othello = OTHELLO) -> 
 
 def join(several: Sequence[GameArchive]) -> GameArchive:
     """Returns the games of at least one archive, in order; all are of one kind of Othello."""
-    names = [field.name for field in dataclasses.fields(GameArchive)]
-    return GameArchive(
-        **{name: np.concatenate([getattr(one, name) for one in several]) for name in names}
-    )
+    return jax.tree.map(lambda *arrays: np.concatenate(arrays), *several)
 
 
 def replay(game: othello.Othello, records: Iterable[RecordedGame], place: str) -> GameArchive:

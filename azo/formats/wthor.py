@@ -68,12 +68,7 @@ def write(games: Sequence[WthorGame], tournament: str, date: Date) -> dict[str, 
 
     Names are cut to 19 and 25 characters, and characters outside of Latin-1 become "?". Players
     whose names are then equal keep different numbers. The score under perfect play is
-    written as 0, at depth 0.
-
-    Args:
-      games: in the order of the file.
-      tournament: its name.
-      date: of the files and of the games.
+    written as 0, at depth 0. The date is that of the files and of the games.
     """
     names = list(dict.fromkeys(name for game in games for name in (game.black, game.white)))
     number = {name: index for index, name in enumerate(names)}

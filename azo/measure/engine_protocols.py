@@ -115,13 +115,7 @@ class EngineProcess:
     """A subprocess that exchanges lines; each pipe has a thread. Its owner must call `stop`."""
 
     def __init__(self, command: Sequence[str], folder: pathlib.Path | None, name: str):
-        """Starts the program; raises OSError if that is impossible.
-
-        Args:
-          command: program and arguments.
-          folder: where it runs; None for the current folder.
-          name: its name in the log.
-        """
+        """Starts the program, by `name` in the log; raises OSError if that is impossible."""
         self._name = name
         self._exchange: collections.deque[str] = collections.deque(maxlen=_EXCHANGE_LINES)
         self._to_send: queue.SimpleQueue[bytes] = queue.SimpleQueue()  # b"" after the last

@@ -34,20 +34,10 @@ _FIGURE = string.Template(
 )
 
 
-def write(
-    folder: pathlib.Path,
-    title: str,
-    run: run_log.RunLog,
-    *,
-    settings: str,
-) -> pathlib.Path:
+def write(folder: pathlib.Path, title: str, run: run_log.RunLog, *, settings: str) -> pathlib.Path:
     """Writes the page and the figures that have panels; returns the path of the page.
 
-    Args:
-      folder: where to write; made if it does not exist.
-      title: names the run.
-      run: the events.
-      settings: of the run, as text.
+    The folder is made if it does not exist. `settings` are those of the run, as text.
 
     Raises:
       ValueError: the folder cannot be written.

@@ -106,14 +106,8 @@ class Sheet:
     ) -> None:
         """Adds a panel with fields over iterations, or the first field to the missing ones.
 
-        Args:
-          run: the events.
-          title: of the panel.
-          unit: label of the y axis.
-          fields: by the labels of their curves.
-          limits: of y.
-          level: a line to compare with.
-          is_from_zero: whether the y axis begins at 0; for numbers that are never negative.
+        `unit` labels the y axis, and `fields` are by the labels of their curves. With
+        `is_from_zero` the y axis begins at 0, for numbers that are never negative.
         """
         columns = {label: run.column(field) for label, field in fields.items()}
         columns = {label: (x, y) for label, (x, y) in columns.items() if len(y)}
@@ -137,12 +131,8 @@ class Sheet:
     ) -> None:
         """Adds wins minus losses a game of each row's player against each column's as colours.
 
-        Args:
-          title: of the panel.
-          x_label: of the columns.
-          y_label: of the rows.
-          names: the players in order, with their labels on both axes.
-          pairings: matches; those of other players are left out.
+        `names` are the players in order, with their labels on both axes. Matches of other players
+        are left out.
         """
         axes = self.add_panel(title, x_label, y_label)
         places = {name: place for place, name in enumerate(names)}

@@ -45,15 +45,7 @@ def write(
     pairings: Sequence[elo.Pairing],
     lines: Sequence[str],
 ) -> None:
-    """Writes the page, and its picture beside it.
-
-    Args:
-      path: of the page.
-      title: its heading.
-      command: by which the tournament was played.
-      rated: the players.
-      pairings: their games.
-      lines: what `tables` returned.
+    """Writes the page with the lines of `tables` and the command, and a picture beside it.
 
     Raises:
       ValueError: matplotlib is not installed, or the page cannot be written.

@@ -99,15 +99,9 @@ def play(
     games_at_once: int,
     on_end: Callable[[game_log.PlayedGame], None],
 ) -> None:
-    """Plays all games of a schedule.
+    """Plays all games of a schedule, in its order, by opening numbers and names of players.
 
-    Args:
-      game: the rules.
-      schedule: the games in the order in which they begin.
-      all_openings: by their numbers.
-      players: by their names.
-      games_at_once: number of slots.
-      on_end: called with each game as soon as it has ended; an exception ends the tournament.
+    `on_end` is called with each game as soon as it has ended; an exception ends the tournament.
     """
     waiting = collections.deque(schedule)
     num_slots = min(games_at_once, len(schedule))
