@@ -77,7 +77,7 @@ class Terminal:
             "undo": self._undo,
             "hint": self._hint,
             "analyse": self._analyse,
-            "swap": self._swap,
+            "swap": lambda: self._play(_SWAPPED[self._sides]),
             "play": self._play,
             "level": self._set_level,
             "new": self._new,
@@ -286,9 +286,6 @@ class Terminal:
         self._say(analysis_text.totals(analysis))
         for position in analysis.drops:
             self._say("  " + analysis_text.drop(position, analysis.game.size))
-
-    def _swap(self) -> None:
-        self._play(_SWAPPED[self._sides])
 
     def _play(self, sides: str) -> None:
         if sides not in _SWAPPED:
