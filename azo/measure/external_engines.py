@@ -1,18 +1,15 @@
 """External engines as players: programs that speak GTP or NBoard's protocol, each a subprocess.
 
-`engine_protocols.ExternalEngineConfig` describes an engine, and `ExternalEngine` drives it. An
-engine that hangs, dies, plays an illegal move or refuses a command raises `EngineError`, and should
-lose its game. The next request starts it again.
+`engine_protocols.ExternalEngineConfig` describes an engine. An engine that hangs, dies, plays an
+illegal move or refuses a command raises `EngineError`, and should lose its game. The next request
+starts it again. The logger `azo.engines` gets all lines at level DEBUG, and the last ones of a
+failure at WARNING. One `ExternalEngine` serves one thread at a time.
 
-Lines sent and received go to the logger `azo.engines` at level DEBUG. An error goes there at level
-WARNING, with the last of these lines. One `ExternalEngine` serves one thread at a time; several of
-them serve several threads.
-
-Where the pass is the only legal action, the engine gets no request: there is nothing to choose, and
-programs disagree on the form of such a request. Before its next move it is sent the pass, its own
-or the other side's, unless `send_passes` is off.
+A forced pass needs no request: programs disagree on the form of such a request. The pass is sent
+before the next move, unless `send_passes` is off.
 """
 
+import contextlib
 import functools
 import os
 import shutil
@@ -52,7 +49,7 @@ class EngineError(Exception):
         self.exchange = exchange
 
 
-class ExternalEngine:
+class ExternalEngine(contextlib.AbstractContextManager["ExternalEngine"]):
     """An external engine, which runs until `close` or the end of a `with` block."""
 
     def __init__(self, config: engine_protocols.ExternalEngineConfig, game: othello.Othello):
@@ -68,9 +65,6 @@ class ExternalEngine:
         self._game = game
         self._process: engine_protocols.EngineProcess | None = None
         self._start()
-
-    def __enter__(self) -> "ExternalEngine":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -83,15 +83,8 @@ def rate(
 ) -> Iterator[RatingEvent]:
     """Plays the missing matches of a generation, and yields each of them and then the rating.
 
-    Args:
-      config: the settings.
-      game: the rules.
-      player_of: returns a player of the pool or a generation.
-      key: of the generation.
-      iteration: of the generation.
-      earlier: the iterations of the other generations.
-      matches: the events of the matches played so far.
-      opening_plies: random plies at the start of each game.
+    `player_of` returns a player of the pool or a generation. `key` and `iteration` are those of the
+    generation, `earlier` the iterations of the others, `matches` the events of matches so far.
     """
     start = time.perf_counter()
     matches = list(matches)

@@ -17,7 +17,7 @@ import rich.console
 import rich.progress
 
 from azo.games import protocol, registry
-from azo.measure import elo
+from azo.measure import elo, journal
 from azo.measure.tournament import backends, export, game_log, openings, page, rounds, standings
 from azo.run import tournament_file
 
@@ -104,7 +104,7 @@ def _play(
         bar = screen.add_task("games", total=len(waiting))
 
         def on_end(played: game_log.PlayedGame) -> None:
-            game_log.append(folder / GAMES, played, game.board_shape[0])
+            journal.append(folder / GAMES, game_log.to_line(played, game.board_shape[0]))
             screen.advance(bar)
             if played.ended:
                 screen.console.print(

@@ -9,6 +9,7 @@ from support import slow_board
 
 from azo.formats import archives, ggf, wthor
 from azo.games import notation, othello
+from azo.measure import journal
 from azo.measure.tournament import export, game_log, standings
 from azo.measure.tournament.game_log import PlayedGame, ScheduledGame
 
@@ -47,11 +48,11 @@ def test_a_game_comes_back_from_its_line():
 def test_an_incomplete_last_line_is_omitted_and_overwritten(tmp_path):
     path = tmp_path / "games.jsonl"
     for number in range(2):
-        game_log.append(path, played(number), 8)
+        journal.append(path, game_log.to_line(played(number), 8))
     whole = path.read_bytes()
     path.write_bytes(whole + game_log.to_line(played(2), 8).encode()[:40])
     assert game_log.read(path, 8) == [played(0), played(1)]
-    game_log.append(path, played(3), 8)
+    journal.append(path, game_log.to_line(played(3), 8))
     assert game_log.read(path, 8) == [played(0), played(1), played(3)]
     assert path.read_bytes().startswith(whole)
 

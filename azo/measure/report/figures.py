@@ -103,13 +103,12 @@ def _add_scores(sheet: panels.Sheet, run: run_log.RunLog) -> None:
 
 def _add_gates(sheet: panels.Sheet, run: run_log.RunLog) -> None:
     verdicts = {"promoted": True, "not promoted": False, "gate": None}
-    points = {
-        label: run_log.column(
-            [e for e in run.of_kind("gate") if e.get("gate/is_promoted") == verdict], "gate/score"
-        )
-        for label, verdict in verdicts.items()
-    }
-    points = {label: (x, y) for label, (x, y) in points.items() if len(y)}
+    points = {}
+    for label, verdict in verdicts.items():
+        events = [e for e in run.of_kind("gate") if e.get("gate/is_promoted") == verdict]
+        x, y = run_log.RunLog(events, phases=()).column("gate/score", "gate")
+        if len(y):
+            points[label] = x, y
     if not points:
         sheet.missing.append("gate/score")
         return

@@ -28,8 +28,13 @@ class RunLog:
         return [event for event in self.events if event["event"] == kind]
 
     def column(self, field: str, kind: str = "iteration") -> tuple[np.ndarray, np.ndarray]:
-        """Returns iterations `[N]` int and values `[N]` float of the events that have a field."""
-        return column(self.of_kind(kind), field)
+        """Returns iterations `[N]` int and values `[N]` float of the events that have a field.
+
+        Events without the field, or with null, are left out.
+        """
+        having = [event for event in self.of_kind(kind) if event.get(field) is not None]
+        iteration = np.array([event["iteration"] for event in having], int)
+        return iteration, np.array([event[field] for event in having], float)
 
     def total_at(self, field: str, iterations: np.ndarray) -> np.ndarray:
         """Returns a running total after each of the iterations, NaN before its first value."""
@@ -54,16 +59,6 @@ def from_phases(phases: Sequence[tuple[str, Sequence[Event]]]) -> RunLog:
     if not any(event["event"] == "iteration" for event in events):
         raise ValueError("no iteration is recorded yet")
     return RunLog(events=events, phases=starts if len(starts) > 1 else [])
-
-
-def column(events: Sequence[Event], field: str) -> tuple[np.ndarray, np.ndarray]:
-    """Returns iterations `[N]` int and a field's values `[N]` float of the events that have it.
-
-    Events without the field, or with null, are left out.
-    """
-    having = [event for event in events if event.get(field) is not None]
-    iteration = np.array([event["iteration"] for event in having], int)
-    return iteration, np.array([event[field] for event in having], float)
 
 
 def _shifted(event: Event, before: Event) -> Event:

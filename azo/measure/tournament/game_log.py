@@ -84,11 +84,6 @@ def read(path: pathlib.Path, size: int) -> list[PlayedGame]:
     return games
 
 
-def append(path: pathlib.Path, game: PlayedGame, size: int) -> None:
-    """Adds a game to a file, on disk when this returns; a line cut short is removed first."""
-    journal.append(path, to_line(game, size))
-
-
 def missing(schedule: Sequence[ScheduledGame], played: Iterable[PlayedGame]) -> list[ScheduledGame]:
     """Returns the scheduled games that were not played, in their order."""
     finished = {game.scheduled for game in played}
