@@ -141,7 +141,7 @@ class Othello:
         was_over = is_over & (action == self.pass_action)
         is_last = is_over & ~was_over
         return protocol.Step(
-            position=jax.tree.map(lambda new, old: jnp.where(was_over, old, new), after, position),
+            position=protocol.where(was_over, position, after),
             reward=jnp.where(is_last, -self.result(after), 0.0),
             discount=jnp.where(was_over | is_last, 0.0, -1.0),
         )

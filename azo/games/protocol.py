@@ -89,6 +89,11 @@ class Game(Protocol):
         """Returns the positions that `packed` `[..., packed_words]` uint32 stores."""
 
 
+def where(condition: jax.Array, chosen: Any, other: Any) -> Any:
+    """Returns the arrays of one pytree where a condition `[...]` holds, else those of another."""
+    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), chosen, other)
+
+
 def actions_from_mask(legal: jax.Array, num_slots: int) -> jax.Array:
     """Returns `legal_actions` of a mask `[..., A]` bool, by a slow sort."""
     num_actions = legal.shape[-1]

@@ -67,7 +67,7 @@ class TicTacToe:
         after = TicTacToePosition(player=position.opponent, opponent=position.player | mark)
         is_last = ~was_over & self.is_over(after)
         return protocol.Step(
-            position=jax.tree.map(lambda new, old: jnp.where(was_over, old, new), after, position),
+            position=protocol.where(was_over, position, after),
             reward=jnp.where(is_last, -self.result(after), 0.0),
             discount=jnp.where(was_over | is_last, 0.0, -1.0),
         )

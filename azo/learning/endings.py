@@ -156,18 +156,18 @@ def _follow(
     def ply(carry: Carry, inputs: Any) -> tuple[Carry, tuple[jax.Array, ...]]:
         position, sign, is_open = carry
         must_pass = is_open & game.legal_squares(position).is_empty()
-        position = _where(must_pass, _turned(position), position)
+        position = protocol.where(must_pass, _turned(position), position)
         sign = jnp.where(must_pass, -sign, sign)
         is_open &= ~game.legal_squares(position).is_empty()
         action, is_best = choose(position, is_open, inputs)
         policy = jnp.where(is_best, 255, 0).astype(jnp.uint8)
-        after = _where(is_open, game.play(position, action), position)
+        after = protocol.where(is_open, game.play(position, action), position)
         row = (game.pack(position), policy, sign, is_open)
         return (after, jnp.where(is_open, -sign, sign), is_open), row
 
     begin = position, jnp.ones(is_requested.shape, jnp.int8), is_requested
     (last, last_sign, _), (board, policy, sign, is_valid) = jax.lax.scan(ply, begin, by_ply)
-    end = _where(last_sign == 1, last, _turned(last))
+    end = protocol.where(last_sign == 1, last, _turned(last))
     return ExactLines(
         board=board,
         policy=policy,
@@ -193,7 +193,7 @@ def random_endings(
     if config.made_share:
         board = _made_up(game, made_key, num_empties)
         is_made = jax.random.uniform(which_key, shape) < config.made_share
-        position = _where(is_made, board, position)
+        position = protocol.where(is_made, board, position)
     return position, ~game.is_over(position) & (game.num_empties(position) <= num_empties)
 
 
@@ -205,7 +205,7 @@ def from_random_games(
     def ply(position: othello.Position, key: jax.Array) -> tuple[othello.Position, None]:
         stays = (game.num_empties(position) <= num_empties) | game.is_over(position)
         after = game.play(position, game.random_action(key, position))
-        return _where(stays, position, after), None
+        return protocol.where(stays, position, after), None
 
     keys = jax.random.split(key, game.max_plies)
     return jax.lax.scan(ply, game.start(*num_empties.shape), keys)[0]
@@ -242,9 +242,3 @@ def _made_up(game: othello.Othello, key: jax.Array, num_empties: jax.Array) -> o
 
 def _turned(position: othello.Position) -> othello.Position:
     return othello.Position(player=position.opponent, opponent=position.player)
-
-
-def _where(
-    condition: jax.Array, chosen: othello.Position, other: othello.Position
-) -> othello.Position:
-    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), chosen, other)

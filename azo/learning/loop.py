@@ -186,7 +186,22 @@ class _Iteration:
         if self.kind != "play":
             state, losses = self.learn(learn_key, state)
 
-        metrics = self.report(state, losses, new_losses, sums, age, unique_share)
+        threshold = share = None
+        if state.resignation_counts is not None:
+            counts = state.resignation_counts
+            threshold, share = resignation.threshold(counts, self.config.resignation)
+        learning_rate = learner.learning_rate(self.config.learner, self.total_steps)
+        metrics = statistics.Metrics(
+            losses=losses,
+            new_losses=new_losses,
+            selfplay=sums,
+            replay_size=_total(state.replay.size[0]),
+            replay_age=age,
+            unique_share=unique_share,
+            learning_rate=jnp.asarray(learning_rate(state.learner.num_steps)),
+            threshold=threshold,
+            false_positive_share=share,
+        )
         return dataclasses.replace(state, iteration=state.iteration + 1), metrics
 
     def play(
@@ -326,33 +341,6 @@ class _Iteration:
         can_learn &= _total(in_window) >= config.replay.min_positions
         train_state, losses = jax.lax.cond(can_learn, take_steps, wait, state.learner)
         return dataclasses.replace(state, learner=train_state), losses
-
-    def report(
-        self,
-        state: run_state.RunState,
-        losses: learner.Losses,
-        new_losses: learner.Losses,
-        sums: statistics.SelfplayStatistics | None,
-        age: jax.Array,
-        unique_share: jax.Array,
-    ) -> statistics.Metrics:
-        """Returns the metrics of the iteration; arguments as in `statistics.Metrics`."""
-        threshold = share = None
-        if state.resignation_counts is not None:
-            counts = state.resignation_counts
-            threshold, share = resignation.threshold(counts, self.config.resignation)
-        learning_rate = learner.learning_rate(self.config.learner, self.total_steps)
-        return statistics.Metrics(
-            losses=losses,
-            new_losses=new_losses,
-            selfplay=sums,
-            replay_size=_total(state.replay.size[0]),
-            replay_age=age,
-            unique_share=unique_share,
-            learning_rate=jnp.asarray(learning_rate(state.learner.num_steps)),
-            threshold=threshold,
-            false_positive_share=share,
-        )
 
     @property
     def num_examples(self) -> int:

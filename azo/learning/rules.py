@@ -116,6 +116,6 @@ def score_adjudicated(
     lines = endings.solve(game, key, position, is_requested, max_empties=max_empties)
     end = game.unpack(lines.end.reshape(plies.board.shape))
     reward = jnp.where(is_adjudicated, -game.result(end), plies.reward)
-    after = jax.tree.map(lambda x, y: jnp.where(is_adjudicated, x, y), end, turns.after)
+    after = protocol.where(is_adjudicated, end, turns.after)
     plies = dataclasses.replace(plies, reward=reward)
     return dataclasses.replace(turns, plies=plies, after=after), lines

@@ -195,7 +195,6 @@ def _boards_of(game: protocol.Game, action: np.ndarray) -> np.ndarray:
 def _boards(game: protocol.Game, action: jax.Array) -> jax.Array:
     def play(position, action):
         after = game.step(position, jnp.maximum(action, 0)).position
-        after = jax.tree.map(lambda a, b: jnp.where(action >= 0, a, b), after, position)
-        return after, game.pack(position)
+        return protocol.where(action >= 0, after, position), game.pack(position)
 
     return jax.lax.scan(play, game.start(action.shape[1]), action)[1]

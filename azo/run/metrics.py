@@ -8,7 +8,6 @@ iterations after its checkpoint, so their events are dropped first.
 
 import json
 import math
-import os
 import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorboardX
 
+from azo.formats import files
 from azo.measure import journal
 
 FILE = "metrics.jsonl"
@@ -113,6 +113,4 @@ def _events(path: pathlib.Path) -> Iterator[dict[str, Any]]:
 def _drop_after(path: pathlib.Path, last_iteration: int) -> None:
     """Drops later events; a crash leaves the old or the new file."""
     kept = [line for line in _events(path) if line["iteration"] <= last_iteration]
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-    os.replace(temporary, path)
+    files.write(path, "".join(json.dumps(line) + "\n" for line in kept).encode())

@@ -141,8 +141,8 @@ def _score(
     variables: network.Variables,
     *columns: jax.Array,
 ) -> supervised.HeldOutScore:
-    folded = network.fold(model, variables)
-    return supervised.score(game, network.evaluator(game, *folded), *columns)
+    evaluate = network.folded_evaluator(game, model.config, variables)
+    return supervised.score(game, evaluate, *columns)
 
 
 def _begin(

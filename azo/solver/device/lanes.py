@@ -25,7 +25,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
-from azo.games import bitboard, othello
+from azo.games import bitboard, othello, protocol
 from azo.solver.device import ordering
 
 RATED_EMPTIES = 6
@@ -80,15 +80,10 @@ class Lanes:
 
 @dataclasses.dataclass(frozen=True)
 class Searcher:
-    """Starts and advances searches.
-
-    Attributes:
-      game: the rules.
-      max_empties: largest number of empty squares of a root.
-    """
+    """Starts and advances searches."""
 
     game: othello.Othello
-    max_empties: int
+    max_empties: int  # largest number of empty squares of a root
 
     def start(self, root: othello.Position) -> Lanes:
         """Returns searches of the positions `[L]`."""
@@ -154,9 +149,9 @@ class Searcher:
         )
         row = jnp.where(enters, lanes.depth, -1)
         return Lanes(
-            node=_where(changes, child_node, after),
+            node=protocol.where(changes, child_node, after),
             is_stuck=jnp.where(changes, legal.is_empty() & ~passes, lanes.is_stuck),
-            rating=_where(changes, empty_rating, new_rating),
+            rating=protocol.where(changes, empty_rating, new_rating),
             node_stack=_write(lanes.node_stack, row, _pack(after)),
             bin_stack=_write(lanes.bin_stack, row, jax.tree.leaves(new_rating.bin_bits)),
             depth=lanes.depth + enters,
@@ -176,10 +171,10 @@ class Searcher:
             bin_bits = tuple(map(bitboard.Bitboard, bins[::2], bins[1::2]))
             return dataclasses.replace(
                 lanes,
-                node=_where(returns, parent, lanes.node),
+                node=protocol.where(returns, parent, lanes.node),
                 # `unrated` stays empty: a node rates all its moves before the first child.
                 rating=dataclasses.replace(
-                    lanes.rating, bin_bits=_where(returns, bin_bits, lanes.rating.bin_bits)
+                    lanes.rating, bin_bits=protocol.where(returns, bin_bits, lanes.rating.bin_bits)
                 ),
                 depth=lanes.depth - returns,
             )
@@ -204,7 +199,9 @@ class Searcher:
             return ordering.first(self.game, moves, self.game.empties(position))
 
         def next_to_rate_or_search(lanes: Lanes) -> bitboard.Bitboard:
-            return _where(is_rating, ordering.lowest(lanes.rating.unrated), next_move(lanes))
+            return protocol.where(
+                is_rating, ordering.lowest(lanes.rating.unrated), next_move(lanes)
+            )
 
         return _where_any(is_rating, next_to_rate_or_search, next_move, lanes)
 
@@ -251,10 +248,6 @@ class Searcher:
 
 def _is_done(node: Node, is_stuck: jax.Array) -> jax.Array:
     return (node.alpha >= node.beta) | (node.moves.is_empty() & ~is_stuck)
-
-
-def _where(condition: jax.Array, chosen: Any, other: Any) -> Any:
-    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), chosen, other)
 
 
 def _where_any(mask: jax.Array, full: Callable, short: Callable, operand: Any) -> Any:
