@@ -58,10 +58,7 @@ def next_iteration(
 ) -> IterationKind | None:
     """Returns the kind of a generation's next iteration, or None if the generation is complete.
 
-    Args:
-      config: the settings.
-      num_games: games that the generation has finished.
-      num_samples: examples that it has learned from.
+    It has finished `num_games` games and learned from `num_samples` examples.
     """
     if not config.num_samples:
         return "play_and_learn" if num_games < max(config.num_games, 1) else None

@@ -97,13 +97,9 @@ def fill(
     state: run_state.RunState,
     lines: endings.ExactLines,
 ) -> run_state.RunState:
-    """Returns the state with solved positions in the replay.
+    """Returns the state, which is donated, with solved positions `[K, M]` in the replay.
 
-    Args:
-      config: the settings.
-      mesh: from `make_mesh`.
-      state: from `begin`; donated.
-      lines: `[K, M]`; `M` is split over the devices.
+    `M` is split over the devices of the mesh.
     """
 
     def add(state: run_state.RunState, lines: endings.ExactLines) -> run_state.RunState:

@@ -90,9 +90,8 @@ class RunState:
     def next_generation(self, *, is_promoted: bool, begins_window: bool) -> "RunState":
         """Returns the state at the beginning of a new generation.
 
-        Args:
-          is_promoted: whether the learner's network becomes the actor's.
-          begins_window: whether the replay counts its window in generations.
+        The learner's network becomes the actor's if it `is_promoted`. The replay `begins_window` if
+        it counts windows in generations.
         """
         buffer = replay.begin_window(self.replay) if begins_window else self.replay
         state = dataclasses.replace(

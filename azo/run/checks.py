@@ -27,13 +27,7 @@ def check_devices(settings: run_state.RecipeConfig, num_devices: int) -> None:
 
 
 def check_openings(settings: run_state.RecipeConfig, game: protocol.Game, match_plies: int) -> None:
-    """Raises ValueError unless random openings leave a game to play.
-
-    Args:
-      settings: of the run.
-      game: its rules.
-      match_plies: random plies at the start of the games of matches.
-    """
+    """Raises ValueError unless random openings, `match_plies` in matches, leave a game to play."""
     if match_plies >= game.max_plies:
         raise ValueError(
             f"evaluation.opening_plies is {match_plies}, but a game of {game.name} has at most"

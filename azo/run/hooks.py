@@ -24,13 +24,7 @@ class Hooks:
     """The hooks of one run."""
 
     def __init__(self, settings: config.Config, game: protocol.Game, load: players.Load):
-        """Prepares the opponents; raises ValueError for an unknown one.
-
-        Args:
-          settings: of the run.
-          game: its rules.
-          load: reads the networks that the settings name as opponents.
-        """
+        """Prepares the opponents, networks by `load`; raises ValueError for an unknown one."""
         self.settings = settings
         self.game = game
         self.opponent = players.parse(settings.evaluation.opponent, game, load)

@@ -34,11 +34,9 @@ class MetricsWriter:
     """Appends events to the files in a run's folder; a context manager, or call `close`."""
 
     def __init__(self, folder: pathlib.Path, *, last_iteration: int = 0):
-        """Opens the files, without the events of iterations after `last_iteration`.
+        """Opens the files in a run's folder, which is created if absent.
 
-        Args:
-          folder: the run's folder; created if absent.
-          last_iteration: iterations of the restored checkpoint, 0 without one.
+        Events after `last_iteration`, that of the restored checkpoint, are dropped.
         """
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE

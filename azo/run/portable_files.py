@@ -27,14 +27,10 @@ def write(
     name: str,
     batch_size: int,
 ) -> None:
-    """Writes the programs of a network, and a file that describes them.
+    """Writes the programs of a network to its folder, and a file that describes them.
 
-    Args:
-      folder: of the exported network.
-      variables: of the network.
-      settings: of its run.
-      name: of its run.
-      batch_size: positions a call of the StableHLO programs.
+    `settings` and `name` are those of its run; `batch_size` is the number of positions in a call of
+    the StableHLO programs.
     """
     game = registry.make(settings.game)
 

@@ -32,12 +32,8 @@ def train(
 ) -> supervised.HeldOutScore:
     """Trains a network; returns the mean results of the best one.
 
-    Args:
-      settings: of the training.
-      game: the rules.
-      data: the examples.
-      held_out: plies that place a disc, for the evaluations.
-      stop: ends the training after the current call.
+    The evaluations take plies of `held_out`, which place a disc. A request to stop ends the
+    training after the current call.
     """
     steps, batch = settings.learner.num_steps, settings.learner.batch_size
     calls_per_epoch = data.num_rows / (steps * batch)
