@@ -87,7 +87,7 @@ def _plain(value: Any) -> Any:
     """Returns arrays and NumPy numbers as Python values, with four decimals in arrays."""
     if isinstance(value, str) or value is None:
         return value
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_plain(x) for x in value]
     if getattr(value, "ndim", 0):
         return _plain(np.round(value, 4).tolist())
