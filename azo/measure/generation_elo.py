@@ -147,6 +147,7 @@ def match_fields(opponent: Player, result: arena.MatchResult) -> dict[str, Any]:
     """Returns the fields of a match's event."""
     kind = "earlier" if isinstance(opponent, int) else "opponent"
     fields = {kind: opponent} | dataclasses.asdict(result)
+    fields["pair_scores"] = list(result.pair_scores or ())  # the metrics take lists
     return {f"{MATCH}/{field}": value for field, value in fields.items()}
 
 
