@@ -58,7 +58,7 @@ def report(config: LatencyConfig) -> list[str]:
     shape = network.NetworkConfig(num_blocks=config.num_blocks, num_channels=config.num_channels)
     variables = network.init(game, shape, jax.random.key(config.seed))
     evaluator = NetworkEvaluator(
-        game, players.TrainedNetwork(variables, shape, settings.SearchConfig())
+        game, players.NetworkPlayer(variables, game, shape, settings.SearchConfig())
     )
     rng, number = random.Random(config.seed), config.num_simulations
     boards = [

@@ -5,6 +5,7 @@ a match compiled for one network serves the next of the same shape. Players add 
 sample moves.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Protocol
 
@@ -103,7 +104,7 @@ class PolicyPlayer:
 
 @flax.struct.dataclass
 class NetworkPlayer:
-    """Searches with a network."""
+    """Searches with a network, by default as in its self-play."""
 
     variables: network.Variables
     game: protocol.Game = flax.struct.field(pytree_node=False)
@@ -145,16 +146,7 @@ class HostPlayer:
         return self.program.choose(player, opponent, seeds)[0]
 
 
-@flax.struct.dataclass
-class TrainedNetwork:
-    """A network and the settings with which it was trained."""
-
-    variables: network.Variables
-    network_config: network.NetworkConfig = flax.struct.field(pytree_node=False)
-    search_config: improvement.SearchConfig = flax.struct.field(pytree_node=False)
-
-
-Load = Callable[[str], TrainedNetwork]
+Load = Callable[[str], NetworkPlayer]  # reads the network of a folder
 
 
 def rollout_config(num_simulations: int) -> improvement.SearchConfig:
@@ -174,22 +166,11 @@ def rollout_config(num_simulations: int) -> improvement.SearchConfig:
     )
 
 
-def with_simulations(
-    config: improvement.SearchConfig, num_simulations: int
-) -> improvement.SearchConfig:
-    """Returns the same search with another number of simulations a move, one leaf a step."""
+def with_simulations(player: NetworkPlayer, num_simulations: int) -> NetworkPlayer:
+    """Returns a player with another number of simulations a move, one leaf a step."""
     changes = {"num_simulations": num_simulations, "leaves_per_step": 1}
-    return improvement.SearchConfig.model_validate(config.model_dump() | changes)
-
-
-def network_player(
-    game: protocol.Game, trained: TrainedNetwork, num_simulations: int | None = None
-) -> NetworkPlayer:
-    """Returns a player that searches; by default with as many simulations as in self-play."""
-    search = trained.search_config
-    if num_simulations is not None:
-        search = with_simulations(search, num_simulations)
-    return NetworkPlayer(trained.variables, game, trained.network_config, search)
+    search = improvement.SearchConfig.model_validate(player.search_config.model_dump() | changes)
+    return dataclasses.replace(player, search_config=search)
 
 
 def parse(text: str, game: protocol.Game, load: Load) -> Player:
@@ -222,10 +203,10 @@ def parse(text: str, game: protocol.Game, load: Load) -> Player:
         case "network" if colon:
             path, has_count, count = detail.rpartition(":")
             if has_count and count.lstrip("+-").isdigit():
-                num_simulations = _num_simulations(count, text)
-                return network_player(game, _loaded(path, text, load), num_simulations)
-            return network_player(game, _loaded(detail, text, load))
-    return network_player(game, _loaded(text, text, load))
+                number = _num_simulations(count, text)
+                return with_simulations(_loaded(path, text, load), number)
+            return _loaded(detail, text, load)
+    return _loaded(text, text, load)
 
 
 def _best_move(
@@ -267,7 +248,7 @@ def _classical_program(name: str, detail: str, text: str, game: protocol.Game) -
         raise ValueError(f"player {text!r}: {error}") from None
 
 
-def _loaded(path: str, text: str, load: Load) -> TrainedNetwork:
+def _loaded(path: str, text: str, load: Load) -> NetworkPlayer:
     try:
         return load(path)
     except OSError as error:

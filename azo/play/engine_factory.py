@@ -108,7 +108,8 @@ def load_evaluator(config: NetworkChoice) -> NetworkEvaluator:
     game = registry.make(run.game)
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")
-    return NetworkEvaluator(game, players.TrainedNetwork(variables, run.network, run.search))
+    trained = players.NetworkPlayer(variables, game, run.network, run.search)
+    return NetworkEvaluator(game, trained)
 
 
 def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:

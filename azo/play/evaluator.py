@@ -31,7 +31,7 @@ def packed(player: np.ndarray, opponent: np.ndarray, batch_size: int) -> np.ndar
 class NetworkEvaluator:
     """A network for Othello; engines and threads may share one."""
 
-    def __init__(self, game: othello.Othello, trained: players.TrainedNetwork):
+    def __init__(self, game: othello.Othello, trained: players.NetworkPlayer):
         """Prepares a network that was trained for `game`; `compiled` compiles it."""
         self.game = game
         self._trained = trained

@@ -135,10 +135,10 @@ class Hooks:
     def player(self, variables: network.Variables, num_simulations: int) -> players.Player:
         """Returns a network of the run as a player on the default device alone."""
         settings = self.settings
-        trained = players.TrainedNetwork(
-            jax.device_get(variables), settings.network, settings.search
+        trained = players.NetworkPlayer(
+            jax.device_get(variables), self.game, settings.network, settings.search
         )
-        return players.network_player(self.game, trained, num_simulations)
+        return players.with_simulations(trained, num_simulations)
 
     def match(
         self,

@@ -52,19 +52,19 @@ def load_settings(folder: pathlib.Path) -> config.Config:
     return _find(folder)[1]
 
 
-def load_trained(folder: pathlib.Path, game: protocol.Game) -> players.TrainedNetwork:
-    """Returns a network for a game; raises ValueError if it was trained for another game."""
+def load_trained(folder: pathlib.Path, game: protocol.Game) -> players.NetworkPlayer:
+    """Returns the player of a network; raises ValueError if it was trained for another game."""
     variables, settings = load(folder)
     trained_for = registry.make(settings.game)
     if trained_for != game:
         raise ValueError(f"{folder}: a network for {trained_for.name}, not for {game.name}")
-    return players.TrainedNetwork(variables, settings.network, settings.search)
+    return players.NetworkPlayer(variables, game, settings.network, settings.search)
 
 
 def loader(game: protocol.Game) -> players.Load:
     """Returns the function that loads networks for players of a game."""
 
-    def load_path(path: str) -> players.TrainedNetwork:
+    def load_path(path: str) -> players.NetworkPlayer:
         if not shipped_files.find_network(pathlib.Path(path)).is_dir():
             raise FileNotFoundError("no such folder")
         return load_trained(pathlib.Path(path), game)

@@ -92,13 +92,7 @@ def _searchers(
         return [raw]
     if not simulations:
         return [raw, player]
-    search = player.search_config
-    return [
-        dataclasses.replace(player, search_config=players.with_simulations(search, number))
-        if number
-        else raw
-        for number in simulations
-    ]
+    return [players.with_simulations(player, number) if number else raw for number in simulations]
 
 
 def _as_json(measured: accuracy.Accuracy) -> dict[str, Any]:

@@ -259,7 +259,7 @@ def _networks(config: PlayerConfig, game: protocol.Game, seed: int) -> list[Tour
         changes = config.set | ({} if count is None else {"num_simulations": count})
         tree = trained.search_config.model_dump() | changes
         search = validation.validate(settings.SearchConfig, tree, f"player {config.name!r}")
-        player = players.network_player(game, dataclasses.replace(trained, search_config=search))
+        player = dataclasses.replace(trained, search_config=search)
         name = config.name if count is None else f"{config.name}-{count}"
         definition = {"network": digest, "search": search.model_dump(mode="json")}
         start = functools.partial(backends.DeviceBackend, player, seed)
@@ -270,7 +270,7 @@ def _networks(config: PlayerConfig, game: protocol.Game, seed: int) -> list[Tour
 def _named(config: PlayerConfig, game: protocol.Game, seed: int) -> TournamentPlayer:
     assert config.player is not None
 
-    def refuse(path: str) -> players.TrainedNetwork:
+    def refuse(path: str) -> players.NetworkPlayer:
         raise FileNotFoundError(f"give networks as network = {path!r}")
 
     player = players.parse(config.player, game, refuse)

@@ -293,7 +293,7 @@ def _total_steps(settings: config.Config) -> int:
 
 def _load(
     name: str, folder: str | pathlib.Path | None, load: players.Load
-) -> players.TrainedNetwork | None:
+) -> players.NetworkPlayer | None:
     if folder is None:
         return None
     try:

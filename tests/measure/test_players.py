@@ -19,7 +19,8 @@ PLAYERS = ["random", "greedy", "rollouts:3", "policy:here", "network:here:3", "h
 
 @functools.cache
 def trained(game=OTHELLO4, seed=0, algorithm="gumbel"):
-    return players.TrainedNetwork(
+    return players.NetworkPlayer(
+        game=game,
         variables=network.init(game, SMALL, jax.random.key(seed)),
         network_config=SMALL,
         search_config=improvement.SearchConfig(algorithm=algorithm, num_simulations=5),
@@ -75,7 +76,7 @@ def test_the_policy_player_takes_the_legal_move_with_the_highest_logit():
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["gumbel", "puct"])
 def test_network_players_do_not_depend_on_the_key(algorithm):
-    player = players.network_player(OTHELLO4, trained(algorithm=algorithm), 6)
+    player = players.with_simulations(trained(algorithm=algorithm), 6)
     position = random_positions(OTHELLO4, 32, 2)
     one, other = (player(jax.random.key(seed), position, jnp.int32(2)) for seed in (0, 1))
     np.testing.assert_array_equal(one, other)
@@ -103,12 +104,12 @@ def test_rollouts_beat_random_moves():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [players.network_player, None], ids=["searching", "policy"])
-def test_the_next_network_needs_no_new_compilation(make):
+@pytest.mark.parametrize("is_searching", [True, False], ids=["searching", "policy"])
+def test_the_next_network_needs_no_new_compilation(is_searching):
     def player(seed):
         net = trained(seed=seed)
-        if make:
-            return make(OTHELLO4, net, 2)
+        if is_searching:
+            return players.with_simulations(net, 2)
         return players.PolicyPlayer(net.variables, OTHELLO4, net.network_config)
 
     def play(seed):
@@ -162,7 +163,8 @@ def test_the_path_of_a_checkpoint_may_hold_colons(text, path):
 
 def test_another_number_of_simulations_changes_nothing_else():
     config = improvement.SearchConfig(algorithm="puct", c_puct=3.5)
-    changed = players.with_simulations(config, 77)
+    player = dataclasses.replace(trained(), search_config=config)
+    changed = players.with_simulations(player, 77).search_config
     assert changed.num_simulations == 77
     assert changed == config.model_copy(update={"num_simulations": 77})
 
@@ -180,7 +182,7 @@ def test_the_message_of_an_unknown_player_names_all_kinds(text):
 
 
 def test_settings_are_no_leaves_of_a_player():
-    player = players.network_player(OTHELLO4, trained())
+    player = trained()
     assert len(jax.tree.leaves(player)) == len(jax.tree.leaves(trained().variables))
     assert jax.tree.leaves(players.RandomPlayer(OTHELLO4)) == []
     other = dataclasses.replace(player, game=othello.Othello(4, is_reversed=True))
