@@ -1,22 +1,23 @@
-"""One number for the behaviour of self-play and learning.
+"""Two numbers for the behaviour of self-play and learning.
 
-`python scripts/signature.py` runs some iterations of two shipped recipes from seed 0. It prints a
-number for each, and compares them with `scripts/signature.json`. A number depends on every weight,
-every position in the replay and every optimiser state, bit for bit. A commit with an intended
-change of behaviour stores new numbers by `--write` and says so; any other commit keeps them.
+`python scripts/signature.py` runs some iterations of two shipped recipes from seed 0, and compares
+the numbers of each with `scripts/signature.json`:
 
-Code is compiled for AVX2 on every processor, so that results agree.
+* `learning`: the sum of all weights and states of the optimiser, each times a fixed random factor.
+* `games`: the same sum over the replay and the games, where boards count as their bits.
+
+Rounding differs between processors. It changes `learning` by less than 0.01, and now and then the
+course of one game, which changes `games` by about 10; other rules, draws or losses change far
+more. A commit with an intended change of behaviour stores new numbers by `--write` and says so.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import pathlib
 import sys
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=AVX2"
 
 import jax
 import numpy as np
@@ -26,12 +27,13 @@ from azo.learning import loop
 from azo.run import config, shipped_files
 
 FILE = pathlib.Path(__file__).with_name("signature.json")
-NUM_ITERATIONS = {"quickstart": 6, "tictactoe": 4}
+NUM_ITERATIONS = {"quickstart": 2, "tictactoe": 4}
 NUM_DEVICES = 2
+TOLERANCE = {"learning": 0.05, "games": 40.0}
 
 
-def signature(recipe: str) -> int:
-    """Returns the number of a recipe in `configs/`: 48 bits of a hash over the whole run state."""
+def signature(recipe: str) -> dict[str, float]:
+    """Returns the numbers of a recipe in `configs/`."""
     settings = config.load_file(shipped_files.CONFIGS / f"{recipe}.toml")
     game = registry.make(settings.game)
     mesh = loop.make_mesh(NUM_DEVICES)
@@ -42,11 +44,19 @@ def signature(recipe: str) -> int:
         state, _ = iterate(state)
     if not int(state.learner.num_steps):
         raise ValueError(f"{recipe}: no optimiser step in {NUM_ITERATIONS[recipe]} iterations")
-    digest = hashlib.sha256()
-    leaves = jax.tree_util.tree_leaves((state.learner, state.replay, state.games.position))
-    for leaf in leaves:
-        digest.update(np.ascontiguousarray(jax.device_get(leaf)).tobytes())
-    return int.from_bytes(digest.digest()[:6], "big")
+    parts = {"learning": state.learner, "games": (state.replay, state.games.position)}
+    return {name: round(projection(part), 4) for name, part in parts.items()}
+
+
+def projection(arrays: object) -> float:
+    """Returns the sum of the entries of a pytree, or of their bits, times random factors."""
+    total = 0.0
+    for leaf in jax.tree.leaves(arrays):
+        array = np.asarray(leaf).ravel()
+        if array.dtype == np.uint32:
+            array = np.unpackbits(array.view(np.uint8))
+        total += array.astype(float) @ np.random.default_rng(0).standard_normal(array.size)
+    return float(total)
 
 
 def main(argv: list[str]) -> int:
@@ -60,13 +70,16 @@ def main(argv: list[str]) -> int:
     found = {recipe: signature(recipe) for recipe in NUM_ITERATIONS}
     if flags.write:
         FILE.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    expected = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    for recipe, number in found.items():
-        verdict = (
-            "as stored" if expected.get(recipe) == number else f"stored: {expected.get(recipe)}"
-        )
-        print(f"{recipe} {number} ({verdict})")
-    return 0 if found == expected else 1
+    expected = json.loads(FILE.read_text(encoding="utf-8"))
+    num_different = 0
+    for recipe, numbers in found.items():
+        for name, number in numbers.items():
+            stored = expected[recipe][name]
+            is_same = abs(number - stored) < TOLERANCE[name]
+            num_different += not is_same
+            verdict = "as stored" if is_same else "DIFFERENT"
+            print(f"{recipe} {name} {number} (stored: {stored}): {verdict}")
+    return int(num_different > 0)
 
 
 if __name__ == "__main__":
