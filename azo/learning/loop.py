@@ -162,15 +162,15 @@ class _Iteration:
     num_devices: int
 
     def __call__(self, state: run_state.RunState) -> tuple[run_state.RunState, statistics.Metrics]:
-        shared_key = jax.random.fold_in(state.key, state.iteration)
-        key = jax.random.fold_in(shared_key, jax.lax.axis_index(run_state.AXIS))
+        key = jax.random.fold_in(state.key, state.iteration)
+        key = jax.random.fold_in(key, jax.lax.axis_index(run_state.AXIS))
         play_key, learn_key = jax.random.split(key)
         rows, sums, losses = [], None, learner.unknown_losses()
         if self.kind != "learn":
             if self.config.endings.num_positions:
                 rows = [self.solve(play_key, state)]
             else:
-                state, turns = self.play(play_key, shared_key, state)
+                state, turns = self.play(play_key, state)
                 state, rows, sums = self.label(play_key, state, turns)
             buffer = state.replay
             if self.config.replay.window_iterations:
@@ -201,7 +201,7 @@ class _Iteration:
         return dataclasses.replace(state, iteration=state.iteration + 1), metrics
 
     def play(
-        self, key: jax.Array, shared_key: jax.Array, state: run_state.RunState
+        self, key: jax.Array, state: run_state.RunState
     ) -> tuple[run_state.RunState, ply_records.Turns]:
         """Plays the plies of an iteration with the actor's network."""
         config = self.config
@@ -217,7 +217,6 @@ class _Iteration:
                 self.game, self.actor, variables, symmetry=config.search.symmetry
             ),
             key,
-            shared_key,
             state.games,
             threshold,
             search=config.search,
@@ -227,9 +226,9 @@ class _Iteration:
             iteration=state.iteration,
             actor_version=actor_version,
         )
-        num_evaluations = config.selfplay.num_games * turns.predictions.num_evaluations.sum()
+        num_positions = config.selfplay.num_games * config.selfplay.num_plies
         state = dataclasses.replace(state, games=games)
-        return state.with_evaluations(num_evaluations), turns
+        return state.with_evaluations(num_positions * (config.search.num_simulations + 1)), turns
 
     def label(
         self, key: jax.Array, state: run_state.RunState, turns: ply_records.Turns

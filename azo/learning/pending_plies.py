@@ -47,7 +47,6 @@ def empty(game: protocol.Game, num_games: int) -> History:
         ply=jnp.zeros(shape, jnp.int32),
         value=jnp.zeros(shape, jnp.float16),
         raw_value=jnp.zeros(shape, jnp.float16),
-        is_example=jnp.zeros(shape, bool),
         iteration=jnp.zeros(shape, jnp.int32),
         actor_version=jnp.zeros(shape, jnp.int32),
         reward=jnp.zeros(shape),

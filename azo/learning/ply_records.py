@@ -28,7 +28,6 @@ class Plies:
     ply: jax.Array  # [T, B] int32, plies played before, even for the first player
     value: jax.Array  # [T, B] float16, the search's value for the player who moved
     raw_value: jax.Array  # [T, B] float16, the network's value for the same player
-    is_example: jax.Array  # [T, B] bool, the position enters the replay
     iteration: jax.Array  # [T, B] int32, iteration in which it was played
     actor_version: jax.Array  # [T, B] int32, iterations done when the actor's network was fixed
     reward: jax.Array  # [T, B] float32, result for the player who moved; 0 until a game ends
@@ -43,7 +42,6 @@ class PredictionStatistics:
     prior_entropy: jax.Array  # [T] float32, nats, of the network's policy over legal moves
     prior_divergence: jax.Array  # [T] float32, nats, KL of the search's policy from the network's
     legal_mass: jax.Array  # [T] float32, share of the network's policy on legal moves
-    num_evaluations: jax.Array  # [T] int32, of each game
 
 
 @flax.struct.dataclass

@@ -70,14 +70,12 @@ def searched_plies(
       search: settings of the search.
       max_opening_plies: maximum number of random opening plies.
     """
-    begin_key, play_key, shared_key = jax.random.split(key, 3)
+    begin_key, play_key, _ = jax.random.split(key, 3)
     games = selfplay.new_games(game, begin_key, num_games, max_opening_plies=max_opening_plies)
     config = selfplay.SelfplayConfig(
         num_games=num_games, num_plies=game.max_plies, max_opening_plies=max_opening_plies
     )
-    _, turns = selfplay.play(
-        game, evaluate, play_key, shared_key, games, search=search, config=config
-    )
+    _, turns = selfplay.play(game, evaluate, play_key, games, search=search, config=config)
     played = turns.plies
     value = targets.outcome_targets(played.reward, played.discount)
     is_decided = targets.is_decided(played.discount)

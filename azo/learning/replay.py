@@ -120,7 +120,7 @@ def played_rows(
     """Returns the plies `[W, B]` whose game has ended now; `value` `[W, B]` is their target."""
     plies = finalised.plies
     return NewRows(
-        is_valid=finalised.is_ready & plies.is_example,
+        is_valid=finalised.is_ready,
         board=plies.board,
         policy=plies.policy,
         value=value,

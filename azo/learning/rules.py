@@ -85,21 +85,6 @@ def adjudicate(game: protocol.Game, max_empties: int) -> Rule:
     return rule
 
 
-def discard() -> Rule:
-    """Keeps a ply out of the replay: the rule for the fast searches of the playout cap."""
-
-    def rule(games, result, turn):
-        del games, result
-        plies = dataclasses.replace(turn.plies, is_example=jnp.zeros_like(turn.plies.is_example))
-        positions = turn.explored
-        if positions is not None:
-            is_valid = jnp.zeros_like(positions.is_valid)
-            positions = dataclasses.replace(positions, is_valid=is_valid)
-        return dataclasses.replace(turn, plies=plies, explored=positions)
-
-    return rule
-
-
 def score_adjudicated(
     game: protocol.Game, key: jax.Array, turns: ply_records.Turns, max_empties: int
 ) -> tuple[ply_records.Turns, endings.ExactLines]:

@@ -24,10 +24,6 @@ class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Minimum number of random opening plies. Large values restrict training to endgames."""
     max_opening_plies: pydantic.NonNegativeInt = 0
     """Maximum number of random opening plies; each game draws its number uniformly."""
-    full_search_share: Annotated[float, pydantic.Field(gt=0, le=1)] = 1.0
-    """Playout cap: share of plies with a full search; only these plies become examples."""
-    fast_simulations: pydantic.PositiveInt = 8
-    """Playout cap: simulations of the other plies, which have no root noise."""
     explored_share: Annotated[float, pydantic.Field(ge=0, le=8)] = 0.0
     """Examples from positions searched but not played, for each played position."""
     teacher: str | None = None
@@ -47,7 +43,6 @@ def play(
     game: protocol.Game,
     evaluate: improvement.Evaluate,
     key: jax.Array,
-    shared_key: jax.Array,
     games: ply_records.GamesInProgress,
     threshold: jax.Array | None = None,
     *,
@@ -64,11 +59,10 @@ def play(
       game: the rules.
       evaluate: the actor's network.
       key: for searches and new games.
-      shared_key: the same on every device; draws the plies with a full search.
       games: the games so far.
       threshold: `[]` float32, value below which a player resigns; None if nobody resigns.
-      search: settings of a full search.
-      config: number of plies, openings, playout cap and explored positions.
+      search: settings of the search.
+      config: number of plies, openings and explored positions.
       resigning: share of the games that ignore the threshold, if there is one.
       adjudicate_empties: number of empty squares at which games are adjudicated; 0 for never.
       iteration: number to record with the plies.
@@ -85,22 +79,6 @@ def play(
         threshold=threshold,
         adjudicate_empties=adjudicate_empties,
     )
-    fast_search = search.model_copy(
-        update={"num_simulations": config.fast_simulations, "root_noise_fraction": 0.0}
-    )
-    versions = {"iteration": iteration, "actor_version": actor_version}
-
-    def take_turn(
-        key: jax.Array, games: ply_records.GamesInProgress, is_full: jax.Array
-    ) -> ply_records.Turns:
-        def full() -> ply_records.Turns:
-            return _take_turn(game, evaluate, key, games, search, chosen_rules, **versions)
-
-        def fast() -> ply_records.Turns:
-            discarding = [*chosen_rules, rules.discard()]
-            return _take_turn(game, evaluate, key, games, fast_search, discarding, **versions)
-
-        return jax.lax.cond(is_full, full, fast) if config.full_search_share < 1 else full()
 
     def open_games(key: jax.Array, resignation_key: jax.Array) -> ply_records.GamesInProgress:
         games = new_games(
@@ -118,18 +96,17 @@ def play(
         return dataclasses.replace(games, resignation=state)
 
     def play_ply(
-        games: ply_records.GamesInProgress, inputs: tuple[jax.Array, jax.Array]
+        games: ply_records.GamesInProgress, key: jax.Array
     ) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
-        key, is_full = inputs
         search_key, opening_key, resignation_key = jax.random.split(key, 3)
-        turn = take_turn(search_key, games, is_full)
+        turn = _take_turn(
+            game, evaluate, search_key, games, search, chosen_rules, iteration, actor_version
+        )
         games = ply_records.GamesInProgress(turn.after, games.ply + 1, turn.resignation)
         fresh = open_games(opening_key, resignation_key)
         return restart(games, turn.plies.discount == 0, fresh), turn
 
-    is_full = jax.random.uniform(shared_key, (config.num_plies,)) < config.full_search_share
-    keys = jax.random.split(key, config.num_plies)
-    return jax.lax.scan(play_ply, games, (keys, is_full))
+    return jax.lax.scan(play_ply, games, jax.random.split(key, config.num_plies))
 
 
 def new_games(
@@ -208,17 +185,15 @@ def _take_turn(
         ply=games.ply,
         value=result.value.astype(jnp.float16),
         raw_value=result.raw_value.astype(jnp.float16),
-        is_example=jnp.ones(games.ply.shape, bool),
         iteration=jnp.full_like(games.ply, iteration),
         actor_version=jnp.full_like(games.ply, actor_version),
         reward=step.reward,
         discount=step.discount,
     )
-    predictions = _prediction_statistics(result, search.num_simulations + 1)
     turn = ply_records.Turns(
         plies=plies,
         after=step.position,
-        predictions=predictions,
+        predictions=_prediction_statistics(result),
         explored=None,
         resignation=None,
         is_adjudicated=None,
@@ -228,9 +203,7 @@ def _take_turn(
     return turn
 
 
-def _prediction_statistics(
-    result: improvement.SearchResult, num_evaluations: int
-) -> ply_records.PredictionStatistics:
+def _prediction_statistics(result: improvement.SearchResult) -> ply_records.PredictionStatistics:
     tiny = jnp.finfo(jnp.float32).tiny
     divergence = jax.scipy.special.rel_entr(result.policy, jnp.maximum(result.prior, tiny))
     return ply_records.PredictionStatistics(
@@ -238,7 +211,6 @@ def _prediction_statistics(
         prior_entropy=jax.scipy.special.entr(result.prior).sum(axis=-1).mean(),
         prior_divergence=divergence.sum(axis=-1).mean(),
         legal_mass=result.legal_mass.mean(),
-        num_evaluations=jnp.int32(num_evaluations),
     )
 
 

@@ -94,7 +94,7 @@ def describe_iteration(
     """Returns the metrics of an iteration by their names in `metrics.jsonl`.
 
     Args:
-      settings: of the run.
+      settings: of the iteration.
       state: after the iteration.
       metrics: of the iteration, on the host.
       seconds: duration of the iteration.
@@ -106,12 +106,13 @@ def describe_iteration(
     }
     if metrics.selfplay is not None:
         sums = metrics.selfplay
-        simulations = float(sums.predictions.num_evaluations / sums.num_devices) - 1
         positions = settings.selfplay.num_games * settings.selfplay.num_plies
         named |= {
             "selfplay/games_per_second": float(sums.num_games) / seconds,
             "selfplay/positions_per_second": positions / seconds,
-            "selfplay/simulations_per_second": simulations * positions / seconds,
+            "selfplay/simulations_per_second": settings.search.num_simulations
+            * positions
+            / seconds,
             **describe(sums),
         }
     losses, new = metrics.losses, metrics.new_losses

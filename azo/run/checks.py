@@ -43,20 +43,12 @@ def check_openings(settings: run_state.RecipeConfig, game: protocol.Game, match_
 
 
 def check_search(settings: run_state.RecipeConfig) -> None:
-    """Raises ValueError unless every search is a whole number of steps."""
-    plays, leaves = settings.selfplay, settings.search.leaves_per_step
-    if plays.full_search_share < 1 and plays.fast_simulations % leaves:
+    """Raises ValueError unless a search has enough positions to explore."""
+    share, simulations = settings.selfplay.explored_share, settings.search.num_simulations
+    if share > simulations:
         raise ValueError(
-            f"selfplay.fast_simulations is {plays.fast_simulations}, but should be a multiple of"
-            f" search.leaves_per_step, {leaves}"
-        )
-    fewest = settings.search.num_simulations
-    if plays.full_search_share < 1:
-        fewest = min(fewest, plays.fast_simulations)
-    if plays.explored_share > fewest:
-        raise ValueError(
-            f"selfplay.explored_share is {plays.explored_share:g}, but should be at most"
-            f" {fewest}, the simulations of the smallest search"
+            f"selfplay.explored_share is {share:g}, but should be at most {simulations}, the"
+            " simulations of a search"
         )
 
 

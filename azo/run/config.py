@@ -33,7 +33,7 @@ _FIXED_SETTINGS = (
 )
 
 
-# Removed settings with the value that had no effect, so that earlier networks still load.
+# Removed settings with the value that had no effect (None for any), so that earlier networks load.
 _REMOVED: tuple[tuple[str, str, Any], ...] = (
     ("network", "dropout", 0.0),
     ("learner", "policy_loss", "cross_entropy"),
@@ -43,6 +43,8 @@ _REMOVED: tuple[tuple[str, str, Any], ...] = (
     ("search", "temperature_schedule", "step"),
     ("search", "root_noise_over", "legal"),
     ("search", "policy_pruning", False),
+    ("selfplay", "full_search_share", 1.0),
+    ("selfplay", "fast_simulations", None),
 )
 
 
@@ -216,6 +218,6 @@ def from_json(text: str, place: str = "settings.json") -> Config:
     except json.JSONDecodeError as error:
         raise ValueError(f"{place}: not JSON: {error}") from None
     for section, name, neutral in _REMOVED:
-        if tree.get(section, {}).get(name) == neutral:
-            del tree[section][name]
+        if neutral in (None, tree.get(section, {}).get(name)):
+            tree.get(section, {}).pop(name, None)
     return validation.validate(Config, tree, place)

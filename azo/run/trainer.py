@@ -129,25 +129,25 @@ class Trainer:
 
     def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
         """Runs the compiled iteration once; returns the new state and figures for the metrics."""
-        program = self.compile(state)
+        settings, program = self.compile(state)
         start = time.perf_counter()
         state, report = program(state)
         report = jax.device_get(report)
         seconds = time.perf_counter() - start
         self.training_seconds += seconds
         return state, {
-            **statistics.describe_iteration(self.settings, state, report, seconds=seconds),
+            **statistics.describe_iteration(settings, state, report, seconds=seconds),
             "time/iteration_seconds": round(seconds, 4),
             "time/training_seconds": round(self.training_seconds, 2),
         }
 
-    def compile(self, state: run_state.RunState) -> Any:
-        """Returns the program of the next iteration; a change of settings compiles a new one."""
+    def compile(self, state: run_state.RunState) -> tuple[config.Config, Any]:
+        """Returns settings and program of the next iteration; new settings compile a new one."""
         kind = self.next_iteration(state)
         assert kind is not None, "a complete generation has ended"
         settings = config.at_generation(self.settings, int(state.generation))
         if self.programs.get(kind, (None, None))[0] == settings:
-            return self.programs[kind][1]
+            return self.programs[kind]
         start = time.perf_counter()
         iterate = loop.build(
             self.game,
@@ -163,7 +163,7 @@ class Trainer:
         self.screen.note(f"compiled in {seconds:.0f} s")
         fields = {"time/compilation_seconds": round(seconds, 2)}
         self.write(int(state.iteration), [metrics.Event("compilation", fields)])
-        return program
+        return settings, program
 
     def next_iteration(self, state: run_state.RunState) -> generations.IterationKind | None:
         """Returns the kind of the next iteration, or None if the generation is complete."""

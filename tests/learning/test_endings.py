@@ -126,7 +126,6 @@ def adjudicated_games():
             FOUR,
             by_the_corner,
             key,
-            key,
             games,
             jnp.float32(resignation.NEVER),
             search=improvement.SearchConfig(num_simulations=4, max_considered_actions=4),

@@ -187,16 +187,17 @@ def numbered(num_rows, capacity=100):
 
 def add_numbers(buffer, numbers):
     """Adds one position for each number, with this value, as one iteration would."""
-    is_example = np.arange(MOST_NUMBERS) < len(numbers)
+    is_ready = np.arange(MOST_NUMBERS) < len(numbers)
     value = np.zeros(MOST_NUMBERS, np.float32)
     value[: len(numbers)] = numbers
-    return _add_column(buffer, is_example[:, None], value[:, None])
+    return _add_column(buffer, is_ready[:, None], value[:, None])
 
 
 @jax.jit
-def _add_column(buffer, is_example, value):
-    plies = made_plies.make(GAME, value.shape, is_example=is_example)
-    return replay.insert(buffer, replay.played_rows(made_plies.finalised(plies, value), value))
+def _add_column(buffer, is_ready, value):
+    finalised = made_plies.finalised(made_plies.make(GAME, value.shape), value)
+    finalised = dataclasses.replace(finalised, is_ready=is_ready)
+    return replay.insert(buffer, replay.played_rows(finalised, value))
 
 
 def drawn_numbers(buffer, window):
@@ -336,13 +337,3 @@ def test_explored_positions_enter_with_the_values_of_the_search():
     examples = replay.take(GAME, after, jnp.arange(4, 8))
     np.testing.assert_array_equal(examples.is_finished, [0] * 4)
     np.testing.assert_array_equal(examples.ownership, np.zeros((4, 16)))
-
-
-def test_plies_that_are_no_examples_are_left_out():
-    is_example = jnp.array([[True], [False], [True], [False]])
-    plies = made_plies.make(GAME, (4, 1), is_example=is_example)
-    value = jnp.arange(4.0)[:, None]
-    buffer = replay.empty_buffer(GAME, 8)
-    buffer = replay.insert(buffer, replay.played_rows(made_plies.finalised(plies, value), value))
-    assert int(buffer.size[0]) == 2
-    np.testing.assert_array_equal(buffer.value[:2], [0, 2])

@@ -178,7 +178,6 @@ def test_self_play_teaches_a_resigned_game_as_lost_and_plays_the_others_out():
             game,
             despair,
             key,
-            key,
             games,
             jnp.float32(-0.5),
             search=improvement.SearchConfig(num_simulations=1, max_considered_actions=1),

@@ -27,14 +27,13 @@ def games():
     return games, lengths, plies
 
 
-def predictions(num_plies, num_evaluations):
+def predictions(num_plies):
     ply = jnp.arange(num_plies, dtype=jnp.float32)
     return ply_records.PredictionStatistics(
         policy_entropy=ply,
         prior_entropy=2 * ply,
         prior_divergence=3 * ply,
         legal_mass=ply / num_plies,
-        num_evaluations=jnp.asarray(num_evaluations, jnp.int32),
     )
 
 
@@ -47,12 +46,10 @@ def figures(games):
     @jax.jit
     def gathered(plies):
         waiting, parts = pending_plies.empty(GAME, 1), []
-        for where, evaluations in ((slice(cut), 9), (slice(cut, None), 17)):
+        for where in (slice(cut), slice(cut, None)):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
             finalised, waiting = pending_plies.finalise(waiting, some)
-            num_plies = some.ply.shape[0]
-            counted = predictions(num_plies, np.full(num_plies, evaluations))
-            turns = made_plies.turns(GAME, some, counted)
+            turns = made_plies.turns(GAME, some, predictions(some.ply.shape[0]))
             parts.append(statistics.gather(GAME, turns, finalised))
         return jax.tree.map(jnp.add, *parts)
 
@@ -128,7 +125,7 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
     def gathered():
         plies = made_plies.make(GAME, (2, 1))
         finalised, _ = pending_plies.finalise(pending_plies.empty(GAME, 1), plies)
-        turns = made_plies.turns(GAME, plies, predictions(2, np.ones(2)))
+        turns = made_plies.turns(GAME, plies, predictions(2))
         return statistics.gather(GAME, turns, finalised)
 
     metrics = statistics.describe(gathered())

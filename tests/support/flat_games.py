@@ -29,7 +29,6 @@ def begin_and_play(key):
         GAME,
         flat,
         play_key,
-        play_key,
         games,
         search=_SEARCH,
         config=_PLAYS,

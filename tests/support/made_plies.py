@@ -10,7 +10,6 @@ _FIELDS = {
     "ply": (0, jnp.int32),
     "value": (0, jnp.float16),
     "raw_value": (0, jnp.float16),
-    "is_example": (True, bool),
     "iteration": (0, jnp.int32),
     "actor_version": (0, jnp.int32),
     "reward": (0, jnp.float32),

@@ -21,7 +21,6 @@ def play(key, evaluate, search, config):
         GAME,
         evaluate,
         key,
-        jax.random.fold_in(key, 1),
         games,
         search=search,
         config=config,
