@@ -181,7 +181,6 @@ def _measure_cell(
             game,
             network.evaluator(game, *network.fold(model, variables)),
             key,
-            key,
             games,
             search=improvement.SearchConfig(num_simulations=int(simulations)),
             config=selfplay.SelfplayConfig(num_games=config.batch, num_plies=config.num_plies),

@@ -1,7 +1,6 @@
 """Self-play: `B` games side by side. A ply searches, moves, records and restarts finished games."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import jax
@@ -99,10 +98,32 @@ def play(
         games: ply_records.GamesInProgress, key: jax.Array
     ) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
         search_key, opening_key, resignation_key = jax.random.split(key, 3)
-        turn = _take_turn(
-            game, evaluate, search_key, games, search, chosen_rules, iteration, actor_version
+        position, ply = games.position, games.ply
+        result = improvement.search(game, evaluate, search_key, position, config=search, ply=ply)
+        step = game.step(position, result.action)
+        plies = ply_records.Plies(
+            board=game.pack(position),
+            policy=ply_records.quantise(result.policy),
+            action=result.action.astype(jnp.int16),
+            ply=ply,
+            value=result.value.astype(jnp.float16),
+            raw_value=result.raw_value.astype(jnp.float16),
+            iteration=jnp.full_like(ply, iteration),
+            actor_version=jnp.full_like(ply, actor_version),
+            reward=step.reward,
+            discount=step.discount,
         )
-        games = ply_records.GamesInProgress(turn.after, games.ply + 1, turn.resignation)
+        turn = ply_records.Turns(
+            plies=plies,
+            after=step.position,
+            predictions=_prediction_statistics(result),
+            explored=None,
+            resignation=None,
+            is_adjudicated=None,
+        )
+        for rule in chosen_rules:
+            turn = rule(games, result, turn)
+        games = ply_records.GamesInProgress(turn.after, ply + 1, turn.resignation)
         fresh = open_games(opening_key, resignation_key)
         return restart(games, turn.plies.discount == 0, fresh), turn
 
@@ -163,44 +184,6 @@ def restart(
         return jnp.where(is_replaced.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
     return jax.tree.map(choose, fresh, games)
-
-
-def _take_turn(
-    game: protocol.Game,
-    evaluate: improvement.Evaluate,
-    key: jax.Array,
-    games: ply_records.GamesInProgress,
-    search: improvement.SearchConfig,
-    chosen_rules: Sequence[rules.Rule],
-    iteration: jax.Array | int,
-    actor_version: jax.Array | int,
-) -> ply_records.Turns:
-    """Searches, moves and records one ply of every game, then applies the rules."""
-    result = improvement.search(game, evaluate, key, games.position, config=search, ply=games.ply)
-    step = game.step(games.position, result.action)
-    plies = ply_records.Plies(
-        board=game.pack(games.position),
-        policy=ply_records.quantise(result.policy),
-        action=result.action.astype(jnp.int16),
-        ply=games.ply,
-        value=result.value.astype(jnp.float16),
-        raw_value=result.raw_value.astype(jnp.float16),
-        iteration=jnp.full_like(games.ply, iteration),
-        actor_version=jnp.full_like(games.ply, actor_version),
-        reward=step.reward,
-        discount=step.discount,
-    )
-    turn = ply_records.Turns(
-        plies=plies,
-        after=step.position,
-        predictions=_prediction_statistics(result),
-        explored=None,
-        resignation=None,
-        is_adjudicated=None,
-    )
-    for rule in chosen_rules:
-        turn = rule(games, result, turn)
-    return turn
 
 
 def _prediction_statistics(result: improvement.SearchResult) -> ply_records.PredictionStatistics:

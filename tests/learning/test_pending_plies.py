@@ -83,7 +83,7 @@ def test_only_plies_of_decided_games_are_ready_and_each_once():
     assert np.asarray(waiting.plies.action)[np.asarray(waiting.is_waiting)].tolist() == [7]
 
 
-def test_a_waiting_ply_takes_28_bytes_beside_its_board_and_policy():
+def test_a_waiting_ply_takes_27_bytes_beside_its_board_and_policy():
     waiting = jax.eval_shape(lambda: pending_plies.empty(GAME, 1))
     num_bytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(waiting)) // GAME.max_plies
-    assert num_bytes - (4 * GAME.packed_words + GAME.num_actions) == 28
+    assert num_bytes - (4 * GAME.packed_words + GAME.num_actions) == 27
