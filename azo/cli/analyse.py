@@ -4,8 +4,7 @@
 
 GAME is a transcript, a file (a transcript, GGF, or WTHOR with --number), or - for standard input.
 The engine searches every position, and solves those near the end. A table shows the worth of each
-move, then the largest losses, then surprises: good moves that the network thought unlikely.
-docs/analysis.md explains the figures.
+move, then the largest losses. docs/analysis.md explains the figures.
 """
 
 import json

@@ -20,7 +20,6 @@ def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
     size = analysis.game.size
     text, style = html.escape, _STYLE.read_text(encoding="utf-8")
     drops = [_item(p.number, analysis_text.drop(p, size)) for p in analysis.drops]
-    surprises = [_item(s.number, analysis_text.surprise(s, analysis)) for s in analysis.surprises]
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -34,8 +33,6 @@ def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
         "<h2>Largest drops</h2>",
         f"<p>{text(analysis_text.totals(analysis))}</p>",
         f"<ul>{''.join(drops)}</ul>" if drops else "<p>No move lost anything.</p>",
-        "<h2>Surprises</h2>",
-        f"<ul>{''.join(surprises)}</ul>" if surprises else "<p>No surprises.</p>",
         "<h2>All moves</h2>",
         _table(analysis_text.game_table(analysis), (f"#ply{p.number}" for p in analysis.positions)),
         f"<p>{text(analysis_text.legend(analysis))}</p>",

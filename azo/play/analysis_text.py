@@ -20,8 +20,7 @@ def outcome(analysis: game_analysis.GameAnalysis) -> str:
 def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
     """Returns a table of the game, one row a move; `legend` explains its columns."""
     size = analysis.game.size
-    notes = {surprise.number: "!" for surprise in analysis.surprises}
-    notes |= {p.number: "?" + notes.get(p.number, "") for p in analysis.drops}
+    notes = {position.number: "?" for position in analysis.drops}
     rows = formatting.table(
         *("ply>", "", "move", "black>", "alone>", "exact>", "prior>", "visits>", "best"),
         *("loss>", "discs>", ""),
@@ -52,20 +51,17 @@ def legend(analysis: game_analysis.GameAnalysis) -> str:
         " the search. alone: the same by the network without search. exact: black's final margin"
         " under perfect play. prior, visits: of the move played. best: the engine's choice, if it"
         " differs. loss: in expected result; discs: where both positions are solved."
-        f" ?: one of the {len(analysis.drops)} largest drops. !: a surprise."
+        f" ?: one of the {len(analysis.drops)} largest drops."
     )
 
 
 def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
-    """Yields lines on losses, the largest drops and surprises."""
+    """Yields lines on losses and the largest drops."""
     size = analysis.game.size
     yield totals(analysis)
     yield "Largest drops of the value:" if analysis.drops else "No move lost anything."
     for position in analysis.drops:
         yield "  " + drop(position, size)
-    yield "Surprises:" if analysis.surprises else "No surprises."
-    for each in analysis.surprises:
-        yield "  " + surprise(each, analysis)
 
 
 def totals(analysis: game_analysis.GameAnalysis) -> str:
@@ -90,20 +86,6 @@ def drop(position: game_analysis.AnalysedPosition, size: int) -> str:
     return (
         f"{heading(position, size)}: from {position.value:+z.2f} to"
         f" {position.value - position.drop:+z.2f}{discs} ({remark})"
-    )
-
-
-def surprise(item: game_analysis.Surprise, analysis: game_analysis.GameAnalysis) -> str:
-    """Returns a sentence on a surprise."""
-    size = analysis.game.size
-    board = analysis.positions[item.number - 1].board
-    move, rival = (formatting.move(action, size) for action in (item.action, item.rival))
-    is_played = item.kind == "missed"
-    source = "search" if is_played else "network"
-    return (
-        f"{item.number}. {formatting.colour(board)} {move}{' (played)' if is_played else ''}:"
-        f" prior {item.prior:.1%}, value {item.value:+z.2f}; the {source} preferred {rival},"
-        f" {item.rival_value:+z.2f}"
     )
 
 
@@ -153,18 +135,6 @@ def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
         "settings": analysis.config.model_dump(),
         "positions": [_position_json(position, size) for position in analysis.positions],
         "largest_drops": [position.number for position in analysis.drops],
-        "surprises": [
-            {
-                "ply": surprise.number,
-                "move": formatting.move(surprise.action, size),
-                "prior": surprise.prior,
-                "value": surprise.value,
-                "rival": formatting.move(surprise.rival, size),
-                "rival_value": surprise.rival_value,
-                "kind": surprise.kind,
-            }
-            for surprise in analysis.surprises
-        ],
     }
 
 

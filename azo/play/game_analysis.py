@@ -1,4 +1,4 @@
-"""Analysis of a game: the value of each position and move, mistakes and surprises.
+"""Analysis of a game: the value of each position and move, and mistakes.
 
 Values are expected results in [-1, 1] for the side to move, searched with the same limits at every
 ply. Positions near the end are solved: their values are exact, and scores are final margins of
@@ -11,7 +11,6 @@ its own; the played move may have had only a few visits before.
 import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import pydantic
 
@@ -19,18 +18,12 @@ from azo.games import notation, othello
 from azo.play import engine_settings, live_engine
 from azo.play.search_report import MoveReport
 
-_MIN_VISITS = 8  # for a reliable value of a move
-
 
 class AnalysisConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """What an analysis reports."""
 
     num_drops: pydantic.NonNegativeInt = 5
     """Number of the largest drops to list."""
-    surprise_prior: pydantic.PositiveFloat = 0.05
-    """A surprise is a move with at most this prior..."""
-    surprise_gain: pydantic.PositiveFloat = 0.1
-    """...that is better than the expected best move by at least this value."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,23 +67,8 @@ class AnalysedPosition:
 
 
 @dataclasses.dataclass(frozen=True)
-class Surprise:
-    """An unlikely move that is clearly better than the expected best move."""
-
-    number: int  # ply
-    action: int
-    prior: float
-    value: float  # of this move, for the side to move
-    rival: int  # the move it is compared with
-    rival_value: float
-    # "found": the search prefers the move to the rival, the network's favourite. "missed": the move
-    # was played, and the next search values it above the rival, the best move of this search.
-    kind: Literal["found", "missed"]
-
-
-@dataclasses.dataclass(frozen=True)
 class GameAnalysis:
-    """A game with its analysed positions, largest drops and surprises."""
+    """A game with its analysed positions and largest drops."""
 
     game: othello.Othello
     config: AnalysisConfig
@@ -99,7 +77,6 @@ class GameAnalysis:
     is_over: bool
     black_score: int  # black's margin after the last move, the empty squares to the winner
     drops: tuple[AnalysedPosition, ...]  # the largest, worst first
-    surprises: tuple[Surprise, ...]
 
     @property
     def actions(self) -> tuple[int, ...]:
@@ -146,7 +123,6 @@ def analyse(
         if engine.actions != actions:
             engine.new_game(start, actions)
     positions = _with_losses(positions, is_reversed=engine.game.is_reversed)
-    surprises = (_surprise(position, config) for position in positions)
     return GameAnalysis(
         game=engine.game,
         config=config,
@@ -155,7 +131,6 @@ def analyse(
         is_over=engine.is_over,
         black_score=engine.final_score(),
         drops=_largest_drops(positions, config.num_drops),
-        surprises=tuple(surprise for surprise in surprises if surprise is not None),
     )
 
 
@@ -208,29 +183,3 @@ def _largest_drops(positions: Sequence[AnalysedPosition], num: int) -> tuple[Ana
 
     worst = sorted(positions, key=size, reverse=True)[:num]
     return tuple(position for position in worst if size(position) > (0.0, 0))
-
-
-def _surprise(position: AnalysedPosition, config: AnalysisConfig) -> Surprise | None:
-    number, value = position.number, position.value
-    best, played = position.report_of(position.best), position.report_of(position.played)
-    if best is None:
-        return None
-    candidates = []
-    favourite = max(position.moves, key=lambda move: move.prior)
-    if _is_reliable(best) and _is_reliable(favourite) and favourite.value is not None:
-        rival = favourite.action, favourite.value
-        candidates.append(Surprise(number, best.action, best.prior, value, *rival, kind="found"))
-    if played is not None and played != best and position.drop is not None:
-        worth = value - position.drop
-        candidates.append(
-            Surprise(number, played.action, played.prior, worth, best.action, value, kind="missed")
-        )
-    for surprise in candidates:
-        gain = surprise.value - surprise.rival_value
-        if surprise.prior <= config.surprise_prior and gain >= config.surprise_gain:
-            return surprise
-    return None
-
-
-def _is_reliable(move: MoveReport) -> bool:
-    return move.value is not None and (move.visits >= _MIN_VISITS or move.score is not None)

@@ -33,21 +33,6 @@ _FIXED_SETTINGS = (
 )
 
 
-# Removed settings with the value that had no effect (None for any), so that earlier networks load.
-_REMOVED: tuple[tuple[str, str, Any], ...] = (
-    ("network", "dropout", 0.0),
-    ("learner", "policy_loss", "cross_entropy"),
-    ("learner", "schedule_steps", []),
-    ("generation", "stages", []),
-    ("search", "exact_empties", 0),
-    ("search", "temperature_schedule", "step"),
-    ("search", "root_noise_over", "legal"),
-    ("search", "policy_pruning", False),
-    ("selfplay", "full_search_share", 1.0),
-    ("selfplay", "fast_simulations", None),
-)
-
-
 class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Length, devices and folder of a run."""
 
@@ -217,7 +202,4 @@ def from_json(text: str, place: str = "settings.json") -> Config:
         tree = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"{place}: not JSON: {error}") from None
-    for section, name, neutral in _REMOVED:
-        if neutral in (None, tree.get(section, {}).get(name)):
-            tree.get(section, {}).pop(name, None)
     return validation.validate(Config, tree, place)

@@ -119,31 +119,6 @@ def test_an_analysis_that_is_stopped_leaves_the_rest_out():
     assert notation.transcript(engine.actions, 8) == "f5d6c3"
 
 
-def test_an_unlikely_move_that_the_search_prefers_is_a_surprise():
-    d3, c4 = action("d3"), action("c4")
-    evaluation = {
-        "value": 0.3,
-        "best": d3,
-        "prior": {d3: 0.01, c4: 0.97},
-        "values": {d3: 0.3, c4: 0.1},
-    }
-    analysis, _ = analysed("c4", {0: evaluation, 1: {"value": -0.1}})
-    (surprise,) = analysis.surprises
-    assert surprise == game_analysis.Surprise(1, d3, 0.01, 0.3, c4, 0.1, "found")
-    for change in ({"prior": {d3: 0.2}}, {"values": {d3: 0.3, c4: 0.25}}, {"visits": {c4: 3}}):
-        assert not analysed("c4", {0: evaluation | change})[0].surprises
-
-
-def test_an_unlikely_move_that_was_played_and_turned_out_well_is_a_surprise():
-    d3, c4 = action("d3"), action("c4")
-    evaluation = {"value": 0.1, "best": c4, "prior": {d3: 0.02}, "values": {d3: -0.8}}
-    analysis, _ = analysed("d3", {0: evaluation, 1: {"value": -0.35}})
-    (surprise,) = analysis.surprises
-    assert (surprise.kind, surprise.action, surprise.rival) == ("missed", d3, c4)
-    assert (surprise.value, surprise.rival_value) == pytest.approx((0.35, 0.1))
-    assert not analysed("d3", {0: evaluation, 1: {"value": -0.15}})[0].surprises
-
-
 _EVALUATIONS = {
     0: {"value": 0.2, "raw_value": 0.1, "best": action("d3"), "prior": {action("f5"): 0.125}},
     1: {"value": 0.3, "score": 4, "best": action("d6")},

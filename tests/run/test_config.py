@@ -1,6 +1,5 @@
 """Settings of a run: files, messages, phases and combinations."""
 
-import json
 import pathlib
 
 import pytest
@@ -48,17 +47,6 @@ def test_every_file_in_configs_loads():
 def test_settings_survive_json():
     loaded = small(search={"num_simulations": 3}, run={"num_devices": 2})
     assert config.from_json(config.to_json(loaded)) == loaded
-
-
-def test_settings_of_an_earlier_version_load_unless_they_use_removed_settings():
-    tree = json.loads(config.to_json(small()))
-    tree["network"]["dropout"] = 0.0
-    tree["generation"]["stages"] = []
-    tree["selfplay"] |= {"full_search_share": 1.0, "fast_simulations": 16}
-    assert config.from_json(json.dumps(tree)) == small()
-    tree["network"]["dropout"] = 0.5
-    with pytest.raises(ValueError, match="unknown setting 'dropout'"):
-        config.from_json(json.dumps(tree))
 
 
 @pytest.mark.parametrize(
