@@ -163,6 +163,7 @@ def rollout_config(num_simulations: int) -> improvement.SearchConfig:
         c_puct=ROLLOUT_C_PUCT,
         unvisited_value="parent",
         prior_temperature=1.0,
+        has_proofs=False,
     )
 
 

@@ -38,6 +38,8 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Positions with at most this many empty squares are solved, not searched; 0: none."""
     solve_seconds: pydantic.PositiveFloat = 5.0
     """Time limit of solving, at most half the time of the move; then the position is searched."""
+    has_proofs: bool = True
+    """Look for the end of the game ahead, and never search or play what is proven worse."""
     move_choice: Literal["visits", "q"] = "visits"
     """Play the most visited move, or the move of highest Q among the much visited ones."""
     temperature: pydantic.NonNegativeFloat = 0.0
@@ -57,7 +59,7 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 # Simulations, temperature, prior temperature (high: bad moves are tried and drawn), and the empty
-# squares from which positions are solved.
+# squares from which positions are solved. Levels that draw their moves prove nothing.
 _LEVELS = {
     "beginner": (6, 2.0, 10.0, 0),
     "novice": (8, 1.0, 4.0, 0),
@@ -87,6 +89,7 @@ def at_level(config: EngineConfig, level: int) -> EngineConfig:
         update={
             "num_simulations": min(config.num_simulations or num_simulations, num_simulations),
             "leaves_per_step": 1,
+            "has_proofs": config.has_proofs and not temperature,
             "temperature": max(config.temperature, temperature),
             "prior_temperature": max(config.prior_temperature, prior_temperature),
             "solve_empties": min(config.solve_empties, num_empties),

@@ -159,23 +159,26 @@ class Engine(live_game.LiveGame):
         return action if action in self.legal_actions else None
 
     def _best(self, moves: Sequence[MoveReport]) -> MoveReport:
-        """Returns the best move; `moves` are ordered by visits."""
+        """Returns the best move; `moves` are ordered as by `LiveSearch.look`."""
+        if moves[0].is_proven:
+            return moves[0]
         least = improvement.MUCH_VISITED * moves[0].visits
         if self.config.move_choice == "visits" or least == 0:
             return moves[0]
-        much_visited = [move for move in moves if move.visits >= least]
+        much_visited = [move for move in moves if move.visits >= least and not move.is_proven]
         return max(much_visited, key=lambda move: (move.value or 0.0, move.visits))
 
     def _choice(self, report: SearchReport) -> int:
         """Returns the move to play: the best one, or a random one above temperature 0."""
-        if self.config.temperature == 0:
+        if self.config.temperature == 0 or report.moves[0].is_proven:
             return report.action
-        visits = np.array([move.visits for move in report.moves], float)
+        moves = [move for move in report.moves if not move.is_proven or move.value == 0]
+        visits = np.array([move.visits for move in moves], float)
         if not visits.any():
             return report.action
         weights = (visits / visits.max()) ** (1 / self.config.temperature)
         row = self._rng.choice(len(weights), p=weights / weights.sum())
-        return report.moves[row].action
+        return moves[row].action
 
     def _solve(
         self, limits: Limits, deadline: float, is_stopped: Callable[[], bool] | None
@@ -211,7 +214,9 @@ class Engine(live_game.LiveGame):
             line = move.line
             if move.action == solution.best_move:
                 line = self._exact_line(move.action, deadline, is_stopped)
-            return dataclasses.replace(move, score=score, value=self.result(score), line=line)
+            return dataclasses.replace(
+                move, score=score, value=self.result(score), is_proven=True, line=line
+            )
 
         def rank(move: MoveReport) -> tuple[bool, bool, int]:
             is_best = move.action == solution.best_move

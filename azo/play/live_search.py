@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from azo.games import notation
-from azo.play import live_tree
+from azo.play import live_simulation, live_tree
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.evaluator import NetworkEvaluator
 from azo.play.search_report import MoveReport
@@ -55,6 +55,7 @@ class LiveSearch:
             virtual_loss=config.virtual_loss,
             temperature=config.prior_temperature,
             exact_empties=config.exact_empties if game.size in last_squares.SIZES else 0,
+            has_proofs=config.has_proofs,
         )
         # Memory for `last_squares.few`, which solves leaves.
         self._stack, self._counters = last_squares.make_stack(), np.zeros(1, np.int64)
@@ -68,15 +69,17 @@ class LiveSearch:
         num_outputs = self._evaluator.game.num_actions + 1
         predictions = np.zeros((self._batch_size, num_outputs), np.float32)
         predictions.flags.writeable = False  # as those of JAX are, a different type for numba
-        live_tree.gather(
+        live_simulation.gather(
             self._tree, batch, self._cache, self._rules, 0, self._stack, self._counters
         )
-        live_tree.expand(self._tree, batch, 0, predictions, self._cache, self._rules)
+        live_simulation.expand(self._tree, batch, 0, predictions, self._cache, self._rules)
         live_tree.subtree(self._tree, 0)
+        live_simulation.expand_root(self._tree, self._rules, self._stack, self._counters)
 
     def restart(self, board: notation.Board) -> None:
         """Starts at a position with an empty tree; the cache is kept."""
         self._tree = live_tree.make_tree(board.player, board.opponent)
+        self._has_children = False
 
     def advance(self, action: int, board: notation.Board) -> None:
         """Makes the position after a move the root, and keeps its part of the tree.
@@ -86,10 +89,11 @@ class LiveSearch:
           board: the position after it.
         """
         node = self._child(action)
-        if node is None or self._tree.state[node] != live_tree.OPEN:
+        if node is None or not self._tree.num_edges[node]:
             self.restart(board)
             return
         self._tree = live_tree.subtree(self._tree, node)
+        self._has_children = False
 
     def grow(
         self,
@@ -103,6 +107,8 @@ class LiveSearch:
 
         The root is always evaluated, also at a limit of 0.
 
+        It ends early when the result of the root is proven.
+
         Args:
           limits: simulations and seconds of this call.
           is_stopped: called after every batch; True ends the search.
@@ -113,11 +119,15 @@ class LiveSearch:
         next_report = start + progress_seconds
         if self._tree.state[0] == live_tree.NEW:
             self._step(1)
+        if self._config.has_proofs and not self._has_children:
+            self._tree = live_tree.with_room(self._tree, len(self._edges(0)))
+            live_simulation.expand_root(self._tree, self._rules, self._stack, self._counters)
+            self._has_children = True
         most = np.inf if limits.num_simulations is None else limits.num_simulations
         end = np.inf if limits.seconds is None else start + limits.seconds
         num_done = 0
         try:
-            while num_done < most and not self._is_full():
+            while num_done < most and not self._is_full() and not self._is_proven():
                 num_done += self._step(most - num_done)
                 now = time.perf_counter()
                 if now >= end or (is_stopped is not None and is_stopped()):
@@ -137,11 +147,16 @@ class LiveSearch:
 
     @property
     def value(self) -> float:
-        """The mean value of the root's visits; only after `grow`."""
-        return float(self._tree.value_sum[0] / self._tree.visits[0])
+        """The mean value of the root's visits, or the proven result; only after `grow`."""
+        mean = self._tree.value_sum[0] / self._tree.visits[0]
+        return float(np.clip(mean, self._tree.lower[0], self._tree.upper[0]))
 
     def look(self) -> tuple[MoveReport, ...]:
-        """Returns the moves of the root, most visited first; () before its evaluation."""
+        """Returns the moves of the root, best first; () before its evaluation.
+
+        Moves are ordered by visits. Proven wins come first, proven draws before moves of negative
+        value, proven losses last.
+        """
         branches = [self._branch(edge) for edge in self._edges(0)]
         # Undoes the prior temperature, relative to the likeliest move: powers get very small.
         highest = max((branch.prior for branch in branches), default=1.0)
@@ -151,11 +166,17 @@ class LiveSearch:
             dataclasses.replace(branch, prior=weight / total)
             for branch, weight in zip(branches, weights, strict=True)
         ]
-        return tuple(sorted(branches, key=lambda b: (-b.visits, -b.prior, b.action)))
+        can_draw = any(b.is_proven and b.value == 0 for b in branches)
+        return tuple(
+            sorted(branches, key=lambda b: (_rank(b, can_draw), -b.visits, -b.prior, b.action))
+        )
 
     def _is_full(self) -> bool:
         tree = self._tree
         return bool(tree.counts[live_tree.NODES] >= MAX_NODES or tree.visits[0] >= MAX_VISITS)
+
+    def _is_proven(self) -> bool:
+        return self._tree.state[0] == live_tree.DONE
 
     def _step(self, budget: float) -> int:
         """Requests predictions for all free batches, then expands the oldest pending batch.
@@ -174,7 +195,7 @@ class LiveSearch:
             self._tree = tree = live_tree.with_room(self._tree, num_more)
             stream, batch = self._free.pop()
             most = int(min(left, _MOST_PER_BATCH))
-            num_leaves, num_completed = live_tree.gather(
+            num_leaves, num_completed = live_simulation.gather(
                 tree, batch, self._cache, self._rules, most, self._stack, self._counters
             )
             num_done += num_completed
@@ -196,7 +217,7 @@ class LiveSearch:
         """Waits for the oldest pending batch, expands its leaves, and returns their number."""
         pending = self._pending.popleft()
         num_leaves, predictions = pending.num_leaves, np.asarray(pending.predictions)
-        live_tree.expand(
+        live_simulation.expand(
             self._tree, pending.batch, num_leaves, predictions, self._cache, self._rules
         )
         self._free.append((pending.stream, pending.batch))
@@ -227,11 +248,32 @@ class LiveSearch:
             action=line[0],
             visits=visits,
             prior=float(tree.prior[edge]),
-            value=-float(tree.value_sum[tree.child[edge]]) / visits if visits else None,
+            value=self._move_value(edge),
+            is_proven=self._is_proven_move(edge),
             score=None,
             line=tuple(line),
         )
 
+    def _move_value(self, edge: int) -> float | None:
+        """Returns the value of a move for the side to move; None if nothing is known of it."""
+        tree, child = self._tree, int(self._tree.child[edge])
+        if child < 0 or (not tree.visits[child] and not self._is_proven_move(edge)):
+            return None
+        mean = tree.value_sum[child] / max(tree.visits[child], 1)
+        return -float(np.clip(mean, tree.lower[child], tree.upper[child]))
+
+    def _is_proven_move(self, edge: int) -> bool:
+        child = int(self._tree.child[edge])
+        return child >= 0 and bool(self._tree.lower[child] == self._tree.upper[child])
+
     def _visits(self, edge: int) -> int:
         child = int(self._tree.child[edge])
         return int(self._tree.visits[child]) if child >= 0 else 0
+
+
+def _rank(move: MoveReport, can_draw: bool) -> int:
+    """Returns the rank of a move before visits decide, the best first."""
+    value = move.value or 0.0
+    if move.is_proven:
+        return {1: 0, 0: 2, -1: 4}[round(value)]
+    return 3 if can_draw and value < 0 else 1

@@ -18,6 +18,7 @@ class MoveReport:
     value: float | None  # mean result in [-1, 1]; None without visits; exact: -1, 0 or 1
     score: int | None  # final margin of discs, if solved; reversed Othello wants low ones
     line: tuple[int, ...]  # principal variation, this move first
+    is_proven: bool = False  # the value is the result under perfect play
 
 
 @dataclasses.dataclass(frozen=True)

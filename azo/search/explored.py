@@ -70,7 +70,7 @@ def _is_behind(tree: search_tree.Tree, action: jax.Array) -> jax.Array:
     nodes = jnp.arange(num_nodes)[None]
     is_end = nodes == played
     # The played node is its own ancestor, like the root. Each jump doubles the distance upwards.
-    above = jnp.where(is_end, nodes, jnp.maximum(search_tree.parents(tree), 0))
+    above = jnp.where(is_end, nodes, jnp.maximum(tree.parent.astype(jnp.int32), 0))
 
     def jump(_: jax.Array, above: jax.Array) -> jax.Array:
         return jnp.take_along_axis(above, above, axis=1)

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import mctx
 
 from azo.games import protocol
-from azo.search import noise, search_tree, selection, settings, simulation
+from azo.search import noise, proofs, search_tree, selection, settings, simulation
 
 Evaluation = search_tree.Evaluation
 Evaluate = search_tree.Evaluate
@@ -95,14 +95,15 @@ def search(
         num_simulations=config.num_simulations,
         leaves_per_step=config.leaves_per_step,
         virtual_loss=config.virtual_loss,
+        has_proofs=config.has_proofs,
     )
     temperature = 0.0 if is_greedy else temperature_at(config, jnp.asarray(ply))
     temperature = jnp.broadcast_to(temperature, root.value.shape)
     prior = jnp.exp(root_moves.logits)
     if config.algorithm == "gumbel":
-        tree, slot, policy = _gumbel(run, noise_key, moves, temperature, config)
+        tree, slot, policy = _gumbel(game, run, noise_key, moves, temperature, config)
     else:
-        tree, slot, policy = _by_formula(run, move_key, moves, temperature, config)
+        tree, slot, policy = _by_formula(game, run, move_key, moves, temperature, config)
     raw_policy = jax.nn.softmax(root.prior_logits)
     return SearchResult(
         action=moves.at(slot),
@@ -121,12 +122,32 @@ def temperature_at(config: SearchConfig, ply: jax.Array) -> jax.Array:
     return jnp.where(is_early, config.temperature, config.final_temperature)
 
 
+def _visits_of_best(tree: search_tree.Tree, root: mctx.Tree, is_best: jax.Array) -> jax.Array:
+    """Returns the visits `[B, S]` of the moves that may be played, see `proofs`; 0 elsewhere.
+
+    A proven move takes no further visits. So a move whose Q is below what is certain counts 0, and
+    if all moves that may be played have no visit, each counts one.
+    """
+    is_good = -root.children_values[:, 0] >= tree.bounds.lower[:, :1]
+    visits = jnp.where(is_best & is_good, root.children_visits[:, 0], 0)
+    return jnp.where(visits.any(axis=-1, keepdims=True), visits, is_best.astype(visits.dtype))
+
+
+def _look_ahead(
+    game: protocol.Game, tree: search_tree.Tree, config: SearchConfig
+) -> tuple[search_tree.Tree, jax.Array]:
+    """Returns trees and the moves `[B, S]` bool that may be played; without proofs all moves."""
+    if config.has_proofs:
+        return proofs.look_ahead_at_root(game, tree)
+    return tree, tree.moves.is_legal()[:, 0]
+
+
 # Every algorithm returns trees, slots to play `[B]` and improved policies `[B, S]`.
 _Improvement = tuple[search_tree.Tree, jax.Array, jax.Array]
 
 
 def _by_formula(
-    run, key, moves: search_tree.Moves, temperature, config: SearchConfig
+    game, run, key, moves: search_tree.Moves, temperature, config: SearchConfig
 ) -> _Improvement:
     """Searches by one formula at all nodes."""
     select = functools.partial(
@@ -135,8 +156,11 @@ def _by_formula(
     if config.algorithm == "puct_over_visits":
         select = functools.partial(selection.puct_over_visits_action, c_puct=config.c_puct)
     tree = run(select_at_root=select, select_below=select)
+    tree, is_best = _look_ahead(game, tree, config)
     root = search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0]))
     visits = root.children_visits[:, 0]
+    if config.has_proofs:
+        visits = _visits_of_best(tree, root, is_best)
     scale = jnp.where(temperature > 0, temperature, 1.0)[:, None]
     if config.move_choice == "visits":
         logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)), -jnp.inf)
@@ -150,7 +174,9 @@ def _by_formula(
     return tree, slot, visits / visits.sum(axis=-1, keepdims=True)
 
 
-def _gumbel(run, key, moves: search_tree.Moves, temperature, config: SearchConfig) -> _Improvement:
+def _gumbel(
+    game, run, key, moves: search_tree.Moves, temperature, config: SearchConfig
+) -> _Improvement:
     """Searches by sequential halving at the root and by the improved policy below it."""
     gumbel = temperature[:, None] * jax.random.gumbel(key, moves.logits.shape)
     extra_data = mctx.GumbelMuZeroExtraData(root_gumbel=gumbel)
@@ -176,14 +202,37 @@ def _gumbel(run, key, moves: search_tree.Moves, temperature, config: SearchConfi
     def select_at_root(node: mctx.Tree) -> jax.Array:
         # Virtual visits are whole numbers in float32; sequential halving indexes by visits.
         visits = node.children_visits.astype(jnp.int32)
-        return select(at_root, node.replace(children_visits=visits, extra_data=extra_data))
+        slot = select(at_root, node.replace(children_visits=visits, extra_data=extra_data))
+        if not config.has_proofs:
+            return slot
+        q = jax.vmap(lambda one: qtransform(one, 0))(node)
+        return _unless_excluded(slot, node, visits[:, 0], gumbel + moves.logits + q)
 
     tree = run(select_at_root=select_at_root, select_below=functools.partial(select, below))
+    tree, is_best = _look_ahead(game, tree, config)
     root = search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0]))
     visits = root.children_visits[:, 0]
     q = jax.vmap(lambda one: qtransform(one, 0))(root)
     # The best of the most visited moves, as in `mctx.gumbel_muzero_policy`.
-    is_finalist = moves.is_legal() & (visits == visits.max(axis=-1, keepdims=True))
+    visits = jnp.where(is_best, visits, -1)
+    is_finalist = is_best & (visits == visits.max(axis=-1, keepdims=True))
     final_score = jnp.where(is_finalist, gumbel + moves.logits + q, -jnp.inf)
     slot = jnp.argmax(final_score, axis=-1).astype(jnp.int32)
-    return tree, slot, jax.nn.softmax(search_tree.mask_illegal(moves.logits + q, moves.is_legal()))
+    return tree, slot, jax.nn.softmax(search_tree.mask_illegal(moves.logits + q, is_best))
+
+
+def _unless_excluded(
+    slot: jax.Array, node: mctx.Tree, visits: jax.Array, score: jax.Array
+) -> jax.Array:
+    """Returns the slots `[B]` that sequential halving selected, others in place of excluded moves.
+
+    The turn of an excluded move goes to the best of the moves with the next higher number of
+    visits, and to the best of all moves if none has more.
+    """
+    is_open = node.children_prior_logits[:, 0] > jnp.finfo(jnp.float32).min
+    turn = jnp.take_along_axis(visits, slot[:, None], axis=1)
+    more = jnp.where(is_open & (visits >= turn), visits, search_tree.MAX_SIMULATIONS)
+    is_next = is_open & (visits == more.min(axis=-1, keepdims=True))
+    is_next = jnp.where(is_next.any(axis=-1, keepdims=True), is_next, is_open)
+    other = jnp.argmax(jnp.where(is_next, score, -jnp.inf), axis=-1).astype(slot.dtype)
+    return jnp.where(jnp.take_along_axis(is_open, slot[:, None], axis=1)[:, 0], slot, other)

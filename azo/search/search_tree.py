@@ -10,7 +10,7 @@ takes 285 bytes.
 
 A node's value is seen by the side to move there. Rewards come only with the last ply and the sides
 alternate. So the value of a finished game is its result, and Q of a move is minus the value of the
-node behind it.
+node behind it. Bounds of the result limit a node's value; see `proofs`.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,7 @@ import mctx
 from azo.games import protocol
 
 UNVISITED = -1
+LOSS, WIN = -1, 1
 # Slots of a node, unless the game never has that many legal moves.
 MAX_SLOTS = 32
 # Nodes and actions are stored in 16 bits.
@@ -62,20 +63,38 @@ class Moves:
 
 
 @flax.struct.dataclass
+class Bounds:
+    """Bounds of results under perfect play, for the side to move."""
+
+    lower: jax.Array  # [...] int8, -1, 0 or 1
+    upper: jax.Array  # [...] int8
+
+    def is_proven(self) -> jax.Array:
+        """Returns `[...]` bool, whether only one result is left."""
+        return self.lower == self.upper
+
+    def clip(self, value: jax.Array) -> jax.Array:
+        """Returns the values `[...]` float32, moved between the bounds."""
+        return jnp.clip(value, self.lower, self.upper)
+
+
+@flax.struct.dataclass
 class Tree:
     """The trees of a batch of games."""
 
     position: protocol.Position  # [B, N, ...]
-    is_over: jax.Array  # [B, N] bool
+    parent: jax.Array  # [B, N] int16, -1 at the root and at unused nodes
+    bounds: Bounds  # [B, N], equal if the game is over
     moves: Moves  # [B, N, S]
     raw_value: jax.Array  # [B, N] float32, the evaluation's value, or the result of a finished game
     visits: jax.Array  # [B, N] int32
     value_sum: jax.Array  # [B, N] float32, sum of the values of all visits
     child: jax.Array  # [B, N, S] int16, node behind a move, or UNVISITED
+    has_proofs: bool = flax.struct.field(pytree_node=False)  # bounds pass up, see `proofs`
 
     def value(self) -> jax.Array:
         """Returns `[B, N]` float32, the mean value of the visits to each node; 0 if none."""
-        return self.value_sum / jnp.maximum(self.visits, 1)
+        return self.bounds.clip(self.value_sum / jnp.maximum(self.visits, 1))
 
 
 # A rule of selection: returns slots `[B]` int32, given trees that consist of one node each.
@@ -119,7 +138,8 @@ def at_node(x: Any, node: jax.Array) -> Any:
 def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.Tree:
     """Returns one node `[B]` of each tree in the form of mctx: index 0 of a tree of one node.
 
-    Its actions are slots. Fields about the rest of the tree hold the values of a root.
+    Its actions are slots. Fields about the rest of the tree hold the values of a root. Moves that
+    cannot improve on what is certain look like empty slots.
 
     Args:
       tree: the trees.
@@ -134,10 +154,19 @@ def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.
     sums = jnp.where(is_visited, at_node(tree.value_sum, index), 0.0)
     node_visits, node_sum, raw_value = at_node((tree.visits, tree.value_sum, tree.raw_value), node)
     node_value = node_sum / node_visits
+    excluded = ~moves.is_legal()
+    if tree.has_proofs:
+        edges = move_bounds(tree, node)
+        excluded |= is_excluded(edges, at_node(tree.bounds, node))
+        node_value = at_node(tree.bounds, node).clip(node_value)
     if virtual is not None:
         losses = jnp.where(is_visited, at_node(virtual, index), 0.0)
         visits, sums = visits + losses, sums + losses
         node_visits = node_visits + at_node(virtual, node)
+
+    values = sums / jnp.maximum(visits, 1)
+    if tree.has_proofs:
+        values = jnp.where(is_visited, jnp.clip(values, -edges.upper, -edges.lower), 0.0)
 
     def one_node(x):
         return x[:, None]
@@ -150,24 +179,41 @@ def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.
         parents=no_parent,
         action_from_parent=no_parent,
         children_index=one_node(child),
-        children_prior_logits=one_node(moves.logits),
+        children_prior_logits=one_node(
+            jnp.where(excluded, jnp.finfo(jnp.float32).min, moves.logits)
+        ),
         children_visits=one_node(visits),
         children_rewards=one_node(jnp.zeros_like(sums)),
         children_discounts=one_node(jnp.full_like(sums, -1.0)),
-        children_values=one_node(sums / jnp.maximum(visits, 1)),
+        children_values=one_node(values),
         embeddings=None,
         root_invalid_actions=(~moves.is_legal()).astype(jnp.float32),
         extra_data=None,
     )
 
 
-def parents(tree: Tree) -> jax.Array:
-    """Returns `[B, N]` int32, the parent of each node, or -1 if it has none."""
-    batch, num_nodes, _ = tree.child.shape
-    rows = jnp.arange(batch)[:, None, None]
-    child = jnp.where(tree.child != UNVISITED, tree.child, num_nodes)
-    parent = jnp.broadcast_to(jnp.arange(num_nodes)[None, :, None], child.shape)
-    return jnp.full((batch, num_nodes), -1).at[rows, child].set(parent, mode="drop")
+def move_bounds(tree: Tree, node: jax.Array) -> Bounds:
+    """Returns the bounds `[B, S]` of the moves of nodes `[B]`, for the side to move there.
+
+    Unvisited moves may still win or lose; empty slots lose.
+    """
+    child, action = at_node((tree.child, tree.moves.action), node)
+    is_visited = child != UNVISITED
+    behind = at_node(tree.bounds, jnp.maximum(child, 0))
+    upper = jnp.where(action >= 0, WIN, LOSS).astype(jnp.int8)
+    return Bounds(
+        lower=jnp.where(is_visited, -behind.upper, LOSS).astype(jnp.int8),
+        upper=jnp.where(is_visited, -behind.lower, upper),
+    )
+
+
+def is_excluded(moves: Bounds, node: Bounds) -> jax.Array:
+    """Returns `[B, S]` bool, the moves that cannot improve on the lower bound of their node `[B]`.
+
+    If that is all moves, none is excluded.
+    """
+    excluded = moves.upper <= node.lower[:, None]
+    return excluded & ~excluded.all(axis=-1, keepdims=True)
 
 
 def _likeliest(

@@ -28,6 +28,8 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """All but Gumbel: choose by visits, or by Q among the moves with many visits."""
     prior_temperature: pydantic.PositiveFloat = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
+    has_proofs: bool = True
+    """Look one ply ahead for the end of the game, and never search or play what is proven worse."""
     symmetry: Literal["none", "random", "average"] = "none"
     """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
     max_considered_actions: pydantic.PositiveInt = 16

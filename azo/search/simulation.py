@@ -7,7 +7,7 @@ are those of `mctx.search`, visit for visit, at lower cost:
 * A path is recorded on the way down as one sign for each node: `[B, N]`, 1 or -1 by depth, 0 off
   the path. The backup is one multiplication by it, without a loop and without scatters.
 * One loop descends all trees of the batch. The root's rule runs once, before the loop.
-* A finished game ends a path: nothing is searched below it.
+* A finished game and a proven result end a path: nothing is searched below them.
 * The node that simulation `s` makes is node `s + 1` of every tree, so storing it is one slice.
 
 A step may descend each tree along `L` paths, one after the other, before it evaluates their
@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import search_tree
+from azo.search import proofs, search_tree
 
 UNVISITED = search_tree.UNVISITED
 
@@ -40,6 +40,7 @@ def run(
     num_simulations: int,
     leaves_per_step: int,
     virtual_loss: float,
+    has_proofs: bool,
     select_at_root: search_tree.Select,
     select_below: search_tree.Select,
 ) -> search_tree.Tree:
@@ -55,6 +56,7 @@ def run(
       num_simulations: evaluations after the root's, at most `search_tree.MAX_SIMULATIONS`.
       leaves_per_step: `L`, evaluations of each tree in one batch; divides `num_simulations`.
       virtual_loss: visits that a pending path counts as, at least 1; no effect if `L` is 1.
+      has_proofs: whether nodes look one ply ahead, and bounds pass up; see `proofs`.
       select_at_root: rule for the first move of a path.
       select_below: rule for the moves after it.
 
@@ -62,7 +64,7 @@ def run(
       Trees with `num_simulations + 1` nodes. Nodes of paths that ended at an existing node are
       unused.
     """
-    tree = _init_tree(game, root, root_moves, root_value, num_simulations + 1)
+    tree = _init_tree(game, root, root_moves, root_value, num_simulations + 1, has_proofs)
     descent = _Descent(select_at_root, select_below, virtual_loss)
 
     def step(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
@@ -72,11 +74,16 @@ def run(
         position, moves, slot = _merge_leaves((position, moves, paths.slot))
         played = game.step(position, moves.at(slot))
         evaluation = evaluate(jax.random.fold_in(key, index), played.position)
-        is_over = played.discount == 0
-        value = jnp.where(is_over, -played.reward, evaluation.value)
         moves = search_tree.compact(game, played.position, evaluation.prior_logits)
-        leaves = _split_leaves((played.position, is_over, moves, value), leaves_per_step)
-        tree = dataclasses.replace(_store(tree, new_node[0], *leaves), child=child)
+        bounds = _result_bounds(played.discount == 0, -played.reward)
+        if has_proofs:
+            bounds = proofs.look_ahead(game, played.position, moves, bounds)
+        value = bounds.clip(evaluation.value)
+        leaves = _split_leaves((played.position, bounds, moves, value), leaves_per_step)
+        parent = jnp.where(paths.end_node == UNVISITED, paths.node, UNVISITED)
+        tree = dataclasses.replace(_store(tree, new_node[0], parent, *leaves), child=child)
+        if has_proofs:
+            tree = proofs.pass_up(game, tree, parent)
         return _back_up(tree, paths, new_node)
 
     return jax.lax.fori_loop(0, num_simulations // leaves_per_step, step, tree)
@@ -140,7 +147,7 @@ class _Descent:
             child = search_tree.at_node(search_tree.at_node(tree.child, path.node), path.slot)
             child = child.astype(jnp.int32)
             index = jnp.maximum(child, 0)
-            is_end = search_tree.at_node(tree.is_over, index)
+            is_end = search_tree.at_node(tree.bounds.is_proven(), index)
             if virtual is not None:
                 is_end |= search_tree.at_node(tree.visits, index) == 0
             is_end &= child != UNVISITED
@@ -180,6 +187,7 @@ def _init_tree(
     root_moves: search_tree.Moves,
     root_value: jax.Array,
     num_nodes: int,
+    has_proofs: bool,
 ) -> search_tree.Tree:
     """Returns trees whose only visited node is the root."""
     batch, num_slots = root_moves.action.shape
@@ -189,21 +197,37 @@ def _init_tree(
 
     tree = search_tree.Tree(
         position=jax.tree.map(zeros, root),
-        is_over=jnp.zeros((batch, num_nodes), bool),
+        parent=jnp.full((batch, num_nodes), UNVISITED, jnp.int16),
+        bounds=search_tree.Bounds(
+            lower=jnp.full((batch, num_nodes), search_tree.LOSS, jnp.int8),
+            upper=jnp.full((batch, num_nodes), search_tree.WIN, jnp.int8),
+        ),
         moves=jax.tree.map(zeros, root_moves),
         raw_value=zeros(root_value),
         visits=jnp.zeros((batch, num_nodes), jnp.int32).at[:, 0].set(1),
         value_sum=zeros(root_value).at[:, 0].set(root_value),
         child=jnp.full((batch, num_nodes, num_slots), UNVISITED, jnp.int16),
+        has_proofs=has_proofs,
     )
-    return _store(tree, 0, *_split_leaves((root, game.is_over(root), root_moves, root_value), 1))
+    no_parent = jnp.full((batch, 1), UNVISITED)
+    bounds = _result_bounds(game.is_over(root), game.result(root))
+    return _store(tree, 0, no_parent, *_split_leaves((root, bounds, root_moves, root_value), 1))
+
+
+def _result_bounds(is_over: jax.Array, result: jax.Array) -> search_tree.Bounds:
+    """Returns the bounds `[B]` of positions of which some are finished games with a result."""
+    return search_tree.Bounds(
+        lower=jnp.where(is_over, result, search_tree.LOSS).astype(jnp.int8),
+        upper=jnp.where(is_over, result, search_tree.WIN).astype(jnp.int8),
+    )
 
 
 def _store(
     tree: search_tree.Tree,
     first: jax.Array | int,
+    parent: jax.Array,
     position: protocol.Position,
-    is_over: jax.Array,
+    bounds: search_tree.Bounds,
     moves: search_tree.Moves,
     value: jax.Array,
 ) -> search_tree.Tree:
@@ -215,7 +239,8 @@ def _store(
     return dataclasses.replace(
         tree,
         position=jax.tree.map(put, tree.position, position),
-        is_over=put(tree.is_over, is_over),
+        parent=put(tree.parent, parent.astype(tree.parent.dtype)),
+        bounds=jax.tree.map(put, tree.bounds, bounds),
         moves=jax.tree.map(put, tree.moves, moves),
         raw_value=put(tree.raw_value, value),
     )
@@ -233,7 +258,8 @@ def _link(child: jax.Array, path: _Path, new_node: jax.Array) -> jax.Array:
 def _back_up(tree: search_tree.Tree, paths: _Path, new_node: jax.Array) -> search_tree.Tree:
     """Returns trees with the leaves' values added along the paths, seen by each node's mover."""
     leaf, sign = paths.with_leaf(new_node[None])
-    value = paths.leaf_sign * search_tree.at_node(tree.raw_value, leaf)
+    value = search_tree.at_node(tree.bounds, leaf).clip(search_tree.at_node(tree.raw_value, leaf))
+    value = paths.leaf_sign * value
     return dataclasses.replace(
         tree,
         visits=tree.visits + (sign != 0).sum(axis=1),

@@ -235,7 +235,7 @@ def test_solved_positions_enter_the_ring_with_their_final_boards():
     np.testing.assert_array_equal(np.sign(margin), buffer.value[:size])
 
 
-@pytest.mark.parametrize("made_share", [0.0, 1.0])
+@pytest.mark.parametrize("made_share", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])
 def test_random_endings_have_the_requested_empty_squares(made_share):
     game = othello.Othello(6)
     config = endings.EndingsConfig(

@@ -139,6 +139,7 @@ def test_the_promoted_network_is_a_copy_that_outlives_the_learners():
     assert np.isfinite(state.actor_params["params"]["policy_logits"]["kernel"]).all()
 
 
+@pytest.mark.slow
 def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
     recipe = tiny_run.settings(replay={"min_positions": 1}, **GATED)
     iterate = loop.build(tiny_run.game(), recipe, loop.make_mesh(1), total_steps=12)

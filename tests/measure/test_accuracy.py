@@ -98,7 +98,7 @@ def test_named_best_moves_count_without_scores_of_all_moves():
     assert measured.discs_lost.count == 2
 
 
-@VARIANTS
+@pytest.mark.parametrize("is_reversed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_network_that_is_always_right_or_always_wrong(is_reversed):
     game = othello.Othello(4, is_reversed)
     positions = random_set(game)

@@ -389,6 +389,7 @@ def azo(level):
     return config.model_copy(update={"command": command})
 
 
+@pytest.mark.slow
 def test_a_game_against_gtp_rhino_in_both_colours():
     if not (shutil.which("gtp-rhino") or shutil.which("gtp-rhino", path="/usr/games")):
         pytest.skip("gtp-rhino is not installed: apt-get install grhino")

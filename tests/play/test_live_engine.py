@@ -144,7 +144,8 @@ def test_a_search_can_be_stopped_and_watched():
 
 
 def test_a_forced_pass_takes_no_search():
-    live, rng = make(4), random.Random(0)
+    config = QUICK.model_copy(update={"has_proofs": False})  # a proven root is not searched
+    live, rng = make(4, config), random.Random(0)
     while live.legal_actions != (16,):
         live.new_game()
         for _ in range(10):

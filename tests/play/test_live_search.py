@@ -9,12 +9,17 @@ import pytest
 from support import fake_evaluation, hash_evaluator, slow_minimax
 
 from azo.games import notation, othello
-from azo.play import host_position, live_game, live_search, live_tree
+from azo.play import host_position, live_game, live_search, live_simulation, live_tree
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.search import improvement
 
 PLAIN = EngineConfig(
-    leaves_per_step=1, cache_positions=0, exact_empties=0, prior_temperature=1.0, c_puct=2.0
+    leaves_per_step=1,
+    cache_positions=0,
+    exact_empties=0,
+    has_proofs=False,
+    prior_temperature=1.0,
+    c_puct=2.0,
 )
 
 
@@ -51,6 +56,7 @@ def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies):
         num_simulations=150,
         c_puct=2.0,
         prior_temperature=1.5,
+        has_proofs=False,
     )
     position = jax.tree.map(lambda x: x[None], notation.position_of(game.board))
     theirs = improvement.search(
@@ -249,22 +255,24 @@ def test_on_boards_with_an_odd_number_of_squares_no_leaf_is_solved():
 def test_what_moves_need_is_compiled_before_the_first(monkeypatch):
     seen = set()
 
-    def watch(name):
-        compiled = getattr(live_tree, name)
+    def watch(module, name):
+        compiled = getattr(module, name)
 
         def watched(*arguments):
             seen.add((name, *map(numba.typeof, arguments)))
             return compiled(*arguments)
 
-        monkeypatch.setattr(live_tree, name, watched)
+        monkeypatch.setattr(module, name, watched)
 
-    for name in ("gather", "expand", "_copy"):
-        watch(name)
+    for name in ("gather", "expand", "expand_root"):
+        watch(live_simulation, name)
+    watch(live_tree, "_copy")
     game = midgame(8, 20)
-    search = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
+    config = PLAIN.model_copy(update={"has_proofs": True})
+    search = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), config, game.board)
     assert (search.num_evaluations, len(search.look())) == (0, 0)
     before = set(seen)
-    assert len(before) == 3
+    assert len(before) == 4
     search.grow(Limits(20))
     action = search.look()[0].action
     game.play(action)

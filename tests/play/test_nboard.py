@@ -309,6 +309,7 @@ def test_the_program_is_quiet_when_its_output_is_closed():
     assert errors == ""
 
 
+@pytest.mark.slow
 def test_a_game_through_our_own_client():
     config = tournament_file.load_engine(CONFIGS / "azo-nboard.toml", 2)
     command = (sys.executable, *config.command[1:], "--engine.solve-empties", "8")

@@ -71,7 +71,11 @@ def test_explored_positions_are_those_of_a_plain_walk(game, algorithm, num_leave
     ply = games.is_over.argmax(axis=0) * np.arange(_BATCH) // _BATCH
     position = jax.tree.map(lambda x: jnp.asarray(x[ply, np.arange(_BATCH)]), games.position)
     config = improvement.SearchConfig(
-        algorithm=algorithm, num_simulations=48, leaves_per_step=num_leaves, c_puct=1.0
+        has_proofs=False,
+        algorithm=algorithm,
+        num_simulations=48,
+        leaves_per_step=num_leaves,
+        c_puct=1.0,
     )
     tree, action, packed = _search(game, position, config)
     host = jax.device_get(tree)

@@ -91,7 +91,7 @@ def _root_prior(output):
 
 
 def _puct(**settings):
-    return improvement.SearchConfig(algorithm="puct", **settings)
+    return improvement.SearchConfig(algorithm="puct", has_proofs=False, **settings)
 
 
 def test_puct_with_nothing_to_choose_shares_visits_as_dhondt_shares_seats():
@@ -125,7 +125,11 @@ def test_puct_returns_to_a_bad_move_when_its_bonus_has_grown_enough():
 
 # One setting for two tests, so that it is compiled once.
 _ALL_CONSIDERED = improvement.SearchConfig(
-    num_simulations=32, max_considered_actions=8, value_scale=0.03, visit_offset=30
+    num_simulations=32,
+    max_considered_actions=8,
+    value_scale=0.03,
+    visit_offset=30,
+    has_proofs=False,
 )
 
 
@@ -348,16 +352,14 @@ def test_a_game_alone_is_searched_as_in_a_batch(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ["puct", "gumbel"])
-def test_a_finished_game_counts_its_result_at_every_visit(algorithm):
-    # With one square left, the root's value is the mean of its own and 20 times the result.
+def test_the_last_move_of_a_game_gives_the_root_its_result(algorithm):
+    # With one square left, the only move ends the game, and its result is proven.
     boards, _, output = _searched_boards(algorithm)
-    position = slow_tictactoe.position(boards)
-    own = np.asarray(fake_evaluation.hashed(_TIC_TAC_TOE)(jax.random.key(0), position).value)
     results = set()
     for row, board in enumerate(boards):
         if board.count("-") == 1 and slow_tictactoe.result(board) is None:
             result = slow_tictactoe.best_value(board)
-            np.testing.assert_allclose(output.value[row], (own[row] + 20 * result) / 21, atol=1e-6)
+            assert output.value[row] == result
             assert output.policy[row, board.index("-")] == 1
             results.add(result)
     assert results == {0, 1}

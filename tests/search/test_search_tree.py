@@ -60,7 +60,7 @@ def _some_positions(game, batch=32):
 def _assert_same_as_mctx(output, other, game):
     """Compares nodes by number: both number them by the simulation that made them."""
     tree = _dense(output.tree, game)
-    is_over = output.tree.is_over
+    is_over = output.tree.bounds.is_proven()
     # mctx searches below finished games.
     is_used = tree.node_visits > 0
     goes_on = is_used & ~is_over
@@ -101,7 +101,9 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
     noise = jax.random.gumbel(jax.random.key(1), (batch, game.num_actions))
     noise = noise * (jnp.arange(batch) % 2)[:, None]
     monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: noise)
-    config = improvement.SearchConfig(num_simulations=24, max_considered_actions=5, temperature=0.7)
+    config = improvement.SearchConfig(
+        num_simulations=24, max_considered_actions=5, temperature=0.7, has_proofs=False
+    )
 
     @jax.jit
     def by_mctx(position):
@@ -138,7 +140,9 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
 
 @_over_games
 def test_puct_trees_are_those_of_mctx_with_the_same_rule(game, batch):
-    config = improvement.SearchConfig(algorithm="puct", num_simulations=24, c_puct=1.5)
+    config = improvement.SearchConfig(
+        algorithm="puct", num_simulations=24, c_puct=1.5, has_proofs=False
+    )
     position = _some_positions(game, batch)
 
     def select(key, tree, node, depth=None):
@@ -178,11 +182,11 @@ def test_puct_trees_are_those_of_mctx_with_the_same_rule(game, batch):
 
 def test_the_view_of_a_node_holds_its_visits_values_and_children():
     config = improvement.SearchConfig(
-        algorithm="puct", num_simulations=30, c_puct=0.5, unvisited_value="loss"
+        has_proofs=False, algorithm="puct", num_simulations=30, c_puct=0.5, unvisited_value="loss"
     )
     position = slow_tictactoe.position(slow_puct.boards_to_search(64))
     tree = jax.device_get(_search(_TIC_TAC_TOE, position, config)).tree
-    node = np.where(tree.is_over[:, 1], 0, 1)
+    node = np.where(tree.bounds.is_proven()[:, 1], 0, 1)
     seen = jax.jit(search_tree.view)(jax.tree.map(jnp.asarray, tree), jnp.asarray(node))
     for row in range(64):
         assert seen.node_visits[row, 0] == tree.visits[row, node[row]]

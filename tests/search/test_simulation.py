@@ -44,6 +44,7 @@ def _assert_searched_as_plainly(algorithm, num_simulations, num_leaves=1, virtua
     """Returns the plain searches, of which nearly all have no choice too close to compare."""
     config = improvement.SearchConfig(
         algorithm=algorithm,
+        has_proofs=False,
         num_simulations=num_simulations,
         leaves_per_step=num_leaves,
         virtual_loss=virtual_loss,

@@ -31,13 +31,13 @@ def to_mctx(tree: search_tree.Tree, num_actions: int) -> mctx.Tree:
     child = jnp.where(children_index >= 0, children_index, num_nodes)
     to_node = jnp.broadcast_to(jnp.arange(num_actions), child.shape)
     none = jnp.full((batch, num_nodes), mctx.Tree.NO_PARENT)
-    ends_game = of_children(tree.is_over.astype(jnp.float32)) > 0
+    ends_game = of_children(tree.bounds.is_proven().astype(jnp.float32)) > 0
     visits = of_children(tree.visits)
     return mctx.Tree(
         node_visits=tree.visits,
         raw_values=tree.raw_value,
         node_values=tree.value(),
-        parents=search_tree.parents(tree),
+        parents=tree.parent.astype(jnp.int32),
         action_from_parent=none.at[rows, child].set(to_node, mode="drop"),
         children_index=children_index,
         children_prior_logits=spread(tree.moves.logits, float(jnp.finfo(jnp.float32).min)),

@@ -97,6 +97,7 @@ def test_the_bias_is_added_to_every_square(precision):
     np.testing.assert_allclose(gradient, weight.sum(axis=(0, 1, 2)), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_gradients_inside_a_scan_are_those_outside():
     images, kernel = images_and_kernel(64)
 

@@ -1,0 +1,124 @@
+"""Proven results: bounds that pass up the tree (MCTS-Solver).
+
+After Winands, Björnsson and Saito (2008, https://doi.org/10.1007/978-3-540-87608-3_3). A new node
+looks one ply ahead for moves that end the game, in Othello also by taking all discs. Better bounds
+of a node pass up to its ancestors. A node with equal bounds is proven: paths end there. A move
+whose upper bound is not above the lower bound of its node is not searched.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from azo.games import protocol
+from azo.search import search_tree
+from azo.search.search_tree import LOSS, WIN, Bounds
+
+
+def reply_bounds(
+    game: protocol.Game, position: protocol.Position, moves: search_tree.Moves
+) -> Bounds:
+    """Returns the bounds `[B, S]` of moves: their result if they end the game; a loss if no move.
+
+    Args:
+      game: the rules.
+      position: `[B]`.
+      moves: of these positions.
+    """
+    before = jax.tree.map(lambda x: x[:, None], position)
+    replies = game.step(before, jnp.maximum(moves.action, 0).astype(jnp.int32))
+    legal, is_last = moves.is_legal(), replies.discount == 0
+    return Bounds(
+        lower=jnp.where(legal & is_last, replies.reward, LOSS).astype(jnp.int8),
+        upper=jnp.where(legal, jnp.where(is_last, replies.reward, WIN), LOSS).astype(jnp.int8),
+    )
+
+
+def look_ahead(
+    game: protocol.Game,
+    position: protocol.Position,
+    moves: search_tree.Moves,
+    bounds: Bounds,
+) -> Bounds:
+    """Returns the bounds `[B]` of positions, improved by the moves that end the game."""
+    better = _tightened(bounds, reply_bounds(game, position, moves), _has_all(game, moves))
+    return _unless_over(bounds, better)
+
+
+def pass_up(game: protocol.Game, tree: search_tree.Tree, node: jax.Array) -> search_tree.Tree:
+    """Returns trees in which better bounds of children have passed up.
+
+    Args:
+      game: the rules.
+      tree: the trees; the bounds of other nodes are up to date.
+      node: `[B, L]` int32, parents of new nodes, or -1.
+    """
+    rows = jnp.arange(node.shape[0])[:, None]
+
+    def is_active(state: tuple[Bounds, jax.Array]) -> jax.Array:
+        return (state[1] >= 0).any()
+
+    def step(state: tuple[Bounds, jax.Array]) -> tuple[Bounds, jax.Array]:
+        bounds, node = state
+        at = jnp.maximum(node, 0)
+        old = search_tree.at_node(bounds, at)
+        moves = search_tree.move_bounds(dataclasses.replace(tree, bounds=bounds), at)
+        has_all = _has_all(game, search_tree.at_node(tree.moves, at))
+        new = _tightened(old, moves, has_all)
+        is_better = (node >= 0) & ((new.lower > old.lower) | (new.upper < old.upper))
+        row = jnp.where(is_better, rows, tree.visits.shape[0])
+        bounds = Bounds(
+            lower=bounds.lower.at[row, at].max(new.lower, mode="drop"),
+            upper=bounds.upper.at[row, at].min(new.upper, mode="drop"),
+        )
+        parent = search_tree.at_node(tree.parent, at).astype(jnp.int32)
+        return bounds, jnp.where(is_better, parent, -1)
+
+    bounds, _ = jax.lax.while_loop(is_active, step, (tree.bounds, node))
+    return dataclasses.replace(tree, bounds=bounds)
+
+
+def look_ahead_at_root(
+    game: protocol.Game, tree: search_tree.Tree
+) -> tuple[search_tree.Tree, jax.Array]:
+    """Returns trees whose roots looked one ply ahead, and the moves `[B, S]` bool for the roots.
+
+    These are the moves that reach the root's lower bound, and those that may do better; if the
+    root is lost, all moves.
+    """
+    root = jnp.zeros_like(tree.visits[:, 0])
+    moves = search_tree.at_node(tree.moves, root)
+    ending = reply_bounds(game, search_tree.at_node(tree.position, root), moves)
+    visited = search_tree.move_bounds(tree, root)
+    known = Bounds(
+        lower=jnp.maximum(ending.lower, visited.lower),
+        upper=jnp.minimum(ending.upper, visited.upper),
+    )
+    before = search_tree.at_node(tree.bounds, root)
+    after = _unless_over(before, _tightened(before, known, _has_all(game, moves)))
+    bounds = jax.tree.map(lambda all_nodes, x: all_nodes.at[:, 0].set(x), tree.bounds, after)
+    tree = dataclasses.replace(tree, bounds=bounds)
+    sure = after.lower[:, None]
+    is_best = (known.upper > sure) | (known.lower >= jnp.maximum(sure, 0))
+    return tree, jnp.where(is_best.any(axis=-1, keepdims=True), is_best, moves.is_legal())
+
+
+def _unless_over(bounds: Bounds, better: Bounds) -> Bounds:
+    """Returns better bounds, but those of finished games: replies there do not count."""
+    return jax.tree.map(lambda old, new: jnp.where(bounds.is_proven(), old, new), bounds, better)
+
+
+def _tightened(bounds: Bounds, moves: Bounds, has_all: jax.Array) -> Bounds:
+    """Returns bounds `[...]` tightened by those of the moves `[..., S]`, if all moves are there."""
+    upper = jnp.where(has_all, moves.upper.max(axis=-1), bounds.upper)
+    return Bounds(
+        lower=jnp.maximum(bounds.lower, moves.lower.max(axis=-1)),
+        upper=jnp.minimum(bounds.upper, upper),
+    )
+
+
+def _has_all(game: protocol.Game, moves: search_tree.Moves) -> jax.Array:
+    """Returns `[...]` bool, whether the slots hold all legal moves, see `search_tree.compact`."""
+    num_slots = moves.action.shape[-1]
+    return (moves.action[..., -1] < 0) | (num_slots >= game.max_legal)

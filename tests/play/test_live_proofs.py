@@ -1,0 +1,103 @@
+"""Proven results in the tree of a live game: right, kept from move to move, and obeyed."""
+
+import numpy as np
+import pytest
+from support import hash_evaluator, slow_minimax, wipe_outs
+
+from azo.games import othello
+from azo.play import live_game, live_search, live_tree
+from azo.play.engine_settings import EngineConfig, Limits
+
+CONFIG = EngineConfig(leaves_per_step=1, exact_empties=0)
+
+
+def search_at(board, game=wipe_outs.GAME, num_simulations=50, **changes):
+    """Returns a search of a position by arbitrary evaluations."""
+    config = CONFIG.model_copy(update=changes)
+    search = live_search.LiveSearch(hash_evaluator.HashEvaluator(game), config, board)
+    search.grow(Limits(num_simulations))
+    return search
+
+
+def ending(size, num_empties, seed, *, is_reversed=False):
+    """Returns the position of a random game with so many empty squares, None if it ended before."""
+    rng = np.random.default_rng(seed)
+    live = live_game.LiveGame(othello.Othello(size, is_reversed))
+    while live.num_empties > num_empties and not live.is_over:
+        live.play(int(rng.choice(live.legal_actions)))
+    return None if live.is_over else live.board
+
+
+@pytest.mark.parametrize(
+    ("size", "num_empties", "is_reversed", "num_leaves"),
+    [
+        (6, 7, True, 4),
+        pytest.param(4, 9, False, 1, marks=pytest.mark.slow),
+        pytest.param(8, 8, False, 1, marks=pytest.mark.slow),
+    ],
+)
+def test_every_bound_is_that_of_minimax(size, num_empties, is_reversed, num_leaves):
+    game = othello.Othello(size, is_reversed)
+    boards, lower, upper = [], [], []
+    for seed in range(20):
+        board = ending(size, num_empties, seed, is_reversed=is_reversed)
+        if board is None:
+            continue
+        tree = search_at(board, game, 200, leaves_per_step=num_leaves)._tree
+        used = slice(int(tree.counts[live_tree.NODES]))
+        bit = 8 * np.arange(size)[:, None] + np.arange(size)
+        player, opponent = (
+            words[used, None, None] >> bit.astype(np.uint64) & np.uint64(1)
+            for words in (tree.player, tree.opponent)
+        )
+        boards.append(player.astype(np.int8) - opponent.astype(np.int8))
+        lower.append(tree.lower[used])
+        upper.append(tree.upper[used])
+    scores = slow_minimax.scores(np.concatenate(boards), is_reversed=is_reversed)
+    results = np.sign(scores) * (-1 if is_reversed else 1)
+    lower, upper = np.concatenate(lower), np.concatenate(upper)
+    assert (lower == upper).mean() > 0.2
+    assert (lower <= results).all()
+    assert (upper >= results).all()
+
+
+def test_a_wipe_out_in_one_ply_is_played():
+    positions = wipe_outs.before_the_end(1)
+    assert len(positions) >= 50
+    for board, _ in positions:
+        search = search_at(board)
+        best = search.look()[0]
+        assert (best.is_proven, best.value, search.value) == (True, 1.0, 1.0)
+        after = live_game.LiveGame(wipe_outs.GAME)
+        after.new_game(board, [best.action])
+        assert after.is_over
+
+
+@pytest.mark.parametrize("num_simulations", [1, 50])
+def test_a_move_that_allows_a_wipe_out_is_not_played(num_simulations):
+    positions = wipe_outs.before_the_end(2)
+    num_avoided = 0
+    for board, (blunder, _) in positions:
+        moves = search_at(board, num_simulations=num_simulations).look()
+        (lost,) = (move for move in moves if move.action == blunder)
+        assert (lost.is_proven, lost.value) == (True, -1.0)
+        num_avoided += moves[0].value != -1.0
+        assert moves[0].value != -1.0 or all(move.value == -1.0 for move in moves)
+    assert num_avoided > 40
+
+
+def test_proofs_survive_when_the_tree_moves_on():
+    board = ending(8, 10, 4)
+    search = search_at(board, num_simulations=2000)
+    best = next(move for move in search.look() if move.is_proven and move.visits)
+    live = live_game.LiveGame(wipe_outs.GAME)
+    live.new_game(board, [best.action])
+    search.advance(best.action, live.board)
+    assert search.value == -best.value
+    assert search.grow(Limits(100)) == 0
+
+
+def test_without_proofs_nothing_is_proven_but_finished_games():
+    board, (blunder, _) = wipe_outs.before_the_end(2)[0]
+    moves = search_at(board, has_proofs=False).look()
+    assert not any(move.is_proven for move in moves if move.action == blunder)
