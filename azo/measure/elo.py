@@ -179,7 +179,7 @@ class _Model(NamedTuple):
 
 
 def _fit(model: _Model, start: np.ndarray) -> np.ndarray:
-    """Returns the parameters of the largest likelihood, unique as it is concave."""
+    """Returns the parameters of the largest likelihood. It is concave, so they are unique."""
     return scipy.optimize.minimize(
         _loss, start, args=(model,), jac=True, hess=_curvature, method="trust-exact"
     ).x

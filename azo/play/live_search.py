@@ -79,7 +79,6 @@ class LiveSearch:
     def restart(self, board: notation.Board) -> None:
         """Starts at a position with an empty tree; the cache is kept."""
         self._tree = live_tree.make_tree(board.player, board.opponent)
-        self._has_children = False
 
     def advance(self, action: int, board: notation.Board) -> None:
         """Makes the position after a move the root, and keeps its part of the tree.
@@ -93,7 +92,6 @@ class LiveSearch:
             self.restart(board)
             return
         self._tree = live_tree.subtree(self._tree, node)
-        self._has_children = False
 
     def grow(
         self,
@@ -119,10 +117,9 @@ class LiveSearch:
         next_report = start + progress_seconds
         if self._tree.state[0] == live_tree.NEW:
             self._step(1)
-        if self._config.has_proofs and not self._has_children:
+        if self._config.has_proofs:
             self._tree = live_tree.with_room(self._tree, len(self._edges(0)))
             live_simulation.expand_root(self._tree, self._rules, self._stack, self._counters)
-            self._has_children = True
         most = np.inf if limits.num_simulations is None else limits.num_simulations
         end = np.inf if limits.seconds is None else start + limits.seconds
         num_done = 0

@@ -84,8 +84,8 @@ def look_ahead_at_root(
 ) -> tuple[search_tree.Tree, jax.Array]:
     """Returns trees whose roots looked one ply ahead, and the moves `[B, S]` bool for the roots.
 
-    These are the moves that reach the root's lower bound, and those that may do better; if the
-    root is lost, all moves.
+    These moves reach the root's lower bound, or may do better. All moves remain if the root is
+    lost.
     """
     root = jnp.zeros_like(tree.visits[:, 0])
     moves = search_tree.at_node(tree.moves, root)
@@ -106,7 +106,7 @@ def look_ahead_at_root(
 
 def _unless_over(bounds: Bounds, better: Bounds) -> Bounds:
     """Returns better bounds, but those of finished games: replies there do not count."""
-    return jax.tree.map(lambda old, new: jnp.where(bounds.is_proven(), old, new), bounds, better)
+    return protocol.where(bounds.is_proven(), bounds, better)
 
 
 def _tightened(bounds: Bounds, moves: Bounds, has_all: jax.Array) -> Bounds:

@@ -156,9 +156,9 @@ def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.
     node_value = node_sum / node_visits
     excluded = ~moves.is_legal()
     if tree.has_proofs:
-        edges = move_bounds(tree, node)
-        excluded |= is_excluded(edges, at_node(tree.bounds, node))
-        node_value = at_node(tree.bounds, node).clip(node_value)
+        edges, bounds = move_bounds(tree, node), at_node(tree.bounds, node)
+        excluded |= is_excluded(edges, bounds)
+        node_value = bounds.clip(node_value)
     if virtual is not None:
         losses = jnp.where(is_visited, at_node(virtual, index), 0.0)
         visits, sums = visits + losses, sums + losses

@@ -20,7 +20,7 @@ def search_at(board, game=wipe_outs.GAME, num_simulations=50, **changes):
 
 
 def ending(size, num_empties, seed, *, is_reversed=False):
-    """Returns the position of a random game with so many empty squares, None if it ended before."""
+    """Returns a random game's position at a number of empty squares, or None if it ended before."""
     rng = np.random.default_rng(seed)
     live = live_game.LiveGame(othello.Othello(size, is_reversed))
     while live.num_empties > num_empties and not live.is_over:

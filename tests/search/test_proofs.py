@@ -25,7 +25,7 @@ def _search(game, position, config):
 
 
 def _late_positions(game, num_games, most_empties, seed):
-    """Returns positions of random games with up to so many empty squares, no finished ones."""
+    """Returns unfinished positions of random games with at most `most_empties` empty squares."""
     games = random_games.play(game, num_games, seed)
     empties = np.asarray(game.num_empties(games.position))
     is_late = (empties <= most_empties) & ~games.is_over

@@ -14,7 +14,7 @@ GAME = othello.Othello(8)
 
 
 def before_the_end(num_plies: int) -> list[tuple[notation.Board, tuple[int, ...]]]:
-    """Returns the positions so many plies before the end, and the moves that followed."""
+    """Returns each game's position `num_plies` before its end, and the moves that followed."""
     positions = []
     for line in _FILE.read_text().split():
         game = live_game.LiveGame(GAME)
