@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello, protocol
-from azo.learning import network, selfplay
+from azo.learning import network, starts
 from azo.search import improvement
 from benchmarks import baselines, command, measure, positions, reference_network
 
@@ -173,7 +173,7 @@ def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
     cells = []
     for batch in config.batches:
         begin = functools.partial(
-            jax.jit(selfplay.spread_games, static_argnums=(0, 2)), game, begin_key
+            jax.jit(starts.spread_games, static_argnums=(0, 2)), game, begin_key
         )
         games = positions.spread(begin, config.size**2, batch, config.before_ply)
         for simulations in config.simulations:

@@ -24,7 +24,7 @@ import jax
 import pydantic
 
 from azo.games import othello
-from azo.learning import network, selfplay
+from azo.learning import network, selfplay, starts
 from azo.search import improvement
 from benchmarks import baselines, command, measure, positions, reference_network, roofline
 
@@ -171,9 +171,7 @@ def _measure_cell(
     network_config = reference_network.config(size)
     model = network.build(game, network_config)
     variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
-    begin = functools.partial(
-        jax.jit(selfplay.spread_games, static_argnums=(0, 2)), game, begin_key
-    )
+    begin = functools.partial(jax.jit(starts.spread_games, static_argnums=(0, 2)), game, begin_key)
     games = positions.spread(begin, 64, config.batch, config.before_ply)
 
     def azo(variables, key, games):

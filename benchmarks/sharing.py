@@ -20,7 +20,7 @@ import pydantic
 import tyro
 
 from azo.games import protocol, registry
-from azo.learning import network, ply_records, selfplay
+from azo.learning import network, ply_records, starts
 from azo.run import network_files
 from azo.search import improvement
 from benchmarks import command, measure
@@ -62,7 +62,7 @@ def report(config: SharingBenchConfig) -> list[str]:
     play = functools.partial(_play_ply, game, evaluate, search, config.max_opening_plies)
     advance = jax.jit(lambda games, keys: jax.lax.scan(play, games, keys))
     begin_key, warmup_key, key = jax.random.split(jax.random.key(config.seed), 3)
-    games = selfplay.spread_games(game, begin_key, config.num_games)
+    games = starts.spread_games(game, begin_key, config.num_games)
     # All scans have one length, so one program is compiled.
     for keys in jax.random.split(warmup_key, (config.warmup_plies, 1)):
         games, _ = advance(games, keys)
@@ -104,9 +104,9 @@ def _play_ply(
     is_played = tree.moves.action[:, 0] == output.action[:, None]
     node = jnp.where(is_played, tree.child[:, 0], 0).max(axis=-1).astype(jnp.int32)
     visits = jnp.take_along_axis(tree.visits, node[:, None], axis=1)[:, 0]
-    fresh = selfplay.new_games(game, key, len(games.ply), max_opening_plies=max_opening_plies)
+    fresh = starts.new_games(game, key, len(games.ply), max_opening_plies=max_opening_plies)
     going_on = ply_records.GamesInProgress(step.position, games.ply + 1, None)
-    after = selfplay.restart(going_on, step.discount == 0, fresh)
+    after = starts.restart(going_on, step.discount == 0, fresh)
     is_evaluated = (tree.visits > 0) & ~tree.is_over
     kept = jnp.where(step.discount == 0, -1, visits - 1)
     return after, (game.pack(tree.position)[:, 1:], is_evaluated[:, 1:], kept)

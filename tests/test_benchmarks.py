@@ -12,7 +12,7 @@ from support import tiny_run
 from azo.cli import command_line
 from azo.games import othello
 from azo.learning import network
-from azo.learning import selfplay as azo_selfplay
+from azo.learning import starts as azo_starts
 from azo.search import improvement
 from benchmarks import all as every
 from benchmarks import (
@@ -146,7 +146,7 @@ def hashed(key, position):
 
 
 def roots(num_games: int) -> othello.Position:
-    return azo_selfplay.spread_games(FOUR, jax.random.key(0), num_games).position
+    return azo_starts.spread_games(FOUR, jax.random.key(0), num_games).position
 
 
 def test_hashed_evaluations_differ_between_positions_and_stay_in_their_ranges():

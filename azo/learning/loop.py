@@ -33,6 +33,7 @@ from azo.learning import (
     rules,
     run_state,
     selfplay,
+    starts,
     statistics,
     targets,
 )
@@ -211,6 +212,17 @@ class _Iteration:
         threshold = None
         if state.resignation_counts is not None:
             threshold, _ = resignation.threshold(state.resignation_counts, config.resignation)
+        archived = None
+        if config.selfplay.archive_share:
+            archived = starts.draw_archived(
+                self.game,
+                state.replay,
+                jax.random.fold_in(key, config.selfplay.num_plies + 1),
+                (config.selfplay.num_plies, state.games.ply.shape[0]),
+                share=config.selfplay.archive_share,
+                num_candidates=config.selfplay.archive_candidates,
+                adjudicate_empties=config.endings.adjudicate_empties,
+            )
         games, turns = selfplay.play(
             self.game,
             network.folded_evaluator(
@@ -222,6 +234,7 @@ class _Iteration:
             search=config.search,
             config=config.selfplay,
             resigning=config.resignation,
+            archived=archived,
             adjudicate_empties=config.endings.adjudicate_empties,
             iteration=state.iteration,
             actor_version=actor_version,

@@ -14,8 +14,10 @@ class GamesInProgress:
     """Games that the next ply continues."""
 
     position: protocol.Position  # [B], never over
-    ply: jax.Array  # [B] int32, plies played so far
+    ply: jax.Array  # [B] int32, plies played so far; from 0 after an archived position
     resignation: resignation.ResignationState | None  # [B], if games may be resigned
+    start_regret: jax.Array | None = None  # [B] float16, if there is an archive: regret of the
+    # archived position at which the game began, -1 after an opening
 
 
 @flax.struct.dataclass
@@ -25,7 +27,7 @@ class Plies:
     board: jax.Array  # [T, B, words] uint32, the position before the move, packed
     policy: jax.Array  # [T, B, A] uint8, the search's policy, see `quantise`
     action: jax.Array  # [T, B] int16, the move played
-    ply: jax.Array  # [T, B] int32, plies played before, even for the first player
+    ply: jax.Array  # [T, B] int32, plies played before, even for the side that began
     value: jax.Array  # [T, B] float16, the search's value for the player who moved
     raw_value: jax.Array  # [T, B] float16, the network's value for the same player
     iteration: jax.Array  # [T, B] int32, iteration in which it was played
@@ -51,6 +53,7 @@ class Turns:
     plies: Plies  # [T, B]
     after: protocol.Position  # [T, B], after each ply, seen by the side that moves next
     predictions: PredictionStatistics  # [T]
+    start_regret: jax.Array | None  # [T, B], as in `GamesInProgress`
     explored: explored.ExploredPositions | None  # [T, M]
     resignation: resignation.ResignationState | None  # [T, B], after each ply
     is_adjudicated: jax.Array | None  # [T, B] bool, the solver ends the game after this ply

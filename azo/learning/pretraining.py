@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import selfplay, supervised, targets
+from azo.learning import selfplay, starts, supervised, targets
 from azo.search import improvement
 
 
@@ -71,7 +71,7 @@ def searched_plies(
       max_opening_plies: maximum number of random opening plies.
     """
     begin_key, play_key, _ = jax.random.split(key, 3)
-    games = selfplay.new_games(game, begin_key, num_games, max_opening_plies=max_opening_plies)
+    games = starts.new_games(game, begin_key, num_games, max_opening_plies=max_opening_plies)
     config = selfplay.SelfplayConfig(
         num_games=num_games, num_plies=game.max_plies, max_opening_plies=max_opening_plies
     )

@@ -1,8 +1,9 @@
 """The replay buffer: a ring of the latest positions of finished games, on the device.
 
 A position takes 4 bytes a packed word, 1 byte an action and 10 bytes for its value and origin: 91
-bytes on 8x8, 63 on 6x6. Final boards for ownership and margin add 4 bytes a word and one. Each
-device has its own ring and samples from it alone, so nothing is gathered.
+bytes on 8x8, 63 on 6x6. Final boards for ownership and margin add 4 bytes a word and one. The
+regrets of an archive of starts (`selfplay.archive_share`) add 2 bytes. Each device has its own ring
+and samples from it alone, so nothing is gathered.
 
 Rows are in the order of their entry. A window of the last generations or iterations is therefore a
 number of newest rows: `window_starts` counts the rows since the beginning of each.
@@ -59,6 +60,8 @@ class Rows:
     iteration: jax.Array  # [R] int32, iteration in which the position was played
     actor_version: jax.Array  # [R] int32, see `ply_records.Plies`
     final: pending_plies.FinalBoards | None  # [R], if ownership or margin are learned and known
+    regret: jax.Array | None  # [R] float16, if there is an archive of starts: difference of the
+    # search's value from the result of the game, 0 to 2; 0 if one of them is unknown
 
 
 @flax.struct.dataclass
@@ -92,7 +95,12 @@ class Examples:
 
 
 def empty_buffer(
-    game: protocol.Game, capacity: int, *, has_final: bool = False, num_devices: int = 1
+    game: protocol.Game,
+    capacity: int,
+    *,
+    has_final: bool = False,
+    has_regret: bool = False,
+    num_devices: int = 1,
 ) -> ReplayBuffer:
     """Returns empty rings with `capacity` rows in total."""
     final = pending_plies.FinalBoards(
@@ -106,6 +114,7 @@ def empty_buffer(
         iteration=jnp.zeros(capacity, jnp.int32),
         actor_version=jnp.zeros(capacity, jnp.int32),
         final=final if has_final else None,
+        regret=jnp.zeros(capacity, jnp.float16) if has_regret else None,
         next_row=jnp.zeros(num_devices, jnp.int32),
         size=jnp.zeros(num_devices, jnp.int32),
         window_starts=jnp.zeros((num_devices, MAX_WINDOW), jnp.int32),
@@ -127,6 +136,7 @@ def played_rows(
         iteration=plies.iteration,
         actor_version=plies.actor_version,
         final=final,
+        regret=jnp.abs(plies.value.astype(jnp.float32) - finalised.outcome),
     )
 
 
@@ -142,6 +152,7 @@ def explored_rows(
         iteration=iteration,
         actor_version=actor_version,
         final=None,
+        regret=None,
     )
 
 
@@ -157,6 +168,7 @@ def exact_rows(
         iteration=iteration,
         actor_version=actor_version,
         final=pending_plies.FinalBoards(board=lines.end, sign=lines.sign),
+        regret=None,
     )
 
 
@@ -176,7 +188,10 @@ def insert(buffer: ReplayBuffer, rows: NewRows) -> ReplayBuffer:
         final = None
     elif final is None:
         final = pending_plies.FinalBoards(board=jnp.uint32(0), sign=jnp.int8(0))
-    rows = dataclasses.replace(rows, final=final)
+    regret = None if buffer.regret is None else rows.regret
+    if buffer.regret is not None and regret is None:
+        regret = jnp.float16(0)
+    rows = dataclasses.replace(rows, final=final, regret=regret)
     num_added = is_valid.sum(dtype=jnp.int32)
     return dataclasses.replace(
         buffer,

@@ -14,7 +14,7 @@ import pydantic
 from jax.sharding import PartitionSpec
 
 from azo.games import protocol
-from azo.learning import generations, learner, network, pending_plies, replay, resignation, selfplay
+from azo.learning import generations, learner, network, pending_plies, replay, resignation, starts
 
 # Classes by name, since a field named like its module would hide the module in the class body.
 from azo.learning.endings import EndingsConfig
@@ -145,9 +145,11 @@ def create(
     variables = network.init(game, config.network, network_key) if start is None else start
     optimiser = learner.make_optimiser(config.learner, total_steps)
     num_games = config.selfplay.num_games
-    games = selfplay.spread_games(
+    games = starts.spread_games(
         game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties
     )
+    if config.selfplay.archive_share:
+        games = starts.from_openings(games)
     resignation_counts = None
     if config.resignation.is_enabled:
         resignation_key = jax.random.fold_in(games_key, 0)
@@ -165,7 +167,11 @@ def create(
         games=games,
         history=pending_plies.empty(game, num_games),
         replay=replay.empty_buffer(
-            game, config.replay.capacity, has_final=has_final, num_devices=num_devices
+            game,
+            config.replay.capacity,
+            has_final=has_final,
+            has_regret=config.selfplay.archive_share > 0,
+            num_devices=num_devices,
         ),
         resignation_counts=resignation_counts,
         iteration=zero,

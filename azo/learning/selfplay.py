@@ -1,14 +1,14 @@
 """Self-play: `B` games side by side. A ply searches, moves, records and restarts finished games."""
 
 import dataclasses
-from typing import Annotated, Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
 import pydantic
 
 from azo.games import protocol
-from azo.learning import endings, ply_records, resignation, rules
+from azo.learning import ply_records, resignation, rules, starts
 from azo.search import improvement
 
 
@@ -23,6 +23,10 @@ class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Minimum number of random opening plies. Large values restrict training to endgames."""
     max_opening_plies: pydantic.NonNegativeInt = 0
     """Maximum number of random opening plies; each game draws its number uniformly."""
+    archive_share: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
+    """Share of new games that begin at a position of the replay, in place of an opening."""
+    archive_candidates: pydantic.PositiveInt = 1
+    """Positions drawn for such a start, of which that with the largest regret is taken."""
     explored_share: Annotated[float, pydantic.Field(ge=0, le=8)] = 0.0
     """Examples from positions searched but not played, for each played position."""
     teacher: str | None = None
@@ -48,6 +52,7 @@ def play(
     search: improvement.SearchConfig,
     config: SelfplayConfig,
     resigning: resignation.ResignationConfig | None = None,
+    archived: starts.ArchivedStarts | None = None,
     adjudicate_empties: int = 0,
     iteration: jax.Array | int = 0,
     actor_version: jax.Array | int = 0,
@@ -63,6 +68,7 @@ def play(
       search: settings of the search.
       config: number of plies, openings and explored positions.
       resigning: share of the games that ignore the threshold, if there is one.
+      archived: `[T, B]`, starts of new games after each ply; None for openings alone.
       adjudicate_empties: number of empty squares at which games are adjudicated; 0 for never.
       iteration: number to record with the plies.
       actor_version: number to record with the plies.
@@ -79,8 +85,10 @@ def play(
         adjudicate_empties=adjudicate_empties,
     )
 
-    def open_games(key: jax.Array, resignation_key: jax.Array) -> ply_records.GamesInProgress:
-        games = new_games(
+    def open_games(
+        key: jax.Array, resignation_key: jax.Array, archived: starts.ArchivedStarts | None
+    ) -> ply_records.GamesInProgress:
+        games = starts.new_games(
             game,
             key,
             num_games,
@@ -88,6 +96,8 @@ def play(
             max_opening_plies=config.max_opening_plies,
             adjudicate_empties=adjudicate_empties,
         )
+        if archived is not None:
+            games = starts.with_archived(games, archived)
         if threshold is None:
             return games
         assert resigning is not None
@@ -95,8 +105,10 @@ def play(
         return dataclasses.replace(games, resignation=state)
 
     def play_ply(
-        games: ply_records.GamesInProgress, key: jax.Array
+        games: ply_records.GamesInProgress,
+        inputs: tuple[jax.Array, starts.ArchivedStarts | None],
     ) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
+        key, archived = inputs
         search_key, opening_key, resignation_key = jax.random.split(key, 3)
         position, ply = games.position, games.ply
         result = improvement.search(game, evaluate, search_key, position, config=search, ply=ply)
@@ -117,73 +129,21 @@ def play(
             plies=plies,
             after=step.position,
             predictions=_prediction_statistics(result),
+            start_regret=games.start_regret,
             explored=None,
             resignation=None,
             is_adjudicated=None,
         )
         for rule in chosen_rules:
             turn = rule(games, result, turn)
-        games = ply_records.GamesInProgress(turn.after, ply + 1, turn.resignation)
-        fresh = open_games(opening_key, resignation_key)
-        return restart(games, turn.plies.discount == 0, fresh), turn
+        games = ply_records.GamesInProgress(
+            turn.after, ply + 1, turn.resignation, games.start_regret
+        )
+        fresh = open_games(opening_key, resignation_key, archived)
+        return starts.restart(games, turn.plies.discount == 0, fresh), turn
 
-    return jax.lax.scan(play_ply, games, jax.random.split(key, config.num_plies))
-
-
-def new_games(
-    game: protocol.Game,
-    key: jax.Array,
-    num_games: int,
-    *,
-    min_opening_plies: int = 0,
-    max_opening_plies: int = 0,
-    adjudicate_empties: int = 0,
-) -> ply_records.GamesInProgress:
-    """Returns games after random openings, without a state of resignation.
-
-    Opening plies count as played plies. An opening stops before a ply that would end the game or
-    have it adjudicated.
-    """
-    start = ply_records.GamesInProgress(
-        position=game.start(num_games), ply=jnp.zeros(num_games, jnp.int32), resignation=None
-    )
-    num_plies = jax.random.randint(key, (num_games,), min_opening_plies, max_opening_plies + 1)
-
-    def advance(index: jax.Array, games: ply_records.GamesInProgress) -> Any:
-        after, is_end = _random_ply(game, jax.random.fold_in(key, index), games, adjudicate_empties)
-        return restart(games, (index < num_plies) & ~is_end, after)
-
-    return jax.lax.fori_loop(0, max_opening_plies, advance, start)
-
-
-def spread_games(
-    game: protocol.Game, key: jax.Array, num_games: int, *, adjudicate_empties: int = 0
-) -> ply_records.GamesInProgress:
-    """Returns games at plies spread evenly over a game's length, after random moves.
-
-    Games that all begin at once would also end at once. The replay would then hold positions of
-    about one ply at a time.
-    """
-    start = new_games(game, key, num_games)
-    rows, columns = game.board_shape
-    target = jnp.arange(num_games) % (rows * columns)
-
-    def advance(ply: jax.Array, games: ply_records.GamesInProgress) -> Any:
-        after, is_end = _random_ply(game, jax.random.fold_in(key, ply), games, adjudicate_empties)
-        return restart(games, ply < target, restart(after, is_end, start))
-
-    return jax.lax.fori_loop(0, rows * columns, advance, start)
-
-
-def restart(
-    games: ply_records.GamesInProgress, is_replaced: jax.Array, fresh: ply_records.GamesInProgress
-) -> ply_records.GamesInProgress:
-    """Returns the games, `fresh` ones where `is_replaced` `[B]`."""
-
-    def choose(new: jax.Array, old: jax.Array) -> jax.Array:
-        return jnp.where(is_replaced.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
-
-    return jax.tree.map(choose, fresh, games)
+    keys = jax.random.split(key, config.num_plies)
+    return jax.lax.scan(play_ply, games, (keys, archived))
 
 
 def _prediction_statistics(result: improvement.SearchResult) -> ply_records.PredictionStatistics:
@@ -195,17 +155,3 @@ def _prediction_statistics(result: improvement.SearchResult) -> ply_records.Pred
         prior_divergence=divergence.sum(axis=-1).mean(),
         legal_mass=result.legal_mass.mean(),
     )
-
-
-def _random_ply(
-    game: protocol.Game,
-    key: jax.Array,
-    games: ply_records.GamesInProgress,
-    adjudicate_empties: int,
-) -> tuple[ply_records.GamesInProgress, jax.Array]:
-    """Returns the games after a random move, and `[B]` bool, whether it ends them."""
-    step = game.step(games.position, game.random_action(key, games.position))
-    is_end = step.discount == 0
-    if adjudicate_empties:
-        is_end |= endings.is_ending(game, step.position, adjudicate_empties)
-    return ply_records.GamesInProgress(step.position, games.ply + 1, None), is_end

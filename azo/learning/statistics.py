@@ -28,8 +28,9 @@ class SelfplayStatistics:
     outcome_squared: jax.Array  # of z * z
     product: jax.Array  # of v * z
     num_games: jax.Array  # games that ended
-    num_plies: jax.Array  # of these games
-    results: jax.Array  # [3] float32, games won, drawn and lost by the player who began
+    num_plies: jax.Array  # of the games that began with an opening
+    results: jax.Array  # [3] float32, these games won, drawn and lost by the player who began
+    start_regret: jax.Array  # sum over the games that began at archived positions
     resigned: jax.Array  # games that did not reach their end
     adjudicated: jax.Array  # games with a result of the solver
     num_devices: jax.Array
@@ -64,6 +65,10 @@ def gather(
     ended = (plies.discount == 0).astype(jnp.float32)
     sign = jnp.where(plies.ply % 2 == 0, 1, -1)
     result = sign * plies.reward  # of the player who began
+    is_opened, start_regret = ended, jnp.float32(0)
+    if turns.start_regret is not None:
+        is_opened = jnp.where(turns.start_regret < 0, ended, 0.0)
+        start_regret = ((ended - is_opened) * turns.start_regret).sum()
     num_adjudicated = jnp.int32(0)
     if turns.is_adjudicated is not None:
         num_adjudicated = turns.is_adjudicated.sum()
@@ -75,8 +80,9 @@ def gather(
         outcome_squared=summed(outcome**2),
         product=summed(value * outcome),
         num_games=ended.sum(),
-        num_plies=(ended * (plies.ply + 1)).sum(),
-        results=jnp.stack([(ended * (result == kind)).sum() for kind in (1, 0, -1)]),
+        num_plies=(is_opened * (plies.ply + 1)).sum(),
+        results=jnp.stack([(is_opened * (result == kind)).sum() for kind in (1, 0, -1)]),
+        start_regret=start_regret,
         resigned=jnp.where(game.is_over(turns.after), 0.0, ended).sum(),
         adjudicated=num_adjudicated.astype(jnp.float32),
         num_devices=jnp.float32(1),
@@ -115,6 +121,8 @@ def describe_iteration(
             / seconds,
             **describe(sums),
         }
+        if settings.selfplay.archive_share:
+            named |= describe_archive(sums)
     losses, new = metrics.losses, metrics.new_losses
     named |= {
         "learner/policy_loss": float(losses.policy),
@@ -145,9 +153,10 @@ def describe(sums: SelfplayStatistics) -> dict[str, Any]:
     means = jax.tree.map(lambda x: float(x / sums.num_devices), sums.predictions)
     with np.errstate(invalid="ignore", divide="ignore"):
         wins, draws, losses = sums.results
+        num_opened = sums.results.sum()
         return {
-            "selfplay/mean_plies": sums.num_plies / sums.num_games,
-            "selfplay/first_player_score": (wins + draws / 2) / sums.num_games,
+            "selfplay/mean_plies": sums.num_plies / num_opened,
+            "selfplay/first_player_score": (wins + draws / 2) / num_opened,
             "selfplay/first_player_wins": wins,
             "selfplay/draws": draws,
             "selfplay/first_player_losses": losses,
@@ -159,6 +168,17 @@ def describe(sums: SelfplayStatistics) -> dict[str, Any]:
             "selfplay/legal_mass": means.legal_mass,
             "selfplay/value_error": (sums.value - sums.outcome) / sums.num_positions,
             "selfplay/value_correlation": _correlation(sums),
+        }
+
+
+def describe_archive(sums: SelfplayStatistics) -> dict[str, Any]:
+    """Returns the metrics of an archive of starts; NaN if no game ended or none began there."""
+    num_games = np.asarray(sums.num_games, np.float64)
+    num_archived = num_games - np.asarray(sums.results).sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "selfplay/archive_share": num_archived / num_games,
+            "selfplay/start_regret": np.asarray(sums.start_regret) / num_archived,
         }
 
 

@@ -17,6 +17,7 @@ from azo.learning import (
     resignation,
     rules,
     selfplay,
+    starts,
     statistics,
 )
 from azo.search import improvement
@@ -119,7 +120,7 @@ def adjudicated_games():
 
     @jax.jit
     def play(key):
-        games = selfplay.spread_games(FOUR, key, 16, adjudicate_empties=5)
+        games = starts.spread_games(FOUR, key, 16, adjudicate_empties=5)
         state = resignation.init_state(key, 16, resigning)
         games = ply_records.GamesInProgress(games.position, games.ply, state)
         after, turns = selfplay.play(

@@ -145,6 +145,7 @@ def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_d
         iteration=number + 200,
         actor_version=number + 300,
         final=None,
+        regret=None,
         next_row=jnp.array([2, 4], jnp.int32),
         size=jnp.array([6, 4], jnp.int32),
         # Five positions of this generation, eight of this and the last, more than all before.

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from support import fake_evaluation, flat_games, tictactoe_games
 
-from azo.games import othello, tictactoe
 from azo.learning import selfplay
 from azo.search import improvement
 
@@ -90,23 +89,6 @@ def test_the_same_key_repeats_the_games_and_another_does_not():
     assert (other[2].board != flat_games.played()[2].board).any()
 
 
-def test_new_games_begin_after_up_to_so_many_random_plies():
-    game = othello.Othello(6)
-    games = selfplay.new_games(game, jax.random.key(0), 600, max_opening_plies=5)
-    counts = np.bincount(games.ply, minlength=6)
-    assert len(counts) == 6
-    assert counts.min() > 60  # 100 of each are expected
-    discs = np.asarray((games.position.player | games.position.opponent).count())
-    np.testing.assert_array_equal(discs, 4 + np.asarray(games.ply))  # no passes that early
-
-
-def test_an_opening_that_would_end_the_game_is_not_played():
-    game = tictactoe.TicTacToe()
-    games = selfplay.new_games(game, jax.random.key(0), 200, max_opening_plies=9)
-    assert not game.is_over(games.position).any()
-    assert games.ply.max() > 4
-
-
 @pytest.mark.slow
 def test_plies_say_when_and_by_which_network_they_were_played():
     config = selfplay.SelfplayConfig(num_games=8, num_plies=3, explored_share=1.0)
@@ -120,15 +102,3 @@ def test_plies_say_when_and_by_which_network_they_were_played():
         None, tictactoe_games.GAME.unpack(plies.board)
     )
     np.testing.assert_allclose(plies.raw_value, evaluation.value, atol=1e-3)  # float16
-
-
-def test_new_games_begin_after_the_minimum_of_random_plies():
-    game = othello.Othello(6)
-    games = selfplay.new_games(
-        game, jax.random.key(0), 600, min_opening_plies=3, max_opening_plies=5
-    )
-    counts = np.bincount(games.ply, minlength=6)
-    np.testing.assert_array_equal(counts[:3], 0)
-    assert counts[3:].min() > 140  # 200 of each are expected
-    with pytest.raises(ValueError, match="min_opening_plies is 6, more than max_opening_plies, 5"):
-        selfplay.SelfplayConfig(min_opening_plies=6, max_opening_plies=5)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello
-from azo.learning import selfplay
+from azo.learning import selfplay, starts
 from azo.search import improvement
 
 GAME = othello.Othello(4)
@@ -24,7 +24,7 @@ def played(seed=0):
 @jax.jit
 def begin_and_play(key):
     begin_key, play_key = jax.random.split(key)
-    games = selfplay.spread_games(GAME, begin_key, NUM_GAMES)
+    games = starts.spread_games(GAME, begin_key, NUM_GAMES)
     after, turns = selfplay.play(
         GAME,
         flat,

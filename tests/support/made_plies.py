@@ -53,6 +53,7 @@ def turns(game, plies: ply_records.Plies, predictions) -> ply_records.Turns:
         after=after(game, plies),
         predictions=predictions,
         explored=None,
+        start_regret=None,
         resignation=None,
         is_adjudicated=None,
     )
