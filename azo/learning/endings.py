@@ -3,11 +3,14 @@
 A game of self-play may be adjudicated once few squares are empty. Its result is then the exact one,
 and the rest of the game becomes a line of best moves whose positions are examples too. Random
 endings give further lines, so that learning can begin at the end of the game.
-`azo.run.deep_endings` solves deep endings on the host.
+
+The device solves endings within an iteration. The host solves those of self-play during the next
+iteration (`azo.run.host_endings`), and others before the run (`azo.run.deep_endings`).
 """
 
-from collections.abc import Callable
-from typing import Annotated, Any
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Literal
 
 import flax.struct
 import jax
@@ -19,7 +22,9 @@ from azo.games import bitboard, othello, protocol
 from azo.solver.device import batched
 
 # A solution takes about six times as long with two more empty squares.
-MAX_EMPTIES, MAX_DEEP_EMPTIES = 14, 26
+MAX_EMPTIES, MAX_HOST_EMPTIES, MAX_DEEP_EMPTIES = 14, 18, 26
+# Play solves positions with fewer empty squares in a millisecond.
+LATE_EMPTIES = 10
 _NUM_LANES = 256
 # Boards drawn for one made-up ending, of which the one with fewest moves is taken.
 _NUM_DRAWN = 4
@@ -30,8 +35,12 @@ Empties = Annotated[int, pydantic.Field(ge=1, le=MAX_DEEP_EMPTIES)]
 class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Exact endings of Othello in training."""
 
-    adjudicate_empties: Annotated[int, pydantic.Field(ge=0, le=MAX_EMPTIES)] = 0
+    adjudicate_empties: Annotated[int, pydantic.Field(ge=0, le=MAX_HOST_EMPTIES)] = 0
     """Adjudicate games of self-play at this number of empty squares; 0: play them to the end."""
+    solver: Literal["device", "host"] = "device"
+    """Solve adjudicated games on the device, up to 14 empty squares, or on the host, up to 18."""
+    late_share: Annotated[float, pydantic.Field(ge=0, le=1)] = 1.0
+    """Share kept of the solved positions with at most 10 empty squares of adjudicated games."""
     num_positions: pydantic.NonNegativeInt = 0
     """Random endings solved in each iteration in place of self-play, over all devices; 0: none."""
     deep_positions: pydantic.NonNegativeInt = 0
@@ -56,6 +65,12 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
                 "num_positions and deep_positions are both set: endings are solved either in each"
                 " iteration or before the run"
             )
+        if self.adjudicate_empties > MAX_EMPTIES and self.solver == "device":
+            raise ValueError(
+                f"adjudicate_empties is {self.adjudicate_empties}, but the device solves endings"
+                f" with at most {MAX_EMPTIES} empty squares: solver = 'host' may have"
+                f" {MAX_HOST_EMPTIES}"
+            )
         if self.max_empties > MAX_EMPTIES and not self.deep_positions:
             raise ValueError(
                 f"max_empties is {self.max_empties}, but the device solves endings with at most"
@@ -63,6 +78,20 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
                 f" {MAX_DEEP_EMPTIES}"
             )
         return self
+
+    @property
+    def waits_for_host(self) -> bool:
+        """Whether turns of self-play wait for the host's solver."""
+        is_played = not (self.num_positions or self.deep_positions)
+        return is_played and self.solver == "host" and self.adjudicate_empties > 0
+
+
+@flax.struct.dataclass
+class LineMoves:
+    """Moves of lines from the host's solver, `K` discs long, from endings `[...]`."""
+
+    action: jax.Array  # [K, ...] int16, the discs placed in order; passes are left out
+    best: jax.Array  # [K, ..., bytes] uint8, bits of the actions that keep the exact score
 
 
 @flax.struct.dataclass
@@ -116,26 +145,55 @@ def solve(
     return _follow(game, position, is_requested, choose, jax.random.split(key, max_empties))
 
 
-def replay_lines(
-    game: othello.Othello, position: othello.Position, action: jax.Array, is_best: jax.Array
-) -> ExactLines:
-    """Returns lines whose moves are given.
+def pack_moves(
+    lines: Iterable[tuple[int, Sequence[int], Sequence[Sequence[int]]]],
+    *,
+    max_empties: int,
+    num_endings: int,
+    num_actions: int,
+) -> LineMoves:
+    """Returns the moves of lines on the host, `[K, M]`.
 
     Args:
-      game: the rules.
-      position: `[M]`.
-      action: `[K, M]` int32, the discs placed in order; passes are left out.
-      is_best: `[K, M, A]` bool, all actions that keep the exact score.
+      lines: the number of each ending, its moves, and all best actions at each move. Other endings
+        have no moves.
+      max_empties: length `K` of the lines.
+      num_endings: number of endings `M`.
+      num_actions: number of actions of the game.
     """
+    action: Any = np.zeros((max_empties, num_endings), np.int16)
+    best: Any = np.zeros((*action.shape, -(-num_actions // 8)), np.uint8)
+    for column, moves, best_actions in lines:
+        action[: len(moves), column] = moves
+        for row, actions in enumerate(best_actions):
+            for one in actions:
+                best[row, column, one // 8] |= 128 >> one % 8  # as `numpy.packbits`
+    return LineMoves(action=action, best=best)
+
+
+def replay_lines(
+    game: othello.Othello,
+    position: othello.Position,
+    is_requested: jax.Array,
+    moves: LineMoves,
+) -> ExactLines:
+    """Returns lines whose moves `[K, M]` are given; other arguments as in `solve`."""
 
     def choose(
-        position: othello.Position, is_open: jax.Array, moves: tuple[jax.Array, jax.Array]
+        position: othello.Position, is_open: jax.Array, moves: LineMoves
     ) -> tuple[jax.Array, jax.Array]:
         del position, is_open
-        return moves
+        is_best = jnp.unpackbits(moves.best, axis=-1, count=game.num_actions)
+        return moves.action.astype(jnp.int32), is_best.astype(bool)
 
-    everywhere = jnp.ones(action.shape[1], bool)
-    return _follow(game, position, everywhere, choose, (action, is_best))
+    return _follow(game, position, is_requested, choose, moves)
+
+
+def thinned(game: othello.Othello, key: jax.Array, lines: ExactLines, share: float) -> ExactLines:
+    """Returns the lines with a random share of the positions that play leaves to the solver."""
+    is_late = game.num_empties(game.unpack(lines.board)) <= LATE_EMPTIES
+    is_kept = jax.random.uniform(key, is_late.shape) < share
+    return dataclasses.replace(lines, is_valid=lines.is_valid & (is_kept | ~is_late))
 
 
 # Returns the action `[M]` and all best actions `[M, A]` bool. Arguments: the positions, a mask of

@@ -127,7 +127,10 @@ def build(
     kind: generations.IterationKind = "play_and_learn",
     actor: network.NetworkConfig | None = None,
 ) -> Any:
-    """Returns `iteration(state) -> (state, statistics.Metrics)`, jitted; it donates its state.
+    """Returns `iteration(state, *moves) -> (state, statistics.Metrics)`, jitted.
+
+    It donates its state. `moves` are `endings.LineMoves` `[K, T, B]` for the oldest turns of
+    `state.unlabelled`, in iterations that play and wait for the host's solver; else none.
 
     Args:
       game: the rules.
@@ -140,15 +143,27 @@ def build(
     traces = itertools.count(1)
     iteration = _Iteration(game, config, actor or config.network, kind, total_steps, mesh.size)
 
-    def iterate(state: run_state.RunState) -> tuple[run_state.RunState, statistics.Metrics]:
+    def iterate(
+        state: run_state.RunState, *moves: endings.LineMoves
+    ) -> tuple[run_state.RunState, statistics.Metrics]:
         assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
-        return iteration(state)
+        return iteration(state, *moves)
 
     specs = run_state.partition(config)
+    moves: Any = (PartitionSpec(None, None, run_state.AXIS),) * needs_moves(config, kind)
     sharded = jax.shard_map(
-        iterate, mesh=mesh, in_specs=(specs,), out_specs=(specs, PartitionSpec()), check_vma=False
+        iterate,
+        mesh=mesh,
+        in_specs=(specs, *moves),
+        out_specs=(specs, PartitionSpec()),
+        check_vma=False,
     )
     return jax.jit(sharded, donate_argnums=0)
+
+
+def needs_moves(config: run_state.RecipeConfig, kind: generations.IterationKind) -> bool:
+    """Returns whether an iteration labels turns with moves from the host's solver."""
+    return config.endings.waits_for_host and kind != "learn"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +177,9 @@ class _Iteration:
     total_steps: int
     num_devices: int
 
-    def __call__(self, state: run_state.RunState) -> tuple[run_state.RunState, statistics.Metrics]:
+    def __call__(
+        self, state: run_state.RunState, moves: endings.LineMoves | None = None
+    ) -> tuple[run_state.RunState, statistics.Metrics]:
         key = jax.random.fold_in(state.key, state.iteration)
         key = jax.random.fold_in(key, jax.lax.axis_index(run_state.AXIS))
         play_key, learn_key = jax.random.split(key)
@@ -172,7 +189,7 @@ class _Iteration:
                 rows = [self.solve(play_key, state)]
             else:
                 state, turns = self.play(play_key, state)
-                state, rows, sums = self.label(play_key, state, turns)
+                state, rows, sums = self.label(play_key, state, turns, moves)
             buffer = state.replay
             if self.config.replay.window_iterations:
                 buffer = replay.begin_window(buffer)
@@ -244,17 +261,29 @@ class _Iteration:
         return state.with_evaluations(num_positions * (config.search.num_simulations + 1)), turns
 
     def label(
-        self, key: jax.Array, state: run_state.RunState, turns: ply_records.Turns
+        self,
+        key: jax.Array,
+        state: run_state.RunState,
+        turns: ply_records.Turns,
+        moves: endings.LineMoves | None,
     ) -> tuple[run_state.RunState, list[replay.NewRows], statistics.SelfplayStatistics]:
-        """Returns the rows of all games that have ended; other plies wait in the history."""
+        """Returns the rows of all games that have ended; other plies wait in the history.
+
+        With the host's solver, the new turns wait, and older ones are labelled with its `moves`.
+        """
+        explored, predictions, versions = turns.explored, turns.predictions, _versions(turns)
+        labelled: ply_records.UnlabelledTurns = turns
+        if moves is not None:
+            state, labelled = state.exchange(turns)
         config, lines, counts = self.config, None, state.resignation_counts
-        if turns.is_adjudicated is not None:
+        if labelled.is_adjudicated is not None:
             solve_key = jax.random.fold_in(key, config.selfplay.num_plies)
-            empties = config.endings.adjudicate_empties
-            turns, lines = rules.score_adjudicated(self.game, solve_key, turns, empties)
-        plies = turns.plies
-        if turns.resignation is not None:
-            new = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
+            labelled, lines = rules.score_adjudicated(
+                self.game, solve_key, labelled, config.endings, moves
+            )
+        plies = labelled.plies
+        if labelled.resignation is not None:
+            new = resignation.count(labelled.resignation, plies.ply, plies.reward, plies.discount)
             assert counts is not None
             counts = resignation.update_counts(counts, _total(new), config.resignation)
 
@@ -264,15 +293,14 @@ class _Iteration:
             config.targets, window.reward, window.discount, window.value.astype(jnp.float32)
         )
         if state.replay.final is not None:
-            final = pending_plies.final_boards(self.game, finalised, turns.after)
+            final = pending_plies.final_boards(self.game, finalised, labelled.after)
         rows = [replay.played_rows(finalised, value, final)]
-        versions = {"iteration": plies.iteration[0, 0], "actor_version": plies.actor_version[0, 0]}
-        if turns.explored is not None:
-            rows.append(replay.explored_rows(turns.explored, **versions))
+        if explored is not None:
+            rows.append(replay.explored_rows(explored, **versions))
         if lines is not None:
-            rows.append(replay.exact_rows(lines, **versions))
+            rows.append(replay.exact_rows(lines, **_versions(labelled)))
 
-        sums = _total(statistics.gather(self.game, turns, finalised))
+        sums = _total(statistics.gather(self.game, labelled, finalised, predictions))
         state = dataclasses.replace(
             state,
             history=history,
@@ -354,6 +382,12 @@ class _Iteration:
     def num_examples(self) -> int:
         """Examples of a batch on this device."""
         return self.config.learner.batch_size // self.num_devices
+
+
+def _versions(turns: ply_records.UnlabelledTurns) -> dict[str, jax.Array]:
+    """Returns the iteration and the actor version of turns of one iteration."""
+    plies = turns.plies
+    return {"iteration": plies.iteration[0, 0], "actor_version": plies.actor_version[0, 0]}
 
 
 def _total(x: Any) -> Any:

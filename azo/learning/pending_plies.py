@@ -39,26 +39,31 @@ class FinalBoards:
 
 def empty(game: protocol.Game, num_games: int) -> History:
     """Returns a history without plies."""
-    shape = (game.max_plies, num_games)
-    plies = ply_records.Plies(
+    plies = no_plies(game, game.max_plies, num_games)
+    return History(plies=plies, is_waiting=jnp.zeros(plies.reward.shape, bool))
+
+
+def no_plies(game: protocol.Game, num_plies: int, num_games: int) -> ply_records.Plies:
+    """Returns the place of `[num_plies, num_games]` plies; `finalise` leaves them out."""
+    shape = (num_plies, num_games)
+    return ply_records.Plies(
         board=jnp.zeros((*shape, game.packed_words), jnp.uint32),
         policy=jnp.zeros((*shape, game.num_actions), jnp.uint8),
         action=jnp.zeros(shape, jnp.int16),
         ply=jnp.zeros(shape, jnp.int32),
         value=jnp.zeros(shape, jnp.float16),
         raw_value=jnp.zeros(shape, jnp.float16),
-        iteration=jnp.zeros(shape, jnp.int32),
+        iteration=jnp.full(shape, -1, jnp.int32),
         actor_version=jnp.zeros(shape, jnp.int32),
         reward=jnp.zeros(shape),
         discount=jnp.full(shape, -1.0, jnp.float32),
     )
-    return History(plies=plies, is_waiting=jnp.zeros(shape, bool))
 
 
 def finalise(history: History, plies: ply_records.Plies) -> tuple[FinalisedPlies, History]:
     """Returns the window with new plies `[T, B]`, and the history of the plies that still wait."""
     window = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), history.plies, plies)
-    is_waiting = jnp.concatenate([history.is_waiting, jnp.ones(plies.reward.shape, bool)])
+    is_waiting = jnp.concatenate([history.is_waiting, plies.iteration >= 0])
     is_ready = is_waiting & targets.is_decided(window.discount)
     outcome = targets.outcome_targets(window.reward, window.discount)
     length = history.is_waiting.shape[0]

@@ -47,16 +47,22 @@ class PredictionStatistics:
 
 
 @flax.struct.dataclass
-class Turns:
-    """Plies of self-play without labels, time first; the last three fields belong to rules."""
+class UnlabelledTurns:
+    """What labels of plies depend on, time first; the last two fields belong to rules."""
 
     plies: Plies  # [T, B]
     after: protocol.Position  # [T, B], after each ply, seen by the side that moves next
-    predictions: PredictionStatistics  # [T]
     start_regret: jax.Array | None  # [T, B], as in `GamesInProgress`
-    explored: explored.ExploredPositions | None  # [T, M]
     resignation: resignation.ResignationState | None  # [T, B], after each ply
     is_adjudicated: jax.Array | None  # [T, B] bool, the solver ends the game after this ply
+
+
+@flax.struct.dataclass
+class Turns(UnlabelledTurns):
+    """Plies of self-play without labels, time first."""
+
+    predictions: PredictionStatistics  # [T]
+    explored: explored.ExploredPositions | None  # [T, M], if a rule adds them
 
 
 def quantise(policy: jax.Array) -> jax.Array:

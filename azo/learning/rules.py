@@ -86,9 +86,20 @@ def adjudicate(game: protocol.Game, max_empties: int) -> Rule:
 
 
 def score_adjudicated(
-    game: protocol.Game, key: jax.Array, turns: ply_records.Turns, max_empties: int
-) -> tuple[ply_records.Turns, endings.ExactLines]:
+    game: protocol.Game,
+    key: jax.Array,
+    turns: ply_records.UnlabelledTurns,
+    config: endings.EndingsConfig,
+    moves: endings.LineMoves | None = None,
+) -> tuple[ply_records.UnlabelledTurns, endings.ExactLines]:
     """Solves the endings of adjudicated games, all plies at once.
+
+    Args:
+      game: the rules.
+      key: for the choice among best moves, and of the positions to keep.
+      turns: `[T, B]`, adjudicated.
+      config: number of empty squares, and share of late positions.
+      moves: `[K, T, B]`, from the host's solver; None solves here.
 
     Returns:
       The turns with exact rewards, and in `after` the ends of the lines seen by the same side;
@@ -98,9 +109,16 @@ def score_adjudicated(
     assert turns.is_adjudicated is not None
     plies, is_adjudicated = turns.plies, turns.is_adjudicated
     position, is_requested = jax.tree.map(jnp.ravel, (turns.after, is_adjudicated))
-    lines = endings.solve(game, key, position, is_requested, max_empties=max_empties)
+    if moves is None:
+        empties = config.adjudicate_empties
+        lines = endings.solve(game, key, position, is_requested, max_empties=empties)
+    else:
+        moves = jax.tree.map(lambda x: x.reshape(x.shape[0], -1, *x.shape[3:]), moves)
+        lines = endings.replay_lines(game, position, is_requested, moves)
     end = game.unpack(lines.end.reshape(plies.board.shape))
     reward = jnp.where(is_adjudicated, -game.result(end), plies.reward)
     after = protocol.where(is_adjudicated, end, turns.after)
+    if config.late_share < 1:
+        lines = endings.thinned(game, jax.random.fold_in(key, 0), lines, config.late_share)
     plies = dataclasses.replace(plies, reward=reward)
     return dataclasses.replace(turns, plies=plies, after=after), lines

@@ -21,7 +21,7 @@ from azo.learning.endings import EndingsConfig
 from azo.learning.learner import LearnerConfig, TrainState
 from azo.learning.network import NetworkConfig, Variables
 from azo.learning.pending_plies import History
-from azo.learning.ply_records import GamesInProgress
+from azo.learning.ply_records import GamesInProgress, UnlabelledTurns
 from azo.learning.replay import ReplayBuffer, ReplayConfig
 from azo.learning.resignation import ResignationConfig, ResignationCounts
 from azo.learning.selfplay import SelfplayConfig
@@ -59,6 +59,8 @@ class RunState:
     learner: TrainState
     actor_params: Variables | None  # actor's network with a gate or a teacher, else None
     games: GamesInProgress
+    unlabelled: UnlabelledTurns | None  # [2T, B], of the last two iterations that played, if their
+    # labels wait for the host's solver
     history: History
     replay: ReplayBuffer
     resignation_counts: ResignationCounts | None  # if games may be resigned
@@ -86,6 +88,15 @@ class RunState:
         rest = self.evaluations[1] + number
         evaluations = jnp.stack([self.evaluations[0] + rest // _MILLION, rest % _MILLION])
         return dataclasses.replace(self, evaluations=evaluations)
+
+    def exchange(self, turns: UnlabelledTurns) -> tuple["RunState", UnlabelledTurns]:
+        """Returns the state with new turns `[T, B]`, and the oldest ones, which it gives up."""
+        fields = [field.name for field in dataclasses.fields(UnlabelledTurns)]
+        new = UnlabelledTurns(**{name: getattr(turns, name) for name in fields})
+        half = turns.plies.ply.shape[0]
+        oldest = jax.tree.map(lambda x: x[:half], self.unlabelled)
+        both = jax.tree.map(lambda x, y: jnp.concatenate([x[half:], y]), self.unlabelled, new)
+        return dataclasses.replace(self, unlabelled=both), oldest
 
     def next_generation(self, *, is_promoted: bool, begins_window: bool) -> "RunState":
         """Returns the state at the beginning of a new generation.
@@ -156,6 +167,9 @@ def create(
         resignation_state = resignation.init_state(resignation_key, num_games, config.resignation)
         games = dataclasses.replace(games, resignation=resignation_state)
         resignation_counts = resignation.init_counts()
+    unlabelled = None
+    if config.endings.waits_for_host:
+        unlabelled = _no_turns(game, games, 2 * config.selfplay.num_plies)
     actor_params = None
     if config.has_own_actor:
         actor_params = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
@@ -165,6 +179,7 @@ def create(
         learner=learner.init(optimiser, variables),
         actor_params=actor_params,
         games=games,
+        unlabelled=unlabelled,
         history=pending_plies.empty(game, num_games),
         replay=replay.empty_buffer(
             game,
@@ -197,8 +212,25 @@ def partition(config: RecipeConfig) -> Any:
         | {
             "actor_params": everywhere if config.has_own_actor else None,
             "games": games,
+            "unlabelled": plies if config.endings.waits_for_host else None,
             "history": plies,
             "replay": games,
             "resignation_counts": everywhere if config.resignation.is_enabled else None,
         }
+    )
+
+
+def _no_turns(game: protocol.Game, games: GamesInProgress, num_plies: int) -> UnlabelledTurns:
+    """Returns the place of turns of these games, `[num_plies, B]`, as if none had ended."""
+    num_games = games.ply.shape[0]
+
+    def repeated(x: jax.Array) -> jax.Array:
+        return jnp.broadcast_to(x[None], (num_plies, *x.shape))
+
+    return UnlabelledTurns(
+        plies=pending_plies.no_plies(game, num_plies, num_games),
+        after=jax.tree.map(repeated, games.position),
+        start_regret=jax.tree.map(repeated, games.start_regret),
+        resignation=jax.tree.map(repeated, games.resignation),
+        is_adjudicated=jnp.zeros((num_plies, num_games), bool),
     )

@@ -53,9 +53,12 @@ class Metrics:
 
 
 def gather(
-    game: protocol.Game, turns: ply_records.Turns, finalised: pending_plies.FinalisedPlies
+    game: protocol.Game,
+    turns: ply_records.UnlabelledTurns,
+    finalised: pending_plies.FinalisedPlies,
+    predictions: ply_records.PredictionStatistics,
 ) -> SelfplayStatistics:
-    """Returns the sums of one device."""
+    """Returns the sums of one device over labelled turns, and means of predictions."""
     value, outcome = finalised.plies.raw_value.astype(jnp.float32), finalised.outcome
 
     def summed(x: jax.Array) -> jax.Array:
@@ -86,7 +89,7 @@ def gather(
         resigned=jnp.where(game.is_over(turns.after), 0.0, ended).sum(),
         adjudicated=num_adjudicated.astype(jnp.float32),
         num_devices=jnp.float32(1),
-        predictions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), turns.predictions),
+        predictions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), predictions),
     )
 
 

@@ -32,6 +32,7 @@ _FREE: Any = dict.fromkeys(("evaluation", "ratings", "distributed", "curriculum"
         "folder",
         "num_iterations",
         "num_devices",
+        "solver_processes",
         "save_every",
         "keep_checkpoints",
         "log_every",

@@ -28,9 +28,17 @@ _FIXED_SETTINGS = (
     "selfplay.teacher",
     "selfplay.archive_share",
     "resignation.is_enabled",
+    "endings.solver",
     "replay.capacity",
     "learner.optimiser",
     "gate.is_enabled",
+)
+# Further ones while turns wait for the host's solver.
+_FIXED_WITH_HOST = (
+    "selfplay.num_plies",
+    "endings.adjudicate_empties",
+    "endings.num_positions",
+    "endings.deep_positions",
 )
 
 
@@ -45,6 +53,8 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Iterations of the whole run."""
     num_devices: pydantic.PositiveInt | None = None
     """Devices of each process, which share games and batches; None takes all devices."""
+    solver_processes: pydantic.PositiveInt | None = None
+    """Processes of the host's solver, see `endings`; None starts one a core."""
     save_every: pydantic.PositiveInt = 10
     """Iterations between checkpoints."""
     keep_checkpoints: pydantic.PositiveInt = 3
@@ -132,8 +142,9 @@ def at_generation(config: Config, generation: int) -> Config:
     """Returns the settings of a generation, counted from 0."""
     entries = [entry for entry in config.generation.schedule if entry.start <= generation]
     changes = {name: value for entry in entries for name, value in entry.set.items()}
+    fixed = _FIXED_SETTINGS + _FIXED_WITH_HOST * config.endings.waits_for_host
     for name in changes:
-        if name.partition(".")[0] in _FIXED_SECTIONS or name in _FIXED_SETTINGS:
+        if name.partition(".")[0] in _FIXED_SECTIONS or name in fixed:
             raise ValueError(f"generation.schedule: {name} cannot change during a run")
     plain = config.generation.model_copy(update={"schedule": ()})
     return with_settings(config.model_copy(update={"generation": plain}), changes)

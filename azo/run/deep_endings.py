@@ -4,7 +4,6 @@
 with the next one. `hard.obf` has the endings for which the solver visited most nodes.
 """
 
-import contextlib
 import itertools
 import json
 import pathlib
@@ -21,7 +20,7 @@ from azo.games import bitboard, notation, othello
 from azo.learning import endings
 from azo.measure import journal
 from azo.run import config, console, devices, metrics
-from azo.solver.host import best_lines
+from azo.solver.host import best_lines, line_workers
 
 FILE, HARD_FILE = "endings.jsonl", "hard.obf"
 NUM_HARD = 100
@@ -59,21 +58,22 @@ def prepare(
         raise ValueError(
             f"{folder / FILE} holds endings solved with other settings: choose another --run.folder"
         )
-    solved_lines = best_lines.solve_all(
-        drawn,
-        size=game.size,
-        is_reversed=game.is_reversed,
-        seed=settings.run.seed,
-        confidence=confidence,
-        num_processes=devices.num_cores(),
-        first=len(records),
-    )
     screen = rich.console.Console(highlight=False, emoji=False)
     start = time.perf_counter()
-    with contextlib.closing(solved_lines), console.ProgressBar(screen) as progress:
+    workers = line_workers.LineWorkers(
+        game.size,
+        is_reversed=game.is_reversed,
+        num_processes=settings.run.solver_processes or devices.num_cores(),
+        note=screen.print,
+    )
+    with workers, console.ProgressBar(screen) as progress:
         task = progress.add_task("solving endings", total=len(drawn), completed=len(records))
-        for line in solved_lines:
-            records.append(_record(texts[len(records)], line, game.size))
+        numbers = [
+            workers.submit(line_workers.Ending(*drawn[n], f"{settings.run.seed}/{n}", confidence))
+            for n in range(len(records), len(drawn))
+        ]
+        for number in numbers:
+            records.append(_record(texts[len(records)], workers.collect(number), game.size))
             journal.append(folder / FILE, json.dumps(records[-1]))
             progress.advance(task)
             if is_stopped():
@@ -122,17 +122,21 @@ def draw(game: othello.Othello, settings: config.Config) -> list[tuple[int, int]
 def _lines(
     game: othello.Othello, drawn: list[tuple[int, int]], records: list[Any], max_empties: int
 ) -> endings.ExactLines:
-    shape = max_empties, len(drawn)
-    action = np.zeros(shape, np.int32)
-    is_best = np.zeros((*shape, game.num_actions), bool)
-    for column, record in enumerate(records):
-        for row, (move, best) in enumerate(zip(record["line"], record["best"], strict=True)):
-            action[row, column] = notation.parse_action(move, game.size)
-            for text in best.split():
-                is_best[row, column, notation.parse_action(text, game.size)] = True
+    def actions(texts: list[str]) -> list[int]:
+        return [notation.parse_action(text, game.size) for text in texts]
+
+    moves = endings.pack_moves(
+        (
+            (column, actions(record["line"]), [actions(best.split()) for best in record["best"]])
+            for column, record in enumerate(records)
+        ),
+        max_empties=max_empties,
+        num_endings=len(drawn),
+        num_actions=game.num_actions,
+    )
     position = othello.Position(*(bitboard.from_ints(side) for side in zip(*drawn, strict=True)))
     replay = jax.jit(endings.replay_lines, static_argnums=0)
-    return replay(game, position, jnp.asarray(action), jnp.asarray(is_best))
+    return replay(game, position, jnp.ones(len(drawn), bool), moves)
 
 
 def _record(text: str, line: best_lines.BestLine, size: int) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from azo.run import (
     deep_endings,
     devices,
     hooks,
+    host_endings,
     interruption,
     metrics,
     network_files,
@@ -83,8 +84,15 @@ def train(
             console=None if devices.is_first() else rich.console.Console(quiet=True),
         )
         stack.enter_context(screen)
+        solver = None
+        if settings.endings.waits_for_host:
+            assert isinstance(game, othello.Othello)
+            solver = host_endings.HostEndings(settings, game, screen.note)
+            stack.enter_context(solver)
         actor = teacher.network_config if teacher else settings.network
-        trainer = Trainer(settings, game, mesh, actor, run_hooks, checkpoints, writer, screen, stop)
+        trainer = Trainer(
+            settings, game, mesh, actor, run_hooks, checkpoints, writer, screen, stop, solver
+        )
         return trainer.run(state)
 
 
@@ -101,6 +109,7 @@ class Trainer:
     writer: metrics.MetricsWriter | None  # of the first process
     screen: console.Console
     stop: interruption.StopRequest
+    solver: host_endings.HostEndings | None = None  # of adjudicated games, if it is the host's
 
     def __post_init__(self) -> None:
         """Continues the clock of a resumed run."""
@@ -129,9 +138,14 @@ class Trainer:
 
     def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
         """Runs the compiled iteration once; returns the new state and figures for the metrics."""
-        settings, program = self.compile(state)
+        kind = self.next_iteration(state)
+        assert kind is not None, "a complete generation has ended"
+        settings, program = self.compile(kind, state)
         start = time.perf_counter()
-        state, report = program(state)
+        moves = []
+        if self.solver and loop.needs_moves(settings, kind):
+            moves = [self.solver.moves(state)]
+        state, report = program(state, *moves)
         report = jax.device_get(report)
         seconds = time.perf_counter() - start
         self.training_seconds += seconds
@@ -139,12 +153,13 @@ class Trainer:
             **statistics.describe_iteration(settings, state, report, seconds=seconds),
             "time/iteration_seconds": round(seconds, 4),
             "time/training_seconds": round(self.training_seconds, 2),
+            **(self.solver.figures if self.solver else {}),
         }
 
-    def compile(self, state: run_state.RunState) -> tuple[config.Config, Any]:
+    def compile(
+        self, kind: generations.IterationKind, state: run_state.RunState
+    ) -> tuple[config.Config, Any]:
         """Returns settings and program of the next iteration; new settings compile a new one."""
-        kind = self.next_iteration(state)
-        assert kind is not None, "a complete generation has ended"
         settings = config.at_generation(self.settings, int(state.generation))
         if self.programs.get(kind, (None, None))[0] == settings:
             return self.programs[kind]
@@ -157,7 +172,10 @@ class Trainer:
             kind=kind,
             actor=self.actor,
         )
-        program = iterate.lower(state).compile()
+        moves = []
+        if self.solver and loop.needs_moves(settings, kind):
+            moves = [self.solver.no_moves()]
+        program = iterate.lower(state, *moves).compile()
         self.programs[kind] = settings, program
         seconds = time.perf_counter() - start
         self.screen.note(f"compiled in {seconds:.0f} s")

@@ -136,12 +136,14 @@ def adjudicated_games():
             resigning=resigning,
             adjudicate_empties=5,
         )
-        turns, lines = rules.score_adjudicated(FOUR, key, turns, 5)
+        turns, lines = rules.score_adjudicated(
+            FOUR, key, turns, endings.EndingsConfig(adjudicate_empties=5)
+        )
         plies = turns.plies
         counts = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
         finalised, _ = pending_plies.finalise(pending_plies.empty(FOUR, 16), plies)
         final = pending_plies.final_boards(FOUR, finalised, turns.after)
-        figures = statistics.gather(FOUR, turns, finalised)
+        figures = statistics.gather(FOUR, turns, finalised, turns.predictions)
         buffer = replay.empty_buffer(FOUR, 4096, has_final=True)
         rows = replay.exact_rows(lines, iteration=jnp.int32(3), actor_version=jnp.int32(2))
         buffer = replay.insert(buffer, rows)
@@ -278,7 +280,8 @@ def test_settings_that_cannot_be_solved_are_refused():
     four = {"name": "othello", "size": 4}
     refused("at most 11", game=four, endings={"adjudicate_empties": 12})
     refused("more than max_empties, 5", game=four, endings={"min_empties": 6, "max_empties": 5})
-    refused("less than or equal to 14", endings={"adjudicate_empties": 15})
+    refused("host. may have 18", endings={"adjudicate_empties": 15})
+    refused("or equal to 18", endings={"adjudicate_empties": 19, "solver": "host"})
     generation = {"num_games": 8}
     solving = {"num_positions": 8, "max_empties": 8}
     refused("replaces self-play", game=four, endings=solving, generation=generation)

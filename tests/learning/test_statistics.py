@@ -50,7 +50,7 @@ def figures(games):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
             finalised, waiting = pending_plies.finalise(waiting, some)
             turns = made_plies.turns(GAME, some, predictions(some.ply.shape[0]))
-            parts.append(statistics.gather(GAME, turns, finalised))
+            parts.append(statistics.gather(GAME, turns, finalised, turns.predictions))
         return jax.tree.map(jnp.add, *parts)
 
     return statistics.describe(gathered(plies)), cut
@@ -126,7 +126,7 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
         plies = made_plies.make(GAME, (2, 1))
         finalised, _ = pending_plies.finalise(pending_plies.empty(GAME, 1), plies)
         turns = made_plies.turns(GAME, plies, predictions(2))
-        return statistics.gather(GAME, turns, finalised)
+        return statistics.gather(GAME, turns, finalised, turns.predictions)
 
     metrics = statistics.describe(gathered())
     assert metrics["selfplay/first_player_wins"] == 0

@@ -1,12 +1,7 @@
-"""Lines of best play from deep endings to the end of the game, solved on all cores of the host."""
+"""Lines of best play from deep endings to the end of the game; `line_workers` solves many."""
 
-import concurrent.futures
 import dataclasses
-import functools
-import multiprocessing
 import random
-import signal
-from collections.abc import Generator, Sequence
 
 from azo.solver.host import endgame
 
@@ -49,12 +44,18 @@ def solve(
     moves: list[int] = []
     best: list[tuple[int, ...]] = []
     solutions: list[endgame.Solution] = []
+    score = None
     while True:
         empties = solver.size**2 - (player | opponent).bit_count()
         solution = solver.solve(
-            player, opponent, every_best_move=True, confidence=confidence_for(confidence, empties)
+            player,
+            opponent,
+            every_best_move=True,
+            score=score,
+            confidence=confidence_for(confidence, empties),
         )
         solutions.append(solution)
+        score = -solution.score if solution.confidence == 1 else None
         if solution.best_move is None:
             return BestLine(
                 moves=tuple(moves),
@@ -69,47 +70,3 @@ def solve(
             moves.append(action)
             best.append(solution.best_moves)
         player, opponent = solver.play(player, opponent, action)
-
-
-def solve_all(
-    endings: Sequence[tuple[int, int]],
-    *,
-    size: int,
-    is_reversed: bool,
-    seed: int,
-    confidence: float,
-    num_processes: int,
-    first: int = 0,
-) -> Generator[BestLine]:
-    """Yields a line for each ending `(player, opponent)`, beginning with number `first`.
-
-    Closing the generator cancels the endings that have not begun.
-    """
-    work = functools.partial(_solve_numbered, seed=seed, confidence=confidence)
-    with concurrent.futures.ProcessPoolExecutor(
-        max_workers=num_processes,
-        mp_context=multiprocessing.get_context("spawn"),  # a fork of a process with threads hangs
-        initializer=_init_process,
-        initargs=(size, is_reversed),
-    ) as pool:
-        numbers = range(first, len(endings))
-        futures = [pool.submit(work, number, *endings[number]) for number in numbers]
-        try:
-            for future in futures:
-                yield future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-_solvers: list[endgame.Solver] = []  # the one solver of a process of the pool
-
-
-def _init_process(size: int, is_reversed: bool) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the parent process handles Ctrl-C
-    _solvers.append(endgame.Solver(size, is_reversed=is_reversed))
-
-
-def _solve_numbered(
-    number: int, player: int, opponent: int, *, seed: int, confidence: float
-) -> BestLine:
-    return solve(_solvers[0], player, opponent, seed=f"{seed}/{number}", confidence=confidence)

@@ -59,7 +59,7 @@ class Solution:
 class Solver:
     """Solves positions of one board size and one variant, one at a time.
 
-    Every call begins with an empty table, so equal calls search equal nodes.
+    A call without `score` begins with an empty table, so equal calls search equal nodes.
     """
 
     def __init__(self, size: int = 8, *, is_reversed: bool = False):
@@ -82,6 +82,7 @@ class Solver:
         *,
         every_move: bool = False,
         every_best_move: bool = False,
+        score: int | None = None,
         max_nodes: int | None = None,
         max_seconds: float | None = None,
         confidence: float = 1.0,
@@ -94,6 +95,8 @@ class Solver:
           opponent: discs of the other side.
           every_move: also find the scores of all legal moves.
           every_best_move: also find all moves with the best score, which takes less time.
+          score: the exact score, if the caller knows it from the position before. Only the best
+            moves are then searched, with the table of the call before.
           max_nodes: limit on the positions visited; exceeded by a few thousand at most.
           max_seconds: limit on the time; exceeded by some tenths of a second at most.
           confidence: 1, or that of each multi-ProbCut cut, 0.9 to 0.98.
@@ -116,13 +119,15 @@ class Solver:
         self._search = self._search._replace(cuts=cuts, evaluator=evaluator)
         self._search.counters[:] = 0
         P, O = np.uint64(player), np.uint64(opponent)
-        if self._legal(P, O):
+        if not (self._legal(P, O) or self._legal(O, P)):
+            final = int(last_squares.final_score(P, O, self._rules))
+            solution = Solution(final, final, None, {})
+        elif score is not None:
+            solution = self._solve_known(P, O, score * self._rules.sign)
+        elif self._legal(P, O):
             solution = self._solve_moves(P, O, every_move, every_best_move)
-        elif self._legal(O, P):
-            solution = self._solve_pass(P, O, every_move, every_best_move)
         else:
-            score = int(last_squares.final_score(P, O, self._rules))
-            solution = Solution(score, score, None, {})
+            solution = self._solve_pass(P, O, every_move, every_best_move)
         if self._rules.sign < 0:
             solution = dataclasses.replace(
                 solution,
@@ -182,6 +187,13 @@ class Solver:
         move_scores = {action: lower} if every_move and after.is_solved else {}
         best_moves = (action,) if every_best_move and after.is_solved else ()
         return Solution(lower, upper, action, move_scores, best_moves)
+
+    def _solve_known(self, P: np.uint64, O: np.uint64, score: int) -> Solution:
+        """Returns the best moves of a position with a known score, without nodes and time."""
+        moves = self._legal(P, O)
+        squares = self._best_moves(P, O, moves, None, score)
+        best_moves = tuple(map(self._action, squares)) if moves else (self.size**2,)
+        return Solution(score, score, best_moves[0] if best_moves else None, {}, best_moves)
 
     def _solve_moves(
         self, P: np.uint64, O: np.uint64, every_move: bool, every_best_move: bool
