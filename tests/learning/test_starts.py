@@ -177,7 +177,7 @@ def test_statistics_of_the_first_player_leave_out_games_from_the_archive():
     @jax.jit
     def gathered(turns):
         finalised, _ = pending_plies.finalise(pending_plies.empty(game, 4), turns.plies)
-        return statistics.gather(game, turns, finalised)
+        return statistics.gather(game, turns, finalised, turns.predictions)
 
     sums = gathered(turns)
     metrics = statistics.describe(sums) | statistics.describe_archive(sums)
