@@ -53,7 +53,7 @@ def _how(analysis: game_analysis.GameAnalysis) -> str:
     ]
     return (
         f"{analysis.game.name}, {' or '.join(filter(None, limits)) or 'no limit'} a move,"
-        f" exact from {engine.solve_empties} empty squares on."
+        f" exact from {min(engine.solve_empties, engine.score_empties)} empty squares on."
     )
 
 

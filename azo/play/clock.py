@@ -1,11 +1,18 @@
-"""Game clocks, and how much of the remaining time one move may use."""
+"""Game clocks, how much of the remaining time one move may use, and when a move is settled."""
 
 import dataclasses
+import math
+
+import numpy as np
 
 _RESERVE = 0.3  # seconds kept for the transfer of moves
 _LEAST = 0.02  # seconds
 _SOLVED_EMPTIES = 16  # from here on moves take almost no time
 _MOVES_BEYOND = 4
+_EXTENSION = 1.5  # of the time of a move whose best move changes
+_LARGEST_SHARE = 0.3  # of the clock, for such a move
+_SETTLED = 0.5  # share of the time so far without a change of the best move
+_LEAST_SIMULATIONS = 32  # before their rate is known
 
 
 def seconds_for_move(
@@ -24,6 +31,42 @@ def seconds_for_move(
         own_moves = min(own_moves, max(moves_left, 1))
     usable = max(remaining - _RESERVE, 0.0)
     return max(min(usable / own_moves + increment, usable), _LEAST)
+
+
+class MoveTimer:
+    """Decides when the search of one move ends.
+
+    It ends before its time when the most visited move cannot be caught any more, and later, up to
+    `most_seconds`, when that move has changed in the last half of the time.
+    """
+
+    def __init__(self, seconds: float, most_seconds: float):
+        """Starts with a move's usual and longest time."""
+        self._seconds, self._most_seconds = seconds, most_seconds
+        self._best, self._changed = -1, 0.0
+
+    def is_over(self, elapsed: float, num_done: int, num_left: float, visits: np.ndarray) -> bool:
+        """Returns whether to end; called with the progress of the search, again and again.
+
+        Args:
+          elapsed: seconds since the start.
+          num_done: simulations since the start.
+          num_left: simulations allowed from now on.
+          visits: of each move, 0 for proven losses; with those of earlier searches.
+        """
+        best = int(np.argmax(visits))
+        if best != self._best:
+            self._changed = elapsed if self._best >= 0 else 0.0
+            self._best = best
+        is_settled = elapsed - self._changed >= _SETTLED * elapsed
+        end = self._seconds if is_settled else self._most_seconds
+        if elapsed >= end:
+            return True
+        lead = 2 * visits[best] - np.sort(visits)[-2:].sum()  # ahead of the second
+        if len(visits) == 1:
+            lead = visits[best]
+        num_left = min(num_left, num_done / elapsed * (end - elapsed))
+        return num_done >= _LEAST_SIMULATIONS and bool(lead > num_left)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,3 +128,13 @@ class GameClock:
                 later = seconds_for_move(period.seconds, num_empties, moves_left=period.moves)
                 seconds = max(seconds, later)
         return seconds if limit is None else min(seconds, limit)
+
+    def most_seconds(
+        self, is_black: bool, seconds: float | None, limit: float | None = None
+    ) -> float | None:
+        """Returns the longest time of a move that usually takes `seconds`; None without a clock."""
+        side = self._sides[is_black]
+        if side is None or seconds is None:
+            return None
+        share = _LARGEST_SHARE * (side.seconds - _RESERVE)
+        return max(seconds, min(_EXTENSION * seconds, share, limit or math.inf))

@@ -12,6 +12,7 @@ class Limits:
 
     num_simulations: int | None = None
     seconds: float | None = None
+    most_seconds: float | None = None  # on a clock: as long as the best move changes, see `clock`
     is_analysis: bool = False  # search forced moves too, and solve every move
 
 
@@ -34,14 +35,18 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Size of the cache of evaluated positions, up to symmetry; a power of 2 or 0."""
     exact_empties: Annotated[int, pydantic.Field(ge=0, le=10)] = 8
     """Leaves with at most this many empty squares are solved; 0: none."""
-    solve_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 20
-    """Positions with at most this many empty squares are solved, not searched; 0: none."""
+    solve_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 23
+    """Win, draw or loss is solved with at most this many empty squares; 0: never."""
+    score_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 20
+    """The score is solved with at most this many; analyses leave the rest to the search."""
     solve_seconds: pydantic.PositiveFloat = 5.0
     """Time limit of solving, at most half the time of the move; then the position is searched."""
     has_proofs: bool = True
     """Look for the end of the game ahead, and never search or play what is proven worse."""
     move_choice: Literal["visits", "q"] = "visits"
     """Play the most visited move, or the move of highest Q among the much visited ones."""
+    ponder: bool = False
+    """Search while the opponent thinks, over GTP and NBoard."""
     temperature: pydantic.NonNegativeFloat = 0.0
     """Above 0, moves are drawn by visits to the power of 1 / temperature."""
 
@@ -89,6 +94,7 @@ def at_level(config: EngineConfig, level: int) -> EngineConfig:
         update={
             "num_simulations": min(config.num_simulations or num_simulations, num_simulations),
             "leaves_per_step": 1,
+            "ponder": False,
             "has_proofs": config.has_proofs and not temperature,
             "temperature": max(config.temperature, temperature),
             "prior_temperature": max(config.prior_temperature, prior_temperature),

@@ -51,6 +51,7 @@ class GtpServer:
         self._time_settings = (0, 0, 0)
         self._clock = clock.GameClock()
         self._komi = 0.0
+        self._own: notation.Board | None = None  # the position after the engine's last move
         # Plies of each command: 2 with a pass before the move, 0 for a pass after the end.
         self._steps: list[int] = []
         self._commands: dict[str, tuple[Callable[..., str | None], str]] = {
@@ -82,6 +83,8 @@ class GtpServer:
         for line in self._lines:
             if self.answer(line) == "quit":
                 return
+            if self._engine.config.ponder and self._engine.board == self._own:
+                self._engine.ponder(self._lines.is_waiting)
 
     def answer(self, line: str) -> str:
         """Answers one line; returns the name of the command, "" without one or after an error."""
@@ -165,6 +168,7 @@ class GtpServer:
         if is_played:
             self._clock.use(is_black, time.monotonic() - start)
             self._engine.play(report.action)
+            self._own = self._engine.board
             self._steps.append(num_passes + 1)
         else:
             self._take_back(num_passes)
@@ -266,9 +270,10 @@ class GtpServer:
     def _limits(self, is_black: bool) -> Limits:
         config = self._engine.config
         seconds = self._clock.seconds_for_move(is_black, self._engine.num_empties, config.seconds)
+        most_seconds = self._clock.most_seconds(is_black, seconds, config.seconds)
         if seconds is None and config.num_simulations is None:
             seconds = _UNTIMED_SECONDS
-        return Limits(config.num_simulations, seconds)
+        return Limits(config.num_simulations, seconds, most_seconds)
 
     def _action(self, move: str) -> int:
         try:

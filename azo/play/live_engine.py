@@ -1,7 +1,9 @@
 """The engine: one live game with an opening book, a solver and a search.
 
 `think` takes a move from the opening book if it has one, else from the exact solver if few enough
-squares are empty, else from the search. Values and scores are for the side to move.
+squares are empty, else from the search. The solver proves win, draw or loss first. A proven win is
+played, also without a score; else an unsolved position is searched, and its value obeys the proof.
+Values and scores are for the side to move.
 """
 
 import dataclasses
@@ -42,6 +44,8 @@ class Engine(live_game.LiveGame):
         self.evaluator, self.book, self._on_end = evaluator, book, on_end
         self._rng = np.random.default_rng(seed)
         self._solver: endgame.Solver | None = None
+        # The last solved position of the game; its bounds hold for later ones too.
+        self._solved: tuple[notation.Board, endgame.Solution] | None = None
         self._prepare(config or EngineConfig())
 
     @property
@@ -136,13 +140,17 @@ class Engine(live_game.LiveGame):
         if not limits.is_analysis and (action := self._book_move()) is not None:
             return dataclasses.replace(unsearched(), action=action, source="book")
         solution = self._solve(limits, deadline, is_stopped)
-        if solution is not None:
+        if solution is not None and solution.is_solved:
             exact = self._exact(solution, unsearched(), deadline, is_stopped)
             return dataclasses.replace(exact, seconds=time.perf_counter() - start)
+        if solution is not None and self._lowest(solution) > 0 and not limits.is_analysis:
+            return self._bounded(unsearched(), solution)
         if len(legal) == 1 and not limits.is_analysis:
             return dataclasses.replace(unsearched(), source="forced")
         if limits.seconds is not None:
-            limits = dataclasses.replace(limits, seconds=deadline - time.perf_counter())
+            used, most = time.perf_counter() - start, limits.most_seconds
+            most = None if most is None or self.config.move_choice == "q" else most - used
+            limits = dataclasses.replace(limits, seconds=limits.seconds - used, most_seconds=most)
         num_simulations = self._search.grow(
             limits,
             is_stopped=is_stopped,
@@ -150,7 +158,13 @@ class Engine(live_game.LiveGame):
             progress_seconds=progress_seconds,
         )
         final = report(num_simulations)
-        return dataclasses.replace(final, action=self._choice(final))
+        final = dataclasses.replace(final, action=self._choice(final))
+        return final if solution is None else self._bounded(final, solution)
+
+    def ponder(self, is_stopped: Callable[[], bool]) -> None:
+        """Searches the present position until it is stopped, the result proven or memory full."""
+        if not self.is_over:
+            self._search.grow(Limits(), is_stopped=is_stopped)
 
     def _book_move(self) -> int | None:
         if self.book is None:
@@ -183,18 +197,56 @@ class Engine(live_game.LiveGame):
     def _solve(
         self, limits: Limits, deadline: float, is_stopped: Callable[[], bool] | None
     ) -> endgame.Solution | None:
-        """Returns the exact solution; None with too many empty squares or too little time."""
-        if self._solver is None or self.num_empties > self.config.solve_empties:
+        """Returns the bounds of the score that were proven; None with too many empty squares."""
+        config, board = self.config, self.board
+        has_score = self.num_empties <= config.score_empties
+        if self._solver is None or self.num_empties > config.solve_empties:
+            return None
+        if limits.is_analysis and not has_score:
             return None
         seconds = _SOLVER_SHARE * max(deadline - time.perf_counter(), 0.0)
+        solved = self._solved if self._solved and self._solved[0] in self.boards else None
+        guess = 0
+        if solved is not None and solved[1].is_solved:
+            is_same_side = solved[0].is_black_to_move == board.is_black_to_move
+            guess = solved[1].score if is_same_side else -solved[1].score
         solution = self._solver.solve(
-            self.board.player,
-            self.board.opponent,
+            board.player,
+            board.opponent,
             every_move=limits.is_analysis,
-            max_seconds=min(self.config.solve_seconds, seconds),
+            result_only=not has_score,
+            guess=guess,
+            keeps_table=solved is not None,
+            max_seconds=min(config.solve_seconds, seconds),
             is_stopped=is_stopped,
         )
-        return solution if solution.is_solved else None
+        self._solved = board, solution
+        return solution
+
+    def _lowest(self, solution: endgame.Solution) -> float:
+        """Returns the proven lower bound of the result."""
+        return min(self.result(solution.lower), self.result(solution.upper))
+
+    def _bounded(self, report: SearchReport, solution: endgame.Solution) -> SearchReport:
+        """Returns a report with a value inside the proven bounds; a proven win is its move."""
+        lower, upper = sorted((self.result(solution.lower), self.result(solution.upper)))
+        value = min(max(report.value, lower), upper)
+        if lower < 1 or solution.best_move is None:
+            return dataclasses.replace(report, value=value)
+
+        def proven(move: MoveReport) -> MoveReport:
+            is_best = move.action == solution.best_move
+            return dataclasses.replace(move, value=1.0, is_proven=True) if is_best else move
+
+        return dataclasses.replace(
+            report,
+            action=solution.best_move,
+            moves=tuple(
+                sorted(map(proven, report.moves), key=lambda x: x.action != solution.best_move)
+            ),
+            value=value,
+            source="exact",
+        )
 
     def _exact(
         self,
@@ -213,7 +265,7 @@ class Engine(live_game.LiveGame):
                 return move
             line = move.line
             if move.action == solution.best_move:
-                line = self._exact_line(move.action, deadline, is_stopped)
+                line = self._exact_line(move.action, score, deadline, is_stopped)
             return dataclasses.replace(
                 move, score=score, value=self.result(score), is_proven=True, line=line
             )
@@ -232,7 +284,7 @@ class Engine(live_game.LiveGame):
         )
 
     def _exact_line(
-        self, action: int, deadline: float, is_stopped: Callable[[], bool] | None
+        self, action: int, score: int, deadline: float, is_stopped: Callable[[], bool] | None
     ) -> tuple[int, ...]:
         """Returns a line of best moves, to the end of the game if there is time."""
         assert self._solver is not None
@@ -240,8 +292,14 @@ class Engine(live_game.LiveGame):
         line.new_game(self.board, [action])
         end = min(deadline, time.perf_counter() + self.config.solve_seconds)
         while not line.is_over and (left := end - time.perf_counter()) > 0:
+            is_same_side = line.board.is_black_to_move == self.board.is_black_to_move
             solution = self._solver.solve(
-                line.board.player, line.board.opponent, max_seconds=left, is_stopped=is_stopped
+                line.board.player,
+                line.board.opponent,
+                guess=score if is_same_side else -score,
+                keeps_table=True,
+                max_seconds=left,
+                is_stopped=is_stopped,
             )
             if solution.best_move is None or not solution.is_solved:
                 break

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from azo.games import notation
-from azo.play import live_simulation, live_tree
+from azo.play import clock, live_simulation, live_tree
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.evaluator import NetworkEvaluator
 from azo.play.search_report import MoveReport
@@ -105,7 +105,7 @@ class LiveSearch:
 
         The root is always evaluated, also at a limit of 0.
 
-        It ends early when the result of the root is proven.
+        It ends early when the result of the root is proven, and as `clock.MoveTimer` says.
 
         Args:
           limits: simulations and seconds of this call.
@@ -122,12 +122,20 @@ class LiveSearch:
             live_simulation.expand_root(self._tree, self._rules, self._stack, self._counters)
         most = np.inf if limits.num_simulations is None else limits.num_simulations
         end = np.inf if limits.seconds is None else start + limits.seconds
+        timer = None
+        if limits.seconds is not None and limits.most_seconds is not None:
+            timer = clock.MoveTimer(limits.seconds, limits.most_seconds)
+            end = np.inf
         num_done = 0
         try:
             while num_done < most and not self._is_full() and not self._is_proven():
                 num_done += self._step(most - num_done)
                 now = time.perf_counter()
                 if now >= end or (is_stopped is not None and is_stopped()):
+                    break
+                if timer is not None and timer.is_over(
+                    now - start, num_done, most - num_done, self._hopeful_visits()
+                ):
                     break
                 if on_progress is not None and now >= next_report:
                     on_progress(num_done)
@@ -167,6 +175,13 @@ class LiveSearch:
         return tuple(
             sorted(branches, key=lambda b: (_rank(b, can_draw), -b.visits, -b.prior, b.action))
         )
+
+    def _hopeful_visits(self) -> np.ndarray:
+        """Returns the visits of each move of the root, 0 for moves that are proven losses."""
+        tree, edges = self._tree, self._edges(0)
+        child = tree.child[edges.start : edges.stop]
+        is_lost = (child < 0) | (tree.lower[child] == live_tree.WIN)
+        return np.where(is_lost, 0, tree.visits[child])
 
     def _is_full(self) -> bool:
         tree = self._tree

@@ -39,6 +39,8 @@ class NBoardServer:
         """Prepares to `run`; the engine's present game is continued until `set game`."""
         self._engine, self._lines, self._write_text = engine, lines, write
         self._depth: int | None = None
+        self._choice: tuple[notation.Board, int] | None = None  # the last answer to `go`
+        self._own: notation.Board | None = None  # the position after it, once it is played
         self._clock = clock.GameClock()
         self._commands: dict[str, Callable[[str], None]] = {
             "nboard": self._begin,
@@ -57,6 +59,8 @@ class NBoardServer:
             if line.split()[:1] == ["quit"]:
                 return
             self.answer(line)
+            if self._engine.config.ponder and self._engine.board == self._own:
+                self._engine.ponder(self._lines.is_waiting)
 
     def answer(self, line: str) -> None:
         """Answers one line."""
@@ -102,8 +106,11 @@ class NBoardServer:
     def _move(self, text: str) -> None:
         seconds = _seconds(text)
         action = notation.parse_action(text.partition("/")[0], self._engine.game.size)
-        is_black = self._engine.board.is_black_to_move
+        board = self._engine.board
+        is_black = board.is_black_to_move
         self._engine.play(action)
+        if self._choice == (board, action):
+            self._own = self._engine.board
         self._clock.use(is_black, seconds)
 
     def _hint(self, text: str) -> None:
@@ -137,9 +144,11 @@ class NBoardServer:
         is_black, limit = engine.board.is_black_to_move, engine.config.seconds
         seconds = self._clock.seconds_for_move(is_black, engine.num_empties, limit)
         self._write("status azo is thinking")
-        limits = Limits(self._num_simulations(), seconds)
+        most_seconds = self._clock.most_seconds(is_black, seconds, limit)
+        limits = Limits(self._num_simulations(), seconds, most_seconds)
         report = self._think(limits, self._write_stats)
         self._write_stats(report)
+        self._choice = engine.board, report.action
         value = "" if report.source == "forced" else f"{self._discs(report):.2f}"
         move = ggf.move_text(report.action, engine.game.size)
         self._write(f"=== {move}/{value}/{report.seconds:.2f}")

@@ -1,5 +1,6 @@
 """Clocks, against the rules of GTP's specification."""
 
+import numpy as np
 import pytest
 
 from azo.play import clock
@@ -51,3 +52,49 @@ def test_the_front_ends_time_left_replaces_the_clock():
     unset.set_left(False, 20, 0)
     assert unset.seconds_for_move(False, 60) == clock.seconds_for_move(20, 60)
     assert unset.seconds_for_move(True, 60) is None
+
+
+def ended_at(timer, visits_at, num_left=10**9):
+    """Returns the second at which a search of 100 simulations a second ends."""
+    for tick in range(1, 1000):
+        elapsed = tick / 100
+        if timer.is_over(elapsed, tick, num_left - tick, np.array(visits_at(tick))):
+            return elapsed
+    raise AssertionError("the search does not end")
+
+
+def test_a_move_that_cannot_be_caught_ends_the_search():
+    # All visits go to the first move: it leads by t after t of 1000 simulations.
+    assert ended_at(clock.MoveTimer(10, 15), lambda t: [t, 0]) == pytest.approx(5, abs=0.02)
+    by_number = ended_at(clock.MoveTimer(10, 15), lambda t: [t, 0], num_left=400)
+    assert by_number == pytest.approx(2, abs=0.02)
+
+
+def test_a_move_that_can_be_caught_takes_its_time():
+    def settled(t):
+        return [0.5 * t + 1, 0.5 * t]
+
+    assert ended_at(clock.MoveTimer(4, 6), settled) == pytest.approx(4, abs=0.02)
+
+
+def test_a_change_of_the_best_move_extends_the_search():
+    def changed(second):
+        return lambda t: [0.5 * t + 1, 0.5 * t + 2 * (t >= 100 * second)]
+
+    ends = [ended_at(clock.MoveTimer(4, 6), changed(second)) for second in (1, 2.5, 3.5)]
+    assert ends == pytest.approx([4, 5, 6], abs=0.02)  # the second is settled after 2.5 s more
+
+
+def test_the_only_move_left_is_played_at_once():
+    assert ended_at(clock.MoveTimer(4, 6), lambda t: [0, 300 + t, 0]) < 1
+    assert ended_at(clock.MoveTimer(4, 6), lambda t: [300 + t]) < 1
+
+
+def test_a_hard_move_takes_at_most_a_share_of_the_clock():
+    clocks = clock.GameClock(100)
+    usual = clocks.seconds_for_move(True, 60)
+    assert clocks.most_seconds(True, usual) == pytest.approx(1.5 * usual)
+    assert clocks.most_seconds(True, 25.0) == pytest.approx(0.3 * (100 - 0.3))
+    assert clocks.most_seconds(True, 2.0, 2.0) == 2.0
+    assert clocks.most_seconds(True, 90.0) == 90.0
+    assert clock.GameClock().most_seconds(True, 5.0) is None

@@ -10,6 +10,7 @@ from support import hash_evaluator, slow_minimax
 from azo.games import notation, othello
 from azo.play import clock, engine_settings, live_engine
 from azo.play.engine_settings import EngineConfig, Limits
+from azo.solver.host import endgame
 
 QUICK = EngineConfig(num_simulations=32, solve_empties=0, exact_empties=0)
 
@@ -186,6 +187,54 @@ def test_the_end_is_exact(is_reversed):
         live.play(action)
     assert live.is_over
     assert live.final_score() == (report.score if is_black else -report.score)
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_proven_result_is_kept_without_a_score(is_reversed):
+    """A win is played without a search; a draw or a loss bounds the value of the search."""
+    config = QUICK.model_copy(update={"solve_empties": 9, "score_empties": 0})
+    live, rng = make(6, config, is_reversed=is_reversed), random.Random(7)
+    solver = endgame.Solver(6, is_reversed=is_reversed)
+    sources, num_open = [], 0
+    for _ in range(40):
+        live.new_game()
+        random_game(live, rng, 24)
+        if live.is_over or len(live.legal_actions) < 2:
+            continue
+        result = live.result(solver.solve(live.board.player, live.board.opponent).score)
+        report = live.think()
+        sources.append((result, report.source))
+        if result > 0:
+            live.play(report.action)
+            reply = solver.solve(live.board.player, live.board.opponent)
+            assert live.result(reply.score) == -1
+            assert (report.value, report.moves[0].is_proven) == (1.0, True)
+            num_open += report.score is None
+        else:
+            assert report.value <= result
+    assert set(sources) >= {(1.0, "exact"), (-1.0, "search")}
+    assert (1.0, "search") not in sources
+    assert num_open > 5
+
+
+def test_an_analysis_solves_only_where_scores_are_solved():
+    config = QUICK.model_copy(update={"solve_empties": 12, "score_empties": 8})
+    live, rng = make(6, config), random.Random(2)
+    for num_empties, source in ((10, "search"), (8, "exact")):
+        while live.num_empties > num_empties:
+            live.play(rng.choice(live.legal_actions))
+        assert live.think(Limits(10, is_analysis=True)).source == source
+
+
+def test_pondering_leaves_its_tree_to_the_next_move():
+    live = make(8)
+    live.play(live.think().action)
+    num_calls = iter(range(60))
+    live.ponder(lambda: next(num_calls, None) is None)
+    reply = live._search.look()[0]
+    assert reply.visits > 20
+    live.play(reply.action)
+    assert sum(move.visits for move in live.think(Limits(1)).moves) > 0.9 * reply.visits
 
 
 def test_a_solver_without_time_leaves_it_to_the_search():

@@ -150,6 +150,56 @@ def test_equal_calls_search_equal_nodes():
     assert first.num_nodes == second.num_nodes > 1000
 
 
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize(("size", "empties"), [(4, 9), (6, 6), (8, 5)])
+def test_the_result_alone_is_that_of_minimax(size, empties, is_reversed):
+    boards = _random_boards(size, empties, 60, size)
+    sign = -1 if is_reversed else 1
+    results = sign * np.sign(slow_minimax.scores(boards, is_reversed=is_reversed))
+    moves = _slow_move_scores(boards, is_reversed=is_reversed)
+    solver = endgame.Solver(size, is_reversed=is_reversed)
+    num_open = 0
+    for board, result, scores in zip(boards, results, moves, strict=True):
+        solution = solver.solve(*_words(board), result_only=True)
+        bounds = sorted((sign * solution.lower, sign * solution.upper))
+        assert np.sign(bounds).tolist() == [result, result]
+        if result > 0 and scores:
+            assert sign * scores[solution.best_move] >= bounds[0] > 0
+        num_open += not solution.is_solved
+    assert num_open > 5
+
+
+def test_the_result_alone_needs_few_nodes():
+    solver = endgame.Solver()
+    result = solver.solve(*_read(_FFO_1), result_only=True)
+    assert 0 < result.lower <= 18 <= result.upper
+    assert result.num_nodes < solver.solve(*_read(_FFO_1)).num_nodes / 2
+
+
+def test_any_guess_leads_to_the_score_and_the_right_one_sooner():
+    solver = endgame.Solver()
+    solutions = {
+        guess: solver.solve(*_read(_FFO_1), guess=guess) for guess in (-64, -7, 0, 17, 18, 64)
+    }
+    assert {solution.score for solution in solutions.values()} == {18}
+    assert solutions[18].num_nodes < solutions[0].num_nodes
+
+
+def test_a_kept_table_saves_nodes_along_the_best_line():
+    kept, fresh = endgame.Solver(), endgame.Solver()
+    player, opponent = _read(_FFO_1)
+    num_kept = num_fresh = 0
+    solution, score = kept.solve(player, opponent), 18
+    while solution.best_move is not None:
+        player, opponent = kept.play(player, opponent, solution.best_move)
+        score = -score
+        solution = kept.solve(player, opponent, guess=score, keeps_table=True)
+        assert solution.score == score
+        num_kept += solution.num_nodes
+        num_fresh += fresh.solve(player, opponent).num_nodes
+    assert num_kept < num_fresh / 4
+
+
 @pytest.mark.parametrize("max_nodes", [1, 500, 5_000, 15_000])
 def test_too_few_nodes_leave_the_score_between_bounds(max_nodes):
     solution = endgame.Solver().solve(

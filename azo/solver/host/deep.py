@@ -28,6 +28,9 @@ LEVEL = 1  # index in `counters`, after NODES: the place in the path where the s
 
 _OPEN = -INFINITE  # in place of a score: the moves of a position have to be searched
 _NUM_LEVELS = 130  # squares, and a pass before each
+_SHALLOW_FROM = 15  # empty squares; with more, a shallow search helps to order the moves
+_SHALLOW_DEPTH = 1
+_SHALLOW_WEIGHT = 16  # of a disc in the key of a move
 _NARROW = 1e-3  # width of a null window of estimates
 _FIRST = 1 << 30  # a key above all others
 
@@ -68,7 +71,7 @@ class Search(NamedTuple):
 
     rules: last_squares.SolverRules
     cuts: np.ndarray  # [65] CUT, by number of empty squares; all zero in an exact search
-    evaluator: estimate.LinearEvaluator
+    evaluator: estimate.LinearEvaluator  # zero weights on boards without a fit
     memory: np.ndarray  # table of bounds
     path: np.ndarray  # [_NUM_LEVELS] _NODE, from the root to the current position
     moves: np.ndarray  # [_NUM_LEVELS, 64] _MOVE, of the positions on the path
@@ -134,7 +137,7 @@ def run(search, max_nodes):
                 if score != _OPEN:
                     table.store(P, O, memory, score, alpha, table.NO_MOVE, empties)
             if score == _OPEN:
-                score = _expand(node, moves[level], memory, rules)
+                score = _expand(node, moves[level], memory, rules, evaluator, shallow_path)
         while score != _OPEN:
             if level == 0:
                 return score
@@ -165,7 +168,7 @@ def _enter(node, memory, rules):
 
 
 @jit
-def _expand(node, moves, memory, rules):
+def _expand(node, moves, memory, rules, evaluator, shallow_path):
     """Returns a bound on alpha's side after one ply, else lists the moves: `_OPEN`."""
     P, O, alpha = node.player, node.opponent, node.alpha
     num_moves = _list_moves(P, O, node.move, moves, rules)
@@ -181,6 +184,8 @@ def _expand(node, moves, memory, rules):
             table.store(P, O, memory, score, alpha, moves[i].square, node.empties)
             return score
     node.num_moves = num_moves
+    if node.empties >= _SHALLOW_FROM and evaluator.weights[node.empties, 1] != 0:
+        _order_by_estimate(moves[:num_moves], evaluator, rules, shallow_path)
     return _OPEN
 
 
@@ -231,6 +236,25 @@ def _list_moves(P, O, hint, moves, rules):
             move.key = _key(square, move.player, move.opponent, odd, rules)
         num += 1
     return num
+
+
+@jit
+def _order_by_estimate(moves, evaluator, rules, shallow_path):
+    """Adds what a shallow search expects of each move to its key."""
+    for move in moves:
+        if move.key < _FIRST:
+            value, _ = fixed_depth.search(
+                move.player,
+                move.opponent,
+                _SHALLOW_DEPTH,
+                -np.inf,
+                np.inf,
+                0,
+                evaluator,
+                rules,
+                shallow_path,
+            )
+            move.key -= np.int64(_SHALLOW_WEIGHT * value)
 
 
 @jit

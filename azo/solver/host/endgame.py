@@ -2,7 +2,8 @@
 
 The solver narrows the score by a few null-window searches (`deep.run`), each of which uses the
 table of bounds that the earlier ones left (MTD(f): Plaat et al., "Best-first fixed-depth minimax
-algorithms", Artificial Intelligence 87, 1996). It checks the limits after every million nodes.
+algorithms", Artificial Intelligence 87, 1996). The first windows are those around 0, which prove
+win, draw or loss in about a tenth of the time. It checks the limits after every million nodes.
 
 Inside, a high score is good for the side to move in both variants. Results are margins of discs as
 `othello.Othello.score` counts them, so in reversed Othello a low one is good.
@@ -59,7 +60,7 @@ class Solution:
 class Solver:
     """Solves positions of one board size and one variant, one at a time.
 
-    A call without `score` begins with an empty table, so equal calls search equal nodes.
+    Equal calls search equal nodes: they begin with an empty table, unless they keep the last one.
     """
 
     def __init__(self, size: int = 8, *, is_reversed: bool = False):
@@ -73,6 +74,7 @@ class Solver:
         self.size = size
         self._rules = last_squares.make_rules(size, is_reversed=is_reversed)
         self._search = deep.make_search(self._rules)
+        self._estimate = probcut.load_evaluator(size, is_reversed=is_reversed)
         self._compile()
 
     def solve(
@@ -83,6 +85,9 @@ class Solver:
         every_move: bool = False,
         every_best_move: bool = False,
         score: int | None = None,
+        result_only: bool = False,
+        guess: int = 0,
+        keeps_table: bool = False,
         max_nodes: int | None = None,
         max_seconds: float | None = None,
         confidence: float = 1.0,
@@ -97,6 +102,9 @@ class Solver:
           every_best_move: also find all moves with the best score, which takes less time.
           score: the exact score, if the caller knows it from the position before. Only the best
             moves are then searched, with the table of the call before.
+          result_only: end when win, draw or loss is proven; the bounds may differ.
+          guess: a score that is likely; it saves time if it is near.
+          keeps_table: use the bounds that the last call has left, if it had the same confidence.
           max_nodes: limit on the positions visited; exceeded by a few thousand at most.
           max_seconds: limit on the time; exceeded by some tenths of a second at most.
           confidence: 1, or that of each multi-ProbCut cut, 0.9 to 0.98.
@@ -115,10 +123,13 @@ class Solver:
         self._max_nodes = math.inf if max_nodes is None else max_nodes
         self._end_seconds = math.inf if max_seconds is None else start + max_seconds
         self._is_stopped = is_stopped or (lambda: False)
+        self._result_only, self._guess = result_only, guess * self._rules.sign
         cuts, evaluator = self._cuts(confidence)
         self._search = self._search._replace(cuts=cuts, evaluator=evaluator)
         self._search.counters[:] = 0
         P, O = np.uint64(player), np.uint64(opponent)
+        if score is None and not keeps_table:
+            self._clear_table(self._num_empties(P, O))
         if not (self._legal(P, O) or self._legal(O, P)):
             final = int(last_squares.final_score(P, O, self._rules))
             solution = Solution(final, final, None, {})
@@ -127,6 +138,7 @@ class Solver:
         elif self._legal(P, O):
             solution = self._solve_moves(P, O, every_move, every_best_move)
         else:
+            self._guess = -self._guess
             solution = self._solve_pass(P, O, every_move, every_best_move)
         if self._rules.sign < 0:
             solution = dataclasses.replace(
@@ -165,7 +177,7 @@ class Solver:
 
     def _cuts(self, confidence: float) -> tuple[np.ndarray, estimate.LinearEvaluator]:
         if confidence == 1.0:
-            return np.zeros(65, deep.CUT), estimate.make_evaluator()
+            return np.zeros(65, deep.CUT), self._estimate
         return probcut.load(self.size, confidence, is_reversed=self._rules.sign < 0)
 
     def _check(self, player: int, opponent: int) -> None:
@@ -199,14 +211,9 @@ class Solver:
         self, P: np.uint64, O: np.uint64, every_move: bool, every_best_move: bool
     ) -> Solution:
         """Returns the solution of a position with legal moves, without nodes and time."""
-        moves, empties, best = self._legal(P, O), self._num_empties(P, O), None
-        self._clear_table(empties)
-        lower, upper = self._bounds(P, O, 0)
-        if lower > -self._rules.num_squares:
-            # The table has the move that proves the lower bound.
-            memory = self._search.memory
-            best = int(memory["move"][table.find(P, O, memory)])
-        elif lower == upper:
+        moves = self._legal(P, O)
+        lower, upper, best = self._bounds(P, O, self._guess, result_first=True)
+        if best is None and lower == upper:
             best = moves[0]  # every move has the lowest score
         scores = self._move_scores(P, O, moves, lower) if every_move and lower == upper else {}
         order = sorted(scores, key=lambda square: (-scores[square], square != best, square))
@@ -230,7 +237,7 @@ class Solver:
         """Returns the scores of moves, by square; nothing if a limit was reached."""
         scores = {}
         for square in moves:
-            lower, upper = self._bounds(*_after(P, O, square), -guess)
+            lower, upper, _ = self._bounds(*_after(P, O, square), -guess)
             if lower < upper:
                 return {}
             scores[square] = -lower
@@ -251,11 +258,20 @@ class Solver:
             best_moves.append(square)
         return best_moves
 
-    def _bounds(self, P: np.uint64, O: np.uint64, guess: int) -> tuple[int, int]:
-        """Returns bounds of the score, equal unless a limit was reached."""
+    def _bounds(
+        self, P: np.uint64, O: np.uint64, guess: int, *, result_first: bool = False
+    ) -> tuple[int, int, int | None]:
+        """Returns bounds of the score, equal unless a limit was reached, and the move of the lower.
+
+        With `result_first` the first windows are those around 0, and may be the only ones.
+        """
         lower, upper = -self._rules.num_squares, self._rules.num_squares
-        alpha = guess
+        alpha, best = 0 if result_first else guess, None
         while lower < upper:
+            if result_first and (lower > 0 or upper < 0):
+                if self._result_only:
+                    break
+                alpha, result_first = guess, False
             # Scores are even: the board has an even number of squares, and each counts for a side.
             alpha = min(max(alpha, lower), upper - 2)
             bound = self._compare(P, O, alpha)
@@ -264,10 +280,13 @@ class Solver:
             # Results of a selective search may contradict one another: the earlier ones hold.
             if bound > alpha:
                 lower = alpha = min(bound, upper)
+                # A later window may remove the position, and so this move, from the table.
+                memory = self._search.memory
+                best = int(memory["move"][table.find(P, O, memory)])
             else:
                 upper = max(bound, lower)
                 alpha = upper - 2
-        return lower, upper
+        return lower, upper, best
 
     def _compare(self, P: np.uint64, O: np.uint64, alpha: int) -> int | None:
         """Returns a bound of the score on its side of alpha, None if a limit was reached."""

@@ -46,18 +46,30 @@ def load(
         raise ValueError(
             f"confidence {confidence:g}: selective solving is for {', '.join(fits)}, not {name}"
         )
-    # The last row of a fit also serves all larger numbers of empty squares.
     deviations = statistics.NormalDist().inv_cdf(confidence)
-    cuts, evaluator = np.zeros(65, deep.CUT), estimate.make_evaluator()
-    by_empties = {row["empties"]: row for row in fits[name]}
-    least, most = min(by_empties), max(by_empties)
-    for empties in range(65):
-        row = by_empties[min(max(empties, least), most)]
-        evaluator.weights[empties] = row["weights"]
+    cuts, evaluator = np.zeros(65, deep.CUT), load_evaluator(size, is_reversed=is_reversed)
+    most = max(row["empties"] for row in fits[name])
+    for empties, row in enumerate(_rows(fits[name])):
         if MIN_EMPTIES <= empties <= _MAX_EMPTIES and "depth" in row:
             margin = deviations * _GROWTH ** max(empties - most, 0) * row["deviation"]
             cuts[empties] = (row["depth"], row["slope"], row["offset"], margin)
     return cuts, evaluator
+
+
+def load_evaluator(size: int, *, is_reversed: bool) -> estimate.LinearEvaluator:
+    """Returns the estimate of the score on a board; its weights are 0 if the board has no fit."""
+    fits = json.loads(FILE.read_text(encoding="utf-8"))
+    evaluator = estimate.make_evaluator()
+    if fit := fits.get(board_name(size, is_reversed=is_reversed)):
+        evaluator.weights[:] = [row["weights"] for row in _rows(fit)]
+    return evaluator
+
+
+def _rows(fit: list[dict]) -> list[dict]:
+    """Returns the row for each number of empty squares; the first and last serve those outside."""
+    by_empties = {row["empties"]: row for row in fit}
+    least, most = min(by_empties), max(by_empties)
+    return [by_empties[min(max(empties, least), most)] for empties in range(65)]
 
 
 def board_name(size: int, *, is_reversed: bool) -> str:
