@@ -79,6 +79,12 @@ class Othello:
         player, opponent = self._start_bits
         return 2 * (self.size**2 - (player | opponent).bit_count())
 
+    @functools.cached_property
+    def scores(self) -> np.ndarray:
+        """`[Z]` int32, the final scores in ascending order, see `final_score`."""
+        won = np.arange(2 - self.size % 2, self.size**2 + 1, 2)
+        return np.concatenate([-won[::-1], [0], won]).astype(np.int32)
+
     @property
     def packed_words(self) -> int:
         """Number of uint32 words of a packed position: two for each side."""
@@ -167,6 +173,13 @@ class Othello:
         """
         margin = self.margin(position)
         return margin + jnp.sign(margin) * self.num_empties(position)
+
+    def final_score(self, position: Position) -> jax.Array:
+        """Returns `[...]` int32, the score if the game ended here, negated in reversed Othello.
+
+        A positive final score wins in both variants.
+        """
+        return -self.score(position) if self.is_reversed else self.score(position)
 
     def result(self, position: Position) -> jax.Array:
         """Returns `[...]` float32, 1, 0 or -1 for the side to move if the game ended here."""

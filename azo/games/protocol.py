@@ -48,6 +48,10 @@ class Game(Protocol):
         """Upper bound on the plies of a game."""
 
     @property
+    def scores(self) -> np.ndarray:
+        """`[Z]` int32, the final scores in ascending order: negative ones lose, 0 is a draw."""
+
+    @property
     def packed_words(self) -> int:
         """Number of uint32 words of a packed position."""
 
@@ -70,8 +74,11 @@ class Game(Protocol):
     def step(self, position: Position, action: jax.Array) -> Step:
         """Plays the legal actions `[...]` int32; a finished game does not change."""
 
+    def final_score(self, position: Position) -> jax.Array:
+        """Returns `[...]` int32, one of `scores`, for the side to move if the game ended here."""
+
     def result(self, position: Position) -> jax.Array:
-        """Returns `[...]` float32, 1, 0 or -1 for the side to move if the game ended here."""
+        """Returns `[...]` float32, the sign of `final_score`."""
 
     def planes(self, position: Position) -> jax.Array:
         """Returns `[..., rows, columns, 2]` bool: pieces of the player, then of the opponent."""

@@ -37,6 +37,11 @@ class TicTacToe:
     packed_words: int = 2
 
     @functools.cached_property
+    def scores(self) -> np.ndarray:
+        """`[3]` int32, the final scores: lost, drawn, won."""
+        return np.array([-1, 0, 1], np.int32)
+
+    @functools.cached_property
     def square_symmetries(self) -> np.ndarray:
         """`[8, 9]` int32 permutations, numbered as in `games.symmetry`."""
         return symmetry.square_permutations(3)
@@ -71,6 +76,10 @@ class TicTacToe:
             reward=jnp.where(is_last, -self.result(after), 0.0),
             discount=jnp.where(was_over | is_last, 0.0, -1.0),
         )
+
+    def final_score(self, position: TicTacToePosition) -> jax.Array:
+        """Returns `[...]` int32, 1, 0 or -1 for the side to move if the game ended here."""
+        return self.result(position).astype(jnp.int32)
 
     def result(self, position: TicTacToePosition) -> jax.Array:
         """Returns `[...]` float32, 1, 0 or -1 for the side to move if the game ended here."""

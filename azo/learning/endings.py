@@ -103,7 +103,7 @@ class ExactLines:
 
     board: jax.Array  # [K, M, words] uint32, packed
     policy: jax.Array  # [K, M, A] uint8, 255 for each move that keeps the exact score
-    value: jax.Array  # [K, M] float32, exact result for the side to move
+    score: jax.Array  # [K, M] int8, exact final score for the side to move
     sign: jax.Array  # [K, M] int8, 1 if the side to move is that of the ending, else -1
     is_valid: jax.Array  # [K, M] bool, the game is not over
     end: jax.Array  # [M, words] uint32, final board seen by the side to move of the ending
@@ -229,7 +229,7 @@ def _follow(
     return ExactLines(
         board=board,
         policy=policy,
-        value=sign.astype(jnp.float32) * game.result(end)[None],
+        score=sign * game.final_score(end).astype(jnp.int8)[None],
         sign=sign,
         is_valid=is_valid,
         end=game.pack(end),

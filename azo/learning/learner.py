@@ -15,8 +15,8 @@ import optax
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import network, replay
-from azo.search import search_tree
+from azo.learning import network, ply_records, replay
+from azo.search import objective, search_tree
 
 
 class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -45,13 +45,13 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     policy_weight: pydantic.NonNegativeFloat = 1.0
     """Weight of the policy loss."""
     value_weight: pydantic.NonNegativeFloat = 1.0
-    """Weight of the value loss."""
+    """Weight of the value loss, the squared error of the expected value."""
+    score_weight: pydantic.NonNegativeFloat = 0.25
+    """Weight of the score loss, the cross-entropy of the final score."""
     entropy_bonus: pydantic.NonNegativeFloat = 0.0
     """Weight of the policy's entropy over legal moves, which lowers the loss."""
     ownership_weight: pydantic.NonNegativeFloat = 0.0
     """Weight of the ownership loss; needs network.has_ownership_head."""
-    margin_weight: pydantic.NonNegativeFloat = 0.0
-    """Weight of the margin loss; needs network.has_margin_head."""
     augment: bool = True
     """Move every example by a random symmetry."""
 
@@ -72,11 +72,11 @@ class Losses:
 
     policy: jax.Array  # cross-entropy, nats
     value: jax.Array  # squared error
+    score: jax.Array  # cross-entropy of the final score, nats, of examples whose score is known
     policy_entropy: jax.Array  # of the targets, the lower bound of the cross-entropy
     gradient_norm: jax.Array  # before scaling down; 0 if no step is taken
     entropy: jax.Array  # of the network's policy over legal moves, nats
     ownership: jax.Array  # squared error of a square, 0 without such a head
-    margin: jax.Array  # squared error, in units of the board's squares, 0 without such a head
 
 
 def unknown_losses() -> Losses:
@@ -86,16 +86,11 @@ def unknown_losses() -> Losses:
 
 def check_heads(network_config: network.NetworkConfig, config: LearnerConfig) -> None:
     """Raises ValueError if a loss has a weight but the network has no such head."""
-    heads = {
-        "ownership": (config.ownership_weight, network_config.has_ownership_head),
-        "margin": (config.margin_weight, network_config.has_margin_head),
-    }
-    for name, (weight, has_head) in heads.items():
-        if weight and not has_head:
-            raise ValueError(
-                f"learner.{name}_weight is {weight}, but the network has no such head:"
-                f" set network.has_{name}_head to true, or the weight to 0"
-            )
+    if config.ownership_weight and not network_config.has_ownership_head:
+        raise ValueError(
+            f"learner.ownership_weight is {config.ownership_weight}, but the network has no such"
+            " head: set network.has_ownership_head to true, or the weight to 0"
+        )
 
 
 def learning_rate(config: LearnerConfig, total_steps: int) -> optax.Schedule:
@@ -138,6 +133,7 @@ def learn(
     draws: jax.Array | None = None,
     *,
     config: LearnerConfig,
+    score_share: float = 0.0,
     axis_name: str | None = None,
 ) -> tuple[TrainState, Losses]:
     """Takes `config.num_steps` steps `S`, each on newly drawn examples.
@@ -151,6 +147,7 @@ def learn(
       sample: returns this device's share of a batch, given the step's entry of `draws`.
       draws: `[S, ...]`, such as the rows of each batch; None for a random key a step.
       config: the settings.
+      score_share: of the value targets, see `objective`.
       axis_name: mesh axis over which gradients are averaged; None for one device.
 
     Returns:
@@ -162,7 +159,7 @@ def learn(
         key, draw = inputs
         (_, (losses, batch_stats)), gradient = gradient_of(
             game, model, state.params, state.batch_stats, key, sample(draw),
-            config=config, axis_name=axis_name,
+            config=config, score_share=score_share, axis_name=axis_name,
         )  # fmt: skip
         if axis_name is not None:
             gradient, losses, batch_stats = jax.lax.pmean(
@@ -188,13 +185,16 @@ def loss(
     examples: replay.Examples,
     *,
     config: LearnerConfig,
+    score_share: float = 0.0,
     axis_name: str | None = None,
 ) -> tuple[jax.Array, tuple[Losses, Any]]:
     """Returns the total loss of a batch, its terms, and the new running averages.
 
     Raises:
-      ValueError: ownership or margin have a weight, but the examples have no final boards.
+      ValueError: ownership has a weight, but the examples have no final boards.
     """
+    if config.ownership_weight and examples.ownership is None:
+        raise ValueError("learner.ownership_weight needs examples with final boards")
     position = game.unpack(examples.board)
     planes, legal = game.planes(position), game.legal_mask(position)
     if config.augment:
@@ -212,7 +212,7 @@ def loss(
         mutable=["batch_stats"],
         method="predict",
     )
-    losses = _losses(prediction, legal, examples, config, axis_name)
+    losses = _losses(game, prediction, legal, examples, score_share, axis_name)
     return _total(losses, params, config), (losses, updated.get("batch_stats", batch_stats))
 
 
@@ -222,21 +222,23 @@ def evaluate_loss(
     variables: network.Variables,
     examples: replay.Examples,
     *,
-    config: LearnerConfig,
+    score_share: float = 0.0,
 ) -> Losses:
     """Returns the losses of the network in its form for play, without augmentation."""
     position = game.unpack(examples.board)
     model = model.clone(is_training=False)
     prediction = model.apply(variables, game.planes(position), method="predict")
     assert isinstance(prediction, network.Prediction)
-    return _losses(prediction, game.legal_mask(position), examples, config, axis_name=None)
+    legal = game.legal_mask(position)
+    return _losses(game, prediction, legal, examples, score_share, axis_name=None)
 
 
 def _losses(
+    game: protocol.Game,
     prediction: network.Prediction,
     legal: jax.Array,
     examples: replay.Examples,
-    config: LearnerConfig,
+    score_share: float,
     axis_name: str | None,
 ) -> Losses:
     target = examples.policy
@@ -245,58 +247,45 @@ def _losses(
     entropy = -jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0).sum(axis=-1)
     target_entropy = -jnp.where(target > 0, target * jnp.log(jnp.maximum(target, 1e-9)), 0.0)
     target_entropy = target_entropy.sum(axis=-1)
-    ownership, margin = _final_losses(prediction, examples, config, axis_name)
+    value = objective.mix(prediction.value, prediction.score, score_share)
     return Losses(
         policy=cross_entropy.mean(),
-        value=jnp.square(prediction.value - examples.value).mean(),
+        value=jnp.square(value - examples.value).mean(),
+        score=_score_loss(game, prediction.score_logits, examples.score, axis_name),
         policy_entropy=target_entropy.mean(),
         gradient_norm=jnp.float32(0),
         entropy=entropy.mean(),
-        ownership=ownership,
-        margin=margin,
+        ownership=_ownership_loss(prediction.ownership, examples, axis_name),
     )
 
 
-def _final_losses(
-    prediction: network.Prediction,
-    examples: replay.Examples,
-    config: LearnerConfig,
-    axis_name: str | None,
-) -> tuple[jax.Array, jax.Array]:
-    """Returns ownership and margin losses, means over the examples with a final board."""
-    ownership, is_finished = examples.ownership, examples.is_finished
-    if ownership is None:
-        if config.ownership_weight or config.margin_weight:
-            raise ValueError(
-                "learner.ownership_weight and learner.margin_weight need examples with final boards"
-            )
-        return jnp.float32(0), jnp.float32(0)
-    if is_finished is None:
-        is_finished = jnp.ones_like(examples.value)
-    num_finished = is_finished.sum()
+def _score_loss(
+    game: protocol.Game, score_logits: jax.Array, score: jax.Array, axis_name: str | None
+) -> jax.Array:
+    """Returns the cross-entropy of final scores `[M]`, a mean over those that are known."""
+    row = jnp.searchsorted(jnp.asarray(game.scores), score)
+    log_chance = jax.nn.log_softmax(score_logits)
+    log_chance = jnp.take_along_axis(log_chance, row[:, None], axis=1)[:, 0]
+    return _mean_of_known(-log_chance, score, axis_name)
+
+
+def _ownership_loss(
+    ownership: jax.Array | None, examples: replay.Examples, axis_name: str | None
+) -> jax.Array:
+    """Returns the squared error of a square, a mean over the examples with a final board."""
+    if ownership is None or examples.ownership is None:
+        return jnp.float32(0)
+    error = jnp.square(ownership - examples.ownership).mean(axis=-1)
+    return _mean_of_known(error, examples.score, axis_name)
+
+
+def _mean_of_known(error: jax.Array, score: jax.Array, axis_name: str | None) -> jax.Array:
+    """Returns the mean of errors `[M]` where the final score is known, 0 if it nowhere is."""
+    is_known = score != ply_records.UNKNOWN_SCORE
+    number = is_known.sum(dtype=jnp.float32)
     if axis_name is not None:  # so that the mean over devices is the mean over all examples
-        num_finished = jax.lax.pmean(num_finished, axis_name)
-
-    def finished_mean(error: jax.Array) -> jax.Array:
-        total = jnp.where(is_finished > 0, error, 0.0).sum()
-        return total / jnp.where(num_finished > 0, num_finished, 1.0)
-
-    ownership_loss = margin_loss = jnp.float32(0)
-    if prediction.ownership is not None:
-        ownership_loss = finished_mean(jnp.square(prediction.ownership - ownership).mean(axis=-1))
-    if prediction.margin is not None:
-        margin_loss = finished_mean(jnp.square(prediction.margin - margin_of(ownership)))
-    return ownership_loss, margin_loss
-
-
-def margin_of(ownership: jax.Array) -> jax.Array:
-    """Returns the final difference in discs `[M]`, -1 to 1, of final boards `[M, squares]`.
-
-    Empty squares go to the side with more discs: to the winner, in the reversed game to the loser.
-    """
-    difference = ownership.sum(axis=-1)
-    num_empty = (ownership == 0).sum(axis=-1)
-    return (difference + jnp.sign(difference) * num_empty) / ownership.shape[-1]
+        number = jax.lax.pmean(number, axis_name)
+    return jnp.where(is_known, error, 0.0).sum() / jnp.maximum(number, 1e-9)
 
 
 def _total(losses: Losses, params: Any, config: LearnerConfig) -> jax.Array:
@@ -305,8 +294,8 @@ def _total(losses: Losses, params: Any, config: LearnerConfig) -> jax.Array:
         total -= config.entropy_bonus * losses.entropy
     if config.ownership_weight:
         total += config.ownership_weight * losses.ownership
-    if config.margin_weight:
-        total += config.margin_weight * losses.margin
+    if config.score_weight:
+        total += config.score_weight * losses.score
     if config.l2_weight:
         kernels = jax.tree.map(lambda x, is_kernel: x * is_kernel, params, _is_kernel(params))
         total += config.l2_weight * optax.tree.norm(kernels, squared=True)

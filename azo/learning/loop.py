@@ -93,6 +93,7 @@ def begin(
 
 
 def fill(
+    game: protocol.Game,
     config: run_state.RecipeConfig,
     mesh: Mesh,
     state: run_state.RunState,
@@ -104,7 +105,13 @@ def fill(
     """
 
     def add(state: run_state.RunState, lines: endings.ExactLines) -> run_state.RunState:
-        rows = replay.exact_rows(lines, iteration=state.iteration, actor_version=state.iteration)
+        rows = replay.exact_rows(
+            game,
+            lines,
+            score_share=config.search.score_share,
+            iteration=state.iteration,
+            actor_version=state.iteration,
+        )
         return dataclasses.replace(state, replay=replay.insert(state.replay, rows))
 
     specs = run_state.partition(config)
@@ -279,7 +286,12 @@ class _Iteration:
         if labelled.is_adjudicated is not None:
             solve_key = jax.random.fold_in(key, config.selfplay.num_plies)
             labelled, lines = rules.score_adjudicated(
-                self.game, solve_key, labelled, config.endings, moves
+                self.game,
+                solve_key,
+                labelled,
+                config.endings,
+                moves,
+                score_share=config.search.score_share,
             )
         plies = labelled.plies
         if labelled.resignation is not None:
@@ -298,7 +310,10 @@ class _Iteration:
         if explored is not None:
             rows.append(replay.explored_rows(explored, **versions))
         if lines is not None:
-            rows.append(replay.exact_rows(lines, **_versions(labelled)))
+            score_share = config.search.score_share
+            rows.append(
+                replay.exact_rows(self.game, lines, score_share=score_share, **_versions(labelled))
+            )
 
         sums = _total(statistics.gather(self.game, labelled, finalised, predictions))
         state = dataclasses.replace(
@@ -317,7 +332,13 @@ class _Iteration:
         num_endings = config.num_positions // self.num_devices
         position, is_valid = endings.random_endings(game, ending_key, num_endings, config)
         lines = endings.solve(game, solve_key, position, is_valid, max_empties=config.max_empties)
-        return replay.exact_rows(lines, iteration=state.iteration, actor_version=state.iteration)
+        return replay.exact_rows(
+            game,
+            lines,
+            score_share=self.config.search.score_share,
+            iteration=state.iteration,
+            actor_version=state.iteration,
+        )
 
     def inspect(
         self, key: jax.Array, state: run_state.RunState, rows: list[replay.NewRows]
@@ -333,7 +354,7 @@ class _Iteration:
             network.build(self.game, self.config.network),
             state.variables(),
             replay.take(self.game, buffer, row),
-            config=self.config.learner,
+            score_share=self.config.search.score_share,
         )
         new_losses = jax.tree.map(lambda x: jnp.where(num_added > 0, x, jnp.nan), new_losses)
 
@@ -365,6 +386,7 @@ class _Iteration:
                 train_state,
                 sample,
                 config=config.learner,
+                score_share=config.search.score_share,
                 axis_name=run_state.AXIS,
             )
 

@@ -1,8 +1,10 @@
 """The residual network with a policy and a value head, as AlphaZero's (arXiv:1712.01815).
 
-Dense layers on the board may replace the policy head. Two further heads for training predict the
-end of the game, as KataGo's do (arXiv:1902.10565, section 4.1): the owner of each square, and the
-final difference in discs.
+The value head gives the chances of every final score, as KataGo's score belief (arXiv:1902.10565,
+section 4.1); learning a value by its distribution is that of Farebrother et al. (2024,
+arXiv:2403.03950). The expected result and the expected score follow from it. Dense layers on the
+board may replace the policy head. A further head for training predicts the final owner of each
+square, as KataGo's does.
 
 The network gives logits for all actions; search and loss mask the illegal ones. Normalisation uses
 batch statistics in training and running averages in play. `fold` turns it into biases and scales.
@@ -59,8 +61,6 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Hidden units of the value head."""
     has_ownership_head: bool = False
     """Predict the final owner of each square; see learner.ownership_weight."""
-    has_margin_head: bool = False
-    """Predict the final difference in discs; see learner.margin_weight."""
     normalisation: Literal["batch", "none"] = "batch"
     """Batch normalisation after every convolution, or none."""
     precision: convolution.Precision = "auto"
@@ -72,9 +72,10 @@ class Prediction:
     """Outputs of the network, each for the side to move."""
 
     prior_logits: jax.Array  # [M, A] float32, of all actions, legal or not
-    value: jax.Array  # [M] float32 in (-1, 1)
+    score_logits: jax.Array  # [M, Z] float32, of all final scores
+    value: jax.Array  # [M] float32 in [-1, 1], expected result
+    score: jax.Array  # [M] float32 in [-1, 1], expected score by the largest, see `objective`
     ownership: jax.Array | None  # [M, squares] float32 in (-1, 1), None without such a head
-    margin: jax.Array | None  # [M] float32 in (-1, 1), discs / squares, None without such a head
 
 
 class Network(nn.Module):
@@ -82,6 +83,7 @@ class Network(nn.Module):
 
     config: NetworkConfig
     num_actions: int
+    scores: tuple[int, ...]  # the final scores of the game, ascending
     is_training: bool = False  # normalise by this batch and update the averages
     axis_name: str | None = None  # in training, the mesh axis over which a batch is spread
 
@@ -92,10 +94,11 @@ class Network(nn.Module):
           planes: `[M, rows, columns, 2]` bool or float, the mover's pieces and the other side's.
 
         Returns:
-          Logits `[M, A]` float32 of all actions and values `[M]` float32 for the side to move.
+          Logits `[M, A]` float32 of all actions, expected results and expected scores `[M]`
+          float32 for the side to move.
         """
         prediction = self.predict(planes)
-        return improvement.Evaluation(prediction.prior_logits, prediction.value)
+        return improvement.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
 
     @nn.compact
     def predict(self, planes: jax.Array) -> Prediction:
@@ -111,13 +114,19 @@ class Network(nn.Module):
 
         v = self._projected(x, config.value_channels, "value_projection")
         hidden = self._hidden(_flat(v), config.value_units, "value_hidden")
-        value = self._small_output(hidden, "value_output")[..., 0]
-        ownership = margin = None
+        score_logits = self._small_output(hidden, len(self.scores), "score_output")
+        chances = jax.nn.softmax(score_logits)
+        scores = jnp.array(self.scores, jnp.float32)
+        ownership = None
         if config.has_ownership_head:
-            ownership = _flat(self._small_output(v, "ownership_output"))
-        if config.has_margin_head:
-            margin = self._small_output(hidden, "margin_output")[..., 0]
-        return Prediction(logits, value, ownership, margin)
+            ownership = jnp.tanh(_flat(self._small_output(v, 1, "ownership_output")))
+        return Prediction(
+            prior_logits=logits,
+            score_logits=score_logits,
+            value=chances @ jnp.sign(scores),
+            score=chances @ scores / self.scores[-1],
+            ownership=ownership,
+        )
 
     def _policy_features(self, board: jax.Array, x: jax.Array) -> jax.Array:
         """Returns `[M, features]`, from which the logits are a linear map."""
@@ -169,11 +178,11 @@ class Network(nn.Module):
         """Returns `[M, units]`: a dense layer and a rectifier."""
         return nn.relu(nn.Dense(units, name=name)(x))
 
-    def _small_output(self, x: jax.Array, name: str) -> jax.Array:
-        """Returns one number in (-1, 1) in place of the last axis, near 0 before training."""
+    def _small_output(self, x: jax.Array, number: int, name: str) -> jax.Array:
+        """Returns `number` outputs in place of the last axis, near 0 before training."""
         # With a small last layer, an untrained network gives every position a value near 0.
         small = nn.initializers.variance_scaling(0.01, "fan_in", "truncated_normal")
-        return jnp.tanh(nn.Dense(1, name=name, kernel_init=small)(x))
+        return nn.Dense(number, name=name, kernel_init=small)(x)
 
     def _bias(self, name: str, channels: int) -> jax.Array:
         return self.param(f"{name}_bias", nn.initializers.zeros, (channels,))
@@ -189,7 +198,8 @@ def _flat(x: jax.Array) -> jax.Array:
 
 def build(game: protocol.Game, config: NetworkConfig) -> Network:
     """Returns the network for a game, in its form for play."""
-    return Network(config=config, num_actions=game.num_actions)
+    scores = tuple(int(score) for score in game.scores)
+    return Network(config=config, num_actions=game.num_actions, scores=scores)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))  # one program, not one for each operation
@@ -242,7 +252,8 @@ def evaluator(
     """Returns the evaluator of a network for a search.
 
     It evaluates each position unchanged, moved by a random symmetry, or in all `K` images at the
-    cost of `K` evaluations. It then averages probabilities and values. Logits are moved back.
+    cost of `K` evaluations. It then averages probabilities, values and scores. Logits are moved
+    back.
     """
     permutations = game.square_symmetries
     undo = inverse(permutations)
@@ -273,6 +284,7 @@ def evaluator(
         return improvement.Evaluation(
             prior_logits=jnp.log(jax.nn.softmax(images.prior_logits).mean(axis=0)),
             value=images.value.mean(axis=0),
+            score=None if images.score is None else images.score.mean(axis=0),
         )
 
     return evaluate

@@ -3,6 +3,8 @@
 The history is as long as the longest possible game, so no position is lost.
 """
 
+from typing import Any
+
 import flax.struct
 import jax
 import jax.numpy as jnp
@@ -25,7 +27,8 @@ class FinalisedPlies:
 
     plies: ply_records.Plies  # [W, B]
     is_ready: jax.Array  # [W, B] bool, the game ended with one of the new plies
-    outcome: jax.Array  # [W, B] float32, final result for the player to move, where ready
+    outcome: jax.Array  # [W, B] float32, value of the end for the player to move, where ready
+    score: jax.Array  # [W, B] int8, final score for the player to move or UNKNOWN_SCORE, likewise
 
 
 @flax.struct.dataclass
@@ -55,6 +58,7 @@ def no_plies(game: protocol.Game, num_plies: int, num_games: int) -> ply_records
         raw_value=jnp.zeros(shape, jnp.float16),
         iteration=jnp.full(shape, -1, jnp.int32),
         actor_version=jnp.zeros(shape, jnp.int32),
+        score=jnp.full(shape, ply_records.UNKNOWN_SCORE, jnp.int8),
         reward=jnp.zeros(shape),
         discount=jnp.full(shape, -1.0, jnp.float32),
     )
@@ -68,7 +72,21 @@ def finalise(history: History, plies: ply_records.Plies) -> tuple[FinalisedPlies
     outcome = targets.outcome_targets(window.reward, window.discount)
     length = history.is_waiting.shape[0]
     latest = jax.tree.map(lambda x: x[-length:], (window, is_waiting & ~is_ready))
-    return FinalisedPlies(window, is_ready, outcome), History(*latest)
+    score = final_scores(window.score, window.discount)
+    return FinalisedPlies(window, is_ready, outcome, score), History(*latest)
+
+
+def final_scores(score: jax.Array, discount: jax.Array) -> jax.Array:
+    """Returns `[W, B]` int8, the scores of the ends carried back to all plies of their games."""
+
+    def step_back(later: jax.Array, ply: tuple[jax.Array, jax.Array]) -> Any:
+        score_t, discount_t = ply
+        turned = jnp.where(later == ply_records.UNKNOWN_SCORE, later, -later)
+        score_t = jnp.where(discount_t == 0, score_t, turned)
+        return score_t, score_t
+
+    unknown = jnp.full_like(score[0], ply_records.UNKNOWN_SCORE)
+    return jax.lax.scan(step_back, unknown, (score, discount), reverse=True)[1]
 
 
 def final_boards(

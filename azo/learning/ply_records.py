@@ -8,6 +8,9 @@ from azo.games import protocol
 from azo.learning import resignation
 from azo.search import explored
 
+UNKNOWN_SCORE = -128
+"""Stands for the final score of a game that did not reach its end."""
+
 
 @flax.struct.dataclass
 class GamesInProgress:
@@ -32,7 +35,10 @@ class Plies:
     raw_value: jax.Array  # [T, B] float16, the network's value for the same player
     iteration: jax.Array  # [T, B] int32, iteration in which it was played
     actor_version: jax.Array  # [T, B] int32, iterations done when the actor's network was fixed
-    reward: jax.Array  # [T, B] float32, result for the player who moved; 0 until a game ends
+    score: jax.Array  # [T, B] int8, on the last ply of a game its final score for the player who
+    # moved, or UNKNOWN_SCORE; undefined before
+    reward: jax.Array  # [T, B] float32, value of the end for the player who moved, see
+    # `objective`; 0 until a game ends
     discount: jax.Array  # [T, B] float32, -1 before the last ply of a game, 0 on it
 
 

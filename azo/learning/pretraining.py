@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import selfplay, starts, supervised, targets
+from azo.learning import pending_plies, selfplay, starts, supervised, targets
 from azo.search import improvement
 
 
@@ -78,10 +78,11 @@ def searched_plies(
     _, turns = selfplay.play(game, evaluate, play_key, games, search=search, config=config)
     played = turns.plies
     value = targets.outcome_targets(played.reward, played.discount)
+    score = pending_plies.final_scores(played.score, played.discount)
     is_decided = targets.is_decided(played.discount)
     # Game after game, as the games of a column follow one another.
-    played, value, is_decided = jax.tree.map(
-        lambda x: np.asarray(x).swapaxes(0, 1), (played, value, is_decided)
+    played, value, score, is_decided = jax.tree.map(
+        lambda x: np.asarray(x).swapaxes(0, 1), (played, value, score, is_decided)
     )
     ended_before = np.cumsum(played.discount == 0, axis=1) - (played.discount == 0)
     number = ended_before + np.arange(num_games)[:, None] * game.max_plies
@@ -90,6 +91,7 @@ def searched_plies(
         board=played.board[is_decided],
         action=policy.argmax(axis=1).astype(np.int32),
         value=value[is_decided],
+        score=score[is_decided],
         ply=played.ply[is_decided],
         game=np.unique(number[is_decided], return_inverse=True)[1].astype(np.int32),
         policy=policy,

@@ -1,9 +1,9 @@
 """The replay buffer: a ring of the latest positions of finished games, on the device.
 
-A position takes 4 bytes a packed word, 1 byte an action and 10 bytes for its value and origin: 91
-bytes on 8x8, 63 on 6x6. Final boards for ownership and margin add 4 bytes a word and one. The
-regrets of an archive of starts (`selfplay.archive_share`) add 2 bytes. Each device has its own ring
-and samples from it alone, so nothing is gathered.
+A position takes 4 bytes a packed word, 1 byte an action and 11 bytes for value, score and origin:
+92 bytes on 8x8, 64 on 6x6. Final boards for ownership add 4 bytes a word and one. The regrets of an
+archive of starts (`selfplay.archive_share`) add 2 bytes. Each device has its own ring and samples
+from it alone, so nothing is gathered.
 
 Rows are in the order of their entry. A window of the last generations or iterations is therefore a
 number of newest rows: `window_starts` counts the rows since the beginning of each.
@@ -19,7 +19,7 @@ import pydantic
 
 from azo.games import protocol
 from azo.learning import duplicates, endings, pending_plies, ply_records, targets
-from azo.search import explored
+from azo.search import explored, objective
 
 MAX_WINDOW = 64
 
@@ -57,11 +57,12 @@ class Rows:
     board: jax.Array  # [R, words] uint32
     policy: jax.Array  # [R, A] uint8, see `ply_records.quantise`
     value: jax.Array  # [R] float16, target for the side to move
+    score: jax.Array  # [R] int8, final score for the side to move, or UNKNOWN_SCORE
     iteration: jax.Array  # [R] int32, iteration in which the position was played
     actor_version: jax.Array  # [R] int32, see `ply_records.Plies`
-    final: pending_plies.FinalBoards | None  # [R], if ownership or margin are learned and known
+    final: pending_plies.FinalBoards | None  # [R], if ownership is learned
     regret: jax.Array | None  # [R] float16, if there is an archive of starts: difference of the
-    # search's value from the result of the game, 0 to 2; 0 if one of them is unknown
+    # search's value from the value of the end, 0 to 2; 0 if one of them is unknown
 
 
 @flax.struct.dataclass
@@ -88,10 +89,9 @@ class Examples:
     board: jax.Array  # [M, words] uint32
     policy: jax.Array  # [M, A] float32, summing to 1
     value: jax.Array  # [M] float32, for the side to move
-    ownership: jax.Array | None = None  # [M, squares] float32, final discs: 1 the mover's, -1, 0
-    is_finished: jax.Array | None = (
-        None  # [M] float32, 1 for finished games, whose final board is stored, else 0
-    )
+    score: jax.Array  # [M] int32, final score for the side to move, or UNKNOWN_SCORE
+    ownership: jax.Array | None = None  # [M, squares] float32, final discs: 1 the mover's, -1, 0;
+    # undefined if the score is unknown
 
 
 def empty_buffer(
@@ -111,6 +111,7 @@ def empty_buffer(
         board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
         policy=jnp.zeros((capacity, game.num_actions), jnp.uint8),
         value=jnp.zeros(capacity, jnp.float16),
+        score=jnp.zeros(capacity, jnp.int8),
         iteration=jnp.zeros(capacity, jnp.int32),
         actor_version=jnp.zeros(capacity, jnp.int32),
         final=final if has_final else None,
@@ -133,6 +134,7 @@ def played_rows(
         board=plies.board,
         policy=plies.policy,
         value=value,
+        score=finalised.score,
         iteration=plies.iteration,
         actor_version=plies.actor_version,
         final=final,
@@ -149,6 +151,7 @@ def explored_rows(
         board=positions.board,
         policy=ply_records.quantise(positions.policy),
         value=positions.value,
+        score=jnp.int8(ply_records.UNKNOWN_SCORE),
         iteration=iteration,
         actor_version=actor_version,
         final=None,
@@ -157,14 +160,20 @@ def explored_rows(
 
 
 def exact_rows(
-    lines: endings.ExactLines, *, iteration: jax.Array, actor_version: jax.Array
+    game: protocol.Game,
+    lines: endings.ExactLines,
+    *,
+    score_share: float,
+    iteration: jax.Array,
+    actor_version: jax.Array,
 ) -> NewRows:
-    """Returns solved positions `[K, M]` with their results and best moves."""
+    """Returns solved positions `[K, M]` with their scores and best moves."""
     return NewRows(
         is_valid=lines.is_valid,
         board=lines.board,
         policy=lines.policy,
-        value=lines.value,
+        value=objective.of_score(game, lines.score, score_share),
+        score=lines.score,
         iteration=iteration,
         actor_version=actor_version,
         final=pending_plies.FinalBoards(board=lines.end, sign=lines.sign),
@@ -223,18 +232,18 @@ def draw(buffer: ReplayBuffer, key: jax.Array, num_examples: int, window: int = 
 
 def take(game: protocol.Game, buffer: ReplayBuffer, row: jax.Array) -> Examples:
     """Returns the positions in rows `[M]`."""
-    ownership = is_finished = None
+    ownership = None
     if buffer.final is not None:
         sign = buffer.final.sign[row].astype(jnp.float32)
         discs = game.planes(game.unpack(buffer.final.board[row])).astype(jnp.float32)
         difference = (discs[..., 0] - discs[..., 1]).reshape(row.shape[0], -1)
-        ownership, is_finished = sign[:, None] * difference, jnp.abs(sign)
+        ownership = sign[:, None] * difference
     return Examples(
         board=buffer.board[row],
         policy=ply_records.restore(buffer.policy[row]),
         value=buffer.value[row].astype(jnp.float32),
+        score=buffer.score[row].astype(jnp.int32),
         ownership=ownership,
-        is_finished=is_finished,
     )
 
 

@@ -92,11 +92,11 @@ def count(
     Args:
       state: after each ply, `[..., B]`.
       ply: `[..., B]` int32, plies played before.
-      reward: `[..., B]` float32, result for the player who moved.
+      reward: `[..., B]` float32, value of the end for the player who moved.
       discount: `[..., B]` float32, 0 on the last ply of a game.
     """
     is_counted = state.is_played_out & (discount == 0)
-    result = jnp.where(ply % 2 == 0, reward, -reward)  # of the player who began
+    result = jnp.sign(jnp.where(ply % 2 == 0, reward, -reward))  # of the player who began
     resigned = is_counted[..., None] & (state.resigned_by != 0)
     won = resigned & (state.resigned_by == result[..., None])
     plies = tuple(range(is_counted.ndim))

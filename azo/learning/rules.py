@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from azo.games import othello, protocol
 from azo.learning import endings, ply_records, resignation
-from azo.search import explored, improvement
+from azo.search import explored, improvement, objective
 
 # Arguments: the games before the ply, the result of its search, its record. `T` is left out.
 Rule = Callable[
@@ -63,6 +63,7 @@ def resign(threshold: jax.Array) -> Rule:
         resigns, state = resignation.apply(games.resignation, result.value, games.ply, threshold)
         plies = dataclasses.replace(
             turn.plies,
+            score=jnp.where(resigns, ply_records.UNKNOWN_SCORE, turn.plies.score),
             reward=jnp.where(resigns, -1.0, turn.plies.reward),
             discount=jnp.where(resigns, 0.0, turn.plies.discount),
         )
@@ -91,6 +92,8 @@ def score_adjudicated(
     turns: ply_records.UnlabelledTurns,
     config: endings.EndingsConfig,
     moves: endings.LineMoves | None = None,
+    *,
+    score_share: float,
 ) -> tuple[ply_records.UnlabelledTurns, endings.ExactLines]:
     """Solves the endings of adjudicated games, all plies at once.
 
@@ -100,10 +103,11 @@ def score_adjudicated(
       turns: `[T, B]`, adjudicated.
       config: number of empty squares, and share of late positions.
       moves: `[K, T, B]`, from the host's solver; None solves here.
+      score_share: of the rewards, see `objective`.
 
     Returns:
-      The turns with exact rewards, and in `after` the ends of the lines seen by the same side;
-      and the lines `[K, T * B]`.
+      The turns with exact scores and rewards, and in `after` the ends of the lines seen by the
+      same side; and the lines `[K, T * B]`.
     """
     assert isinstance(game, othello.Othello), game.name
     assert turns.is_adjudicated is not None
@@ -116,9 +120,14 @@ def score_adjudicated(
         moves = jax.tree.map(lambda x: x.reshape(x.shape[0], -1, *x.shape[3:]), moves)
         lines = endings.replay_lines(game, position, is_requested, moves)
     end = game.unpack(lines.end.reshape(plies.board.shape))
-    reward = jnp.where(is_adjudicated, -game.result(end), plies.reward)
+    score = -game.final_score(end)
+    reward = objective.of_score(game, score, score_share)
     after = protocol.where(is_adjudicated, end, turns.after)
     if config.late_share < 1:
         lines = endings.thinned(game, jax.random.fold_in(key, 0), lines, config.late_share)
-    plies = dataclasses.replace(plies, reward=reward)
+    plies = dataclasses.replace(
+        plies,
+        score=jnp.where(is_adjudicated, score.astype(jnp.int8), plies.score),
+        reward=jnp.where(is_adjudicated, reward, plies.reward),
+    )
     return dataclasses.replace(turns, plies=plies, after=after), lines

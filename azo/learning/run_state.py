@@ -173,7 +173,6 @@ def create(
     actor_params = None
     if config.has_own_actor:
         actor_params = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
-    has_final = config.network.has_ownership_head or config.network.has_margin_head
     zero = jnp.int32(0)
     return RunState(
         learner=learner.init(optimiser, variables),
@@ -184,7 +183,7 @@ def create(
         replay=replay.empty_buffer(
             game,
             config.replay.capacity,
-            has_final=has_final,
+            has_final=config.network.has_ownership_head,
             has_regret=config.selfplay.archive_share > 0,
             num_devices=num_devices,
         ),

@@ -9,7 +9,7 @@ import pydantic
 
 from azo.games import protocol
 from azo.learning import ply_records, resignation, rules, starts
-from azo.search import improvement
+from azo.search import improvement, objective
 
 
 class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -113,6 +113,7 @@ def play(
         position, ply = games.position, games.ply
         result = improvement.search(game, evaluate, search_key, position, config=search, ply=ply)
         step = game.step(position, result.action)
+        is_last, score = step.discount == 0, -game.final_score(step.position)
         plies = ply_records.Plies(
             board=game.pack(position),
             policy=ply_records.quantise(result.policy),
@@ -122,7 +123,8 @@ def play(
             raw_value=result.raw_value.astype(jnp.float16),
             iteration=jnp.full_like(ply, iteration),
             actor_version=jnp.full_like(ply, actor_version),
-            reward=step.reward,
+            score=score.astype(jnp.int8),
+            reward=jnp.where(is_last, objective.of_score(game, score, search.score_share), 0.0),
             discount=step.discount,
         )
         turn = ply_records.Turns(

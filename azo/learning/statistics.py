@@ -18,7 +18,7 @@ from azo.learning import learner, pending_plies, ply_records, run_state
 class SelfplayStatistics:
     """Sums over the self-play of an iteration, each [] float32 except the results.
 
-    v is the network's value and z the final result of a position, both for the side to move.
+    v is the network's value and z the value of the end, both for the side to move.
     """
 
     num_positions: jax.Array  # of finished games
@@ -67,7 +67,7 @@ def gather(
     plies = turns.plies
     ended = (plies.discount == 0).astype(jnp.float32)
     sign = jnp.where(plies.ply % 2 == 0, 1, -1)
-    result = sign * plies.reward  # of the player who began
+    result = sign * jnp.sign(plies.reward)  # of the player who began
     is_opened, start_regret = ended, jnp.float32(0)
     if turns.start_regret is not None:
         is_opened = jnp.where(turns.start_regret < 0, ended, 0.0)
@@ -130,6 +130,7 @@ def describe_iteration(
     named |= {
         "learner/policy_loss": float(losses.policy),
         "learner/value_loss": float(losses.value),
+        "learner/score_loss": float(losses.score),
         "learner/target_entropy": float(losses.policy_entropy),
         "learner/entropy": float(losses.entropy),
         "learner/gradient_norm": float(losses.gradient_norm),
@@ -142,8 +143,6 @@ def describe_iteration(
     }
     if settings.network.has_ownership_head:
         named["learner/ownership_loss"] = float(losses.ownership)
-    if settings.network.has_margin_head:
-        named["learner/margin_loss"] = float(losses.margin)
     if metrics.threshold is not None and metrics.false_positive_share is not None:
         named["resignation/threshold"] = float(metrics.threshold)
         named["resignation/false_positive_share"] = float(metrics.false_positive_share)

@@ -22,6 +22,7 @@ from azo.search import improvement, search_tree
 
 _Share = Annotated[float, pydantic.Field(ge=0, le=1)]
 _NO_ACTION = -1
+_UNKNOWN = ply_records.UNKNOWN_SCORE
 _BLOCK = 8192  # games replayed at once
 
 
@@ -43,6 +44,7 @@ class RecordedPlies:
     board: np.ndarray  # [P, words] uint32, the position before the move, packed
     action: np.ndarray  # [P] int32, the move played
     value: np.ndarray  # [P] float32, the game's result for the side to move
+    score: np.ndarray  # [P] int8, the game's final score for that side, or UNKNOWN_SCORE
     ply: np.ndarray  # [P] int32, plies played before
     game: np.ndarray  # [P] int32, number of the game
     policy: np.ndarray | None = None  # [P, A] uint8, policy of a search, see `quantise`
@@ -57,11 +59,12 @@ class RecordedPlies:
 
 @flax.struct.dataclass
 class Dataset:
-    """`R` examples on the device, 83 bytes each on 8x8."""
+    """`R` examples on the device, 84 bytes each on 8x8."""
 
     board: jax.Array  # [R, words] uint32
     policy: jax.Array  # [R, A] uint8, see `ply_records.quantise`
     value: jax.Array  # [R] float16, mean result for the side to move
+    score: jax.Array  # [R] int8, final score of one game for that side, or UNKNOWN_SCORE
 
     @property
     def num_rows(self) -> int:
@@ -74,6 +77,7 @@ class Dataset:
             board=self.board[row],
             policy=ply_records.restore(self.policy[row]),
             value=self.value[row].astype(jnp.float32),
+            score=self.score[row].astype(jnp.int32),
         )
 
 
@@ -95,14 +99,15 @@ def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> Reco
       value: `[G]` float32, results for the first player; plies of a game with NaN are left out.
     """
     is_ply = (action >= 0) & ~np.isnan(value)[:, None]
-    board = np.concatenate(
-        [_boards_of(game, action[i : i + _BLOCK]) for i in range(0, len(action), _BLOCK)]
-    )
+    blocks = [_replayed(game, action[i : i + _BLOCK]) for i in range(0, len(action), _BLOCK)]
+    board, first_score = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     row, ply = np.nonzero(is_ply)
+    score = np.where((ply % 2 == 0) | (first_score == _UNKNOWN)[row], 1, -1) * first_score[row]
     return RecordedPlies(
         board=board[is_ply],
         action=action[is_ply].astype(np.int32),
         value=np.where(ply % 2 == 0, value[row], -value[row]).astype(np.float32),
+        score=score.astype(np.int8),
         ply=ply.astype(np.int32),
         game=row.astype(np.int32),
     )
@@ -141,8 +146,8 @@ def thinned(plies: RecordedPlies, config: ExamplesConfig, seed: int) -> Recorded
 def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
     """Returns one example for each position among the plies.
 
-    Its value is the mean result. Its policy is the most played move, the lowest of equal ones; or
-    the mean policy, if the plies have policies.
+    Its value is the mean result, its score that of one game. Its policy is the most played move,
+    the lowest of equal ones; or the mean policy, if the plies have policies.
     """
     groups = duplicates.groups(jnp.asarray(plies.board), jnp.ones(len(plies), bool))
     group, is_first = np.asarray(groups.index), np.asarray(groups.is_first)
@@ -161,6 +166,7 @@ def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
         board=jnp.asarray(plies.board[first]),
         policy=jnp.asarray(np.rint(255 * (weights / largest)).astype(np.uint8)),
         value=jnp.asarray(value.astype(np.float16)),
+        score=jnp.asarray(plies.score[first]),
     )
 
 
@@ -183,18 +189,24 @@ def score(
     )
 
 
-def _boards_of(game: protocol.Game, action: np.ndarray) -> np.ndarray:
-    """Returns `[G, L, words]` uint32, the packed position before every ply."""
+def _replayed(game: protocol.Game, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the packed position before every ply, and the final scores for the first player.
+
+    They are `[G, L, words]` uint32 and `[G]` int32, UNKNOWN_SCORE where the game is not over.
+    """
     width = max(8, 1 << (len(action) - 1).bit_length())  # few shapes, each compiled once
     padded = np.full((action.shape[1], width), _NO_ACTION, np.int32)
     padded[:, : len(action)] = action.T
-    return np.asarray(_boards(game, jnp.asarray(padded))).swapaxes(0, 1)[: len(action)]
+    board, score = jax.device_get(_replay(game, jnp.asarray(padded)))
+    return board.swapaxes(0, 1)[: len(action)], score[: len(action)]
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _boards(game: protocol.Game, action: jax.Array) -> jax.Array:
+def _replay(game: protocol.Game, action: jax.Array) -> tuple[jax.Array, jax.Array]:
     def play(position, action):
         after = game.step(position, jnp.maximum(action, 0)).position
         return protocol.where(action >= 0, after, position), game.pack(position)
 
-    return jax.lax.scan(play, game.start(action.shape[1]), action)[1]
+    last, board = jax.lax.scan(play, game.start(action.shape[1]), action)
+    sign = jnp.where((action >= 0).sum(axis=0) % 2 == 0, 1, -1)
+    return board, jnp.where(game.is_over(last), sign * game.final_score(last), _UNKNOWN)

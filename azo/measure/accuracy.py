@@ -24,7 +24,7 @@ from azo.search import improvement
 
 HEADING = (
     "| positions from | number | player | value error | right sign | best move | discs lost |"
-    " margin error | rank correlation | calibration error |"
+    " disc error | rank correlation | calibration error |"
 )
 RULE = "|" + " --- |" * 10
 MAX_CURVES = 5  # players in a figure, beside the line of perfect values; limited by the colours
@@ -42,7 +42,7 @@ class Assessment:
 
     value: jax.Array  # [M] float32 in [-1, 1], for the side to move
     action: jax.Array  # [M] int32, the chosen move
-    margin: jax.Array | None  # [M] float32, final discs of the side to move minus the opponent's
+    score: jax.Array | None  # [M] float32, expected final score in discs, of the network alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Accuracy:
     right_sign: Estimate | None  # share of values with the result's sign, where it is not a draw
     best_move: Estimate | None  # share of best moves, in positions with a stored one and a choice
     discs_lost: Estimate | None  # by the moves, where all moves have scores, and two are legal
-    margin_error: Estimate | None  # |margin - score| in discs
+    disc_error: Estimate | None  # |expected score - utility| in discs
     rank_correlation: Estimate | None  # Spearman's, of value and utility
     calibration: Calibration
 
@@ -110,8 +110,8 @@ def of_prediction(
 ) -> Assessment:
     """Returns the network's own values and its likeliest legal moves; jittable."""
     logits = jnp.where(game.legal_mask(position), prediction.prior_logits, -jnp.inf)
-    margin = None if prediction.margin is None else prediction.margin * game.size**2
-    return Assessment(prediction.value, jnp.argmax(logits, axis=-1).astype(jnp.int32), margin)
+    score = prediction.score * int(game.scores[-1])
+    return Assessment(prediction.value, jnp.argmax(logits, axis=-1).astype(jnp.int32), score)
 
 
 def name_of(player: Player) -> str:
@@ -132,15 +132,14 @@ def measure(
     is_decided = result != 0
     is_best = positions.is_best
     has_choice = (positions.move_utility != position_sets.NO_UTILITY).sum(axis=1) > 1
+    score = assessment.score
     lost = positions.move_utility.max(axis=1) - positions.move_utility[rows, action]
-    score = -utility if game.is_reversed else utility
-    margin = assessment.margin
     return Accuracy(
         value_error=mean(np.abs(value - result)),
         right_sign=share(np.sign(value[is_decided]) == result[is_decided]),
         best_move=share(is_best[rows, action][is_best.any(axis=1)]),
         discs_lost=mean(lost[has_choice]),
-        margin_error=None if margin is None else mean(np.abs(np.asarray(margin) - score)),
+        disc_error=None if score is None else mean(np.abs(np.asarray(score) - utility)),
         rank_correlation=rank_correlation(value, utility),
         calibration=calibrate(value, result),
     )
@@ -189,7 +188,7 @@ def row(name: str, player: str, count: int, accuracy: Accuracy) -> str:
         text(accuracy.right_sign, 3, has_count=True),
         text(accuracy.best_move, 3, has_count=True),
         text(accuracy.discs_lost, 2),
-        text(accuracy.margin_error, 2),
+        text(accuracy.disc_error, 2),
         text(accuracy.rank_correlation, 3),
         f"{accuracy.calibration.error:.3f}",
     ]

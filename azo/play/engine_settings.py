@@ -29,6 +29,8 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Losses that a pending path adds to its nodes; it always adds a visit."""
     c_puct: pydantic.PositiveFloat = 1.0
     """Weight of exploration in PUCT."""
+    score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
+    """Share of the final score in the value that the search maximises; 0: the result alone."""
     prior_temperature: pydantic.PositiveFloat = 1.5
     """Temperature of the network's policy; above 1 flattens it."""
     cache_positions: Annotated[int, pydantic.Field(ge=0, le=2**24)] = 2**15

@@ -69,8 +69,9 @@ class NetworkEvaluator:
           stream: below `num_streams`; batches of one stream run one after another.
 
         Returns:
-          `[batch_size, A + 1]` float32, valid in the first `M` rows: logits, also of illegal moves,
-          and in the last column the value for the side to move.
+          `[batch_size, A + 2]` float32, valid in the first `M` rows: logits, also of illegal moves,
+          and in the last columns the expected result and the expected score for the side to move,
+          see `azo.search.objective`.
         """
         return self.compiled(batch_size, stream)(packed(player, opponent, batch_size))
 
@@ -82,4 +83,6 @@ class NetworkEvaluator:
             self.game, trained.network_config, trained.variables, symmetry="none"
         )
         prediction = evaluate(jax.random.key(0), self.game.unpack(words))
-        return jnp.concatenate([prediction.prior_logits, prediction.value[:, None]], axis=1)
+        assert prediction.score is not None
+        expected = jnp.stack([prediction.value, prediction.score], axis=1)
+        return jnp.concatenate([prediction.prior_logits, expected], axis=1)

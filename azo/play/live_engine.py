@@ -126,6 +126,7 @@ class Engine(live_game.LiveGame):
                 moves=(best, *(move for move in moves if move is not best)),
                 value=self._search.value,
                 raw_value=self._search.raw_value,
+                discs=self._search.discs,
                 score=None,
                 source="search",
                 num_simulations=num_simulations,
@@ -267,7 +268,12 @@ class Engine(live_game.LiveGame):
             if move.action == solution.best_move:
                 line = self._exact_line(move.action, score, deadline, is_stopped)
             return dataclasses.replace(
-                move, score=score, value=self.result(score), is_proven=True, line=line
+                move,
+                score=score,
+                discs=float(score),
+                value=self.result(score),
+                is_proven=True,
+                line=line,
             )
 
         def rank(move: MoveReport) -> tuple[bool, bool, int]:
@@ -279,6 +285,7 @@ class Engine(live_game.LiveGame):
             action=solution.best_move,
             moves=tuple(sorted(map(exact, report.moves), key=rank)),
             value=self.result(solution.score),
+            discs=float(solution.score),
             score=solution.score,
             source="exact",
         )

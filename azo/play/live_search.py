@@ -54,6 +54,7 @@ class LiveSearch:
             c_puct=config.c_puct,
             virtual_loss=config.virtual_loss,
             temperature=config.prior_temperature,
+            score_share=config.score_share,
             exact_empties=config.exact_empties if game.size in last_squares.SIZES else 0,
             has_proofs=config.has_proofs,
         )
@@ -66,7 +67,7 @@ class LiveSearch:
     def _compile(self) -> None:
         # Compiles the tree's functions now, or loads them, so that it takes no time from a move.
         batch = self._free[0][1]
-        num_outputs = self._evaluator.game.num_actions + 1
+        num_outputs = self._evaluator.game.num_actions + 2
         predictions = np.zeros((self._batch_size, num_outputs), np.float32)
         predictions.flags.writeable = False  # as those of JAX are, a different type for numba
         live_simulation.gather(
@@ -147,14 +148,18 @@ class LiveSearch:
 
     @property
     def raw_value(self) -> float:
-        """The network's value of the root; only after `grow`."""
-        return float(self._tree.raw_value[0])
+        """The network's expected result of the root; only after `grow`."""
+        return self._result(0, float(self._tree.raw_value[0]), float(self._tree.raw_score[0]))
 
     @property
     def value(self) -> float:
-        """The mean value of the root's visits, or the proven result; only after `grow`."""
-        mean = self._tree.value_sum[0] / self._tree.visits[0]
-        return float(np.clip(mean, self._tree.lower[0], self._tree.upper[0]))
+        """The mean result of the root's visits, or the proven one; only after `grow`."""
+        return self._mean(0)[0]
+
+    @property
+    def discs(self) -> float:
+        """The mean final score of the root's visits, in discs; only after `grow`."""
+        return self._mean(0)[1]
 
     def look(self) -> tuple[MoveReport, ...]:
         """Returns the moves of the root, best first; () before its evaluation.
@@ -249,6 +254,9 @@ class LiveSearch:
     def _branch(self, edge: int) -> MoveReport:
         tree, child = self._tree, int(self._tree.child[edge])
         visits = int(tree.visits[child]) if child >= 0 else 0
+        value = discs = None
+        if visits or self._is_proven_move(edge):
+            value, discs = (-x for x in self._mean(child))
         line = [int(tree.action[edge])]
         while child >= 0 and (edges := self._edges(child)):
             best = max(edges, key=self._visits)
@@ -260,19 +268,31 @@ class LiveSearch:
             action=line[0],
             visits=visits,
             prior=float(tree.prior[edge]),
-            value=self._move_value(edge),
+            value=value,
+            discs=discs,
             is_proven=self._is_proven_move(edge),
             score=None,
             line=tuple(line),
         )
 
-    def _move_value(self, edge: int) -> float | None:
-        """Returns the value of a move for the side to move; None if nothing is known of it."""
-        tree, child = self._tree, int(self._tree.child[edge])
-        if child < 0 or (not tree.visits[child] and not self._is_proven_move(edge)):
-            return None
-        mean = tree.value_sum[child] / max(tree.visits[child], 1)
-        return -float(np.clip(mean, tree.lower[child], tree.upper[child]))
+    def _mean(self, node: int) -> tuple[float, float]:
+        """Returns mean result and mean final score in discs of a node, for the side to move there.
+
+        A node without visits, whose result is proven, has its raw ones.
+        """
+        tree, visits = self._tree, int(self._tree.visits[node])
+        value, score = tree.raw_value[node], tree.raw_score[node]
+        if visits:
+            value, score = tree.value_sum[node] / visits, tree.score_sum[node] / visits
+        game = self._evaluator.game
+        discs = float(score) * game.size**2
+        return self._result(node, float(value), float(score)), -discs if game.is_reversed else discs
+
+    def _result(self, node: int, value: float, score: float) -> float:
+        """Returns the result in a value, which may have a share of the score."""
+        share = self._config.score_share
+        result = (value - share * score) / (1 - share)
+        return float(np.clip(result, self._tree.lower[node], self._tree.upper[node]))
 
     def _is_proven_move(self, edge: int) -> bool:
         child = int(self._tree.child[edge])

@@ -51,18 +51,19 @@ def gather(tree, batch, cache, rules, budget, stack, counters):
 def expand(tree, batch, num_waiting, predictions, cache, rules):
     """Opens the leaves of a batch, and backs up their values.
 
-    `predictions` is `[L, A + 1]` float32: the logits, then the value.
+    `predictions` is `[L, A + 2]` float32: the logits, then expected result and score.
     """
     for leaf in range(num_waiting):
         path, length = batch.path[leaf], batch.length[leaf]
         node = path[length - 1]
-        logits, value = predictions[leaf, :-1], predictions[leaf, -1]
-        if len(cache.value):
-            row = _row(batch.player[leaf], batch.opponent[leaf], len(cache.value))
+        logits = predictions[leaf, :-2]
+        result, score = predictions[leaf, -2], predictions[leaf, -1]
+        if len(cache.result):
+            row = _row(batch.player[leaf], batch.opponent[leaf], len(cache.result))
             cache.player[row], cache.opponent[row] = batch.player[leaf], batch.opponent[leaf]
             cache.logits[row] = logits
-            cache.value[row] = value
-        _open(tree, node, logits, value, batch.symmetry[leaf], rules)
+            cache.result[row], cache.score[row] = result, score
+        _open(tree, node, logits, result, score, batch.symmetry[leaf], rules)
         for i in range(length):
             tree.virtual[path[i]] -= 1
         _back_up(tree, path, length, rules)
@@ -88,7 +89,9 @@ def _descend(tree, path, rules, stack, counters):
 @jit
 def _best_edge(tree, node, rules):
     begin = tree.first_edge[node]
-    unvisited = _clip(tree.value_sum[node] / tree.visits[node], tree.lower[node], tree.upper[node])
+    share = rules.score_share
+    mean = tree.value_sum[node] / tree.visits[node]
+    unvisited = clip(mean, tree.lower[node], tree.upper[node], share)
     explore = rules.c_puct * np.sqrt(tree.visits[node] + tree.virtual[node])
     best, best_score = begin, -np.inf
     for edge in range(begin, begin + tree.num_edges[node]):
@@ -101,7 +104,7 @@ def _best_edge(tree, node, rules):
             lost = rules.virtual_loss * tree.virtual[child]
             if tree.visits[child] + lost > 0:
                 mean = (tree.value_sum[child] + lost) / (tree.visits[child] + lost)
-                q = -_clip(mean, tree.lower[child], tree.upper[child])
+                q = -clip(mean, tree.lower[child], tree.upper[child], share)
             visits = tree.visits[child] + tree.virtual[child]
         score = q + explore * tree.prior[edge] / (1 + visits)
         if score > best_score:
@@ -117,17 +120,21 @@ def _add_node(tree, parent, action, rules, stack, counters):
     tree.counts[NODES] += 1
     tree.player[node], tree.opponent[node] = P, O
     tree.state[node], tree.visits[node], tree.virtual[node] = NEW, 0, 0
-    tree.value_sum[node], tree.num_edges[node] = 0, 0
+    tree.value_sum[node], tree.score_sum[node], tree.num_edges[node] = 0, 0, 0
     board = rules.board
     empties = board.num_squares - count(P | O)
-    lower, upper = LOSS, WIN
+    lower, upper, score = LOSS, WIN, 0
     if _is_over(P, O, board):
-        lower = upper = _final_result(P, O, board)
+        score = last_squares.final_score(P, O, board)
+        lower = upper = _sign(score)
     elif empties <= rules.exact_empties:
-        lower = upper = _result(P, O, empties, board, stack, counters)
+        score = _exact_score(P, O, empties, board, stack, counters)
+        lower = upper = _sign(score)
     elif rules.has_proofs:
-        lower, upper = _look_ahead(P, O, board)
+        lower, upper, score = _look_ahead(P, O, board)
     _set_bounds(tree, node, lower, upper)
+    if lower == upper:  # the network never evaluates the node
+        _set_raw(tree, node, lower, score / board.num_squares, rules)
     return node
 
 
@@ -135,9 +142,13 @@ def _add_node(tree, parent, action, rules, stack, counters):
 def _set_bounds(tree, node, lower, upper):
     tree.lower[node], tree.upper[node] = lower, upper
     if lower == upper:
-        if tree.state[node] == NEW:  # the network is never asked
-            tree.raw_value[node] = lower
         tree.state[node] = DONE
+
+
+@jit
+def _set_raw(tree, node, result, score, rules):
+    tree.raw_value[node] = (1 - rules.score_share) * result + rules.score_share * score
+    tree.raw_score[node] = score
 
 
 @jit
@@ -146,45 +157,51 @@ def _is_over(P, O, board):
 
 
 @jit
-def _final_result(P, O, board):
-    return np.int64(np.sign(last_squares.final_score(P, O, board)))
-
-
-@jit
 def _look_ahead(P, O, board):
-    """Returns the bounds of an unfinished game, seen one ply ahead."""
+    """Returns the bounds of an unfinished game, seen one ply ahead, and the best score there."""
     moves = legal_moves(P, O, board.on_board)
-    lower, upper = LOSS, LOSS
+    upper, best = LOSS, -last_squares.INFINITE
     if not moves:
-        return LOSS, WIN
+        return LOSS, WIN, 0
     while moves:
         after_P, after_O = play(P, O, first(moves))
         moves &= moves - ONE
         if _is_over(after_P, after_O, board):
-            result = -_final_result(after_P, after_O, board)
-            lower, upper = max(lower, result), max(upper, result)
+            best = max(best, -last_squares.final_score(after_P, after_O, board))
         else:
             upper = WIN
-    return lower, upper
+    lower = _sign(best)
+    return lower, max(lower, upper), best
 
 
 @jit
-def _result(P, O, empties, board, stack, counters):
-    """Returns 1, 0 or -1 under perfect play."""
-    if last_squares.few(P, O, 0, empties, board, stack, counters) > 0:
-        return 1
-    return 0 if last_squares.few(P, O, -1, empties, board, stack, counters) > -1 else -1
+def _sign(score):
+    return WIN if score > 0 else LOSS if score < 0 else 0
+
+
+@jit
+def _exact_score(P, O, empties, board, stack, counters):
+    """Returns the score under perfect play, by null windows from 0 on (MTD(f))."""
+    lowest, highest, alpha = -board.num_squares, board.num_squares, 0
+    while lowest < highest:
+        score = last_squares.few(P, O, alpha, empties, board, stack, counters)
+        if score > alpha:
+            lowest = alpha = score
+        else:
+            highest, alpha = score, score - 1
+    return lowest
 
 
 @jit
 def _open_from_cache(tree, node, batch, leaf, cache, rules):
     """Opens a node by its cached prediction; without one, adds it to the batch, returns False."""
     P, O, symmetry = tree.player[node], tree.opponent[node], 0
-    if len(cache.value):
+    if len(cache.result):
         P, O, symmetry = host_position.canonical(P, O, rules.size)
-        row = _row(P, O, len(cache.value))
+        row = _row(P, O, len(cache.result))
         if cache.player[row] == P and cache.opponent[row] == O:
-            _open(tree, node, cache.logits[row], cache.value[row], symmetry, rules)
+            result, score = cache.result[row], cache.score[row]
+            _open(tree, node, cache.logits[row], result, score, symmetry, rules)
             return True
     batch.player[leaf], batch.opponent[leaf] = P, O
     batch.symmetry[leaf] = symmetry
@@ -192,7 +209,7 @@ def _open_from_cache(tree, node, batch, leaf, cache, rules):
 
 
 @jit
-def _open(tree, node, logits, value, symmetry, rules):
+def _open(tree, node, logits, result, score, symmetry, rules):
     """Adds a node's edges, one for each legal move."""
     begin = tree.counts[EDGES]
     num = 0
@@ -219,18 +236,20 @@ def _open(tree, node, logits, value, symmetry, rules):
         tree.prior[edge] /= total
     tree.counts[EDGES] += num
     tree.first_edge[node], tree.num_edges[node] = begin, num
-    tree.raw_value[node] = value
+    _set_raw(tree, node, result, score, rules)
     tree.state[node] = OPEN
 
 
 @jit
 def _back_up(tree, path, length, rules):
     leaf = path[length - 1]
-    value = _clip(np.float64(tree.raw_value[leaf]), tree.lower[leaf], tree.upper[leaf])
+    value, score = np.float64(tree.raw_value[leaf]), np.float64(tree.raw_score[leaf])
+    value = clip(value, tree.lower[leaf], tree.upper[leaf], rules.score_share)
     for i in range(length - 1, -1, -1):
         tree.visits[path[i]] += 1
         tree.value_sum[path[i]] += value
-        value = -value
+        tree.score_sum[path[i]] += score
+        value, score = -value, -score
     if rules.has_proofs and (tree.lower[leaf] > LOSS or tree.upper[leaf] < WIN):
         i = length - 2
         while i >= 0 and _tighten(tree, path[i]):
@@ -256,8 +275,11 @@ def _tighten(tree, node):
 
 
 @jit
-def _clip(value, lower, upper):
-    return min(max(value, np.float64(lower)), np.float64(upper))
+def clip(value, lower, upper, score_share):
+    """Returns a value moved between those of two bounds, as `search_tree.Bounds.clip` does."""
+    lowest = 1 - score_share if lower == WIN else np.float64(lower)
+    highest = score_share - 1 if upper == LOSS else np.float64(upper)
+    return min(max(value, lowest), highest)
 
 
 @jit

@@ -1,6 +1,7 @@
 """The tree of one live game on the host: nodes and edges as rows of arrays.
 
-A node's value and bounds are for the side to move there. `live_simulation` fills the tree; the
+A node's value, score and bounds are for the side to move there; `azo.search.objective` says what
+its value and score are. `live_simulation` fills the tree; the
 arrays grow by `with_room`, and `subtree` keeps a part when the game moves on.
 """
 
@@ -31,7 +32,9 @@ class LiveTree(NamedTuple):
     visits: np.ndarray  # [N] int32
     virtual: np.ndarray  # [N] int32, pending paths through the node
     value_sum: np.ndarray  # [N] float64, over the visits, for the side to move
-    raw_value: np.ndarray  # [N] float32, the network's value, or the result if it was never asked
+    score_sum: np.ndarray  # [N] float64, likewise
+    raw_value: np.ndarray  # [N] float32, by the network, or exact if the node was never evaluated
+    raw_score: np.ndarray  # [N] float32, likewise
     lower: np.ndarray  # [N] int8, lower bound of the result under perfect play
     upper: np.ndarray  # [N] int8, upper bound
     first_edge: np.ndarray  # [N] int32
@@ -48,7 +51,8 @@ class EvaluationCache(NamedTuple):
     player: np.ndarray  # [R] uint64, all ones where a row is empty
     opponent: np.ndarray  # [R] uint64
     logits: np.ndarray  # [R, A] float32
-    value: np.ndarray  # [R] float32
+    result: np.ndarray  # [R] float32, the expected one
+    score: np.ndarray  # [R] float32, the expected one
 
 
 class SearchRules(NamedTuple):
@@ -59,6 +63,7 @@ class SearchRules(NamedTuple):
     c_puct: float
     virtual_loss: float
     temperature: float  # of the prior
+    score_share: float  # of the values
     exact_empties: int
     has_proofs: bool
 
@@ -84,7 +89,9 @@ def make_tree(
         visits=np.zeros(num_nodes, np.int32),
         virtual=np.zeros(num_nodes, np.int32),
         value_sum=np.zeros(num_nodes),
+        score_sum=np.zeros(num_nodes),
         raw_value=np.zeros(num_nodes, np.float32),
+        raw_score=np.zeros(num_nodes, np.float32),
         lower=np.full(num_nodes, LOSS, np.int8),
         upper=np.full(num_nodes, WIN, np.int8),
         first_edge=np.zeros(num_nodes, np.int32),
@@ -124,7 +131,8 @@ def make_cache(num_rows: int, num_actions: int) -> EvaluationCache:
         player=np.full(num_rows, ~ZERO),
         opponent=np.full(num_rows, ~ZERO),
         logits=np.zeros((num_rows, num_actions), np.float32),
-        value=np.zeros(num_rows, np.float32),
+        result=np.zeros(num_rows, np.float32),
+        score=np.zeros(num_rows, np.float32),
     )
 
 
@@ -158,7 +166,8 @@ def _copy(tree, root, into):
         into.player[done], into.opponent[done] = tree.player[old], tree.opponent[old]
         into.state[done], into.visits[done] = tree.state[old], tree.visits[old]
         into.virtual[done], into.value_sum[done] = 0, tree.value_sum[old]
-        into.raw_value[done] = tree.raw_value[old]
+        into.score_sum[done] = tree.score_sum[old]
+        into.raw_value[done], into.raw_score[done] = tree.raw_value[old], tree.raw_score[old]
         into.lower[done], into.upper[done] = tree.lower[old], tree.upper[old]
         begin = into.counts[EDGES]
         into.first_edge[done], into.num_edges[done] = begin, tree.num_edges[old]

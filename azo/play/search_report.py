@@ -16,7 +16,8 @@ class MoveReport:
     visits: int
     prior: float  # the network's policy over the legal moves, without temperature
     value: float | None  # mean result in [-1, 1]; None without visits; exact: -1, 0 or 1
-    score: int | None  # final margin of discs, if solved; reversed Othello wants low ones
+    discs: float | None  # mean final score; reversed Othello wants low ones; None without visits
+    score: int | None  # exact final score, if solved
     line: tuple[int, ...]  # principal variation, this move first
     is_proven: bool = False  # the value is the result under perfect play
 
@@ -30,7 +31,8 @@ class SearchReport:
     moves: tuple[MoveReport, ...]  # all legal moves, best first
     value: float  # expected result in [-1, 1] after the search, or the exact one
     raw_value: float  # the network's own value
-    score: int | None  # final margin of discs, if solved
+    discs: float  # expected final score, or the exact one
+    score: int | None  # exact final score, if solved
     source: Source
     num_simulations: int
     num_evaluations: int  # positions that the network evaluated
@@ -49,6 +51,7 @@ def move_json(move: MoveReport, size: int) -> dict[str, Any]:
         "visits": move.visits,
         "prior": move.prior,
         "value": move.value,
+        "discs": move.discs,
         "score": move.score,
         "line": [notation.action_text(action, size) for action in move.line],
     }

@@ -78,6 +78,7 @@ def train(
                 "supervised/epoch": round(epoch, 4),
                 "supervised/policy_loss": float(losses.policy),
                 "supervised/value_loss": float(losses.value),
+                "supervised/score_loss": float(losses.score),
                 "supervised/positions_per_second": round(call * steps * batch / seconds, 1),
                 "time/training_seconds": round(seconds, 2),
             }

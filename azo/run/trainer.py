@@ -76,7 +76,7 @@ def train(
             lines = deep_endings.prepare(settings, game, writer, lambda: stop.is_made)
             if lines is None:
                 return state
-            state = loop.fill(settings, mesh, state, lines)
+            state = loop.fill(game, settings, mesh, state, lines)
         screen = console.Console(
             settings.run.num_iterations,
             f"{game.name} in {settings.run.folder}",

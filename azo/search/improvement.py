@@ -11,7 +11,6 @@ All algorithms share the trees of `search_tree` and the loop of `simulation`:
 Positions, values and policies are seen by the side to move.
 """
 
-import dataclasses
 import functools
 
 import flax.struct
@@ -20,7 +19,7 @@ import jax.numpy as jnp
 import mctx
 
 from azo.games import protocol
-from azo.search import noise, proofs, search_tree, selection, settings, simulation
+from azo.search import noise, objective, proofs, search_tree, selection, settings, simulation
 
 Evaluation = search_tree.Evaluation
 Evaluate = search_tree.Evaluate
@@ -38,10 +37,10 @@ class SearchResult:
 
     action: jax.Array  # [B] int32, the move to play
     policy: jax.Array  # [B, A] float32, the improved policy, a learning target
-    value: jax.Array  # [B] float32, mean value of the root's visits, for the side to move
+    value: jax.Array  # [B] float32, mean value of the root's visits, see `objective`
     prior: jax.Array  # [B, A] float32, the tempered policy before search and noise
     legal_mass: jax.Array  # [B] float32, probability of legal moves in the network's policy
-    raw_value: jax.Array  # [B] float32, the network's own value of the position
+    raw_value: jax.Array  # [B] float32, the network's own value of the position, likewise
     tree: search_tree.Tree  # the whole trees, for analysis
 
 
@@ -69,12 +68,16 @@ def search(
     """
     noise_key, root_key, tree_key, move_key = jax.random.split(key, 4)
 
-    def tempered(evaluation: Evaluation) -> Evaluation:
-        logits = evaluation.prior_logits / config.prior_temperature
-        return dataclasses.replace(evaluation, prior_logits=logits)
+    def adapted(key: jax.Array, position: protocol.Position) -> Evaluation:
+        evaluation = evaluate(key, position)
+        value = evaluation.value
+        if config.score_share:
+            assert evaluation.score is not None, "this evaluator gives no scores"
+            value = objective.mix(value, evaluation.score, config.score_share)
+        return Evaluation(evaluation.prior_logits / config.prior_temperature, value)
 
-    root = evaluate(root_key, position)
-    root_moves = search_tree.compact(game, position, tempered(root).prior_logits)
+    root = adapted(root_key, position)
+    root_moves = search_tree.compact(game, position, root.prior_logits)
     moves = root_moves
     if config.algorithm != "gumbel" and not is_greedy and config.root_noise_fraction > 0:
         moves = noise.add_dirichlet(
@@ -87,7 +90,7 @@ def search(
     run = functools.partial(
         simulation.run,
         game,
-        lambda key, position: tempered(evaluate(key, position)),
+        adapted,
         tree_key,
         position,
         moves,
@@ -96,6 +99,7 @@ def search(
         leaves_per_step=config.leaves_per_step,
         virtual_loss=config.virtual_loss,
         has_proofs=config.has_proofs,
+        score_share=config.score_share,
     )
     temperature = 0.0 if is_greedy else temperature_at(config, jnp.asarray(ply))
     temperature = jnp.broadcast_to(temperature, root.value.shape)
@@ -104,7 +108,7 @@ def search(
         tree, slot, policy = _gumbel(game, run, noise_key, moves, temperature, config)
     else:
         tree, slot, policy = _by_formula(game, run, move_key, moves, temperature, config)
-    raw_policy = jax.nn.softmax(root.prior_logits)
+    raw_policy = jax.nn.softmax(root.prior_logits * config.prior_temperature)
     return SearchResult(
         action=moves.at(slot),
         policy=moves.spread(policy, game.num_actions),
@@ -128,7 +132,9 @@ def _visits_of_best(tree: search_tree.Tree, root: mctx.Tree, is_best: jax.Array)
     A proven move takes no further visits. So a move whose Q is below what is certain counts 0, and
     if all moves that may be played have no visit, each counts one.
     """
-    is_good = -root.children_values[:, 0] >= tree.bounds.lower[:, :1]
+    root_bounds = search_tree.Bounds(tree.bounds.lower[:, :1], tree.bounds.upper[:, :1])
+    certain = root_bounds.clip(jnp.float32(-1), tree.score_share)
+    is_good = -root.children_values[:, 0] >= certain
     visits = jnp.where(is_best & is_good, root.children_visits[:, 0], 0)
     return jnp.where(visits.any(axis=-1, keepdims=True), visits, is_best.astype(visits.dtype))
 

@@ -12,27 +12,38 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import search_tree
+from azo.search import objective, search_tree
 from azo.search.search_tree import LOSS, WIN, Bounds
 
 
 def reply_bounds(
-    game: protocol.Game, position: protocol.Position, moves: search_tree.Moves
-) -> Bounds:
-    """Returns the bounds `[B, S]` of moves: their result if they end the game; a loss if no move.
+    game: protocol.Game,
+    position: protocol.Position,
+    moves: search_tree.Moves,
+    score_share: float,
+) -> tuple[Bounds, jax.Array]:
+    """Returns the bounds of moves: their result if they end the game; a loss if no move.
 
     Args:
       game: the rules.
       position: `[B]`.
       moves: of these positions.
+      score_share: of the values, see `objective`.
+
+    Returns:
+      Bounds `[B, S]`, and the value `[B]` float32 of the best move that ends the game, or -1.
     """
     before = jax.tree.map(lambda x: x[:, None], position)
     replies = game.step(before, jnp.maximum(moves.action, 0).astype(jnp.int32))
     legal, is_last = moves.is_legal(), replies.discount == 0
-    return Bounds(
+    value = replies.reward
+    if score_share:
+        value = objective.of_score(game, -game.final_score(replies.position), score_share)
+    bounds = Bounds(
         lower=jnp.where(legal & is_last, replies.reward, LOSS).astype(jnp.int8),
         upper=jnp.where(legal, jnp.where(is_last, replies.reward, WIN), LOSS).astype(jnp.int8),
     )
+    return bounds, jnp.where(legal & is_last, value, LOSS).max(axis=-1)
 
 
 def look_ahead(
@@ -40,10 +51,14 @@ def look_ahead(
     position: protocol.Position,
     moves: search_tree.Moves,
     bounds: Bounds,
-) -> Bounds:
-    """Returns the bounds `[B]` of positions, improved by the moves that end the game."""
-    better = _tightened(bounds, reply_bounds(game, position, moves), _has_all(game, moves))
-    return _unless_over(bounds, better)
+    value: jax.Array,
+    score_share: float,
+) -> tuple[Bounds, jax.Array]:
+    """Returns bounds and values `[B]` of positions, improved by the moves that end the game."""
+    replies, best_end = reply_bounds(game, position, moves, score_share)
+    better = _tightened(bounds, replies, _has_all(game, moves))
+    seen = jnp.where(better.is_proven(), best_end, better.clip(value, score_share))
+    return protocol.where(bounds.is_proven(), (bounds, value), (better, seen))
 
 
 def pass_up(game: protocol.Game, tree: search_tree.Tree, node: jax.Array) -> search_tree.Tree:
@@ -89,7 +104,8 @@ def look_ahead_at_root(
     """
     root = jnp.zeros_like(tree.visits[:, 0])
     moves = search_tree.at_node(tree.moves, root)
-    ending = reply_bounds(game, search_tree.at_node(tree.position, root), moves)
+    position = search_tree.at_node(tree.position, root)
+    ending, _ = reply_bounds(game, position, moves, tree.score_share)
     visited = search_tree.move_bounds(tree, root)
     known = Bounds(
         lower=jnp.maximum(ending.lower, visited.lower),

@@ -9,8 +9,9 @@ Visits and values are stored once, at the node, and not also at its parent. A no
 takes 285 bytes.
 
 A node's value is seen by the side to move there. Rewards come only with the last ply and the sides
-alternate. So the value of a finished game is its result, and Q of a move is minus the value of the
-node behind it. Bounds of the result limit a node's value; see `proofs`.
+alternate. So the value of a finished game is that of its final score, and Q of a move is minus the
+value of the node behind it. Bounds of the result limit a node's value; see `proofs`. `objective`
+says how a value mixes result and score.
 """
 
 from collections.abc import Callable
@@ -36,7 +37,8 @@ class Evaluation:
     """Policy and value of positions, from a network or from another evaluator."""
 
     prior_logits: jax.Array  # [B, A] float32, before softmax, illegal moves not masked
-    value: jax.Array  # [B] float32 in [-1, 1], for the side to move
+    value: jax.Array  # [B] float32 in [-1, 1], expected result for the side to move
+    score: jax.Array | None = None  # [B] float32 in [-1, 1], expected score, see `objective`
 
 
 @flax.struct.dataclass
@@ -73,9 +75,14 @@ class Bounds:
         """Returns `[...]` bool, whether only one result is left."""
         return self.lower == self.upper
 
-    def clip(self, value: jax.Array) -> jax.Array:
-        """Returns the values `[...]` float32, moved between the bounds."""
-        return jnp.clip(value, self.lower, self.upper)
+    def clip(self, value: jax.Array, score_share: float) -> jax.Array:
+        """Returns the values `[...]` float32, moved between those of the bounds.
+
+        The value of a won game is at least `1 - score_share`, see `objective`.
+        """
+        lowest = jnp.where(self.lower == WIN, 1 - score_share, self.lower)
+        highest = jnp.where(self.upper == LOSS, score_share - 1, self.upper)
+        return jnp.clip(value, lowest, highest)
 
 
 @flax.struct.dataclass
@@ -91,10 +98,11 @@ class Tree:
     value_sum: jax.Array  # [B, N] float32, sum of the values of all visits
     child: jax.Array  # [B, N, S] int16, node behind a move, or UNVISITED
     has_proofs: bool = flax.struct.field(pytree_node=False)  # bounds pass up, see `proofs`
+    score_share: float = flax.struct.field(pytree_node=False)  # of the values, see `objective`
 
     def value(self) -> jax.Array:
         """Returns `[B, N]` float32, the mean value of the visits to each node; 0 if none."""
-        return self.bounds.clip(self.value_sum / jnp.maximum(self.visits, 1))
+        return self.bounds.clip(self.value_sum / jnp.maximum(self.visits, 1), self.score_share)
 
 
 # A rule of selection: returns slots `[B]` int32, given trees that consist of one node each.
@@ -158,7 +166,7 @@ def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.
     if tree.has_proofs:
         edges, bounds = move_bounds(tree, node), at_node(tree.bounds, node)
         excluded |= is_excluded(edges, bounds)
-        node_value = bounds.clip(node_value)
+        node_value = bounds.clip(node_value, tree.score_share)
     if virtual is not None:
         losses = jnp.where(is_visited, at_node(virtual, index), 0.0)
         visits, sums = visits + losses, sums + losses
@@ -166,7 +174,8 @@ def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.
 
     values = sums / jnp.maximum(visits, 1)
     if tree.has_proofs:
-        values = jnp.where(is_visited, jnp.clip(values, -edges.upper, -edges.lower), 0.0)
+        behind = Bounds(lower=-edges.upper, upper=-edges.lower)
+        values = jnp.where(is_visited, behind.clip(values, tree.score_share), 0.0)
 
     def one_node(x):
         return x[:, None]

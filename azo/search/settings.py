@@ -30,6 +30,8 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Temperature of the network's policy before the search; above 1 flattens it."""
     has_proofs: bool = True
     """Look one ply ahead for the end of the game, and never search or play what is proven worse."""
+    score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
+    """Share of the final score in the value that the search maximises; 0: the result alone."""
     symmetry: Literal["none", "random", "average"] = "none"
     """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
     max_considered_actions: pydantic.PositiveInt = 16

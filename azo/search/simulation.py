@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import proofs, search_tree
+from azo.search import objective, proofs, search_tree
 
 UNVISITED = search_tree.UNVISITED
 
@@ -41,6 +41,7 @@ def run(
     leaves_per_step: int,
     virtual_loss: float,
     has_proofs: bool,
+    score_share: float,
     select_at_root: search_tree.Select,
     select_below: search_tree.Select,
 ) -> search_tree.Tree:
@@ -49,6 +50,7 @@ def run(
     Args:
       game: the rules.
       evaluate: evaluates a batch `[B * L]` of positions; illegal moves need not be masked.
+        Its value is the one that the search maximises.
       key: for `evaluate`.
       root: `[B]` positions. The tree of a finished game is finite, but meaningless.
       root_moves: of these positions, from `search_tree.compact`.
@@ -57,6 +59,7 @@ def run(
       leaves_per_step: `L`, evaluations of each tree in one batch; divides `num_simulations`.
       virtual_loss: visits that a pending path counts as, at least 1; no effect if `L` is 1.
       has_proofs: whether nodes look one ply ahead, and bounds pass up; see `proofs`.
+      score_share: of the values; see `objective`.
       select_at_root: rule for the first move of a path.
       select_below: rule for the moves after it.
 
@@ -64,7 +67,9 @@ def run(
       Trees with `num_simulations + 1` nodes. Nodes of paths that ended at an existing node are
       unused.
     """
-    tree = _init_tree(game, root, root_moves, root_value, num_simulations + 1, has_proofs)
+    tree = _init_tree(
+        game, root, root_moves, root_value, num_simulations + 1, has_proofs, score_share
+    )
     descent = _Descent(select_at_root, select_below, virtual_loss)
 
     def step(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
@@ -76,9 +81,14 @@ def run(
         evaluation = evaluate(jax.random.fold_in(key, index), played.position)
         moves = search_tree.compact(game, played.position, evaluation.prior_logits)
         bounds = _result_bounds(played.discount == 0, -played.reward)
+        value = bounds.clip(evaluation.value, score_share)
+        if score_share:
+            end = objective.of_score(game, game.final_score(played.position), score_share)
+            value = jnp.where(played.discount == 0, end, value)
         if has_proofs:
-            bounds = proofs.look_ahead(game, played.position, moves, bounds)
-        value = bounds.clip(evaluation.value)
+            bounds, value = proofs.look_ahead(
+                game, played.position, moves, bounds, value, score_share
+            )
         leaves = _split_leaves((played.position, bounds, moves, value), leaves_per_step)
         parent = jnp.where(paths.end_node == UNVISITED, paths.node, UNVISITED)
         tree = dataclasses.replace(_store(tree, new_node[0], parent, *leaves), child=child)
@@ -188,6 +198,7 @@ def _init_tree(
     root_value: jax.Array,
     num_nodes: int,
     has_proofs: bool,
+    score_share: float,
 ) -> search_tree.Tree:
     """Returns trees whose only visited node is the root."""
     batch, num_slots = root_moves.action.shape
@@ -208,6 +219,7 @@ def _init_tree(
         value_sum=zeros(root_value).at[:, 0].set(root_value),
         child=jnp.full((batch, num_nodes, num_slots), UNVISITED, jnp.int16),
         has_proofs=has_proofs,
+        score_share=score_share,
     )
     no_parent = jnp.full((batch, 1), UNVISITED)
     bounds = _result_bounds(game.is_over(root), game.result(root))
@@ -258,8 +270,8 @@ def _link(child: jax.Array, path: _Path, new_node: jax.Array) -> jax.Array:
 def _back_up(tree: search_tree.Tree, paths: _Path, new_node: jax.Array) -> search_tree.Tree:
     """Returns trees with the leaves' values added along the paths, seen by each node's mover."""
     leaf, sign = paths.with_leaf(new_node[None])
-    value = search_tree.at_node(tree.bounds, leaf).clip(search_tree.at_node(tree.raw_value, leaf))
-    value = paths.leaf_sign * value
+    bounds, value = search_tree.at_node((tree.bounds, tree.raw_value), leaf)
+    value = paths.leaf_sign * bounds.clip(value, tree.score_share)
     return dataclasses.replace(
         tree,
         visits=tree.visits + (sign != 0).sum(axis=1),

@@ -235,6 +235,20 @@ def test_empty_squares_count_for_the_side_with_more_discs_in_both_variants(squar
         assert game.result(position) == sign * result
 
 
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize("size", [4, 5])
+def test_final_scores_are_those_of_the_list_and_their_sign_is_the_result(size, is_reversed):
+    game = othello.Othello(size, is_reversed, start_bits=(0x1008, 0x0810) if size == 5 else None)
+    games = random_games.play(game, 200, seed=1)
+    last = jax.tree.map(lambda x: x[-1], games.position)
+    assert np.asarray(game.is_over(last)).all()
+    score = np.asarray(game.final_score(last))
+    np.testing.assert_array_equal(np.sign(score), game.result(last))
+    assert set(score) <= set(game.scores.tolist())
+    assert len(set(score)) > 5
+    np.testing.assert_array_equal(game.scores, -game.scores[::-1])
+
+
 def test_random_actions_are_uniform_over_the_legal_ones():
     game, num_draws = _game(8), 20_000
     games = random_games.play(game, 20, seed=8)

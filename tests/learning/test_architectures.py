@@ -17,7 +17,7 @@ SMALL = {"num_blocks": 1, "num_channels": 3, "value_channels": 4, "value_units":
 KINDS = {
     "widening": {"block_channels": (3, 4), "policy_units": 5},
     "mlp": {"policy_network": "mlp", "policy_mlp_units": (7, 5), "input": "signed_plane"},
-    "final": {"has_ownership_head": True, "has_margin_head": True},
+    "final": {"has_ownership_head": True},
 }
 PYTHONNUT = network.NetworkConfig(
     num_channels=16,

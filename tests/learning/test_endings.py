@@ -68,7 +68,7 @@ def test_lines_hold_exact_results_and_all_best_moves_down_to_the_end(is_reversed
     np.testing.assert_array_equal(ends[~is_wanted], begin[~is_wanted])
 
     score = slow_minimax.scores(row_boards[k, m], is_reversed=is_reversed)
-    np.testing.assert_array_equal(lines.value[k, m], utility * np.sign(score))
+    np.testing.assert_array_equal(lines.score[k, m], utility * score)
     moves = slow_minimax.move_scores(row_boards[k, m], is_reversed=is_reversed)
     np.testing.assert_array_equal(lines.policy[k, m, :-1], 255 * (moves == score[:, None]))
     np.testing.assert_array_equal(lines.policy[k, m, -1], 0)
@@ -137,7 +137,7 @@ def adjudicated_games():
             adjudicate_empties=5,
         )
         turns, lines = rules.score_adjudicated(
-            FOUR, key, turns, endings.EndingsConfig(adjudicate_empties=5)
+            FOUR, key, turns, endings.EndingsConfig(adjudicate_empties=5), score_share=0.0
         )
         plies = turns.plies
         counts = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
@@ -145,7 +145,9 @@ def adjudicated_games():
         final = pending_plies.final_boards(FOUR, finalised, turns.after)
         figures = statistics.gather(FOUR, turns, finalised, turns.predictions)
         buffer = replay.empty_buffer(FOUR, 4096, has_final=True)
-        rows = replay.exact_rows(lines, iteration=jnp.int32(3), actor_version=jnp.int32(2))
+        rows = replay.exact_rows(
+            FOUR, lines, score_share=0.25, iteration=jnp.int32(3), actor_version=jnp.int32(2)
+        )
         buffer = replay.insert(buffer, rows)
         new = jax.tree.map(lambda x: x[FOUR.max_plies :], (finalised, final))
         return games, after, turns, lines, counts, *new, figures, buffer
@@ -189,6 +191,9 @@ def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
             # The final board is that of the exact line, so its margin tells the same result.
             margin = ends[rows, b].sum(axis=(-2, -1)) * final.sign[rows, b]
             np.testing.assert_array_equal(np.sign(margin), finalised.outcome[rows, b])
+            num_empties = (ends[rows, b] == 0).sum(axis=(-2, -1))
+            score = margin + np.sign(margin) * num_empties
+            np.testing.assert_array_equal(finalised.score[rows, b], score)
 
     described = statistics.describe(figures)
     assert described["selfplay/adjudicated_share"] == begins.sum() / is_end.sum()
@@ -229,13 +234,16 @@ def test_solved_positions_enter_the_ring_with_their_final_boards():
     size = int(buffer.size[0])
     assert size == len(k)
     np.testing.assert_array_equal(buffer.board[:size], lines.board[k, m])
-    np.testing.assert_array_equal(buffer.value[:size], lines.value[k, m])
+    score = lines.score[k, m]
+    np.testing.assert_array_equal(buffer.score[:size], score)
+    value = 0.75 * np.sign(score) + 0.25 * score / 16
+    np.testing.assert_allclose(buffer.value[:size], value, rtol=1e-3)  # 16 bits
     np.testing.assert_array_equal(buffer.policy[:size], lines.policy[k, m])
     assert set(buffer.iteration[:size]) == {3}
     assert set(buffer.actor_version[:size]) == {2}
     ends = boards_of(FOUR.unpack(jnp.asarray(buffer.final.board[:size])), 4)
     margin = ends.sum(axis=(-2, -1)) * buffer.final.sign[:size]
-    np.testing.assert_array_equal(np.sign(margin), buffer.value[:size])
+    np.testing.assert_array_equal(np.sign(margin), np.sign(score))
 
 
 @pytest.mark.parametrize("made_share", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])

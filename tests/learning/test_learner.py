@@ -35,12 +35,11 @@ def test_the_learning_rate_follows_its_schedule(kind, step, expected):
     np.testing.assert_allclose(rate(step), expected, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["ownership", "margin"])
-def test_a_loss_is_weighted_only_if_the_network_has_its_head(name):
-    weighted = learner.LearnerConfig(**{f"{name}_weight": 0.5})
-    with pytest.raises(ValueError, match=f"{name}_weight is 0.5, .* set network.has_{name}_head"):
+def test_ownership_is_weighted_only_if_the_network_has_its_head():
+    weighted = learner.LearnerConfig(ownership_weight=0.5)
+    with pytest.raises(ValueError, match=r"weight is 0.5, .* set network\.has_ownership_head"):
         learner.check_heads(network.NetworkConfig(), weighted)
-    learner.check_heads(network.NetworkConfig(**{f"has_{name}_head": True}), weighted)
+    learner.check_heads(network.NetworkConfig(has_ownership_head=True), weighted)
     learner.check_heads(network.NetworkConfig(), learner.LearnerConfig())
 
 
@@ -83,9 +82,7 @@ def test_sgd_adds_momentum_and_scales_large_gradients_down():
 
 def learned(config, num_devices, sample):
     """Learner and losses after `config.num_steps` steps, a device's examples drawn by `sample`."""
-    net_config = tiny_run.settings().network.model_copy(
-        update={"has_ownership_head": True, "has_margin_head": True}
-    )
+    net_config = tiny_run.settings().network.model_copy(update={"has_ownership_head": True})
     net = network.build(GAME, net_config).clone(is_training=True, axis_name=run_state.AXIS)
     optimiser = learner.make_optimiser(config, total_steps=1000)
     mesh = loop.make_mesh(num_devices)
@@ -125,15 +122,15 @@ def test_a_few_positions_are_learned_by_heart():
         augment=False,
         warmup_steps=0,
         ownership_weight=1.0,
-        margin_weight=1.0,
+        score_weight=1.0,
     )
     after, mean = learned(config, 1, draw)
     assert int(after.num_steps) == 600
-    # Over all steps, the first ones with 0.44, 0.80, 0.66 and 0.25 among them.
+    # Over all steps, the first ones with 0.44, 0.80, 1.1 and 0.66 among them.
     assert mean.policy - mean.policy_entropy < 0.1
     assert mean.value < 0.3
+    assert mean.score < 0.4
     assert mean.ownership < 0.2
-    assert mean.margin < 0.05
 
 
 @pytest.mark.slow
@@ -153,7 +150,7 @@ def test_a_batch_spread_over_two_devices_gives_the_same_steps():
         l2_weight=1e-3,
         entropy_bonus=0.1,
         ownership_weight=1.0,
-        margin_weight=1.0,
+        score_weight=1.0,
     )
     # Two examples of the first device have no final board, and five of the second.
     (one, one_losses), (two, two_losses) = (learned(config, n, all_of_them) for n in (1, 2))

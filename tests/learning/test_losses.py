@@ -10,9 +10,9 @@ import pytest
 from support import some_examples
 from support.some_examples import GAME, NUM_EXAMPLES, examples
 
-from azo.learning import learner, network, replay
+from azo.learning import learner, network, ply_records, replay
 
-PLAIN = learner.LearnerConfig(augment=False)
+PLAIN = learner.LearnerConfig(augment=False, score_weight=0.0)
 
 
 def legal_moves():
@@ -24,7 +24,9 @@ class Table:
 
     def apply(self, variables, planes, *, mutable, method):
         del planes, mutable, method
-        return network.Prediction(**({"ownership": None, "margin": None} | variables["params"])), {}
+        score = jnp.zeros(NUM_EXAMPLES), jnp.zeros((NUM_EXAMPLES, 3)), None
+        given = dict(zip(("score", "score_logits", "ownership"), score, strict=True))
+        return network.Prediction(**(given | variables["params"])), {}
 
 
 def answers(logits=None, value=None):
@@ -98,13 +100,13 @@ class Neighbours:
         logits = jax.lax.conv_general_dilated(
             shown, kernel, (1, 1), "SAME", dimension_numbers=layout
         )
-        value = jnp.zeros(len(planes))
-        return network.Prediction(logits.reshape(len(planes), -1), value, None, None), {}
+        value, scores = jnp.zeros(len(planes)), jnp.zeros((len(planes), 3))
+        return network.Prediction(logits.reshape(len(planes), -1), scores, value, value, None), {}
 
 
 def test_planes_legal_moves_and_target_are_turned_alike():
     symmetric, lopsided = Neighbours(True), Neighbours(False)
-    turned = learner.LearnerConfig(augment=True)
+    turned = PLAIN.model_copy(update={"augment": True})
     one = jnp.float32(1)
     plain = loss(one, symmetric)[0]
     for key in range(3):
@@ -115,7 +117,7 @@ def test_planes_legal_moves_and_target_are_turned_alike():
 LOG2, LOG3 = np.log(2), np.log(3)
 
 
-def two_positions(*, is_finished=(1.0, 1.0)):
+def two_positions(*, score=(1, 0)):
     """The first has moves 6, 7 and 8, the second 6 and 8; targets and final boards by hand."""
     position, boards = GAME.start(1), []
     for ply, action in enumerate([0, 1, 2, 4, 3, 5, 7]):
@@ -131,8 +133,8 @@ def two_positions(*, is_finished=(1.0, 1.0)):
         board=jnp.concatenate(boards),
         policy=jnp.asarray(policy),
         value=jnp.array([1.0, 0.5]),
+        score=jnp.array(score),
         ownership=jnp.array(final, jnp.float32),
-        is_finished=jnp.array(is_finished),
     )
 
 
@@ -145,7 +147,8 @@ def two_answers():
         "prior_logits": jnp.asarray(logits),
         "value": jnp.array([0.5, -1.0]),
         "ownership": jnp.array([[0.0] * 9, [-1.0] * 9]),
-        "margin": jnp.array([0.0, -1.0]),
+        "score": jnp.array([0.0, -0.5]),
+        "score_logits": jnp.array([[0, 0, LOG2], [LOG3, 0, 0]]),  # chances 1/2 and 1/5
     }
 
 
@@ -156,7 +159,7 @@ def test_every_loss_of_two_positions_is_as_worked_by_hand():
             "value_weight": 3.0,
             "entropy_bonus": 0.5,
             "ownership_weight": 5.0,
-            "margin_weight": 7.0,
+            "score_weight": 7.0,
         }
     )
     total, (actual, _) = loss(two_answers(), config=config, some=two_positions())
@@ -165,46 +168,50 @@ def test_every_loss_of_two_positions_is_as_worked_by_hand():
     entropy = (1.5 * LOG2 + (2 * LOG2 - 0.75 * LOG3)) / 2
     # Five discs to two and two empty squares; one disc to four and four empty squares.
     ownership = (7 / 9 + (2**2 + 4 * 1**2) / 9) / 2
-    margin = ((5 / 9) ** 2 + (1 - 7 / 9) ** 2) / 2
+    score = (LOG2 + np.log(5)) / 2
     np.testing.assert_allclose(
-        [actual.policy, actual.value, actual.entropy, actual.ownership, actual.margin],
-        [policy, value, entropy, ownership, margin],
+        [actual.policy, actual.value, actual.entropy, actual.ownership, actual.score],
+        [policy, value, entropy, ownership, score],
         rtol=1e-5,
     )
     np.testing.assert_allclose(actual.policy_entropy, LOG2 / 2, rtol=1e-5)
-    expected = 2 * policy + 3 * value - 0.5 * entropy + 5 * ownership + 7 * margin
+    expected = 2 * policy + 3 * value - 0.5 * entropy + 5 * ownership + 7 * score
     np.testing.assert_allclose(total, expected, rtol=1e-5)
 
 
-def test_examples_whose_end_is_unknown_have_no_part_in_ownership_and_margin():
-    config = PLAIN.model_copy(update={"ownership_weight": 1.0, "margin_weight": 1.0})
+def test_the_value_mixes_result_and_score_by_the_share_of_the_score():
+    some, params = two_positions(), two_answers()
+    _, (losses, _) = learner.loss(
+        GAME, Table(), params, {}, jax.random.key(0), some, config=PLAIN, score_share=0.25
+    )
+    value = 0.75 * 0.5, 0.75 * -1 + 0.25 * -0.5
+    np.testing.assert_allclose(losses.value, ((1 - value[0]) ** 2 + (0.5 - value[1]) ** 2) / 2)
 
-    def actual(*is_finished):
-        some = two_positions(is_finished=is_finished)
+
+def test_examples_whose_end_is_unknown_have_no_part_in_ownership_and_score():
+    config = PLAIN.model_copy(update={"ownership_weight": 1.0, "score_weight": 1.0})
+    unknown = ply_records.UNKNOWN_SCORE
+
+    def actual(*score):
+        some = two_positions(score=score)
         return jax.grad(lambda p: loss(p, config=config, some=some), has_aux=True)(two_answers())
 
-    gradient, (losses, _) = actual(1.0, 0.0)
-    np.testing.assert_allclose([losses.ownership, losses.margin], [7 / 9, 25 / 81], rtol=1e-5)
+    gradient, (losses, _) = actual(1, unknown)
+    np.testing.assert_allclose([losses.ownership, losses.score], [7 / 9, LOG2], rtol=1e-5)
     assert (gradient["ownership"][1] == 0).all()
-    np.testing.assert_allclose(gradient["margin"], [-2 * 5 / 9, 0], rtol=1e-5)
-    gradient, (losses, _) = actual(0.0, 0.0)
-    assert (losses.ownership, losses.margin) == (0, 0)
+    expected = [[0.25, 0.25, -0.5], [0, 0, 0]]  # chances minus the score that came
+    np.testing.assert_allclose(gradient["score_logits"], expected, atol=1e-6)
+    gradient, (losses, _) = actual(unknown, unknown)
+    assert (losses.ownership, losses.score) == (0, 0)
     assert not gradient["ownership"].any()
-    assert not gradient["margin"].any()
+    assert not gradient["score_logits"].any()
 
 
-def test_ownership_and_margin_are_not_learned_without_final_boards():
-    config = PLAIN.model_copy(update={"margin_weight": 1.0})
-    with pytest.raises(ValueError, match="need examples with final boards"):
+def test_ownership_is_not_learned_without_final_boards():
+    config = PLAIN.model_copy(update={"ownership_weight": 1.0})
+    with pytest.raises(ValueError, match="needs examples with final boards"):
         loss(answers(), config=config)
-    losses = loss(answers())[1][0]
-    assert (losses.ownership, losses.margin) == (0, 0)
-
-
-def test_the_empty_squares_go_to_the_side_with_more_discs():
-    boards = jnp.array([[1, 1, -1, 0], [-1, -1, 1, 0], [1, -1, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1]])
-    margins = learner.margin_of(boards.astype(jnp.float32))
-    np.testing.assert_array_equal(margins, [0.5, -0.5, 0, 1, 1])
+    assert loss(answers())[1][0].ownership == 0
 
 
 def test_the_entropy_bonus_has_the_gradient_of_finite_differences():
@@ -250,7 +257,8 @@ class Echo:
         shown = planes.astype(jnp.float32)
         ownership = (shown[..., 0] - shown[..., 1]).reshape(len(planes), -1)
         logits = jnp.zeros((len(planes), GAME.num_actions))
-        return network.Prediction(logits, ownership[:, 0], ownership, ownership[:, 0]), {}
+        scores = jnp.zeros((len(planes), 3))
+        return network.Prediction(logits, scores, ownership[:, 0], ownership[:, 0], ownership), {}
 
 
 @pytest.mark.parametrize("key", range(3))
@@ -281,9 +289,7 @@ def test_validation_is_the_loss_of_the_network_as_it_plays():
 
     @jax.jit
     def both(variables):
-        actual = learner.evaluate_loss(
-            GAME, net.clone(is_training=True), variables, some, config=config
-        )
+        actual = learner.evaluate_loss(GAME, net.clone(is_training=True), variables, some)
         params, batch_stats = variables["params"], variables["batch_stats"]
         plain = config.model_copy(update={"augment": False})
         key = jax.random.key(0)

@@ -44,6 +44,22 @@ def test_every_action_has_a_logit_and_every_position_a_value(game):
     assert np.isfinite(prediction.prior_logits).all()
 
 
+def test_value_and_score_are_means_over_the_chances_of_all_final_scores():
+    game = GAMES[0]
+    net, variables = network.build(game, TINY), fresh(game, TINY)
+    planes = game.planes(positions(game))
+    prediction = net.apply(variables, planes, method="predict")
+    chance = np.exp(prediction.score_logits) / np.exp(prediction.score_logits).sum(-1)[:, None]
+    scores = np.arange(-16, 17, 2)
+    np.testing.assert_array_equal(game.scores, scores)
+    np.testing.assert_allclose(
+        prediction.value, chance[:, 9:].sum(-1) - chance[:, :8].sum(-1), atol=1e-6
+    )
+    np.testing.assert_allclose(prediction.score, (chance * scores).sum(-1) / 16, atol=1e-6)
+    evaluation = net.apply(variables, planes)
+    np.testing.assert_array_equal(evaluation.score, prediction.score)
+
+
 @pytest.mark.parametrize("num_games", [64, 65, 200])
 def test_a_batch_larger_than_the_cache_is_evaluated_as_a_whole_one(num_games):
     game = GAMES[1]

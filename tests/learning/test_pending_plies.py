@@ -7,7 +7,7 @@ import pytest
 from support import made_plies, random_games, slow_board
 
 from azo.games import othello
-from azo.learning import pending_plies, replay
+from azo.learning import pending_plies, ply_records, replay
 
 GAME = othello.Othello(4)
 NUM_GAMES = 8
@@ -59,9 +59,11 @@ def test_every_ply_learns_who_owns_what_at_the_end_as_its_mover_sees_it():
             is_resigned = b == 3
             expected = [0] * 16 if is_resigned else owned(end, board.mover)
             np.testing.assert_array_equal(examples.ownership[row], expected)
-            assert examples.is_finished[row] == (not is_resigned)
-            if not is_resigned:
+            if is_resigned:
+                assert examples.score[row] == ply_records.UNKNOWN_SCORE
+            else:
                 sign = 1 if board.mover == end.mover else -1
+                assert examples.score[row] == sign * slow_board.score(end)
                 assert examples.value[row] == sign * slow_board.result(end, is_reversed=False)
                 results.add(examples.value[row])
             row += 1
@@ -83,7 +85,7 @@ def test_only_plies_of_decided_games_are_ready_and_each_once():
     assert np.asarray(waiting.plies.action)[np.asarray(waiting.is_waiting)].tolist() == [7]
 
 
-def test_a_waiting_ply_takes_27_bytes_beside_its_board_and_policy():
+def test_a_waiting_ply_takes_28_bytes_beside_its_board_and_policy():
     waiting = jax.eval_shape(lambda: pending_plies.empty(GAME, 1))
     num_bytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(waiting)) // GAME.max_plies
-    assert num_bytes - (4 * GAME.packed_words + GAME.num_actions) == 27
+    assert num_bytes - (4 * GAME.packed_words + GAME.num_actions) == 28

@@ -120,10 +120,11 @@ def test_only_rows_in_use_are_drawn_and_all_of_them_alike():
     assert (drawn.policy.dtype, drawn.value.dtype) == (jnp.float32, jnp.float32)
 
 
-@pytest.mark.parametrize(("size", "num_bytes"), [(8, 91), (6, 63)])
+@pytest.mark.parametrize(("size", "num_bytes"), [(8, 92), (6, 64)])
 def test_a_position_takes_as_many_bytes_as_documented(size, num_bytes):
     buffer = jax.eval_shape(lambda: replay.empty_buffer(othello.Othello(size), 1000))
-    stored = (buffer.board, buffer.policy, buffer.value, buffer.iteration, buffer.actor_version)
+    names = ("board", "policy", "value", "score", "iteration", "actor_version")
+    stored = [getattr(buffer, name) for name in names]
     assert sum(x.size * x.dtype.itemsize for x in stored) == 1000 * num_bytes
     with_final = jax.eval_shape(
         lambda: replay.empty_buffer(othello.Othello(size), 1000, has_final=True)
@@ -142,6 +143,7 @@ def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_d
         board=jnp.stack([number, number + 100], axis=1).astype(jnp.uint32),
         policy=jnp.broadcast_to(number[:, None], (12, 5)).astype(jnp.uint8),
         value=number.astype(jnp.float16),
+        score=-number.astype(jnp.int8),
         iteration=number + 200,
         actor_version=number + 300,
         final=None,
@@ -169,6 +171,7 @@ def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_d
         np.testing.assert_array_equal(dealt.board[here, 1], np.array(expected) + 100)
         np.testing.assert_array_equal(dealt.policy[here, 4], expected)
         np.testing.assert_array_equal(dealt.value[here], expected)
+        np.testing.assert_array_equal(-dealt.score[here], expected)
         np.testing.assert_array_equal(dealt.iteration[here], np.array(expected) + 200)
         np.testing.assert_array_equal(dealt.actor_version[here], np.array(expected) + 300)
         # The window of a buffer holds its share of the newest positions, and nothing else.
@@ -336,5 +339,5 @@ def test_explored_positions_enter_with_the_values_of_the_search():
     assert int(replay.num_in_window(after, 1)[0]) == 8
     # The ends of their games are unknown, and are not learned.
     examples = replay.take(GAME, after, jnp.arange(4, 8))
-    np.testing.assert_array_equal(examples.is_finished, [0] * 4)
+    np.testing.assert_array_equal(examples.score, [ply_records.UNKNOWN_SCORE] * 4)
     np.testing.assert_array_equal(examples.ownership, np.zeros((4, 16)))

@@ -1,5 +1,6 @@
 """From games to examples, and steps on them."""
 
+import dataclasses
 import functools
 import pathlib
 
@@ -78,6 +79,7 @@ def numbered_plies(ply):
         board=np.zeros((count, 4), np.uint32),
         action=np.zeros(count, np.int32),
         value=np.zeros(count, np.float32),
+        score=np.zeros(count, np.int8),
         ply=np.asarray(ply, np.int32),
         game=np.arange(count, dtype=np.int32),
     )
@@ -142,9 +144,7 @@ def test_policies_of_searches_are_averaged():
     policies[0, [D6, F6]] = 255, 0
     policies[1, [D6, F6]] = 85, 255
     policies[2, [29, 45]] = 255, 255  # f4 and f6: d6 and f6 of the others
-    searched = supervised.RecordedPlies(
-        plies.board, plies.action, plies.value, plies.ply, plies.game, policies
-    )
+    searched = dataclasses.replace(plies, policy=policies)
     data = supervised.dataset(game, searched)
     after_f5 = [text_of(row) for row in np.asarray(data.board)].index(AFTER_F5)
     policy = np.asarray(ply_records.restore(data.policy))[after_f5]

@@ -18,17 +18,16 @@ from azo.measure.report import calibration_figure
 from azo.search import improvement
 
 FOUR = othello.Othello(4)
-FOUR_REVERSED = othello.Othello(4, is_reversed=True)
 NO = position_sets.NO_UTILITY
 VARIANTS = pytest.mark.parametrize("is_reversed", [False, True])
 Z = 1.959964  # standard normal, 97.5 %
 
 
-def prediction_of(value, utility, margin=None):
+def prediction_of(value, utility, score):
     """Returns a prediction that likes the moves of a higher utility."""
-    margin = None if margin is None else jnp.asarray(margin, jnp.float32)
+    expected = (jnp.asarray(x, jnp.float32) for x in (value, score))
     logits = jnp.asarray(utility, jnp.float32)
-    return network.Prediction(logits, jnp.asarray(value, jnp.float32), None, margin)
+    return network.Prediction(logits, jnp.zeros((len(logits), 17)), *expected, None)
 
 
 def small_set(utility, moves):
@@ -38,17 +37,17 @@ def small_set(utility, moves):
     )
 
 
-def assessment(value, action, margin=None):
-    return accuracy.Assessment(np.array(value, np.float32), np.array(action), margin)
+def assessment(value, action, score=None):
+    return accuracy.Assessment(np.array(value, np.float32), np.array(action), score)
 
 
 BY_HAND = small_set([6, -4, 0, 2], [{1: 6, 4: 2, 9: -2}, {2: -4, 3: -4}, {16: 0}, {}])
 
 
 def test_a_grade_worked_by_hand():
-    margin = np.array([6.0, -4.0, 2.0, 0.0])
+    score = np.array([6.0, -4.0, 2.0, 0.0])
     summary = accuracy.measure(
-        FOUR, BY_HAND, assessment([0.5, -1, 0.25, -0.5], [4, 3, 16, 0], margin)
+        FOUR, BY_HAND, assessment([0.5, -1, 0.25, -0.5], [4, 3, 16, 0], score)
     )
     assert summary.value_error.mean == pytest.approx((0.5 + 0 + 0.25 + 1.5) / 4)
     assert summary.right_sign.mean == pytest.approx(2 / 3)  # the third is a draw
@@ -58,14 +57,7 @@ def test_a_grade_worked_by_hand():
     assert summary.discs_lost.mean == 2.0  # 4 and 0
     # Student's t with one degree of freedom: 12.706; the mean's standard error is 2.
     assert summary.discs_lost.interval == pytest.approx((2 - 25.412, 2 + 25.412), abs=1e-3)
-    assert summary.margin_error.mean == 1.0  # 0, 0, 2 and 2
-
-
-def test_margins_are_of_discs_in_reversed_othello_too():
-    margin = np.array([6.0, 4.0, 0.0, -2.0])  # right are -6, 4, 0 and -2
-    summary = accuracy.measure(FOUR_REVERSED, BY_HAND, assessment([0.0] * 4, [1, 2, 16, 0], margin))
-    assert summary.margin_error.mean == 3.0
-    assert summary.best_move.mean == 1.0
+    assert summary.disc_error.mean == 1.0  # 0, 0, 2 and 2
 
 
 def test_missing_scores_give_dashes():
@@ -102,21 +94,21 @@ def test_named_best_moves_count_without_scores_of_all_moves():
 def test_a_network_that_is_always_right_or_always_wrong(is_reversed):
     game = othello.Othello(4, is_reversed)
     positions = random_set(game)
-    result, score = np.sign(positions.utility), positions.utility * (-1 if is_reversed else 1)
+    result, score = np.sign(positions.utility), positions.utility
     right = prediction_of(result, positions.move_utility, score / 16)
     summary = accuracy.measure(
         game, positions, accuracy.of_prediction(game, positions.position, right)
     )
     assert summary.value_error.mean == 0
     assert summary.right_sign.mean == summary.best_move.mean == 1
-    assert summary.discs_lost.mean == summary.margin_error.mean == 0
+    assert summary.discs_lost.mean == summary.disc_error.mean == 0
     wrong = prediction_of(-result, -positions.move_utility, -score / 16)
     summary = accuracy.measure(
         game, positions, accuracy.of_prediction(game, positions.position, wrong)
     )
     assert summary.value_error.mean == 2 * np.mean(result != 0)
     assert summary.right_sign.mean == 0
-    assert summary.margin_error.mean == np.mean(2 * np.abs(score))
+    assert summary.disc_error.mean == np.mean(2 * np.abs(score))
     legal = np.where(positions.move_utility == NO, 1000, positions.move_utility)
     lost = positions.utility - legal.min(axis=1)
     has_choice = (positions.move_utility != NO).sum(axis=1) > 1
@@ -153,9 +145,7 @@ def test_a_search_that_knows_all_plays_best_moves_and_says_the_result():
 
 @pytest.mark.slow
 def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch):
-    config = network.NetworkConfig(
-        num_blocks=0, num_channels=4, value_units=4, has_margin_head=True
-    )
+    config = network.NetworkConfig(num_blocks=0, num_channels=4, value_units=4)
     variables = jax.jit(functools.partial(network.init, FOUR, config))(jax.random.key(1))
     search = improvement.SearchConfig(algorithm="puct", num_simulations=1)
     searching = players.NetworkPlayer(variables, FOUR, config, search)
@@ -169,7 +159,7 @@ def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch
     predict = functools.partial(network.build(FOUR, config).apply, variables, method="predict")
     prediction = predict(FOUR.planes(position))
     np.testing.assert_allclose(raw.value, prediction.value, atol=1e-5)
-    np.testing.assert_allclose(raw.margin, 16 * prediction.margin, atol=1e-4)
+    np.testing.assert_allclose(raw.score, 16 * prediction.score, atol=1e-4)
     legal = np.asarray(FOUR.legal_mask(position))
     likeliest = np.where(legal, prediction.prior_logits, -np.inf).argmax(axis=1)
     np.testing.assert_array_equal(raw.action, likeliest)

@@ -40,23 +40,24 @@ def searched(game, config, num_simulations):
 
 
 @pytest.mark.parametrize(
-    ("size", "plies"),
+    ("size", "plies", "score_share"),
     [
-        pytest.param(8, 20, marks=pytest.mark.slow),
-        pytest.param(6, 24, marks=pytest.mark.slow),
-        (4, 5),
+        pytest.param(8, 20, 0.0, marks=pytest.mark.slow),
+        pytest.param(6, 24, 0.25, marks=pytest.mark.slow),
+        (4, 5, 0.25),
     ],
 )
-def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies):
+def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies, score_share):
     game = midgame(size, plies)
-    config = PLAIN.model_copy(update={"prior_temperature": 1.5})
+    changes = {"prior_temperature": 1.5, "score_share": score_share}
+    config = PLAIN.model_copy(update=changes)
     ours = searched(game, config, 150)
     settings = improvement.SearchConfig(
         algorithm="puct",
         num_simulations=150,
         c_puct=2.0,
-        prior_temperature=1.5,
         has_proofs=False,
+        **changes,
     )
     position = jax.tree.map(lambda x: x[None], notation.position_of(game.board))
     theirs = improvement.search(
@@ -72,8 +73,9 @@ def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies):
     for move in ours.look():
         visits[move.action], prior[move.action] = move.visits, move.prior
     np.testing.assert_allclose(theirs.policy[0], visits / 150, atol=1e-6)
-    assert ours.value == pytest.approx(float(theirs.value[0]), abs=1e-5)
-    assert ours.raw_value == pytest.approx(float(theirs.raw_value[0]), abs=1e-6)
+    expected_score = ours.discs / size**2
+    value = (1 - score_share) * ours.value + score_share * expected_score
+    assert value == pytest.approx(float(theirs.value[0]), abs=1e-5)
     tempered = prior ** (1 / 1.5)
     np.testing.assert_allclose(theirs.prior[0], tempered / tempered.sum(), atol=1e-6)
 

@@ -23,8 +23,7 @@ def settings(folder, **changed):
     solved = {"deep_positions": NUM, "min_empties": LEAST, "max_empties": MOST, "made_share": 0.5}
     return tiny_run.settings(
         game={"name": "othello", "size": 6},
-        network={"has_margin_head": True},
-        learner={"margin_weight": 0.5, "num_steps": 8},
+        learner={"num_steps": 8},
         endings=solved | changed,
         run={"folder": str(folder), "num_iterations": 3},
     )
@@ -52,7 +51,7 @@ def by_device(board, is_wanted, num_empties):
     lines = endings.solve(
         GAME, jax.random.key(0), GAME.unpack(board), is_wanted, max_empties=num_empties
     )
-    return lines.board[0], lines.policy[0], lines.value[0]
+    return lines.board[0], lines.policy[0], lines.score[0]
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +68,12 @@ def test_lines_hold_the_exact_results_and_all_best_moves_of_the_other_solver(sol
     assert len(k) > LEAST * NUM
     assert lines.is_valid[0].all()
     boards = jnp.asarray(lines.board[k, m])
-    same, policy, value = by_device(boards, jnp.ones(len(k), bool), MOST)
+    same, policy, score = by_device(boards, jnp.ones(len(k), bool), MOST)
     np.testing.assert_array_equal(same, boards)
     np.testing.assert_array_equal(lines.policy[k, m], policy)
-    np.testing.assert_array_equal(lines.value[k, m], value)
+    np.testing.assert_array_equal(lines.score[k, m], score)
     assert (policy > 0).sum(axis=1).max() > 1
-    assert len(set(value.tolist())) > 1
+    assert len(set(score.tolist())) > 1
 
 
 @pytest.mark.slow
@@ -82,7 +81,7 @@ def test_lines_are_games_to_the_end(solved):
     _, lines = solved
     end = GAME.unpack(jnp.asarray(lines.end))
     assert GAME.is_over(end).all()
-    np.testing.assert_array_equal(lines.value[0], lines.sign[0] * np.asarray(GAME.result(end)))
+    np.testing.assert_array_equal(lines.score[0], lines.sign[0] * np.asarray(GAME.score(end)))
     begin = GAME.unpack(jnp.asarray(lines.board[0]))
     num_played = np.asarray(GAME.num_empties(begin) - GAME.num_empties(end))
     np.testing.assert_array_equal(lines.is_valid.sum(axis=0), num_played)
@@ -174,7 +173,7 @@ def test_the_rings_of_two_devices_hold_what_one_ring_does(solved):
     for num_devices in (1, 2):
         mesh = loop.make_mesh(num_devices)
         state = loop.begin(GAME, chosen, mesh, seed=0, total_steps=24)
-        ring = jax.device_get(loop.fill(chosen, mesh, state, lines)).replay
+        ring = jax.device_get(loop.fill(GAME, chosen, mesh, state, lines)).replay
         rows = ring.value.shape[0] // num_devices
         used = [r * rows + i for r in range(num_devices) for i in range(ring.size[r])]
         rings.append({(ring.board[row].tobytes(), float(ring.value[row])) for row in used})

@@ -12,7 +12,7 @@ import pytest
 from support import random_games, slow_minimax, tiny_run
 
 from azo.games import othello
-from azo.learning import endings
+from azo.learning import endings, ply_records
 from azo.run import config, host_endings, interruption, metrics, trainer
 
 GAME = othello.Othello(4)
@@ -118,7 +118,7 @@ def test_the_host_finds_the_scores_and_best_moves_of_the_device(whole):
     device = jax.device_get(solve(GAME.unpack(jnp.asarray(lines.board[k, m]))))
     np.testing.assert_array_equal(lines.board[k, m], device.board[0])
     np.testing.assert_array_equal(lines.policy[k, m], device.policy[0])
-    np.testing.assert_array_equal(lines.value[k, m], device.value[0])
+    np.testing.assert_array_equal(lines.score[k, m], device.score[0])
     assert GAME.is_over(GAME.unpack(jnp.asarray(lines.end[is_ending]))).all()
 
 
@@ -131,8 +131,10 @@ def test_labels_reach_the_games_of_every_device(tmp_path):
     for device in range(2):
         rows = device * 512 + np.arange(int(buffer.size[device]))
         boards = boards_of(buffer.board[rows])
-        is_solved = (boards == 0).sum(axis=(1, 2)) <= EMPTIES
+        is_late = (boards == 0).sum(axis=(1, 2)) <= EMPTIES
+        is_solved = is_late & (buffer.score[rows] != ply_records.UNKNOWN_SCORE)  # not explored
         score = slow_minimax.scores(boards[is_solved], is_reversed=False)
+        np.testing.assert_array_equal(buffer.score[rows][is_solved], score)
         np.testing.assert_array_equal(buffer.value[rows][is_solved], np.sign(score))
         exact.append(is_solved.sum())
     assert min(exact) > 20

@@ -15,7 +15,8 @@ from azo.search import improvement
 def hashed(game: protocol.Game) -> improvement.Evaluate:
     """Returns an evaluation by a hash of the position: arbitrary, but always the same.
 
-    Logits lie in [-2, 2), values in [-0.9, 0.9): no two moves are alike, so nothing is tied.
+    Logits lie in [-2, 2), values in [-0.9, 0.9), scores in [-0.5, 0.5): no two moves are alike, so
+    nothing is tied.
     """
 
     def evaluate(key: jax.Array, position: protocol.Position) -> improvement.Evaluation:
@@ -27,7 +28,9 @@ def hashed(game: protocol.Game) -> improvement.Evaluate:
         actions = jnp.arange(1, game.num_actions + 1, dtype=jnp.uint32)
         by_action = _mix(jnp.expand_dims(state, -1) + _along_last(actions, state.ndim))
         return improvement.Evaluation(
-            prior_logits=4 * _fraction(by_action) - 2, value=1.8 * _fraction(state) - 0.9
+            prior_logits=4 * _fraction(by_action) - 2,
+            value=1.8 * _fraction(state) - 0.9,
+            score=_fraction(_mix(state)) - 0.5,
         )
 
     return evaluate

@@ -31,4 +31,5 @@ class HashEvaluator:
 @functools.partial(jax.jit, static_argnums=0)
 def _prediction(game, words):
     prediction = fake_evaluation.hashed(game)(jax.random.key(0), game.unpack(words))
-    return jnp.concatenate([prediction.prior_logits, prediction.value[:, None]], axis=1)
+    expected = jnp.stack([prediction.value, prediction.score], axis=1)
+    return jnp.concatenate([prediction.prior_logits, expected], axis=1)

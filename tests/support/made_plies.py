@@ -12,6 +12,7 @@ _FIELDS = {
     "raw_value": (0, jnp.float16),
     "iteration": (0, jnp.int32),
     "actor_version": (0, jnp.int32),
+    "score": (ply_records.UNKNOWN_SCORE, jnp.int8),
     "reward": (0, jnp.float32),
     "discount": (-1, jnp.float32),
 }
@@ -38,6 +39,7 @@ def finalised(plies: ply_records.Plies, outcome) -> pending_plies.FinalisedPlies
         plies=plies,
         is_ready=jnp.ones(plies.reward.shape, bool),
         outcome=jnp.asarray(outcome, jnp.float32),
+        score=jnp.full(plies.reward.shape, ply_records.UNKNOWN_SCORE, jnp.int8),
     )
 
 
@@ -70,12 +72,15 @@ def column(game, games, lengths=None, **fields) -> ply_records.Plies:
     t, b = np.array(at).T
     is_resigned = (t == lengths[b] - 1) & (lengths < whole)[b]
     board = np.asarray(game.pack(games.position))
+    after = game.step(games.position, jnp.asarray(games.action, jnp.int32)).position
+    score = np.where(is_resigned, ply_records.UNKNOWN_SCORE, -game.final_score(after)[t, b])
     return make(
         game,
         (len(at), 1),
         board=board[t, b][:, None],
         action=games.action[t, b][:, None],
         ply=t[:, None],
+        score=score[:, None],
         reward=np.where(is_resigned, -1, games.reward[t, b])[:, None],
         discount=np.where(is_resigned, 0, games.discount[t, b])[:, None],
         **fields,

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import tictactoe
-from azo.learning import replay
+from azo.learning import ply_records, replay
 from support import random_games
 
 GAME = tictactoe.TicTacToe()
@@ -17,27 +17,29 @@ NUM_EXAMPLES = 16
 
 @functools.cache
 def examples():
-    """Positions under way, each with a policy over its legal moves and a result."""
+    """Positions under way, each with a policy over its legal moves, a result and its score."""
     games = random_games.play(GAME, 8, seed=0)
     chosen = jax.tree.map(lambda x: jnp.asarray(x[1:3]).reshape(-1), games.position)
     legal = np.asarray(GAME.legal_mask(chosen))
     rng = np.random.default_rng(0)
     weights = rng.random(legal.shape) * legal
+    result = rng.choice([-1, 0, 1], NUM_EXAMPLES)
     return replay.Examples(
         board=GAME.pack(chosen),
         policy=jnp.asarray(weights / weights.sum(axis=1, keepdims=True), jnp.float32),
-        value=jnp.asarray(rng.choice([-1.0, 0.0, 1.0], NUM_EXAMPLES), jnp.float32),
+        value=jnp.asarray(result, jnp.float32),
+        score=jnp.asarray(result),
     )
 
 
 @functools.cache
 def finished():
-    """The same with final boards; of the first half's two are unknown, of the second's five."""
+    """The same with final boards; two ends of the first half are unknown, five of the second."""
     rng = np.random.default_rng(1)
-    is_finished = np.ones(NUM_EXAMPLES, np.float32)
-    is_finished[[1, 6, 8, 9, 11, 12, 15]] = 0
+    score = np.array(examples().score)
+    score[[1, 6, 8, 9, 11, 12, 15]] = ply_records.UNKNOWN_SCORE
     return dataclasses.replace(
         examples(),
         ownership=jnp.asarray(rng.choice([-1, 0, 1], (NUM_EXAMPLES, 9)), jnp.float32),
-        is_finished=jnp.asarray(is_finished),
+        score=jnp.asarray(score),
     )
