@@ -214,4 +214,9 @@ def from_json(text: str, place: str = "settings.json") -> Config:
         tree = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"{place}: not JSON: {error}") from None
+    if "has_margin_head" in tree.get("network", {}):
+        raise ValueError(
+            f"{place}: a network of an earlier version, which gives one value in place of the"
+            " chances of all final scores: train it again"
+        )
     return validation.validate(Config, tree, place)
