@@ -43,6 +43,8 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The score is solved with at most this many; analyses leave the rest to the search."""
     solve_seconds: pydantic.PositiveFloat = 5.0
     """Time limit of solving, at most half the time of the move; then the position is searched."""
+    probe_nodes: pydantic.NonNegativeInt = 100_000
+    """With more empty squares, nodes to prove the result, and to refute the move found; 0: none."""
     has_proofs: bool = True
     """Look for the end of the game ahead, and never search or play what is proven worse."""
     move_choice: Literal["visits", "q"] = "visits"
@@ -97,6 +99,7 @@ def at_level(config: EngineConfig, level: int) -> EngineConfig:
             "num_simulations": min(config.num_simulations or num_simulations, num_simulations),
             "leaves_per_step": 1,
             "ponder": False,
+            "probe_nodes": 0,
             "has_proofs": config.has_proofs and not temperature,
             "temperature": max(config.temperature, temperature),
             "prior_temperature": max(config.prior_temperature, prior_temperature),

@@ -3,6 +3,7 @@
 `think` takes a move from the opening book if it has one, else from the exact solver if few enough
 squares are empty, else from the search. The solver proves win, draw or loss first. A proven win is
 played, also without a score; else an unsolved position is searched, and its value obeys the proof.
+Earlier in the game the solver gets a few nodes to prove a win, and to refute the move found.
 Values and scores are for the side to move.
 """
 
@@ -22,6 +23,7 @@ from azo.search import improvement
 from azo.solver.host import endgame, last_squares
 
 _SOLVER_SHARE = 0.5  # of the time of a move
+_PROBE_SECONDS = 0.1
 
 
 class Engine(live_game.LiveGame):
@@ -160,7 +162,9 @@ class Engine(live_game.LiveGame):
         )
         final = report(num_simulations)
         final = dataclasses.replace(final, action=self._choice(final))
-        return final if solution is None else self._bounded(final, solution)
+        if solution is None:
+            return final
+        return self._bounded(final if limits.is_analysis else self._verified(final), solution)
 
     def ponder(self, is_stopped: Callable[[], bool]) -> None:
         """Searches the present position until it is stopped, the result proven or memory full."""
@@ -200,8 +204,9 @@ class Engine(live_game.LiveGame):
     ) -> endgame.Solution | None:
         """Returns the bounds of the score that were proven; None with too many empty squares."""
         config, board = self.config, self.board
-        has_score = self.num_empties <= config.score_empties
-        if self._solver is None or self.num_empties > config.solve_empties:
+        has_score = self.num_empties <= min(config.score_empties, config.solve_empties)
+        is_probe = self.num_empties > config.solve_empties
+        if self._solver is None or (is_probe and not config.probe_nodes):
             return None
         if limits.is_analysis and not has_score:
             return None
@@ -218,11 +223,35 @@ class Engine(live_game.LiveGame):
             result_only=not has_score,
             guess=guess,
             keeps_table=solved is not None,
+            max_nodes=config.probe_nodes if is_probe else None,
             max_seconds=min(config.solve_seconds, seconds),
             is_stopped=is_stopped,
         )
-        self._solved = board, solution
+        if not is_probe:
+            self._solved = board, solution
         return solution
+
+    def _verified(self, report: SearchReport) -> SearchReport:
+        """Returns a report with the best move that the solver cannot refute with few nodes."""
+        if self._solver is None or not self.config.probe_nodes:
+            return report
+        refuted: list[MoveReport] = []
+        ordered = sorted(report.moves, key=lambda move: move.action != report.action)
+        for move in ordered:
+            after = self._after(self.board, move.action)
+            reply = self._solver.solve(
+                after.player,
+                after.opponent,
+                result_only=True,
+                keeps_table=True,
+                max_nodes=self.config.probe_nodes,
+                max_seconds=_PROBE_SECONDS,
+            )
+            if self._lowest(reply) < 1:
+                moves = (*ordered[len(refuted) :], *refuted)
+                return dataclasses.replace(report, action=move.action, moves=moves)
+            refuted.append(dataclasses.replace(move, value=-1.0, is_proven=True))
+        return dataclasses.replace(report, moves=tuple(refuted), value=-1.0)
 
     def _lowest(self, solution: endgame.Solution) -> float:
         """Returns the proven lower bound of the result."""

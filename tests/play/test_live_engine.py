@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from support import hash_evaluator, slow_minimax
+from support import hash_evaluator, slow_minimax, wipe_outs
 
 from azo.games import notation, othello
 from azo.play import clock, engine_settings, live_engine
@@ -161,7 +161,7 @@ def test_a_forced_pass_takes_no_search():
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_the_end_is_exact(is_reversed):
     """Scores of all moves are those of a plain minimax, and the line leads to the score."""
-    config = QUICK.model_copy(update={"solve_empties": 9})
+    config = QUICK.model_copy(update={"solve_empties": 9, "probe_nodes": 0})
     live, rng = make(6, config, is_reversed=is_reversed), random.Random(5)
     sign = -1 if is_reversed else 1
     while live.num_empties > 10 or len(live.legal_actions) < 3:
@@ -215,6 +215,37 @@ def test_a_proven_result_is_kept_without_a_score(is_reversed):
     assert set(sources) >= {(1.0, "exact"), (-1.0, "search")}
     assert (1.0, "search") not in sources
     assert num_open > 5
+
+
+def test_few_nodes_prove_a_win_that_the_search_missed():
+    """A loss against greedy: 400 simulations chose g3 at a value of 0.95, and lost 62 discs."""
+    live = make(8, QUICK.model_copy(update={"solve_empties": 20}))
+    game = (
+        "c4c3f5f4g4c5b3a3c6c7b4g5d6b5e6h4e3d7h6e2f6g6f7g7d3f3h5h7f1e8a6a4c2c1"  # 26 empty squares
+    )
+    live.new_game(actions=notation.replay(game, live.game).actions)
+    report = live.think()
+    assert (notation.action_text(report.action, 8), report.value) == ("d8", 1.0)
+    assert report.num_simulations == 0
+    live.play(notation.parse_action("g3", 8))
+    assert live.think().value == 1.0  # so g3 lost
+
+
+def test_a_move_that_few_nodes_refute_is_not_played():
+    config = QUICK.model_copy(update={"solve_empties": 1, "has_proofs": False})
+    plain, verified = (
+        make(8, config.model_copy(update={"probe_nodes": num})) for num in (0, 100_000)
+    )
+    num_blunders = num_verified = 0
+    for board, (blunder, _) in wipe_outs.before_the_end(2):
+        for live in (plain, verified):
+            live.new_game(board)
+        num_blunders += plain.think().action == blunder
+        report = verified.think()
+        assert report.action != blunder or report.value == -1
+        num_verified += report.value > -1
+    assert num_blunders >= 5
+    assert num_verified > 40
 
 
 def test_an_analysis_solves_only_where_scores_are_solved():

@@ -129,7 +129,7 @@ class Solver:
         self._search.counters[:] = 0
         P, O = np.uint64(player), np.uint64(opponent)
         if score is None and not keeps_table:
-            self._clear_table(self._num_empties(P, O))
+            self._clear_table(self._num_empties(P, O), max_nodes)
         if not (self._legal(P, O) or self._legal(O, P)):
             final = int(last_squares.final_score(P, O, self._rules))
             solution = Solution(final, final, None, {})
@@ -304,9 +304,10 @@ class Solver:
         is_late = num_nodes >= self._max_nodes or time.perf_counter() >= self._end_seconds
         return is_late or self._is_stopped()
 
-    def _clear_table(self, empties: int) -> None:
-        """Empties the table, whose size fits the number of empty squares."""
-        num_rows = 1 << min(max(empties - 1, 4), _MAX_LOG_ROWS)
+    def _clear_table(self, empties: int, max_nodes: int | None) -> None:
+        """Empties the table, whose size fits the number of empty squares and of nodes."""
+        log_nodes = _MAX_LOG_ROWS if max_nodes is None else max_nodes.bit_length()
+        num_rows = 1 << min(max(min(empties - 1, log_nodes), 4), _MAX_LOG_ROWS)
         if len(self._search.memory) == 2 * num_rows:
             table.clear(self._search.memory)
         else:
