@@ -150,7 +150,7 @@ def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
         terminal.print("not in the book")
         return
     table = formatting.table(
-        "move", "value>", "visits>", "games>", "won>", "drawn>", "lost>", padding=2
+        "move", "wins>", "visits>", "games>", "won>", "drawn>", "lost>", padding=2
     )
     for move in moves:
         entry = move.entry
@@ -158,7 +158,7 @@ def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
         results = (entry.num_wins, entry.num_draws, num_lost) if entry.num_games else ()
         table.add_row(
             formatting.move(move.action, game.size),
-            formatting.signed(entry.value),
+            "" if entry.value is None else formatting.chance(entry.value),
             *(str(count or "") for count in (entry.num_visits, entry.num_games)),
             *(f"{num / entry.num_games:.0%}" for num in results),
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import rich.table
 
 from azo.games import notation
-from azo.play import analysis_text, game_analysis
+from azo.play import analysis_text, formatting, game_analysis
 
 _STYLE = importlib.resources.files(__package__).joinpath("analysis_page.css")
 _WIDTH, _HEIGHT = 900, 260  # of the plot, in its own units
@@ -98,7 +98,7 @@ def _plot(analysis: game_analysis.GameAnalysis) -> str:
     parts.append(curve("searched", ((p, p.black_value) for p in positions)))
     for position in positions:
         heading = analysis_text.heading(position, analysis.game.size)
-        label = f"{heading}, black {position.black_value:+z.2f}"
+        label = f"{heading}, black {formatting.chance(position.black_value)}"
         parts.append(
             f'<a href="#ply{position.number}"><circle cx="{x(position):.1f}"'
             f' cy="{y(position.black_value):.1f}" r="4"><title>{html.escape(label)}</title>'

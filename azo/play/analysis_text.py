@@ -22,18 +22,18 @@ def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
     size = analysis.game.size
     notes = {position.number: "?" for position in analysis.drops}
     rows = formatting.table(
-        *("ply>", "", "move", "black>", "alone>", "exact>", "prior>", "visits>", "best"),
-        *("loss>", "discs>", ""),
+        *("ply>", "", "move", "black>", "discs>", "alone>", "prior>", "visits>", "best"),
+        *("loss>", "lost>", ""),
     )
     for position in analysis.positions:
-        played = position.report_of(position.played)
+        played, raw_value = position.report_of(position.played), position.black_raw_value
         rows.add_row(
             str(position.number) if position.played is not None else "end",
             "" if position.played is None else "X" if position.board.is_black_to_move else "O",
             formatting.move(position.played, size),
-            formatting.signed(position.black_value),
-            formatting.signed(position.black_raw_value),
-            "" if position.black_score is None else f"{position.black_score:+d}",
+            formatting.chance(position.black_value),
+            formatting.discs(position.black_discs, position.black_score),
+            "" if raw_value is None else formatting.chance(raw_value),
             "" if played is None else f"{played.prior:.0%}",
             "" if played is None else str(played.visits),
             "" if position.best == position.played else formatting.move(position.best, size),
@@ -47,10 +47,11 @@ def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
 def legend(analysis: game_analysis.GameAnalysis) -> str:
     """Returns the meaning of the columns of `game_table`."""
     return (
-        "X black, O white. black: expected result for black before the move, from -1 to 1, after"
-        " the search. alone: the same by the network without search. exact: black's final margin"
-        " under perfect play. prior, visits: of the move played. best: the engine's choice, if it"
-        " differs. loss: in expected result; discs: where both positions are solved."
+        "X black, O white. black: chance that black wins, before the move, after the search; a draw"
+        " is half a win. discs: black's expected final score; a whole number is exact. alone: the"
+        " chance by the network without search. prior, visits: of the move played. best: the"
+        " engine's choice, if it differs. loss: in expected result, from 0 to 2; lost: in discs,"
+        " where both positions are solved."
         f" ?: one of the {len(analysis.drops)} largest drops."
     )
 
@@ -99,21 +100,22 @@ def heading(position: game_analysis.AnalysedPosition, size: int) -> str:
 
 def worth(position: game_analysis.AnalysedPosition) -> str:
     """Returns the values of a position for the side to move."""
-    exact = "" if position.score is None else f", exact {position.score:+d}"
-    raw_value = formatting.signed(position.raw_value)
-    return f"value {position.value:+z.2f}{exact}" + (
-        f"; network alone {raw_value}" * bool(raw_value)
-    )
+    discs = formatting.discs(position.discs, position.score)
+    exact = " (exact)" if position.score is not None else ""
+    alone = ""
+    if position.raw_value is not None:
+        alone = f"; network alone {formatting.chance(position.raw_value)}"
+    return f"wins {formatting.chance(position.value)}, {discs} discs{exact}{alone}"
 
 
 def move_table(position: game_analysis.AnalysedPosition, size: int) -> rich.table.Table:
     """Returns a table of the legal moves, best first; * marks the move played."""
-    rows = formatting.table("move", "value>", "exact>", "visits>", "prior>", "line")
+    rows = formatting.table("move", "wins>", "discs>", "visits>", "prior>", "line")
     for move in position.moves:
         rows.add_row(
             formatting.move(move.action, size) + "*" * (move.action == position.played),
-            formatting.signed(move.value),
-            "" if move.score is None else f"{move.score:+d}",
+            "" if move.value is None else formatting.chance(move.value),
+            formatting.discs(move.discs, move.score),
             str(move.visits),
             f"{move.prior:.1%}",
             formatting.line(move.line, size),
@@ -139,7 +141,7 @@ def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
 
 
 def _position_json(position: game_analysis.AnalysedPosition, size: int) -> dict[str, Any]:
-    names = ("value", "raw_value", "black_value", "score", "drop", "loss", "loss_discs")
+    names = ("value", "raw_value", "black_value", "discs", "score", "drop", "loss", "loss_discs")
     return {
         "ply": position.number,
         "board": notation.board_text(position.board, size),

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import rich.table
 
 from azo.games import notation, othello
-from azo.play.search_report import MoveReport, SearchReport
+from azo.play.search_report import SearchReport
 
 _LINE_MOVES = 6
 
@@ -15,9 +15,11 @@ def chance(value: float) -> str:
     return f"{50 + 50 * value:.0f} %"
 
 
-def signed(value: float | None) -> str:
-    """Returns a value with its sign; "" for None."""
-    return "" if value is None else f"{value:+z.2f}"
+def discs(expected: float | None, score: int | None) -> str:
+    """Returns an exact score in whole discs, else the expected one; "" if both are None."""
+    if score is not None:
+        return f"{score:+d}"
+    return "" if expected is None else f"{expected:+z.1f}"
 
 
 def move(action: int | None, size: int) -> str:
@@ -38,7 +40,8 @@ def colour(board: notation.Board) -> str:
 def outlook(report: SearchReport, who: str, game: othello.Othello) -> str:
     """Returns the expected result for the side to move, which is called `who`."""
     if report.score is None:
-        return f"{who} expects to win: {chance(report.value)}"
+        expected = discs(report.discs, None)
+        return f"{who} expects to win: {chance(report.value)}, {expected} discs"
     score = -report.score if game.is_reversed else report.score
     if score == 0:
         return "a draw if both play perfectly (exact)"
@@ -60,11 +63,15 @@ def reason(report: SearchReport, who: str, game: othello.Othello) -> list[str]:
 
 def hint(report: SearchReport, game: othello.Othello, *, most: int) -> rich.table.Table:
     """Returns a table of the best moves, for the side to move."""
-    rows = table("move", "wins>", "visits>", "expected", padding=2)
+    rows = table("move", "wins>", "discs>", "visits>", "expected", padding=2)
     for each in report.moves[:most]:
         expected = line(each.line, game.size)
         rows.add_row(
-            move(each.action, game.size), _worth(each, game), str(each.visits or ""), expected
+            move(each.action, game.size),
+            "" if each.value is None else chance(each.value),
+            discs(each.discs, each.score),
+            str(each.visits or ""),
+            expected,
         )
     return rows
 
@@ -86,10 +93,3 @@ def table(*columns: str, padding: int = 1) -> rich.table.Table:
     for column in columns:
         rows.add_column(column.rstrip(">"), justify="right" if column.endswith(">") else "left")
     return rows
-
-
-def _worth(report: MoveReport, game: othello.Othello) -> str:
-    if report.score is not None:
-        score = -report.score if game.is_reversed else report.score
-        return "draw" if score == 0 else f"{'win' if score > 0 else 'loss'} by {abs(score)}"
-    return "" if report.value is None else chance(report.value)

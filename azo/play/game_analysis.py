@@ -33,7 +33,8 @@ class AnalysedPosition:
     number: int  # ply, 1 for the first move
     board: notation.Board
     value: float  # searched, or exact
-    score: int | None  # final margin of discs under perfect play, where solved
+    discs: float  # expected final score, or the exact one
+    score: int | None  # final score under perfect play, where solved
     raw_value: float | None = None  # the network's own; None if the game is over
     best: int | None = None  # the move to play; None if the game is over
     moves: tuple[MoveReport, ...] = ()  # all legal moves, best first
@@ -51,6 +52,11 @@ class AnalysedPosition:
     def black_raw_value(self) -> float | None:
         """The network's own value for black."""
         return None if self.raw_value is None else self._sign * self.raw_value
+
+    @property
+    def black_discs(self) -> float:
+        """The expected final score for black."""
+        return self._sign * self.discs
 
     @property
     def black_score(self) -> int | None:
@@ -145,12 +151,13 @@ def _analyse_position(
     if engine.is_over:
         black_score = engine.final_score()
         score = black_score if engine.board.is_black_to_move else -black_score
-        return AnalysedPosition(number, engine.board, engine.result(score), score)
+        return AnalysedPosition(number, engine.board, engine.result(score), float(score), score)
     report = engine.think(limits, is_stopped=is_stopped)
     return AnalysedPosition(
         number=number,
         board=engine.board,
         value=report.value,
+        discs=report.discs,
         score=report.score,
         raw_value=report.raw_value,
         best=report.action,

@@ -248,8 +248,8 @@ class GtpServer:
         if move.value is not None:
             words.append(f"winrate {(move.value + 1) / 2:.6f}")
         words.append(f"prior {move.prior:.6f}")
-        if move.score is not None:
-            words.append(f"scoreLead {move.score}")
+        if move.discs is not None:
+            words.append(f"scoreLead {move.discs:.2f}")
         line = " ".join(self._move_text(action) for action in move.line)
         return " ".join([*words, f"order {order} pv {line}"])
 

@@ -128,7 +128,7 @@ class NBoardServer:
             depth = _depth_of(report.num_simulations)
             moves = [move for move in report.moves if move.action not in done][:num_left]
             if moves and moves[0].value is None and not book_moves:  # stopped early: write one line
-                moves[0] = dataclasses.replace(moves[0], value=report.value)
+                moves[0] = dataclasses.replace(moves[0], value=report.value, discs=report.discs)
             for move in moves:
                 if move.value is not None:
                     self._write(self._search_line(move, depth))
@@ -194,11 +194,8 @@ class NBoardServer:
 
     def _discs(self, report: SearchReport | MoveReport) -> float:
         """Returns the evaluation of a position or of a move, in discs for the side to move."""
-        game = self._engine.game
-        if report.score is not None:
-            return float(-report.score if game.is_reversed else report.score)
-        assert report.value is not None
-        return report.value * game.size**2
+        assert report.discs is not None
+        return -report.discs if self._engine.game.is_reversed else report.discs
 
     def _search_line(self, move: MoveReport, depth: int) -> str:
         size = self._engine.game.size

@@ -200,6 +200,7 @@ class Terminal:
                 move = notation.action_text(report.action, size)
                 status.update(
                     f"{what}: {move}, {formatting.chance(report.value)},"
+                    f" {formatting.discs(report.discs, report.score)} discs,"
                     f" {report.num_simulations} simulations (Ctrl-C: move now)"
                 )
 

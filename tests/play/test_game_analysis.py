@@ -120,7 +120,13 @@ def test_an_analysis_that_is_stopped_leaves_the_rest_out():
 
 
 _EVALUATIONS = {
-    0: {"value": 0.2, "raw_value": 0.1, "best": action("d3"), "prior": {action("f5"): 0.125}},
+    0: {
+        "value": 0.2,
+        "raw_value": 0.1,
+        "discs": 3.14,
+        "best": action("d3"),
+        "prior": {action("f5"): 0.125},
+    },
     1: {"value": 0.3, "score": 4, "best": action("d6")},
     2: {"value": -1.0, "score": 2},
 }
@@ -132,10 +138,10 @@ def test_the_table_has_values_for_black():
     console.print(analysis_text.game_table(analysis))
     rows = [line.split() for line in console.file.getvalue().splitlines()]
     assert [" ".join(row) for row in rows] == [
-        "ply move black alone exact prior visits best loss discs",
-        "1 X f5 +0.20 +0.10 12% 20 d3 0.50 ?",
-        "2 O d6 -0.30 +0.00 -4 33% 20 6",
-        "end -1.00 +0.00 +2 c3",  # what would come next
+        "ply move black discs alone prior visits best loss lost",
+        "1 X f5 60 % +3.1 55 % 12% 20 d3 0.50 ?",
+        "2 O d6 35 % -4 50 % 33% 20 6",
+        "end 0 % +2 50 % c3",  # what would come next
     ]
 
 
@@ -147,6 +153,7 @@ def test_json_has_what_the_analysis_has():
     assert (first["played"], first["best"], first["loss"]) == ("f5", "d3", pytest.approx(0.5))
     assert first["moves"][0]["move"] == "d3"
     assert printed["positions"][1]["black_value"] == pytest.approx(-0.3)
+    assert [position["discs"] for position in printed["positions"]] == [3.14, 4, 2]
     assert printed["largest_drops"] == [1]
 
 
@@ -215,7 +222,7 @@ def test_one_position_is_shown_with_its_moves(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("f5d6"))
     code, out, _ = run(capsys, "-", *_QUICK, "--ply", 2)
     assert code == 0
-    assert "white (O) to move\nvalue " in out
+    assert "white (O) to move\nwins " in out
     assert "; network alone " in out
     assert "d6*" in out
 

@@ -293,7 +293,7 @@ def test_levels_weaken_the_settings_and_the_last_restores_them():
 
 
 INFO = re.compile(
-    r"info move (\w+) visits (\d+)(?: winrate ([\d.]+))? prior ([\d.]+)(?: scoreLead (-?\d+))?"
+    r"info move (\w+) visits (\d+)(?: winrate ([\d.]+))? prior ([\d.]+)(?: scoreLead (-?[\d.]+))?"
     r" order (\d+) pv((?: \w+)+?)(?= info|$)"
 )
 
@@ -346,7 +346,7 @@ def test_analysis_near_the_end_has_the_exact_scores_of_every_move():
     head, line = analysis(config, plays(moves), "azo-analyze", num_lines=2)
     assert head == "="
     scores = {
-        notation.parse_action(move, 8): (int(score), float(rate))
+        notation.parse_action(move, 8): (float(score), float(rate))
         for move, _, rate, _, score, *_ in INFO.findall(line)
     }
     assert set(scores) == set(slow_board.legal_actions(board))

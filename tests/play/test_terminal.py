@@ -63,12 +63,12 @@ def test_the_start_is_shown_without_colours_in_80_columns():
 
 
 def test_the_engine_answers_a_move_and_says_what_it_expects():
-    out, engine = played(["F5"], evaluations={1: {"best": 43, "value": 0.56}})
+    out, engine = played(["F5"], evaluations={1: {"best": 43, "value": 0.56, "discs": 7.25}})
     assert moves_of(engine) == "f5d6"
     shown = out[out.index("azo (white) plays d6") :]
     assert "\n4  -  -  +  O  X  -  -  -  4   ply 3: black to move\n" in shown
     assert "\n5  -  -  +  O  X  X  -  -  5   last move: d6\n" in shown
-    assert "\n6  -  -  + [O] -  -  -  -  6   azo expects to win: 78 %\n" in shown
+    assert "\n6  -  -  + [O] -  -  -  -  6   azo expects to win: 78 %, +7.2 discs\n" in shown
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_hints_are_for_the_side_to_move_and_at_full_strength():
     evaluation = {"best": d3, "values": {d3: 0.5}, "visits": {d3: 77}}
     out, engine = played(["hint"], evaluations={0: evaluation})
     row = next(line for line in out.splitlines() if line.startswith("d3"))
-    assert row.split() == ["d3", "75", "%", "77", "d3"]
+    assert row.split() == ["d3", "75", "%", "+32.0", "77", "d3"]
     weak = engine.config
     seen = []
 
@@ -193,10 +193,10 @@ def test_hints_are_for_the_side_to_move_and_at_full_strength():
 
 def test_a_solved_position_gives_hints_in_discs():
     out, _ = played(["hint"], evaluations={0: {"score": 4, "scores": {19: 4, 26: -2}}})
-    rows = {line.split()[0]: line for line in out.splitlines() if " by " in line}
-    assert "win by 4" in rows["d3"]
-    assert "loss by 2" in rows["c4"]
-    assert "black wins by 4 if both play perfectly (exact)" in rows["black"]
+    rows = {line.split()[0]: line for line in out.splitlines() if " % " in line}
+    assert " +4 " in rows["d3"]
+    assert " -2 " in rows["c4"]
+    assert "black wins by 4 if both play perfectly (exact)" in out
 
 
 def test_levels_change_the_engine():
@@ -343,7 +343,7 @@ def test_where_the_terminal_has_no_unicode_letters_are_used():
 )
 def test_a_move_without_a_search_says_why(source, said):
     board = notation.board_of(_GAME.start(), is_black_to_move=True)
-    report = search_report.SearchReport(board, 19, (), 0.0, 0.0, None, source, 0, 0, 0.0)
+    report = search_report.SearchReport(board, 19, (), 0.0, 0.0, 0.0, None, source, 0, 0, 0.0)
     assert formatting.reason(report, "azo", _GAME)[0].startswith(said)
 
 

@@ -32,6 +32,7 @@ class ScriptedEngine(live_game.LiveGame):
             moves=tuple(moves),
             value=evaluation.get("value", 0.0),
             raw_value=evaluation.get("raw_value", 0.0),
+            discs=evaluation.get("score", evaluation.get("discs", 64 * evaluation.get("value", 0))),
             score=evaluation.get("score"),
             source="search" if "score" not in evaluation else "exact",
             num_simulations=self.config.num_simulations or 0,
@@ -42,6 +43,12 @@ class ScriptedEngine(live_game.LiveGame):
             on_progress(report)
         return report
 
+    def _discs(self, evaluation, action):
+        """Returns the exact score of a move, or 64 times its value."""
+        value = evaluation.get("values", {}).get(action, 0.0)
+        expected = None if value is None else 64 * value
+        return evaluation.get("scores", {}).get(action, expected)
+
     def _moves(self):
         legal = self.legal_actions
         evaluation = self.evaluations.get(len(self.actions), {})
@@ -51,6 +58,7 @@ class ScriptedEngine(live_game.LiveGame):
                 visits=evaluation.get("visits", {}).get(action, 20),
                 prior=evaluation.get("prior", {}).get(action, 1 / len(legal)),
                 value=evaluation.get("values", {}).get(action, 0.0),
+                discs=self._discs(evaluation, action),
                 score=evaluation.get("scores", {}).get(action),
                 line=(action,),
             )

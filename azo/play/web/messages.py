@@ -75,7 +75,7 @@ def game_json(game: live_game.LiveGame, note: str = "") -> dict[str, Any]:
 
 def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]:
     """Returns a search report with moves as text."""
-    names = ("value", "raw_value", "score", "source", "num_simulations", "seconds")
+    names = ("value", "raw_value", "discs", "score", "source", "num_simulations", "seconds")
     return {
         "move": notation.action_text(report.action, size),
         **{name: getattr(report, name) for name in names},
