@@ -23,7 +23,6 @@ from azo.search import improvement
 from azo.solver.host import endgame, last_squares
 
 _SOLVER_SHARE = 0.5  # of the time of a move
-_PROBE_SECONDS = 0.1
 
 
 class Engine(live_game.LiveGame):
@@ -245,7 +244,6 @@ class Engine(live_game.LiveGame):
                 result_only=True,
                 keeps_table=True,
                 max_nodes=self.config.probe_nodes,
-                max_seconds=_PROBE_SECONDS,
             )
             if self._lowest(reply) < 1:
                 moves = (*ordered[len(refuted) :], *refuted)
