@@ -1,5 +1,6 @@
 """Endings that the host's solver labels while the device plays on: whole runs on 4x4."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -67,7 +68,8 @@ def kill_workers():
     children = multiprocessing.active_children()
     assert children
     for child in children:
-        os.kill(child.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # the death of one ends the others
+            os.kill(child.pid, signal.SIGKILL)
         child.join()
 
 
@@ -79,11 +81,12 @@ def test_ctrl_c_and_a_killed_solver_change_no_bit_of_a_run(whole, tmp_path, monk
     assert "stopped and saved after iteration 2" in capsys.readouterr().out
     with interruption.StopRequest() as stop, monkeypatch.context() as patch:
         at_call(patch, 2, kill_workers)  # the fourth iteration
-        at_call(patch, 3, lambda: signal.raise_signal(signal.SIGTERM))
+        # Two iterations later, since endings may have been solved before the end of the workers.
+        at_call(patch, 4, lambda: signal.raise_signal(signal.SIGTERM))
         trainer.train(settings(tmp_path, solver_processes=2), stop)
     out = capsys.readouterr().out
     assert "a solver process has died: its endings are solved again" in out
-    assert "stopped and saved after iteration 5" in out
+    assert "stopped and saved after iteration 6" in out
     state = trainer.train(settings(tmp_path))
     tiny_run.assert_same_bits(state, whole[1])
     solved = [
@@ -127,7 +130,7 @@ def test_the_host_finds_the_scores_and_best_moves_of_the_device(whole):
 def test_labels_reach_the_games_of_every_device(tmp_path):
     everything = {"endings": {"adjudicate_empties": EMPTIES, "solver": "host"}}
     state = trainer.train(settings(tmp_path, num_devices=2, sections=everything))
-    buffer, exact = jax.device_get(state.replay), []
+    buffer, num_exact = jax.device_get(state.replay), []
     for device in range(2):
         rows = device * 512 + np.arange(int(buffer.size[device]))
         boards = boards_of(buffer.board[rows])
@@ -136,10 +139,8 @@ def test_labels_reach_the_games_of_every_device(tmp_path):
         score = slow_minimax.scores(boards[is_solved], is_reversed=False)
         np.testing.assert_array_equal(buffer.score[rows][is_solved], score)
         np.testing.assert_array_equal(buffer.value[rows][is_solved], np.sign(score))
-        exact.append(is_solved.sum())
-    assert min(exact) > 20
-    # No game that was adjudicated waits in the history, for its result was given to it.
-    assert (np.asarray(state.unlabelled.is_adjudicated).sum(axis=0) > 0).any()
+        num_exact.append(is_solved.sum())
+    assert min(num_exact) > 20
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Lines of best play, and the worker processes that solve them, some of which are killed."""
 
+import contextlib
 import multiprocessing
 import os
 import pathlib
@@ -43,7 +44,9 @@ def workers(number, note=print):
 
 def kill_children():
     for child in multiprocessing.active_children():
-        os.kill(child.pid, signal.SIGKILL)
+        # The death of one ends the others.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGKILL)
         child.join()
 
 
