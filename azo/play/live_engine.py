@@ -256,15 +256,20 @@ class Engine(live_game.LiveGame):
         return min(self.result(solution.lower), self.result(solution.upper))
 
     def _bounded(self, report: SearchReport, solution: endgame.Solution) -> SearchReport:
-        """Returns a report with a value inside the proven bounds; a proven win is its move."""
+        """Returns a report inside the proven bounds; a proven win is its move."""
         lower, upper = sorted((self.result(solution.lower), self.result(solution.upper)))
-        value = min(max(report.value, lower), upper)
+        report = dataclasses.replace(
+            report,
+            value=min(max(report.value, lower), upper),
+            discs=min(max(report.discs, solution.lower), solution.upper),
+        )
         if lower < 1 or solution.best_move is None:
-            return dataclasses.replace(report, value=value)
+            return report
 
         def proven(move: MoveReport) -> MoveReport:
-            is_best = move.action == solution.best_move
-            return dataclasses.replace(move, value=1.0, is_proven=True) if is_best else move
+            if move.action != solution.best_move:
+                return move
+            return dataclasses.replace(move, value=1.0, discs=report.discs, is_proven=True)
 
         return dataclasses.replace(
             report,
@@ -272,7 +277,6 @@ class Engine(live_game.LiveGame):
             moves=tuple(
                 sorted(map(proven, report.moves), key=lambda x: x.action != solution.best_move)
             ),
-            value=value,
             source="exact",
         )
 

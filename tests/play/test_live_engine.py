@@ -209,6 +209,7 @@ def test_a_proven_result_is_kept_without_a_score(is_reversed):
             reply = solver.solve(live.board.player, live.board.opponent)
             assert live.result(reply.score) == -1
             assert (report.value, report.moves[0].is_proven) == (1.0, True)
+            assert live.utility(1) * report.discs > 0
             num_open += report.score is None
         else:
             assert report.value <= result
