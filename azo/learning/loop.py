@@ -105,13 +105,7 @@ def fill(
     """
 
     def add(state: run_state.RunState, lines: endings.ExactLines) -> run_state.RunState:
-        rows = replay.exact_rows(
-            game,
-            lines,
-            score_share=config.search.score_share,
-            iteration=state.iteration,
-            actor_version=state.iteration,
-        )
+        rows = _exact_rows(game, config, lines, state.iteration, state.iteration)
         return dataclasses.replace(state, replay=replay.insert(state.replay, rows))
 
     specs = run_state.partition(config)
@@ -285,13 +279,9 @@ class _Iteration:
         config, lines, counts = self.config, None, state.resignation_counts
         if labelled.is_adjudicated is not None:
             solve_key = jax.random.fold_in(key, config.selfplay.num_plies)
+            score_share = config.search.score_share
             labelled, lines = rules.score_adjudicated(
-                self.game,
-                solve_key,
-                labelled,
-                config.endings,
-                moves,
-                score_share=config.search.score_share,
+                self.game, solve_key, labelled, config.endings, moves, score_share=score_share
             )
         plies = labelled.plies
         if labelled.resignation is not None:
@@ -310,10 +300,7 @@ class _Iteration:
         if explored is not None:
             rows.append(replay.explored_rows(explored, **versions))
         if lines is not None:
-            score_share = config.search.score_share
-            rows.append(
-                replay.exact_rows(self.game, lines, score_share=score_share, **_versions(labelled))
-            )
+            rows.append(_exact_rows(self.game, config, lines, **_versions(labelled)))
 
         sums = _total(statistics.gather(self.game, labelled, finalised, predictions))
         state = dataclasses.replace(
@@ -332,13 +319,7 @@ class _Iteration:
         num_endings = config.num_positions // self.num_devices
         position, is_valid = endings.random_endings(game, ending_key, num_endings, config)
         lines = endings.solve(game, solve_key, position, is_valid, max_empties=config.max_empties)
-        return replay.exact_rows(
-            game,
-            lines,
-            score_share=self.config.search.score_share,
-            iteration=state.iteration,
-            actor_version=state.iteration,
-        )
+        return _exact_rows(game, self.config, lines, state.iteration, state.iteration)
 
     def inspect(
         self, key: jax.Array, state: run_state.RunState, rows: list[replay.NewRows]
@@ -404,6 +385,22 @@ class _Iteration:
     def num_examples(self) -> int:
         """Examples of a batch on this device."""
         return self.config.learner.batch_size // self.num_devices
+
+
+def _exact_rows(
+    game: protocol.Game,
+    config: run_state.RecipeConfig,
+    lines: endings.ExactLines,
+    iteration: jax.Array,
+    actor_version: jax.Array,
+) -> replay.NewRows:
+    return replay.exact_rows(
+        game,
+        lines,
+        score_share=config.search.score_share,
+        iteration=iteration,
+        actor_version=actor_version,
+    )
 
 
 def _versions(turns: ply_records.UnlabelledTurns) -> dict[str, jax.Array]:
