@@ -1,5 +1,6 @@
 """Settings of a run: files, messages, phases and combinations."""
 
+import json
 import pathlib
 
 import pytest
@@ -229,3 +230,10 @@ def test_settings_that_contradict_one_another_are_refused(sections, expected):
 @pytest.mark.parametrize("wrong", [{"num_games": 3}, {"num_games": 0}, {"opening_plies": 1}])
 def test_odd_numbers_of_games_and_opening_plies_are_refused(wrong):
     assert next(iter(wrong)) in message_of_validation(evaluation=wrong)
+
+
+def test_settings_of_a_network_with_one_value_are_refused_by_one_line():
+    tree = json.loads(config.to_json(config.Config()))
+    tree["network"]["has_margin_head"] = False
+    with pytest.raises(ValueError, match=r"^run/settings.json: a network of an earlier version"):
+        config.from_json(json.dumps(tree), "run/settings.json")
