@@ -63,9 +63,11 @@ def evaluate_plainly(variables: network.Variables, planes: jax.Array) -> improve
         y = nn.relu(convolved(x, f"block{block}_first"))
         x = nn.relu(convolved(y, f"block{block}_second") + x)
     value = nn.relu(dense(projected(x, "value_projection"), "value_hidden"))
+    chances = jax.nn.softmax(dense(value, "score_output"))  # of all final scores, ascending
+    num_scores = chances.shape[-1]
     return improvement.Evaluation(
         prior_logits=dense(projected(x, "policy_projection"), "policy_logits"),
-        value=jnp.tanh(dense(value, "value_output"))[:, 0],
+        value=chances @ jnp.sign(jnp.arange(num_scores) - num_scores // 2.0),
     )
 
 

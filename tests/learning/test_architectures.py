@@ -86,7 +86,7 @@ def test_folding_leaves_every_kind_of_network_the_same_function(kind):
     close(seen.value, plain.value)
     assert plain.prior_logits.std(axis=0).min() > 1e-2  # or the comparison says little
     assert plain.value.std() > 1e-2
-    assert (plain.ownership is not None) == (plain.margin is not None) == (kind == "final")
+    assert (plain.ownership is not None) == (kind == "final")
 
 
 def convolved(x, kernel, bias):
@@ -141,10 +141,13 @@ def test_towers_and_heads_give_what_a_plain_network_gives():
     logits = dense(relu(dense(p, params["policy_hidden"])), params["policy_logits"])
     v = projected(features, "value")
     hidden = relu(dense(v.reshape(8, -1), params["value_hidden"]))
+    score_logits = dense(hidden, params["score_output"])
+    lost, _, won = (np.exp(score_logits) / np.exp(score_logits).sum(axis=1)[:, None]).T
     expected = {
         "prior_logits": logits,
-        "value": np.tanh(dense(hidden, params["value_output"]))[:, 0],
-        "margin": np.tanh(dense(hidden, params["margin_output"]))[:, 0],
+        "score_logits": score_logits,
+        "value": won - lost,
+        "score": won - lost,
         "ownership": np.tanh(dense(v, params["ownership_output"])).reshape(8, -1),
     }
     for name, numbers in expected.items():
@@ -203,8 +206,8 @@ def test_pythonnuts_tower_has_the_parameters_counted_by_hand():
     tower += 2 * (2 * 9 * 128**2 + 2 * 2 * 128)
     projection = 128 * 16 + 2 * 16
     hidden = 64 * 16 * 256 + 256
-    heads = 2 * (projection + hidden) + (256 * 65 + 65) + (256 + 1)
-    assert tower + heads == 1_439_490
+    heads = 2 * (projection + hidden) + 2 * (256 * 65 + 65)  # 65 actions, 65 final scores
+    assert tower + heads == 1_455_938
     assert num_parameters(othello.Othello(8), PYTHONNUT) == tower + heads
 
 

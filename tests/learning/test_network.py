@@ -153,7 +153,7 @@ def seasoned():
         lambda new, old: old + (new - old) / 0.05, updated["batch_stats"], variables["batch_stats"]
     )
     params = dict(variables["params"])
-    params["value_output"] = jax.tree.map(lambda x: 20 * x, params["value_output"])
+    params["score_output"] = jax.tree.map(lambda x: 20 * x, params["score_output"])
     params["policy_logits"] = jax.tree.map(lambda x: 3 * x, params["policy_logits"])
     return position, {"params": params, "batch_stats": batch_stats}
 
@@ -218,6 +218,7 @@ def test_in_bfloat16_gradients_keep_their_direction():
         board=game.pack(position),
         policy=legal / legal.sum(axis=-1, keepdims=True),
         value=jnp.where(has_won, 1.0, -1.0),
+        score=jnp.where(has_won, 6, -6),
     )
 
     def gradient(config):

@@ -73,10 +73,12 @@ def _batch() -> replay.Examples:
     rng = np.random.default_rng(0)
     weights = jnp.asarray(rng.random((BATCH_SIZE, game.num_actions)), jnp.float32)
     policy = ply_records.quantise(jnp.where(game.legal_mask(position), weights, 0.0))
+    result = jnp.asarray(rng.choice([-1, 0, 1], BATCH_SIZE))
     return replay.Examples(
         board=game.pack(position),
         policy=ply_records.restore(policy),
-        value=jnp.asarray(rng.choice([-1.0, 0.0, 1.0], BATCH_SIZE), jnp.float32),
+        value=result.astype(jnp.float32),
+        score=result,
     )
 
 
