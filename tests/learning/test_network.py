@@ -199,7 +199,7 @@ def test_on_accelerators_the_convolutions_of_the_tower_alone_are_bfloat16():
     traced = jax.jit(network.build(game, config).apply).trace(variables, game.planes(position))
     lines = traced.lower(lowering_platforms=("cuda",)).as_text().splitlines()
     prediction = {}
-    for name in ("convolution", "dot_general", "add", "multiply", "maximum", "tanh"):
+    for name in ("convolution", "dot_general", "add", "multiply", "maximum", "exponential"):
         matching = [line for line in lines if f"stablehlo.{name} " in line.replace("(", " ")]
         prediction[name] = [set(re.findall(r"x(f32|bf16)>", line)) for line in matching]
     assert prediction.pop("convolution") == [{"bf16"}] * (1 + 2 * config.num_blocks)
