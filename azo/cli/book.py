@@ -158,7 +158,7 @@ def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
         results = (entry.num_wins, entry.num_draws, num_lost) if entry.num_games else ()
         table.add_row(
             formatting.move(move.action, game.size),
-            "" if entry.value is None else formatting.chance(entry.value),
+            formatting.chance(entry.value),
             *(str(count or "") for count in (entry.num_visits, entry.num_games)),
             *(f"{num / entry.num_games:.0%}" for num in results),
         )

@@ -262,7 +262,7 @@ def _losses(
 def _score_loss(
     game: protocol.Game, score_logits: jax.Array, score: jax.Array, axis_name: str | None
 ) -> jax.Array:
-    """Returns the cross-entropy of final scores `[M]`, a mean over those that are known."""
+    """Returns the mean cross-entropy of the known ones of final scores `[M]`."""
     row = jnp.searchsorted(jnp.asarray(game.scores), score)
     log_chance = jax.nn.log_softmax(score_logits)
     log_chance = jnp.take_along_axis(log_chance, row[:, None], axis=1)[:, 0]

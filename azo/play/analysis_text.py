@@ -26,14 +26,14 @@ def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
         *("loss>", "lost>", ""),
     )
     for position in analysis.positions:
-        played, raw_value = position.report_of(position.played), position.black_raw_value
+        played = position.report_of(position.played)
         rows.add_row(
             str(position.number) if position.played is not None else "end",
             "" if position.played is None else "X" if position.board.is_black_to_move else "O",
             formatting.move(position.played, size),
             formatting.chance(position.black_value),
             formatting.discs(position.black_discs, position.black_score),
-            "" if raw_value is None else formatting.chance(raw_value),
+            formatting.chance(position.black_raw_value),
             "" if played is None else f"{played.prior:.0%}",
             "" if played is None else str(played.visits),
             "" if position.best == position.played else formatting.move(position.best, size),
@@ -114,7 +114,7 @@ def move_table(position: game_analysis.AnalysedPosition, size: int) -> rich.tabl
     for move in position.moves:
         rows.add_row(
             formatting.move(move.action, size) + "*" * (move.action == position.played),
-            "" if move.value is None else formatting.chance(move.value),
+            formatting.chance(move.value),
             formatting.discs(move.discs, move.score),
             str(move.visits),
             f"{move.prior:.1%}",

@@ -10,9 +10,12 @@ from azo.play.search_report import SearchReport
 _LINE_MOVES = 6
 
 
-def chance(value: float) -> str:
-    """Returns an expected result in [-1, 1] as a chance of winning; a draw is half a win."""
-    return f"{50 + 50 * value:.0f} %"
+def chance(value: float | None) -> str:
+    """Returns an expected result in [-1, 1] as a chance of winning, "" for None.
+
+    A draw is half a win.
+    """
+    return "" if value is None else f"{50 + 50 * value:.0f} %"
 
 
 def discs(expected: float | None, score: int | None) -> str:
@@ -68,7 +71,7 @@ def hint(report: SearchReport, game: othello.Othello, *, most: int) -> rich.tabl
         expected = line(each.line, game.size)
         rows.add_row(
             move(each.action, game.size),
-            "" if each.value is None else chance(each.value),
+            chance(each.value),
             discs(each.discs, each.score),
             str(each.visits or ""),
             expected,

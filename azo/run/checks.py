@@ -78,7 +78,7 @@ def check_endings(settings: run_state.RecipeConfig, game: protocol.Game) -> None
         )
     if endings.deep_positions and endings.confidence < 1:
         assert isinstance(game, othello.Othello)
-        probcut.load(game.size, endings.confidence, is_reversed=game.is_reversed)
+        probcut.load_cuts(game.size, endings.confidence, is_reversed=game.is_reversed)
 
 
 def check_generations(settings: run_state.RecipeConfig) -> None:

@@ -2,8 +2,8 @@
 
 The last two iterations' turns wait in `RunState.unlabelled`. While the device plays an iteration,
 worker processes solve the endings of the newer turns. The next iteration labels these turns with
-the moves found. All that is needed is in the state, so a resumed run solves them again and repeats
-the uninterrupted one, whatever the number of processes.
+the solved moves. The state holds all endings that wait, so a resumed run solves them again. It
+repeats the uninterrupted run with any number of processes.
 """
 
 import time

@@ -81,7 +81,7 @@ def test_no_start_is_used_while_no_position_can_be_played_on():
 
 
 def test_with_one_candidate_all_positions_that_can_be_played_on_are_drawn_alike():
-    boards = six_boards()[::-1]  # those that cannot come first
+    boards = six_boards()[::-1]  # positions that cannot be drawn come first
     archived = draw(archive(boards), jax.random.key(1), adjudicate_empties=10)
     empties = np.asarray(SIX.num_empties(SIX.unpack(jnp.asarray(boards))))
     counts = np.bincount(drawn_rows(boards, archived), minlength=len(boards))

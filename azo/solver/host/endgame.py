@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from azo.games import notation
-from azo.solver.host import deep, estimate, kernels, last_squares, probcut, table
+from azo.solver.host import deep, kernels, last_squares, probcut, table
 
 _SLICE_NODES = 1_000_000  # about 0.1 s
 _MAX_LOG_ROWS = 21  # 128 MiB
@@ -73,8 +73,9 @@ class Solver:
             raise ValueError(f"board size is {size}, but should be 4, 6 or 8")
         self.size = size
         self._rules = last_squares.make_rules(size, is_reversed=is_reversed)
-        self._search = deep.make_search(self._rules)
-        self._estimate = probcut.load_evaluator(size, is_reversed=is_reversed)
+        self._search = deep.make_search(self._rules)._replace(
+            evaluator=probcut.load_evaluator(size, is_reversed=is_reversed)
+        )
         self._compile()
 
     def solve(
@@ -124,8 +125,7 @@ class Solver:
         self._end_seconds = math.inf if max_seconds is None else start + max_seconds
         self._is_stopped = is_stopped or (lambda: False)
         self._result_only, self._guess = result_only, guess * self._rules.sign
-        cuts, evaluator = self._cuts(confidence)
-        self._search = self._search._replace(cuts=cuts, evaluator=evaluator)
+        self._search = self._search._replace(cuts=self._cuts(confidence))
         self._search.counters[:] = 0
         P, O = np.uint64(player), np.uint64(opponent)
         if score is None and not keeps_table:
@@ -175,10 +175,10 @@ class Solver:
         self._legal(P, O)
         _after(P, O, 0)
 
-    def _cuts(self, confidence: float) -> tuple[np.ndarray, estimate.LinearEvaluator]:
+    def _cuts(self, confidence: float) -> np.ndarray:
         if confidence == 1.0:
-            return np.zeros(65, deep.CUT), self._estimate
-        return probcut.load(self.size, confidence, is_reversed=self._rules.sign < 0)
+            return np.zeros(65, deep.CUT)
+        return probcut.load_cuts(self.size, confidence, is_reversed=self._rules.sign < 0)
 
     def _check(self, player: int, opponent: int) -> None:
         overlap = player & opponent

@@ -23,10 +23,8 @@ _MAX_EMPTIES = 36
 _GROWTH = 1.02  # of the deviation, for each empty square beyond those of the fit
 
 
-def load(
-    size: int, confidence: float, *, is_reversed: bool
-) -> tuple[np.ndarray, estimate.LinearEvaluator]:
-    """Returns `cuts` and `evaluator` of a `deep.Search` for a board and variant.
+def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> np.ndarray:
+    """Returns the `cuts` of a `deep.Search` for a board and variant.
 
     Args:
       size: rows of the board.
@@ -47,13 +45,13 @@ def load(
             f"confidence {confidence:g}: selective solving is for {', '.join(fits)}, not {name}"
         )
     deviations = statistics.NormalDist().inv_cdf(confidence)
-    cuts, evaluator = np.zeros(65, deep.CUT), load_evaluator(size, is_reversed=is_reversed)
+    cuts = np.zeros(65, deep.CUT)
     most = max(row["empties"] for row in fits[name])
     for empties, row in enumerate(_rows(fits[name])):
         if MIN_EMPTIES <= empties <= _MAX_EMPTIES and "depth" in row:
             margin = deviations * _GROWTH ** max(empties - most, 0) * row["deviation"]
             cuts[empties] = (row["depth"], row["slope"], row["offset"], margin)
-    return cuts, evaluator
+    return cuts
 
 
 def load_evaluator(size: int, *, is_reversed: bool) -> estimate.LinearEvaluator:
