@@ -161,7 +161,8 @@ def _programs(
         "playing": dataclasses.replace(whole, inputs=(empty,)),
         "network": measure.compile_program(sharded, variables, empty.games.position),
     }
-    planes = game.planes(game.start(settings.learner.batch_size))
+    start = game.start(settings.learner.batch_size)
+    planes = network.planes_of(game, settings.network, start)
     work = roofline.count(folded.apply, jax.device_get(variables), planes)
     return programs, roofline.Work(
         work.flops / settings.learner.batch_size, work.num_bytes / settings.learner.batch_size

@@ -191,6 +191,12 @@ class Othello:
         both = (position.player, position.opponent)
         return jnp.stack([bitboard.squares(board, *self.board_shape) for board in both], axis=-1)
 
+    def legal_planes(self, position: Position) -> jax.Array:
+        """Returns `[..., n, n, 2]` bool: squares where the player, and the opponent, may play."""
+        other = Position(position.opponent, position.player)
+        both = (self.legal_squares(position), self.legal_squares(other))
+        return jnp.stack([bitboard.squares(board, *self.board_shape) for board in both], axis=-1)
+
     def random_action(self, key: jax.Array, position: Position) -> jax.Array:
         """Returns `[...]` int32, uniform over the legal actions."""
         squares = self.legal_squares(position)

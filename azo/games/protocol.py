@@ -83,6 +83,9 @@ class Game(Protocol):
     def planes(self, position: Position) -> jax.Array:
         """Returns `[..., rows, columns, 2]` bool: pieces of the player, then of the opponent."""
 
+    def legal_planes(self, position: Position) -> jax.Array:
+        """Returns `[..., rows, columns, 2]` bool: moves of the player, then of the opponent."""
+
     def random_action(self, key: jax.Array, position: Position) -> jax.Array:
         """Returns `[...]` int32, uniform over the legal actions."""
 

@@ -93,6 +93,11 @@ class TicTacToe:
         boards = [_squares(board).reshape(*board.shape, 3, 3) for board in both]
         return jnp.stack(boards, axis=-1)
 
+    def legal_planes(self, position: TicTacToePosition) -> jax.Array:
+        """Returns `[..., 3, 3, 2]` bool: the empty squares, twice."""
+        empty = ~self.planes(position).any(axis=-1, keepdims=True)
+        return jnp.concatenate([empty, empty], axis=-1)
+
     def random_action(self, key: jax.Array, position: TicTacToePosition) -> jax.Array:
         """Returns `[...]` int32, uniform over the legal actions."""
         legal = self.legal_mask(position)

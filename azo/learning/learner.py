@@ -15,7 +15,7 @@ import optax
 import pydantic
 
 from azo.games import protocol, symmetry
-from azo.learning import network, ply_records, replay
+from azo.learning import heads, network, pattern_network, ply_records, replay, row_optimiser
 from azo.search import objective, search_tree
 
 
@@ -26,6 +26,8 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """AdamW, or SGD with momentum that adds the weight decay to the gradient."""
     learning_rate: pydantic.PositiveFloat = 2e-3
     """Step size after warm-up."""
+    table_rate: pydantic.PositiveFloat = 0.02
+    """Step size of the tables of a pattern network, in place of learning_rate."""
     schedule: Literal["constant", "cosine"] = "constant"
     """Learning rate after warm-up: constant, or down to a twentieth by a cosine."""
     warmup_steps: pydantic.NonNegativeInt = 100
@@ -95,7 +97,10 @@ def check_heads(network_config: network.NetworkConfig, config: LearnerConfig) ->
 
 def learning_rate(config: LearnerConfig, total_steps: int) -> optax.Schedule:
     """Returns the learning rate by the number of steps taken, in a run of `total_steps`."""
-    peak = config.learning_rate
+    return _rate(config, total_steps, config.learning_rate)
+
+
+def _rate(config: LearnerConfig, total_steps: int, peak: float) -> optax.Schedule:
     warmup = min(config.warmup_steps, max(total_steps - 1, 0))
     if config.schedule == "cosine":
         return optax.warmup_cosine_decay_schedule(0.0, peak, warmup, total_steps, peak / 20)
@@ -114,7 +119,15 @@ def make_optimiser(config: LearnerConfig, total_steps: int) -> optax.GradientTra
             optax.add_decayed_weights(decay, mask=_is_kernel),
             optax.sgd(rate, momentum=config.momentum),
         )
-    return optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), descent)
+    dense = optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), descent)
+    tables = row_optimiser.row_adagrad(_rate(config, total_steps, config.table_rate))
+    return optax.partition({"dense": dense, "tables": tables}, _kinds)
+
+
+def _kinds(params: Any) -> Any:
+    """Returns which optimiser each parameter has, as a prefix of the parameters."""
+    is_table = {name: name == pattern_network.TABLES for name in params}
+    return {name: "tables" if is_table[name] else "dense" for name in params}
 
 
 def init(optimiser: optax.GradientTransformation, variables: network.Variables) -> TrainState:
@@ -196,7 +209,8 @@ def loss(
     if config.ownership_weight and examples.ownership is None:
         raise ValueError("learner.ownership_weight needs examples with final boards")
     position = game.unpack(examples.board)
-    planes, legal = game.planes(position), game.legal_mask(position)
+    planes = network.planes_of(game, model.config, position)
+    legal = game.legal_mask(position)
     if config.augment:
         permutations = game.square_symmetries
         which = jax.random.randint(key, examples.value.shape, 0, len(permutations))
@@ -227,15 +241,16 @@ def evaluate_loss(
     """Returns the losses of the network in its form for play, without augmentation."""
     position = game.unpack(examples.board)
     model = model.clone(is_training=False)
-    prediction = model.apply(variables, game.planes(position), method="predict")
-    assert isinstance(prediction, network.Prediction)
+    planes = network.planes_of(game, model.config, position)
+    prediction = model.apply(variables, planes, method="predict")
+    assert isinstance(prediction, heads.Prediction)
     legal = game.legal_mask(position)
     return _losses(game, prediction, legal, examples, score_share, axis_name=None)
 
 
 def _losses(
     game: protocol.Game,
-    prediction: network.Prediction,
+    prediction: heads.Prediction,
     legal: jax.Array,
     examples: replay.Examples,
     score_share: float,

@@ -30,8 +30,9 @@ def export(
     """Returns the program of a trained network, normalisation folded away.
 
     Its argument is `planes` `[B, rows, columns, 2]` float32, 1 for a piece of the side to move,
-    then 1 for a piece of the opponent. Its results are logits `[B, A]` float32 of all actions, and
-    values `[B]` float32 in (-1, 1) for the side to move.
+    then 1 for a piece of the opponent. Networks that see moves have two more planes, 1 where the
+    side to move may play, then 1 where the opponent may. Its results are logits `[B, A]` float32 of
+    all actions, and values `[B]` float32 in (-1, 1) for the side to move.
 
     Args:
       game: for the size of the board and the number of actions.
@@ -49,7 +50,7 @@ def export(
         return evaluation.prior_logits, evaluation.value
 
     size = jax.export.symbolic_shape("b")[0] if batch_size is None else batch_size
-    planes = jax.ShapeDtypeStruct((size, *game.board_shape, 2), jnp.float32)
+    planes = jax.ShapeDtypeStruct((size, *game.board_shape, config.num_planes), jnp.float32)
     with _without_source_locations():
         return jax.export.export(jax.jit(evaluate), platforms=platforms)(planes)
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.stats
 
 from azo.games import othello
-from azo.learning import network
+from azo.learning import heads, network
 from azo.measure import arena, players, position_sets
 from azo.search import improvement
 
@@ -106,7 +106,7 @@ def assess(
 
 
 def of_prediction(
-    game: othello.Othello, position: othello.Position, prediction: network.Prediction
+    game: othello.Othello, position: othello.Position, prediction: heads.Prediction
 ) -> Assessment:
     """Returns the network's own values and its likeliest legal moves; jittable."""
     logits = jnp.where(game.legal_mask(position), prediction.prior_logits, -jnp.inf)
@@ -243,8 +243,9 @@ def _assess_batch(
     config, variables = player.network_config, player.variables
     if isinstance(player, players.PolicyPlayer):
         net, folded = network.fold(network.build(game, config), variables)
-        prediction = net.apply(folded, game.planes(position), method="predict")
-        assert isinstance(prediction, network.Prediction)
+        planes = network.planes_of(game, config, position)
+        prediction = net.apply(folded, planes, method="predict")
+        assert isinstance(prediction, heads.Prediction)
         return of_prediction(game, position, prediction)
     search = player.search_config
     evaluate = network.folded_evaluator(game, config, variables, symmetry=search.symmetry)

@@ -72,12 +72,14 @@ def test_sgd_adds_momentum_and_scales_large_gradients_down():
         optimiser="sgd", weight_decay=0, learning_rate=0.1, warmup_steps=0, max_gradient_norm=5.0
     )
     optimiser = learner.make_optimiser(config, total_steps=10)
-    params = jnp.zeros(2)
+    params = {"bias": jnp.zeros(2)}
     carried = optimiser.init(params)
-    first, carried = optimiser.update(jnp.array([3.0, 4.0]), carried, params)
-    second, _ = optimiser.update(jnp.array([30.0, 40.0]), carried, params)
-    np.testing.assert_allclose(first, [-0.3, -0.4], rtol=1e-5)
-    np.testing.assert_allclose(second, [-0.57, -0.76], rtol=1e-5)  # -0.1 * (0.9 + 1) * (3, 4)
+    first, carried = optimiser.update({"bias": jnp.array([3.0, 4.0])}, carried, params)
+    second, _ = optimiser.update({"bias": jnp.array([30.0, 40.0])}, carried, params)
+    np.testing.assert_allclose(first["bias"], [-0.3, -0.4], rtol=1e-5)
+    np.testing.assert_allclose(
+        second["bias"], [-0.57, -0.76], rtol=1e-5
+    )  # -0.1 * (0.9 + 1) * (3, 4)
 
 
 def learned(config, num_devices, sample):

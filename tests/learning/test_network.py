@@ -246,6 +246,7 @@ class Mirror:
     """A stand-in for a network: its logits are the mover's pieces."""
 
     config = TINY
+    block_size = 64
 
     def apply(self, variables, planes):
         del variables

@@ -1,0 +1,42 @@
+"""What every network predicts, whatever its kind."""
+
+import flax.linen as nn
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+
+@flax.struct.dataclass
+class Prediction:
+    """Outputs of the network, each for the side to move."""
+
+    prior_logits: jax.Array  # [M, A] float32, of all actions, legal or not
+    score_logits: jax.Array  # [M, Z] float32, of all final scores
+    value: jax.Array  # [M] float32 in [-1, 1], expected result
+    score: jax.Array  # [M] float32 in [-1, 1], expected score by the largest, see `objective`
+    ownership: jax.Array | None  # [M, squares] float32 in (-1, 1), None without such a head
+
+
+def predict(
+    prior_logits: jax.Array,
+    score_logits: jax.Array,
+    scores: tuple[int, ...],
+    ownership: jax.Array | None = None,
+) -> Prediction:
+    """Returns the outputs of a network, given the logits of all final `scores`, ascending."""
+    chances = jax.nn.softmax(score_logits)
+    score = jnp.array(scores, jnp.float32)
+    return Prediction(
+        prior_logits=prior_logits,
+        score_logits=score_logits,
+        value=chances @ jnp.sign(score),
+        score=chances @ score / scores[-1],
+        ownership=ownership,
+    )
+
+
+def small_output(x: jax.Array, number: int, name: str) -> jax.Array:
+    """Returns `number` outputs in place of the last axis, near 0 before training."""
+    # With a small last layer, an untrained network gives every position a value near 0.
+    small = nn.initializers.variance_scaling(0.01, "fan_in", "truncated_normal")
+    return nn.Dense(number, name=name, kernel_init=small)(x)

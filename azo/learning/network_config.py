@@ -1,0 +1,71 @@
+"""Settings of the networks."""
+
+from typing import Literal
+
+import pydantic
+
+from azo.games import patterns
+from azo.learning.cpu import convolution
+
+
+class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Shape of a pattern network."""
+
+    set: patterns.SetName = "logistello"
+    """The patterns, by name."""
+    num_features: pydantic.PositiveInt = 16
+    """Features that each table entry adds to those of a position."""
+    hidden_units: tuple[pydantic.PositiveInt, ...] = (32, 32)
+    """Units of the layers between features and score; none: the one feature is the mean score."""
+    num_stages: pydantic.PositiveInt = 1
+    """Sets of tables, by the number of discs on the board."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_linear(self) -> "PatternsConfig":
+        if not self.hidden_units and self.num_features != 1:
+            raise ValueError(
+                f"without hidden_units the evaluation is one feature: num_features is"
+                f" {self.num_features}, set it to 1"
+            )
+        return self
+
+
+class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Shape of the network."""
+
+    kind: Literal["residual", "patterns"] = "residual"
+    """A tower of residual blocks of convolutions, or sums over tables of patterns."""
+    patterns: PatternsConfig = PatternsConfig()
+    """Shape of kind 'patterns'; all settings below are of kind 'residual'."""
+    num_blocks: pydantic.NonNegativeInt = 3
+    """Residual blocks of two convolutions each."""
+    num_channels: pydantic.PositiveInt = 32
+    """Channels of every convolution of the tower. Multiples of 64 suit accelerators."""
+    block_channels: tuple[pydantic.PositiveInt, ...] = ()
+    """Channels of each block, in place of num_blocks; the stem keeps num_channels."""
+    input: Literal["two_planes", "signed_plane", "with_moves"] = "two_planes"
+    """A plane a side; one plane, 1 for the mover's pieces and -1 for the opponent's; or a plane a
+    side and one for the moves of each."""
+    policy_network: Literal["head", "mlp"] = "head"
+    """A head of the tower, or a network of its own: dense layers on the board."""
+    policy_channels: pydantic.PositiveInt = 16
+    """Input channels of the policy head."""
+    policy_units: pydantic.NonNegativeInt = 0
+    """Hidden units of the policy head; 0: no hidden layer."""
+    policy_mlp_units: tuple[pydantic.PositiveInt, ...] = (128, 256, 256, 256, 128)
+    """Hidden units of policy_network 'mlp', from the board to the logits."""
+    value_channels: pydantic.PositiveInt = 8
+    """Input channels of the value head."""
+    value_units: pydantic.PositiveInt = 64
+    """Hidden units of the value head."""
+    has_ownership_head: bool = False
+    """Predict the final owner of each square; see learner.ownership_weight."""
+    normalisation: Literal["batch", "none"] = "batch"
+    """Batch normalisation after every convolution, or none."""
+    precision: convolution.Precision = "auto"
+    """Precision of the tower's convolutions; auto: float32 on the CPU, bfloat16 elsewhere."""
+
+    @property
+    def num_planes(self) -> int:
+        """Planes of the argument: pieces of both sides, and perhaps moves of both."""
+        return 4 if self.kind == "patterns" or self.input == "with_moves" else 2

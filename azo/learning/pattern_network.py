@@ -1,0 +1,164 @@
+"""Networks that add table entries of patterns, as Logistello's evaluation (Buro 1999).
+
+    contents of patterns -> table rows -> added features -> dense layers -> chances of final scores
+                                       -> logits, added by square
+
+A row has `D` features, and a logit for each square of its pattern. Images of a pattern share a
+table, so the network commutes with the symmetries of the board, and examples need no augmentation.
+With one feature and no dense layers it is the classical linear evaluation. Adding features of
+patterns before a small network is that of Rapfi (arXiv:2503.13178).
+"""
+
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from azo.games import patterns
+from azo.learning import heads, network_config
+from azo.search import improvement
+
+TABLES = "tables"  # the parameter whose rows are learned one by one, see `row_optimiser`
+_TYPICAL_MOVES = 8.0
+_FIRST_DEVIATION = 0.5  # of the score, by the largest, before training
+
+
+class PatternNetwork(nn.Module):
+    """Sums over tables of patterns; build it with `network.build`."""
+
+    config: network_config.NetworkConfig
+    size: int  # of the board
+    num_actions: int
+    scores: tuple[int, ...]  # the final scores of the game, ascending
+    is_training: bool = False  # has no effect: there is nothing to normalise
+    axis_name: str | None = None  # likewise
+    is_merged: bool = False  # tables for one image on each set of squares, see `fold`
+
+    def __call__(self, planes: jax.Array) -> improvement.Evaluation:
+        """Evaluates positions; arguments and results as of `residual.ResidualNetwork`."""
+        prediction = self.predict(planes)
+        return improvement.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
+
+    @nn.compact
+    def predict(self, planes: jax.Array) -> heads.Prediction:
+        """Evaluates positions `[M, size, size, 4]`: pieces of both sides, moves of both."""
+        config = self.config.patterns
+        shapes = patterns.pattern_set(config.set, self.size)
+        images = shapes.merged if self.is_merged else shapes.images
+        planes = planes.reshape(planes.shape[0], self.size**2, 4).astype(jnp.float32)
+        num_discs = planes[..., :2].sum(axis=(1, 2)).astype(jnp.int32)
+
+        width = config.num_features + patterns.MAX_LENGTH
+        shape = (config.num_stages, shapes.num_rows, width)
+        tables = self.param(TABLES, nn.initializers.zeros, shape)
+        stage = num_discs * config.num_stages // (self.size**2 + 1)
+        row = _rows(shapes, images, planes) + stage[:, None] * shapes.num_rows
+        entries = tables.reshape(-1, width)[row]  # [M, images, width]
+
+        features = entries[..., : config.num_features].sum(axis=1)
+        features += self._by_discs("feature_bias", num_discs, config.num_features)
+        logits = _by_square(entries[..., config.num_features :], images, self.size**2)
+        missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
+        return heads.predict(
+            prior_logits=jnp.pad(logits, ((0, 0), (0, missing))),
+            score_logits=self._score_logits(features, planes, num_discs),
+            scores=self.scores,
+        )
+
+    def _score_logits(
+        self, features: jax.Array, planes: jax.Array, num_discs: jax.Array
+    ) -> jax.Array:
+        """Returns the logits `[M, Z]` of all final scores."""
+        units = self.config.patterns.hidden_units
+        if not units:
+            first = nn.initializers.constant(np.log(_FIRST_DEVIATION))
+            deviation = jnp.exp(self._by_discs("log_deviation", num_discs, 1, first))
+            score = jnp.array(self.scores, jnp.float32)[None] / self.scores[-1]
+            return -0.5 * jnp.square((score - features) / deviation)
+        x = jnp.concatenate([features, _global_features(planes, num_discs)], axis=-1)
+        for layer, number in enumerate(units):
+            x = nn.Dense(number, name=f"hidden{layer}")(x)
+            if layer == 0:
+                x += self._by_discs("hidden_bias", num_discs, number)
+            x = nn.relu(x)
+        return heads.small_output(x, len(self.scores), "score_output")
+
+    def _by_discs(
+        self,
+        name: str,
+        num_discs: jax.Array,
+        width: int,
+        first: nn.initializers.Initializer = nn.initializers.zeros,
+    ) -> jax.Array:
+        """Returns `[M, width]`, a parameter for each number of discs on the board."""
+        return self.param(name, first, (self.size**2 + 1, width))[num_discs]
+
+    @property
+    def block_size(self) -> int:
+        """Positions that a core evaluates at a time."""
+        return 128
+
+
+def fold(model: PatternNetwork, variables: dict[str, Any]) -> tuple[PatternNetwork, dict[str, Any]]:
+    """Returns an equal network with tables for one image on each set of squares, not for two.
+
+    The entry of a content is then the sum of the entries that the images on these squares have.
+    """
+    if model.is_merged:
+        return model, variables
+    config = model.config.patterns
+    shapes = patterns.pattern_set(config.set, model.size)
+    tables = variables["params"][TABLES]
+    merged = [
+        sum(
+            tables[:, first + rows][..., _columns(order, config.num_features)]
+            for order, rows in shapes.reordered_rows(number)
+        )
+        for number, first in enumerate(shapes.first_rows)
+    ]
+    params = variables["params"] | {TABLES: jnp.concatenate(merged, axis=1)}
+    return model.clone(is_merged=True), variables | {"params": params}
+
+
+def _columns(order: tuple[int, ...], num_features: int) -> np.ndarray:
+    """Returns the columns of an entry, those of its logits in the order of the first image."""
+    logits = np.arange(patterns.MAX_LENGTH)
+    logits[list(order)] = np.arange(len(order))
+    return np.concatenate([np.arange(num_features), num_features + logits])
+
+
+def _rows(shapes: patterns.PatternSet, images: patterns.Images, planes: jax.Array) -> jax.Array:
+    """Returns the rows `[M, images]` int32 of the contents of all images."""
+    weights = shapes.weights(images).astype(np.float32)
+    digits = planes[..., 0] + 2 * planes[..., 1]
+    # Exact: whole numbers below 2**24.
+    content = jnp.dot(digits, weights, precision=jax.lax.Precision.HIGHEST)
+    return content.astype(jnp.int32) + shapes.first_rows[images.pattern][None]
+
+
+def _by_square(logits: jax.Array, images: patterns.Images, num_squares: int) -> jax.Array:
+    """Returns the sum `[M, squares]` of the logits `[M, images, MAX_LENGTH]` of each square."""
+    flat = logits.reshape(logits.shape[0], -1)
+    places = [np.flatnonzero(images.squares.reshape(-1) == square) for square in range(num_squares)]
+    most = max(map(len, places))
+    nowhere = flat.shape[1]
+    index = np.array([np.pad(row, (0, most - len(row)), constant_values=nowhere) for row in places])
+    return jnp.pad(flat, ((0, 0), (0, 1)))[:, index].sum(axis=-1)
+
+
+def _global_features(planes: jax.Array, num_discs: jax.Array) -> jax.Array:
+    """Returns `[M, 4]`: moves of both sides, discs of the mover less the other's, and parity."""
+    counts = planes.sum(axis=1)
+    num_squares = planes.shape[1]
+    parity = (num_squares - num_discs) % 2
+    return jnp.stack(
+        [
+            counts[:, 2] / _TYPICAL_MOVES,
+            counts[:, 3] / _TYPICAL_MOVES,
+            (counts[:, 0] - counts[:, 1]) / num_squares,
+            parity.astype(jnp.float32),
+        ],
+        axis=-1,
+    )

@@ -1,0 +1,161 @@
+"""The residual network with a policy and a value head, as AlphaZero's (arXiv:1712.01815).
+
+The value head gives the chances of every final score, as KataGo's score belief (arXiv:1902.10565,
+section 4.1); learning a value by its distribution is that of Farebrother et al. (2024,
+arXiv:2403.03950). The expected result and the expected score follow from it. Dense layers on the
+board may replace the policy head. A further head for training predicts the final owner of each
+square, as KataGo's does.
+
+Normalisation uses batch statistics in training and running averages in play. `fold` turns it into
+biases and scales.
+
+Parameters, statistics, the residual stream and all heads are float32. `precision` may make the
+factors of the tower's 3x3 convolutions bfloat16. Channels are not padded: NVIDIA advises multiples
+of 8, better of 64 (docs.nvidia.com/deeplearning/performance/dl-performance-convolutional).
+
+`azo.learning.cpu` holds everything that is there for a CPU compiler only: Winograd's convolution,
+normalisation with its own gradient, and evaluation in blocks.
+"""
+
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+from azo.learning import heads, network_config
+from azo.learning.cpu import batches, convolution, normalisation
+from azo.search import improvement
+
+
+class ResidualNetwork(nn.Module):
+    """A residual tower with heads; build it with `network.build`."""
+
+    config: network_config.NetworkConfig
+    num_actions: int
+    scores: tuple[int, ...]  # the final scores of the game, ascending
+    is_training: bool = False  # normalise by this batch and update the averages
+    axis_name: str | None = None  # in training, the mesh axis over which a batch is spread
+
+    def __call__(self, planes: jax.Array) -> improvement.Evaluation:
+        """Evaluates positions with the heads that the search uses.
+
+        Args:
+          planes: `[M, rows, columns, config.num_planes]` bool or float, see `network.planes_of`.
+
+        Returns:
+          Logits `[M, A]` float32 of all actions, expected results and expected scores `[M]`
+          float32 for the side to move.
+        """
+        prediction = self.predict(planes)
+        return improvement.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
+
+    @nn.compact
+    def predict(self, planes: jax.Array) -> heads.Prediction:
+        """Evaluates positions with all heads; `planes` as in `__call__`."""
+        config = self.config
+        # Squares before examples: see `azo.learning.cpu.winograd`.
+        board = planes.astype(jnp.float32).transpose(1, 2, 0, 3)
+        if config.input == "signed_plane":
+            board = board[..., :1] - board[..., 1:]
+        x = self._tower(board)
+        p = self._policy_features(board, x)
+        logits = nn.Dense(self.num_actions, name="policy_logits")(p)
+
+        v = self._projected(x, config.value_channels, "value_projection")
+        hidden = self._hidden(_flat(v), config.value_units, "value_hidden")
+        score_logits = heads.small_output(hidden, len(self.scores), "score_output")
+        ownership = None
+        if config.has_ownership_head:
+            ownership = jnp.tanh(_flat(heads.small_output(v, 1, "ownership_output")))
+        return heads.predict(logits, score_logits, self.scores, ownership)
+
+    @property
+    def block_size(self) -> int:
+        """Positions that a core evaluates at a time, see `cpu.batches`."""
+        return batches.block_size(self.config.num_channels)
+
+    def _policy_features(self, board: jax.Array, x: jax.Array) -> jax.Array:
+        """Returns `[M, features]`, from which the logits are a linear map."""
+        config = self.config
+        if config.policy_network == "mlp":
+            p = _flat(board)
+            for layer, units in enumerate(config.policy_mlp_units):
+                p = self._hidden(p, units, f"policy_mlp{layer}")
+            return p
+        p = _flat(self._projected(x, config.policy_channels, "policy_projection"))
+        return self._hidden(p, config.policy_units, "policy_hidden") if config.policy_units else p
+
+    def _tower(self, x: jax.Array) -> jax.Array:
+        """Returns `[rows, columns, M, channels]` after the stem and all residual blocks."""
+        config = self.config
+        same = (config.num_channels,) * config.num_blocks
+        x = self._convolved(x, config.num_channels, "stem")
+        for number, channels in enumerate(config.block_channels or same):
+            block = f"block{number}"
+            y = self._convolved(x, channels, f"{block}_first")
+            if x.shape[-1] != channels:
+                x = self._projected(x, channels, f"{block}_shortcut", rectify=False)
+            x = self._convolved(y, channels, f"{block}_second", skip=x)
+        return x
+
+    def _convolved(
+        self, x: jax.Array, channels: int, name: str, skip: jax.Array | None = None
+    ) -> jax.Array:
+        shape = (3, 3, x.shape[-1], channels)
+        kernel = self.param(f"{name}_kernel", nn.initializers.he_normal(), shape)
+        is_plain = self.config.normalisation == "none"
+        bias = self._bias(name, channels) if is_plain else None
+        x = convolution.convolve(x, kernel, bias, self.config.precision)
+        if is_plain:
+            return nn.relu(x if skip is None else x + skip)
+        return self._normalisation(name)(x, skip)
+
+    def _projected(
+        self, x: jax.Array, channels: int, name: str, *, rectify: bool = True
+    ) -> jax.Array:
+        """Returns `[rows, columns, M, channels]`: a 1x1 convolution, normalised."""
+        x = nn.Dense(channels, use_bias=False, name=name)(x)
+        if self.config.normalisation == "none":
+            x += jnp.broadcast_to(self._bias(name, channels), x.shape)
+            return nn.relu(x) if rectify else x
+        return self._normalisation(name)(x, rectify=rectify)
+
+    def _hidden(self, x: jax.Array, units: int, name: str) -> jax.Array:
+        """Returns `[M, units]`: a dense layer and a rectifier."""
+        return nn.relu(nn.Dense(units, name=name)(x))
+
+    def _bias(self, name: str, channels: int) -> jax.Array:
+        return self.param(f"{name}_bias", nn.initializers.zeros, (channels,))
+
+    def _normalisation(self, name: str) -> normalisation.BatchNorm:
+        return normalisation.BatchNorm(self.is_training, self.axis_name, name=f"{name}_norm")
+
+
+def _flat(x: jax.Array) -> jax.Array:
+    """Returns `[M, squares * channels]` of `[rows, columns, M, channels]`."""
+    return x.transpose(2, 0, 1, 3).reshape(x.shape[2], -1)
+
+
+def fold(
+    model: ResidualNetwork, variables: dict[str, Any]
+) -> tuple[ResidualNetwork, dict[str, Any]]:
+    """Returns an equal network without normalisation, and its variables.
+
+    A convolution followed by `(x - mean) / sqrt(variance + eps) * scale + bias` equals a
+    convolution with a scaled kernel and a bias.
+    """
+    if model.config.normalisation == "none":
+        return model, variables
+    params = dict(variables["params"])
+    for norm, statistics in variables["batch_stats"].items():
+        layer = norm.removesuffix("_norm")
+        affine = params.pop(norm)
+        scale = affine["scale"] / jnp.sqrt(statistics["var"] + normalisation.EPSILON)
+        params[f"{layer}_bias"] = affine["bias"] - statistics["mean"] * scale
+        if layer in params:
+            params[layer] = {"kernel": params[layer]["kernel"] * scale[None]}
+        else:
+            params[f"{layer}_kernel"] = params[f"{layer}_kernel"] * scale[None, None, None]
+    plain = model.config.model_copy(update={"normalisation": "none"})
+    return model.clone(config=plain), {"params": params}

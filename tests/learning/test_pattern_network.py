@@ -1,0 +1,159 @@
+"""Pattern networks: table entries added by hand, symmetries, folding and steps row by row."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import random_games
+
+from azo.games import othello, patterns, symmetry, tictactoe
+from azo.learning import learner, network, network_config, pattern_network, row_optimiser
+
+FOUR = othello.Othello(4)
+SHAPE = network_config.PatternsConfig(set="small", num_features=3, hidden_units=(5,))
+CONFIG = network.NetworkConfig(kind="patterns", patterns=SHAPE)
+LINEAR = SHAPE.model_copy(update={"num_features": 1, "hidden_units": (), "num_stages": 3})
+
+
+def configured(shape):
+    return CONFIG.model_copy(update={"patterns": shape})
+
+
+def seasoned(game, config=CONFIG):
+    """Variables whose tables hold small multiples of 1/64, so that their sums are exact."""
+    variables = network.init(game, config, jax.random.key(0))
+    shape = variables["params"]["tables"].shape
+    tables = jax.random.randint(jax.random.key(1), shape, -32, 33) / 64.0
+    return {"params": variables["params"] | {"tables": tables}}
+
+
+def positions(game, num_plies=5, num_games=8):
+    games = random_games.play(game, num_games, seed=5)
+    return jax.tree.map(lambda x: jnp.asarray(x[num_plies]), games.position)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def predict(net, variables, planes):
+    return net.apply(variables, planes, method="predict")
+
+
+def predicted(game, config, variables, position):
+    planes = network.planes_of(game, config, position)
+    return predict(network.build(game, config), variables, planes)
+
+
+@pytest.mark.parametrize("game", [FOUR, othello.Othello(6), tictactoe.TicTacToe()], ids=str)
+def test_logits_are_sums_of_the_entries_of_all_images_on_a_square(game):
+    variables, position = seasoned(game), positions(game, 3)
+    size = game.board_shape[0]
+    found = patterns.pattern_set("small", size)
+    logits = predicted(game, CONFIG, variables, position).prior_logits
+    table = np.asarray(variables["params"]["tables"])[0]
+    planes = np.asarray(game.planes(position)).reshape(8, -1, 2)
+    digits = planes[..., 0] + 2 * planes[..., 1]
+    expected = np.zeros((8, game.num_actions))
+    for squares, number in zip(found.images.squares, found.images.pattern, strict=True):
+        squares = squares[squares >= 0]
+        for row, board in enumerate(digits):
+            content = sum(3**i * int(board[square]) for i, square in enumerate(squares))
+            entry = table[found.first_rows[number] + content]
+            expected[row, squares] += entry[3 : 3 + len(squares)]
+    np.testing.assert_array_equal(logits, expected)
+
+
+@pytest.mark.parametrize("shape", [SHAPE, LINEAR], ids=["layers", "linear"])
+@pytest.mark.parametrize("game", [FOUR, othello.Othello(8)], ids=str)
+def test_the_network_commutes_with_all_symmetries_to_the_last_bit(game, shape):
+    config = configured(shape)
+    variables, position = seasoned(game, config), positions(game)
+    whole = network.build(game, config), variables
+    for net, weights in [whole, network.fold(*whole)]:
+        planes = network.planes_of(game, config, position)
+        plain = predict(net, weights, planes)
+        for k in range(8):
+            which = jnp.full(8, k)
+            moved = symmetry.move_planes(game.square_symmetries, which, planes)
+            seen = predict(net, weights, moved)
+            policy = symmetry.move_policy(game.square_symmetries, which, plain.prior_logits)
+            np.testing.assert_array_equal(seen.prior_logits, policy)
+            np.testing.assert_array_equal(seen.score_logits, plain.score_logits)
+
+
+@pytest.mark.parametrize("name", ["small", "logistello", "edax"])
+def test_the_folded_network_is_the_same_function_with_half_of_the_images(name):
+    game, config = othello.Othello(6), configured(SHAPE.model_copy(update={"set": name}))
+    variables, position = seasoned(game, config), positions(game, 20)
+    net, folded = network.fold(network.build(game, config), variables)
+    planes = network.planes_of(game, config, position)
+    plain, seen = predicted(game, config, variables, position), predict(net, folded, planes)
+    np.testing.assert_array_equal(seen.prior_logits, plain.prior_logits)
+    np.testing.assert_array_equal(seen.score_logits, plain.score_logits)
+    found = patterns.pattern_set(name, 6)
+    assert len(found.merged.squares) < 0.8 * len(found.images.squares)
+    assert network.fold(net, folded) == (net, folded)
+
+
+def test_one_feature_without_layers_is_the_mean_score_of_a_normal_distribution():
+    game, config = othello.Othello(8), configured(LINEAR)
+    variables, position = seasoned(game, config), positions(game, 30)
+    variables["params"]["tables"] /= 64
+    prediction = predicted(game, config, variables, position)
+    found = patterns.pattern_set("small", 8)
+    planes = np.asarray(game.planes(position)).reshape(8, -1, 2)
+    rows = (planes[..., 0] + 2 * planes[..., 1]) @ found.weights(found.images)
+    rows += found.first_rows[found.images.pattern]
+    stage = planes.sum(axis=(1, 2)) * 3 // 65
+    assert set(stage) == {1}
+    mean = np.asarray(variables["params"]["tables"])[1, rows, 0].sum(axis=1)
+    logits = np.asarray(prediction.score_logits)
+    np.testing.assert_allclose(logits, -2 * (game.scores / 64 - mean[:, None]) ** 2, rtol=1e-4)
+
+
+def test_layers_without_features_and_many_features_without_layers_are_refused():
+    with pytest.raises(ValueError, match="num_features is 16, set it to 1"):
+        network_config.PatternsConfig(hidden_units=())
+
+
+def test_the_number_of_discs_and_of_moves_changes_the_score():
+    """The same tables of zeros see positions apart only by discs, moves and parity."""
+    variables = network.init(FOUR, CONFIG, jax.random.key(0))
+    variables["params"]["score_output"]["kernel"] += 1
+    start = predicted(FOUR, CONFIG, variables, FOUR.start(1)).score
+    later = predicted(FOUR, CONFIG, variables, positions(FOUR)).score
+    assert len({float(x) for x in (*start, *later)}) > 2
+
+
+def test_only_rows_with_a_gradient_move_and_their_steps_grow_smaller():
+    tables = jnp.arange(12.0).reshape(1, 4, 3)
+    gradient = jnp.zeros((1, 4, 3)).at[0, 2].set(jnp.array([3.0, 0.0, -3.0]))
+    optimiser = row_optimiser.row_adagrad(lambda step: 0.5)
+    state = optimiser.init(tables)
+    first, state = optimiser.update(gradient, state)
+    second, state = optimiser.update(gradient, state)
+    unmoved = np.delete(np.asarray(first[0]), 2, axis=0)
+    np.testing.assert_array_equal(unmoved, 0)
+    # The mean square of a row is 6: its step is 0.5 * 3 / sqrt(6), then 0.5 * 3 / sqrt(12).
+    np.testing.assert_allclose(first[0, 2], [-0.612372, 0, 0.612372], rtol=1e-5)
+    np.testing.assert_allclose(second[0, 2], [-0.433013, 0, 0.433013], rtol=1e-5)
+    np.testing.assert_allclose(state.squares[0], [0, 0, 12, 0], atol=1e-6)
+
+
+def test_tables_have_their_own_rate_and_layers_that_of_the_tower():
+    config = learner.LearnerConfig(learning_rate=1e-3, table_rate=0.25, warmup_steps=0)
+    optimiser = learner.make_optimiser(config, total_steps=10)
+    params = {"tables": jnp.zeros((1, 2, 2)), "hidden0": {"bias": jnp.zeros(2)}}
+    ones = jax.tree.map(jnp.ones_like, params)
+    updates, _ = optimiser.update(ones, optimiser.init(params), params)
+    np.testing.assert_allclose(updates["tables"], -0.25, rtol=1e-3)
+    np.testing.assert_allclose(updates["hidden0"]["bias"], -1e-3, rtol=1e-3)
+
+
+def test_a_board_that_is_not_square_has_no_patterns():
+    class Wide(othello.Othello):
+        board_shape = (4, 6)
+
+    with pytest.raises(ValueError, match="square board, not 4 x 6"):
+        network.build(Wide(4), CONFIG)
+    assert isinstance(network.build(FOUR, CONFIG), pattern_network.PatternNetwork)
