@@ -21,7 +21,7 @@ from azo.learning import heads, network_config
 from azo.search import improvement
 
 TABLES = "tables"  # the parameter whose rows are learned one by one, see `row_optimiser`
-_TYPICAL_MOVES = 8.0
+TYPICAL_MOVES = 8.0
 _FIRST_DEVIATION = 0.5  # of the score, by the largest, before training
 
 
@@ -155,8 +155,8 @@ def _global_features(planes: jax.Array, num_discs: jax.Array) -> jax.Array:
     parity = (num_squares - num_discs) % 2
     return jnp.stack(
         [
-            counts[:, 2] / _TYPICAL_MOVES,
-            counts[:, 3] / _TYPICAL_MOVES,
+            counts[:, 2] / TYPICAL_MOVES,
+            counts[:, 3] / TYPICAL_MOVES,
             (counts[:, 0] - counts[:, 1]) / num_squares,
             parity.astype(jnp.float32),
         ],

@@ -17,8 +17,9 @@ import tyro
 from azo.games import othello, registry
 from azo.measure import players
 from azo.play import engine_settings, live_game, opening_book
-from azo.play.evaluator import NetworkEvaluator
+from azo.play.evaluator import Evaluator, NetworkEvaluator
 from azo.play.live_engine import Engine
+from azo.play.pattern_evaluator import PatternEvaluator
 from azo.run import devices, network_files, shipped_files
 
 _SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
@@ -87,7 +88,7 @@ def load_engine(play: PlayConfig) -> Engine:
     )
 
 
-def load_evaluator(config: NetworkChoice) -> NetworkEvaluator:
+def load_evaluator(config: NetworkChoice) -> Evaluator:
     """Returns the network of a folder, or one that comes with azo.
 
     Raises:
@@ -109,7 +110,8 @@ def load_evaluator(config: NetworkChoice) -> NetworkEvaluator:
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")
     trained = players.NetworkPlayer(variables, game, run.network, run.search)
-    return NetworkEvaluator(game, trained)
+    is_pattern_network = run.network.kind == "patterns"
+    return (PatternEvaluator if is_pattern_network else NetworkEvaluator)(game, trained)
 
 
 def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
@@ -123,7 +125,7 @@ def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
     lock, seeds = threading.Lock(), itertools.count(play.seed)
 
     @functools.cache
-    def evaluator(game: othello.Othello) -> NetworkEvaluator:
+    def evaluator(game: othello.Othello) -> Evaluator:
         choice = NetworkChoice(size=game.size, reversed=game.is_reversed)
         return first if game == first.game else load_evaluator(choice)
 

@@ -6,6 +6,7 @@ two batches of 4 positions take 1.0 ms, one batch of 8 takes 1.8 ms, one positio
 """
 
 import threading
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,33 @@ from azo.run import devices
 _MOST_STREAMS = 4
 
 
+class Evaluator(Protocol):
+    """Evaluates leaves of live searches; engines and threads may share one."""
+
+    game: othello.Othello
+    num_streams: int  # batches that can be evaluated at the same time
+
+    def compiled(self, batch_size: int, stream: int = 0) -> Any:
+        """Makes the program for one batch size ready; the first call takes seconds."""
+
+    def request(
+        self, player: np.ndarray, opponent: np.ndarray, *, batch_size: int, stream: int = 0
+    ) -> Any:
+        """Begins to evaluate positions; `numpy.asarray` of the result waits for it.
+
+        Args:
+          player: `[M]` uint64, discs of the sides to move, bit `8 * row + column`.
+          opponent: `[M]` uint64, discs of the other sides.
+          batch_size: batch size of the compiled program, at least `M`.
+          stream: below `num_streams`; batches of one stream run one after another.
+
+        Returns:
+          `[batch_size, A + 2]` float32, valid in the first `M` rows: logits, also of illegal moves,
+          and in the last columns the expected result and the expected score for the side to move,
+          see `azo.search.objective`.
+        """
+
+
 def packed(player: np.ndarray, opponent: np.ndarray, batch_size: int) -> np.ndarray:
     """Returns discs `[M]` uint64 as `Othello.pack` does, `[batch_size, 4]` uint32, padded by 0."""
     words = np.zeros((batch_size, 4), np.uint32)
@@ -29,7 +57,7 @@ def packed(player: np.ndarray, opponent: np.ndarray, batch_size: int) -> np.ndar
 
 
 class NetworkEvaluator:
-    """A network for Othello; engines and threads may share one."""
+    """Any network for Othello, evaluated by JAX; see `Evaluator`."""
 
     def __init__(self, game: othello.Othello, trained: players.NetworkPlayer):
         """Prepares a network that was trained for `game`; `compiled` compiles it."""
@@ -60,19 +88,7 @@ class NetworkEvaluator:
     def request(
         self, player: np.ndarray, opponent: np.ndarray, *, batch_size: int, stream: int = 0
     ) -> jax.Array:
-        """Begins to evaluate positions; `numpy.asarray` of the result waits for it.
-
-        Args:
-          player: `[M]` uint64, discs of the sides to move, bit `8 * row + column`.
-          opponent: `[M]` uint64, discs of the other sides.
-          batch_size: batch size of the compiled program, at least `M`.
-          stream: below `num_streams`; batches of one stream run one after another.
-
-        Returns:
-          `[batch_size, A + 2]` float32, valid in the first `M` rows: logits, also of illegal moves,
-          and in the last columns the expected result and the expected score for the side to move,
-          see `azo.search.objective`.
-        """
+        """See `Evaluator.request`."""
         return self.compiled(batch_size, stream)(packed(player, opponent, batch_size))
 
     def _evaluate(self, words: jax.Array) -> jax.Array:

@@ -17,7 +17,7 @@ import numpy as np
 from azo.games import notation
 from azo.play import live_game, live_search, opening_book
 from azo.play.engine_settings import EngineConfig, Limits
-from azo.play.evaluator import NetworkEvaluator
+from azo.play.evaluator import Evaluator
 from azo.play.search_report import MoveReport, SearchReport
 from azo.search import improvement
 from azo.solver.host import endgame, last_squares
@@ -30,7 +30,7 @@ class Engine(live_game.LiveGame):
 
     def __init__(
         self,
-        evaluator: NetworkEvaluator,
+        evaluator: Evaluator,
         config: EngineConfig | None = None,
         *,
         book: opening_book.Book | None = None,

@@ -4,14 +4,14 @@ import dataclasses
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
-import jax
 import numpy as np
 
 from azo.games import notation
 from azo.play import clock, live_simulation, live_tree
 from azo.play.engine_settings import EngineConfig, Limits
-from azo.play.evaluator import NetworkEvaluator
+from azo.play.evaluator import Evaluator
 from azo.play.search_report import MoveReport
 from azo.solver.host import last_squares
 
@@ -28,13 +28,13 @@ class _PendingBatch:
     stream: int
     batch: live_tree.LeafBatch
     num_leaves: int
-    predictions: jax.Array
+    predictions: Any  # `[L, A + 2]`, see `Evaluator.request`
 
 
 class LiveSearch:
     """The tree of a live game; not for several threads at once."""
 
-    def __init__(self, evaluator: NetworkEvaluator, config: EngineConfig, board: notation.Board):
+    def __init__(self, evaluator: Evaluator, config: EngineConfig, board: notation.Board):
         """Starts at a position with an empty tree and an empty cache."""
         game = evaluator.game
         self._evaluator, self._config = evaluator, config

@@ -1,0 +1,69 @@
+"""The host's evaluation of pattern networks is that of the device."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support import random_games
+
+from azo.games import othello
+from azo.learning import network, network_config
+from azo.measure import players
+from azo.play import engine_factory, evaluator, pattern_evaluator
+from azo.run import config, network_files
+from azo.search import improvement
+
+LAYERS = network_config.PatternsConfig(num_features=5, hidden_units=(7, 6), num_stages=2)
+LINEAR = network_config.PatternsConfig(num_features=1, hidden_units=(), num_stages=3)
+SMALL = LAYERS.model_copy(update={"set": "small", "hidden_units": (4,)})
+
+
+def trained(game, shape):
+    """A network of random weights, all of them different from 0."""
+    settings = network.NetworkConfig(kind="patterns", patterns=shape)
+    variables = network.init(game, settings, jax.random.key(0))
+    leaves, tree = jax.tree.flatten(variables)
+    keys = jax.random.split(jax.random.key(1), len(leaves))
+    leaves = [x + jax.random.normal(k, x.shape) / 20 for x, k in zip(leaves, keys, strict=True)]
+    return players.NetworkPlayer(
+        jax.tree.unflatten(tree, leaves), game, settings, improvement.SearchConfig()
+    )
+
+
+def words(game, num_games=40):
+    """Positions after 0 to 7 and 20 random plies, as discs of both sides on the host."""
+    games = random_games.play(game, num_games, seed=2)
+    kept = jax.tree.map(lambda x: jnp.concatenate([*x[:8], x[20]]), games.position)
+    packed = np.asarray(game.pack(kept)).astype(np.uint64)
+    return [packed[:, i] | packed[:, i + 1] << np.uint64(32) for i in (0, 2)]
+
+
+@pytest.mark.parametrize("shape", [LAYERS, LINEAR, SMALL], ids=["layers", "linear", "small"])
+@pytest.mark.parametrize("size", [6, 8])
+def test_it_gives_what_the_compiled_network_gives(size, shape):
+    game = othello.Othello(size)
+    network_player = trained(game, shape)
+    player, opponent = words(game)
+    number = len(player) + 3
+    on_host = pattern_evaluator.PatternEvaluator(game, network_player)
+    seen = on_host.request(player, opponent, batch_size=number)
+    on_device = evaluator.NetworkEvaluator(game, network_player)
+    expected = np.asarray(on_device.request(player, opponent, batch_size=number))
+    assert seen.shape == (number, game.num_actions + 2)
+    assert np.ptp(seen[:-3], axis=0)[:-3].min() > 0.1  # all squares have logits of their own
+    np.testing.assert_allclose(seen[:-3], expected[:-3], atol=3e-6)
+
+
+def test_engines_use_it_for_pattern_networks(tmp_path):
+    game = othello.Othello(6)
+    network_player = trained(game, SMALL)
+    settings = config.Config.model_validate(
+        {"game": {"size": 6}, "network": network_player.network_config.model_dump()}
+    )
+    network_files.save(tmp_path / "net", network_player.variables, settings)
+    engine = engine_factory.load_engine(engine_factory.PlayConfig(network=tmp_path / "net"))
+    assert isinstance(engine.evaluator, pattern_evaluator.PatternEvaluator)
+    while not engine.is_over:
+        report = engine.think()
+        engine.play(report.action)
+    assert engine.final_score() in game.scores
