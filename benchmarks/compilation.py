@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 from azo.games import registry
-from azo.learning import loop
+from azo.learning import loop, placement
 from azo.run import config, devices
 from benchmarks import command, measure
 
@@ -61,10 +61,10 @@ def report(bench: CompilationBenchConfig) -> list[str]:
 def compile_seconds(path: pathlib.Path) -> float:
     """Returns how long the iteration takes to compile, tracing included."""
     settings = config.load_file(path)
-    mesh = loop.make_mesh(devices.prepare(settings))
+    mesh = placement.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
     total_steps = settings.run.num_iterations * settings.learner.num_steps
-    state = loop.begin(game, settings, mesh, seed=0, total_steps=total_steps)
+    state = placement.begin(game, settings, mesh, seed=0, total_steps=total_steps)
     iterate = loop.build(game, settings, mesh, total_steps=total_steps)
     return measure.compile_program(iterate, state).compile_seconds
 

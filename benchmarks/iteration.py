@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 
 from azo.games import protocol, registry
-from azo.learning import loop, network, replay, run_state
+from azo.learning import loop, network, placement, replay, run_state
 from azo.run import config, devices
 from benchmarks import command, measure, reference_network, roofline
 
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(bench: IterationBenchConfig) -> list[str]:
     """Runs the benchmark and returns its lines of markdown."""
     settings = config.load_file(bench.config)
-    mesh = loop.make_mesh(devices.prepare(settings))
+    mesh = placement.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
     programs, work = _programs(settings, game, mesh, bench.seed)
     timings = measure.take_turns(
@@ -128,13 +128,13 @@ def _programs(
     replay_config = settings.replay.model_copy(update={"min_positions": capacity})
     recipe = settings.model_copy(update={"replay": replay_config})
     total_steps = settings.run.num_iterations * settings.learner.num_steps
-    empty = loop.begin(game, recipe, mesh, seed=seed, total_steps=total_steps)
+    empty = placement.begin(game, recipe, mesh, seed=seed, total_steps=total_steps)
 
     def filled(state: run_state.RunState) -> run_state.RunState:
         full = _full_of_starts(game, state.replay, capacity // mesh.size)
         return dataclasses.replace(jax.tree.map(jnp.copy, state), replay=full)
 
-    where = loop.shardings(recipe, mesh)
+    where = placement.shardings(recipe, mesh)
     full = jax.jit(filled, out_shardings=where)(empty)
     iterate = loop.build(game, recipe, mesh, total_steps=total_steps)
     copied = jax.jit(lambda state: jax.tree.map(jnp.copy, state), out_shardings=where)

@@ -18,7 +18,7 @@ import pydantic
 import tyro
 
 from azo.games import bitboard, notation, othello, registry
-from azo.learning import loop
+from azo.learning import placement
 from azo.measure import accuracy
 from azo.run import checkpoint, network_files
 from azo.solver.host import endgame
@@ -106,7 +106,9 @@ def _load(folder: pathlib.Path) -> tuple[othello.Othello, np.ndarray, np.ndarray
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{folder}: only Othello can be solved, not {game.name}")
     total = settings.run.num_iterations * settings.learner.num_steps
-    like = loop.begin(game, settings, loop.make_mesh(1), seed=settings.run.seed, total_steps=total)
+    like = placement.begin(
+        game, settings, placement.make_mesh(1), seed=settings.run.seed, total_steps=total
+    )
     with checkpoint.Checkpoints(folder, keep=settings.run.keep_checkpoints) as checkpoints:
         ring = jax.device_get(checkpoints.restore(like).replay)
     size = int(ring.size[0])

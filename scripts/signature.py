@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from azo.games import registry
-from azo.learning import loop
+from azo.learning import loop, placement
 from azo.run import config, shipped_files
 
 FILE = pathlib.Path(__file__).with_name("signature.json")
@@ -36,9 +36,9 @@ def signature(recipe: str) -> dict[str, float]:
     """Returns the numbers of a recipe in `configs/`."""
     settings = config.load_file(shipped_files.CONFIGS / f"{recipe}.toml")
     game = registry.make(settings.game)
-    mesh = loop.make_mesh(NUM_DEVICES)
+    mesh = placement.make_mesh(NUM_DEVICES)
     total_steps = settings.run.num_iterations * settings.learner.num_steps
-    state = loop.begin(game, settings, mesh, seed=0, total_steps=total_steps)
+    state = placement.begin(game, settings, mesh, seed=0, total_steps=total_steps)
     iterate = loop.build(game, settings, mesh, total_steps=total_steps)
     for _ in range(NUM_ITERATIONS[recipe]):
         state, _ = iterate(state)

@@ -282,7 +282,7 @@ def test_iteration_report_names_its_parts(tmp_path):
 
 
 def test_iteration_learns_from_the_full_replay_and_not_from_the_empty_one():
-    settings, mesh = tiny_run.settings(), iteration.loop.make_mesh(1)
+    settings, mesh = tiny_run.settings(), iteration.placement.make_mesh(1)
     programs, _ = iteration._programs(settings, tiny_run.game(), mesh, seed=0)
     for _ in range(2):  # the state that is donated is a copy
         assert np.isfinite(programs["whole"].call()[1].losses.policy)

@@ -15,7 +15,7 @@ import rich.console
 from jax.sharding import Mesh
 
 from azo.games import othello, protocol, registry
-from azo.learning import generations, loop, network, run_state, statistics
+from azo.learning import generations, loop, network, placement, run_state, statistics
 from azo.measure import players
 from azo.run import (
     checkpoint,
@@ -36,7 +36,7 @@ def train(
 ) -> run_state.RunState:
     """Runs, or resumes, the run in `settings.run.folder`; returns its last state."""
     stop = stop or interruption.StopRequest()
-    mesh = loop.make_mesh(devices.prepare(settings))
+    mesh = placement.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
     load = network_files.loader(game)
     run_hooks = hooks.Hooks(settings, game, load)
@@ -51,7 +51,7 @@ def train(
         keep = settings.run.keep_checkpoints
         checkpoints = stack.enter_context(checkpoint.Checkpoints(settings.run.folder, keep=keep))
         checkpoints.check_resumable(settings)
-        state = loop.begin(
+        state = placement.begin(
             game,
             settings,
             mesh,

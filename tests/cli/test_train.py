@@ -12,7 +12,7 @@ import pytest
 from support import tiny_run
 
 from azo.cli import command_line, train
-from azo.learning import loop
+from azo.learning import placement
 from azo.run import checkpoint, console, metrics, network_files
 
 ROOT = pathlib.Path(train.__file__).parents[2]
@@ -28,8 +28,10 @@ def state_of(folder, **sections):
     """The latest saved state."""
     like = tiny_run.begin(1)
     if sections:
-        recipe, mesh = tiny_run.settings(**sections), loop.make_mesh(1)
-        like = loop.begin(tiny_run.game(), recipe, mesh, seed=0, total_steps=tiny_run.TOTAL_STEPS)
+        recipe, mesh = tiny_run.settings(**sections), placement.make_mesh(1)
+        like = placement.begin(
+            tiny_run.game(), recipe, mesh, seed=0, total_steps=tiny_run.TOTAL_STEPS
+        )
     with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
         return checkpoints.restore(like)
 

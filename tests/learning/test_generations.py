@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.learning import generations, loop, replay
+from azo.learning import generations, loop, placement, replay
 
 GATED = {"gate": {"is_enabled": True}, "generation": {"num_games": 8}}
 
@@ -16,7 +16,9 @@ GATED = {"gate": {"is_enabled": True}, "generation": {"num_games": 8}}
 def gated(best_scale=2.0, num_devices=1):
     """A run's first state, whose best network has the learner's parameters times a number."""
     recipe = tiny_run.settings(**GATED)
-    state = loop.begin(tiny_run.game(), recipe, loop.make_mesh(num_devices), seed=0, total_steps=12)
+    state = placement.begin(
+        tiny_run.game(), recipe, placement.make_mesh(num_devices), seed=0, total_steps=12
+    )
     params = jax.tree.map(lambda x: x * best_scale, state.actor_params["params"])
     return state.replace(actor_params={**state.actor_params, "params": params})
 
@@ -142,7 +144,7 @@ def test_the_promoted_network_is_a_copy_that_outlives_the_learners():
 @pytest.mark.slow
 def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
     recipe = tiny_run.settings(replay={"min_positions": 1}, **GATED)
-    iterate = loop.build(tiny_run.game(), recipe, loop.make_mesh(1), total_steps=12)
+    iterate = loop.build(tiny_run.game(), recipe, placement.make_mesh(1), total_steps=12)
 
     def games(best_scale, learner_scale):
         state = gated(best_scale)

@@ -9,7 +9,7 @@ import pytest
 from jax.sharding import PartitionSpec
 from support import some_examples, tiny_run
 
-from azo.learning import learner, loop, network, run_state
+from azo.learning import learner, network, placement, run_state
 
 GAME = some_examples.GAME
 
@@ -87,7 +87,7 @@ def learned(config, num_devices, sample):
     net_config = tiny_run.settings().network.model_copy(update={"has_ownership_head": True})
     net = network.build(GAME, net_config).clone(is_training=True, axis_name=run_state.AXIS)
     optimiser = learner.make_optimiser(config, total_steps=1000)
-    mesh = loop.make_mesh(num_devices)
+    mesh = placement.make_mesh(num_devices)
 
     def learn(start, some):
         return learner.learn(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.learning import loop, replay, statistics
+from azo.learning import loop, placement, replay, statistics
 
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
@@ -56,7 +56,7 @@ def test_nothing_is_traced_or_compiled_again_after_the_first_iteration():
 
 
 def test_each_iteration_that_is_built_may_be_traced_once_and_no_more():
-    mesh = loop.make_mesh(1)
+    mesh = placement.make_mesh(1)
     state = tiny_run.begin(1)
     for _ in range(2):
         iterate = loop.build(
@@ -147,7 +147,7 @@ def test_evaluations_are_counted_beyond_a_million():
 @pytest.mark.slow
 def test_the_window_of_iterations_turns_with_each_of_them():
     recipe = tiny_run.settings(replay={"window_iterations": 2, "min_positions": 1})
-    iterate = loop.build(tiny_run.game(), recipe, loop.make_mesh(1), total_steps=12)
+    iterate = loop.build(tiny_run.game(), recipe, placement.make_mesh(1), total_steps=12)
     state, sizes = tiny_run.begin(1), [0]
     for _ in range(5):
         state, metrics = iterate(state)

@@ -84,11 +84,23 @@ def test_an_untrained_network_calls_every_position_about_even():
     assert np.abs(value).max() < 0.5
 
 
-@pytest.mark.parametrize(("kind", "channels"), [("two_planes", 2), ("signed_plane", 1)])
-def test_the_input_has_one_plane_a_side_or_a_single_one(kind, channels):
+@pytest.mark.parametrize(
+    ("kind", "channels"), [("two_planes", 2), ("signed_plane", 1), ("with_moves", 4)]
+)
+def test_the_input_has_one_plane_a_side_or_a_single_one_or_moves_as_well(kind, channels):
     config = TINY.model_copy(update={"input": kind})
     variables = fresh(GAMES[0], config)
     assert variables["params"]["stem_kernel"].shape == (3, 3, channels, 4)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_planes_of_moves_are_the_legal_moves_of_both_sides(game):
+    config, position = TINY.model_copy(update={"input": "with_moves"}), positions(game)
+    planes = network.planes_of(game, config, position)
+    np.testing.assert_array_equal(planes[..., :2], game.planes(position))
+    for side, plane in ((position, 2), (type(position)(position.opponent, position.player), 3)):
+        legal = np.asarray(game.legal_mask(side))[:, : planes[0, ..., 0].size]
+        np.testing.assert_array_equal(planes[..., plane].reshape(legal.shape), legal)
 
 
 def test_the_signed_plane_tells_the_sides_apart():

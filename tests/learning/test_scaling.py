@@ -20,7 +20,7 @@ from support import global_gradient, perfect_tictactoe, tiny_run
 
 from azo.cli import command_line
 from azo.games import registry
-from azo.learning import loop
+from azo.learning import loop, placement
 from azo.measure import arena, generation_elo, players
 from azo.run import checkpoint, config, metrics, shipped_files, trainer
 
@@ -150,7 +150,7 @@ T_QUANTILE = 2.776  # 97.5 % of Student's t with 4 degrees of freedom: two group
 def iteration(num_devices):
     """Settings of `tictactoe.toml`, its game, mesh, number of steps, and the jitted iteration."""
     settings = config.load_file(shipped_files.CONFIGS / "tictactoe.toml")
-    game, mesh = registry.make(settings.game), loop.make_mesh(num_devices)
+    game, mesh = registry.make(settings.game), placement.make_mesh(num_devices)
     total_steps = settings.run.num_iterations * settings.learner.num_steps
     iterate = loop.build(game, settings, mesh, total_steps=total_steps)
     return settings, game, mesh, total_steps, iterate
@@ -163,7 +163,7 @@ def curve(num_devices, seed):
     the end of the part of the policy without search against a perfect player, at most 1/2.
     """
     settings, game, mesh, total_steps, iterate = iteration(num_devices)
-    state = loop.begin(game, settings, mesh, seed=seed, total_steps=total_steps)
+    state = placement.begin(game, settings, mesh, seed=seed, total_steps=total_steps)
     perfect = perfect_tictactoe.PerfectPlayer(jax.numpy.asarray(perfect_tictactoe.best_moves()))
     rows, losses = [], []
     for done in range(1, settings.run.num_iterations + 1):

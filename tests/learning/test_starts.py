@@ -13,6 +13,7 @@ from azo.games import othello, tictactoe
 from azo.learning import (
     loop,
     pending_plies,
+    placement,
     ply_records,
     replay,
     run_state,
@@ -191,8 +192,8 @@ def test_statistics_of_the_first_player_leave_out_games_from_the_archive():
 def run_with_archive(num_iterations, **changes):
     """Yields state and metrics of the iterations of a small run, on the host."""
     recipe = tiny_run.settings(selfplay={"archive_share": 0.75, "archive_candidates": 2} | changes)
-    game, mesh = tiny_run.game(), loop.make_mesh(1)
-    state = loop.begin(game, recipe, mesh, seed=0, total_steps=tiny_run.TOTAL_STEPS)
+    game, mesh = tiny_run.game(), placement.make_mesh(1)
+    state = placement.begin(game, recipe, mesh, seed=0, total_steps=tiny_run.TOTAL_STEPS)
     iterate = loop.build(game, recipe, mesh, total_steps=tiny_run.TOTAL_STEPS)
     for _ in range(num_iterations):
         state, metrics = iterate(state)

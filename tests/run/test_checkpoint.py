@@ -10,7 +10,7 @@ from orbax.checkpoint._src.path import atomicity  # the only place to interrupt 
 from support import tiny_run
 
 from azo.games import registry
-from azo.learning import loop
+from azo.learning import placement
 from azo.run import checkpoint, config, network_files
 
 TINY = {
@@ -30,7 +30,7 @@ def settings():
 @pytest.fixture(scope="module")
 def state(settings):
     game = registry.make(settings.game)
-    return loop.begin(game, settings, loop.make_mesh(1), seed=3, total_steps=10)
+    return placement.begin(game, settings, placement.make_mesh(1), seed=3, total_steps=10)
 
 
 def after(state, iteration):
@@ -88,7 +88,7 @@ def test_a_state_moves_to_other_devices_without_changing_a_bit(tmp_path, setting
         pytest.skip("needs two devices: XLA_FLAGS=--xla_force_host_platform_device_count=2")
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
         checkpoints.save(1, state, settings)
-        wide = jax.sharding.NamedSharding(loop.make_mesh(2), jax.sharding.PartitionSpec())
+        wide = jax.sharding.NamedSharding(placement.make_mesh(2), jax.sharding.PartitionSpec())
         like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=wide), state)
         restored = checkpoints.restore(like)
     assert_same_bits(restored, state)

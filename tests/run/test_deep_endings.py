@@ -11,7 +11,7 @@ from support import tiny_run
 
 from azo.formats import obf
 from azo.games import othello
-from azo.learning import endings, loop
+from azo.learning import endings, loop, placement
 from azo.run import checkpoint, config, deep_endings, interruption, metrics, trainer
 
 GAME = othello.Othello(6)
@@ -171,8 +171,8 @@ def test_the_rings_of_two_devices_hold_what_one_ring_does(solved):
     chosen = settings(folder)
     rings = []
     for num_devices in (1, 2):
-        mesh = loop.make_mesh(num_devices)
-        state = loop.begin(GAME, chosen, mesh, seed=0, total_steps=24)
+        mesh = placement.make_mesh(num_devices)
+        state = placement.begin(GAME, chosen, mesh, seed=0, total_steps=24)
         ring = jax.device_get(loop.fill(GAME, chosen, mesh, state, lines)).replay
         rows = ring.value.shape[0] // num_devices
         used = [r * rows + i for r in range(num_devices) for i in range(ring.size[r])]

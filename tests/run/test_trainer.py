@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import pytest
 from support import tiny_run
 
-from azo.learning import loop
+from azo.learning import placement
 from azo.measure import arena
 from azo.run import checkpoint, config, hooks, interruption, metrics, trainer
 
@@ -34,7 +34,7 @@ def a_trainer(monkeypatch, folder, matches, **sections):
     return trainer.Trainer(
         settings,
         tiny_run.game(),
-        loop.make_mesh(1),
+        placement.make_mesh(1),
         settings.network,
         hooks.Hooks(settings, tiny_run.game(), load=None),
         checkpoints=None,
@@ -45,7 +45,9 @@ def a_trainer(monkeypatch, folder, matches, **sections):
 
 
 def begin(settings):
-    return loop.begin(tiny_run.game(), settings, loop.make_mesh(1), seed=0, total_steps=12)
+    return placement.begin(
+        tiny_run.game(), settings, placement.make_mesh(1), seed=0, total_steps=12
+    )
 
 
 def after(state, games=0, steps=0):

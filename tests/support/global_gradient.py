@@ -12,7 +12,7 @@ import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from azo.cli import command_line
-from azo.learning import learner, loop, network, ply_records, replay, run_state
+from azo.learning import learner, network, placement, ply_records, replay, run_state
 from azo.run import config, devices
 from support import random_games, tiny_run
 
@@ -25,7 +25,7 @@ def of_run(settings: config.Config) -> dict[str, np.ndarray]:
         update={"learner": learner.LearnerConfig(num_steps=1, augment=False, batch_size=BATCH_SIZE)}
     )
     num_devices = devices.prepare(recipe)
-    mesh = loop.make_mesh(num_devices)
+    mesh = placement.make_mesh(num_devices)
     game = tiny_run.game()
     net = network.build(game, recipe.network)
     # An optimiser that does nothing but remember: its state is the gradient.

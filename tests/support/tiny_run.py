@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from azo.games import registry
-from azo.learning import loop
+from azo.learning import loop, placement
 from azo.run import config
 
 SECTIONS = {
@@ -49,14 +49,14 @@ def game():
 
 def begin(num_devices: int):
     """Returns the state before the first iteration, new at each call, since runs donate theirs."""
-    recipe, mesh = settings(), loop.make_mesh(num_devices)
-    return loop.begin(game(), recipe, mesh, seed=0, total_steps=TOTAL_STEPS)
+    recipe, mesh = settings(), placement.make_mesh(num_devices)
+    return placement.begin(game(), recipe, mesh, seed=0, total_steps=TOTAL_STEPS)
 
 
 @functools.cache
 def iteration(num_devices: int):
     """Returns the jitted iteration."""
-    recipe, mesh = settings(), loop.make_mesh(num_devices)
+    recipe, mesh = settings(), placement.make_mesh(num_devices)
     return loop.build(game(), recipe, mesh, total_steps=TOTAL_STEPS)
 
 
