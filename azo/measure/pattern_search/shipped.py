@@ -37,7 +37,10 @@ def choose(player: np.ndarray, opponent: np.ndarray, depth: int) -> tuple[np.nda
       `[B]` int32 actions, the pass where no disc can be placed, and `[B]` int64, the number of
       positions visited.
     """
-    memory = _make_search(depth)
+    # Calls in several threads share no memory. The table is cleared for each move, so it is small.
+    memory = search.make_search(
+        load_weights(), load_cuts(), max_depth=depth, log_rows=min(depth + 5, 18)
+    )
     actions = np.full(len(player), table.NO_MOVE, np.int32)
     num_visited = np.zeros(len(player), np.int64)
     for row, (P, O) in enumerate(zip(player, opponent, strict=True)):
@@ -56,6 +59,7 @@ def load_weights() -> np.ndarray:
         return file["weights"][:, evaluation.shared_entries()]
 
 
+@functools.cache
 def load_cuts(confidence: float = CONFIDENCE) -> np.ndarray:
     """Returns the cuts of a search, `[NUM_STAGES, depths]`; each is right with the confidence."""
     with np.load(FILE) as file:
@@ -69,10 +73,3 @@ def make_cuts(fits: np.ndarray, confidence: float) -> np.ndarray:
         cuts[name] = fits[name]
     cuts["margin"] = statistics.NormalDist().inv_cdf(confidence) * fits["deviation"]
     return cuts
-
-
-def _make_search(depth: int) -> search.PatternSearch:
-    # Larger tables save no nodes, and each move clears its table.
-    return search.make_search(
-        load_weights(), load_cuts(), max_depth=depth, log_rows=min(depth + 5, 18)
-    )
