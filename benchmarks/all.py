@@ -57,6 +57,7 @@ PRESETS = {
             "selfplay",
             "--before-ply 40 --repeats 3",
         ),
+        Section("Kinds of networks", "networks"),
         Section("The whole iteration on two cores", "iteration"),
         Section("Memory", "memory"),
         Section("Compilation", "compilation"),
@@ -73,6 +74,11 @@ PRESETS = {
             "search",
             "--batches 2048 --simulations 64 --network 5x128 --limit-gigabytes 40",
         ),
+        Section(
+            "Kinds of networks",
+            "networks",
+            "--networks 5x128 patterns:16 patterns:32 --batch 2048 --repeats 3",
+        ),
         Section("The whole iteration", "iteration", "--config configs/othello8.toml"),
         Section(
             "The endgame solvers",
@@ -85,6 +91,11 @@ PRESETS = {
         Section("Rules", "rules", "--batch 8 --plies 4 --repeats 1"),
         Section("Search", "search", "--batches 4 --simulations 4 --network 1x4 --repeats 1"),
         Section("Self-play", "selfplay", "--cells 1x4:2 --batch 4 --num-plies 1 --repeats 1"),
+        Section(
+            "Kinds of networks",
+            "networks",
+            "--networks 1x4 patterns:1 --batch 4 --simulations 2 --repeats 1",
+        ),
         Section("Memory", "memory", "--simulations 4"),
         Section("Iteration", "iteration", "--config configs/tictactoe.toml --repeats 1"),
         Section("Compilation", "compilation", "--config configs/tictactoe.toml"),

@@ -44,7 +44,8 @@ class DuelConfig(command.Settings):
     second: EngineConfig = _NO_SOLVER
     """Second player."""
     opponent: str | None = None
-    """Second player in place of an engine: random, greedy, iagno:LEVEL or alphabeta:DEPTH."""
+    """Second player in place of an engine: random, greedy, iagno:LEVEL, alphabeta:DEPTH or
+    patterns:DEPTH."""
     first_level: int = NUM_LEVELS
     """Level of the first player; lower levels weaken its settings."""
     second_level: int = NUM_LEVELS
@@ -128,7 +129,10 @@ def _player(name: str, game: othello.Othello, seed: int) -> Choice:
 
 
 def _load_nothing(path: str) -> players.NetworkPlayer:
-    raise ValueError(f"opponent {path!r}: should be random, greedy, iagno:LEVEL or alphabeta:DEPTH")
+    raise ValueError(
+        f"opponent {path!r}: should be random, greedy, iagno:LEVEL, alphabeta:DEPTH or"
+        " patterns:DEPTH"
+    )
 
 
 def _match_result(results: Sequence[int]) -> arena.MatchResult:

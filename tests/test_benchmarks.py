@@ -23,6 +23,7 @@ from benchmarks import (
     labels,
     measure,
     memory,
+    networks,
     positions,
     reference_network,
     roofline,
@@ -34,7 +35,7 @@ from benchmarks import (
 
 pytestmark = pytest.mark.slow
 
-SCRIPTS = (compilation, iteration, labels, memory, rules, search, selfplay, solver)
+SCRIPTS = (compilation, iteration, labels, memory, networks, rules, search, selfplay, solver)
 FOUR = othello.Othello(4)
 
 
@@ -219,6 +220,16 @@ def test_network_alone_evaluates_each_position_the_requested_number_of_times():
     output = hashed(None, position)
     expected = 3 * (output.value.sum() + output.prior_logits.sum())
     np.testing.assert_allclose(total, expected, rtol=1e-4)  # float32 sums in another order
+
+
+def test_networks_report_has_a_row_for_each_kind():
+    settings = networks.NetworksBenchConfig(
+        networks=("1x4", "patterns:1"), batch=4, simulations=2, repeats=1
+    )
+    table = networks.report(settings)[2].splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table]
+    assert [row[0] for row in rows[2:]] == ["1x4", "patterns:1"]
+    assert all(float(cell.split()[0].replace(",", "")) > 0 for row in rows[2:] for cell in row[1:])
 
 
 def test_selfplay_report_has_speed_and_limits_and_says_that_pgx_was_left_out():

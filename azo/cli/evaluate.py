@@ -5,10 +5,11 @@
     azo evaluate runs/quickstart --exact random:10 ffo.obf --simulations 0 100
 
 PLAYER and OPPONENT are `random`, `greedy`, `iagno:LEVEL` (easy, medium or hard), `alphabeta:DEPTH`
-(in plies), `rollouts:N` (PUCT with N random games a move), the FOLDER of a run or of an exported
-network (searching as in its self-play, but greedily), `network:FOLDER:N` (with N simulations a
-move) or `policy:FOLDER` (without search). `othello8` is a shipped network. The game is that of the
-first network; `--game.*` gives it if no player is a network.
+(in plies), `patterns:DEPTH` (alpha-beta on pattern weights, in discs), `rollouts:N` (PUCT with N
+random games a move), the FOLDER of a run or of an exported network (searching as in its self-play,
+but greedily), `network:FOLDER:N` (with N simulations a move) or `policy:FOLDER` (without search).
+`othello8` is a shipped network. The game is that of the first network; `--game.*` gives it if no
+player is a network.
 
 With `--sprt.*`, batches of games with new openings are played until a sequential test decides
 whether the first player is better. With `--exact`, the values and moves of a network are compared

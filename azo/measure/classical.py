@@ -1,6 +1,7 @@
-"""Classical Othello programs as players: Iagno, and a plain positional alpha-beta.
+"""Classical Othello programs as players: Iagno, and two kinds of alpha-beta.
 
-They run on the host, one position after the other, compiled by numba (`lookahead`, `iagno`).
+They run on the host, one position after the other, compiled by numba (`lookahead`, `iagno`,
+`pattern_search`).
 """
 
 import dataclasses
@@ -18,7 +19,7 @@ class Program:
     """Plays Othello on the host; equal programs play the same moves."""
 
     game: othello.Othello
-    style: str  # a level of Iagno, or "positional"
+    style: str  # a level of Iagno, "positional" or "patterns"
     depth: int  # plies of the search
 
     def __post_init__(self) -> None:
@@ -40,7 +41,12 @@ class Program:
           `[B]` int32 actions, the pass where the game is over, and `[B]` int64, the number of
           positions visited, 0 for a random move.
         """
-        from azo.measure import lookahead  # the import takes a second, and few runs need it
+        # The imports take a second, and few runs need them.
+        if self.style == "patterns":
+            from azo.measure.pattern_search import shipped
+
+            return shipped.choose(player, opponent, self.depth)
+        from azo.measure import lookahead
 
         return lookahead.choose(
             self.game, player, opponent, seed, style=self.style, depth=self.depth
@@ -72,8 +78,25 @@ def alpha_beta(depth: int, game: protocol.Game) -> Program:
     Intelligence 19, 1982); primers warn of the squares beside corners. The value of a finished game
     is 1000 for each disc of its score. In reversed Othello all but mobility has the opposite sign.
     """
-    if depth < 1:
-        raise ValueError(f"the depth is {depth}, but it is at least 1")
+    _check_depth(depth)
     if not isinstance(game, othello.Othello) or game.size not in (4, 6, 8):
         raise ValueError(f"alpha-beta plays Othello on 4x4, 6x6 and 8x8, not {game.name}")
     return Program(game, "positional", depth)
+
+
+def patterns(depth: int, game: protocol.Game) -> Program:
+    """Returns alpha-beta on patterns; raises ValueError for another depth or game.
+
+    The depth counts placed discs. The evaluation is linear in patterns as in Logistello; the search
+    has a table, iterative deepening and ProbCut (`pattern_search`). From `depth` empty squares on
+    it plays perfectly. The seeds change nothing. docs/classical.md has speed and strength.
+    """
+    _check_depth(depth)
+    if not isinstance(game, othello.Othello) or game != othello.Othello(8):
+        raise ValueError(f"the pattern weights are for Othello on 8x8, not for {game.name}")
+    return Program(game, "patterns", depth)
+
+
+def _check_depth(depth: int) -> None:
+    if depth < 1:
+        raise ValueError(f"the depth is {depth}, but it is at least 1")

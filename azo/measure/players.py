@@ -21,8 +21,8 @@ from azo.measure import classical
 from azo.search import improvement, rollouts
 
 _NAMES = (
-    "random, greedy, iagno:hard, alphabeta:4, rollouts:100, policy:PATH, network:PATH, "
-    "network:PATH:100 or PATH"
+    "random, greedy, iagno:hard, alphabeta:4, patterns:6, rollouts:100, policy:PATH, "
+    "network:PATH, network:PATH:100 or PATH"
 )
 # Weight of the uniform prior in the search of `rollouts:N`. On 6x6, 100 simulations with weight 1
 # scored 42 % and with weight 4 44 % against it (128 games each, error 9 %).
@@ -179,9 +179,9 @@ def parse(text: str, game: protocol.Game, load: Load) -> Player:
 
     Args:
       text: `random`, `greedy`, `iagno:LEVEL` with easy, medium or hard, `alphabeta:DEPTH` with a
-        depth in plies, `rollouts:N` with N simulations a move, `policy:PATH` for a network without
-        search, `network:PATH:N` for one with N simulations a move, `network:PATH` or just `PATH`
-        for one with as many as its settings say.
+        depth in plies, `patterns:DEPTH` with a depth in discs, `rollouts:N` with N simulations a
+        move, `policy:PATH` for a network without search, `network:PATH:N` for one with N
+        simulations a move, `network:PATH` or just `PATH` for one with as many as its settings say.
       game: the rules to play by.
       load: reads a checkpoint; raises OSError if there is none, ValueError if it does not fit.
 
@@ -194,7 +194,7 @@ def parse(text: str, game: protocol.Game, load: Load) -> Player:
             return RandomPlayer(game)
         case "greedy" if not colon:
             return GreedyPlayer(game)
-        case "iagno" | "alphabeta":
+        case "iagno" | "alphabeta" | "patterns":
             return HostPlayer(_classical_program(kind, detail, text, game), game)
         case "rollouts":
             return RolloutPlayer(game, rollout_config(_num_simulations(detail, text)))
@@ -238,13 +238,14 @@ def _is_positive(count: str) -> bool:
 
 
 def _classical_program(name: str, detail: str, text: str, game: protocol.Game) -> classical.Program:
-    """Returns Iagno at a level, or alpha-beta to a depth."""
+    """Returns Iagno at a level, or alpha-beta of either kind to a depth."""
     try:
         if name == "iagno":
             return classical.iagno(detail, game)
         if not _is_positive(detail):
             raise ValueError(f"the depth is {detail!r}, not a positive whole number such as 4")
-        return classical.alpha_beta(int(detail), game)
+        make = classical.patterns if name == "patterns" else classical.alpha_beta
+        return make(int(detail), game)
     except ValueError as error:
         raise ValueError(f"player {text!r}: {error}") from None
 

@@ -77,7 +77,8 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_simulations: pydantic.PositiveInt = 100
     """Simulations a move of the network."""
     opponent: str = "rollouts:100"
-    """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, rollouts:N or a checkpoint's path."""
+    """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, patterns:DEPTH, rollouts:N or a path
+    of a checkpoint."""
     opening_plies: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 4
     """Random plies at the start of each game; even, so that black moves first afterwards."""
     until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None

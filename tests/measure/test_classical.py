@@ -214,7 +214,7 @@ def test_positions_are_counted():
     assert counts[0] < counts[1] < counts[2] < 4 + 12 + 56 + 244  # perft(4) and all above
 
 
-@pytest.mark.parametrize("name", ["iagno:hard", "alphabeta:2"])
+@pytest.mark.parametrize("name", ["iagno:hard", "alphabeta:2", "patterns:3"])
 def test_rows_of_a_batch_are_independent(name):
     program = players.parse(name, EIGHT, None).program
     boards = random_boards(8, 12, seed=5)
@@ -275,6 +275,7 @@ def test_alpha_beta_beats_random_moves():
 def test_classical_players_have_names():
     for level in classical.LEVELS:
         assert players.parse(f"iagno:{level}", EIGHT, None).program == classical.iagno(level, EIGHT)
+    assert players.parse("patterns:5", EIGHT, None).program == classical.patterns(5, EIGHT)
     four = othello.Othello(4, is_reversed=True)
     assert players.parse("alphabeta:7", four, None).program == classical.alpha_beta(7, four)
 
@@ -305,6 +306,17 @@ def test_classical_players_have_names():
             "alphabeta:2",
             othello.Othello(5, start_bits=(1, 2)),
             "alpha-beta plays Othello on 4x4, 6x6 and 8x8, not othello5",
+        ),
+        ("patterns:-1", EIGHT, "the depth is '-1', not a positive whole number such as 4"),
+        (
+            "patterns:4",
+            othello.Othello(6),
+            "the pattern weights are for Othello on 8x8, not for othello6",
+        ),
+        (
+            "patterns:4",
+            othello.Othello(8, is_reversed=True),
+            "the pattern weights are for Othello on 8x8, not for othello8-reversed",
         ),
     ],
 )

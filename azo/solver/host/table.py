@@ -37,7 +37,7 @@ def clear(memory: np.ndarray) -> None:
 
 
 @jit
-def _first_of_row(P, O, memory):
+def first_of_row(P, O, memory):
     """Returns the index of the first entry in the row of a position."""
     mixed = P * _MIX_P ^ (O * _MIX_O >> np.uint64(7))
     mixed = (mixed ^ mixed >> np.uint64(31)) * _MIX_O
@@ -47,7 +47,7 @@ def _first_of_row(P, O, memory):
 @jit
 def find(P, O, memory):
     """Returns the index of a position's entry, or `NOT_FOUND`."""
-    index = _first_of_row(P, O, memory)
+    index = first_of_row(P, O, memory)
     if memory[index].player == P and memory[index].opponent == O:
         return index
     index += 1
@@ -70,7 +70,7 @@ def store(P, O, memory, score, alpha, move, empties):
         if index != NOT_FOUND and memory[index].move != NO_MOVE:
             move = np.int64(memory[index].move)
     if index == NOT_FOUND:
-        index = _first_of_row(P, O, memory)
+        index = first_of_row(P, O, memory)
         if empties < memory[index].empties:
             index += 1
     entry = memory[index]
