@@ -71,6 +71,7 @@ def test_the_wheel_holds_configs_networks_and_pages(wheel):
         "configs/quickstart.toml",
         "configs/queues/ablation.toml",
         "play/web/static/index.html",
+        "measure/weights/patterns.npz",
     ):
         assert any(path.endswith(name) for path in names), name
     assert any("play/networks/othello8/" in path for path in names)
