@@ -26,7 +26,7 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """AdamW, or SGD with momentum that adds the weight decay to the gradient."""
     learning_rate: pydantic.PositiveFloat = 2e-3
     """Step size after warm-up."""
-    table_rate: pydantic.PositiveFloat = 0.02
+    table_rate: pydantic.PositiveFloat = 0.05
     """Step size of the tables of a pattern network, in place of learning_rate."""
     schedule: Literal["constant", "cosine"] = "constant"
     """Learning rate after warm-up: constant, or down to a twentieth by a cosine."""
