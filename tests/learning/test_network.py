@@ -165,7 +165,7 @@ def seasoned():
         lambda new, old: old + (new - old) / 0.05, updated["batch_stats"], variables["batch_stats"]
     )
     params = dict(variables["params"])
-    params["score_output"] = jax.tree.map(lambda x: 20 * x, params["score_output"])
+    params["score_output"] = jax.tree.map(lambda x: 40 * x, params["score_output"])
     params["policy_logits"] = jax.tree.map(lambda x: 3 * x, params["policy_logits"])
     return position, {"params": params, "batch_stats": batch_stats}
 
@@ -198,9 +198,9 @@ def test_in_bfloat16_values_and_policies_hardly_change(is_folded):
     assert (rounded_value.dtype, rounded_log_policy.dtype) == (jnp.float32, jnp.float32)
     error = np.abs(rounded_value - value)
     divergence = (policy * (log_policy - rounded_log_policy)).sum(axis=-1)
-    # Three times the measured values: 0.0034, 0.039, 1.3e-4 nats and 1.2e-3 nats.
-    assert 0 < error.mean() < 0.01
-    assert error.max() < 0.12
+    # Three times the measured values: 0.0049, 0.034, 1.3e-4 nats and 1.1e-3 nats.
+    assert 0 < error.mean() < 0.015
+    assert error.max() < 0.1
     assert 0 < divergence.mean() < 4e-4
     assert divergence.max() < 4e-3
 
