@@ -37,7 +37,7 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     weight_decay: pydantic.NonNegativeFloat = 1e-4
     """Weight decay of kernels; biases and scales do not decay."""
     l2_weight: pydantic.NonNegativeFloat = 0.0
-    """Weight in the loss of the sum of squares of all kernels."""
+    """Weight in the loss of the sum of squares of all kernels, without tables of patterns."""
     max_gradient_norm: pydantic.PositiveFloat = 5.0
     """Norm to which larger gradients are scaled down."""
     batch_size: pydantic.PositiveInt = 512
@@ -312,7 +312,8 @@ def _total(losses: Losses, params: Any, config: LearnerConfig) -> jax.Array:
     if config.score_weight:
         total += config.score_weight * losses.score
     if config.l2_weight:
-        kernels = jax.tree.map(lambda x, is_kernel: x * is_kernel, params, _is_kernel(params))
+        dense = {name: x for name, x in params.items() if name != pattern_network.TABLES}
+        kernels = jax.tree.map(lambda x, is_kernel: x * is_kernel, dense, _is_kernel(dense))
         total += config.l2_weight * optax.tree.norm(kernels, squared=True)
     return total
 

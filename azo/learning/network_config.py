@@ -65,6 +65,14 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     precision: convolution.Precision = "auto"
     """Precision of the tower's convolutions; auto: float32 on the CPU, bfloat16 elsewhere."""
 
+    @pydantic.model_validator(mode="after")
+    def _check_ownership(self) -> "NetworkConfig":
+        if self.kind == "patterns" and self.has_ownership_head:
+            raise ValueError(
+                "a pattern network has no head for ownership: set has_ownership_head to false"
+            )
+        return self
+
     @property
     def num_planes(self) -> int:
         """Planes of the argument: pieces of both sides, and perhaps moves of both."""

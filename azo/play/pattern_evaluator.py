@@ -55,7 +55,7 @@ class PatternEvaluator:
     def request(
         self, player: np.ndarray, opponent: np.ndarray, *, batch_size: int, stream: int = 0
     ) -> np.ndarray:
-        """Evaluates positions; arguments and results as of `NetworkEvaluator.request`."""
+        """Evaluates positions; arguments and results as of `Evaluator.request`."""
         del stream
         output = np.zeros((batch_size, self.game.num_actions + 2), np.float32)
         _evaluate(player, opponent, self._weights, self.game.size, self._on_board, output)

@@ -10,7 +10,7 @@ import pytest
 from support import some_examples
 from support.some_examples import GAME, NUM_EXAMPLES, examples
 
-from azo.learning import learner, network, ply_records, replay
+from azo.learning import heads, learner, network, ply_records, replay
 
 PLAIN = learner.LearnerConfig(augment=False, score_weight=0.0)
 
@@ -22,11 +22,13 @@ def legal_moves():
 class Table:
     """In place of a network: the parameters are its answers."""
 
+    config = network.NetworkConfig()
+
     def apply(self, variables, planes, *, mutable, method):
         del planes, mutable, method
         score = jnp.zeros(NUM_EXAMPLES), jnp.zeros((NUM_EXAMPLES, 3)), None
         given = dict(zip(("score", "score_logits", "ownership"), score, strict=True))
-        return network.Prediction(**(given | variables["params"])), {}
+        return heads.Prediction(**(given | variables["params"])), {}
 
 
 def answers(logits=None, value=None):
@@ -92,6 +94,8 @@ class Neighbours:
             kernel[0] = 5.0
         self.kernel = jnp.asarray(np.stack([kernel, -0.5 * kernel], axis=-1)[..., None], "float32")
 
+    config = network.NetworkConfig()
+
     def apply(self, variables, planes, *, mutable, method):
         del mutable, method
         layout = ("NHWC", "HWIO", "NHWC")
@@ -101,7 +105,7 @@ class Neighbours:
             shown, kernel, (1, 1), "SAME", dimension_numbers=layout
         )
         value, scores = jnp.zeros(len(planes)), jnp.zeros((len(planes), 3))
-        return network.Prediction(logits.reshape(len(planes), -1), scores, value, value, None), {}
+        return heads.Prediction(logits.reshape(len(planes), -1), scores, value, value, None), {}
 
 
 def test_planes_legal_moves_and_target_are_turned_alike():
@@ -252,13 +256,15 @@ def test_the_l2_loss_is_the_sum_of_squares_of_kernels_alone():
 class Echo:
     """A stand-in for a network: predicts that the final board is the present one."""
 
+    config = network.NetworkConfig()
+
     def apply(self, variables, planes, *, mutable, method):
         del variables, mutable, method
         shown = planes.astype(jnp.float32)
         ownership = (shown[..., 0] - shown[..., 1]).reshape(len(planes), -1)
         logits = jnp.zeros((len(planes), GAME.num_actions))
         scores = jnp.zeros((len(planes), 3))
-        return network.Prediction(logits, scores, ownership[:, 0], ownership[:, 0], ownership), {}
+        return heads.Prediction(logits, scores, ownership[:, 0], ownership[:, 0], ownership), {}
 
 
 @pytest.mark.parametrize("key", range(3))

@@ -116,6 +116,11 @@ def test_layers_without_features_and_many_features_without_layers_are_refused():
         network_config.PatternsConfig(hidden_units=())
 
 
+def test_ownership_needs_a_tower():
+    with pytest.raises(ValueError, match="no head for ownership: set has_ownership_head to false"):
+        network.NetworkConfig(kind="patterns", has_ownership_head=True)
+
+
 def test_the_number_of_discs_and_of_moves_changes_the_score():
     """The same tables of zeros see positions apart only by discs, moves and parity."""
     variables = network.init(FOUR, CONFIG, jax.random.key(0))

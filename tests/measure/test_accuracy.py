@@ -12,7 +12,7 @@ from support import drawn_panels, slow_minimax
 from support.solved_sets import random_set, squares
 
 from azo.games import othello
-from azo.learning import network
+from azo.learning import heads, network
 from azo.measure import accuracy, players, position_sets
 from azo.measure.report import calibration_figure
 from azo.search import improvement
@@ -27,7 +27,7 @@ def prediction_of(value, utility, score):
     """Returns a prediction that likes the moves of a higher utility."""
     expected = (jnp.asarray(x, jnp.float32) for x in (value, score))
     logits = jnp.asarray(utility, jnp.float32)
-    return network.Prediction(logits, jnp.zeros((len(logits), 17)), *expected, None)
+    return heads.Prediction(logits, jnp.zeros((len(logits), 17)), *expected, None)
 
 
 def small_set(utility, moves):

@@ -75,7 +75,12 @@ def toml(**sections) -> str:
     lines = []
     for section, values in chosen.items():
         lines.append(f"[{section}]")
-        lines += [f"{k} = {_literal(v)}" for k, v in values.items() if v is not None]
+        plain = {k: v for k, v in values.items() if v is not None}
+        lines += [f"{k} = {_literal(v)}" for k, v in plain.items() if not isinstance(v, dict)]
+        for name, nested in plain.items():
+            if isinstance(nested, dict):
+                lines.append(f"[{section}.{name}]")
+                lines += [f"{k} = {_literal(v)}" for k, v in nested.items()]
     return "\n".join(lines) + "\n"
 
 
