@@ -56,6 +56,8 @@ def _description(settings: config.Config, name: str, batch_size: int) -> dict[st
     """Returns the inputs, outputs and files for programs that do not use azo."""
     game = registry.make(settings.game)
     rows, columns = game.board_shape
+    num_planes = settings.network.num_planes
+    moves_text = "; then, the same for the squares where each may play" if num_planes == 4 else ""
     pass_text = f", move {rows * columns} the pass" if game.num_actions > rows * columns else ""
     precision = settings.network.precision
     on_cpu, elsewhere = ("float32", "bfloat16") if precision == "auto" else (precision, precision)
@@ -63,11 +65,11 @@ def _description(settings: config.Config, name: str, batch_size: int) -> dict[st
         "game": settings.game.model_dump(),
         "input": {
             "planes": {
-                "shape": ["b", rows, columns, 2],
+                "shape": ["b", rows, columns, num_planes],
                 "dtype": "float32",
                 "meaning": "1 where the side to move has a piece (first plane) and where the other"
-                " side has one (second plane), else 0; Othello's a1 is row 0, column 0, and b1 is"
-                " row 0, column 1",
+                f" side has one (second plane), else 0{moves_text}; Othello's a1 is row 0, column"
+                " 0, and b1 is row 0, column 1",
             }
         },
         "output": {

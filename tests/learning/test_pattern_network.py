@@ -9,7 +9,7 @@ import pytest
 from support import random_games
 
 from azo.games import othello, patterns, symmetry, tictactoe
-from azo.learning import learner, network, network_config, pattern_network, row_optimiser
+from azo.learning import learner, network, network_config, pattern_network, portable, row_optimiser
 
 FOUR = othello.Othello(4)
 SHAPE = network_config.PatternsConfig(set="small", num_features=3, hidden_units=(5,))
@@ -114,6 +114,16 @@ def test_one_feature_without_layers_is_the_mean_score_of_a_normal_distribution()
 def test_layers_without_features_and_many_features_without_layers_are_refused():
     with pytest.raises(ValueError, match="num_features is 16, set it to 1"):
         network_config.PatternsConfig(hidden_units=())
+
+
+def test_an_exported_pattern_network_takes_any_number_of_positions():
+    variables, position = seasoned(FOUR), positions(FOUR)
+    exported = portable.export(FOUR, CONFIG, variables, platforms=("cpu",))
+    planes = network.planes_of(FOUR, CONFIG, position)
+    logits, value = exported.call(planes.astype(jnp.float32))
+    expected = predict(network.build(FOUR, CONFIG), variables, planes)
+    np.testing.assert_array_equal(logits, expected.prior_logits)
+    np.testing.assert_allclose(value, expected.value, atol=1e-6)
 
 
 def test_ownership_needs_a_tower():
