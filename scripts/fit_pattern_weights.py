@@ -26,7 +26,7 @@ import numpy as np
 from azo.formats import wthor
 from azo.games import notation
 from azo.measure.pattern_search import evaluation, search, shipped
-from azo.solver.host import endgame, kernels, last_squares
+from azo.solver.host import deep, endgame, kernels, last_squares
 
 RULES = last_squares.make_rules(8, is_reversed=False)
 POSITION = np.dtype(
@@ -144,7 +144,7 @@ def sample(games: np.ndarray, *, seed: int) -> np.ndarray:
 
 
 def after_random_moves(positions: np.ndarray, num_moves: int, *, seed: int) -> np.ndarray:
-    """Returns the positions after random moves, without those that leave no legal move."""
+    """Returns positions after random moves; those without a legal move are left out."""
     after = positions.copy()
     after["weight"] = 1
     _play_random(after["player"], after["opponent"], num_moves, seed, RULES)
@@ -183,7 +183,7 @@ def label(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
         labelled[i]["target"] = solution.score
     memory = search.make_search(
         weights[:, evaluation.shared_entries()],
-        np.zeros((evaluation.NUM_STAGES, 1), search.CUT),
+        np.zeros((evaluation.NUM_STAGES, 1), deep.CUT),
         max_depth=SEARCH_DEPTH,
         log_rows=14,
     )

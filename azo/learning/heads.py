@@ -1,4 +1,4 @@
-"""What every network predicts, whatever its kind."""
+"""Predictions: the outputs that networks of both kinds share."""
 
 import flax.linen as nn
 import flax.struct

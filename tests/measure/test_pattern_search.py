@@ -10,12 +10,12 @@ from scipy import stats
 from azo.games import othello, symmetry
 from azo.measure import arena, players
 from azo.measure.pattern_search import evaluation, search, shipped
-from azo.solver.host import endgame, kernels, last_squares, table
+from azo.solver.host import deep, endgame, kernels, last_squares, table
 
 EIGHT = othello.Othello(8)
 RULES = last_squares.make_rules(8, is_reversed=False)
 START = np.uint64(0x0000000810000000), np.uint64(0x0000001008000000)
-NO_CUTS = np.zeros((evaluation.NUM_STAGES, 1), search.CUT)
+NO_CUTS = np.zeros((evaluation.NUM_STAGES, 1), deep.CUT)
 INFINITE = 1 << 15
 # X has to pass.
 PASSES = "OOOOOOOOOXXXXXXOOXOOOXXOOXOXXOXOOXXXOOXOOXXOOOXOOXXXXXX--X-O-XX-"

@@ -5,23 +5,12 @@ import pathlib
 import jax
 import numpy as np
 import pytest
-from support import tiny_run
+from support import stop_after, tiny_run
 
 from azo.run import metrics, network_files, trainer
 
 PATTERNS = {"kind": "patterns", "patterns": {"set": "small", "num_features": 2}}
 TOWER = {"num_blocks": 1, "num_channels": 4, "value_units": 4}
-
-
-class StopAfter:
-    """Asks a run to stop once it has done so many iterations."""
-
-    def __init__(self, folder, number):
-        self.folder, self.number = folder, number
-
-    @property
-    def is_made(self):
-        return len(metrics.read(self.folder, "iteration")) >= self.number
 
 
 def run(folder, network, **sections):
@@ -35,7 +24,7 @@ def test_a_stopped_run_repeats_the_uninterrupted_one(tmp_path):
     for name in ("whole", "parts"):
         settings = run(tmp_path / name, PATTERNS)
         if name == "parts":
-            trainer.train(settings, StopAfter(tmp_path / name, 2))
+            trainer.train(settings, stop_after.StopAfter(tmp_path / name, 2))
             assert len(metrics.read(tmp_path / name, "iteration")) == 2
         states.append(trainer.train(settings))
     tiny_run.assert_same_bits(*states)

@@ -4,7 +4,7 @@ import types
 
 import jax.numpy as jnp
 import pytest
-from support import tiny_run
+from support import stop_after, tiny_run
 
 from azo.learning import placement
 from azo.measure import arena
@@ -158,17 +158,6 @@ def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkey
     assert "the run has ended: score 0.700 against random" in capsys.readouterr().out
 
 
-class StopAfter:
-    """Asks a run to stop once it has done so many iterations."""
-
-    def __init__(self, folder, number):
-        self.folder, self.number = folder, number
-
-    @property
-    def is_made(self):
-        return len(metrics.read(self.folder, "iteration")) >= self.number
-
-
 @pytest.mark.slow
 def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
     schedule = {"every": 2, "pool": ["random"], "num_earlier": 1, "num_games": 8}
@@ -179,7 +168,7 @@ def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, 
     for name in ("whole", "parts"):
         settings = run(tmp_path / name, ratings=schedule)
         if name == "parts":  # as iteration 4 ends, before its network is rated
-            trainer.train(settings, StopAfter(tmp_path / name, 4))
+            trainer.train(settings, stop_after.StopAfter(tmp_path / name, 4))
             assert [event["iteration"] for event in metrics.read(tmp_path / name, "rating")] == [2]
         states.append(trainer.train(settings))
         log = metrics.read(tmp_path / name)

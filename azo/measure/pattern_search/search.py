@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from azo.measure.pattern_search import evaluation
-from azo.solver.host import last_squares, table
+from azo.solver.host import deep, last_squares, table
 from azo.solver.host.kernels import ONE, ZERO, count, first, jit, legal_moves, play
 
 NODES, LEAVES = 0, 1  # indices in `counters`
@@ -27,16 +27,6 @@ _REPLY_KEY, _CORNER_KEY = 16, 64  # of each reply, of a corner that the opponent
 
 _MOVES, _ABOVE, _BELOW = 0, 1, 2  # what a node searches: its moves, or a bound by a shallow search
 
-# When to trust a shallow search: the deep value is taken to be within `margin` of
-# `slope * shallow value + offset`.
-CUT = np.dtype(
-    [
-        ("depth", np.int64),  # of the shallow search; 0 for none
-        ("slope", np.float64),
-        ("offset", np.float64),
-        ("margin", np.float64),
-    ]
-)
 ENTRY = np.dtype(
     {
         "names": ["player", "opponent", "lower", "upper", "move", "depth"],
@@ -64,14 +54,6 @@ _NODE = np.dtype(
         ("best_move", np.int64),
     ]
 )
-_MOVE = np.dtype(
-    [
-        ("player", np.uint64),  # of the position after the move
-        ("opponent", np.uint64),
-        ("square", np.int64),  # table.NO_MOVE for a pass
-        ("key", np.int64),  # the move with the highest is searched first
-    ]
-)
 
 
 class PatternSearch(NamedTuple):
@@ -79,10 +61,10 @@ class PatternSearch(NamedTuple):
 
     rules: last_squares.SolverRules
     weights: np.ndarray  # [NUM_STAGES, NUM_ROWS] int16
-    cuts: np.ndarray  # [NUM_STAGES, depths] CUT; all zero for plain alpha-beta
+    cuts: np.ndarray  # [NUM_STAGES, depths] deep.CUT; all zero for plain alpha-beta
     memory: np.ndarray  # table of bounds
     path: np.ndarray  # [levels] _NODE, from the root to the current position
-    moves: np.ndarray  # [levels, _MAX_MOVES] _MOVE, of the positions on the path
+    moves: np.ndarray  # [levels, _MAX_MOVES] deep.MOVE, of the positions on the path
     counters: np.ndarray  # [2] int64, nodes visited, and how many of them were evaluated
 
 
@@ -97,7 +79,7 @@ def make_search(
         cuts=cuts,
         memory=table.make_table(1 << log_rows).view(ENTRY),
         path=np.zeros(num_levels, _NODE),
-        moves=np.zeros((num_levels, _MAX_MOVES), _MOVE),
+        moves=np.zeros((num_levels, _MAX_MOVES), deep.MOVE),
         counters=np.zeros(2, np.int64),
     )
 

@@ -11,7 +11,7 @@ import statistics
 import numpy as np
 
 from azo.measure.pattern_search import evaluation, search
-from azo.solver.host import table
+from azo.solver.host import deep, table
 
 FILE = pathlib.Path(__file__).parents[1] / "weights" / "patterns.npz"
 CONFIDENCE = 0.93  # that a cut is right
@@ -68,7 +68,7 @@ def load_cuts(confidence: float = CONFIDENCE) -> np.ndarray:
 
 def make_cuts(fits: np.ndarray, confidence: float) -> np.ndarray:
     """Returns the cuts of fits `[NUM_STAGES, depths]`."""
-    cuts = np.zeros(fits.shape, search.CUT)
+    cuts = np.zeros(fits.shape, deep.CUT)
     for name in ("depth", "slope", "offset"):
         cuts[name] = fits[name]
     cuts["margin"] = statistics.NormalDist().inv_cdf(confidence) * fits["deviation"]

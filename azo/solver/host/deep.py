@@ -56,7 +56,7 @@ _NODE = np.dtype(
         ("best_move", np.int64),
     ]
 )
-_MOVE = np.dtype(
+MOVE = np.dtype(
     [
         ("player", np.uint64),  # of the position after the move
         ("opponent", np.uint64),
@@ -74,7 +74,7 @@ class Search(NamedTuple):
     evaluator: estimate.LinearEvaluator  # zero weights on boards without a fit
     memory: np.ndarray  # table of bounds
     path: np.ndarray  # [_NUM_LEVELS] _NODE, from the root to the current position
-    moves: np.ndarray  # [_NUM_LEVELS, 64] _MOVE, of the positions on the path
+    moves: np.ndarray  # [_NUM_LEVELS, 64] MOVE, of the positions on the path
     last_stack: np.ndarray  # memory for `last_squares.few`
     shallow_path: np.ndarray  # memory for `fixed_depth.search`
     counters: np.ndarray  # [2] int64: nodes visited, and the level of the current position
@@ -88,7 +88,7 @@ def make_search(rules: last_squares.SolverRules) -> Search:
         evaluator=estimate.make_evaluator(),
         memory=table.make_table(1),
         path=np.zeros(_NUM_LEVELS, _NODE),
-        moves=np.zeros((_NUM_LEVELS, 64), _MOVE),
+        moves=np.zeros((_NUM_LEVELS, 64), MOVE),
         last_stack=last_squares.make_stack(),
         shallow_path=fixed_depth.make_path(estimate.MAX_DEPTH),
         counters=np.zeros(2, np.int64),
