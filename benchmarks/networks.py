@@ -22,6 +22,7 @@ from azo.search import improvement
 from benchmarks import command, measure, positions, reference_network
 
 _LEARNER = learner.LearnerConfig(warmup_steps=0, num_steps=16)
+_PLIES = 16  # of self-play in a call, which folds the network once
 _MILLION = 1e6
 
 
@@ -109,8 +110,10 @@ def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure
         return reference_network.evaluate_repeatedly(see, key, position, times)
 
     def play(has_proofs: bool) -> Callable:
-        search = improvement.SearchConfig(num_simulations=config.simulations, has_proofs=has_proofs)
-        plies = selfplay.SelfplayConfig(num_games=config.batch, num_plies=2)
+        search = improvement.SearchConfig(
+            num_simulations=config.simulations, has_proofs=has_proofs
+        )
+        plies = selfplay.SelfplayConfig(num_games=config.batch, num_plies=_PLIES)
 
         def played(variables, key, games):
             see = network.folded_evaluator(game, settings, variables)
@@ -136,7 +139,7 @@ def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure
 
     first = learner.init(optimiser, variables)
     compiled = measure.compile_program
-    simulated = 2 * config.batch * config.simulations
+    simulated = _PLIES * config.batch * config.simulations
     return {
         "evaluation": (
             compiled(evaluate, folded_variables, key, games.position),

@@ -22,6 +22,7 @@ import numpy as np
 # shifts from wrapping around the edge.
 _INNER_COLUMNS = 0x7E7E7E7E
 _ALL_COLUMNS = 0xFFFFFFFF
+_COLUMN_A, _COLUMN_H = 0x01010101, 0x80808080
 # Distances in bits to the east, south, south-east and south-west, with columns of flankable discs.
 # The other four directions are the same steps backwards.
 _STEPS = ((1, _INNER_COLUMNS), (8, _ALL_COLUMNS), (9, _INNER_COLUMNS), (7, _INNER_COLUMNS))
@@ -175,6 +176,69 @@ def flips(player: Bitboard, opponent: Bitboard, disc: Bitboard) -> Bitboard:
     return _materialised(flipped, player)
 
 
+def is_blocked(player: Bitboard, opponent: Bitboard, board_bits: int) -> jax.Array:
+    """Returns `[...]` bool, whether neither side may place a disc.
+
+    On a line with an empty square, neighbouring discs of both colours give one side a move: at the
+    empty square that ends their run. So both sides are blocked if each pair of such discs lies on
+    a full line. This takes less than half of the time of both sides' `legal_moves`.
+
+    Args:
+      player: discs of one side, `[...]`.
+      opponent: discs of the other side, disjoint from `player`.
+      board_bits: the squares of the board as a Python integer.
+    """
+    P, O = player, opponent
+    empty = ~(P | O) & from_int(board_bits)
+    right_of_a, left_of_h = ~_both_words(_COLUMN_A), ~_both_words(_COLUMN_H)
+    directions = (
+        (1, right_of_a, _rows_with(empty)),
+        (8, ~from_int(0), _columns_with(empty)),
+        (9, right_of_a, _diagonals_with(empty, 9, right_of_a)),
+        (7, left_of_h, _diagonals_with(empty, 7, left_of_h)),
+    )
+    ends = from_int(0)
+    for step, is_inside, not_full in directions:
+        differ = _towards_h8(P, step) & O | _towards_h8(O, step) & P
+        ends = ends | differ & is_inside & not_full
+    return ends.is_empty()
+
+
+def _rows_with(board: Bitboard) -> Bitboard:
+    """Returns all squares of the rows that have a bit."""
+    low = jnp.uint32(_ALL_COLUMNS - _COLUMN_H)
+
+    def fill(word: jax.Array) -> jax.Array:
+        last = ((word & low) + low | word) & jnp.uint32(_COLUMN_H)
+        return (last >> 7) * jnp.uint32(0xFF)
+
+    return Bitboard(fill(board.lower), fill(board.upper))
+
+
+def _columns_with(board: Bitboard) -> Bitboard:
+    """Returns all squares of the columns that have a bit."""
+    word = board.lower | board.upper
+    for distance in (16, 8):
+        word = word | word << distance | word >> (32 - distance)
+    return Bitboard(word, word)
+
+
+def _diagonals_with(board: Bitboard, step: int, reached: Bitboard) -> Bitboard:
+    """Returns all squares of the diagonals that have a bit.
+
+    `reached` are the squares that a step towards h8 reaches on the board.
+    """
+    up, down = board, board
+    upwards, downwards = reached, _towards_a1(reached, step)
+    for doubling in range(3):
+        distance = step << doubling
+        up = up | upwards & _towards_h8(up, distance)
+        down = down | downwards & _towards_a1(down, distance)
+        upwards = upwards & _towards_h8(upwards, distance)
+        downwards = downwards & _towards_a1(downwards, distance)
+    return up | down
+
+
 def _materialised(result: Bitboard, operand: Bitboard) -> Bitboard:
     """Returns `result`; makes XLA's CPU backend compute it once for all its uses.
 
@@ -200,7 +264,9 @@ def _both_words(word: int) -> Bitboard:
 
 
 def _towards_h8(board: Bitboard, distance: int) -> Bitboard:
-    """Returns the board with every bit moved up by a distance of 1 to 28."""
+    """Returns the board with every bit moved up by a distance of 1 to 36."""
+    if distance >= 32:
+        return Bitboard(jnp.zeros_like(board.lower), board.lower << jnp.uint32(distance - 32))
     by = jnp.uint32(distance)
     lower, upper = board.lower << by, board.upper << by
     if distance > 2:  # shorter steps stay in their row, and therefore in their word
@@ -209,7 +275,9 @@ def _towards_h8(board: Bitboard, distance: int) -> Bitboard:
 
 
 def _towards_a1(board: Bitboard, distance: int) -> Bitboard:
-    """Returns the board with every bit moved down by a distance of 1 to 28."""
+    """Returns the board with every bit moved down by a distance of 1 to 36."""
+    if distance >= 32:
+        return Bitboard(board.upper >> jnp.uint32(distance - 32), jnp.zeros_like(board.upper))
     by = jnp.uint32(distance)
     lower, upper = board.lower >> by, board.upper >> by
     if distance > 2:

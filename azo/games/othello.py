@@ -123,9 +123,7 @@ class Othello:
 
     def is_over(self, position: Position) -> jax.Array:
         """Returns `[...]` bool, whether neither side can place a disc."""
-        player_moves = self.legal_squares(position)
-        opponent_moves = self.legal_squares(Position(position.opponent, position.player))
-        return (player_moves | opponent_moves).is_empty()
+        return bitboard.is_blocked(position.player, position.opponent, self._board_bits)
 
     def play(self, position: Position, action: jax.Array) -> Position:
         """Returns the positions after legal actions `[...]`, seen by the other side."""

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 import pydantic
 
-from azo.games import protocol, symmetry
+from azo.games import patterns, protocol, symmetry
 from azo.learning import heads, network, pattern_network, ply_records, replay, row_optimiser
 from azo.search import objective, search_tree
 
@@ -26,8 +26,10 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """AdamW, or SGD with momentum that adds the weight decay to the gradient."""
     learning_rate: pydantic.PositiveFloat = 2e-3
     """Step size after warm-up."""
-    table_rate: pydantic.PositiveFloat = 0.05
-    """Step size of the tables of a pattern network, in place of learning_rate."""
+    table_feature_rate: pydantic.PositiveFloat = 1e-3
+    """Step size of the features in the tables of a pattern network, in place of learning_rate."""
+    table_logit_rate: pydantic.PositiveFloat = 1e-2
+    """Step size of the logits in these tables."""
     schedule: Literal["constant", "cosine"] = "constant"
     """Learning rate after warm-up: constant, or down to a twentieth by a cosine."""
     warmup_steps: pydantic.NonNegativeInt = 100
@@ -120,8 +122,19 @@ def make_optimiser(config: LearnerConfig, total_steps: int) -> optax.GradientTra
             optax.sgd(rate, momentum=config.momentum),
         )
     dense = optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), descent)
-    tables = row_optimiser.row_adagrad(_rate(config, total_steps, config.table_rate))
+    tables = optax.chain(
+        row_optimiser.scale_met_rows(),
+        optax.scale_by_learning_rate(_rate(config, total_steps, 1.0)),
+        optax.stateless_with_tree_map(lambda update, _: update * _table_rates(config, update)),
+    )
     return optax.partition({"dense": dense, "tables": tables}, _kinds)
+
+
+def _table_rates(config: LearnerConfig, tables: jax.Array) -> jax.Array:
+    """Returns the step size of each entry of tables `[..., W]`."""
+    column = jax.lax.broadcasted_iota(jnp.int32, tables.shape, tables.ndim - 1)
+    is_logit = column >= tables.shape[-1] - patterns.MAX_LENGTH
+    return jnp.where(is_logit, config.table_logit_rate, config.table_feature_rate)
 
 
 def _kinds(params: Any) -> Any:

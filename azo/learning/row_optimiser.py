@@ -1,4 +1,4 @@
-"""Adagrad with one step size a row of a table, of which a batch meets few rows."""
+"""Root-mean-square scaling for tables, of whose rows a batch meets few."""
 
 from typing import Any
 
@@ -7,40 +7,42 @@ import jax
 import jax.numpy as jnp
 import optax
 
-# About the sum of a row that ten examples have met, in batches of 512: rows met less often take
-# smaller steps, so that no single example fixes the entries of a rare content.
-_FIRST_SUM = 1e-6
+_DECAY = 0.999
+_EPSILON = 1e-8
 
 
 @flax.struct.dataclass
-class RowAdagradState:
-    """Sums over all steps."""
+class RowState:
+    """Averages over all steps."""
 
-    squares: Any  # [..., R] float32 for each table `[..., R, W]`: mean squared gradient of a row
+    squares: Any  # [..., R, W] float32 for each table `[..., R, W]`: of squared gradients
     num_steps: jax.Array  # [] int32
 
 
-def row_adagrad(rate: optax.Schedule) -> optax.GradientTransformation:
-    """Returns Adagrad (Duchi, Hazan and Singer 2011) with one step size a row.
+def scale_met_rows() -> optax.GradientTransformation:
+    """Divides each entry of a gradient by the root of the mean of its squares, as RMSprop does.
 
-    A row without a gradient keeps its entries and its sum.
+    The means decay only at steps that meet their row, as in lazy forms of Adam: a row without a
+    gradient keeps its entries and its means, however rare it is. All means begin at 0, and one
+    correction for that serves all rows, so the first steps of a row met late are long.
     """
 
-    def init(tables: Any) -> RowAdagradState:
-        squares = jax.tree.map(lambda x: jnp.full(x.shape[:-1], _FIRST_SUM), tables)
-        return RowAdagradState(squares, jnp.int32(0))
+    def init(tables: Any) -> RowState:
+        return RowState(jax.tree.map(jnp.zeros_like, tables), jnp.int32(0))
 
-    def update(
-        gradient: Any, state: RowAdagradState, params: Any = None
-    ) -> tuple[Any, RowAdagradState]:
+    def update(gradient: Any, state: RowState, params: Any = None) -> tuple[Any, RowState]:
         del params
-        squares = jax.tree.map(
-            lambda g, s: s + jnp.square(g).mean(axis=-1), gradient, state.squares
-        )
-        step = rate(state.num_steps)
+        num_steps = state.num_steps + 1
+        scale = jnp.sqrt(1 - _DECAY ** num_steps.astype(jnp.float32))
+        squares = jax.tree.map(_mean, gradient, state.squares)
         updates = jax.tree.map(
-            lambda g, s: -step * g * jax.lax.rsqrt(s)[..., None], gradient, squares
+            lambda g, mean: scale * g / (jnp.sqrt(mean) + _EPSILON), gradient, squares
         )
-        return updates, RowAdagradState(squares, state.num_steps + 1)
+        return updates, RowState(squares, num_steps)
 
     return optax.GradientTransformation(init, update)
+
+
+def _mean(gradient: jax.Array, mean: jax.Array) -> jax.Array:
+    is_met = (gradient != 0).any(axis=-1, keepdims=True)
+    return jnp.where(is_met, _DECAY * mean + (1 - _DECAY) * jnp.square(gradient), mean)

@@ -140,28 +140,32 @@ def test_the_number_of_discs_and_of_moves_changes_the_score():
     assert len({float(x) for x in (*start, *later)}) > 2
 
 
-def test_only_rows_with_a_gradient_move_and_their_steps_grow_smaller():
-    tables = jnp.arange(12.0).reshape(1, 4, 3)
-    gradient = jnp.zeros((1, 4, 3)).at[0, 2].set(jnp.array([3.0, 0.0, -3.0]))
-    optimiser = row_optimiser.row_adagrad(lambda step: 0.5)
-    state = optimiser.init(tables)
+def test_only_rows_with_a_gradient_move_and_only_their_means_decay():
+    optimiser = row_optimiser.scale_met_rows()
+    state = optimiser.init(jnp.zeros((1, 4, 3)))
+    gradient = jnp.zeros((1, 4, 3)).at[0, 2].set(jnp.array([3.0, 0.0, -4.0]))
+    other = jnp.zeros((1, 4, 3)).at[0, 1].set(1.0)
     first, state = optimiser.update(gradient, state)
-    second, state = optimiser.update(gradient, state)
     unmoved = np.delete(np.asarray(first[0]), 2, axis=0)
     np.testing.assert_array_equal(unmoved, 0)
-    # The mean square of a row is 6: its step is 0.5 * 3 / sqrt(6), then 0.5 * 3 / sqrt(12).
-    np.testing.assert_allclose(first[0, 2], [-0.612372, 0, 0.612372], rtol=1e-5)
-    np.testing.assert_allclose(second[0, 2], [-0.433013, 0, 0.433013], rtol=1e-5)
-    np.testing.assert_allclose(state.squares[0], [0, 0, 12, 0], atol=1e-6)
+    np.testing.assert_allclose(first[0, 2], [1, 0, -1], rtol=1e-3)
+    second, state = optimiser.update(other, state)
+    np.testing.assert_array_equal(second[0, 2], 0)
+    np.testing.assert_allclose(state.squares[0, 2], [9e-3, 0, 16e-3], rtol=1e-4)
+    # Row 1 was met once in two steps: its step is longer by sqrt(1 - 0.999**2) / sqrt(1 - 0.999).
+    np.testing.assert_allclose(second[0, 1], 1.41386, rtol=1e-3)
 
 
-def test_tables_have_their_own_rate_and_layers_that_of_the_tower():
-    config = learner.LearnerConfig(learning_rate=1e-3, table_rate=0.25, warmup_steps=0)
+def test_features_logits_and_layers_have_their_own_rates():
+    config = learner.LearnerConfig(
+        learning_rate=1e-3, table_feature_rate=0.5, table_logit_rate=0.25, warmup_steps=0
+    )
     optimiser = learner.make_optimiser(config, total_steps=10)
-    params = {"tables": jnp.zeros((1, 2, 2)), "hidden0": {"bias": jnp.zeros(2)}}
+    params = {"tables": jnp.zeros((1, 2, 12)), "hidden0": {"bias": jnp.zeros(2)}}
     ones = jax.tree.map(jnp.ones_like, params)
     updates, _ = optimiser.update(ones, optimiser.init(params), params)
-    np.testing.assert_allclose(updates["tables"], -0.25, rtol=1e-3)
+    np.testing.assert_allclose(updates["tables"][..., :2], -0.5, rtol=1e-3)
+    np.testing.assert_allclose(updates["tables"][..., 2:], -0.25, rtol=1e-3)
     np.testing.assert_allclose(updates["hidden0"]["bias"], -1e-3, rtol=1e-3)
 
 
