@@ -34,7 +34,7 @@ def test_an_export_holds_the_runs_network_and_settings_and_no_more(run, tmp_path
     (variables, settings), (expected, _) = (network_files.load(x) for x in (new, run))
     tiny_run.assert_same_bits(variables, expected)
     assert settings == tiny_run.settings()
-    assert sorted(path.name for path in new.iterdir()) == ["network", "settings.json"]
+    assert sorted(path.name for path in new.iterdir()) == ["network.npz", "settings.json"]
 
 
 def test_the_best_checkpoint_is_taken_unless_the_latest_is_requested(tmp_path):
