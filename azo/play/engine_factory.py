@@ -100,11 +100,11 @@ def load_evaluator(config: NetworkChoice) -> Evaluator:
             )
         network = shipped_files.NETWORKS / name
     folder = shipped_files.find_network(network)
-    settings = exported_network.read_settings(folder)
-    if settings is not None and settings.network.kind == "patterns":
+    exported = exported_network.read_settings(folder)
+    if exported and exported.game.name == "othello" and exported.network.kind == "patterns":
         params = exported_network.read_arrays(folder)["params"]
-        game = game_config.variant_of(settings.game)
-        return PatternEvaluator(game, settings.network.patterns, params)
+        game = game_config.variant_of(exported.game)
+        return PatternEvaluator(game, exported.network.patterns, params)
     from azo.play import network_evaluator  # imports JAX, which takes seconds
 
     return network_evaluator.load(folder)

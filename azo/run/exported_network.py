@@ -23,10 +23,10 @@ class NetworkSettings(pydantic.BaseModel, frozen=True):
 
 
 def read_settings(folder: pathlib.Path) -> NetworkSettings | None:
-    """Returns what a network is for, or None if the folder has no arrays of this format."""
-    if not (folder / ARRAYS).is_file():
-        return None
+    """Returns what a network is for, or None if the folder is not one of these."""
     file = folder / SETTINGS
+    if not (folder / ARRAYS).is_file() or not file.is_file():
+        return None
     tree = json.loads(file.read_text(encoding="utf-8"))
     return validation.validate(NetworkSettings, tree, str(file))
 
