@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"unknown command '{name}'. {hint}", file=sys.stderr)
         return 2
 
-    from azo.cli import command_line  # imports JAX, which takes a second
+    from azo.cli import command_line  # imports pydantic and tyro, which take 0.3 s
 
     command = importlib.import_module(f"azo.cli.{name}")
     return command_line.run_main(command.main, flags)

@@ -22,7 +22,7 @@ import numpy as np
 import pydantic
 import tyro
 
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.measure import arena, players
 from azo.play import engine_factory
 from azo.play.engine_settings import NUM_LEVELS, EngineConfig, at_level
@@ -121,7 +121,7 @@ def _player(name: str, game: othello.Othello, seed: int) -> Choice:
 
     def choose(played: LiveGame) -> int:
         ply = len(played.actions)
-        position = jax.tree.map(lambda x: x[None], notation.position_of(played.board))
+        position = jax.tree.map(lambda x: x[None], replaying.position_of(played.board))
         key = jax.random.fold_in(jax.random.key(seed), hash(played.actions) & 0x7FFFFFFF)
         return int(player(key, position, np.int32(ply))[0])
 

@@ -21,8 +21,8 @@ from azo.games import notation, othello
 from azo.learning import network
 from azo.measure import players
 from azo.play.engine_settings import EngineConfig, Limits
-from azo.play.evaluator import NetworkEvaluator
 from azo.play.live_engine import Engine
+from azo.play.network_evaluator import NetworkEvaluator
 from azo.search import settings
 from benchmarks import command, measure, positions
 

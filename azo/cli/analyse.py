@@ -20,7 +20,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.formats import files, game_files, ggf
-from azo.games import notation, othello
+from azo.games import notation, variant
 from azo.play import (
     analysis_page,
     analysis_text,
@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _read(settings: AnalyseConfig, rules: othello.Othello) -> ggf.GgfGame:
+def _read(settings: AnalyseConfig, rules: variant.Variant) -> ggf.GgfGame:
     number = settings.number
     if settings.game == "-":
         try:

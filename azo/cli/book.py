@@ -19,7 +19,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.formats import game_files
-from azo.games import notation, othello
+from azo.games import notation, replaying, variant
 from azo.play import (
     book_building,
     engine_factory,
@@ -88,7 +88,7 @@ def main(argv: Sequence[str]) -> int:
 
 def build(settings: BuildConfig, terminal: rich.console.Console) -> None:
     """Builds a book; Ctrl-C keeps the positions so far."""
-    engine, game = None, othello.Othello(settings.size, settings.reversed)
+    engine, game = None, variant.Variant(settings.size, settings.reversed)
     if settings.source == "archives" and not settings.files:
         raise ValueError("--from archives: name the files")
     if settings.source == "self-play":
@@ -140,9 +140,9 @@ def _grow(
 
 def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
     """Shows the moves of a position in a book."""
-    game = othello.Othello(settings.size, settings.reversed)
+    game = variant.Variant(settings.size, settings.reversed)
     book = opening_book.load(settings.book, game)
-    board = notation.replay(settings.moves, game).last_board
+    board = replaying.replay(settings.moves, game).last_board
     terminal.print(_sizes(settings.book, book), markup=False)
     terminal.print(notation.diagram(board, game.size), markup=False)
     moves = book.lookup(board)

@@ -19,7 +19,7 @@ from typing import Any
 import pydantic
 import tyro
 
-from azo.run import config, validation
+from azo.run import validation
 
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _CLEARER = (  # parts of tyro's messages, and what replaces them
@@ -32,17 +32,6 @@ _CLEARER = (  # parts of tyro's messages, and what replaces them
         r"\2 is \1, but should be one of \3",
     ),
 )
-
-
-def load(argv: Sequence[str], *, description: str | None = None) -> config.Config:
-    """Returns the settings of a run, from a settings file and flags; see `parse`."""
-    return parse(
-        config.Config,
-        argv,
-        prog="azo train",
-        description=description,
-        load_file=lambda path: config.load_file(path or config.DEFAULT_CONFIG),
-    )
 
 
 def parse(

@@ -33,7 +33,7 @@ from azo.cli import command_line
 from azo.games import othello, protocol, registry
 from azo.measure import arena, elo, players, sequential
 from azo.run import network_files, score_comparison
-from azo.search import search_tree
+from azo.search import settings
 
 _OPPONENT = "rollouts:100"
 # A line of text, and the object that `--json` prints in its place, if any.
@@ -75,9 +75,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Print one JSON object a match, or a row of the table, in place of text."""
     exact: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]")] = ()
     """Compare a network with known scores: FILE, random:EMPTIES or line."""
-    simulations: tuple[
-        Annotated[int, pydantic.Field(ge=0, le=search_tree.MAX_SIMULATIONS)], ...
-    ] = ()
+    simulations: tuple[Annotated[int, pydantic.Field(ge=0, le=settings.MAX_SIMULATIONS)], ...] = ()
     """With --exact: simulations a move, 0 without search; by default 0 and those of the player."""
     limit: pydantic.PositiveInt = 1000
     """With --exact: positions a set, drawn by the seed."""

@@ -11,12 +11,23 @@ train together, and the first one prints and saves: docs/scaling.md.
 from collections.abc import Sequence
 
 from azo.cli import command_line
-from azo.run import curriculum, interruption
+from azo.run import config, curriculum, interruption
 
 
 def main(argv: Sequence[str]) -> int:
     """Trains until the last iteration or a request to stop; returns the exit code."""
-    settings = command_line.load(argv, description=__doc__)
+    settings = load(argv)
     with interruption.StopRequest() as stop:
         curriculum.train(settings, stop)
     return 0
+
+
+def load(argv: Sequence[str]) -> config.Config:
+    """Returns the settings of a run, from a settings file and flags; see `command_line.parse`."""
+    return command_line.parse(
+        config.Config,
+        argv,
+        prog="azo train",
+        description=__doc__,
+        load_file=lambda path: config.load_file(path or config.DEFAULT_CONFIG),
+    )

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import bitboard, notation, othello
+from azo.games import bitboard, notation, othello, replaying
 
 NO_ACTION = -1
 OTHELLO = othello.Othello()
@@ -187,7 +187,7 @@ def _contradiction(record: RecordedGame, value: float, discs: int) -> str:
 def _why_illegal(game: othello.Othello, moves: Sequence[int]) -> str:
     """Returns the message of the first illegal move."""
     try:
-        notation.replay_actions(moves, game)
+        replaying.replay_actions(moves, game)
     except ValueError as error:
         return str(error)
     raise AssertionError(f"the batched replay refuses legal moves: {list(moves)}")

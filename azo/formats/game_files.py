@@ -10,14 +10,14 @@ import re
 from collections.abc import Sequence
 
 from azo.formats import archives, files, ggf, wthor
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying, variant
 
 GGF_SUFFIX = ".ggf"
 
 _FIELD = re.compile(r"\s*(\w+)\s*:\s*(.*)")
 
 
-def parse(text: str, game: othello.Othello, *, number: int | None = None) -> ggf.GgfGame:
+def parse(text: str, game: variant.Variant, *, number: int | None = None) -> ggf.GgfGame:
     """Returns one game of a text, played by the rules, with its passes.
 
     Args:
@@ -46,7 +46,7 @@ def parse(text: str, game: othello.Othello, *, number: int | None = None) -> ggf
     return _of_transcript(_choose(lines, number), game)
 
 
-def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None) -> ggf.GgfGame:
+def read(path: pathlib.Path, game: variant.Variant, *, number: int | None = None) -> ggf.GgfGame:
     """Returns one game of a file: WTHOR if the name ends in .wtb, else a text as in `parse`.
 
     Raises:
@@ -62,7 +62,7 @@ def read(path: pathlib.Path, game: othello.Othello, *, number: int | None = None
 
 
 def read_archives(
-    paths: Sequence[pathlib.Path], game: othello.Othello = archives.OTHELLO
+    paths: Sequence[pathlib.Path], game: variant.Variant = archives.OTHELLO
 ) -> archives.GameArchive:
     """Returns all games of files: WTHOR (.wtb), eOthello's CSV, transcripts (.txt), also .gz.
 
@@ -82,7 +82,7 @@ def read_archives(
     return archives.join([_read_archive(path, game) for path in inside])
 
 
-def to_text(played: ggf.GgfGame, game: othello.Othello, *, is_ggf: bool) -> str:
+def to_text(played: ggf.GgfGame, game: variant.Variant, *, is_ggf: bool) -> str:
     """Returns a line of GGF, or a transcript.
 
     Raises:
@@ -90,7 +90,7 @@ def to_text(played: ggf.GgfGame, game: othello.Othello, *, is_ggf: bool) -> str:
     """
     if is_ggf:
         return ggf.to_text(played)
-    if played.board != notation.board_of(game.start(), is_black_to_move=True):
+    if played.board != notation.Board(*game.start_discs, is_black_to_move=True):
         raise ValueError(
             "the start position is unusual, and a transcript cannot store it: save as .ggf"
         )
@@ -112,36 +112,36 @@ def _fields(text: str) -> dict[str, str]:
     return {match[1].lower(): match[2].strip() for match in matches if match is not None}
 
 
-def _is_transcript(text: str, game: othello.Othello) -> bool:
+def _is_transcript(text: str, game: variant.Variant) -> bool:
     try:
-        notation.replay(text, game)
+        replaying.replay(text, game)
     except ValueError:
         return False
     return True
 
 
-def _of_transcript(text: str, game: othello.Othello) -> ggf.GgfGame:
-    actions = notation.replay(text, game).actions
+def _of_transcript(text: str, game: variant.Variant) -> ggf.GgfGame:
+    actions = replaying.replay(text, game).actions
     if not actions:
         raise ValueError("no move in it")
     return _from_start(actions, game)
 
 
-def _from_start(actions: tuple[int, ...], game: othello.Othello) -> ggf.GgfGame:
-    board = notation.board_of(game.start(), is_black_to_move=True)
+def _from_start(actions: tuple[int, ...], game: variant.Variant) -> ggf.GgfGame:
+    board = notation.Board(*game.start_discs, is_black_to_move=True)
     return ggf.GgfGame(game.size, board, actions, is_reversed=game.is_reversed)
 
 
-def _of_ggf(parsed: ggf.GgfGame, game: othello.Othello) -> ggf.GgfGame:
+def _of_ggf(parsed: ggf.GgfGame, game: variant.Variant) -> ggf.GgfGame:
     start = parsed.board.player, parsed.board.opponent
-    rules = othello.Othello(parsed.size, parsed.is_reversed, start)
+    rules = variant.Variant(parsed.size, parsed.is_reversed, start)
     if rules.name != game.name:
         raise ValueError(f"a game of {rules.name}, but the network plays {game.name}")
-    actions = notation.replay_actions(parsed.moves, game, start=parsed.board).actions
+    actions = replaying.replay_actions(parsed.moves, game, start=parsed.board).actions
     return dataclasses.replace(parsed, moves=actions)
 
 
-def _of_wthor(path: pathlib.Path, game: othello.Othello, number: int | None) -> ggf.GgfGame:
+def _of_wthor(path: pathlib.Path, game: variant.Variant, number: int | None) -> ggf.GgfGame:
     if game.name != "othello8":
         raise ValueError(f"{path}: games of othello8, but the network plays {game.name}")
     try:
@@ -155,14 +155,14 @@ def _of_wthor(path: pathlib.Path, game: othello.Othello, number: int | None) -> 
     return _from_start(tuple(actions[actions != archives.NO_ACTION].tolist()), game)
 
 
-def _read_archive(path: pathlib.Path, game: othello.Othello) -> archives.GameArchive:
+def _read_archive(path: pathlib.Path, game: variant.Variant) -> archives.GameArchive:
     kind, place = files.kind(path), str(path)
     if kind not in (".wtb", ".csv", ".txt"):
         raise ValueError(f"{path}: unknown kind of file: use .wtb, .csv or .txt, also .gz")
     content = files.read(path)
     text = content.decode(errors="replace")
     if kind == ".txt":
-        return archives.read_transcripts(text, place, game)
+        return archives.read_transcripts(text, place, othello.rules_of(game))
     if game != archives.OTHELLO:
         raise ValueError(f"{path}: games of othello8, not of {game.name}")
     if kind == ".csv":

@@ -6,20 +6,13 @@ move numbers ("1. f5 d6 2. c3") between them. Forced passes are written ("pa") o
 moves first, unless a start position says otherwise, and colours alternate with every ply.
 
 A board is `size * size` characters row by row from a1, `X` black, `O` white, `-` empty, then a
-space and the colour to move, as in the OBF files of Edax. Functions that take a position mean a
-single one, without batch axes. They run on the host, one ply at a time.
+space and the colour to move, as in the OBF files of Edax.
 """
 
 import dataclasses
 import functools
 import re
 from collections.abc import Sequence
-
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from azo.games import bitboard, othello
 
 PASS_TEXT = "pass"
 
@@ -29,11 +22,6 @@ _GAP = r"(?:[\s,;]|\b\d+\.(?:\.\.)?)*"
 _LEADING_GAP = re.compile(_GAP)
 _MOVE = re.compile(rf"([a-h][1-8]|pass|pa|ps|--){_GAP}", re.IGNORECASE)
 _USUAL_SYMBOLS = str.maketrans("xo*.", "XOX-")
-
-# Each is compiled once for each game: games with equal rules and start positions are equal.
-_legal_mask = jax.jit(othello.Othello.legal_mask, static_argnums=0)
-_is_over = jax.jit(othello.Othello.is_over, static_argnums=0)
-_play = jax.jit(othello.Othello.play, static_argnums=0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,21 +41,6 @@ class Board:
     def opponent(self) -> int:
         """The discs of the other side."""
         return self.white if self.is_black_to_move else self.black
-
-
-@dataclasses.dataclass(frozen=True)
-class ReplayedGame:
-    """A transcript that was played move by move."""
-
-    actions: tuple[int, ...]  # every ply, forced passes included
-    positions: tuple[othello.Position, ...]  # before each of the actions, and after the last
-    is_over: bool  # in the last position
-    is_black_to_move: bool  # in the last position
-
-    @property
-    def last_board(self) -> Board:
-        """The last position by colour."""
-        return board_of(self.positions[-1], is_black_to_move=self.is_black_to_move)
 
 
 def action_text(action: int, size: int) -> str:
@@ -120,76 +93,10 @@ def parse_moves(text: str, size: int) -> list[int]:
     return actions
 
 
-def replay(text: str, game: othello.Othello) -> ReplayedGame:
-    """Plays a transcript from the start position of `game`, black first.
-
-    Raises:
-      ValueError: see `parse_moves` and `replay_actions`.
-    """
-    return replay_actions(parse_moves(text, game.size), game)
-
-
-def replay_actions(
-    actions: Sequence[int], game: othello.Othello, *, start: Board | None = None
-) -> ReplayedGame:
-    """Plays actions by the rules, and inserts forced passes that were left out.
-
-    A forced pass after the last action is not inserted.
-
-    Args:
-      actions: squares and passes.
-      game: the rules.
-      start: the position before the first ply; None is that of `game` with black to move.
-
-    Raises:
-      ValueError: at the first illegal action, with its ply (inserted passes count) and the legal
-        moves.
-    """
-    played: list[int] = []
-    positions = [game.start() if start is None else position_of(start)]
-    is_black_first = start is None or start.is_black_to_move
-
-    def play(action: int) -> None:
-        played.append(action)
-        positions.append(_play(game, positions[-1], jnp.int32(action)))
-
-    for action in actions:
-        legal = legal_actions(game, positions[-1])
-        if legal == (game.pass_action,):
-            if is_over(game, positions[-1]):
-                raise ValueError(f"{_move_at(action, played, game.size)}: the game is over")
-            if action != game.pass_action:
-                play(game.pass_action)
-                legal = legal_actions(game, positions[-1])
-        if action not in legal:
-            colour = "black" if is_black_first == (len(played) % 2 == 0) else "white"
-            raise ValueError(
-                f"illegal {_move_at(action, played, game.size)}: "
-                f"{colour} may play {_alternatives(legal, game.size)}"
-            )
-        play(action)
-    return ReplayedGame(
-        actions=tuple(played),
-        positions=tuple(positions),
-        is_over=is_over(game, positions[-1]),
-        is_black_to_move=is_black_first == (len(played) % 2 == 0),
-    )
-
-
 def transcript(actions: Sequence[int], size: int, *, has_passes: bool = False) -> str:
     """Returns actions as one string of squares; passes are "pa", or left out by default."""
     written = [a for a in actions if has_passes or a != size * size]
     return "".join(action_text(a, size)[:2] for a in written)
-
-
-def legal_actions(game: othello.Othello, position: othello.Position) -> tuple[int, ...]:
-    """Returns the legal actions of a single position, in ascending order."""
-    return tuple(np.flatnonzero(_legal_mask(game, position)).tolist())
-
-
-def is_over(game: othello.Othello, position: othello.Position) -> bool:
-    """Returns whether the game has ended at a single position."""
-    return bool(_is_over(game, position))
 
 
 def parse_board(text: str, size: int) -> Board:
@@ -224,18 +131,6 @@ def parse_board(text: str, size: int) -> Board:
     return Board(discs["X"], discs["O"], mover == "X")
 
 
-def position_of(board: Board) -> othello.Position:
-    """Returns a board as a single position, seen by the side to move."""
-    return othello.Position(bitboard.from_int(board.player), bitboard.from_int(board.opponent))
-
-
-def board_of(position: othello.Position, *, is_black_to_move: bool) -> Board:
-    """Returns the discs of a single position by colour."""
-    player, opponent = map(bitboard.to_int, (position.player, position.opponent))
-    black, white = (player, opponent) if is_black_to_move else (opponent, player)
-    return Board(black, white, is_black_to_move)
-
-
 def board_text(board: Board, size: int) -> str:
     """Returns one line that `parse_board` reads: the squares, a space, the mover."""
     return "".join(_rows(board, size)) + (" X" if board.is_black_to_move else " O")
@@ -254,15 +149,3 @@ def _rows(board: Board, size: int) -> list[str]:
         return "X" if board.black >> bit & 1 else "O" if board.white >> bit & 1 else "-"
 
     return ["".join(character(8 * row + col) for col in range(size)) for row in range(size)]
-
-
-def _move_at(action: int, played: Sequence[int], size: int) -> str:
-    """Returns a move and its place in a game for a message."""
-    before = " ".join(action_text(a, size) for a in played)
-    place = f"at ply {len(played) + 1}" + (f" ({before})" if before else "")
-    return f"move {action_text(action, size)!r} {place}"
-
-
-def _alternatives(legal: tuple[int, ...], size: int) -> str:
-    moves = [action_text(a, size) for a in legal]
-    return " or ".join(filter(None, [", ".join(moves[:-1]), moves[-1]]))

@@ -6,15 +6,11 @@ action `n * n` is the pass, legal if and only if no square is. A game is over wh
 place a disc. A position is fully described by its discs: 16 bytes.
 """
 
-import dataclasses
-import functools
-
 import flax.struct
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from azo.games import bitboard, protocol, symmetry
+from azo.games import bitboard, protocol, variant
 
 
 @flax.struct.dataclass
@@ -25,83 +21,16 @@ class Position:
     opponent: bitboard.Bitboard  # discs of the other side, disjoint from `player`
 
 
-@dataclasses.dataclass(frozen=True)
-class Othello:
-    """Othello on a `size` x `size` board; `protocol.Game` describes the methods."""
-
-    size: int = 8
-    is_reversed: bool = False  # fewer discs win
-    start_bits: tuple[int, int] | None = None  # discs of the first and of the second player
-
-    def __post_init__(self) -> None:
-        """Raises ValueError for a size without rules or without a start position."""
-        if not 4 <= self.size <= 8:
-            raise ValueError(f"Othello boards are 4x4 to 8x8, not {self.size}x{self.size}")
-        if self.start_bits is None and self.size % 2:
-            raise ValueError(
-                f"a {self.size}x{self.size} board has no centre square of four: give a start "
-                "position as text"
-            )
-
-    @property
-    def name(self) -> str:
-        """Name in logs and checkpoints, such as "othello8" or "othello6-reversed"."""
-        return f"othello{self.size}" + ("-reversed" if self.is_reversed else "")
-
-    @property
-    def board_shape(self) -> tuple[int, int]:
-        """Rows and columns of the board."""
-        return self.size, self.size
-
-    @property
-    def num_actions(self) -> int:
-        """Number of actions `A`: the squares and the pass."""
-        return self.size**2 + 1
-
-    @property
-    def pass_action(self) -> int:
-        """The action that passes."""
-        return self.size**2
-
-    @property
-    def max_legal(self) -> int:
-        """Upper bound on the legal actions of a position.
-
-        Legal moves lie in eight directions from the player's discs, so `k` discs have at most
-        `8 * k` moves. Moves need empty squares, and the opponent has at least one disc.
-        """
-        squares = self.size**2
-        return max(min(8 * discs, squares - discs - 1) for discs in range(1, squares))
-
-    @property
-    def max_plies(self) -> int:
-        """Upper bound on the plies of a game: a disc and a pass for each empty square."""
-        player, opponent = self._start_bits
-        return 2 * (self.size**2 - (player | opponent).bit_count())
-
-    @functools.cached_property
-    def scores(self) -> np.ndarray:
-        """`[Z]` int32, the final scores in ascending order, see `final_score`."""
-        won = np.arange(2 - self.size % 2, self.size**2 + 1, 2)
-        return np.concatenate([-won[::-1], [0], won]).astype(np.int32)
-
-    @property
-    def packed_words(self) -> int:
-        """Number of uint32 words of a packed position: two for each side."""
-        return 4
-
-    @functools.cached_property
-    def square_symmetries(self) -> np.ndarray:
-        """`[8, squares]` int32 permutations, numbered as in `games.symmetry`."""
-        return symmetry.square_permutations(self.size)
+class Othello(variant.Variant):
+    """Rules of a variant of Othello; `protocol.Game` describes the methods."""
 
     def start(self, *batch_shape: int) -> Position:
         """Returns start positions of a batch shape, seen by the side that moves first."""
-        return Position(*(bitboard.from_int(bits, *batch_shape) for bits in self._start_bits))
+        return Position(*(bitboard.from_int(bits, *batch_shape) for bits in self.start_discs))
 
     def legal_squares(self, position: Position) -> bitboard.Bitboard:
         """Returns the squares `[...]` where the side to move may place a disc."""
-        return bitboard.legal_moves(position.player, position.opponent, self._board_bits)
+        return bitboard.legal_moves(position.player, position.opponent, self.board_bits)
 
     def legal_mask(self, position: Position) -> jax.Array:
         """Returns `[..., A]` bool; the pass is legal if no square is, also in a finished game."""
@@ -152,7 +81,7 @@ class Othello:
 
     def empties(self, position: Position) -> bitboard.Bitboard:
         """Returns the empty squares `[...]`."""
-        board = bitboard.from_int(self._board_bits)
+        board = bitboard.from_int(self.board_bits)
         return ~(position.player | position.opponent) & board
 
     def num_empties(self, position: Position) -> jax.Array:
@@ -225,19 +154,6 @@ class Othello:
         words = [packed[..., i] for i in range(self.packed_words)]
         return Position(bitboard.Bitboard(*words[:2]), bitboard.Bitboard(*words[2:]))
 
-    @functools.cached_property
-    def _board_bits(self) -> int:
-        return sum(1 << (8 * row + col) for row in range(self.size) for col in range(self.size))
-
-    @property
-    def _start_bits(self) -> tuple[int, int]:
-        """The discs of both players; by default the first has d5 and e4 of an 8x8 board."""
-        high = self.size // 2
-        low = high - 1
-        first = 1 << (8 * low + high) | 1 << (8 * high + low)
-        second = 1 << (8 * low + low) | 1 << (8 * high + high)
-        return self.start_bits or (first, second)
-
     def _square_action(self, index: jax.Array) -> jax.Array:
         """Returns the actions `[...]` that place discs on bits `[...]`."""
         return (index >> 3) * self.size + (index & 7)
@@ -246,3 +162,8 @@ class Othello:
         """Returns the bits `[...]` of the actions `[...]`; -1 for the pass."""
         index = 8 * (action // self.size) + action % self.size
         return jnp.where(action == self.pass_action, -1, index)
+
+
+def rules_of(described: variant.Variant) -> Othello:
+    """Returns the rules of a variant."""
+    return Othello(described.size, described.is_reversed, described.start_bits)

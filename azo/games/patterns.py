@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from azo.games import symmetry
+from azo.games import board_symmetry
 
 SetName = Literal["logistello", "edax", "small"]
 MAX_LENGTH = 10
@@ -159,7 +159,7 @@ def pattern_set(name: SetName, size: int) -> PatternSet:
 
 def _images(size: int, pattern: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Returns the distinct images of a pattern, itself first."""
-    moves = symmetry.square_permutations(size)
+    moves = board_symmetry.square_permutations(size)
     # The moved board has the content of `move[square]` on `square`.
     images = [tuple(int(move[square]) for square in pattern) for move in moves]
     return list(dict.fromkeys(images))

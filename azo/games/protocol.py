@@ -57,7 +57,7 @@ class Game(Protocol):
 
     @property
     def square_symmetries(self) -> np.ndarray:
-        """`[K, squares]` int32 permutations, numbered as in `games.symmetry`."""
+        """`[K, squares]` int32 permutations, numbered as in `games.board_symmetry`."""
 
     def start(self, *batch_shape: int) -> Position:
         """Returns start positions of a batch shape, seen by the side that moves first."""

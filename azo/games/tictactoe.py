@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import protocol, symmetry
+from azo.games import board_symmetry, protocol
 
 _FULL = 0b111_111_111
 _LINES = (0o700, 0o070, 0o007, 0o444, 0o222, 0o111, 0o421, 0o124)
@@ -43,8 +43,8 @@ class TicTacToe:
 
     @functools.cached_property
     def square_symmetries(self) -> np.ndarray:
-        """`[8, 9]` int32 permutations, numbered as in `games.symmetry`."""
-        return symmetry.square_permutations(3)
+        """`[8, 9]` int32 permutations, numbered as in `games.board_symmetry`."""
+        return board_symmetry.square_permutations(3)
 
     def start(self, *batch_shape: int) -> TicTacToePosition:
         """Returns empty boards of a batch shape."""

@@ -5,7 +5,8 @@ from typing import Literal
 import pydantic
 
 from azo.games import patterns
-from azo.learning.cpu import convolution
+
+Precision = Literal["auto", "float32", "bfloat16"]
 
 
 class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -62,7 +63,7 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Predict the final owner of each square; see learner.ownership_weight."""
     normalisation: Literal["batch", "none"] = "batch"
     """Batch normalisation after every convolution, or none."""
-    precision: convolution.Precision = "auto"
+    precision: Precision = "auto"
     """Precision of the tower's convolutions; auto: float32 on the CPU, bfloat16 elsewhere."""
 
     @pydantic.model_validator(mode="after")

@@ -17,11 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import patterns
-from azo.learning import heads, network_config
+from azo.learning import heads, network_config, pattern_tables
 from azo.search import improvement
 
-TABLES = "tables"  # the parameter whose rows are learned one by one, see `row_optimiser`
-TYPICAL_MOVES = 8.0
+TABLES = pattern_tables.TABLES
 _FIRST_DEVIATION = 0.5  # of the score, by the largest, before training
 
 
@@ -102,31 +101,15 @@ class PatternNetwork(nn.Module):
 
 
 def fold(model: PatternNetwork, variables: dict[str, Any]) -> tuple[PatternNetwork, dict[str, Any]]:
-    """Returns an equal network with tables for one image on each set of squares, not for two.
-
-    The entry of a content is then the sum of the entries that the images on these squares have.
-    """
+    """Returns an equal network with tables for one image on each set of squares, not for two."""
     if model.is_merged:
         return model, variables
     config = model.config.patterns
     shapes = patterns.pattern_set(config.set, model.size)
     tables = variables["params"][TABLES]
-    merged = [
-        sum(
-            tables[:, first + rows][..., _columns(order, config.num_features)]
-            for order, rows in shapes.reordered_rows(number)
-        )
-        for number, first in enumerate(shapes.first_rows)
-    ]
+    merged = pattern_tables.merge(shapes, tables, config.num_features)
     params = variables["params"] | {TABLES: jnp.concatenate(merged, axis=1)}
     return model.clone(is_merged=True), variables | {"params": params}
-
-
-def _columns(order: tuple[int, ...], num_features: int) -> np.ndarray:
-    """Returns the columns of an entry, those of its logits in the order of the first image."""
-    logits = np.arange(patterns.MAX_LENGTH)
-    logits[list(order)] = np.arange(len(order))
-    return np.concatenate([np.arange(num_features), num_features + logits])
 
 
 def _rows(shapes: patterns.PatternSet, images: patterns.Images, planes: jax.Array) -> jax.Array:
@@ -155,8 +138,8 @@ def _global_features(planes: jax.Array, num_discs: jax.Array) -> jax.Array:
     parity = (num_squares - num_discs) % 2
     return jnp.stack(
         [
-            counts[:, 2] / TYPICAL_MOVES,
-            counts[:, 3] / TYPICAL_MOVES,
+            counts[:, 2] / pattern_tables.TYPICAL_MOVES,
+            counts[:, 3] / pattern_tables.TYPICAL_MOVES,
             (counts[:, 0] - counts[:, 1]) / num_squares,
             parity.astype(jnp.float32),
         ],

@@ -26,7 +26,7 @@ from typing import IO, Annotated, Literal
 import pydantic
 
 from azo.formats import ggf
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 
 logger = logging.getLogger("azo.engines")
 
@@ -301,7 +301,7 @@ class NBoardClient:
         self._num_pings += 1
         self._process.send(f"ping {self._num_pings}")
         if self._sent is None or not _extends(moves, self._sent):
-            board = notation.board_of(self._game.start(), is_black_to_move=True)
+            board = replaying.board_of(self._game.start(), is_black_to_move=True)
             game = ggf.GgfGame(self._game.size, board, tuple(moves), time=_NBOARD_CLOCK)
             self._process.send(f"set game {ggf.to_text(game)}")
         else:

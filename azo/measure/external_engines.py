@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.measure import engine_protocols
 
 # Debian keeps games where PATH does not always look.
@@ -190,7 +190,7 @@ def _command(config: engine_protocols.ExternalEngineConfig) -> list[str]:
 
 def _check_game(config: engine_protocols.ExternalEngineConfig, game: othello.Othello) -> None:
     games = (game, othello.Othello(game.size)) if game.size % 2 == 0 else ()
-    starts = {notation.board_of(each.start(), is_black_to_move=True) for each in games}
+    starts = {replaying.board_of(each.start(), is_black_to_move=True) for each in games}
     if len(starts) != 1:
         raise ValueError(f"{config.title}: external engines play only from the usual start")
     if game.is_reversed:

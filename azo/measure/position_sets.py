@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.formats import obf
-from azo.games import bitboard, notation, othello
+from azo.games import bitboard, notation, othello, replaying
 
 # Perfect games from the usual start of 6x6 by whether fewer discs win, with black's utility.
 # Normal: Joel Feinstein, 1993, https://www.maths.nottingham.ac.uk/plp/pmzjff/Othello/6x6sol.html.
@@ -168,7 +168,7 @@ def perfect_games(game: othello.Othello, *, max_solved: int) -> list[PerfectLine
 
 
 def _line(game: othello.Othello, text: str, black: int, max_solved: int) -> PerfectLine:
-    replay = notation.replay(text, game)
+    replay = replaying.replay(text, game)
     plies = [ply for ply, action in enumerate(replay.actions) if action != game.pass_action]
     position = jax.tree.map(lambda *words: jnp.stack(words), *(replay.positions[p] for p in plies))
     utility = np.array([black if ply % 2 == 0 else -black for ply in plies])

@@ -1,28 +1,23 @@
 """Makes engines from networks and settings on disk, for every command that plays."""
 
-import contextlib
 import functools
 import itertools
-import os
 import pathlib
 import sys
 import threading
 from collections.abc import Callable
 from typing import Annotated
 
-import jax
 import pydantic
 import tyro
 
-from azo.games import othello, registry
-from azo.measure import players
+from azo.games import game_config, variant
 from azo.play import engine_settings, live_game, opening_book
-from azo.play.evaluator import Evaluator, NetworkEvaluator
+from azo.play.evaluator import Evaluator
 from azo.play.live_engine import Engine
 from azo.play.pattern_evaluator import PatternEvaluator
-from azo.run import devices, network_files, shipped_files
+from azo.run import exported_network, shipped_files
 
-_SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
 _NUM_EMPTIES_TO_SOLVE = 6  # of the position by which `warm_up` compiles the solver
 
 
@@ -94,7 +89,6 @@ def load_evaluator(config: NetworkChoice) -> Evaluator:
     Raises:
       ValueError: One line: there is no such network, or it is not for Othello.
     """
-    _prepare_jax()
     network = config.network
     if network is None:
         name = f"othello{config.size}{'-reversed' if config.reversed else ''}"
@@ -105,16 +99,18 @@ def load_evaluator(config: NetworkChoice) -> Evaluator:
                 " train one and give its folder with --network"
             )
         network = shipped_files.NETWORKS / name
-    variables, run = network_files.load(network)
-    game = registry.make(run.game)
-    if not isinstance(game, othello.Othello):
-        raise ValueError(f"{network}: a network for {game.name}, but only Othello is played here")
-    trained = players.NetworkPlayer(variables, game, run.network, run.search)
-    is_pattern_network = run.network.kind == "patterns"
-    return (PatternEvaluator if is_pattern_network else NetworkEvaluator)(game, trained)
+    folder = shipped_files.find_network(network)
+    exported = exported_network.read_settings(folder)
+    if exported and exported.game.name == "othello" and exported.network.kind == "patterns":
+        params = exported_network.read_arrays(folder)["params"]
+        game = game_config.variant_of(exported.game)
+        return PatternEvaluator(game, exported.network.patterns, params)
+    from azo.play import network_evaluator  # imports JAX, which takes seconds
+
+    return network_evaluator.load(folder)
 
 
-def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
+def engines(play: PlayConfig) -> dict[variant.Variant, Callable[[], Engine]]:
     """Returns a function for each game that makes an engine at full strength.
 
     The games are that of the network, or of all that come with azo. The network of the first game
@@ -125,11 +121,11 @@ def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
     lock, seeds = threading.Lock(), itertools.count(play.seed)
 
     @functools.cache
-    def evaluator(game: othello.Othello) -> Evaluator:
+    def evaluator(game: variant.Variant) -> Evaluator:
         choice = NetworkChoice(size=game.size, reversed=game.is_reversed)
         return first if game == first.game else load_evaluator(choice)
 
-    def make(game: othello.Othello) -> Engine:
+    def make(game: variant.Variant) -> Engine:
         with lock:
             used = book if game == first.game else None
             return Engine(evaluator(game), play.engine, book=used, seed=next(seeds))
@@ -137,7 +133,7 @@ def engines(play: PlayConfig) -> dict[othello.Othello, Callable[[], Engine]]:
     games = [first.game]
     for name in shipped_files.networks() if play.network is None else ():
         size, _, kind = name.removeprefix("othello").partition("-")
-        games.append(othello.Othello(int(size), kind == "reversed"))
+        games.append(variant.Variant(int(size), kind == "reversed"))
     return {game: functools.partial(make, game) for game in games}
 
 
@@ -151,13 +147,3 @@ def warm_up(engine: Engine) -> None:
         engine.play(engine.legal_actions[0])
     if not engine.is_over:
         engine.think(engine_settings.Limits(num_simulations=1, is_analysis=True))
-
-
-def _prepare_jax() -> None:
-    """Sets one CPU device a core, and a folder for compiled programs, unless they are set."""
-    with contextlib.suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", devices.num_cores())
-    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
-        base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-        jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", _SECONDS_TO_KEEP)

@@ -1,30 +1,23 @@
-"""Leaf evaluator of a live search: a network on small batches, for any thread.
+"""Leaf evaluators of a live search: networks on small batches, for any thread.
 
-A request returns before its predictions are computed. On a CPU a small batch keeps one core busy,
-so batches of different streams run side by side on several JAX devices (5 x 64 on 8x8, two cores):
-two batches of 4 positions take 1.0 ms, one batch of 8 takes 1.8 ms, one position 0.3 ms.
+`pattern_evaluator` evaluates pattern networks on the host, `network_evaluator` any network by JAX.
 """
 
-import threading
 from typing import Any, Protocol
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from azo.games import othello
-from azo.learning import network
-from azo.measure import players
-from azo.run import devices
-
-_MOST_STREAMS = 4
+from azo.games import variant
 
 
 class Evaluator(Protocol):
     """Evaluates leaves of live searches; engines and threads may share one."""
 
-    game: othello.Othello
     num_streams: int  # batches that can be evaluated at the same time
+
+    @property
+    def game(self) -> variant.Variant:
+        """The game that the network plays."""
 
     def compiled(self, batch_size: int, stream: int = 0) -> Any:
         """Makes the program for one batch size ready; the first call takes seconds."""
@@ -45,60 +38,3 @@ class Evaluator(Protocol):
           and in the last columns the expected result and the expected score for the side to move,
           see `azo.search.objective`.
         """
-
-
-def packed(player: np.ndarray, opponent: np.ndarray, batch_size: int) -> np.ndarray:
-    """Returns discs `[M]` uint64 as `Othello.pack` does, `[batch_size, 4]` uint32, padded by 0."""
-    words = np.zeros((batch_size, 4), np.uint32)
-    # Little-endian, like every machine that JAX supports: the lower word comes first.
-    words[: len(player), :2] = player[:, None].view(np.uint32)
-    words[: len(player), 2:] = opponent[:, None].view(np.uint32)
-    return words
-
-
-class NetworkEvaluator:
-    """Any network for Othello, evaluated by JAX; see `Evaluator`."""
-
-    def __init__(self, game: othello.Othello, trained: players.NetworkPlayer):
-        """Prepares a network that was trained for `game`; `compiled` compiles it."""
-        self.game = game
-        self._trained = trained
-        self._lock = threading.Lock()
-        self._programs: dict[tuple[int, int], jax.stages.Compiled] = {}
-        local = jax.local_devices()
-        if local[0].platform == "cpu":
-            self._devices = local[: min(devices.num_cores(), _MOST_STREAMS)]
-        else:
-            self._devices = local[:1] * 2  # one batch is computed while another is gathered
-        self.num_streams = len(self._devices)  # batches that can be evaluated at the same time
-
-    def compiled(self, batch_size: int, stream: int = 0) -> jax.stages.Compiled:
-        """Returns the program for one batch size; the first call compiles it (seconds)."""
-        device = self._devices[stream]
-        key = batch_size, device.id
-        if key in self._programs:  # without the lock, which is held during compilation
-            return self._programs[key]
-        with self._lock:
-            if key not in self._programs:
-                place = jax.sharding.SingleDeviceSharding(device)
-                words = jax.ShapeDtypeStruct((batch_size, 4), jnp.uint32, sharding=place)
-                self._programs[key] = jax.jit(self._evaluate).lower(words).compile()
-            return self._programs[key]
-
-    def request(
-        self, player: np.ndarray, opponent: np.ndarray, *, batch_size: int, stream: int = 0
-    ) -> jax.Array:
-        """See `Evaluator.request`."""
-        return self.compiled(batch_size, stream)(packed(player, opponent, batch_size))
-
-    def _evaluate(self, words: jax.Array) -> jax.Array:
-        # The weights are constants of the program: folding and transforming them in each call would
-        # take longer than the evaluation of a small batch (5 x 64, one position: 1.0 ms for 0.3).
-        trained = self._trained
-        evaluate = network.folded_evaluator(
-            self.game, trained.network_config, trained.variables, symmetry="none"
-        )
-        prediction = evaluate(jax.random.key(0), self.game.unpack(words))
-        assert prediction.score is not None
-        expected = jnp.stack([prediction.value, prediction.score], axis=1)
-        return jnp.concatenate([prediction.prior_logits, expected], axis=1)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import rich.table
 
-from azo.games import notation, othello
+from azo.games import notation, variant
 from azo.play.search_report import SearchReport
 
 _LINE_MOVES = 6
@@ -40,7 +40,7 @@ def colour(board: notation.Board) -> str:
     return "black" if board.is_black_to_move else "white"
 
 
-def outlook(report: SearchReport, who: str, game: othello.Othello) -> str:
+def outlook(report: SearchReport, who: str, game: variant.Variant) -> str:
     """Returns the expected result for the side to move, which is called `who`."""
     if report.score is None:
         expected = discs(report.discs, None)
@@ -52,7 +52,7 @@ def outlook(report: SearchReport, who: str, game: othello.Othello) -> str:
     return f"{who} {verb} by {abs(score)} if both play perfectly (exact)"
 
 
-def reason(report: SearchReport, who: str, game: othello.Othello) -> list[str]:
+def reason(report: SearchReport, who: str, game: variant.Variant) -> list[str]:
     """Returns lines that explain the choice of a move."""
     if report.source == "forced":
         return [f"{who} had no choice"]
@@ -64,7 +64,7 @@ def reason(report: SearchReport, who: str, game: othello.Othello) -> list[str]:
     return lines
 
 
-def hint(report: SearchReport, game: othello.Othello, *, most: int) -> rich.table.Table:
+def hint(report: SearchReport, game: variant.Variant, *, most: int) -> rich.table.Table:
     """Returns a table of the best moves, for the side to move."""
     rows = table("move", "wins>", "discs>", "visits>", "expected", padding=2)
     for each in report.moves[:most]:
@@ -79,7 +79,7 @@ def hint(report: SearchReport, game: othello.Othello, *, most: int) -> rich.tabl
     return rows
 
 
-def outcome(black_score: int, game: othello.Othello) -> str:
+def outcome(black_score: int, game: variant.Variant) -> str:
     """Returns the result of a finished game, from black's score."""
     black = (game.size**2 + black_score) // 2
     white = game.size**2 - black

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import pydantic
 
-from azo.games import notation, othello
+from azo.games import notation, variant
 from azo.play import engine_settings, live_engine
 from azo.play.search_report import MoveReport
 
@@ -76,7 +76,7 @@ class AnalysedPosition:
 class GameAnalysis:
     """A game with its analysed positions and largest drops."""
 
-    game: othello.Othello
+    game: variant.Variant
     config: AnalysisConfig
     engine_config: engine_settings.EngineConfig
     positions: tuple[AnalysedPosition, ...]  # before each move, and after the last

@@ -1,17 +1,17 @@
 """Moves and symmetries of single positions on the host, compiled by numba.
 
 A position is two words of 64 bits, as in `azo.solver.host.kernels`. Symmetries have the numbers of
-`azo.games.symmetry`. All eight images of a position
+`azo.games.board_symmetry`. All eight images of a position
 have the same canonical form, which does not depend on the numbering of the symmetries.
 """
 
 import numpy as np
 
-from azo.games import symmetry
+from azo.games import board_symmetry
 from azo.solver.host.kernels import ONE, flips, jit
 
-NUM_SYMMETRIES = symmetry.NUM_SYMMETRIES
-_REFLECTIONS = tuple(symmetry.reflections(k) for k in range(NUM_SYMMETRIES))
+NUM_SYMMETRIES = board_symmetry.NUM_SYMMETRIES
+_REFLECTIONS = tuple(board_symmetry.reflections(k) for k in range(NUM_SYMMETRIES))
 
 _U = np.uint64
 _ODD, _PAIRS, _NIBBLES = _U(0x5555555555555555), _U(0x3333333333333333), _U(0x0F0F0F0F0F0F0F0F)

@@ -19,7 +19,7 @@ from azo.play import live_game, live_search, opening_book
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.evaluator import Evaluator
 from azo.play.search_report import MoveReport, SearchReport
-from azo.search import improvement
+from azo.search import settings
 from azo.solver.host import endgame, last_squares
 
 _SOLVER_SHARE = 0.5  # of the time of a move
@@ -180,7 +180,7 @@ class Engine(live_game.LiveGame):
         """Returns the best move; `moves` are ordered as by `LiveSearch.look`."""
         if moves[0].is_proven:
             return moves[0]
-        least = improvement.MUCH_VISITED * moves[0].visits
+        least = settings.MUCH_VISITED * moves[0].visits
         if self.config.move_choice == "visits" or least == 0:
             return moves[0]
         much_visited = [move for move in moves if move.visits >= least and not move.is_proven]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from azo.games import notation, othello
+from azo.games import notation, variant
 from azo.play import host_position
 from azo.solver.host import kernels, last_squares
 
@@ -12,11 +12,11 @@ from azo.solver.host import kernels, last_squares
 class LiveGame:
     """A game of Othello that is played one ply at a time."""
 
-    def __init__(self, game: othello.Othello):
+    def __init__(self, game: variant.Variant):
         """Starts at the start position of the rules."""
         self.game = game
         self._rules = last_squares.make_rules(game.size, is_reversed=game.is_reversed)
-        usual = notation.board_of(game.start(), is_black_to_move=True)
+        usual = notation.Board(*game.start_discs, is_black_to_move=True)
         self._usual_start = usual
         # The positions before each action, and after the last; the actions, passes included.
         self.boards: tuple[notation.Board, ...] = (usual,)

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from azo.formats import files
-from azo.games import notation, othello
+from azo.games import notation, variant
 from azo.play import host_position, live_game
 
 MARGIN = 0.02  # of value; moves within it of the best are played
@@ -85,7 +85,7 @@ class BookMove:
 class Book:
     """Positions and their moves; only one thread may change it."""
 
-    def __init__(self, game: othello.Othello):
+    def __init__(self, game: variant.Variant):
         """Starts an empty book."""
         self.game = game
         self.positions: dict[Key, dict[int, Entry]] = {}
@@ -234,7 +234,7 @@ def _canonical(player: int, opponent: int, size: int) -> tuple[Key, list[int]]:
     return least, [k for k in symmetries if images[k] == least]
 
 
-def load(path: pathlib.Path, game: othello.Othello) -> Book:
+def load(path: pathlib.Path, game: variant.Variant) -> Book:
     """Returns the book of a file.
 
     Raises:

@@ -5,14 +5,13 @@ other. The rows of all images are sums over the rows of the board, of vectors lo
 of each side there.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from azo.games import othello, patterns
-from azo.learning import network, pattern_network
-from azo.measure import players
+from azo.games import patterns, variant
+from azo.learning import network_config, pattern_tables
 from azo.solver.host.kernels import count, jit, legal_moves
 
 _ROW = np.uint64(0xFF)
@@ -39,10 +38,15 @@ class PatternEvaluator:
 
     num_streams = 1  # batches that can be evaluated at the same time
 
-    def __init__(self, game: othello.Othello, trained: players.NetworkPlayer):
-        """Prepares a network that was trained for `game`."""
+    def __init__(
+        self,
+        game: variant.Variant,
+        config: network_config.PatternsConfig,
+        params: Mapping[str, Any],
+    ):
+        """Prepares a network that was trained for `game`; `params` are its arrays on the host."""
         self.game = game
-        self._weights = host_weights(game, trained)
+        self._weights = host_weights(game, config, params)
         self._on_board = np.uint64(
             sum(0xFF >> (8 - game.size) << 8 * row for row in range(game.size))
         )
@@ -63,12 +67,10 @@ class PatternEvaluator:
         return output
 
 
-def host_weights(game: othello.Othello, trained: players.NetworkPlayer) -> Weights:
+def host_weights(
+    game: variant.Variant, config: network_config.PatternsConfig, params: Mapping[str, Any]
+) -> Weights:
     """Returns a network's weights, folded, for `_evaluate`."""
-    net = network.build(game, trained.network_config)
-    _, folded = network.fold(net, trained.variables)
-    params = jax.tree.map(lambda x: np.asarray(x, np.float32), folded["params"])
-    config = trained.network_config.patterns
     shapes = patterns.pattern_set(config.set, game.size)
     digits = np.zeros((8, 8, len(shapes.merged.squares)), np.int64)
     digits[: game.size, : game.size] = shapes.weights(shapes.merged).reshape(
@@ -89,7 +91,9 @@ def host_weights(game: othello.Othello, trained: players.NetworkPlayer) -> Weigh
         content=np.einsum("bc,rcp->rbp", bits, digits).astype(np.int32),
         first_row=shapes.first_rows[shapes.merged.pattern],
         squares=shapes.merged.squares,
-        tables=params[pattern_network.TABLES],
+        tables=np.concatenate(
+            pattern_tables.merge(shapes, params[pattern_tables.TABLES], config.num_features), axis=1
+        ),
         feature_bias=params["feature_bias"],
         first_bias=params.get("hidden_bias", none),
         log_deviation=params.get("log_deviation", none)[:, 0],
@@ -127,8 +131,8 @@ def _evaluate(player, opponent, weights, size, on_board, output):
                 if square >= 0:
                     output[number, square] += entry[num_features + place]
         moves, replies = legal_moves(P, O, on_board), legal_moves(O, P, on_board)
-        x[num_features] = np.float32(count(moves)) / np.float32(pattern_network.TYPICAL_MOVES)
-        x[num_features + 1] = np.float32(count(replies)) / np.float32(pattern_network.TYPICAL_MOVES)
+        x[num_features] = np.float32(count(moves)) / np.float32(pattern_tables.TYPICAL_MOVES)
+        x[num_features + 1] = np.float32(count(replies)) / np.float32(pattern_tables.TYPICAL_MOVES)
         x[num_features + 2] = np.float32(count(P) - count(O)) / np.float32(size * size)
         x[num_features + 3] = np.float32((size * size - num_discs) % 2)
         logits = _score_logits(x, num_discs, weights)

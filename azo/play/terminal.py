@@ -16,7 +16,7 @@ from typing import Literal
 
 import rich.console
 
-from azo.formats import files, game_files, ggf
+from azo.formats import files, ggf
 from azo.games import notation
 from azo.play import (
     analysis_text,
@@ -316,6 +316,8 @@ class Terminal:
         self._show()
 
     def _save(self, name: str) -> None:
+        from azo.formats import game_files  # imports JAX, which a game does not need
+
         path, engine = _path(name), self._engine
         rules, (black, white) = engine.game, self._names("azo")
         played = ggf.GgfGame(
@@ -330,6 +332,8 @@ class Terminal:
         self._say(f"saved {len(engine.actions)} plies to {path}")
 
     def _load(self, name: str, number: str = "") -> None:
+        from azo.formats import game_files  # imports JAX, which a game does not need
+
         if number and not number.isdecimal():
             raise ValueError(f"load: {number!r} is not a game number")
         path = _path(name)

@@ -21,9 +21,9 @@ from orbax.checkpoint.checkpoint_managers import preservation_policy
 
 from azo.formats import files
 from azo.learning import replay, run_state
-from azo.run import config
+from azo.run import config, exported_network
 
-SETTINGS = "settings.json"
+SETTINGS = exported_network.SETTINGS
 CHECKPOINTS = "checkpoints"
 
 # Settings that a resumed run may change.

@@ -1,7 +1,8 @@
 """Folders of networks: an exported network, or a run with its checkpoints.
 
-An exported network has `settings.json` and `network/`, as `save` writes them. A run's folder gives
-the network of its best checkpoint, or of its latest if none was evaluated.
+An exported network has the files of `exported_network`, or Orbax's folder `network/` in place of
+the arrays, as earlier versions wrote it. A run's folder gives the network of its best checkpoint,
+or of its latest if none was evaluated.
 """
 
 import pathlib
@@ -13,7 +14,7 @@ from azo.formats import files
 from azo.games import protocol, registry
 from azo.learning import network
 from azo.measure import players
-from azo.run import checkpoint, config, shipped_files
+from azo.run import checkpoint, config, exported_network, shipped_files
 
 _NETWORK = "network"
 
@@ -26,9 +27,8 @@ def save(folder: pathlib.Path, variables: network.Variables, settings: config.Co
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
-    with checkpoint.open_checkpointer() as checkpointer:
-        checkpointer.save((folder / _NETWORK).absolute(), dict(variables))
-    files.write(folder / checkpoint.SETTINGS, config.to_json(settings).encode())
+    exported_network.write_arrays(folder, variables)
+    files.write(folder / exported_network.SETTINGS, config.to_json(settings).encode())
 
 
 def load(
@@ -90,10 +90,11 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
             f"{folder}: no such folder; give that of a run or an exported network, or a shipped"
             f" network: {shipped}"
         )
-    settings_file, checkpoints = folder / checkpoint.SETTINGS, folder / checkpoint.CHECKPOINTS
-    if (folder / _NETWORK).is_dir() and settings_file.is_file():
-        text = settings_file.read_text(encoding="utf-8")
-        return folder / _NETWORK, config.from_json(text, str(settings_file))
+    settings_file, checkpoints = folder / exported_network.SETTINGS, folder / checkpoint.CHECKPOINTS
+    for place in (folder / exported_network.ARRAYS, folder / _NETWORK):
+        if place.exists() and settings_file.is_file():
+            text = settings_file.read_text(encoding="utf-8")
+            return place, config.from_json(text, str(settings_file))
     if not checkpoints.is_dir():
         raise ValueError(f"{folder}: neither a run nor an exported network: no {checkpoints.name}/")
     with checkpoint.quiet_library(), checkpoint.open_manager(folder, keep=None) as manager:
@@ -105,12 +106,14 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
     return checkpoints / str(step) / _NETWORK, settings
 
 
-def _load_arrays(folder: pathlib.Path) -> Any:
+def _load_arrays(place: pathlib.Path) -> Any:
     """Returns nested dictionaries of arrays on the default device."""
     device = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    if place.name == exported_network.ARRAYS:
+        return jax.device_put(exported_network.read_arrays(place.parent), device)
     template = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device),
-        checkpoint.metadata(folder),
+        checkpoint.metadata(place),
     )
     with checkpoint.open_checkpointer() as checkpointer:
-        return checkpointer.restore(folder.absolute(), template)
+        return checkpointer.restore(place.absolute(), template)

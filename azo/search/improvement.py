@@ -25,8 +25,6 @@ Evaluation = search_tree.Evaluation
 Evaluate = search_tree.Evaluate
 SearchConfig = settings.SearchConfig
 
-# Moves chosen by Q need this share of the visits of the most visited move.
-MUCH_VISITED = 0.1
 # Moves sampled by Q: at temperature 1 this difference in Q makes a move e times likelier.
 Q_UNIT = 0.1
 
@@ -172,7 +170,7 @@ def _by_formula(
         logits = jnp.where(visits > 0, jnp.log(jnp.maximum(visits, 1)), -jnp.inf)
         score = jnp.where(moves.is_legal(), visits, -1)
     else:
-        is_much_visited = visits >= MUCH_VISITED * visits.max(axis=-1, keepdims=True)
+        is_much_visited = visits >= settings.MUCH_VISITED * visits.max(axis=-1, keepdims=True)
         score = jnp.where(is_much_visited & (visits > 0), -root.children_values[:, 0], -jnp.inf)
         logits = score / Q_UNIT
     sampled = jax.random.categorical(key, logits / scale)
@@ -237,7 +235,7 @@ def _unless_excluded(
     """
     is_open = node.children_prior_logits[:, 0] > jnp.finfo(jnp.float32).min
     turn = jnp.take_along_axis(visits, slot[:, None], axis=1)
-    more = jnp.where(is_open & (visits >= turn), visits, search_tree.MAX_SIMULATIONS)
+    more = jnp.where(is_open & (visits >= turn), visits, settings.MAX_SIMULATIONS)
     is_next = is_open & (visits == more.min(axis=-1, keepdims=True))
     is_next = jnp.where(is_next.any(axis=-1, keepdims=True), is_next, is_open)
     other = jnp.argmax(jnp.where(is_next, score, -jnp.inf), axis=-1).astype(slot.dtype)

@@ -28,8 +28,6 @@ UNVISITED = -1
 LOSS, WIN = -1, 1
 # Slots of a node, unless the game never has that many legal moves.
 MAX_SLOTS = 32
-# Nodes and actions are stored in 16 bits.
-MAX_SIMULATIONS = 2**15 - 2
 
 
 @flax.struct.dataclass

@@ -4,7 +4,10 @@ from typing import Annotated, Literal
 
 import pydantic
 
-from azo.search import search_tree
+# Nodes and actions are stored in 16 bits.
+MAX_SIMULATIONS = 2**15 - 2
+# Moves chosen by Q need this share of the visits of the most visited move.
+MUCH_VISITED = 0.1
 
 
 class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -12,7 +15,7 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     algorithm: Literal["gumbel", "puct", "puct_over_visits"] = "gumbel"
     """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or a variant; see `selection`."""
-    num_simulations: Annotated[int, pydantic.Field(gt=0, le=search_tree.MAX_SIMULATIONS)] = 32
+    num_simulations: Annotated[int, pydantic.Field(gt=0, le=MAX_SIMULATIONS)] = 32
     """Network evaluations a move, after the root's own."""
     leaves_per_step: pydantic.PositiveInt = 1
     """Leaves of each tree that are evaluated in one batch; divides the simulations."""

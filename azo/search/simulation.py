@@ -55,7 +55,7 @@ def run(
       root: `[B]` positions. The tree of a finished game is finite, but meaningless.
       root_moves: of these positions, from `search_tree.compact`.
       root_value: `[B]` float32, for the side to move.
-      num_simulations: evaluations after the root's, at most `search_tree.MAX_SIMULATIONS`.
+      num_simulations: evaluations after the root's, at most `settings.MAX_SIMULATIONS`.
       leaves_per_step: `L`, evaluations of each tree in one batch; divides `num_simulations`.
       virtual_loss: visits that a pending path counts as, at least 1; no effect if `L` is 1.
       has_proofs: whether nodes look one ply ahead, and bounds pass up; see `proofs`.

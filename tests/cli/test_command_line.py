@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from azo.cli import command_line
+from azo.cli import command_line, train
 from azo.play import engine_factory
 from azo.run import config
 from azo.search import improvement
@@ -24,7 +24,7 @@ def write(tmp_path):
 
 def message_of(argv):
     with pytest.raises(ValueError) as caught:
-        command_line.load(argv)
+        train.load(argv)
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -32,13 +32,13 @@ def message_of(argv):
 
 def test_a_flag_overrides_the_file_and_leaves_its_other_settings(write):
     path = write('[search]\nnum_simulations = 7\nalgorithm = "puct"\n')
-    loaded = command_line.load(["--search.num-simulations", "200", f"--config={path}"])
+    loaded = train.load(["--search.num-simulations", "200", f"--config={path}"])
     assert loaded.search == improvement.SearchConfig(num_simulations=200, algorithm="puct")
 
 
 def test_flags_read_switches_numbers_paths_and_none():
     flags = "--game.is-reversed --learner.no-augment --run.folder runs/x --run.num-devices None"
-    loaded = command_line.load(flags.split())
+    loaded = train.load(flags.split())
     assert loaded.game.is_reversed
     assert not loaded.learner.augment
     assert loaded.run.folder == pathlib.Path("runs/x")
@@ -79,7 +79,7 @@ def test_a_wrong_flag_is_named_with_what_would_work(flags, expected):
 def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
     path = write("[search]\nnum_simulations = 77\n")
     with pytest.raises(SystemExit) as caught:
-        command_line.load(["--config", str(path), "--help"])
+        train.load(["--config", str(path), "--help"])
     shown = capsys.readouterr().out
     assert caught.value.code == 0
     assert "77" in shown
@@ -92,9 +92,7 @@ def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
 
 
 def test_wrong_input_ends_an_entry_point_with_one_line_and_code_2(capsys):
-    assert (
-        command_line.run_main(lambda argv: command_line.load(argv) and 0, ["--run.seed", "x"]) == 2
-    )
+    assert command_line.run_main(lambda argv: train.load(argv) and 0, ["--run.seed", "x"]) == 2
     assert capsys.readouterr().err == "--run.seed: not a whole number: 'x'\n"
 
 

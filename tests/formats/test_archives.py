@@ -8,7 +8,7 @@ import pytest
 from support import random_games, slow_board
 
 from azo.formats import archives, wthor
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
 
@@ -24,7 +24,7 @@ OLIVAW = {1: 32, 8: 27, 11: None}
 
 @pytest.fixture(scope="module")
 def replays():
-    return [notation.replay(moves_of(number), othello.Othello()) for number in OLIVAW]
+    return [replaying.replay(moves_of(number), othello.Othello()) for number in OLIVAW]
 
 
 def squares_of(number, length=None):

@@ -6,16 +6,16 @@ import pathlib
 import pytest
 
 from azo.formats import game_files, ggf, wthor
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 _GAME = othello.Othello()
 
 
 def test_games_are_read_from_texts_files_and_numbers(tmp_path):
-    expected = notation.replay("f5d6c3", _GAME).actions
+    expected = replaying.replay("f5d6c3", _GAME).actions
     text = ggf.to_text(
-        ggf.GgfGame(8, notation.board_of(_GAME.start(), is_black_to_move=True), expected)
+        ggf.GgfGame(8, replaying.board_of(_GAME.start(), is_black_to_move=True), expected)
     )
     assert game_files.parse("F5 d6\nC3\n", _GAME).moves == expected
     assert game_files.parse(text, _GAME).moves == expected

@@ -6,7 +6,7 @@ import re
 import jax
 import pytest
 
-from azo.games import bitboard, notation, othello
+from azo.games import bitboard, notation, othello, replaying
 
 _FILES = sorted((pathlib.Path(__file__).parents[1] / "data").glob("olivaw_game*.txt"))
 _GAME = othello.Othello(8)
@@ -48,7 +48,7 @@ def _final_score(game, replay):
 
 def _check_olivaw(path):
     number = int(path.stem[-2:])
-    replay = notation.replay(_moves(path), _GAME)
+    replay = replaying.replay(_moves(path), _GAME)
     assert replay.is_over
     assert _final_score(_GAME, replay) == _OLIVAW_SCORES[number]
     assert replay.actions.count(_GAME.pass_action) == _OLIVAW_PASSES[number]
@@ -94,7 +94,7 @@ def test_other_moves_are_refused_with_the_range_of_squares(text):
 
 @pytest.mark.parametrize("text", ["f5d6c3", "F5D6C3", "f5 d6 c3", " f5\nD6c3 "])
 def test_transcripts_are_read_in_any_case_and_with_spaces(text):
-    replay = notation.replay(text, _GAME)
+    replay = replaying.replay(text, _GAME)
     assert replay.actions == (37, 43, 18)
     assert len(replay.positions) == 4
     assert not replay.is_over
@@ -103,8 +103,8 @@ def test_transcripts_are_read_in_any_case_and_with_spaces(text):
 
 def test_forced_passes_may_be_written_or_left_out():
     written = _moves(_FILES[0])
-    with_passes = notation.replay(written, _GAME)
-    without = notation.replay(written.replace("PA", ""), _GAME)
+    with_passes = replaying.replay(written, _GAME)
+    without = replaying.replay(written.replace("PA", ""), _GAME)
     assert "PA" in written
     assert with_passes.actions == without.actions
     assert notation.transcript(without.actions, 8, has_passes=True) == written.lower()
@@ -114,7 +114,7 @@ def test_forced_passes_may_be_written_or_left_out():
 def test_an_illegal_move_is_named_with_its_ply_and_the_legal_ones():
     message = "illegal move 'a1' at ply 3 (f5 d6): black may play c3, c4, c5, c6 or c7"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        notation.replay("f5d6a1", _GAME)
+        replaying.replay("f5d6a1", _GAME)
 
 
 @pytest.mark.parametrize(
@@ -128,18 +128,18 @@ def test_an_illegal_move_is_named_with_its_ply_and_the_legal_ones():
 )
 def test_bad_transcripts_are_refused_with_their_place(text, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        notation.replay(text, _GAME)
+        replaying.replay(text, _GAME)
 
 
 def test_the_colour_in_messages_follows_the_first_mover():
-    start = notation.board_of(_GAME.start(), is_black_to_move=False)
+    start = replaying.board_of(_GAME.start(), is_black_to_move=False)
     with pytest.raises(ValueError, match="ply 1: white may play"):
-        notation.replay_actions([0], _GAME, start=start)
+        replaying.replay_actions([0], _GAME, start=start)
 
 
 def test_a_square_outside_a_small_board_is_refused():
     with pytest.raises(ValueError, match="cannot read 'h8' after 1 moves: squares are a1 to f6"):
-        notation.replay("c2h8", othello.Othello(6))
+        replaying.replay("c2h8", othello.Othello(6))
 
 
 @pytest.mark.parametrize("text", ["1. f5 d6 2. c3", " f5, d6; c3 ", "1. f5 1... d6 2. c3\n"])
@@ -155,25 +155,25 @@ def test_moves_are_parsed_without_being_played():
 def test_the_only_legal_move_is_named_alone():
     game = othello.Othello(4, start_bits=_discs("XO--------------"))
     with pytest.raises(ValueError, match=r"black may play c1$"):
-        notation.replay("d4", game)
+        replaying.replay("d4", game)
 
 
 def test_a_move_after_the_end_is_refused():
     game = othello.Othello(4, start_bits=_discs("XO--------------"))
-    assert notation.replay("c1", game).is_over
+    assert replaying.replay("c1", game).is_over
     with pytest.raises(ValueError, match=r"move 'pass' at ply 2 \(c1\): the game is over"):
-        notation.replay("c1pa", game)
+        replaying.replay("c1pa", game)
 
 
 def test_a_start_position_may_force_a_pass():
     game = othello.Othello(4, start_bits=_discs("OX-------------- X"))
-    replay = notation.replay("c1", game)
+    replay = replaying.replay("c1", game)
     assert replay.actions == (16, 2)
-    assert notation.replay("pa c1", game).actions == replay.actions
+    assert replaying.replay("pa c1", game).actions == replay.actions
 
 
 def test_the_start_position_is_written_as_usual():
-    start = notation.board_of(_GAME.start(), is_black_to_move=True)
+    start = replaying.board_of(_GAME.start(), is_black_to_move=True)
     expected = "-" * 27 + "OX" + "-" * 6 + "XO" + "-" * 27 + " X"
     assert notation.board_text(start, 8) == expected
 
@@ -183,8 +183,8 @@ def test_a_board_survives_the_round_trip_through_text_and_position(mover):
     text = "XO--OOXX---XO-X- " + mover
     board = notation.parse_board(text, 4)
     assert notation.board_text(board, 4) == text
-    position = notation.position_of(board)
-    assert notation.board_of(position, is_black_to_move=mover == "X") == board
+    position = replaying.position_of(board)
+    assert replaying.board_of(position, is_black_to_move=mover == "X") == board
 
 
 def test_discs_are_given_to_the_side_to_move_and_the_other():
@@ -192,7 +192,7 @@ def test_discs_are_given_to_the_side_to_move_and_the_other():
     assert _discs("XX--O----------- X") == (0b11, 1 << 8)
     assert _discs("XX--O----------- O") == (1 << 8, 0b11)
     assert _discs("**..o........... o") == (1 << 8, 0b11)
-    start = notation.board_of(_GAME.start(), is_black_to_move=True)
+    start = replaying.board_of(_GAME.start(), is_black_to_move=True)
     player, opponent = _discs(notation.board_text(start, 8), 8)
     assert (player, opponent) == tuple(
         bitboard.to_int(board) for board in (_GAME.start().player, _GAME.start().opponent)
@@ -216,7 +216,7 @@ def test_bad_boards_are_refused_with_their_fault(text, message):
 
 
 def test_a_diagram_has_coordinates_and_the_mover():
-    replay = notation.replay("b1", othello.Othello(4))
+    replay = replaying.replay("b1", othello.Othello(4))
     board = replay.last_board
     assert notation.diagram(board, 4).split("\n") == [
         "  a b c d",
@@ -230,5 +230,5 @@ def test_a_diagram_has_coordinates_and_the_mover():
 
 
 def test_positions_of_a_replay_are_single_ones():
-    replay = notation.replay("f5d6", _GAME)
+    replay = replaying.replay("f5d6", _GAME)
     assert all(word.shape == () for word in jax.tree.leaves(replay.positions))

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from support import random_games, slow_board
 
-from azo.games import bitboard, notation, othello, symmetry
+from azo.games import bitboard, board_symmetry, notation, othello, replaying, symmetry
 
 _ODD_STARTS = {
     5: "------XO---OXO---OX------ X",
@@ -110,7 +110,7 @@ def test_positions_out_of_reach_of_any_game_agree_with_the_slow_board(size):
 def test_discs_never_overlap_nor_leave_the_board(size):
     position = _flat(random_games.play(_game(size), 20, seed=size))
     assert np.asarray((position.player & position.opponent).is_empty()).all()
-    outside = bitboard.from_int((2**64 - 1) & ~_game(size)._board_bits)
+    outside = bitboard.from_int((2**64 - 1) & ~_game(size).board_bits)
     both = position.player | position.opponent
     assert np.asarray((both & outside).is_empty()).all()
 
@@ -130,7 +130,7 @@ def test_moves_commute_with_the_symmetries(size):
     legal = _look(game, position)[0]
     after = game.planes(_play(game, position, action))
     planes = game.planes(position)
-    for k in range(symmetry.NUM_SYMMETRIES):
+    for k in range(board_symmetry.NUM_SYMMETRIES):
         which = jnp.full(num_boards, k)
         moved = np.asarray(symmetry.move_planes(permutations, which, planes))
         moved_position = othello.Position(
@@ -229,7 +229,7 @@ def test_planes_show_the_movers_discs_first():
     ],
 )
 def test_empty_squares_count_for_the_side_with_more_discs_in_both_variants(squares, score, result):
-    position = notation.position_of(notation.parse_board(squares, 4))
+    position = replaying.position_of(notation.parse_board(squares, 4))
     for game, sign in ((othello.Othello(4), 1.0), (othello.Othello(4, is_reversed=True), -1.0)):
         assert game.score(position) == score
         assert game.result(position) == sign * result
@@ -296,7 +296,7 @@ def test_greedy_breaks_ties_at_random():
 
 
 def test_a_side_without_discs_ends_the_game():
-    wiped_out = notation.position_of(notation.parse_board("X" * 5 + "-" * 11, 4))
+    wiped_out = replaying.position_of(notation.parse_board("X" * 5 + "-" * 11, 4))
     assert othello.Othello(4).is_over(wiped_out)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from azo.games import patterns, symmetry
+from azo.games import board_symmetry, patterns
 
 NAMES = ["logistello", "edax", "small"]
 
@@ -45,7 +45,7 @@ def test_every_square_lies_in_a_pattern_and_no_pattern_is_an_image_of_another(na
 @pytest.mark.parametrize("name", NAMES)
 def test_a_moved_board_has_the_same_contents(name, size):
     found = patterns.pattern_set(name, size)
-    for moved_by in symmetry.square_permutations(size):
+    for moved_by in board_symmetry.square_permutations(size):
         for board in boards(size, 3):
             contents = [
                 sorted(

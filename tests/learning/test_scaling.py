@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from support import global_gradient, perfect_tictactoe, tiny_run
 
-from azo.cli import command_line
+from azo.cli import train
 from azo.games import registry
 from azo.learning import loop, placement
 from azo.measure import arena, generation_elo, players
@@ -121,7 +121,7 @@ def test_two_processes_stop_and_save_together_and_one_goes_on(tmp_path, tiny):
         done = checkpoints.latest_step()
     assert [event["iteration"] for event in metrics.read(folder, "iteration")][-1] == done
 
-    longer = command_line.load([*flags, "--run.num-iterations", str(done + 2)])
+    longer = train.load([*flags, "--run.num-iterations", str(done + 2)])
     state = trainer.train(longer)
     assert int(state.iteration) == done + 2
     assert state.replay.size.shape == (1,)

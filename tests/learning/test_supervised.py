@@ -11,7 +11,7 @@ import pytest
 from support import slow_board
 
 from azo.formats import archives
-from azo.games import notation, othello, tictactoe
+from azo.games import notation, othello, replaying, tictactoe
 from azo.learning import learner, network, ply_records, pretraining, supervised
 from azo.search import improvement
 
@@ -31,7 +31,7 @@ def olivaw(number):
 
 def text_of(packed):
     position = othello.Othello().unpack(jnp.asarray(packed))
-    return notation.board_text(notation.board_of(position, is_black_to_move=True), 8)
+    return notation.board_text(replaying.board_of(position, is_black_to_move=True), 8)
 
 
 def test_plies_are_the_positions_before_each_move_with_the_movers_result():
@@ -113,8 +113,8 @@ def opening_examples(transcripts, values):
 
 
 def board_after(transcript):
-    position = notation.replay(transcript, othello.Othello()).positions[-1]
-    return notation.board_text(notation.board_of(position, is_black_to_move=True), 8)
+    position = replaying.replay(transcript, othello.Othello()).positions[-1]
+    return notation.board_text(replaying.board_of(position, is_black_to_move=True), 8)
 
 
 START, AFTER_F5 = board_after(""), board_after("f5")

@@ -19,7 +19,7 @@ from support.fake_engines import (
     sent,
 )
 
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.measure import engine_protocols, external_engines
 from azo.run import tournament_file
 
@@ -203,7 +203,7 @@ def test_gtp_rhino_plays_itself_to_the_end(rhino):
         with_pass_too = play_out(second, first, moves[:ply])
     assert len(played) >= 50
     assert PASS in with_pass_too
-    replayed = notation.replay(notation.transcript(played, 8, has_passes=True), GAME)
+    replayed = replaying.replay(notation.transcript(played, 8, has_passes=True), GAME)
     assert replayed.is_over
     assert replayed.actions == tuple(played)
     assert slow_board.is_over(after(with_pass))

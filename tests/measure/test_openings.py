@@ -3,7 +3,7 @@
 import jax
 import pytest
 
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.measure.tournament import openings
 
 
@@ -19,7 +19,7 @@ def test_random_openings_are_different_and_leave_the_game_open():
     assert len(set(drawn)) == 20
     for actions in drawn:
         text = notation.transcript(actions, 4, has_passes=True)
-        assert not notation.replay(text, game).is_over
+        assert not replaying.replay(text, game).is_over
     assert drawn[:5] == openings.at_random(game, jax.random.key(1), count=20, plies=4)[:5]
     with pytest.raises(ValueError) as error:
         openings.at_random(game, jax.random.key(1), count=50, plies=1)

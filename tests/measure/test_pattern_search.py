@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from azo.games import othello, symmetry
+from azo.games import board_symmetry, othello
 from azo.measure import arena, players
 from azo.measure.pattern_search import evaluation, search, shipped
 from azo.solver.host import deep, endgame, kernels, last_squares, table
@@ -96,7 +96,7 @@ def test_the_value_is_the_sum_of_the_entries_of_the_definition():
 def test_the_eight_images_of_a_position_have_one_value():
     for P, O in random_positions(100, seed=2):
         values = set()
-        for moved_by in symmetry.square_permutations(8):
+        for moved_by in board_symmetry.square_permutations(8):
             moved = [
                 np.uint64(sum(1 << i for i, j in enumerate(moved_by) if int(word) >> int(j) & 1))
                 for word in (P, O)

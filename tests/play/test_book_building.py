@@ -7,14 +7,14 @@ import pytest
 from support import scripted_engine
 
 from azo.formats import archives
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.play import book_building, opening_book
 
 _GAME = othello.Othello()
 
 
 def board_after(moves, game=_GAME):
-    played = notation.replay(moves, game)
+    played = replaying.replay(moves, game)
     return played.last_board
 
 

@@ -6,7 +6,7 @@ import jax
 import pytest
 from support import hash_evaluator
 
-from azo.games import notation, othello, registry
+from azo.games import notation, othello, registry, replaying
 from azo.learning import network
 from azo.play import engine_factory, engine_settings, opening_book
 from azo.play.engine_settings import EngineConfig, Limits
@@ -57,7 +57,7 @@ def test_a_book_is_used_and_learns_by_the_flag(tmp_path):
     path, game = tmp_path / "opening_book.npz", othello.Othello(8)
     opening = opening_book.Book(game)
     f5 = notation.parse_action("f5", 8)
-    opening.entry(notation.board_of(game.start(), is_black_to_move=True), f5).value = 0.5
+    opening.entry(replaying.board_of(game.start(), is_black_to_move=True), f5).value = 0.5
     opening.save(path)
     engine = engine_factory.load_engine(engine_factory.PlayConfig(book=path, learn=True))
     report = engine.think()

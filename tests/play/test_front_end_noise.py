@@ -9,7 +9,7 @@ from support.fake_engines import GAME, random_game
 from support.front_end import GtpSession, Input, NBoardSession, mutated, squares
 
 from azo.formats import ggf
-from azo.games import notation
+from azo.games import notation, replaying
 
 pytestmark = pytest.mark.slow
 
@@ -133,7 +133,7 @@ def test_ten_thousand_lines_of_noise_do_gtp_no_harm():
 
 
 def set_game(moves):
-    board = notation.board_of(GAME.start(), is_black_to_move=True)
+    board = replaying.board_of(GAME.start(), is_black_to_move=True)
     return f"set game {ggf.to_text(ggf.GgfGame(8, board, tuple(moves), time='5:00'))}"
 
 

@@ -10,7 +10,7 @@ import rich.console
 from support import scripted_engine
 
 from azo.cli import analyse, command_line
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.play import analysis_page, analysis_text, engine_settings, game_analysis
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
@@ -24,7 +24,7 @@ def action(text, size=8):
 
 def analysed(moves, evaluations, game=_GAME, **changes):
     engine = scripted_engine.ScriptedEngine(game, evaluations)
-    engine.new_game(None, notation.replay(moves, game).actions)
+    engine.new_game(None, replaying.replay(moves, game).actions)
     return game_analysis.analyse(engine, game_analysis.AnalysisConfig(**changes)), engine
 
 
@@ -94,7 +94,7 @@ def test_the_engine_has_its_game_before_and_after_and_searches_every_move():
 
 def test_the_engine_keeps_its_game_when_an_analysis_is_broken_off():
     engine = scripted_engine.ScriptedEngine(_GAME)
-    engine.new_game(None, notation.replay("f5d6c3", _GAME).actions)
+    engine.new_game(None, replaying.replay("f5d6c3", _GAME).actions)
 
     def leave(num_done):
         raise KeyboardInterrupt
@@ -106,7 +106,7 @@ def test_the_engine_keeps_its_game_when_an_analysis_is_broken_off():
 
 def test_an_analysis_that_is_stopped_leaves_the_rest_out():
     engine = scripted_engine.ScriptedEngine(_GAME, {0: {"value": 0.5, "best": action("d3")}})
-    engine.new_game(None, notation.replay("f5d6c3", _GAME).actions)
+    engine.new_game(None, replaying.replay("f5d6c3", _GAME).actions)
     num_done = []
     analysis = game_analysis.analyse(
         engine,

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from azo.games import symmetry
+from azo.games import board_symmetry, symmetry
 from azo.play import host_position
 
 _SIZES = [4, 5, 6, 8]
@@ -20,7 +20,7 @@ def _random_position(rng, squares):
 def test_each_symmetry_of_the_host_is_that_of_the_device_with_the_same_number(size):
     rng = random.Random(size)
     squares = [8 * row + column for row in range(size) for column in range(size)]
-    permutations = symmetry.square_permutations(size)
+    permutations = board_symmetry.square_permutations(size)
     places = symmetry.inverse(permutations)
     assert len(permutations) == host_position.NUM_SYMMETRIES
     for k in range(host_position.NUM_SYMMETRIES):

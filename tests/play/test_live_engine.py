@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support import hash_evaluator, slow_minimax, wipe_outs
 
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.play import clock, engine_settings, live_engine
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.solver.host import endgame
@@ -33,11 +33,11 @@ def test_the_live_game_is_that_of_the_rules(size):
         live.new_game()
         random_game(live, rng)
         text = notation.transcript(live.actions, size)
-        replay = notation.replay(text, live.game)
+        replay = replaying.replay(text, live.game)
         assert replay.actions == live.actions
         assert replay.is_over
         for board, position in zip(live.boards, replay.positions, strict=True):
-            rules = notation.board_of(position, is_black_to_move=board.is_black_to_move)
+            rules = replaying.board_of(position, is_black_to_move=board.is_black_to_move)
             assert board == rules
         last = replay.positions[-1]
         score = int(live.game.score(last))
@@ -224,7 +224,7 @@ def test_few_nodes_prove_a_win_that_the_search_missed():
     game = (
         "c4c3f5f4g4c5b3a3c6c7b4g5d6b5e6h4e3d7h6e2f6g6f7g7d3f3h5h7f1e8a6a4c2c1"  # 26 empty squares
     )
-    live.new_game(actions=notation.replay(game, live.game).actions)
+    live.new_game(actions=replaying.replay(game, live.game).actions)
     report = live.think()
     assert (notation.action_text(report.action, 8), report.value) == ("d8", 1.0)
     assert report.num_simulations == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import fake_evaluation, hash_evaluator, slow_minimax
 
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.play import host_position, live_game, live_search, live_simulation, live_tree
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.search import improvement
@@ -59,7 +59,7 @@ def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies, score_
         has_proofs=False,
         **changes,
     )
-    position = jax.tree.map(lambda x: x[None], notation.position_of(game.board))
+    position = jax.tree.map(lambda x: x[None], replaying.position_of(game.board))
     theirs = improvement.search(
         game.game,
         fake_evaluation.hashed(game.game),

@@ -14,7 +14,7 @@ from support.fake_engines import GAME, actions, after, pass_ply, play_out, rando
 from support.front_end import QUICK, Input, NBoardSession, ScriptedEngine, quick_engine, squares
 
 from azo.formats import ggf
-from azo.games import notation
+from azo.games import notation, replaying
 from azo.measure import external_engines
 from azo.play import clock, engine_settings, opening_book
 from azo.run import tournament_file
@@ -31,7 +31,7 @@ WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
 
 
 def game_text(moves, **properties):
-    board = notation.board_of(GAME.start(), is_black_to_move=True)
+    board = replaying.board_of(GAME.start(), is_black_to_move=True)
     return ggf.to_text(ggf.GgfGame(8, board, tuple(moves), **properties))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from azo.cli import book, command_line
-from azo.games import notation, othello, symmetry
+from azo.games import board_symmetry, notation, othello, replaying
 from azo.play import opening_book
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
@@ -17,7 +17,7 @@ _GAME = othello.Othello()
 
 
 def board_after(moves, game=_GAME):
-    played = notation.replay(moves, game)
+    played = replaying.replay(moves, game)
     return played.last_board
 
 
@@ -60,7 +60,7 @@ def test_turned_positions_share_an_entry_and_moves_are_turned_back(moves, move):
 @pytest.mark.parametrize("size", [6, 8])
 def test_moves_are_turned_back_on_all_eight_boards(size):
     game = othello.Othello(size)
-    permutations = symmetry.square_permutations(size)
+    permutations = board_symmetry.square_permutations(size)
     board = board_after("e4c5b5" if size == 6 else "f5d6c3d3", game)
     squares, mover = notation.board_text(board, size).split()
     move = action("a5" if size == 6 else "c4", size)
@@ -146,7 +146,7 @@ def test_a_lost_game_changes_what_is_chosen():
     book.back_up()
     board, rng = board_after("f5"), np.random.default_rng(0)
     assert book.choose(board, rng, margin=0.0) == action("d6")
-    game = notation.replay("f5d6c3", _GAME).actions
+    game = replaying.replay("f5d6c3", _GAME).actions
     assert book.learn(game, black_value=1.0) == 2
     assert book.choose(board, rng, margin=0.0) == action("f4")
     d6 = next(m for m in book.lookup(board) if m.action == action("d6"))
@@ -159,7 +159,7 @@ def test_a_lost_game_changes_what_is_chosen():
 
 def test_a_new_move_is_added_where_the_game_left_the_book():
     book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1}})
-    book.learn(notation.replay("f5f6e6", _GAME).actions, black_value=0.0)
+    book.learn(replaying.replay("f5f6e6", _GAME).actions, black_value=0.0)
     entries = dict(zip(*_by_text(book, "f5"), strict=True))
     assert (entries["f6"].value, entries["f6"].entry.num_games) == (0.0, 1)
     assert entries["f6"].entry.num_draws == 1
@@ -175,7 +175,7 @@ def test_a_new_move_is_added_where_the_game_left_the_book():
 
 def test_a_book_is_read_as_it_was_written(tmp_path):
     book = a_book({"": {"f5": 0.25}, "f5": {"d6": -0.5, "f6": 0.0}})
-    book.learn(notation.replay("f5f4", _GAME).actions, black_value=-1.0)
+    book.learn(replaying.replay("f5f4", _GAME).actions, black_value=-1.0)
     path = tmp_path / "new" / "a book"
     book.save(path)
     read = opening_book.load(path, _GAME)

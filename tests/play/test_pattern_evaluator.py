@@ -9,7 +9,7 @@ from support import random_games
 from azo.games import othello
 from azo.learning import network, network_config
 from azo.measure import players
-from azo.play import engine_factory, evaluator, pattern_evaluator
+from azo.play import engine_factory, network_evaluator, pattern_evaluator
 from azo.run import config, network_files
 from azo.search import improvement
 
@@ -45,9 +45,10 @@ def test_it_gives_what_the_compiled_network_gives(size, shape):
     network_player = trained(game, shape)
     player, opponent = words(game)
     number = len(player) + 3
-    on_host = pattern_evaluator.PatternEvaluator(game, network_player)
+    params = jax.device_get(network_player.variables["params"])
+    on_host = pattern_evaluator.PatternEvaluator(game, shape, params)
     seen = on_host.request(player, opponent, batch_size=number)
-    on_device = evaluator.NetworkEvaluator(game, network_player)
+    on_device = network_evaluator.NetworkEvaluator(game, network_player)
     expected = np.asarray(on_device.request(player, opponent, batch_size=number))
     assert seen.shape == (number, game.num_actions + 2)
     assert np.ptp(seen[:-3], axis=0)[:-3].min() > 0.1  # all squares have logits of their own

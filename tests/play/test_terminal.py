@@ -13,7 +13,7 @@ import rich.console
 from support import scripted_engine
 
 from azo.formats import ggf
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.play import board_drawing, engine_settings, formatting, search_report, terminal
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
@@ -24,7 +24,7 @@ def played(lines, *, game=_GAME, evaluations=None, moves="", board=None, **optio
     """Returns what was shown for some typed lines, and the engine as they left it."""
     full = engine_settings.EngineConfig(num_simulations=100)
     engine = scripted_engine.ScriptedEngine(game, evaluations, full)
-    engine.new_game(board, notation.replay(moves, game).actions)
+    engine.new_game(board, replaying.replay(moves, game).actions)
     console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
     typed = iter(lines)
 
@@ -324,7 +324,7 @@ def test_colours_come_with_discs_of_two_shapes():
     plain = rich.console.Console(file=File(), force_terminal=True, no_color=True)
     signs = board_drawing.symbols(console)
     assert board_drawing.symbols(plain).styles == {}
-    start = notation.board_of(_GAME.start(), is_black_to_move=True)
+    start = replaying.board_of(_GAME.start(), is_black_to_move=True)
     text = "\n".join(line.plain for line in board_drawing.board(start, 8, (19,), 28, signs))
     assert (text.count(signs.black), text.count(signs.white), text.count(signs.legal)) == (2, 2, 1)
     assert f"[{signs.black}]" in text
@@ -342,7 +342,7 @@ def test_where_the_terminal_has_no_unicode_letters_are_used():
     ("source", "said"), [("forced", "azo had no choice"), ("book", "azo knows this opening")]
 )
 def test_a_move_without_a_search_says_why(source, said):
-    board = notation.board_of(_GAME.start(), is_black_to_move=True)
+    board = replaying.board_of(_GAME.start(), is_black_to_move=True)
     report = search_report.SearchReport(board, 19, (), 0.0, 0.0, 0.0, None, source, 0, 0, 0.0)
     assert formatting.reason(report, "azo", _GAME)[0].startswith(said)
 

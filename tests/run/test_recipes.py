@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support import perfect_tictactoe
 
-from azo.cli import command_line
+from azo.cli import train
 from azo.games import registry, tictactoe
 from azo.measure import arena, players
 from azo.run import config, curriculum, interruption, metrics, shipped_files, trainer
@@ -124,7 +124,7 @@ def test_tic_tac_toe_is_learned_from_nothing_until_it_never_loses(tmp_path):
     path = shipped_files.CONFIGS / "tictactoe.toml"
     flags = ["--config", str(path), "--run.folder", str(tmp_path / "run"), "--run.num-devices", "1"]
     flags += ["--evaluation.every", "0", "--evaluation.opponent", "random"]
-    settings = command_line.load(flags)
+    settings = train.load(flags)
     state = trainer.train(settings)
     game = tictactoe.TicTacToe()
     without_search = players.PolicyPlayer(jax.device_get(state.variables()), game, settings.network)

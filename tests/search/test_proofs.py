@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import fake_evaluation, random_games, slow_minimax, wipe_outs
 
-from azo.games import bitboard, notation, othello
+from azo.games import bitboard, othello, replaying
 from azo.search import improvement, proofs
 from azo.solver.host import endgame
 
@@ -80,7 +80,7 @@ def test_every_bound_of_500_positions_with_up_to_12_empty_squares_is_that_of_the
 
 
 def _positions(boards):
-    words = [notation.position_of(board) for board in boards]
+    words = [replaying.position_of(board) for board in boards]
     return jax.tree.map(lambda *x: jnp.stack(x), *words)
 
 

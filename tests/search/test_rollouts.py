@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import random_games, slow_board, slow_tictactoe
 
-from azo.games import notation, othello, tictactoe
+from azo.games import notation, othello, replaying, tictactoe
 from azo.measure import players
 from azo.search import improvement, rollouts
 
@@ -146,7 +146,7 @@ def test_the_only_moves_on_file_are_the_only_ones_that_win():
 def test_search_finds_the_only_winning_move_of_othello_endgames():
     texts, only_moves = _only_moves()
     boards = [notation.parse_board(text, 6) for text in texts]
-    positions = [notation.position_of(board) for board in boards]
+    positions = [replaying.position_of(board) for board in boards]
     position = jax.tree.map(lambda *leaves: jnp.stack(leaves), *positions)
     output = _search(_OTHELLO, position, players.rollout_config(1000))
     missed = [t for t, a, m in zip(texts, output.action, only_moves, strict=True) if a != m]

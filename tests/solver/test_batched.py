@@ -8,7 +8,7 @@ import pytest
 from jax.sharding import PartitionSpec
 from support import random_games, slow_minimax
 
-from azo.games import notation, othello
+from azo.games import notation, othello, replaying
 from azo.solver.device import batched
 
 SIX = othello.Othello(6)
@@ -134,7 +134,7 @@ def test_four_by_four_is_solved_from_its_start(is_reversed, score):
 def test_perfect_game_on_six_by_six_keeps_its_value_to_the_end():
     positions = [SIX.start()]
     for move in FEINSTEIN.split():
-        if not notation.legal_actions(SIX, positions[-1])[0] < SIX.pass_action:
+        if not replaying.legal_actions(SIX, positions[-1])[0] < SIX.pass_action:
             positions.append(SIX.play(positions[-1], np.int32(SIX.pass_action)))
         positions.append(SIX.play(positions[-1], np.int32(notation.parse_action(move, 6))))
     is_white = np.arange(len(positions)) % 2 == 1

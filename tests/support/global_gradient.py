@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from azo.cli import command_line
+from azo.cli import train
 from azo.learning import learner, network, placement, ply_records, replay, run_state
 from azo.run import config, devices
 from support import random_games, tiny_run
@@ -84,6 +84,6 @@ def _batch() -> replay.Examples:
 
 if __name__ == "__main__":
     file, *flags = sys.argv[1:]
-    gradient = of_run(command_line.load(flags))
+    gradient = of_run(train.load(flags))
     if devices.is_first():
         np.savez(file, **gradient)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello
-from azo.play import evaluator
+from azo.play import network_evaluator
 from support import fake_evaluation
 
 
@@ -25,7 +25,7 @@ class HashEvaluator:
         assert 1 <= len(player) <= batch_size
         assert 0 <= stream < self.num_streams
         self.batches.append(len(player))
-        return _prediction(self.game, evaluator.packed(player, opponent, batch_size))
+        return _prediction(self.game, network_evaluator.packed(player, opponent, batch_size))
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -8,7 +8,7 @@ import functools
 
 import jax.numpy as jnp
 
-from azo.games import symmetry, tictactoe
+from azo.games import board_symmetry, tictactoe
 
 _LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
 
@@ -89,7 +89,8 @@ def only_good_moves() -> dict[str, int]:
     for board in boards():
         if board in seen or result(board) is not None or board.count("-") == 1:
             continue
-        seen |= {"".join(board[s] for s in order) for order in symmetry.square_permutations(3)}
+        orders = board_symmetry.square_permutations(3)
+        seen |= {"".join(board[s] for s in order) for order in orders}
         squares = legal_actions(board)
         good = [s for s in squares if -best_value(play(board, s)) == best_value(board)]
         if len(good) == 1:

@@ -10,18 +10,18 @@ convolution of mixed types for NVIDIA GPUs and would convert both factors to flo
 (`ConvBfloat16Support` in its nvptx_compiler.cc).
 """
 
-from typing import Literal
-
 import jax
 import jax.numpy as jnp
 
+from azo.learning import network_config
 from azo.learning.cpu import winograd
-
-Precision = Literal["auto", "float32", "bfloat16"]
 
 
 def convolve(
-    images: jax.Array, kernel: jax.Array, bias: jax.Array | None, precision: Precision
+    images: jax.Array,
+    kernel: jax.Array,
+    bias: jax.Array | None,
+    precision: network_config.Precision,
 ) -> jax.Array:
     """Returns the same-size 3x3 convolution.
 

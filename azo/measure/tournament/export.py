@@ -9,7 +9,7 @@ import pathlib
 from collections.abc import Sequence
 
 from azo.formats import ggf, wthor
-from azo.games import notation, othello, protocol
+from azo.games import notation, othello, protocol, replaying
 from azo.measure.tournament import game_log
 
 
@@ -25,7 +25,7 @@ def write(
     (folder / "games.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     if not isinstance(game, othello.Othello):
         return
-    start = notation.board_of(game.start(), is_black_to_move=True)
+    start = replaying.board_of(game.start(), is_black_to_move=True)
     texts = [ggf.to_text(_ggf(played, game, start)) for played in games]
     (folder / "games.ggf").write_text("\n".join(texts) + "\n", encoding="utf-8")
     if game != othello.Othello():

@@ -4,14 +4,14 @@ import re
 from collections.abc import Collection, Sequence
 
 from azo.formats import ggf
-from azo.games import notation, othello
+from azo.games import notation, variant
 from azo.play import live_game
 
 _MOVES_LINE = re.compile(r"^moves:(.*)$", re.IGNORECASE | re.MULTILINE)
 _BOARD = re.compile(r"[XO*.\-\s]+", re.IGNORECASE)
 
 
-def replay(game: othello.Othello, moves: str, start: str | None = None) -> live_game.LiveGame:
+def replay(game: variant.Variant, moves: str, start: str | None = None) -> live_game.LiveGame:
     """Plays a transcript.
 
     Args:
@@ -27,7 +27,7 @@ def replay(game: othello.Othello, moves: str, start: str | None = None) -> live_
 
 
 def read(
-    text: str, chosen: othello.Othello, offered: Collection[othello.Othello]
+    text: str, chosen: variant.Variant, offered: Collection[variant.Variant]
 ) -> tuple[live_game.LiveGame, str]:
     """Reads pasted text: a transcript, a game in GGF, or a board.
 
@@ -57,7 +57,7 @@ def read(
     return played, ""
 
 
-def _read_ggf(text: str, offered: Collection[othello.Othello]) -> tuple[live_game.LiveGame, str]:
+def _read_ggf(text: str, offered: Collection[variant.Variant]) -> tuple[live_game.LiveGame, str]:
     begin = text.index("(;")
     end = text.find(";)", begin)
     parsed = ggf.parse(text[begin : end + 2] if end >= 0 else text[begin:])
@@ -70,7 +70,7 @@ def _read_ggf(text: str, offered: Collection[othello.Othello]) -> tuple[live_gam
 
 
 def _read_board(
-    text: str, chosen: othello.Othello, offered: Collection[othello.Othello]
+    text: str, chosen: variant.Variant, offered: Collection[variant.Variant]
 ) -> live_game.LiveGame:
     """Reads a board, in one line or in rows, then the side to move (black by default)."""
     squares = "".join(text.split())
@@ -85,7 +85,7 @@ def _read_board(
     return _play(game, (), notation.parse_board(line, size))
 
 
-def _offered(size: int, is_reversed: bool, offered: Collection[othello.Othello]) -> othello.Othello:
+def _offered(size: int, is_reversed: bool, offered: Collection[variant.Variant]) -> variant.Variant:
     for game in offered:
         if (game.size, game.is_reversed) == (size, is_reversed):
             return game
@@ -95,7 +95,7 @@ def _offered(size: int, is_reversed: bool, offered: Collection[othello.Othello])
 
 
 def _play(
-    rules: othello.Othello, moves: Sequence[int], start: notation.Board | None
+    rules: variant.Variant, moves: Sequence[int], start: notation.Board | None
 ) -> live_game.LiveGame:
     game = live_game.LiveGame(rules)
     game.new_game(start)

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 
 from starlette.exceptions import HTTPException
 
-from azo.games import othello
+from azo.games import variant
 from azo.play import engine_settings, live_engine, live_game
 from azo.play.search_report import SearchReport
 from azo.play.web import messages
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 class Offer:
     """A game that this server offers."""
 
-    game: othello.Othello
+    game: variant.Variant
     network: str  # name to show
     make_engine: Callable[[], live_engine.Engine]  # at full strength; the first may take seconds
 

@@ -1,0 +1,29 @@
+"""The eight symmetries of a square board: the one definition that all rooms follow.
+
+Numbering: symmetry `k` mirrors the columns if `k >= 4`, then makes `k % 4` quarter turns
+anticlockwise. The same map as three reflections, in this order, is `reflections(k)`.
+
+Inverse: symmetry `-k % 4` undoes `k` if `k < 4`; every other symmetry undoes itself.
+
+Composition: `j` after `k` is symmetry `4 * (j // 4 ^ k // 4) + turns % 4`, where `turns` is
+`j % 4 + k % 4` if `j < 4`, else `j % 4 - k % 4`.
+
+A symmetry is stored as a permutation that gathers: `moved = board[permutation]`. Othello's rules
+commute with all eight: the legal moves of the moved board are the moved legal moves.
+"""
+
+import numpy as np
+
+NUM_SYMMETRIES = 8
+
+
+def reflections(k: int) -> tuple[bool, bool, bool]:
+    """Returns whether symmetry `k` mirrors columns, then mirrors rows, then transposes."""
+    return bool((k ^ k >> 1 ^ k >> 2) & 1), bool(k >> 1 & 1), bool(k & 1)
+
+
+def square_permutations(size: int) -> np.ndarray:
+    """Returns `[8, size * size]` int32: square `s` of the moved board was square `[k, s]`."""
+    squares = np.arange(size * size, dtype=np.int32).reshape(size, size)
+    boards = [np.rot90(board, turns) for board in (squares, squares[:, ::-1]) for turns in range(4)]
+    return np.stack([board.reshape(-1) for board in boards])

@@ -1,0 +1,52 @@
+"""Front ends with an exported pattern network play on the host, without JAX."""
+
+import subprocess
+import sys
+
+import jax
+import pytest
+
+from azo.games import othello
+from azo.learning import network, network_config
+from azo.run import config, network_files
+
+_PROGRAM = """
+import sys
+from azo import __main__
+code = __main__.main(sys.argv[1:])
+libraries = {"jax", "flax", "optax", "orbax", "mctx", "scipy.stats"}
+sys.exit(code or ", ".join(libraries & set(sys.modules)) or 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    shape = network_config.PatternsConfig(set="small", num_features=2, hidden_units=(4,))
+    settings = config.Config.model_validate(
+        {"game": {"size": 6}, "network": {"kind": "patterns", "patterns": shape.model_dump()}}
+    )
+    folder = tmp_path_factory.mktemp("networks") / "net"
+    variables = network.init(othello.Othello(6), settings.network, jax.random.key(0))
+    network_files.save(folder, variables, settings)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "lines", "answer"),
+    [
+        ("gtp", "genmove b\n", "= "),
+        ("nboard", "nboard 2\ngo\n", "=== "),
+        ("play", "hint\n", "expected"),
+    ],
+)
+def test_a_move_is_played_without_jax(exported, command, lines, answer):
+    flags = ("--network", str(exported), "--engine.num-simulations", "8")
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, command, *flags],
+        input=lines + "quit\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert answer in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
