@@ -52,7 +52,7 @@ class Othello(variant.Variant):
 
     def is_over(self, position: Position) -> jax.Array:
         """Returns `[...]` bool, whether neither side can place a disc."""
-        return bitboard.is_blocked(position.player, position.opponent, self._board_bits)
+        return bitboard.is_blocked(position.player, position.opponent, self.board_bits)
 
     def play(self, position: Position, action: jax.Array) -> Position:
         """Returns the positions after legal actions `[...]`, seen by the other side."""
