@@ -34,7 +34,7 @@ class Evaluator(Protocol):
           stream: below `num_streams`; batches of one stream run one after another.
 
         Returns:
-          `[batch_size, A + 2]` float32, valid in the first `M` rows: logits, also of illegal moves,
-          and in the last columns the expected result and the expected score for the side to move,
-          see `azo.search.objective`.
+          `[batch_size, A + 2]` float32, valid in the first `M` rows: logits, any number for illegal
+          moves, and in the last columns the expected result and the expected score for the side to
+          move, see `azo.search.objective`.
         """

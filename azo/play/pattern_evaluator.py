@@ -2,35 +2,46 @@
 
 It computes what `azo.learning.pattern_network` does, of the folded network, one position after the
 other. The rows of all images are sums over the rows of the board, of vectors looked up by the discs
-of each side there.
+of each side there. Only legal moves get logits: a search reads no others.
+
+Loops over units and scores run over padded arrays, so that they are whole vectors.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 
 from azo.games import patterns, variant
 from azo.learning import network_config, pattern_tables
-from azo.solver.host.kernels import count, jit, legal_moves
+from azo.solver.host.kernels import ONE, ZERO, count, first, legal_moves
 
+_LANES = 16  # units, scores and columns of tables are padded to a multiple of it
+_IMAGES = 64  # images are padded to a multiple of it, the longest loop of vectors
+_INPUTS = 4  # of a layer that are multiplied at a time
 _ROW = np.uint64(0xFF)
+_NEVER = -1e6  # logit of padding
+_LOG2E, _LN2 = np.float32(np.log2(np.e)), np.float32(np.log(2))
 
 
 class Weights(NamedTuple):
     """A folded pattern network on the host; float32 unless said otherwise."""
 
-    content: np.ndarray  # [8, 256, P] int32, of the mover's discs on a row of the board
-    first_row: np.ndarray  # [P] int32, of each image's table
-    squares: np.ndarray  # [P, MAX_LENGTH] int32, action numbers, -1 behind the last
-    tables: np.ndarray  # [stages, rows, features + MAX_LENGTH]
+    content: np.ndarray  # [8, 256, P] uint16, of the mover's discs on a row of the board; padded
+    first_row: np.ndarray  # [P] uint32, of each image's table
+    places: np.ndarray  # [squares, most, 2] uint32, images with a square, and its columns there
+    num_places: np.ndarray  # [squares] int64
+    tables: np.ndarray  # [stages, rows, columns], features then logits; padded
     feature_bias: np.ndarray  # [discs, features]
-    first_bias: np.ndarray  # [discs, units], of the first layer
+    first_bias: np.ndarray  # [discs, most], of the first layer
     log_deviation: np.ndarray  # [discs]
-    widths: np.ndarray  # [L + 1] int64, of the layers' inputs and of the last output, the scores
+    num_inputs: np.ndarray  # [L] int64, of each layer, padded to a multiple of `_INPUTS`
+    num_outputs: np.ndarray  # [L + 1] int64, padded; the last is that of the final scores
     kernels: np.ndarray  # [L, most, most], of each layer in its first rows and columns
-    biases: np.ndarray  # [L, most]
-    scores: np.ndarray  # [Z], all final scores by the largest
+    biases: np.ndarray  # [L + 1, most], the last for a network without layers; `_NEVER` is padding
+    scores: np.ndarray  # [most], all final scores by the largest
+    results: np.ndarray  # [most], their signs
 
 
 class PatternEvaluator:
@@ -47,9 +58,7 @@ class PatternEvaluator:
         """Prepares a network that was trained for `game`; `params` are its arrays on the host."""
         self.game = game
         self._weights = host_weights(game, config, params)
-        self._on_board = np.uint64(
-            sum(0xFF >> (8 - game.size) << 8 * row for row in range(game.size))
-        )
+        self._on_board = np.uint64(game.board_bits)
 
     def compiled(self, batch_size: int, stream: int = 0) -> None:
         """Compiles the evaluation, or loads it, so that it takes no time from a move."""
@@ -72,104 +81,217 @@ def host_weights(
 ) -> Weights:
     """Returns a network's weights, folded, for `_evaluate`."""
     shapes = patterns.pattern_set(config.set, game.size)
-    digits = np.zeros((8, 8, len(shapes.merged.squares)), np.int64)
-    digits[: game.size, : game.size] = shapes.weights(shapes.merged).reshape(
-        game.size, game.size, -1
-    )
+    images = shapes.merged
+    digits = np.zeros((8, 8, len(images.squares)), np.int64)
+    digits[: game.size, : game.size] = shapes.weights(images).reshape(game.size, game.size, -1)
     bits = np.arange(256)[:, None] >> np.arange(8) & 1
+    places = [np.argwhere(images.squares == square) for square in range(game.size**2)]
+    num_places = np.array([len(found) for found in places])
+    columns = np.zeros((len(places), num_places.max(), 2), np.uint32)
+    for square, found in enumerate(places):
+        columns[square, : len(found)] = found + np.array([0, config.num_features])
+    tables = pattern_tables.merge(shapes, params[pattern_tables.TABLES], config.num_features)
+
     names = [f"hidden{i}" for i in range(len(config.hidden_units))]
     names += ["score_output"] if names else []
-    widths = [*(len(params[name]["kernel"]) for name in names), len(game.scores)]
-    kernels = np.zeros((len(names), max(widths), max(widths)), np.float32)
-    biases = np.zeros((len(names), max(widths)), np.float32)
+    shape = [params[name]["kernel"].shape for name in names]
+    num_outputs = [_padded(outputs, _LANES) for _, outputs in shape]
+    num_outputs.append(_padded(len(game.scores), _LANES))
+    num_inputs = [_padded(inputs, _INPUTS) for inputs, _ in shape]
+    most = max(num_inputs + num_outputs)
+    kernels = np.zeros((len(names), most, most), np.float32)
+    biases = np.zeros((len(names) + 1, most), np.float32)
+    biases[-2:, len(game.scores) :] = _NEVER
     for layer, name in enumerate(names):
-        kernel = params[name]["kernel"]
-        kernels[layer, : kernel.shape[0], : kernel.shape[1]] = kernel
-        biases[layer, : kernel.shape[1]] = params[name]["bias"]
+        inputs, outputs = shape[layer]
+        kernels[layer, :inputs, :outputs] = params[name]["kernel"]
+        biases[layer, :outputs] = params[name]["bias"]
     none = np.zeros((game.size**2 + 1, 1), np.float32)
     return Weights(
-        content=np.einsum("bc,rcp->rbp", bits, digits).astype(np.int32),
-        first_row=shapes.first_rows[shapes.merged.pattern],
-        squares=shapes.merged.squares,
-        tables=np.concatenate(
-            pattern_tables.merge(shapes, params[pattern_tables.TABLES], config.num_features), axis=1
-        ),
+        content=_pad_last(np.einsum("bc,rcp->rbp", bits, digits), _IMAGES).astype(np.uint16),
+        first_row=shapes.first_rows[images.pattern].astype(np.uint32),
+        places=columns,
+        num_places=num_places,
+        tables=_aligned(_pad_last(np.concatenate(tables, axis=1), _LANES)),
         feature_bias=params["feature_bias"],
-        first_bias=params.get("hidden_bias", none),
+        first_bias=_pad_last(params.get("hidden_bias", none), most),
         log_deviation=params.get("log_deviation", none)[:, 0],
-        widths=np.array(widths),
+        num_inputs=np.array(num_inputs, np.int64),
+        num_outputs=np.array(num_outputs),
         kernels=kernels,
         biases=biases,
-        scores=(game.scores / game.scores[-1]).astype(np.float32),
+        results=_pad_last(np.sign(game.scores).astype(np.float32), most),
+        scores=_pad_last((game.scores / game.scores[-1]).astype(np.float32), most),
     )
 
 
-@jit
+def _padded(number: int, unit: int) -> int:
+    """Returns the next multiple of a unit."""
+    return -(-number // unit) * unit
+
+
+def _pad_last(array: np.ndarray, unit: int) -> np.ndarray:
+    """Returns an array with zeros up to a multiple of `unit` in the last axis."""
+    missing = -array.shape[-1] % unit
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)])
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """Returns a copy that begins on a line of the cache, so that rows lie on few lines."""
+    room = np.empty(array.nbytes + 64, np.uint8)
+    begin = -room.ctypes.data % 64
+    copy = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[:] = array
+    return copy
+
+
+_options = {"cache": True, "nogil": True, "error_model": "numpy"}
+# Rounding once in a product and a sum; sums in any order, where no other order is meant.
+_fused = numba.njit(fastmath={"contract"}, **_options)
+_reordered = numba.njit(fastmath={"contract", "reassoc", "nsz"}, **_options)
+
+
+@_fused
 def _evaluate(player, opponent, weights, size, on_board, output):
     """Writes `[M, A + 2]` of positions `[M]`: logits, expected result and expected score."""
-    num_features = weights.feature_bias.shape[1]
+    num_features, most = weights.feature_bias.shape[1], weights.biases.shape[1]
+    contents = np.empty(weights.content.shape[2], np.uint16)
+    row = np.empty(len(weights.first_row), np.uint32)
+    x, y = np.zeros(most, np.float32), np.zeros(most, np.float32)
+    powers = np.empty(most, np.int32)
     for number in range(len(player)):
         P, O = player[number], opponent[number]
         num_discs = count(P | O)
-        row = weights.first_row.copy()
-        for line in range(size):
-            shift = np.uint64(8 * line)
-            mine = weights.content[line, (P >> shift) & _ROW]
-            theirs = weights.content[line, (O >> shift) & _ROW]
-            for image in range(len(row)):
-                row[image] += mine[image] + 2 * theirs[image]
-
+        _find_rows(P, O, size, weights.content, weights.first_row, contents, row)
         table = weights.tables[num_discs * len(weights.tables) // (size * size + 1)]
-        x = np.zeros(num_features + 4, np.float32)
-        x[:num_features] = weights.feature_bias[num_discs]
-        for image in range(len(row)):
-            entry = table[row[image]]
-            for feature in range(num_features):
-                x[feature] += entry[feature]
-            for place in range(weights.squares.shape[1]):
-                square = weights.squares[image, place]
-                if square >= 0:
-                    output[number, square] += entry[num_features + place]
+        _add_features(table, row, weights.feature_bias[num_discs], x)
+
         moves, replies = legal_moves(P, O, on_board), legal_moves(O, P, on_board)
-        x[num_features] = np.float32(count(moves)) / np.float32(pattern_tables.TYPICAL_MOVES)
-        x[num_features + 1] = np.float32(count(replies)) / np.float32(pattern_tables.TYPICAL_MOVES)
-        x[num_features + 2] = np.float32(count(P) - count(O)) / np.float32(size * size)
-        x[num_features + 3] = np.float32((size * size - num_discs) % 2)
-        logits = _score_logits(x, num_discs, weights)
-        _write_expected(logits, weights.scores, output[number, -2:])
+        left = moves
+        while left != ZERO:
+            bit = first(left)
+            left &= left - ONE
+            square = bit // 8 * size + bit % 8
+            logit = np.float32(0)
+            for place in range(weights.num_places[square]):
+                image, column = weights.places[square, place]
+                logit += table[row[image], column]
+            output[number, square] = logit
+
+        if len(weights.kernels):
+            x[num_features] = np.float32(count(moves)) / np.float32(pattern_tables.TYPICAL_MOVES)
+            x[num_features + 1] = np.float32(count(replies)) / np.float32(
+                pattern_tables.TYPICAL_MOVES
+            )
+            x[num_features + 2] = np.float32(count(P) - count(O)) / np.float32(size * size)
+            x[num_features + 3] = np.float32((size * size - num_discs) % 2)
+            for i in range(num_features + 4, weights.num_inputs[0]):
+                x[i] = 0
+            _apply_layers(x, y, num_discs, weights)
+        else:
+            precision = np.exp(-weights.log_deviation[num_discs])
+            _write_normal(x[0], precision, weights.scores, weights.biases[-1], x)
+        _write_expected(
+            x, weights.scores, weights.results, powers, weights.num_outputs[-1], output[number, -2:]
+        )
 
 
-@jit
-def _score_logits(x, num_discs, weights):
-    """Returns the logits `[Z]` of all final scores, given features and global features."""
-    if len(weights.kernels) == 0:
-        deviation = np.exp(weights.log_deviation[num_discs])
-        distance = (weights.scores - x[0]) / deviation
-        return np.float32(-0.5) * distance * distance
-    for layer in range(len(weights.kernels)):
-        width = weights.widths[layer + 1]
-        y = weights.biases[layer, :width].copy()
-        if layer == 0:
-            y += weights.first_bias[num_discs]
-        for i in range(len(x)):
-            row = weights.kernels[layer, i, :width]
-            for j in range(width):
-                y[j] += x[i] * row[j]
-        if layer < len(weights.kernels) - 1:
-            for j in range(width):
-                y[j] = max(y[j], np.float32(0))
-        x = y
-    return x
+@_fused
+def _find_rows(P, O, size, content, first_row, contents, row):
+    """Writes the row of each image's content; its arguments are parts of `Weights`."""
+    for image in range(len(contents)):
+        contents[image] = 0
+    for line in range(size):
+        shift = np.uint64(8 * line)
+        mine = content[line, (P >> shift) & _ROW]
+        theirs = content[line, (O >> shift) & _ROW]
+        for image in range(len(contents)):
+            contents[image] += mine[image] + theirs[image] + theirs[image]
+    for image in range(len(row)):
+        row[image] = first_row[image] + contents[image]
 
 
-@jit
-def _write_expected(logits, scores, output):
-    """Writes the expected result and the expected score."""
-    highest = logits.max()
-    total, result, score = np.float32(0), np.float32(0), np.float32(0)
+@_fused
+def _add_features(table, row, bias, x):
+    """Writes the features, which all images add to their bias."""
+    if len(bias) == 1:
+        feature = bias[0]
+        for image in range(len(row)):
+            feature += table[row[image], 0]
+        x[0] = feature
+        return
+    for feature in range(len(bias)):
+        x[feature] = bias[feature]
+    for image in range(len(row)):
+        entry = table[row[image]]
+        for feature in range(len(bias)):
+            x[feature] += entry[feature]
+
+
+@_fused
+def _write_normal(mean, precision, scores, bias, logits):
+    """Writes the logits of final scores that are normally distributed."""
     for i in range(len(logits)):
-        weight = np.exp(logits[i] - highest)
+        distance = (scores[i] - mean) * precision
+        logits[i] = bias[i] - np.float32(0.5) * distance * distance
+
+
+@_fused
+def _apply_layers(x, y, num_discs, weights):
+    """Replaces the inputs in `x` by the logits `[Z]` of all final scores; `y` is room for it."""
+    for layer in range(len(weights.kernels)):
+        num_outputs = weights.num_outputs[layer]
+        bias, kernel = weights.biases[layer], weights.kernels[layer]
+        for j in range(num_outputs):
+            y[j] = bias[j]
+        if layer == 0:
+            bias = weights.first_bias[num_discs]
+            for j in range(num_outputs):
+                y[j] += bias[j]
+        for i in range(0, weights.num_inputs[layer], _INPUTS):
+            a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
+            p, q, r, s = kernel[i], kernel[i + 1], kernel[i + 2], kernel[i + 3]
+            for j in range(num_outputs):
+                y[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j])
+        is_hidden = layer < len(weights.kernels) - 1
+        for j in range(num_outputs):
+            x[j] = max(y[j], np.float32(0)) if is_hidden else y[j]
+
+
+@_reordered
+def _write_expected(logits, scores, results, powers, num_scores, output):
+    """Writes the expected result and the expected score; changes the logits."""
+    _exponentiate(logits, powers, num_scores)
+    power = powers.view(np.float32)
+    total, result, score = np.float32(0), np.float32(0), np.float32(0)
+    for i in range(num_scores):
+        weight = logits[i] * power[i]
         total += weight
-        result += weight * np.sign(scores[i])
+        result += weight * results[i]
         score += weight * scores[i]
     output[0], output[1] = result / total, score / total
+
+
+@_fused
+def _exponentiate(x, powers, number):
+    """Writes `exp(x)`, up to a common factor, as the product of `x` and `powers` read as float32.
+
+    The power of 2 has the whole part of the logarithm; `x` is a series for the rest of it, between
+    -1/2 and 1/2. A maximum of integers is found by vectors, one of floats is not.
+    """
+    highest = np.int32(-(2**30))
+    for i in range(number):
+        x[i] *= _LOG2E
+        highest = max(highest, np.int32(x[i]))
+    above = np.float32(highest + 1)
+    for i in range(number):
+        exponent = max(x[i] - above, np.float32(-126))
+        whole = np.int32(exponent - np.float32(0.5))
+        rest = (exponent - np.float32(whole)) * _LN2
+        series = np.float32(1 / 720) * rest + np.float32(1 / 120)
+        series = series * rest + np.float32(1 / 24)
+        series = series * rest + np.float32(1 / 6)
+        series = series * rest + np.float32(1 / 2)
+        series = series * rest + np.float32(1)
+        x[i] = series * rest + np.float32(1)
+        powers[i] = (whole + 127) << 23

@@ -83,7 +83,11 @@ def portable(run, tmp_path_factory):
     """A folder with programs, and what `network.json` says of them."""
     new = tmp_path_factory.mktemp("portable") / "new"
     assert main(run, new, "--portable", "--batch-size", 3) == 0
-    assert sorted(path.name for path in new.iterdir()) == ["network.npz", "portable", "settings.json"]
+    assert sorted(path.name for path in new.iterdir()) == [
+        "network.npz",
+        "portable",
+        "settings.json",
+    ]
     return new, json.loads((new / "portable" / "network.json").read_text())
 
 

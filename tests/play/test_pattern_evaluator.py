@@ -31,11 +31,12 @@ def trained(game, shape):
 
 
 def words(game, num_games=40):
-    """Positions after 0 to 7 and 20 random plies, as discs of both sides on the host."""
+    """Discs of both sides after 0 to 7 and 20 random plies on the host, and legal actions."""
     games = random_games.play(game, num_games, seed=2)
     kept = jax.tree.map(lambda x: jnp.concatenate([*x[:8], x[20]]), games.position)
     packed = np.asarray(game.pack(kept)).astype(np.uint64)
-    return [packed[:, i] | packed[:, i + 1] << np.uint64(32) for i in (0, 2)]
+    discs = [packed[:, i] | packed[:, i + 1] << np.uint64(32) for i in (0, 2)]
+    return *discs, np.asarray(game.legal_mask(kept))
 
 
 @pytest.mark.parametrize("shape", [LAYERS, LINEAR, SMALL], ids=["layers", "linear", "small"])
@@ -43,7 +44,7 @@ def words(game, num_games=40):
 def test_it_gives_what_the_compiled_network_gives(size, shape):
     game = othello.Othello(size)
     network_player = trained(game, shape)
-    player, opponent = words(game)
+    player, opponent, is_legal = words(game)
     number = len(player) + 3
     params = jax.device_get(network_player.variables["params"])
     on_host = pattern_evaluator.PatternEvaluator(game, shape, params)
@@ -51,8 +52,10 @@ def test_it_gives_what_the_compiled_network_gives(size, shape):
     on_device = network_evaluator.NetworkEvaluator(game, network_player)
     expected = np.asarray(on_device.request(player, opponent, batch_size=number))
     assert seen.shape == (number, game.num_actions + 2)
-    assert np.ptp(seen[:-3], axis=0)[:-3].min() > 0.1  # all squares have logits of their own
-    np.testing.assert_allclose(seen[:-3], expected[:-3], atol=3e-6)
+    seen, expected = seen[:-3], expected[:-3]
+    np.testing.assert_allclose(seen[:, :-2][is_legal], expected[:, :-2][is_legal], atol=3e-6)
+    np.testing.assert_allclose(seen[:, -2:], expected[:, -2:], atol=3e-6)
+    assert np.ptp(seen[:, :-2][is_legal]) > 0.1
 
 
 def test_engines_use_it_for_pattern_networks(tmp_path):
