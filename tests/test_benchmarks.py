@@ -19,6 +19,7 @@ from benchmarks import (
     baselines,
     command,
     compilation,
+    host_evaluation,
     iteration,
     labels,
     measure,
@@ -35,7 +36,18 @@ from benchmarks import (
 
 pytestmark = pytest.mark.slow
 
-SCRIPTS = (compilation, iteration, labels, memory, networks, rules, search, selfplay, solver)
+SCRIPTS = (
+    compilation,
+    host_evaluation,
+    iteration,
+    labels,
+    memory,
+    networks,
+    rules,
+    search,
+    selfplay,
+    solver,
+)
 FOUR = othello.Othello(4)
 
 
