@@ -110,9 +110,7 @@ def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure
         return reference_network.evaluate_repeatedly(see, key, position, times)
 
     def play(has_proofs: bool) -> Callable:
-        search = improvement.SearchConfig(
-            num_simulations=config.simulations, has_proofs=has_proofs
-        )
+        search = improvement.SearchConfig(num_simulations=config.simulations, has_proofs=has_proofs)
         plies = selfplay.SelfplayConfig(num_games=config.batch, num_plies=_PLIES)
 
         def played(variables, key, games):

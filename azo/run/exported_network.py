@@ -33,7 +33,7 @@ def read_settings(folder: pathlib.Path) -> NetworkSettings | None:
 
 def write_arrays(folder: pathlib.Path, tree: dict[str, Any]) -> None:
     """Writes nested dictionaries of arrays; the name of an array joins its keys with slashes."""
-    np.savez(folder / ARRAYS, **_flat(tree))
+    np.savez_compressed(folder / ARRAYS, **_flat(tree))
 
 
 def read_arrays(folder: pathlib.Path) -> dict[str, Any]:
