@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.games import othello
+from azo.games import variant
 from azo.measure import iagno
 from azo.solver.host import fixed_depth, last_squares
 from azo.solver.host.kernels import ONE, count, first, flips, jit, legal_moves, play, surrounded
@@ -38,7 +38,7 @@ class ClassicalEvaluator(NamedTuple):
 
 
 def choose(
-    game: othello.Othello,
+    game: variant.Variant,
     player: np.ndarray,
     opponent: np.ndarray,
     seed: np.ndarray,
