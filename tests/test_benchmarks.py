@@ -17,6 +17,7 @@ from azo.search import improvement
 from benchmarks import all as every
 from benchmarks import (
     baselines,
+    classical,
     command,
     compilation,
     host_evaluation,
@@ -37,6 +38,7 @@ from benchmarks import (
 pytestmark = pytest.mark.slow
 
 SCRIPTS = (
+    classical,
     compilation,
     host_evaluation,
     iteration,
@@ -242,6 +244,20 @@ def test_networks_report_has_a_row_for_each_kind():
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table]
     assert [row[0] for row in rows[2:]] == ["1x4", "patterns:1"]
     assert all(float(cell.split()[0].replace(",", "")) > 0 for row in rows[2:] for cell in row[1:])
+
+
+def test_classical_report_times_depths_and_compares_with_scores(tmp_path):
+    start = f"{'-' * 27}OX{'-' * 6}XO{'-' * 27}"
+    winning = f"{'X' * 62}O- X"  # the other side passes
+    file = tmp_path / "positions.obf"
+    file.write_text(f"{start} X; c4:0;\n{'X' * 61}OO- X; h8:64;\n{winning}; h8:64;\n")
+    settings = classical.ClassicalBenchConfig(depths=(1, 3), num_positions=3, files=(file,))
+    text = "\n".join(classical.report(settings)).splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text if "|" in line]
+    assert [row[0] for row in rows] == ["depth", "---", "1", "3", "file", "---", file.name]
+    assert 0 < float(rows[2][3].replace(",", "")) < float(rows[3][3].replace(",", ""))
+    assert rows[6][1] == "3"
+    assert float(rows[6][2]) > 0
 
 
 def test_selfplay_report_has_speed_and_limits_and_says_that_pgx_was_left_out():
