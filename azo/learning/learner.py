@@ -15,7 +15,7 @@ import optax
 import pydantic
 
 from azo.games import patterns, protocol, symmetry
-from azo.learning import heads, network, pattern_network, ply_records, replay, row_optimiser
+from azo.learning import heads, network, pattern_tables, ply_records, replay, row_optimiser
 from azo.search import objective, search_tree
 
 
@@ -139,8 +139,7 @@ def _table_rates(config: LearnerConfig, tables: jax.Array) -> jax.Array:
 
 def _kinds(params: Any) -> Any:
     """Returns which optimiser each parameter has, as a prefix of the parameters."""
-    is_table = {name: name == pattern_network.TABLES for name in params}
-    return {name: "tables" if is_table[name] else "dense" for name in params}
+    return {name: "tables" if name == pattern_tables.TABLES else "dense" for name in params}
 
 
 def init(optimiser: optax.GradientTransformation, variables: network.Variables) -> TrainState:
@@ -325,7 +324,7 @@ def _total(losses: Losses, params: Any, config: LearnerConfig) -> jax.Array:
     if config.score_weight:
         total += config.score_weight * losses.score
     if config.l2_weight:
-        dense = {name: x for name, x in params.items() if name != pattern_network.TABLES}
+        dense = {name: x for name, x in params.items() if name != pattern_tables.TABLES}
         kernels = jax.tree.map(lambda x, is_kernel: x * is_kernel, dense, _is_kernel(dense))
         total += config.l2_weight * optax.tree.norm(kernels, squared=True)
     return total

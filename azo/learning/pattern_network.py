@@ -20,7 +20,6 @@ from azo.games import patterns
 from azo.learning import heads, network_config, pattern_tables
 from azo.search import improvement
 
-TABLES = pattern_tables.TABLES
 _FIRST_DEVIATION = 0.5  # of the score, by the largest, before training
 
 
@@ -51,7 +50,7 @@ class PatternNetwork(nn.Module):
 
         width = config.num_features + patterns.MAX_LENGTH
         shape = (config.num_stages, shapes.num_rows, width)
-        tables = self.param(TABLES, nn.initializers.zeros, shape)
+        tables = self.param(pattern_tables.TABLES, nn.initializers.zeros, shape)
         stage = num_discs * config.num_stages // (self.size**2 + 1)
         row = _rows(shapes, images, planes) + stage[:, None] * shapes.num_rows
         entries = tables.reshape(-1, width)[row]  # [M, images, width]
@@ -106,9 +105,9 @@ def fold(model: PatternNetwork, variables: dict[str, Any]) -> tuple[PatternNetwo
         return model, variables
     config = model.config.patterns
     shapes = patterns.pattern_set(config.set, model.size)
-    tables = variables["params"][TABLES]
+    tables = variables["params"][pattern_tables.TABLES]
     merged = pattern_tables.merge(shapes, tables, config.num_features)
-    params = variables["params"] | {TABLES: jnp.concatenate(merged, axis=1)}
+    params = variables["params"] | {pattern_tables.TABLES: jnp.concatenate(merged, axis=1)}
     return model.clone(is_merged=True), variables | {"params": params}
 
 
