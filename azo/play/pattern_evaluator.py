@@ -7,15 +7,15 @@ of each side there. Only legal moves get logits: a search reads no others.
 Loops over units and scores run over padded arrays, so that they are whole vectors.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from azo.games import patterns, variant
 from azo.learning import network_config, pattern_tables
-from azo.solver.host.kernels import ONE, ZERO, count, first, legal_moves
+from azo.solver.host.kernels import ONE, ZERO, count, first, jit, legal_moves
 
 _LANES = 16  # units, scores and columns of tables are padded to a multiple of it
 _IMAGES = 64  # images are padded to a multiple of it, the longest loop of vectors
@@ -145,10 +145,9 @@ def _aligned(array: np.ndarray) -> np.ndarray:
     return copy
 
 
-_options = {"cache": True, "nogil": True, "error_model": "numpy"}
 # Rounding once in a product and a sum; sums in any order, where no other order is meant.
-_fused = numba.njit(fastmath={"contract"}, **_options)
-_reordered = numba.njit(fastmath={"contract", "reassoc", "nsz"}, **_options)
+_fused = functools.partial(jit, fastmath={"contract"})
+_reordered = functools.partial(jit, fastmath={"contract", "reassoc", "nsz"})
 
 
 @_fused

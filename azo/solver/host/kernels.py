@@ -23,9 +23,10 @@ _EDGES = np.uint64(0xFF818181818181FF)
 _STEPS = ((0, 1), (1, -1), (1, 0), (1, 1))  # rows, columns: towards higher bits
 
 
-def jit(function: Any) -> Any:
+def jit(function: Any, fastmath: bool | set[str] = False) -> Any:
     """Compiles a function; its cache on disk is emptied if an earlier version of azo left it."""
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    compiled = numba.njit(**options)(function)
     try:
         compiled._cache._cache_file._load_index()
     except (ImportError, AttributeError):  # the index names classes that were moved
