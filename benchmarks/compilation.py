@@ -63,10 +63,9 @@ def compile_seconds(path: pathlib.Path) -> float:
     settings = config.load_file(path)
     mesh = placement.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
-    total_steps = settings.run.num_iterations * settings.learner.num_steps
-    state = placement.begin(game, settings, mesh, seed=0, total_steps=total_steps)
-    iterate = loop.build(game, settings, mesh, total_steps=total_steps)
-    return measure.compile_program(iterate, state).compile_seconds
+    state = placement.begin(game, settings, mesh, seed=0)
+    iterate = loop.build(game, settings, mesh)
+    return measure.compile_program(iterate, state, 0.0).compile_seconds
 
 
 def _in_a_process(path: pathlib.Path, cache: str) -> float:

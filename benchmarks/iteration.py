@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from azo.games import protocol, registry
@@ -127,8 +128,7 @@ def _programs(
     # Learning then begins exactly when the ring is full.
     replay_config = settings.replay.model_copy(update={"min_positions": capacity})
     recipe = settings.model_copy(update={"replay": replay_config})
-    total_steps = settings.run.num_iterations * settings.learner.num_steps
-    empty = placement.begin(game, recipe, mesh, seed=seed, total_steps=total_steps)
+    empty = placement.begin(game, recipe, mesh, seed=seed)
 
     def filled(state: run_state.RunState) -> run_state.RunState:
         full = _full_of_starts(game, state.replay, capacity // mesh.size)
@@ -136,11 +136,14 @@ def _programs(
 
     where = placement.shardings(recipe, mesh)
     full = jax.jit(filled, out_shardings=where)(empty)
-    iterate = loop.build(game, recipe, mesh, total_steps=total_steps)
+    iterate = loop.build(game, recipe, mesh)
     copied = jax.jit(lambda state: jax.tree.map(jnp.copy, state), out_shardings=where)
-    whole = measure.compile_program(iterate, full)
+    progress = np.float32(0)
+    whole = measure.compile_program(iterate, full, progress)
     # The iteration donates its state, so it is given a copy.
-    whole = dataclasses.replace(whole, run=lambda state, run=whole.run: run(copied(state)))
+    whole = dataclasses.replace(
+        whole, run=lambda state, run=whole.run: run(copied(state), progress)
+    )
 
     model = network.build(game, settings.network)
     folded, variables = network.fold(model, empty.variables())

@@ -105,10 +105,7 @@ def _load(folder: pathlib.Path) -> tuple[othello.Othello, np.ndarray, np.ndarray
     game = registry.make(settings.game)
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{folder}: only Othello can be solved, not {game.name}")
-    total = settings.run.num_iterations * settings.learner.num_steps
-    like = placement.begin(
-        game, settings, placement.make_mesh(1), seed=settings.run.seed, total_steps=total
-    )
+    like = placement.begin(game, settings, placement.make_mesh(1), seed=settings.run.seed)
     with checkpoint.Checkpoints(folder, keep=settings.run.keep_checkpoints) as checkpoints:
         ring = jax.device_get(checkpoints.restore(like).replay)
     size = int(ring.size[0])

@@ -37,11 +37,10 @@ def signature(recipe: str) -> dict[str, float]:
     settings = config.load_file(shipped_files.CONFIGS / f"{recipe}.toml")
     game = registry.make(settings.game)
     mesh = placement.make_mesh(NUM_DEVICES)
-    total_steps = settings.run.num_iterations * settings.learner.num_steps
-    state = placement.begin(game, settings, mesh, seed=0, total_steps=total_steps)
-    iterate = loop.build(game, settings, mesh, total_steps=total_steps)
-    for _ in range(NUM_ITERATIONS[recipe]):
-        state, _ = iterate(state)
+    state = placement.begin(game, settings, mesh, seed=0)
+    iterate = loop.build(game, settings, mesh)
+    for number in range(NUM_ITERATIONS[recipe]):
+        state, _ = iterate(state, number / settings.run.num_iterations)
     if not int(state.learner.num_steps):
         raise ValueError(f"{recipe}: no optimiser step in {NUM_ITERATIONS[recipe]} iterations")
     parts = {"learning": state.learner, "games": (state.replay, state.games.position)}

@@ -90,7 +90,7 @@ def test_the_same_network_says_about_what_it_says_on_the_cpu():
 def test_an_iteration_runs_and_learns():
     state = tiny_run.begin(1)
     for _ in range(4):
-        state, results = tiny_run.iteration(1)(state)
+        state, results = tiny_run.iteration(1)(state, 0.0)
     assert int(state.iteration) == 4
     assert int(results.replay_size) > 0
     assert np.isfinite(float(results.losses.policy))

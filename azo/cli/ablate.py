@@ -44,7 +44,9 @@ def main(argv: Sequence[str]) -> int:
         return 0
     waiting = [job for job in jobs if (job.arm, job.seed) not in results]
     with interruption.StopRequest() as stop:
-        num_failed = queue_runner.work_off(waiting, path, num_workers=flags.num_workers, stop=stop)
+        num_failed = queue_runner.work_off(
+            waiting, path, results, num_workers=flags.num_workers, stop=stop
+        )
     if stop.is_made:
         print("stopped and saved; the same command resumes")
         return 130

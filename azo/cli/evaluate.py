@@ -117,6 +117,7 @@ def _match_data(match: EvaluateConfig, result: arena.MatchResult) -> dict[str, A
         "wins": result.wins,
         "draws": result.draws,
         "losses": result.losses,
+        "pair_scores": result.pair_scores,
         "score": result.score,
         "interval": result.interval(),
     }

@@ -18,6 +18,8 @@ from azo.games import patterns, protocol, symmetry
 from azo.learning import heads, network, pattern_tables, ply_records, replay, row_optimiser
 from azo.search import objective, search_tree
 
+_LAST_RATE = 0.05  # learning rate at the end of a cosine, as a share of its peak
+
 
 class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Loss and optimiser."""
@@ -31,9 +33,9 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     table_logit_rate: pydantic.PositiveFloat = 1e-2
     """Step size of the logits in these tables."""
     schedule: Literal["constant", "cosine"] = "constant"
-    """Learning rate after warm-up: constant, or down to a twentieth by a cosine."""
+    """Learning rate: constant, or down to a twentieth by a cosine of the share of the run done."""
     warmup_steps: pydantic.NonNegativeInt = 100
-    """Steps of a linear rise of the learning rate from 0."""
+    """Steps over which the learning rate rises from nearly 0."""
     momentum: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.9
     """Momentum of SGD, first decay of AdamW."""
     weight_decay: pydantic.NonNegativeFloat = 1e-4
@@ -97,22 +99,33 @@ def check_heads(network_config: network.NetworkConfig, config: LearnerConfig) ->
         )
 
 
-def learning_rate(config: LearnerConfig, total_steps: int) -> optax.Schedule:
-    """Returns the learning rate by the number of steps taken, in a run of `total_steps`."""
-    return _rate(config, total_steps, config.learning_rate)
+def rate_factor(config: LearnerConfig, num_steps: jax.Array, progress: jax.Array) -> jax.Array:
+    """Returns the step size as a share of its peak.
 
-
-def _rate(config: LearnerConfig, total_steps: int, peak: float) -> optax.Schedule:
-    warmup = min(config.warmup_steps, max(total_steps - 1, 0))
+    Args:
+      config: the settings.
+      num_steps: steps taken before.
+      progress: share of the run that is done, 0 to 1.
+    """
+    factor = jnp.minimum((num_steps + 1) / (config.warmup_steps + 1), 1.0)
     if config.schedule == "cosine":
-        return optax.warmup_cosine_decay_schedule(0.0, peak, warmup, total_steps, peak / 20)
-    rise = optax.linear_schedule(0.0, peak, warmup)
-    return optax.join_schedules([rise, optax.constant_schedule(peak)], [warmup])
+        decay = (1 + jnp.cos(jnp.pi * jnp.minimum(progress, 1.0))) / 2
+        factor *= _LAST_RATE + (1 - _LAST_RATE) * decay
+    return factor
 
 
-def make_optimiser(config: LearnerConfig, total_steps: int) -> optax.GradientTransformation:
-    """Returns the optimiser of a run of `total_steps`."""
-    rate = learning_rate(config, total_steps)
+def make_optimiser(
+    config: LearnerConfig, progress: jax.Array | float = 0.0
+) -> optax.GradientTransformation:
+    """Returns the optimiser at a share of the run, see `rate_factor`."""
+    progress = jnp.asarray(progress)
+
+    def factor(num_steps: jax.Array) -> jax.Array:
+        return rate_factor(config, num_steps, progress)
+
+    def rate(num_steps: jax.Array) -> jax.Array:
+        return config.learning_rate * factor(num_steps)
+
     decay = config.weight_decay
     if config.optimiser == "adamw":
         descent = optax.adamw(rate, b1=config.momentum, weight_decay=decay, mask=_is_kernel)
@@ -124,7 +137,7 @@ def make_optimiser(config: LearnerConfig, total_steps: int) -> optax.GradientTra
     dense = optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), descent)
     tables = optax.chain(
         row_optimiser.scale_met_rows(),
-        optax.scale_by_learning_rate(_rate(config, total_steps, 1.0)),
+        optax.scale_by_learning_rate(factor),
         optax.stateless_with_tree_map(lambda update, _: update * _table_rates(config, update)),
     )
     return optax.partition({"dense": dense, "tables": tables}, _kinds)

@@ -69,38 +69,38 @@ def build(
     config: run_state.RecipeConfig,
     mesh: Mesh,
     *,
-    total_steps: int,
     kind: generations.IterationKind = "play_and_learn",
     actor: network.NetworkConfig | None = None,
 ) -> Any:
-    """Returns `iteration(state, *moves) -> (state, statistics.Metrics)`, jitted.
+    """Returns `iteration(state, progress, *moves) -> (state, statistics.Metrics)`, jitted.
 
-    It donates its state. `moves` are `endings.LineMoves` `[K, T, B]` for the oldest turns of
-    `state.unlabelled`, in iterations that play and wait for the host's solver; else none.
+    It donates its state. `progress` is the share of the run that is done before it, a float32 from
+    0 to 1 on which the learning rate depends. `moves` are `endings.LineMoves` `[K, T, B]` for the
+    oldest turns of `state.unlabelled`, in iterations that play and wait for the host's solver; else
+    none.
 
     Args:
       game: the rules.
       config: the settings; batches must divide over the devices of the mesh.
       mesh: from `placement.make_mesh`.
-      total_steps: optimiser steps of the whole run, for the learning rate's schedule.
       kind: whether the iteration plays, learns, or both.
       actor: shape of the actor's network; None for that of the learner's.
     """
     traces = itertools.count(1)
-    iteration = _Iteration(game, config, actor or config.network, kind, total_steps, mesh.size)
+    iteration = _Iteration(game, config, actor or config.network, kind, mesh.size)
 
     def iterate(
-        state: run_state.RunState, *moves: endings.LineMoves
+        state: run_state.RunState, progress: jax.Array, *moves: endings.LineMoves
     ) -> tuple[run_state.RunState, statistics.Metrics]:
         assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
-        return iteration(state, *moves)
+        return iteration(state, progress, *moves)
 
     specs = run_state.partition(config)
     moves: Any = (PartitionSpec(None, None, run_state.AXIS),) * needs_moves(config, kind)
     sharded = jax.shard_map(
         iterate,
         mesh=mesh,
-        in_specs=(specs, *moves),
+        in_specs=(specs, PartitionSpec(), *moves),
         out_specs=(specs, PartitionSpec()),
         check_vma=False,
     )
@@ -120,11 +120,13 @@ class _Iteration:
     config: run_state.RecipeConfig
     actor: network.NetworkConfig
     kind: generations.IterationKind
-    total_steps: int
     num_devices: int
 
     def __call__(
-        self, state: run_state.RunState, moves: endings.LineMoves | None = None
+        self,
+        state: run_state.RunState,
+        progress: jax.Array,
+        moves: endings.LineMoves | None = None,
     ) -> tuple[run_state.RunState, statistics.Metrics]:
         key = jax.random.fold_in(state.key, state.iteration)
         key = jax.random.fold_in(key, jax.lax.axis_index(run_state.AXIS))
@@ -144,13 +146,14 @@ class _Iteration:
             state = dataclasses.replace(state, replay=buffer)
         new_losses, age, unique_share = self.inspect(learn_key, state, rows)
         if self.kind != "play":
-            state, losses = self.learn(learn_key, state)
+            state, losses = self.learn(learn_key, state, progress)
 
         threshold = share = None
         if state.resignation_counts is not None:
             counts = state.resignation_counts
             threshold, share = resignation.threshold(counts, self.config.resignation)
-        learning_rate = learner.learning_rate(self.config.learner, self.total_steps)
+        config = self.config.learner
+        factor = learner.rate_factor(config, state.learner.num_steps, progress)
         metrics = statistics.Metrics(
             losses=losses,
             new_losses=new_losses,
@@ -158,7 +161,7 @@ class _Iteration:
             replay_size=_total(state.replay.size[0]),
             replay_age=age,
             unique_share=unique_share,
-            learning_rate=jnp.asarray(learning_rate(state.learner.num_steps)),
+            learning_rate=config.learning_rate * factor,
             threshold=threshold,
             false_positive_share=share,
         )
@@ -290,7 +293,7 @@ class _Iteration:
         return jax.lax.pmean((new_losses, age, (1 / count).mean()), run_state.AXIS)
 
     def learn(
-        self, key: jax.Array, state: run_state.RunState
+        self, key: jax.Array, state: run_state.RunState, progress: jax.Array
     ) -> tuple[run_state.RunState, learner.Losses]:
         """Takes the steps of an iteration, if the window has enough positions."""
         game, config, window = self.game, self.config, self.config.replay.window
@@ -307,7 +310,7 @@ class _Iteration:
             return learner.learn(
                 game,
                 model.clone(is_training=True, axis_name=run_state.AXIS),
-                learner.make_optimiser(config.learner, self.total_steps),
+                learner.make_optimiser(config.learner, progress),
                 key,
                 train_state,
                 sample,

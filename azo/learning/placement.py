@@ -39,7 +39,6 @@ def begin(
     mesh: Mesh,
     *,
     seed: int,
-    total_steps: int,
     start: network.Variables | None = None,
     teacher: network.Variables | None = None,
 ) -> run_state.RunState:
@@ -56,7 +55,6 @@ def begin(
         game,
         config,
         seed=seed,
-        total_steps=total_steps,
         num_devices=mesh.size,
     )
     return jax.jit(create, out_shardings=shardings(config, mesh), compiler_options=unoptimised)(

@@ -136,7 +136,6 @@ def create(
     config: RecipeConfig,
     *,
     seed: int,
-    total_steps: int,
     num_devices: int,
     start: Variables | None = None,
     teacher: Variables | None = None,
@@ -147,14 +146,13 @@ def create(
       game: the rules.
       config: the settings.
       seed: of the run's random keys.
-      total_steps: optimiser steps of the whole run, for the learning rate's schedule.
       num_devices: number of devices over which games and replay are split.
       start: initial network; a fresh one if None.
       teacher: the actor's network, if the settings have a teacher.
     """
     network_key, games_key, run_key = jax.random.split(jax.random.key(seed), 3)
     variables = network.init(game, config.network, network_key) if start is None else start
-    optimiser = learner.make_optimiser(config.learner, total_steps)
+    optimiser = learner.make_optimiser(config.learner)
     num_games = config.selfplay.num_games
     games = starts.spread_games(
         game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties

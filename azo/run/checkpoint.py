@@ -37,6 +37,7 @@ _FREE: Any = dict.fromkeys(("evaluation", "ratings", "distributed", "curriculum"
         "keep_checkpoints",
         "log_every",
         "max_evaluations",
+        "max_processor_seconds",
     }
 }
 

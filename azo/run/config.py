@@ -63,6 +63,8 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Iterations between lines of metrics."""
     max_evaluations: pydantic.PositiveInt | None = None
     """Network evaluations in self-play and gates after which the run ends."""
+    max_processor_seconds: pydantic.PositiveFloat | None = None
+    """Processor time of the iterations, on the host, after which the run ends."""
     start_from: pathlib.Path | None = None
     """Folder of a run or network whose network the run begins with, instead of a fresh one."""
 
@@ -132,10 +134,13 @@ def with_settings(config: Config, changes: Mapping[str, Any]) -> Config:
     """
     tree = config.model_dump()
     for name, value in changes.items():
-        section, _, setting = name.partition(".")
-        if not setting or not isinstance(tree.setdefault(section, {}), dict):
+        *sections, setting = name.split(".")
+        place: Any = tree
+        for section in sections:
+            place = place.setdefault(section, {}) if isinstance(place, dict) else None
+        if not sections or not setting or not isinstance(place, dict):
             raise ValueError(f"{name!r}: write SECTION.SETTING, such as search.num_simulations")
-        tree[section][setting] = value
+        place[setting] = value
     return validation.validate(Config, tree, None)
 
 

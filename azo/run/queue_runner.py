@@ -1,8 +1,10 @@
 """Works off a queue of runs: several at a time, each on its share of the cores.
 
-A job trains by `azo train` and plays its final match by `azo evaluate`, as child processes. A
-finished job adds one line to `results.jsonl` in the queue's folder. After a request to stop the
-child processes save and end, and the same queue resumes them later.
+A job trains by `azo train` and plays its matches by `azo evaluate`, as child processes: one against
+the common opponent, and one against the arm that it is compared with. A finished job adds one line
+to `results.jsonl` in the queue's folder. A job is skipped once the effects of its arm, and of all
+arms that are compared with it, are known. After a request to stop the child processes save and end,
+and the same queue resumes them later.
 """
 
 import concurrent.futures
@@ -13,7 +15,7 @@ import pathlib
 import queue
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from azo.measure import arena, comparison, journal
@@ -70,16 +72,28 @@ def run_command(
         raise Failed(f"{' '.join(command[:2])} ended with exit code {process.returncode}")
 
 
-def run_job(job: run_queue.Job, stop: interruption.StopRequest) -> Result:
-    """Trains, or resumes training, and plays the final match; returns the line of results."""
+def run_job(
+    job: run_queue.Job, stop: interruption.StopRequest, against: Callable[[], Result | None]
+) -> Result:
+    """Trains, or resumes training, and plays the matches; returns the line of results.
+
+    Args:
+      job: an arm and a seed.
+      stop: the request to stop.
+      against: waits for the result of the arm that it is compared with; None without such an arm.
+
+    Raises:
+      Failed: A command failed, or the other arm has no result.
+      Stopped: The request came before the end.
+    """
     if stop.is_made:
         raise Stopped
     print(f"{job}: begins", flush=True)
     job.folder.mkdir(parents=True, exist_ok=True)
-    budget = job.queue.max_evaluations
+    left = job.queue.budget
     runs: list[pathlib.Path] = []
-    while len(runs) < job.num_phases and budget > 0:
-        settings = job.phase(len(runs), budget)
+    while len(runs) < job.num_phases and left > 0:
+        settings = job.phase(len(runs), left)
         run = settings.run.folder
         file = run.with_name(f"{run.name}.json")
         file.write_text(config.to_json(settings), encoding="utf-8")
@@ -87,31 +101,61 @@ def run_job(job: run_queue.Job, stop: interruption.StopRequest) -> Result:
         if not metrics.read(run, "end"):
             raise Failed(f"azo train stopped before the end of {run}")
         runs.append(run)
-        budget -= run_queue.evaluations_used(run)
+        left -= job.queue.used(run)
 
-    player = f"network:{runs[-1]}:{job.queue.num_simulations}"
-    flags = ["--num-games", str(job.queue.num_games), "--seed", str(job.seed), "--json"]
-    output = job.folder / "match.json"
-    output.unlink(missing_ok=True)
-    run_command(["azo", "evaluate", player, job.queue.opponent, *flags], output, job.log, stop)
-    match = json.loads(output.read_text(encoding="utf-8"))
     last = [metrics.read(run, "iteration")[-1] for run in runs]
-    return {
+    result = {
         "arm": job.arm,
         "seed": job.seed,
+        "run": str(runs[-1]),
         "evaluations": sum(map(run_queue.evaluations_used, runs)),
         "games": sum(event["selfplay/games"] for event in last),
         "iterations": sum(event["iteration"] for event in last),
         "training_seconds": sum(event["time/training_seconds"] for event in last),
-        **{name: match[name] for name in ("wins", "draws", "losses", "score")},
+        "processor_seconds": sum(map(run_queue.processor_seconds_used, runs)),
+    }
+    games = ["--num-games", str(job.queue.num_games)]
+    result |= _match(job, result, job.queue.opponent, games, stop)
+    versus = job.queue.versus
+    if versus.max_games and (other := against()) is not None:
+        test = {"elo0": -versus.elo, "elo1": versus.elo, "max-games": versus.max_games}
+        games = ["--num-games", str(versus.batch_games)]
+        games += [f"--sprt.{name}={value}" for name, value in test.items()]
+        match = _match(job, result, _player(job, other), games, stop)
+        result["versus"] = {"against": other["arm"], **match}
+    return {
+        **result,
         **job.request,
         "versions": {name: shipped_files.version(name) for name in ("azo", "jax")},
     }
 
 
+def _match(
+    job: run_queue.Job,
+    result: Result,
+    opponent: str,
+    flags: Sequence[str],
+    stop: interruption.StopRequest,
+) -> Result:
+    """Returns the result of a match of the job's network, as counts and score."""
+    plies = str(job.queue.opening_plies)
+    command = ["azo", "evaluate", _player(job, result), opponent, *flags]
+    command += ["--opening-plies", plies, "--seed", str(job.seed), "--json"]
+    output = job.folder / "match.json"
+    output.unlink(missing_ok=True)
+    run_command(command, output, job.log, stop)
+    match = json.loads(output.read_text(encoding="utf-8"))
+    return {name: match[name] for name in ("wins", "draws", "losses", "score", "pair_scores")}
+
+
+def _player(job: run_queue.Job, result: Result) -> str:
+    return f"network:{result['run']}:{job.queue.num_simulations}"
+
+
 def work_off(
     jobs: Sequence[run_queue.Job],
-    results: pathlib.Path,
+    path: pathlib.Path,
+    results: Results,
     *,
     num_workers: int,
     stop: interruption.StopRequest,
@@ -121,17 +165,43 @@ def work_off(
     A failed job is reported and the others continue. Any other exception, such as that of a second
     Ctrl-C, stops them.
 
+    Args:
+      jobs: those that may be left to do.
+      path: the file.
+      results: those so far, to which new ones are added.
+      num_workers: jobs at a time.
+      stop: the request to stop.
+
     Returns:
       The number of failed jobs.
     """
     num_failed = 0
+    futures: dict[concurrent.futures.Future[Result | None], run_queue.Job] = {}
+
+    def do(job: run_queue.Job, other: concurrent.futures.Future[Result | None] | None) -> Any:
+        def against() -> Result | None:
+            if job.against is None:
+                return None
+            found = results.get((job.against, job.seed)) or (other and other.result())
+            if not found:
+                raise Failed(f"{job.against} with seed {job.seed} has no result")
+            return found
+
+        if not _is_needed(job, results):
+            return None
+        results[job.arm, job.seed] = result = run_job(job, stop, against)
+        return result
+
     shares: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
     for cores in shares_of_cores(num_workers):
         shares.put(cores)
     with concurrent.futures.ThreadPoolExecutor(
         num_workers, initializer=_pin, initargs=(shares,)
     ) as pool:
-        futures = {pool.submit(run_job, job, stop): job for job in jobs}
+        by_arm: dict[tuple[str | None, int], concurrent.futures.Future[Result | None]] = {}
+        for job in jobs:
+            future = pool.submit(do, job, by_arm.get((job.against, job.seed)))
+            by_arm[job.arm, job.seed], futures[future] = future, job
         try:
             for future in concurrent.futures.as_completed(futures):
                 job = futures[future]
@@ -146,7 +216,10 @@ def work_off(
                         flush=True,
                     )
                 else:
-                    journal.append(results, json.dumps(result))
+                    if result is None:
+                        print(f"{job}: skipped, its effect is known", flush=True)
+                        continue
+                    journal.append(path, json.dumps(result))
                     match = arena.MatchResult(result["wins"], result["draws"], result["losses"])
                     print(f"{job}: {match} against {result['opponent']}", flush=True)
         except BaseException:
@@ -178,7 +251,7 @@ def read_results(path: pathlib.Path, jobs: Iterable[run_queue.Job]) -> Results:
     for job in jobs:
         result = results.get((job.arm, job.seed), {})
         for name, value in job.request.items() if result else ():
-            if result[name] != json.loads(json.dumps(value)):
+            if name in result and result[name] != json.loads(json.dumps(value)):
                 raise ValueError(
                     f"{path}: arm {job.arm!r} with seed {job.seed} has a result with {name}"
                     f" {result[name]!r}, but the queue asks for {value!r}:"
@@ -189,11 +262,24 @@ def read_results(path: pathlib.Path, jobs: Iterable[run_queue.Job]) -> Results:
 
 def table(jobs_queue: run_queue.Queue, results: Results) -> str:
     """Returns the Markdown table of all arms."""
-    arms = []
-    for arm in jobs_queue.arms:
-        against = jobs_queue.against(arm)
-        arms.append((arm.name, arm.question, against.name if against else None))
-    return comparison.table(results.values(), arms, jobs_queue.seeds)
+    return comparison.table(results.values(), jobs_queue.comparisons, jobs_queue.seeds)
+
+
+def _is_needed(job: run_queue.Job, results: Results) -> bool:
+    """Returns whether the effect of an arm, or of one that is compared with it, is not known."""
+    comparisons = job.queue.comparisons
+    # A copy, since other threads add results.
+    effects = comparison.differences(list(results.values()), comparisons)
+
+    def is_needed(arm: str, against: str | None) -> bool:
+        dependents = [(name, arm) for name, _, other in comparisons if other == arm]
+        if any(is_needed(*dependent) for dependent in dependents):
+            return True
+        if against is None:
+            return not dependents
+        return arm not in effects or effects[arm].verdict == "not known"
+
+    return is_needed(job.arm, job.against)
 
 
 def _pin(shares: queue.SimpleQueue[list[int]]) -> None:

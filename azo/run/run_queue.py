@@ -1,8 +1,9 @@
 """Queues of runs: a TOML file that names recipes and seeds to compare.
 
 An arm starts from the settings of the arm that it is compared with, so the two differ only in the
-settings of the arm. All jobs of a queue have the same budget of network evaluations, in self-play
-and gates. The phases of a curriculum share it: each phase has the rest of the earlier ones.
+settings of the arm. All jobs of a queue have the same budget, of network evaluations in self-play
+and gates or of processor time. The phases of a curriculum share it: each phase has the rest of the
+earlier ones.
 """
 
 import dataclasses
@@ -12,11 +13,12 @@ from typing import Annotated, Any
 
 import pydantic
 
+from azo.measure import comparison
 from azo.run import config, metrics, shipped_files, validation
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 _Settings = dict[str, Any]
-# With a constant learning rate the budget ends the run, not the number of iterations.
+# The budget ends the run, not the number of iterations.
 _MAX_ITERATIONS = 1_000_000
 
 
@@ -37,6 +39,17 @@ class Arm(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings that differ in phases of the curriculum, by the names of the phases."""
 
 
+class VersusConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Match between two trained networks of the same seed, stopped by a sequential test."""
+
+    max_games: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 0
+    """Games at most; 0: no match."""
+    batch_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 50
+    """Games between two looks at the result."""
+    elo: pydantic.PositiveFloat = 20.0
+    """The match ends when it is known, at 5 %, that the one or the other is stronger by so much."""
+
+
 class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Arms to compare, with everything else equal."""
 
@@ -44,18 +57,30 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings file of all arms without their own; relative to the folder of the queue's file."""
     set: _Settings = {}
     """Settings of all arms that differ from the settings file, by full names."""
-    max_evaluations: pydantic.PositiveInt
-    """Network evaluations of each job."""
+    max_evaluations: pydantic.PositiveInt | None = None
+    """Budget of each job: network evaluations."""
+    max_processor_seconds: pydantic.PositiveFloat | None = None
+    """Alternatively, processor time of the training."""
     seeds: Annotated[tuple[pydantic.NonNegativeInt, ...], pydantic.Field(min_length=1)]
-    """Seeds; every arm runs once with each."""
+    """Seeds; an arm runs with one after the other until its effect is known."""
     opponent: str = "rollouts:100"
     """Opponent of the trained networks in the final match."""
     num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 512
     """Games of the final match."""
     num_simulations: pydantic.PositiveInt = 100
-    """Simulations a move of the networks in the final match."""
+    """Simulations a move of the networks in the matches."""
+    opening_plies: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 4
+    """Random plies at the start of each game of the matches."""
+    versus: VersusConfig = VersusConfig()
+    """Match of each arm against the arm that it is compared with."""
     arms: Annotated[tuple[Arm, ...], pydantic.Field(min_length=1)]
     """Arms, in the order of their runs."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_budget(self) -> "Queue":
+        if (self.max_evaluations is None) == (self.max_processor_seconds is None):
+            raise ValueError("give one of max_evaluations and max_processor_seconds")
+        return self
 
     @pydantic.model_validator(mode="after")
     def _check_names(self) -> "Queue":
@@ -71,6 +96,26 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds is {list(self.seeds)}: remove the repeated seeds")
         return self
+
+    @property
+    def budget(self) -> float:
+        """Evaluations or processor seconds of a job."""
+        budget = self.max_evaluations or self.max_processor_seconds
+        assert budget is not None
+        return budget
+
+    def used(self, run: pathlib.Path) -> float:
+        """Returns how much of the budget a run has used so far."""
+        return evaluations_used(run) if self.max_evaluations else processor_seconds_used(run)
+
+    @property
+    def comparisons(self) -> list[comparison.Arm]:
+        """Name and question of each arm, and the name of the arm that it is compared with."""
+        against = [self.against(arm) for arm in self.arms]
+        return [
+            (arm.name, arm.question, other.name if other else None)
+            for arm, other in zip(self.arms, against, strict=True)
+        ]
 
     def against(self, arm: Arm) -> Arm | None:
         """Returns the arm that an arm is compared with, None for the first."""
@@ -105,16 +150,19 @@ class Job:
         """Number of its runs: the phases of a curriculum, or one."""
         return max(1, len(self.settings.curriculum))
 
-    def phase(self, index: int, num_evaluations: int) -> config.Config:
-        """Returns the settings of one of its runs, from 0, with a budget of evaluations."""
-        budget = {"run.max_evaluations": num_evaluations}
+    @property
+    def against(self) -> str | None:
+        """Name of the arm that it is compared with."""
+        return next(other for name, _, other in self.queue.comparisons if name == self.arm)
+
+    def phase(self, index: int, budget_left: float) -> config.Config:
+        """Returns the settings of one of its runs, from 0, with the rest of the budget."""
+        limit = "max_evaluations" if self.queue.max_evaluations else "max_processor_seconds"
+        budget = {f"run.{limit}": budget_left}
         if self.settings.curriculum:
             return config.with_settings(config.of_phase(self.settings, index), budget)
         changes = {"run.folder": self.folder / "run"} | budget
         if "run.num_iterations" not in self.request["overrides"]:
-            if self.settings.learner.schedule != "constant":
-                schedule = self.settings.learner.schedule
-                raise ValueError(f"with learner.schedule {schedule!r} set run.num_iterations")
             changes["run.num_iterations"] = _MAX_ITERATIONS
         return config.with_settings(self.settings, changes)
 
@@ -137,16 +185,24 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
             jobs[arm.name] = [_job(queue, arm, seed, path.parent, folder) for seed in queue.seeds]
             for job in jobs[arm.name][:1]:
                 for index in range(job.num_phases):
-                    job.phase(index, queue.max_evaluations)
+                    job.phase(index, queue.budget)
         except ValueError as error:
             raise ValueError(f"{path}: arm {arm.name!r}: {error}") from None
     return queue, [job for seeds in zip(*jobs.values(), strict=True) for job in seeds]
 
 
-def evaluations_used(folder: pathlib.Path) -> int:
+def evaluations_used(run: pathlib.Path) -> int:
     """Returns the network evaluations of a run so far."""
-    name = "selfplay/evaluations"
-    return max((event[name] for event in metrics.read(folder) if name in event), default=0)
+    return _largest(run, "selfplay/evaluations")
+
+
+def processor_seconds_used(run: pathlib.Path) -> float:
+    """Returns the processor time of a run so far."""
+    return _largest(run, "time/processor_seconds")
+
+
+def _largest(run: pathlib.Path, name: str) -> Any:
+    return max((event[name] for event in metrics.read(run) if name in event), default=0)
 
 
 def _job(queue: Queue, arm: Arm, seed: int, beside: pathlib.Path, folder: pathlib.Path) -> Job:
@@ -167,7 +223,11 @@ def _job(queue: Queue, arm: Arm, seed: int, beside: pathlib.Path, folder: pathli
         "config": str(file),
         "overrides": overrides,
         "phases": phases,
-        **queue.model_dump(include={"max_evaluations", "opponent", "num_games", "num_simulations"}),
+        **{
+            name: value
+            for name, value in queue.model_dump(mode="json").items()
+            if name not in ("base", "set", "seeds", "arms", "versus") and value is not None
+        },
     }
     return Job(
         arm=arm.name,

@@ -39,12 +39,12 @@ def train(
     calls_per_epoch = data.num_rows / (steps * batch)
     num_calls = max(1, round(settings.num_epochs * calls_per_epoch))
     model = network.build(game, settings.network)
-    optimiser = learner.make_optimiser(settings.learner, num_calls * steps)
-    train_state = _begin(settings, game, optimiser)
+    train_state = _begin(settings, game, learner.make_optimiser(settings.learner))
     train_model = model.clone(is_training=True)
 
     @functools.partial(jax.jit, donate_argnums=1)
-    def take_steps(key, train_state, data, rows):
+    def take_steps(key, train_state, data, rows, progress):
+        optimiser = learner.make_optimiser(settings.learner, progress)
         return learner.learn(
             game, train_model, optimiser, key, train_state, data.examples, rows,
             config=settings.learner,
@@ -59,7 +59,10 @@ def train(
         for call in range(1, num_calls + 1):
             start = time.perf_counter()
             key = jax.random.fold_in(jax.random.key(settings.seed + 1), call)
-            train_state, losses = take_steps(key, train_state, data, jnp.asarray(next(rows)))
+            progress = (call - 1) / num_calls
+            train_state, losses = take_steps(
+                key, train_state, data, jnp.asarray(next(rows)), progress
+            )
             jax.block_until_ready(losses)
             seconds += time.perf_counter() - start
             before, epoch = epoch, call / calls_per_epoch

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 import rich.console
 from jax.sharding import Mesh
 
@@ -56,7 +57,6 @@ def train(
             settings,
             mesh,
             seed=settings.run.seed,
-            total_steps=_total_steps(settings),
             start=start.variables if start else None,
             teacher=teacher.variables if teacher else None,
         )
@@ -114,7 +114,9 @@ class Trainer:
     def __post_init__(self) -> None:
         """Continues the clock of a resumed run."""
         earlier = metrics.read(self.settings.run.folder, "iteration")
-        self.training_seconds = earlier[-1]["time/training_seconds"] if earlier else 0.0
+        last = earlier[-1] if earlier else {}
+        self.training_seconds = last.get("time/training_seconds", 0.0)
+        self.processor_seconds = last.get("time/processor_seconds", 0.0)
         # The compiled program of each kind, and the settings that it was compiled for.
         self.programs: dict[generations.IterationKind, tuple[config.Config, Any]] = {}
 
@@ -141,18 +143,23 @@ class Trainer:
         kind = self.next_iteration(state)
         assert kind is not None, "a complete generation has ended"
         settings, program = self.compile(kind, state)
-        start = time.perf_counter()
+        progress = self.progress(state)
+        start, processor_start = time.perf_counter(), time.process_time()
         moves = []
         if self.solver and loop.needs_moves(settings, kind):
             moves = [self.solver.moves(state)]
-        state, report = program(state, *moves)
+        state, report = program(state, progress, *moves)
         report = jax.device_get(report)
         seconds = time.perf_counter() - start
         self.training_seconds += seconds
+        self.processor_seconds += time.process_time() - processor_start
+        if self.solver:
+            self.processor_seconds += self.solver.figures.get("time/solver_core_seconds", 0.0)
         return state, {
             **statistics.describe_iteration(settings, state, report, seconds=seconds),
             "time/iteration_seconds": round(seconds, 4),
             "time/training_seconds": round(self.training_seconds, 2),
+            "time/processor_seconds": round(self.processor_seconds, 2),
             **(self.solver.figures if self.solver else {}),
         }
 
@@ -168,14 +175,13 @@ class Trainer:
             self.game,
             settings,
             self.mesh,
-            total_steps=_total_steps(self.settings),
             kind=kind,
             actor=self.actor,
         )
         moves = []
         if self.solver and loop.needs_moves(settings, kind):
             moves = [self.solver.no_moves()]
-        program = iterate.lower(state, *moves).compile()
+        program = iterate.lower(state, np.float32(0), *moves).compile()
         self.programs[kind] = settings, program
         seconds = time.perf_counter() - start
         self.screen.note(f"compiled in {seconds:.0f} s")
@@ -255,10 +261,28 @@ class Trainer:
             return f"all {run.num_iterations} iterations are done"
         if run.max_evaluations is not None and state.num_evaluations() >= run.max_evaluations:
             return f"all {run.max_evaluations:,} evaluations are used"
+        if run.max_processor_seconds is not None and self.time_share() >= 1:
+            return f"all {run.max_processor_seconds:,g} processor seconds are used"
         score, until = _score(match), evaluation.until_score
         if score is not None and until is not None and score >= until:
             return f"score {score:.3f} against {evaluation.opponent}"
         return None
+
+    def progress(self, state: run_state.RunState) -> np.float32:
+        """Returns the share of the run that is done, by the limit that is closest."""
+        run = self.settings.run
+        shares = [int(state.iteration) / run.num_iterations, self.time_share()]
+        if run.max_evaluations is not None:
+            shares.append(state.num_evaluations() / run.max_evaluations)
+        return np.float32(min(max(shares), 1.0))
+
+    def time_share(self) -> float:
+        """Returns the share of the processor time that is used, equal in all processes."""
+        limit = self.settings.run.max_processor_seconds
+        if limit is None:
+            return 0.0
+        (seconds,) = devices.broadcast_from_first([int(self.processor_seconds)])
+        return seconds / limit
 
     def recorded_match(self, iteration: int) -> metrics.Event | None:
         """Returns the match that an earlier process played after an iteration, if any."""
@@ -303,10 +327,6 @@ def _is_due(every: int, iteration: int) -> bool:
 
 def _score(match: metrics.Event | None) -> float | None:
     return None if match is None else match.fields["evaluation/score"]
-
-
-def _total_steps(settings: config.Config) -> int:
-    return settings.run.num_iterations * settings.learner.num_steps
 
 
 def _load(

@@ -29,9 +29,7 @@ def state_of(folder, **sections):
     like = tiny_run.begin(1)
     if sections:
         recipe, mesh = tiny_run.settings(**sections), placement.make_mesh(1)
-        like = placement.begin(
-            tiny_run.game(), recipe, mesh, seed=0, total_steps=tiny_run.TOTAL_STEPS
-        )
+        like = placement.begin(tiny_run.game(), recipe, mesh, seed=0)
     with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
         return checkpoints.restore(like)
 

@@ -16,9 +16,7 @@ GATED = {"gate": {"is_enabled": True}, "generation": {"num_games": 8}}
 def gated(best_scale=2.0, num_devices=1):
     """A run's first state, whose best network has the learner's parameters times a number."""
     recipe = tiny_run.settings(**GATED)
-    state = placement.begin(
-        tiny_run.game(), recipe, placement.make_mesh(num_devices), seed=0, total_steps=12
-    )
+    state = placement.begin(tiny_run.game(), recipe, placement.make_mesh(num_devices), seed=0)
     params = jax.tree.map(lambda x: x * best_scale, state.actor_params["params"])
     return state.replace(actor_params={**state.actor_params, "params": params})
 
@@ -144,7 +142,7 @@ def test_the_promoted_network_is_a_copy_that_outlives_the_learners():
 @pytest.mark.slow
 def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
     recipe = tiny_run.settings(replay={"min_positions": 1}, **GATED)
-    iterate = loop.build(tiny_run.game(), recipe, placement.make_mesh(1), total_steps=12)
+    iterate = loop.build(tiny_run.game(), recipe, placement.make_mesh(1))
 
     def games(best_scale, learner_scale):
         state = gated(best_scale)
@@ -153,7 +151,7 @@ def test_self_play_uses_the_best_network_and_learning_leaves_it_alone():
         state = state.replace(learner=state.learner.replace(params=params), actor_version=since)
         best = jax.device_get(state.actor_params)
         for _ in range(3):
-            state, _ = iterate(state)
+            state, _ = iterate(state, 0.0)
         assert int(state.learner.num_steps) > 0
         tiny_run.assert_same_bits(best, jax.device_get(state.actor_params))
         # Copies of a position are of one network if they carry the same number.

@@ -14,7 +14,7 @@ def run(num_iterations, num_devices=1):
     """State and metrics of every iteration, on the host."""
     iterate, state, all_metrics = tiny_run.iteration(num_devices), tiny_run.begin(num_devices), []
     for _ in range(num_iterations):
-        state, metrics = iterate(state)
+        state, metrics = iterate(state, 0.0)
         all_metrics.append(jax.device_get(metrics))
     return state, all_metrics
 
@@ -30,7 +30,7 @@ def equations(jaxpr):
 
 
 def test_an_iteration_is_one_call_that_never_comes_back_to_the_host():
-    jaxpr = jax.make_jaxpr(tiny_run.iteration(1))(tiny_run.begin(1)).jaxpr
+    jaxpr = jax.make_jaxpr(tiny_run.iteration(1))(tiny_run.begin(1), 0.0).jaxpr
     (call,) = jaxpr.eqns
     assert call.primitive.name in ("jit", "pjit")
     names = {equation.primitive.name for equation in equations(jaxpr)}
@@ -49,7 +49,7 @@ def test_nothing_is_traced_or_compiled_again_after_the_first_iteration():
     jax.monitoring.register_event_duration_secs_listener(note)
     try:
         for _ in range(3):
-            state, _ = tiny_run.iteration(1)(state)
+            state, _ = tiny_run.iteration(1)(state, 0.0)
     finally:
         jax.monitoring.unregister_event_duration_listener(note)
     assert not [event for event in work if "trace" in event or "compile" in event]
@@ -59,13 +59,11 @@ def test_each_iteration_that_is_built_may_be_traced_once_and_no_more():
     mesh = placement.make_mesh(1)
     state = tiny_run.begin(1)
     for _ in range(2):
-        iterate = loop.build(
-            tiny_run.game(), tiny_run.settings(), mesh, total_steps=tiny_run.TOTAL_STEPS
-        )
-        jax.eval_shape(iterate, state)
+        iterate = loop.build(tiny_run.game(), tiny_run.settings(), mesh)
+        jax.eval_shape(iterate, state, 0.0)
     other = state.replace(num_games=jax.ShapeDtypeStruct((), np.uint32))
     with pytest.raises(AssertionError, match="traced again"):
-        jax.eval_shape(iterate, other)
+        jax.eval_shape(iterate, other, 0.0)
 
 
 @needs_devices
@@ -75,7 +73,7 @@ def test_each_iteration_that_is_built_may_be_traced_once_and_no_more():
 def test_the_state_keeps_its_structure_types_and_places(num_devices):
     before = tiny_run.begin(num_devices)
     places = jax.tree.map(lambda x: (x.shape, x.dtype, x.sharding), before)
-    after, _ = tiny_run.iteration(num_devices)(before)
+    after, _ = tiny_run.iteration(num_devices)(before, 0.0)
     assert jax.tree.structure(before) == jax.tree.structure(after)
 
     def check(new, place):
@@ -88,7 +86,7 @@ def test_the_state_keeps_its_structure_types_and_places(num_devices):
 
 def test_the_state_is_given_away():
     before = tiny_run.begin(1)
-    after, _ = tiny_run.iteration(1)(before)
+    after, _ = tiny_run.iteration(1)(before, 0.0)
     assert all(leaf.is_deleted() for leaf in jax.tree.leaves(before))
     assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(after))
 
@@ -102,7 +100,7 @@ def test_learning_waits_for_enough_positions():
     state, iterate = tiny_run.begin(1), tiny_run.iteration(1)
     num_steps, sizes = [], []
     for _ in range(6):
-        state, metrics = iterate(state)
+        state, metrics = iterate(state, 0.0)
         sizes.append(int(metrics.replay_size))
         num_steps.append(int(state.learner.num_steps))
         assert np.isnan(metrics.losses.policy) == (sizes[-1] < 32)
@@ -147,10 +145,10 @@ def test_evaluations_are_counted_beyond_a_million():
 @pytest.mark.slow
 def test_the_window_of_iterations_turns_with_each_of_them():
     recipe = tiny_run.settings(replay={"window_iterations": 2, "min_positions": 1})
-    iterate = loop.build(tiny_run.game(), recipe, placement.make_mesh(1), total_steps=12)
+    iterate = loop.build(tiny_run.game(), recipe, placement.make_mesh(1))
     state, sizes = tiny_run.begin(1), [0]
     for _ in range(5):
-        state, metrics = iterate(state)
+        state, metrics = iterate(state, 0.0)
         sizes.append(int(metrics.replay_size))
         iteration = np.asarray(state.replay.iteration)[: sizes[-1]]
         # Rows enter in order, so the window has the positions of the last two iterations.

@@ -160,7 +160,7 @@ def test_features_logits_and_layers_have_their_own_rates():
     config = learner.LearnerConfig(
         learning_rate=1e-3, table_feature_rate=0.5, table_logit_rate=0.25, warmup_steps=0
     )
-    optimiser = learner.make_optimiser(config, total_steps=10)
+    optimiser = learner.make_optimiser(config)
     params = {"tables": jnp.zeros((1, 2, 12)), "hidden0": {"bias": jnp.zeros(2)}}
     ones = jax.tree.map(jnp.ones_like, params)
     updates, _ = optimiser.update(ones, optimiser.init(params), params)

@@ -148,12 +148,11 @@ T_QUANTILE = 2.776  # 97.5 % of Student's t with 4 degrees of freedom: two group
 
 @functools.cache
 def iteration(num_devices):
-    """Settings of `tictactoe.toml`, its game, mesh, number of steps, and the jitted iteration."""
+    """Settings of `tictactoe.toml`, its game, mesh, and the jitted iteration."""
     settings = config.load_file(shipped_files.CONFIGS / "tictactoe.toml")
     game, mesh = registry.make(settings.game), placement.make_mesh(num_devices)
-    total_steps = settings.run.num_iterations * settings.learner.num_steps
-    iterate = loop.build(game, settings, mesh, total_steps=total_steps)
-    return settings, game, mesh, total_steps, iterate
+    iterate = loop.build(game, settings, mesh)
+    return settings, game, mesh, iterate
 
 
 def curve(num_devices, seed):
@@ -162,12 +161,12 @@ def curve(num_devices, seed):
     Columns: mean policy loss above the entropy of its targets, mean value loss, and the score at
     the end of the part of the policy without search against a perfect player, at most 1/2.
     """
-    settings, game, mesh, total_steps, iterate = iteration(num_devices)
-    state = placement.begin(game, settings, mesh, seed=seed, total_steps=total_steps)
+    settings, game, mesh, iterate = iteration(num_devices)
+    state = placement.begin(game, settings, mesh, seed=seed)
     perfect = perfect_tictactoe.PerfectPlayer(jax.numpy.asarray(perfect_tictactoe.best_moves()))
     rows, losses = [], []
     for done in range(1, settings.run.num_iterations + 1):
-        state, step_metrics = iterate(state)
+        state, step_metrics = iterate(state, (done - 1) / settings.run.num_iterations)
         step_metrics = jax.device_get(step_metrics.losses)
         losses.append((step_metrics.policy - step_metrics.policy_entropy, step_metrics.value))
         if done % (settings.run.num_iterations // NUM_PARTS) == 0:

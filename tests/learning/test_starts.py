@@ -193,10 +193,10 @@ def run_with_archive(num_iterations, **changes):
     """Yields state and metrics of the iterations of a small run, on the host."""
     recipe = tiny_run.settings(selfplay={"archive_share": 0.75, "archive_candidates": 2} | changes)
     game, mesh = tiny_run.game(), placement.make_mesh(1)
-    state = placement.begin(game, recipe, mesh, seed=0, total_steps=tiny_run.TOTAL_STEPS)
-    iterate = loop.build(game, recipe, mesh, total_steps=tiny_run.TOTAL_STEPS)
+    state = placement.begin(game, recipe, mesh, seed=0)
+    iterate = loop.build(game, recipe, mesh)
     for _ in range(num_iterations):
-        state, metrics = iterate(state)
+        state, metrics = iterate(state, 0.0)
         yield jax.device_get((state, metrics))
 
 
@@ -218,9 +218,7 @@ def test_games_of_a_run_begin_at_positions_of_its_own_earlier_games():
 
 
 def test_a_run_without_archive_has_no_part_of_it():
-    begin = functools.partial(
-        run_state.create, tiny_run.game(), seed=0, total_steps=1, num_devices=1
-    )
+    begin = functools.partial(run_state.create, tiny_run.game(), seed=0, num_devices=1)
     without, archived = (
         jax.eval_shape(
             functools.partial(begin, tiny_run.settings(selfplay={"archive_share": share}))

@@ -1,99 +1,148 @@
-"""Comparisons of arms, by numbers worked by hand."""
+"""Comparisons of arms, by numbers worked by hand and by simulated seeds."""
 
+import math
+
+import numpy as np
 import pytest
+import scipy.stats
 
 from azo.measure import comparison, elo
 
+PER_ODDS = 400 / math.log(10)
 
-def result(arm, seed, score, games=100, evaluations=1000):
+
+def result(arm, seed, wins, losses, games=100, **more):
     return {
         "arm": arm,
         "seed": seed,
-        "score": score,
-        "num_games": 100,
+        "wins": wins,
+        "draws": 0,
+        "losses": losses,
+        "score": wins / (wins + losses),
         "games": games,
-        "evaluations": evaluations,
+        "evaluations": 10 * games,
+        **more,
     }
 
 
-RESULTS = [
-    result("base", 0, 0.50),
-    result("base", 1, 0.60),
-    result("base", 2, 0.40),
-    result("better", 0, 0.60, games=50, evaluations=1200),
-    result("better", 1, 0.72, games=70, evaluations=1200),
-    result("better", 2, 0.48, games=60, evaluations=1500),
-    result("worse", 0, 0.40),
-    result("worse", 1, 0.48),
-    result("worse", 2, 0.32),
-    result("mixed", 0, 0.70),
-    result("mixed", 1, 0.50),
-    result("once", 2, 0.45),
-    result("elsewhere", 7, 0.90),
-]
+def versus(against, *pair_scores):
+    """A match of which openings gave 0, 1/2, 1, 3/2 and 2 points."""
+    wins = 2 * pair_scores[4] + pair_scores[3] + pair_scores[2]
+    draws, losses = pair_scores[3] + pair_scores[1], pair_scores[1] + 2 * pair_scores[0]
+    counts = {"wins": wins, "draws": draws, "losses": losses + pair_scores[2]}
+    return {"against": against, "pair_scores": list(pair_scores), **counts}
 
 
-def test_a_difference_is_taken_seed_by_seed_with_students_t():
-    # Gains 0.10, 0.12, 0.08: mean 0.10, deviation 0.02; t of 2 degrees of freedom is 4.302653.
-    gain = comparison.difference(RESULTS, "better", "base")
-    assert gain.mean == pytest.approx(0.10)
-    error = 4.302653 * 0.02 / 3**0.5
-    assert gain.interval == pytest.approx((0.10 - error, 0.10 + error), abs=1e-6)
-    assert gain.verdict == "helps"
-    # Means 0.6 and 0.5: 400 log10(0.6 / 0.4).
-    assert gain.elo == pytest.approx(70.436504, abs=1e-4)
+def rated(wins, losses):
+    """Elo and variance by half a won and half a lost game more."""
+    number, mean = wins + losses + 1, (wins + 0.5) / (wins + losses + 1)
+    return elo.from_score(mean), (PER_ODDS**2 / (mean * (1 - mean))) / number
+
+
+ARMS = [("base", "?", None), ("b", "b?", "base"), ("c", "c?", "base")]
+
+
+def test_without_a_match_the_difference_is_that_of_matches_with_the_common_opponent():
+    results = [result("base", 0, 50, 50), result("b", 0, 75, 25), result("b", 1, 60, 40)]
+    gain = comparison.differences(results, ARMS)["b"]
+    (ours, _), (theirs, _) = rated(75, 25), rated(50, 50)
+    assert gain.elo == pytest.approx(ours - theirs)
+    assert (gain.num_seeds, gain.num_games, gain.interval) == (1, 200, None)
+    assert gain.verdict == "not known"
+
+
+def test_the_interval_has_the_games_part_and_that_of_all_arms_seeds():
+    results = [
+        *(result("base", seed, 50, 50) for seed in (0, 1, 2)),
+        result("b", 0, 90, 10),
+        result("b", 1, 60, 40),
+        result("c", 0, 80, 20),
+        result("c", 1, 60, 40),
+        result("c", 2, 20, 80),
+    ]
+    of_base = rated(50, 50)[1]
+    b = [rated(90, 10), rated(60, 40)]
+    c = [rated(80, 20), rated(60, 40), rated(20, 80)]
+    squares = sum(
+        np.sum((np.array(seeds)[:, 0] - np.mean(seeds, axis=0)[0]) ** 2)
+        - (len(seeds) - 1) * (np.mean(seeds, axis=0)[1] + of_base)
+        for seeds in (b, c)
+    )
+    between = squares / 3  # degrees of freedom: 1 + 2
+    mean, of_games = np.mean(b, axis=0)
+    error = scipy.stats.t.ppf(0.975, 3) * math.sqrt((between + of_games + of_base) / 2)
+    gain = comparison.differences(results, ARMS)["b"]
+    assert gain.interval == pytest.approx((mean - error, mean + error))
+
+
+def test_a_match_between_the_arms_counts_in_place_of_the_common_opponent():
+    match = versus("base", 1, 0, 4, 0, 5)
+    results = [result("base", 0, 50, 50), result("b", 0, 10, 90, versus=match)]
+    gain = comparison.differences(results, ARMS)["b"]
+    mean = (2 + 5.5) / 11
+    assert gain.elo == pytest.approx(elo.from_score(mean))
+    assert gain.num_games == 20
+    elsewhere = [
+        result("base", 0, 50, 50),
+        result("b", 0, 10, 90, versus=versus("c", 1, 0, 0, 0, 9)),
+    ]
+    assert comparison.differences(elsewhere, ARMS)["b"].elo < 0
 
 
 def test_the_verdict_is_whether_the_interval_leaves_out_no_difference():
-    assert comparison.difference(RESULTS, "worse", "base").verdict == "hurts"
-    mixed = comparison.difference(RESULTS, "mixed", "base")  # gains 0.2 and -0.1
-    assert mixed.mean == pytest.approx(0.05)
-    assert mixed.interval[0] < 0 < mixed.interval[1]
-    assert mixed.verdict == "not significant"
-
-
-def test_one_seed_gives_a_difference_without_an_interval():
-    gain = comparison.difference(RESULTS, "once", "base")
-    assert (gain.mean, gain.interval) == (pytest.approx(0.05), None)
-    assert gain.verdict == "not significant"
-
-
-def test_only_seeds_that_both_arms_have_are_compared():
-    gain = comparison.difference(RESULTS, "once", "mixed")
-    assert gain is None
-    assert comparison.difference(RESULTS, "elsewhere", "base") is None
-    # Over seeds 0 and 1 alone, where the base has 0.55 on average, not 0.5.
-    mixed = comparison.difference(RESULTS, "mixed", "base")
-    assert mixed.elo == pytest.approx(elo.from_score(0.6) - elo.from_score(0.55))
-
-
-def test_elo_of_all_points_is_that_of_half_a_point_less():
-    all_points = [result("all", 0, 1.0), result("half_less", 0, 0.995), result("base", 0, 0.5)]
-    of_all = comparison.difference(all_points, "all", "base")
-    assert of_all.elo == pytest.approx(comparison.difference(all_points, "half_less", "base").elo)
-    back = comparison.difference(all_points, "base", "all")
-    assert back.elo == pytest.approx(-of_all.elo)
-
-
-def test_the_latest_result_of_a_seed_counts():
-    again = [*RESULTS, result("once", 2, 0.55)]
-    assert comparison.difference(again, "once", "base").mean == pytest.approx(0.15)
-
-
-def test_the_table_shows_verdicts_and_finished_seeds():
-    rows = [
-        ("base", "What else?", None),
-        ("better", "Does it help?", "base"),
-        ("once", "And this?", "base"),
-        ("elsewhere", "Or that?", "base"),
+    results = [
+        result(arm, seed, wins, 1000 - wins)
+        for arm, wins in (("base", 500), ("b", 700), ("c", 520))
+        for seed in (0, 1)
     ]
-    shown = comparison.table(RESULTS, rows, [0, 1, 2]).splitlines()
+    gains = comparison.differences(results, [*ARMS, ("d", "?", "b")])
+    assert (gains["b"].verdict, gains["c"].verdict) == ("helps", "not known")
+    assert "d" not in gains
+    back = [("b", "?", None), ("base", "?", "b")]
+    assert comparison.differences(results, back)["base"].verdict == "hurts"
+
+
+def test_all_points_have_a_finite_difference_and_the_latest_result_counts():
+    results = [result("base", 0, 50, 50), result("b", 0, 0, 100), result("b", 0, 100, 0)]
+    gain = comparison.differences(results, ARMS)["b"]
+    assert gain.elo == pytest.approx(elo.from_score(100.5 / 101))
+
+
+@pytest.mark.parametrize("between", [0.0, 60.0])
+def test_intervals_cover_the_difference_as_often_as_they_say(between):
+    rng, covered, count = np.random.default_rng(0), 0, 0
+    arms = [("base", "?", None), *((f"arm{k}", "?", "base") for k in range(6))]
+    for _ in range(150):
+        results = []
+        for seed in range(3):
+            results.append(result("base", seed, 50, 50))
+            for name, _, _ in arms[1:]:
+                score = 1 / (1 + 10 ** (-(80 + between * rng.standard_normal()) / 400))
+                counts = rng.multinomial(
+                    100, [(1 - score) ** 2, 0, 2 * score * (1 - score), 0, score**2]
+                )
+                results.append(result(name, seed, 1, 1, versus=versus("base", *map(int, counts))))
+        for gain in comparison.differences(results, arms).values():
+            covered += gain.interval[0] <= 80 <= gain.interval[1]
+            count += 1
+    assert 0.925 < covered / count < 0.98
+
+
+def test_the_table_shows_differences_verdicts_and_finished_seeds():
+    results = [
+        result("base", 0, 50, 50),
+        result("base", 1, 50, 50),
+        result("b", 0, 75, 25, games=50),
+        result("b", 1, 75, 25, games=70),
+        result("b", 7, 1, 99),
+    ]
+    shown = comparison.table(results, ARMS, [0, 1, 2]).splitlines()
     assert shown[1] == "|" + " --- |" * 9
+    gain = comparison.differences(results[:4], ARMS)["b"]
+    low, high = gain.interval
     assert shown[2:] == [
-        "| base | What else? | 0.500 | 0.100 |  |  | 100 | 1,000 |  |",
-        "| better | Does it help? | 0.600 | 0.120 | +0.100, +0.050 to +0.150 against base | +70"
-        " | 60 | 1,300 | helps |",
-        "| once | And this? | 0.450 |  | +0.050 against base | +36 | 100 | 1,000"
-        " | not significant, 1 of 3 seeds |",
-        "| elsewhere | Or that? |  |  |  |  |  |  | 0 of 3 seeds |",
+        "| base | ? | 0.500 |  |  | 100 | 1,000 | 2 of 3 |  |",
+        f"| b | b? | 0.750 | {gain.elo:+.0f}, {low:+.0f} to {high:+.0f} | base | 60 | 600 | 2 of 3"
+        f" | {gain.verdict} |",
+        "| c | c? |  |  | base |  |  | 0 of 3 |  |",
     ]

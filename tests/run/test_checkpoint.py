@@ -30,7 +30,7 @@ def settings():
 @pytest.fixture(scope="module")
 def state(settings):
     game = registry.make(settings.game)
-    return placement.begin(game, settings, placement.make_mesh(1), seed=3, total_steps=10)
+    return placement.begin(game, settings, placement.make_mesh(1), seed=3)
 
 
 def after(state, iteration):
@@ -126,7 +126,7 @@ def test_a_run_moves_to_other_numbers_of_devices_with_all_its_positions_and_goes
             assert_same_bits(after.replace(replay=None), before.replace(replay=None))
             state = moved
         for _ in range(num_iterations):
-            state, metrics = tiny_run.iteration(num_devices)(state)
+            state, metrics = tiny_run.iteration(num_devices)(state, 0.0)
             step += 1
         assert int(state.iteration) == step
         assert np.isfinite(float(metrics.losses.policy)) or step == 3

@@ -172,7 +172,7 @@ def test_the_rings_of_two_devices_hold_what_one_ring_does(solved):
     rings = []
     for num_devices in (1, 2):
         mesh = placement.make_mesh(num_devices)
-        state = placement.begin(GAME, chosen, mesh, seed=0, total_steps=24)
+        state = placement.begin(GAME, chosen, mesh, seed=0)
         ring = jax.device_get(loop.fill(GAME, chosen, mesh, state, lines)).replay
         rows = ring.value.shape[0] // num_devices
         used = [r * rows + i for r in range(num_devices) for i in range(ring.size[r])]

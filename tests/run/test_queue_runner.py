@@ -8,10 +8,12 @@ import time
 
 import pytest
 from support import small_queue, tiny_run
-from support.small_queue import HEAD, line_of, results
+from support.small_queue import ARMS, HEAD, line_of, results
 
 from azo.measure import journal
 from azo.run import config, interruption, metrics, queue_runner, run_queue
+
+MATCH = {"wins": 2, "draws": 1, "losses": 1, "score": 0.625, "pair_scores": [0, 0, 1, 1, 0]}
 
 
 @pytest.fixture
@@ -19,12 +21,13 @@ def queue(tmp_path):
     return small_queue.write(tmp_path)
 
 
-def work_off(queue, monkeypatch, run, num_workers=1, stop=None):
+def work_off(queue, monkeypatch, run, num_workers=1, stop=None, done=None):
     _, waiting = run_queue.load(queue, queue.parent / "runs")
     monkeypatch.setattr(queue_runner, "run_job", run)
     return queue_runner.work_off(
         waiting,
         queue.parent / "runs" / "results.jsonl",
+        {} if done is None else done,
         num_workers=num_workers,
         stop=stop or interruption.StopRequest(),
     )
@@ -33,7 +36,7 @@ def work_off(queue, monkeypatch, run, num_workers=1, stop=None):
 def test_jobs_are_done_in_order_and_leave_a_line_each(queue, capsys, monkeypatch):
     done = []
     num_failed = work_off(
-        queue, monkeypatch, lambda job, _: done.append((job.arm, job.seed)) or line_of(job)
+        queue, monkeypatch, lambda job, *_: done.append((job.arm, job.seed)) or line_of(job)
     )
     assert done == [(arm, seed) for seed in (0, 1) for arm in "abc"]
     assert [(one["arm"], one["seed"]) for one in results(queue)] == done
@@ -50,7 +53,7 @@ def test_workers_run_side_by_side_on_cores_of_their_own(queue, monkeypatch):
     both = threading.Barrier(2, timeout=20)  # passed only by two at the same time
     seen = []
 
-    def run(job, stop):
+    def run(job, *_):
         both.wait()
         seen.append(tuple(os.sched_getaffinity(0)))  # of this thread
         return line_of(job)
@@ -62,7 +65,7 @@ def test_workers_run_side_by_side_on_cores_of_their_own(queue, monkeypatch):
 
 
 def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsys, monkeypatch):
-    def run(job, stop):
+    def run(job, *_):
         if job.arm == "b":
             job.folder.mkdir(parents=True)
             job.log.write_text("".join(f"line {i}\n" for i in range(20)))
@@ -83,7 +86,7 @@ def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsy
 def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
     stop, begun = interruption.StopRequest(), []
 
-    def run(job, _):
+    def run(job, *_):
         if stop.is_made:
             raise queue_runner.Stopped
         begun.append(job.arm)
@@ -164,23 +167,89 @@ def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue,
 
     def run_command(command, output, log, stop):
         if command[:2] == ["azo", "evaluate"]:
-            judged.append(command[2])
-            output.write_text('{"wins": 2, "draws": 1, "losses": 1, "score": 0.625}\n')
+            judged.append(command[2:4])
+            output.write_text(json.dumps(MATCH))
             return
         run = config.load_file(pathlib.Path(command[3])).run
         budgets.append(run.max_evaluations)
         with metrics.MetricsWriter(run.folder) as writer:
             last = {"selfplay/games": 5, "selfplay/evaluations": 590}
-            writer.write("iteration", 6, last | {"time/training_seconds": 2.0})
+            seconds = {"time/training_seconds": 2.0, "time/processor_seconds": 1.5}
+            writer.write("iteration", 6, last | seconds)
             # A gate's match comes after the line of the iteration.
             writer.write("evaluation", 6, {"selfplay/evaluations": 600})
             writer.write("end", 6, {"reason": "score 1.000 against random"})
 
     monkeypatch.setattr(queue_runner, "run_command", run_command)
     judged = []
-    result = queue_runner.run_job(job, interruption.StopRequest())
+    result = queue_runner.run_job(job, interruption.StopRequest(), lambda: None)
     assert budgets == [1000, 400]
-    assert judged == [f"network:{queue.parent}/runs/a/0/2-two:2"]
-    figures = ("evaluations", "games", "iterations", "training_seconds", "score")
-    assert [result[name] for name in figures] == [1200, 10, 12, 4.0, 0.625]
+    assert judged == [[f"network:{queue.parent}/runs/a/0/2-two:2", "random"]]
+    figures = ("evaluations", "games", "iterations", "training_seconds", "processor_seconds")
+    assert [result[name] for name in figures] == [1200, 10, 12, 4.0, 3.0]
+    assert result["score"] == 0.625
     assert result["overrides"] == {"search.num_simulations": 3}
+
+
+def test_a_budget_of_processor_time_ends_runs_and_arms_meet_one_another(queue, monkeypatch):
+    head = HEAD.replace("max_evaluations = 1000", "max_processor_seconds = 9.5")
+    head += "opening_plies = 6\nversus = {max_games = 8, batch_games = 4, elo = 30}\n"
+    queue.write_text(head + ARMS)
+    _, jobs = run_queue.load(queue, queue.parent / "runs")
+    commands = []
+
+    def run_command(command, output, log, stop):
+        commands.append(command)
+        if command[:2] == ["azo", "evaluate"]:
+            output.write_text(json.dumps(MATCH))
+            return
+        run = config.load_file(pathlib.Path(command[3])).run
+        assert (run.max_evaluations, run.max_processor_seconds) == (None, 9.5)
+        with metrics.MetricsWriter(run.folder) as writer:
+            last = {"selfplay/games": 5, "selfplay/evaluations": 590}
+            seconds = {"time/training_seconds": 12.0, "time/processor_seconds": 9.6}
+            writer.write("iteration", 6, last | seconds)
+            writer.write("end", 6, {"reason": "all 9.5 processor seconds are used"})
+
+    monkeypatch.setattr(queue_runner, "run_command", run_command)
+    first = queue_runner.run_job(jobs[0], interruption.StopRequest(), lambda: None)
+    assert "versus" not in first
+    second = queue_runner.run_job(jobs[1], interruption.StopRequest(), lambda: first)
+    assert second["versus"] == {"against": "a", **MATCH}
+    players = [f"network:{queue.parent}/runs/{arm}/0/run:2" for arm in "ba"]
+    assert commands[-1] == [
+        *("azo", "evaluate", *players, "--num-games", "4", "--sprt.elo0=-30.0"),
+        *("--sprt.elo1=30.0", "--sprt.max-games=8"),
+        *("--opening-plies", "6", "--seed", "0", "--json"),
+    ]  # fmt: skip
+
+
+def test_an_arm_waits_for_the_one_it_is_compared_with_and_fails_with_it(queue, monkeypatch, capsys):
+    met = []
+
+    def run(job, stop, against):
+        if job.arm == "a" and job.seed == 1:
+            raise queue_runner.Failed("azo train ended with exit code 2")
+        other = against()
+        met.append((job.arm, job.seed, other and (other["arm"], other["seed"])))
+        return line_of(job)
+
+    assert work_off(queue, monkeypatch, run, num_workers=3) == 3
+    assert sorted(met) == [("a", 0, None), ("b", 0, ("a", 0)), ("c", 0, ("a", 0))]
+    assert "c, seed 1: failed: azo train ended with exit code 2" in capsys.readouterr().out
+
+
+def test_seeds_end_when_the_effects_are_known(queue, monkeypatch, capsys):
+    queue.write_text(queue.read_text().replace("[0, 1]", "[0, 1, 2]"))
+    done = []
+
+    def run(job, *_):
+        done.append((job.arm, job.seed))
+        line = line_of(job) | {"wins": 500, "losses": 500}
+        return line | {"b": {"wins": 800, "losses": 200}, "c": {"wins": 510}}.get(job.arm, {})
+
+    assert work_off(queue, monkeypatch, run) == 0
+    # The base is needed by c, of which nothing is known after two seeds.
+    assert done == [*((arm, seed) for seed in (0, 1) for arm in "abc"), ("a", 2), ("c", 2)]
+    assert "b, seed 2: skipped, its effect is known" in capsys.readouterr().out
+    assert len(results(queue)) == 8

@@ -78,12 +78,12 @@ def test_common_settings_hold_for_all_and_an_arm_may_have_a_file_of_its_own(tmp_
     assert jobs[3].settings.search.algorithm == "gumbel"
 
 
-def test_the_iterations_are_bounded_by_the_budget_alone_if_the_rate_is_constant(tmp_path):
-    _, (constant, *_) = load(tmp_path)
-    assert constant.phase(0, 961).run.num_iterations == 1_000_000
-    assert constant.phase(0, 961).run.max_evaluations == 961
+def test_the_iterations_are_bounded_by_the_budget_alone_unless_they_are_set(tmp_path):
+    _, (unbounded, *_) = load(tmp_path)
+    assert unbounded.phase(0, 961).run.num_iterations == 1_000_000
+    assert unbounded.phase(0, 961).run.max_evaluations == 961
     arms = '[[arms]]\nname = "base"\nquestion = "?"\n'
-    arms += 'set = {"learner.schedule" = "cosine", "run.num_iterations" = 5}\n'
+    arms += 'set = {"run.num_iterations" = 5}\n'
     _, (job, *_) = load(tmp_path, HEAD + arms)
     assert job.phase(0, 960).run.num_iterations == 5
 
@@ -113,7 +113,7 @@ def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
     assert len(jobs) == len(queue.arms) * len(queue.seeds)
     for job in jobs[: len(queue.arms)]:
         for index in range(job.num_phases):
-            phase = job.phase(index, queue.max_evaluations)
+            phase = job.phase(index, queue.budget)
             written = tmp_path / "phase.json"
             written.write_text(config.to_json(phase))
             assert config.load_file(written) == phase
@@ -151,10 +151,3 @@ def test_a_bad_queue_is_one_clear_line(tmp_path, change, expected):
     assert str(error.value).startswith(str(path))
     assert re.search(expected, str(error.value))
     assert "\n" not in str(error.value)
-
-
-def test_a_schedule_needs_the_number_of_iterations(tmp_path):
-    arms = '[[arms]]\nname = "base"\nquestion = "?"\nset = {"learner.schedule" = "cosine"}\n'
-    with pytest.raises(ValueError) as error:
-        load(tmp_path, HEAD + arms)
-    assert str(error.value).endswith("with learner.schedule 'cosine' set run.num_iterations")

@@ -45,9 +45,7 @@ def a_trainer(monkeypatch, folder, matches, **sections):
 
 
 def begin(settings):
-    return placement.begin(
-        tiny_run.game(), settings, placement.make_mesh(1), seed=0, total_steps=12
-    )
+    return placement.begin(tiny_run.game(), settings, placement.make_mesh(1), seed=0)
 
 
 def after(state, games=0, steps=0):
@@ -225,3 +223,37 @@ def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_
     assert len(metrics.read(tmp_path, "compilation")) == 2
     assert config.at_generation(settings, 1).search.num_simulations == 4
     assert config.at_generation(settings, 9).search.num_simulations == 8
+
+
+@pytest.mark.parametrize(
+    ("limits", "processor_seconds", "expected"),
+    [
+        ({"num_iterations": 8}, 50.0, 0.5),
+        ({"num_iterations": 8, "max_evaluations": 1000}, 50.0, 0.7),
+        ({"num_iterations": 8, "max_processor_seconds": 62.5}, 50.0, 0.8),
+        ({"num_iterations": 3}, 0.0, 1.0),
+    ],
+)
+def test_the_share_of_the_run_is_that_of_the_limit_that_is_closest(
+    tmp_path, monkeypatch, limits, processor_seconds, expected
+):
+    one, _ = a_trainer(monkeypatch, tmp_path, [], run=limits)
+    one.processor_seconds = processor_seconds
+    state = begin(one.settings).with_evaluations(700).replace(iteration=jnp.int32(4))
+    assert one.progress(state) == pytest.approx(expected)
+    assert (one.end_reason(state) is None) == (expected < 1)
+
+
+def test_the_processor_time_ends_a_run_and_a_resumed_run_counts_on(tmp_path, monkeypatch):
+    settings = run(tmp_path, run={"num_iterations": 50, "max_processor_seconds": 90})
+    seconds = iter(range(0, 10_000, 20))  # two readings an iteration
+    monkeypatch.setattr(trainer.time, "process_time", lambda: float(next(seconds)))
+    state = train_with_scores(monkeypatch, settings, [5])
+    assert int(state.iteration) == 5
+    (end,) = metrics.read(tmp_path, "end")
+    assert end["reason"] == "all 90 processor seconds are used"
+    longer = run(tmp_path, run={"num_iterations": 50, "max_processor_seconds": 130})
+    state = train_with_scores(monkeypatch, longer, [5])
+    assert int(state.iteration) == 7
+    used = [event["time/processor_seconds"] for event in metrics.read(tmp_path, "iteration")]
+    assert used == [20.0 * number for number in range(1, 8)]

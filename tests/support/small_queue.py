@@ -26,6 +26,8 @@ def line_of(job, wins=3):
         "games": 40,
         "iterations": 7,
         "training_seconds": 1.5,
+        "processor_seconds": 1.5,
+        "run": str(job.folder / "run"),
         "wins": wins,
         "draws": 0,
         "losses": 4 - wins,

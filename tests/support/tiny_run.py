@@ -19,7 +19,6 @@ SECTIONS = {
     "evaluation": {"every": 0, "num_games": 2, "num_simulations": 2, "opponent": "random"},
     "run": {"num_iterations": 6, "num_devices": 1, "save_every": 2},
 }
-TOTAL_STEPS = 12
 
 # The same with everything switched on that carries something from one iteration to the next.
 EVERYTHING = {
@@ -50,14 +49,14 @@ def game():
 def begin(num_devices: int):
     """Returns the state before the first iteration, new at each call, since runs donate theirs."""
     recipe, mesh = settings(), placement.make_mesh(num_devices)
-    return placement.begin(game(), recipe, mesh, seed=0, total_steps=TOTAL_STEPS)
+    return placement.begin(game(), recipe, mesh, seed=0)
 
 
 @functools.cache
 def iteration(num_devices: int):
     """Returns the jitted iteration."""
     recipe, mesh = settings(), placement.make_mesh(num_devices)
-    return loop.build(game(), recipe, mesh, total_steps=TOTAL_STEPS)
+    return loop.build(game(), recipe, mesh)
 
 
 @functools.cache
@@ -65,7 +64,7 @@ def trained():
     """Returns the state on the host after six iterations on one device."""
     state = begin(1)
     for _ in range(6):
-        state, _ = iteration(1)(state)
+        state, _ = iteration(1)(state, 0.0)
     return jax.device_get(state)
 
 
