@@ -58,6 +58,8 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Weight of the policy's entropy over legal moves, which lowers the loss."""
     ownership_weight: pydantic.NonNegativeFloat = 0.0
     """Weight of the ownership loss; needs network.has_ownership_head."""
+    average_decay: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
+    """Decay, an iteration, of the average of weights that plays and is saved; 0: the newest."""
     augment: bool = True
     """Move every example by a random symmetry."""
 
@@ -70,6 +72,11 @@ class TrainState:
     batch_stats: Any  # running averages of the normalisation
     optimiser_state: Any
     num_steps: jax.Array  # [] int32, steps taken
+    average: network.Variables | None  # of the weights after recent iterations, if it has a decay
+
+    def variables(self) -> network.Variables:
+        """Returns the newest weights."""
+        return {"params": self.params, "batch_stats": self.batch_stats}
 
 
 @flax.struct.dataclass
@@ -155,10 +162,17 @@ def _kinds(params: Any) -> Any:
     return {name: "tables" if name == pattern_tables.TABLES else "dense" for name in params}
 
 
-def init(optimiser: optax.GradientTransformation, variables: network.Variables) -> TrainState:
+def init(
+    optimiser: optax.GradientTransformation,
+    variables: network.Variables,
+    config: LearnerConfig,
+) -> TrainState:
     """Returns the state of a network before the first step."""
     params, batch_stats = variables["params"], variables.get("batch_stats", {})
-    return TrainState(params, batch_stats, optimiser.init(params), jnp.int32(0))
+    state = TrainState(params, batch_stats, optimiser.init(params), jnp.int32(0), None)
+    if not config.average_decay:
+        return state
+    return dataclasses.replace(state, average=jax.tree.map(jnp.copy, state.variables()))
 
 
 def learn(
@@ -206,12 +220,30 @@ def learn(
         updates, optimiser_state = optimiser.update(gradient, state.optimiser_state, state.params)
         params = optax.apply_updates(state.params, updates)
         losses = losses.replace(gradient_norm=optax.tree.norm(gradient))
-        return TrainState(params, batch_stats, optimiser_state, state.num_steps + 1), losses
+        state = dataclasses.replace(
+            state,
+            params=params,
+            batch_stats=batch_stats,
+            optimiser_state=optimiser_state,
+            num_steps=state.num_steps + 1,
+        )
+        return state, losses
 
     keys = jax.vmap(jax.random.split)(jax.random.split(key, config.num_steps))
     inputs = keys[:, 1], keys[:, 0] if draws is None else draws
     train_state, losses = jax.lax.scan(step, train_state, inputs)
+    if config.average_decay:
+        train_state = dataclasses.replace(train_state, average=_averaged(train_state, config))
     return train_state, jax.tree.map(jnp.mean, losses)
+
+
+def _averaged(state: TrainState, config: LearnerConfig) -> network.Variables:
+    """Returns the average with the newest weights, which count more in the first iterations."""
+    done = state.num_steps / config.num_steps
+    decay = jnp.minimum(config.average_decay, done / (done + 9))
+    return jax.tree.map(
+        lambda old, new: decay * old + (1 - decay) * new, state.average, state.variables()
+    )
 
 
 def loss(

@@ -75,8 +75,8 @@ class RunState:
     key: jax.Array  # [] typed key, constant; iterations fold in their number
 
     def variables(self) -> Variables:
-        """Returns the learner's network."""
-        return {"params": self.learner.params, "batch_stats": self.learner.batch_stats}
+        """Returns the learner's network: the average of recent ones, or else the newest."""
+        return self.learner.average or self.learner.variables()
 
     def num_evaluations(self) -> int:
         """Returns the network evaluations of self-play and gates so far, on the host."""
@@ -173,7 +173,7 @@ def create(
         actor_params = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
     zero = jnp.int32(0)
     return RunState(
-        learner=learner.init(optimiser, variables),
+        learner=learner.init(optimiser, variables, config.learner),
         actor_params=actor_params,
         games=games,
         unlabelled=unlabelled,

@@ -31,6 +31,7 @@ _FIXED_SETTINGS = (
     "endings.solver",
     "replay.capacity",
     "learner.optimiser",
+    "learner.average_decay",
     "gate.is_enabled",
 )
 # Further ones while turns wait for the host's solver.

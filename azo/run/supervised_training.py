@@ -70,7 +70,7 @@ def train(
             per_epoch = settings.evaluations_per_epoch
             if int(epoch * per_epoch) == int(before * per_epoch) and not is_last:
                 continue
-            variables = {"params": train_state.params, "batch_stats": train_state.batch_stats}
+            variables = train_state.average or train_state.variables()
             figures = evaluate(game, model, variables, some)
             # Random games teach only the value.
             grade = -figures.value_error if settings.source == "random" else figures.accuracy
@@ -153,7 +153,7 @@ def _begin(
         variables, start = network_files.load(settings.start)
         if start.network != settings.network:
             raise ValueError(f"{settings.start}: its network has other settings: {start.network}")
-    return learner.init(optimiser, variables)
+    return learner.init(optimiser, variables, settings.learner)
 
 
 def _batches(

@@ -177,3 +177,24 @@ def test_the_network_learns_alike_on_any_number_of_devices(num_devices):
     value_loss = [float(metrics.losses.value) for metrics in all_metrics]
     start, end = np.nanmean(value_loss[:50]), np.nanmean(value_loss[-100:])
     assert end < 0.6 * start, (start, end)
+
+
+def test_the_average_of_weights_plays_and_learning_goes_on_from_the_newest():
+    recipe = tiny_run.settings(learner={"average_decay": 0.9})
+    mesh = placement.make_mesh(1)
+    state = placement.begin(tiny_run.game(), recipe, mesh, seed=0)
+    iterate = loop.build(tiny_run.game(), recipe, mesh)
+    average = jax.tree.leaves(jax.device_get(state.learner.average))
+    for _ in range(4):
+        state, _ = iterate(state, 0.0)
+        newest = jax.tree.leaves(jax.device_get(state.learner.variables()))
+        done = int(state.learner.num_steps) / recipe.learner.num_steps
+        if done:  # the first iteration has too few positions to learn
+            decay = min(0.9, done / (done + 9))
+            average = [
+                decay * old + (1 - decay) * new for old, new in zip(average, newest, strict=True)
+            ]
+        playing = jax.tree.leaves(jax.device_get(state.variables()))
+        for ours, expected in zip(playing, average, strict=True):
+            np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)
+    assert not np.array_equal(newest[0], average[0])

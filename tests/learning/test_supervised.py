@@ -187,7 +187,7 @@ def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     model = network.build(game, TINY).clone(is_training=True)
     optimiser = learner.make_optimiser(settings)
     variables = network.init(game, TINY, jax.random.key(1))
-    train_state = learner.init(optimiser, variables)
+    train_state = learner.init(optimiser, variables, settings)
     row = np.random.default_rng(0).permutation(data.num_rows)[:24].reshape(3, 8)
     key = jax.random.key(2)
 

@@ -52,7 +52,7 @@ def of_run(settings: config.Config) -> dict[str, np.ndarray]:
     variables = jax.tree.map(lambda x: rng.uniform(-0.5, 0.5, x.shape).astype(x.dtype), shapes)
 
     def run() -> learner.TrainState:
-        start = learner.init(remember, variables)
+        start = learner.init(remember, variables, recipe.learner)
         everywhere, split = PartitionSpec(), PartitionSpec(run_state.AXIS)
         spread = jax.shard_map(
             step, mesh=mesh, in_specs=(everywhere, split), out_specs=everywhere, check_vma=False
