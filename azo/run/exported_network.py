@@ -1,7 +1,4 @@
-"""The files of an exported network, read and written without JAX: settings and arrays.
-
-Tables of patterns, nearly all of a pattern network, are stored in 16 bits and read as float32.
-"""
+"""The files of an exported network, read and written without JAX: settings and arrays."""
 
 import json
 import pathlib
@@ -11,7 +8,7 @@ import numpy as np
 import pydantic
 
 from azo.games import game_config
-from azo.learning import network_config, pattern_tables
+from azo.learning import network_config
 from azo.run import validation
 
 SETTINGS = "settings.json"
@@ -48,7 +45,7 @@ def read_arrays(folder: pathlib.Path) -> dict[str, Any]:
             place = tree
             for section in sections:
                 place = place.setdefault(section, {})
-            place[last] = _single(arrays[name])
+            place[last] = arrays[name]
     return tree
 
 
@@ -56,12 +53,5 @@ def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     for name, value in tree.items():
         path = prefix + name
-        if isinstance(value, dict):
-            arrays |= _flat(value, f"{path}/")
-        else:
-            arrays[path] = np.asarray(value, np.float16 if name == pattern_tables.TABLES else None)
+        arrays |= _flat(value, f"{path}/") if isinstance(value, dict) else {path: np.asarray(value)}
     return arrays
-
-
-def _single(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float32) if array.dtype == np.float16 else array

@@ -44,17 +44,3 @@ def test_a_network_learns_from_the_games_of_one_of_the_other_kind(tmp_path, pupi
     )
     assert int(state.learner.num_steps) > 0
     assert network_files.load(settings.run.folder)[1].network == settings.network
-
-
-def test_an_exported_network_of_patterns_has_tables_of_16_bits_and_nearly_the_same_values(tmp_path):
-    settings = run(tmp_path / "run", PATTERNS)
-    trainer.train(settings)
-    variables, _ = network_files.load(tmp_path / "run")
-    network_files.save(tmp_path / "exported", variables, settings)
-    with np.load(tmp_path / "exported" / "network.npz") as arrays:
-        assert arrays["params/tables"].dtype == np.float16
-    restored, _ = network_files.load(tmp_path / "exported")
-    assert {leaf.dtype for leaf in jax.tree.leaves(restored)} == {np.dtype(np.float32)}
-    tables, rounded = (np.asarray(x["params"]["tables"]) for x in (variables, restored))
-    np.testing.assert_allclose(rounded, tables, rtol=1e-3, atol=1e-7)
-    assert np.abs(tables).max() > 1e-3
