@@ -119,7 +119,7 @@ def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure
 
         return played
 
-    optimiser = learner.make_optimiser(_LEARNER)
+    optimiser = learner.make_optimiser(_LEARNER, settings)
     board = jnp.resize(game.pack(games.position), (_LEARNER.batch_size, game.packed_words))
     legal = game.legal_mask(game.unpack(board))
     examples = replay.Examples(

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 import pydantic
 
-from azo.games import patterns, protocol, symmetry
+from azo.games import protocol, symmetry
 from azo.learning import heads, network, pattern_tables, ply_records, replay, row_optimiser
 from azo.search import objective, search_tree
 
@@ -122,9 +122,11 @@ def rate_factor(config: LearnerConfig, num_steps: jax.Array, progress: jax.Array
 
 
 def make_optimiser(
-    config: LearnerConfig, progress: jax.Array | float = 0.0
+    config: LearnerConfig,
+    network_config: network.NetworkConfig,
+    progress: jax.Array | float = 0.0,
 ) -> optax.GradientTransformation:
-    """Returns the optimiser at a share of the run, see `rate_factor`."""
+    """Returns the optimiser of a network at a share of the run, see `rate_factor`."""
     progress = jnp.asarray(progress)
 
     def factor(num_steps: jax.Array) -> jax.Array:
@@ -132,6 +134,11 @@ def make_optimiser(
 
     def rate(num_steps: jax.Array) -> jax.Array:
         return config.learning_rate * factor(num_steps)
+
+    def table_rates(tables: jax.Array) -> jax.Array:
+        column = jax.lax.broadcasted_iota(jnp.int32, tables.shape, tables.ndim - 1)
+        is_feature = column < network_config.patterns.num_features
+        return jnp.where(is_feature, config.table_feature_rate, config.table_logit_rate)
 
     decay = config.weight_decay
     if config.optimiser == "adamw":
@@ -145,16 +152,9 @@ def make_optimiser(
     tables = optax.chain(
         row_optimiser.scale_met_rows(),
         optax.scale_by_learning_rate(factor),
-        optax.stateless_with_tree_map(lambda update, _: update * _table_rates(config, update)),
+        optax.stateless_with_tree_map(lambda update, _: update * table_rates(update)),
     )
     return optax.partition({"dense": dense, "tables": tables}, _kinds)
-
-
-def _table_rates(config: LearnerConfig, tables: jax.Array) -> jax.Array:
-    """Returns the step size of each entry of tables `[..., W]`."""
-    column = jax.lax.broadcasted_iota(jnp.int32, tables.shape, tables.ndim - 1)
-    is_logit = column >= tables.shape[-1] - patterns.MAX_LENGTH
-    return jnp.where(is_logit, config.table_logit_rate, config.table_feature_rate)
 
 
 def _kinds(params: Any) -> Any:

@@ -310,7 +310,7 @@ class _Iteration:
             return learner.learn(
                 game,
                 model.clone(is_training=True, axis_name=run_state.AXIS),
-                learner.make_optimiser(config.learner, progress),
+                learner.make_optimiser(config.learner, config.network, progress),
                 key,
                 train_state,
                 sample,

@@ -1,12 +1,13 @@
 """Networks that add table entries of patterns, as Logistello's evaluation (Buro 1999).
 
     contents of patterns -> table rows -> added features -> dense layers -> chances of final scores
-                                       -> logits, added by square
+                                       -> logits, weighed and added by square
 
-A row has `D` features, and a logit for each square of its pattern. Images of a pattern share a
-table, so the network commutes with the symmetries of the board, and examples need no augmentation.
-With one feature and no dense layers it is the classical linear evaluation. Adding features of
-patterns before a small network is that of Rapfi (arXiv:2503.13178).
+A row has `D` features, and one or more logits for each square of its pattern. With several, the
+last layer before the scores weighs them, so that the policy depends on the whole position too.
+Images of a pattern share a table, so the network commutes with the symmetries of the board, and
+examples need no augmentation. With one feature and no dense layers it is the classical linear
+evaluation. Adding features of patterns before a small network is that of Rapfi (arXiv:2503.13178).
 """
 
 from typing import Any
@@ -48,40 +49,48 @@ class PatternNetwork(nn.Module):
         planes = planes.reshape(planes.shape[0], self.size**2, 4).astype(jnp.float32)
         num_discs = planes[..., :2].sum(axis=(1, 2)).astype(jnp.int32)
 
-        width = config.num_features + patterns.MAX_LENGTH
-        shape = (config.num_stages, shapes.num_rows, width)
+        shape = (config.num_stages, shapes.num_rows, config.num_columns)
         tables = self.param(pattern_tables.TABLES, nn.initializers.zeros, shape)
         stage = num_discs * config.num_stages // (self.size**2 + 1)
         row = _rows(shapes, images, planes) + stage[:, None] * shapes.num_rows
-        entries = tables.reshape(-1, width)[row]  # [M, images, width]
+        entries = tables.reshape(-1, config.num_columns)[row]  # [M, images, columns]
 
         features = entries[..., : config.num_features].sum(axis=1)
         features += self._by_discs("feature_bias", num_discs, config.num_features)
-        logits = _by_square(entries[..., config.num_features :], images, self.size**2)
+        score_logits, weights = self._score_logits(features, planes, num_discs)
+        logits = entries[..., config.num_features :]
+        logits = logits.reshape(*row.shape, config.num_policies, patterns.MAX_LENGTH)
+        logits = logits[..., 0, :] + jnp.einsum("mikj,mk->mij", logits[..., 1:, :], weights)
+        logits = _by_square(logits, images, self.size**2)
         missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
         return heads.predict(
             prior_logits=jnp.pad(logits, ((0, 0), (0, missing))),
-            score_logits=self._score_logits(features, planes, num_discs),
+            score_logits=score_logits,
             scores=self.scores,
         )
 
     def _score_logits(
         self, features: jax.Array, planes: jax.Array, num_discs: jax.Array
-    ) -> jax.Array:
-        """Returns the logits `[M, Z]` of all final scores."""
+    ) -> tuple[jax.Array, jax.Array]:
+        """Returns the logits `[M, Z]` of all final scores, and weights of policies `[M, K - 1]`."""
         units = self.config.patterns.hidden_units
+        num_weights = self.config.patterns.num_policies - 1
         if not units:
             first = nn.initializers.constant(np.log(_FIRST_DEVIATION))
             deviation = jnp.exp(self._by_discs("log_deviation", num_discs, 1, first))
             score = jnp.array(self.scores, jnp.float32)[None] / self.scores[-1]
-            return -0.5 * jnp.square((score - features) / deviation)
+            logits = -0.5 * jnp.square((score - features) / deviation)
+            return logits, features[:, :0]
         x = jnp.concatenate([features, _global_features(planes, num_discs)], axis=-1)
         for layer, number in enumerate(units):
             x = nn.Dense(number, name=f"hidden{layer}")(x)
             if layer == 0:
                 x += self._by_discs("hidden_bias", num_discs, number)
             x = nn.relu(x)
-        return heads.small_output(x, len(self.scores), "score_output")
+        weights = x[:, :0]
+        if num_weights:
+            weights = nn.Dense(num_weights, name=pattern_tables.POLICY_WEIGHTS)(x)
+        return heads.small_output(x, len(self.scores), "score_output"), weights
 
     def _by_discs(
         self,

@@ -1,6 +1,7 @@
 """The tables of pattern networks, as `pattern_network` and evaluators on the host know them.
 
-An entry has the features of a content, then a logit for each square of its pattern.
+An entry has the features of a content, then one or more sets of a logit for each square of its
+pattern.
 """
 
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from azo.games import patterns
 
 TABLES = "tables"  # the parameter whose rows are learned one by one, see `row_optimiser`
+POLICY_WEIGHTS = "policy_weights"  # the layer that weighs all sets of logits but the first
 TYPICAL_MOVES = 8.0  # legal moves in the unit of the network
 
 
@@ -28,15 +30,16 @@ def merge(shapes: patterns.PatternSet, tables: Any, num_features: int) -> list[A
     """
     return [
         sum(
-            tables[:, first + rows][..., _columns(order, num_features)]
+            tables[:, first + rows][..., _columns(order, num_features, tables.shape[-1])]
             for order, rows in shapes.reordered_rows(number)
         )
         for number, first in enumerate(shapes.first_rows)
     ]
 
 
-def _columns(order: tuple[int, ...], num_features: int) -> np.ndarray:
+def _columns(order: tuple[int, ...], num_features: int, num_columns: int) -> np.ndarray:
     """Returns the columns of an entry, those of its logits in the order of the first image."""
     logits = np.arange(patterns.MAX_LENGTH)
     logits[list(order)] = np.arange(len(order))
-    return np.concatenate([np.arange(num_features), num_features + logits])
+    sets = np.arange(num_features, num_columns, patterns.MAX_LENGTH)
+    return np.concatenate([np.arange(num_features), (sets[:, None] + logits).ravel()])

@@ -152,7 +152,7 @@ def create(
     """
     network_key, games_key, run_key = jax.random.split(jax.random.key(seed), 3)
     variables = network.init(game, config.network, network_key) if start is None else start
-    optimiser = learner.make_optimiser(config.learner)
+    optimiser = learner.make_optimiser(config.learner, config.network)
     num_games = config.selfplay.num_games
     games = starts.spread_games(
         game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties

@@ -40,6 +40,8 @@ class Weights(NamedTuple):
     num_outputs: np.ndarray  # [L + 1] int64, padded; the last is that of the final scores
     kernels: np.ndarray  # [L, most, most], of each layer in its first rows and columns
     biases: np.ndarray  # [L + 1, most], the last for a network without layers; `_NEVER` is padding
+    policy_kernel: np.ndarray  # [K - 1, most], of the weights of all sets of logits but the first
+    policy_bias: np.ndarray  # [K - 1]
     scores: np.ndarray  # [most], all final scores by the largest
     results: np.ndarray  # [most], their signs
 
@@ -107,6 +109,8 @@ def host_weights(
         kernels[layer, :inputs, :outputs] = params[name]["kernel"]
         biases[layer, :outputs] = params[name]["bias"]
     none = np.zeros((game.size**2 + 1, 1), np.float32)
+    no_weights = {"kernel": np.zeros((1, 0), np.float32), "bias": np.zeros(0, np.float32)}
+    policy = params.get(pattern_tables.POLICY_WEIGHTS, no_weights)
     return Weights(
         content=_pad_last(np.einsum("bc,rcp->rbp", bits, digits), _IMAGES).astype(np.uint16),
         first_row=shapes.first_rows[images.pattern].astype(np.uint32),
@@ -120,6 +124,8 @@ def host_weights(
         num_outputs=np.array(num_outputs),
         kernels=kernels,
         biases=biases,
+        policy_kernel=np.ascontiguousarray(policy["kernel"].T),
+        policy_bias=policy["bias"],
         results=_pad_last(np.sign(game.scores).astype(np.float32), most),
         scores=_pad_last((game.scores / game.scores[-1]).astype(np.float32), most),
     )
@@ -157,7 +163,7 @@ def _evaluate(player, opponent, weights, size, on_board, output):
     contents = np.empty(weights.content.shape[2], np.uint16)
     row = np.empty(len(weights.first_row), np.uint32)
     x, y = np.zeros(most, np.float32), np.zeros(most, np.float32)
-    powers = np.empty(most, np.int32)
+    powers, policy = np.empty(most, np.int32), np.ones(len(weights.policy_bias) + 1, np.float32)
     for number in range(len(player)):
         P, O = player[number], opponent[number]
         num_discs = count(P | O)
@@ -166,17 +172,6 @@ def _evaluate(player, opponent, weights, size, on_board, output):
         _add_features(table, row, weights.feature_bias[num_discs], x)
 
         moves, replies = legal_moves(P, O, on_board), legal_moves(O, P, on_board)
-        left = moves
-        while left != ZERO:
-            bit = first(left)
-            left &= left - ONE
-            square = bit // 8 * size + bit % 8
-            logit = np.float32(0)
-            for place in range(weights.num_places[square]):
-                image, column = weights.places[square, place]
-                logit += table[row[image], column]
-            output[number, square] = logit
-
         if len(weights.kernels):
             x[num_features] = np.float32(count(moves)) / np.float32(pattern_tables.TYPICAL_MOVES)
             x[num_features + 1] = np.float32(count(replies)) / np.float32(
@@ -186,10 +181,11 @@ def _evaluate(player, opponent, weights, size, on_board, output):
             x[num_features + 3] = np.float32((size * size - num_discs) % 2)
             for i in range(num_features + 4, weights.num_inputs[0]):
                 x[i] = 0
-            _apply_layers(x, y, num_discs, weights)
+            _apply_layers(x, y, num_discs, weights, policy)
         else:
             precision = np.exp(-weights.log_deviation[num_discs])
             _write_normal(x[0], precision, weights.scores, weights.biases[-1], x)
+        _write_logits(moves, size, table, row, weights, policy, output[number])
         _write_expected(
             x, weights.scores, weights.results, powers, weights.num_outputs[-1], output[number, -2:]
         )
@@ -228,6 +224,22 @@ def _add_features(table, row, bias, x):
 
 
 @_fused
+def _write_logits(moves, size, table, row, weights, policy, output):
+    """Writes the logits of legal moves, given the weight of each set of logits."""
+    while moves != ZERO:
+        bit = first(moves)
+        moves &= moves - ONE
+        square = bit // 8 * size + bit % 8
+        logit = np.float32(0)
+        for place in range(weights.num_places[square]):
+            image, column = weights.places[square, place]
+            for weight in policy:
+                logit += weight * table[row[image], column]
+                column += np.uint32(patterns.MAX_LENGTH)
+        output[square] = logit
+
+
+@_fused
 def _write_normal(mean, precision, scores, bias, logits):
     """Writes the logits of final scores that are normally distributed."""
     for i in range(len(logits)):
@@ -236,9 +248,18 @@ def _write_normal(mean, precision, scores, bias, logits):
 
 
 @_fused
-def _apply_layers(x, y, num_discs, weights):
-    """Replaces the inputs in `x` by the logits `[Z]` of all final scores; `y` is room for it."""
+def _apply_layers(x, y, num_discs, weights, policy):
+    """Replaces the inputs in `x` by the logits `[Z]` of all final scores; `y` is room for it.
+
+    Writes the weights of the sets of logits, from the second on, into `policy`.
+    """
     for layer in range(len(weights.kernels)):
+        if layer == len(weights.kernels) - 1:
+            for k in range(len(weights.policy_bias)):
+                weight = weights.policy_bias[k]
+                for i in range(weights.policy_kernel.shape[1]):
+                    weight += weights.policy_kernel[k, i] * x[i]
+                policy[k + 1] = weight
         num_outputs = weights.num_outputs[layer]
         bias, kernel = weights.biases[layer], weights.kernels[layer]
         for j in range(num_outputs):

@@ -39,12 +39,12 @@ def train(
     calls_per_epoch = data.num_rows / (steps * batch)
     num_calls = max(1, round(settings.num_epochs * calls_per_epoch))
     model = network.build(game, settings.network)
-    train_state = _begin(settings, game, learner.make_optimiser(settings.learner))
+    train_state = _begin(settings, game, learner.make_optimiser(settings.learner, settings.network))
     train_model = model.clone(is_training=True)
 
     @functools.partial(jax.jit, donate_argnums=1)
     def take_steps(key, train_state, data, rows, progress):
-        optimiser = learner.make_optimiser(settings.learner, progress)
+        optimiser = learner.make_optimiser(settings.learner, settings.network, progress)
         return learner.learn(
             game, train_model, optimiser, key, train_state, data.examples, rows,
             config=settings.learner,

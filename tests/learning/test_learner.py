@@ -41,7 +41,7 @@ def test_the_optimiser_steps_by_its_share_of_the_run():
     )
     params = {"bias": jnp.zeros(1)}
     for progress, rate in ((0.0, 0.2), (1.0, 0.01)):
-        optimiser = learner.make_optimiser(config, jnp.float32(progress))
+        optimiser = learner.make_optimiser(config, network.NetworkConfig(), jnp.float32(progress))
         updates, _ = optimiser.update({"bias": jnp.ones(1)}, optimiser.init(params), params)
         np.testing.assert_allclose(updates["bias"], -rate, rtol=1e-5)
 
@@ -59,7 +59,7 @@ def test_only_kernels_decay(kind):
     config = learner.LearnerConfig(
         optimiser=kind, weight_decay=0.5, learning_rate=0.1, warmup_steps=0
     )
-    optimiser = learner.make_optimiser(config)
+    optimiser = learner.make_optimiser(config, network.NetworkConfig())
     params = {"kernel": jnp.ones((2, 3)), "bias": jnp.ones(3), "conv": jnp.ones((3, 3, 2, 2))}
     zeros = jax.tree.map(jnp.zeros_like, params)
     updates, _ = optimiser.update(zeros, optimiser.init(params), params)
@@ -72,7 +72,7 @@ def test_sgd_adds_momentum_and_scales_large_gradients_down():
     config = learner.LearnerConfig(
         optimiser="sgd", weight_decay=0, learning_rate=0.1, warmup_steps=0, max_gradient_norm=5.0
     )
-    optimiser = learner.make_optimiser(config)
+    optimiser = learner.make_optimiser(config, network.NetworkConfig())
     params = {"bias": jnp.zeros(2)}
     carried = optimiser.init(params)
     first, carried = optimiser.update({"bias": jnp.array([3.0, 4.0])}, carried, params)
@@ -87,7 +87,7 @@ def learned(config, num_devices, sample):
     """Learner and losses after `config.num_steps` steps, a device's examples drawn by `sample`."""
     net_config = tiny_run.settings().network.model_copy(update={"has_ownership_head": True})
     net = network.build(GAME, net_config).clone(is_training=True, axis_name=run_state.AXIS)
-    optimiser = learner.make_optimiser(config)
+    optimiser = learner.make_optimiser(config, network.NetworkConfig())
     mesh = placement.make_mesh(num_devices)
 
     def learn(start, some):

@@ -185,7 +185,7 @@ def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
     # Without augmentation the keys do not matter.
     settings = learner.LearnerConfig(warmup_steps=0, learning_rate=0.01, num_steps=3, augment=False)
     model = network.build(game, TINY).clone(is_training=True)
-    optimiser = learner.make_optimiser(settings)
+    optimiser = learner.make_optimiser(settings, TINY)
     variables = network.init(game, TINY, jax.random.key(1))
     train_state = learner.init(optimiser, variables, settings)
     row = np.random.default_rng(0).permutation(data.num_rows)[:24].reshape(3, 8)

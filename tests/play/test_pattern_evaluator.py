@@ -15,6 +15,7 @@ from azo.search import improvement
 
 LAYERS = network_config.PatternsConfig(num_features=5, hidden_units=(7, 6), num_stages=2)
 LINEAR = network_config.PatternsConfig(num_features=1, hidden_units=(), num_stages=3)
+WEIGHED = LAYERS.model_copy(update={"num_policies": 3})
 SMALL = LAYERS.model_copy(update={"set": "small", "hidden_units": (4,)})
 
 
@@ -39,7 +40,9 @@ def words(game, num_games=40):
     return *discs, np.asarray(game.legal_mask(kept))
 
 
-@pytest.mark.parametrize("shape", [LAYERS, LINEAR, SMALL], ids=["layers", "linear", "small"])
+@pytest.mark.parametrize(
+    "shape", [LAYERS, LINEAR, WEIGHED, SMALL], ids=["layers", "linear", "weighed", "small"]
+)
 @pytest.mark.parametrize("size", [6, 8])
 def test_it_gives_what_the_compiled_network_gives(size, shape):
     game = othello.Othello(size)
