@@ -192,28 +192,29 @@ def cost(config: GpuCostConfig, program: lowered.Program, device: Device) -> Cos
                 "products": kernel.flops / device.flops_per_second(kernel.dtype),
             }
         limit = max(limits, key=lambda name: limits[name])
-        by_part[_part(kernel.scope)] += kernel.calls * limits[limit]
+        by_part[part(kernel.scope)] += kernel.calls * limits[limit]
         by_limit[limit] += kernel.calls * limits[limit]
     vector: collections.Counter[str] = collections.Counter()
     for scope, number in program.vector_operations.items():
-        vector[_part(scope)] += number / device.vector_operations_per_second
-    for part, seconds in vector.items():
-        more = max(seconds - by_part[part], 0.0)
-        by_part[part] += more
+        vector[part(scope)] += number / device.vector_operations_per_second
+    for name, seconds in vector.items():
+        more = max(seconds - by_part[name], 0.0)
+        by_part[name] += more
         by_limit["integers"] += more
     return Cost(dict(by_part), dict(by_limit))
 
 
-def work(program: lowered.Program, part: str) -> roofline.Work:
+def work(program: lowered.Program, name: str) -> roofline.Work:
     """Returns the operations of products and the bytes of one part in one run."""
-    kernels = [kernel for kernel in program.kernels if _part(kernel.scope) == part]
+    kernels = [kernel for kernel in program.kernels if part(kernel.scope) == name]
     return roofline.Work(
         flops=sum(kernel.calls * kernel.flops for kernel in kernels),
         num_bytes=sum(kernel.calls * kernel.num_bytes for kernel in kernels),
     )
 
 
-def _part(scope: str) -> str:
+def part(scope: str) -> str:
+    """Returns the part of a search to which a scope belongs."""
     return next((name for name in reversed(scope.split("/")) if name in PARTS), OTHER)
 
 
@@ -230,7 +231,7 @@ def _search_row(
 ) -> tuple[str, ...]:
     expected = cost(config, program, device)
     num = batch * config.simulations
-    parts = [measure.short(1e6 * expected.by_part.get(part, 0.0) / num) for part in (*PARTS, OTHER)]
+    parts = [measure.short(1e6 * expected.by_part.get(one, 0.0) / num) for one in (*PARTS, OTHER)]
     return (
         title,
         *parts,
