@@ -5,7 +5,8 @@
 
 Each benchmark runs in its own process, because each is pinned to its own cores. Tables are printed
 as soon as they are complete. At the end the README's part for this preset is replaced as a whole,
-unless a benchmark failed. A benchmark that the time limit cuts off leaves a note in its place.
+unless a benchmark failed. A benchmark that the time limit cuts off leaves a note in its place. With
+`--folder` the same command continues later with the benchmarks that are missing.
 """
 
 import pathlib
@@ -108,6 +109,7 @@ PRESETS = {
         ),
     ),
 }
+LEFT_OUT = "Left out: "
 LIMIT_MINUTES = {"cpu": 25.0, "gpu": 8.0, "tiny": 8.0}
 
 
@@ -120,6 +122,8 @@ class AllConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Benchmarks that have not ended by then are left out. By default 25, on a GPU 8."""
     readme: pathlib.Path = FOLDER / "README.md"
     """File for the tables. They replace the text between the lines that name the preset."""
+    folder: pathlib.Path | None = None
+    """Folder for the output of each benchmark; what is there is not measured again."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -136,15 +140,19 @@ def _main(argv: Sequence[str]) -> int:
         return 2
     limit = 60 * (settings.limit_minutes or LIMIT_MINUTES[settings.preset])
     start = time.monotonic()
-    sections = []
+    sections, num_failed = [], 0
     seen: set[str] = set()
-    for section in PRESETS[settings.preset]:
-        output = _output(section, start + limit - time.monotonic())
+    for number, section in enumerate(PRESETS[settings.preset], start=1):
+        path = settings.folder and settings.folder / f"{number:02}-{section.module}.md"
+        output = _kept_output(section, path, start + limit - time.monotonic())
         if output is None:
-            return 1
+            num_failed += 1
+            continue
         text = f"### {section.title}\n\n{_without(seen, output)}\n"
         print(text, flush=True)
         sections.append(text)
+    if num_failed:
+        return 1
     minutes = (time.monotonic() - start) / 60
     sections.append(f"The whole preset took {minutes:.0f} minutes.\n")
     print(sections[-1])
@@ -168,17 +176,30 @@ def replaced(readme: str, preset: str, tables: str) -> str:
     return f"{before}{begin}\n{tables}\n{end}{after}"
 
 
+def _kept_output(section: Section, path: pathlib.Path | None, seconds: float) -> str | None:
+    """Returns the output of a benchmark from its file, or runs it and writes the file."""
+    if path is None:
+        return _output(section, seconds)
+    if path.exists():
+        return path.read_text()
+    output = _output(section, seconds)
+    if output is not None and not output.startswith(LEFT_OUT):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(output)
+    return output
+
+
 def _output(section: Section, seconds: float) -> str | None:
     """Returns the output of a benchmark, or a note that it was left out; None if it failed."""
     command = [sys.executable, "-m", f"benchmarks.{section.module}", *section.flags.split()]
     if seconds <= 0:
-        return "Left out: the time limit was reached.\n"
+        return f"{LEFT_OUT}the time limit was reached.\n"
     try:
         done = subprocess.run(
             command, cwd=FOLDER.parent, stdout=subprocess.PIPE, text=True, timeout=seconds
         )
     except subprocess.TimeoutExpired:
-        return "Left out: the time limit was reached before it ended.\n"
+        return f"{LEFT_OUT}the time limit was reached before it ended.\n"
     if done.returncode:
         print(f"{' '.join(command)} failed with exit code {done.returncode}", file=sys.stderr)
         return None

@@ -10,9 +10,11 @@ each root.
 """
 
 import dataclasses
+import functools
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -142,7 +144,7 @@ def _programs(
     whole = measure.compile_program(iterate, full, progress)
     # The iteration donates its state, so it is given a copy.
     whole = dataclasses.replace(
-        whole, run=lambda state, run=whole.run: run(copied(state), progress)
+        whole, run=functools.partial(_run_copied, whole.run, copied, progress), inputs=(full,)
     )
 
     model = network.build(game, settings.network)
@@ -170,6 +172,15 @@ def _programs(
     return programs, roofline.Work(
         work.flops / settings.learner.batch_size, work.num_bytes / settings.learner.batch_size
     )
+
+
+def _run_copied(
+    run: Callable[..., Any],
+    copied: Callable[[run_state.RunState], run_state.RunState],
+    progress: np.float32,
+    state: run_state.RunState,
+) -> Any:
+    return run(copied(state), progress)
 
 
 def _times_alone(settings: config.Config, mesh: Mesh) -> int:

@@ -24,12 +24,14 @@ from benchmarks import command, measure, positions, reference_network
 _LEARNER = learner.LearnerConfig(warmup_steps=0, num_steps=16)
 _PLIES = 16  # of self-play in a call, which folds the network once
 _MILLION = 1e6
+# Blocks and channels of a tower, or features of a pattern network.
+Name = Annotated[str, pydantic.Field(pattern=r"^(\d+x\d+|patterns:\d+)$")]
 
 
 class NetworksBenchConfig(command.Settings):
     """How long do evaluation, self-play and learning take, by kind of network?"""
 
-    networks: tuple[Annotated[str, pydantic.Field(pattern=r"^(\d+x\d+|patterns:\d+)$")], ...] = (
+    networks: tuple[Name, ...] = (
         "3x32",
         "patterns:1",
         "patterns:16",
@@ -83,7 +85,8 @@ def report(config: NetworksBenchConfig) -> list[str]:
     ]
 
 
-def _settings(name: str) -> network.NetworkConfig:
+def network_settings(name: Name) -> network.NetworkConfig:
+    """Returns the settings of the network of this name."""
     kind, _, features = name.partition(":")
     if not features:
         return reference_network.config(kind)
@@ -94,7 +97,7 @@ def _settings(name: str) -> network.NetworkConfig:
 
 def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure.Program, float]]:
     """Returns compiled programs by part, each with the number of items that it processes."""
-    game, settings = othello.Othello(8), _settings(name)
+    game, settings = othello.Othello(8), network_settings(name)
     network_key, games_key, key = jax.random.split(jax.random.key(config.seed), 3)
     model, variables = network.build(game, settings), network.init(game, settings, network_key)
     leaves, tree = jax.tree.flatten(variables["params"])

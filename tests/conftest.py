@@ -31,8 +31,9 @@ gc.set_threshold(200_000, 20, 100)
 
 # Tests that start a browser, a notebook or whole programs; they have the tier e2e by their file.
 _E2E = ("test_web_page.py", "test_notebook.py", "test_front_end_noise.py", "test_wheel.py")
-# Rooms whose tests compile large programs for the device.
+# Rooms and files whose tests compile or lower large programs for the device.
 _COMPILED = ("search", "learning", "measure", "run")
+_LARGE = ("test_batched.py", "test_benchmarks.py", "test_lowering.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -42,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(folder)
         if place.name in _E2E:
             item.add_marker("e2e")
-        elif place.parts[0] in _COMPILED or place.name in ("test_batched.py", "test_benchmarks.py"):
+        elif place.parts[0] in _COMPILED or place.name in _LARGE:
             item.add_marker("compiled")
         else:
             item.add_marker("unit")

@@ -158,7 +158,7 @@ class _Iteration:
             losses=losses,
             new_losses=new_losses,
             selfplay=sums,
-            replay_size=_total(state.replay.size[0]),
+            replay_size=self.total(state.replay.size[0]),
             replay_age=age,
             unique_share=unique_share,
             learning_rate=config.learning_rate * factor,
@@ -235,7 +235,7 @@ class _Iteration:
         if labelled.resignation is not None:
             new = resignation.count(labelled.resignation, plies.ply, plies.reward, plies.discount)
             assert counts is not None
-            counts = resignation.update_counts(counts, _total(new), config.resignation)
+            counts = resignation.update_counts(counts, self.total(new), config.resignation)
 
         finalised, history = pending_plies.finalise(state.history, plies)
         window, final = finalised.plies, None
@@ -250,7 +250,7 @@ class _Iteration:
         if lines is not None:
             rows.append(_exact_rows(self.game, config, lines, **_versions(labelled)))
 
-        sums = _total(statistics.gather(self.game, labelled, finalised, predictions))
+        sums = self.total(statistics.gather(self.game, labelled, finalised, predictions))
         state = dataclasses.replace(
             state,
             history=history,
@@ -290,7 +290,8 @@ class _Iteration:
         row = replay.draw(buffer, row_key, self.num_examples, self.config.replay.window)
         age = (state.iteration - buffer.iteration[row]).astype(jnp.float32).mean()
         count = duplicates.groups(buffer.board[row], jnp.ones(row.shape, bool)).count
-        return jax.lax.pmean((new_losses, age, (1 / count).mean()), run_state.AXIS)
+        figures = new_losses, age, (1 / count).mean()
+        return figures if self.axis_name is None else jax.lax.pmean(figures, self.axis_name)
 
     def learn(
         self, key: jax.Array, state: run_state.RunState, progress: jax.Array
@@ -309,14 +310,14 @@ class _Iteration:
             model = network.build(game, config.network)
             return learner.learn(
                 game,
-                model.clone(is_training=True, axis_name=run_state.AXIS),
+                model.clone(is_training=True, axis_name=self.axis_name),
                 learner.make_optimiser(config.learner, config.network, progress),
                 key,
                 train_state,
                 sample,
                 config=config.learner,
                 score_share=config.search.score_share,
-                axis_name=run_state.AXIS,
+                axis_name=self.axis_name,
             )
 
         def wait(train_state: learner.TrainState) -> Any:
@@ -324,10 +325,21 @@ class _Iteration:
 
         in_window = replay.num_in_window(state.replay, window)[0]
         # All devices must agree, since gradients are averaged over them.
-        can_learn = jax.lax.pmin(in_window, run_state.AXIS) > 0
-        can_learn &= _total(in_window) >= config.replay.min_positions
+        fewest = in_window
+        if self.axis_name is not None:
+            fewest = jax.lax.pmin(in_window, self.axis_name)
+        can_learn = (fewest > 0) & (self.total(in_window) >= config.replay.min_positions)
         train_state, losses = jax.lax.cond(can_learn, take_steps, wait, state.learner)
         return dataclasses.replace(state, learner=train_state), losses
+
+    def total(self, x: Any) -> Any:
+        """Returns the sum over all devices."""
+        return x if self.axis_name is None else jax.lax.psum(x, self.axis_name)
+
+    @property
+    def axis_name(self) -> str | None:
+        """Axis of the mesh over which devices agree; None for one device, which sends nothing."""
+        return run_state.AXIS if self.num_devices > 1 else None
 
     @property
     def num_examples(self) -> int:
@@ -355,8 +367,3 @@ def _versions(turns: ply_records.UnlabelledTurns) -> dict[str, jax.Array]:
     """Returns the iteration and the actor version of turns of one iteration."""
     plies = turns.plies
     return {"iteration": plies.iteration[0, 0], "actor_version": plies.actor_version[0, 0]}
-
-
-def _total(x: Any) -> Any:
-    """Returns the sum over all devices."""
-    return jax.lax.psum(x, run_state.AXIS)

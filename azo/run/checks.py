@@ -101,13 +101,19 @@ def check_generations(settings: run_state.RecipeConfig) -> None:
         raise ValueError("gate.after_failure is 'learn', but generation.num_samples is 0: set it")
 
 
+def most_played(settings: run_state.RecipeConfig, game: protocol.Game) -> int:
+    """Returns the most positions that the self-play of one iteration can add to the replay."""
+    plays, endings = settings.selfplay, settings.endings
+    # At worst one iteration decides all that waited and all that it played.
+    number = plays.num_games * (game.max_plies + plays.num_plies)
+    number += plays.num_plies * round(plays.num_games * plays.explored_share)
+    return number + plays.num_plies * plays.num_games * endings.adjudicate_empties
+
+
 def check_replay(settings: run_state.RecipeConfig, game: protocol.Game) -> None:
     """Raises ValueError unless the ring holds what an iteration can add."""
     capacity, plays, endings = settings.replay.capacity, settings.selfplay, settings.endings
-    # At worst one iteration decides all that waited and all that it played.
-    most_added = plays.num_games * (game.max_plies + plays.num_plies)
-    most_added += plays.num_plies * round(plays.num_games * plays.explored_share)
-    most_added += plays.num_plies * plays.num_games * endings.adjudicate_empties
+    most_added = most_played(settings, game)
     source, name = f"one iteration of {plays.num_games} games", "selfplay.num_games"
     if endings.num_positions:
         most_added = endings.num_positions * endings.max_empties

@@ -67,7 +67,8 @@ def search(
     noise_key, root_key, tree_key, move_key = jax.random.split(key, 4)
 
     def adapted(key: jax.Array, position: protocol.Position) -> Evaluation:
-        evaluation = evaluate(key, position)
+        with jax.named_scope("evaluation"):
+            evaluation = evaluate(key, position)
         value = evaluation.value
         if config.score_share:
             assert evaluation.score is not None, "this evaluator gives no scores"

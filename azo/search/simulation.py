@@ -10,6 +10,8 @@ are those of `mctx.search`, visit for visit, at lower cost:
 * A finished game and a proven result end a path: nothing is searched below them.
 * The node that simulation `s` makes is node `s + 1` of every tree, so storing it is one slice.
 
+The scopes `descent`, `rules`, `evaluation` and `proofs` name the parts in profiles.
+
 A step may descend each tree along `L` paths, one after the other, before it evaluates their
 leaves. Each pending path adds virtual losses until its leaf is evaluated (Chaslot et al., 2008,
 https://doi.org/10.1007/978-3-540-87608-3_6), so that later paths go elsewhere. A path that still
@@ -74,26 +76,31 @@ def run(
 
     def step(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
         new_node = index * leaves_per_step + 1 + jnp.arange(leaves_per_step)
-        child, paths = descent.paths(tree, new_node)
+        with jax.named_scope("descent"):
+            child, paths = descent.paths(tree, new_node)
         position, moves = search_tree.at_node((tree.position, tree.moves), paths.node)
         position, moves, slot = _merge_leaves((position, moves, paths.slot))
-        played = game.step(position, moves.at(slot))
+        with jax.named_scope("rules"):
+            played = game.step(position, moves.at(slot))
         evaluation = evaluate(jax.random.fold_in(key, index), played.position)
-        moves = search_tree.compact(game, played.position, evaluation.prior_logits)
+        with jax.named_scope("rules"):
+            moves = search_tree.compact(game, played.position, evaluation.prior_logits)
         bounds = _result_bounds(played.discount == 0, -played.reward)
         value = bounds.clip(evaluation.value, score_share)
         if score_share:
             end = objective.of_score(game, game.final_score(played.position), score_share)
             value = jnp.where(played.discount == 0, end, value)
         if has_proofs:
-            bounds, value = proofs.look_ahead(
-                game, played.position, moves, bounds, value, score_share
-            )
+            with jax.named_scope("proofs"):
+                bounds, value = proofs.look_ahead(
+                    game, played.position, moves, bounds, value, score_share
+                )
         leaves = _split_leaves((played.position, bounds, moves, value), leaves_per_step)
         parent = jnp.where(paths.end_node == UNVISITED, paths.node, UNVISITED)
         tree = dataclasses.replace(_store(tree, new_node[0], parent, *leaves), child=child)
         if has_proofs:
-            tree = proofs.pass_up(game, tree, parent)
+            with jax.named_scope("proofs"):
+                tree = proofs.pass_up(game, tree, parent)
         return _back_up(tree, paths, new_node)
 
     return jax.lax.fori_loop(0, num_simulations // leaves_per_step, step, tree)
