@@ -308,7 +308,7 @@ def _learning_lines(config: GpuCostConfig) -> list[str]:
 def learning_program(recipe: run_config.Config) -> lowered.Program:
     """Returns one learning step, from examples to new parameters, as lowered for CUDA."""
     settings = recipe.learner.model_copy(update={"num_steps": 1})
-    batch, optimiser = settings.batch_size, learner.make_optimiser(settings)
+    batch, optimiser = settings.batch_size, learner.make_optimiser(settings, recipe.network)
     model = network.build(GAME, recipe.network).clone(is_training=True)
 
     def learn(state: learner.TrainState, key: jax.Array, examples: replay.Examples) -> Any:
@@ -323,7 +323,7 @@ def learning_program(recipe: run_config.Config) -> lowered.Program:
         score=jax.ShapeDtypeStruct((batch,), jnp.int8),
     )
     variables = _variables(recipe.network)
-    state = jax.eval_shape(functools.partial(learner.init, optimiser), variables)
+    state = jax.eval_shape(lambda first: learner.init(optimiser, first, settings), variables)
     return lowered.read(lowered.lower(learn, state, _key(), examples))
 
 

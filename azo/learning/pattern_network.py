@@ -59,8 +59,9 @@ class PatternNetwork(nn.Module):
         features += self._by_discs("feature_bias", num_discs, config.num_features)
         score_logits, weights = self._score_logits(features, planes, num_discs)
         logits = entries[..., config.num_features :]
-        logits = logits.reshape(*row.shape, config.num_policies, patterns.MAX_LENGTH)
-        logits = logits[..., 0, :] + jnp.einsum("mikj,mk->mij", logits[..., 1:, :], weights)
+        if weights is not None:
+            logits = logits.reshape(*row.shape, config.num_policies, patterns.MAX_LENGTH)
+            logits = logits[..., 0, :] + jnp.einsum("mikj,mk->mij", logits[..., 1:, :], weights)
         logits = _by_square(logits, images, self.size**2)
         missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
         return heads.predict(
@@ -71,8 +72,8 @@ class PatternNetwork(nn.Module):
 
     def _score_logits(
         self, features: jax.Array, planes: jax.Array, num_discs: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Returns the logits `[M, Z]` of all final scores, and weights of policies `[M, K - 1]`."""
+    ) -> tuple[jax.Array, jax.Array | None]:
+        """Returns the logits `[M, Z]` of final scores, and `[M, K - 1]` weights of policies."""
         units = self.config.patterns.hidden_units
         num_weights = self.config.patterns.num_policies - 1
         if not units:
@@ -80,14 +81,14 @@ class PatternNetwork(nn.Module):
             deviation = jnp.exp(self._by_discs("log_deviation", num_discs, 1, first))
             score = jnp.array(self.scores, jnp.float32)[None] / self.scores[-1]
             logits = -0.5 * jnp.square((score - features) / deviation)
-            return logits, features[:, :0]
+            return logits, None
         x = jnp.concatenate([features, _global_features(planes, num_discs)], axis=-1)
         for layer, number in enumerate(units):
             x = nn.Dense(number, name=f"hidden{layer}")(x)
             if layer == 0:
                 x += self._by_discs("hidden_bias", num_discs, number)
             x = nn.relu(x)
-        weights = x[:, :0]
+        weights = None
         if num_weights:
             weights = nn.Dense(num_weights, name=pattern_tables.POLICY_WEIGHTS)(x)
         return heads.small_output(x, len(self.scores), "score_output"), weights
