@@ -16,6 +16,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
+from azo.formats import locks
 from azo.run import interruption, queue_runner, run_queue
 
 
@@ -38,12 +39,12 @@ def main(argv: Sequence[str]) -> int:
     folder = flags.folder or pathlib.Path("runs") / flags.queue.stem
     queue, jobs = run_queue.load(flags.queue, folder)
     path = folder / queue_runner.RESULTS
-    results = queue_runner.read_results(path, jobs)
     if flags.table:
-        print(queue_runner.table(queue, results))
+        print(queue_runner.table(queue, queue_runner.read_results(path, jobs)))
         return 0
-    waiting = [job for job in jobs if (job.arm, job.seed) not in results]
-    with interruption.StopRequest() as stop:
+    with locks.lock_folder(folder), interruption.StopRequest() as stop:
+        results = queue_runner.read_results(path, jobs)
+        waiting = [job for job in jobs if (job.arm, job.seed) not in results]
         num_failed = queue_runner.work_off(
             waiting, path, results, num_workers=flags.num_workers, stop=stop
         )

@@ -18,7 +18,7 @@ import rich.console
 import tyro
 
 from azo.cli import command_line
-from azo.formats import game_files
+from azo.formats import game_files, locks
 from azo.games import notation, replaying, variant
 from azo.play import (
     book_building,
@@ -96,6 +96,16 @@ def build(settings: BuildConfig, terminal: rich.console.Console) -> None:
             raise ValueError(f"{settings.files[0]}: --from self-play reads no files")
         engine = live_engine.Engine(engine_factory.load_evaluator(settings), settings.engine)
         game = engine.game
+    with locks.lock_file(settings.book):
+        _build(engine, game, settings, terminal)
+
+
+def _build(
+    engine: live_engine.Engine | None,
+    game: variant.Variant,
+    settings: BuildConfig,
+    terminal: rich.console.Console,
+) -> None:
     book = opening_book.Book(game)
     if settings.book.exists():
         book = opening_book.load(settings.book, game)

@@ -9,7 +9,7 @@ import pydantic
 import rich.console
 import tyro
 
-from azo.formats import obf
+from azo.formats import locks, obf
 from azo.games import notation
 from azo.measure import journal
 from azo.run import console
@@ -70,7 +70,18 @@ class _Totals:
 
 
 def solve_file(settings: SolveConfig, terminal: rich.console.Console) -> int:
-    """Solves a file and prints to `terminal`; returns 0, or 1 if an exact score differs."""
+    """Solves a file and prints to `terminal`; returns 0, or 1 if an exact score differs.
+
+    Raises:
+      ValueError: One line: a wrong input, or another process writes the output.
+    """
+    if settings.output is None or settings.output.is_char_device():
+        return _solve(settings, terminal)
+    with locks.lock_file(settings.output):
+        return _solve(settings, terminal)
+
+
+def _solve(settings: SolveConfig, terminal: rich.console.Console) -> int:
     problems = _problems_to_solve(settings, obf.read(settings.file))
     records = _load_records(settings)
     solvers: dict[int, endgame.Solver] = {}

@@ -6,7 +6,6 @@ that failed; and all games as transcripts, GGF and WTHOR files.
 """
 
 import contextlib
-import fcntl
 import json
 import logging
 import pathlib
@@ -16,6 +15,7 @@ from collections.abc import Iterator, Sequence
 import rich.console
 import rich.progress
 
+from azo.formats import locks
 from azo.games import protocol, registry
 from azo.measure import elo, journal
 from azo.measure.tournament import backends, export, game_log, openings, page, rounds, standings
@@ -24,7 +24,6 @@ from azo.run import tournament_file
 GAMES = "games.jsonl"
 LOG = "engines.log"
 _PLAYERS = "players.json"
-_LOCK = ".lock"
 
 
 def run(
@@ -52,7 +51,7 @@ def run(
     """
     if report is not None:
         page.load_panels()
-    with _lock(folder):
+    with locks.lock_folder(folder):
         game = registry.make(config.game)
         players = tournament_file.make_players(config, game)
         names = [player.name for player in players]
@@ -115,18 +114,6 @@ def _play(
         rounds.play(
             game, waiting, drawn, started, games_at_once=config.games_at_once, on_end=on_end
         )
-
-
-@contextlib.contextmanager
-def _lock(folder: pathlib.Path) -> Iterator[None]:
-    """Keeps other processes out of a folder, so that no game is played twice."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / _LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"{folder}: another tournament is in progress there") from None
-        yield
 
 
 @contextlib.contextmanager
