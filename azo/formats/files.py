@@ -1,5 +1,6 @@
 """Reads whole files, plain or gzipped, and writes them. Every message begins with the path."""
 
+import contextlib
 import gzip
 import os
 import pathlib
@@ -50,5 +51,19 @@ def write(path: pathlib.Path, content: bytes) -> None:
                 os.fsync(file.fileno())
         if not is_device:
             os.replace(partial, path)
+            sync_folder(path.parent)
     except OSError as error:
+        if not is_device:
+            with contextlib.suppress(OSError):
+                partial.unlink()
         raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+
+
+def sync_folder(folder: pathlib.Path) -> None:
+    """Waits until the names of the files in a folder are on disk, where the system allows it."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

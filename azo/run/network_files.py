@@ -14,9 +14,7 @@ from azo.formats import files
 from azo.games import protocol, registry
 from azo.learning import network
 from azo.measure import players
-from azo.run import checkpoint, config, exported_network, shipped_files
-
-_NETWORK = "network"
+from azo.run import checkpoint, checkpoint_folder, config, exported_network, shipped_files
 
 
 def save(folder: pathlib.Path, variables: network.Variables, settings: config.Config) -> None:
@@ -90,20 +88,22 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
             f"{folder}: no such folder; give that of a run or an exported network, or a shipped"
             f" network: {shipped}"
         )
-    settings_file, checkpoints = folder / exported_network.SETTINGS, folder / checkpoint.CHECKPOINTS
-    for place in (folder / exported_network.ARRAYS, folder / _NETWORK):
+    settings_file = folder / exported_network.SETTINGS
+    for place in (folder / exported_network.ARRAYS, folder / checkpoint_folder.NETWORK):
         if place.exists() and settings_file.is_file():
             text = settings_file.read_text(encoding="utf-8")
             return place, config.from_json(text, str(settings_file))
-    if not checkpoints.is_dir():
-        raise ValueError(f"{folder}: neither a run nor an exported network: no {checkpoints.name}/")
-    with checkpoint.quiet_library(), checkpoint.open_manager(folder, keep=None) as manager:
-        best = None if is_latest else manager.best_step()
-        step = manager.latest_step() if best is None else best
-        if step is None:
-            raise ValueError(f"{folder}: the run has no checkpoint yet")
-        settings = checkpoint.read_settings(manager, step)
-    return checkpoints / str(step) / _NETWORK, settings
+    on_disk = checkpoint_folder.CheckpointFolder(folder)
+    if not on_disk.path.is_dir():
+        raise ValueError(
+            f"{folder}: neither a run nor an exported network: no {on_disk.path.name}/"
+        )
+    parts = (checkpoint_folder.NETWORK, checkpoint_folder.SETTINGS)
+    step, _ = on_disk.find_sound(parts, first=None if is_latest else on_disk.best_step())
+    if step is None:
+        raise ValueError(f"{folder}: the run has no checkpoint yet")
+    settings = checkpoint.read_settings(folder, step)
+    return on_disk.checkpoint(step) / checkpoint_folder.NETWORK, settings
 
 
 def _load_arrays(place: pathlib.Path) -> Any:
@@ -115,5 +115,5 @@ def _load_arrays(place: pathlib.Path) -> Any:
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device),
         checkpoint.metadata(place),
     )
-    with checkpoint.open_checkpointer() as checkpointer:
+    with checkpoint.readable(place), checkpoint.open_checkpointer() as checkpointer:
         return checkpointer.restore(place.absolute(), template)

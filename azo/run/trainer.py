@@ -60,7 +60,7 @@ def train(
             start=start.variables if start else None,
             teacher=teacher.variables if teacher else None,
         )
-        (first,) = devices.broadcast_from_first([checkpoints.latest_step() or 0])
+        first = checkpoints.latest_step() or 0
         if first:
             state = checkpoints.restore(state, first)
         writer = None
