@@ -4,8 +4,8 @@
 
 QUEUE is the name of a shipped queue or the path of a TOML file. Each run has its share of the
 cores and consists of the commands `azo train` and `azo evaluate`. A finished run adds one line to
-FOLDER/results.jsonl. Ctrl-C saves the current runs, and the same command resumes them. `--table`
-shows the results so far.
+FOLDER/results.jsonl. Ctrl-C, SIGTERM or SIGHUP saves the current runs and ends with exit code 0;
+the same command resumes them. `--table` shows the results so far.
 """
 
 import pathlib
@@ -50,5 +50,5 @@ def main(argv: Sequence[str]) -> int:
         )
     if stop.is_made:
         print("stopped and saved; the same command resumes")
-        return 130
+        return 0
     return 1 if num_failed else 0

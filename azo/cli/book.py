@@ -28,7 +28,7 @@ from azo.play import (
     live_engine,
     opening_book,
 )
-from azo.run import console, validation
+from azo.run import console, interruption, validation
 
 _SAVE_EVERY = 25  # positions
 
@@ -142,7 +142,8 @@ def _grow(
                 book.save(settings.book)
 
         try:
-            book_building.grow(book, engine, settings.growth, on_position=on_position)
+            with interruption.signals_interrupt():
+                book_building.grow(book, engine, settings.growth, on_position=on_position)
         finally:
             book.back_up()
             book.save(settings.book)

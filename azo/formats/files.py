@@ -4,7 +4,9 @@ import contextlib
 import gzip
 import os
 import pathlib
+import shutil
 import zlib
+from collections.abc import Iterator
 
 
 def kind(path: pathlib.Path) -> str:
@@ -57,6 +59,27 @@ def write(path: pathlib.Path, content: bytes) -> None:
             with contextlib.suppress(OSError):
                 partial.unlink()
         raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+
+
+@contextlib.contextmanager
+def new_folder(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Yields a folder to fill, which gets its name at the end of the block; an error removes it.
+
+    Raises:
+      ValueError: one line, if the folder is not new or empty, or cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder}: exists already: choose a new folder")
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        os.replace(partial, folder)
+        sync_folder(folder.parent)
+    except OSError as error:
+        raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def sync_folder(folder: pathlib.Path) -> None:

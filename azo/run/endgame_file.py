@@ -155,20 +155,26 @@ def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> li
 
 def _load_records(settings: SolveConfig) -> dict[int, _Record]:
     """Returns the stored results by line."""
-    records: dict[int, _Record] = {}
     path = settings.output
-    for number, line in enumerate(journal.read(path) if path else [], start=1):
-        try:
-            record = _Record.model_validate_json(line)
-        except pydantic.ValidationError:
-            raise ValueError(f"{path}:{number}: not a result of azo solve") from None
+    if path is None or not path.is_file():
+        return {}
+    records = journal.read(path, _parse_record)
+    if not records and b"\n" in path.read_bytes():
+        raise ValueError(f"{path}: no results of azo solve: choose another --output")
+    for record in records:
         if record.reversed != settings.is_reversed:
             raise ValueError(
-                f"{path}:{number}: reversed is {record.reversed}, but should be"
-                f" {settings.is_reversed}: choose another --output"
+                f"{path}: reversed is {record.reversed}, but should be {settings.is_reversed}:"
+                " choose another --output"
             )
-        records[record.line] = record
-    return records
+    return {record.line: record for record in records}
+
+
+def _parse_record(line: str) -> _Record:
+    try:
+        return _Record.model_validate_json(line)
+    except pydantic.ValidationError:
+        raise ValueError("not a result of azo solve") from None
 
 
 def _record(settings: SolveConfig, problem: obf.Problem, solution: endgame.Solution) -> _Record:
