@@ -9,10 +9,12 @@ import contextlib
 import dataclasses
 import json
 import logging
+import os
 import pathlib
+import re
 import tempfile
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import jax
 import orbax.checkpoint as ocp
@@ -23,6 +25,7 @@ from azo.run import checkpoint_folder, config, devices, exported_network
 
 SETTINGS = exported_network.SETTINGS
 CHECKPOINTS = checkpoint_folder.CHECKPOINTS
+Result = TypeVar("Result")
 _MAX_REASON = 300  # characters of a message of another library
 
 # Settings that a resumed run may change.
@@ -158,15 +161,18 @@ class Checkpoints:
         place = self._on_disk.partial(step)
         with devices.first_succeeds(f"{place}: see the message of the first process"):
             try:
-                with quiet_library(), _checkpointer() as checkpointer:
-                    checkpointer.save(place.absolute(), args, force=True)
+                with _checkpointer() as checkpointer:
+                    call_library(
+                        f"{place}: not saved",
+                        lambda: checkpointer.save(place.absolute(), args, force=True),
+                    )
                 if devices.is_first():
                     files.write(self.folder / SETTINGS, config.to_json(settings).encode())
                     self._on_disk.complete(step, score)
-            except Exception as error:  # each library of Orbax has its own
+            except ValueError:
                 if devices.is_first():
                     self._on_disk.clean()
-                raise ValueError(f"{place}: not saved ({_reason(error)})") from error
+                raise
             if devices.is_first():
                 self._on_disk.prune(self._keep)
         self._latest = step
@@ -196,8 +202,10 @@ class Checkpoints:
         saved = template if saved_rings == rings else _with_rings(template, saved_rings)
         self._check_shapes(step, shapes, saved)
         args = ocp.args.Composite(state=ocp.args.StandardRestore(saved))
-        with readable(place), _checkpointer() as checkpointer:
-            plain = checkpointer.restore(place.absolute(), args)["state"]
+        with _checkpointer() as checkpointer:
+            plain = call_library(
+                f"{place}: cannot be read", lambda: checkpointer.restore(place.absolute(), args)
+            )["state"]
         if saved_rings != rings:
             plain = dataclasses.replace(plain, replay=_dealt(plain.replay, template.replay))
         return dataclasses.replace(plain, key=jax.random.wrap_key_data(plain.key))
@@ -240,20 +248,28 @@ def read_settings(run: pathlib.Path, step: int) -> config.Config:
     return config.from_json(on_disk.settings_text(step), str(on_disk.checkpoint(step)))
 
 
-@contextlib.contextmanager
-def readable(place: pathlib.Path) -> Iterator[None]:
-    """Raises ValueError with one line for any error of Orbax on reading, such as damage."""
-    try:
-        with quiet_library():
-            yield
-    except Exception as error:  # each library of Orbax has its own
-        raise ValueError(f"{place}: cannot be read ({_reason(error)})") from error
+def call_library(message: str, action: Callable[[], Result]) -> Result:
+    """Returns the result of a function of Orbax; any error of it becomes a ValueError of one line.
+
+    Args:
+      message: start of the line.
+      action: the function.
+    """
+    with quiet_library():
+        try:
+            return action()
+        except Exception as error:  # each library of Orbax has its own
+            reason = _reason(error)
+    # Tasks of Orbax that failed with it would print their tracebacks when they are collected.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    raise ValueError(f"{message} ({reason})")
 
 
 def _reason(error: Exception) -> str:
-    """Returns the start of the message of an error of a library."""
-    text = " ".join(str(getattr(error, "strerror", None) or error).split())
-    return text[:_MAX_REASON] or type(error).__name__
+    """Returns the reason of an error of a library, at most a line of it."""
+    code = re.search(r"os_error_code='(\d+)'", str(error))
+    text = os.strerror(int(code[1])) if code else getattr(error, "strerror", None) or str(error)
+    return " ".join(text.split())[:_MAX_REASON] or type(error).__name__
 
 
 def _checkpointer() -> ocp.Checkpointer:
@@ -318,16 +334,19 @@ def open_checkpointer() -> ocp.StandardCheckpointer:
 
 def metadata(folder: pathlib.Path) -> Any:
     """Returns the shapes and types of the arrays in a folder, without reading them."""
-    with readable(folder), open_checkpointer() as checkpointer:
-        return checkpointer.metadata(folder.absolute()).item_metadata.tree
+    with open_checkpointer() as checkpointer:
+        return call_library(
+            f"{folder}: cannot be read",
+            lambda: checkpointer.metadata(folder.absolute()).item_metadata.tree,
+        )
 
 
 @contextlib.contextmanager
 def quiet_library() -> Iterator[None]:
-    """Mutes Orbax's warnings about intended omissions, such as a checkpoint without a score."""
+    """Mutes Orbax's warnings about intended omissions, such as items that are not restored."""
     logger = logging.getLogger("absl")
     level = logger.level
-    logger.setLevel(logging.ERROR)
+    logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:

@@ -130,5 +130,7 @@ def _load_arrays(place: pathlib.Path) -> Any:
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device),
         checkpoint.metadata(place),
     )
-    with checkpoint.readable(place), checkpoint.open_checkpointer() as checkpointer:
-        return checkpointer.restore(place.absolute(), template)
+    with checkpoint.open_checkpointer() as checkpointer:
+        return checkpoint.call_library(
+            f"{place}: cannot be read", lambda: checkpointer.restore(place.absolute(), template)
+        )
