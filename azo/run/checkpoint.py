@@ -260,8 +260,9 @@ def call_library(message: str, action: Callable[[], Result]) -> Result:
             return action()
         except Exception as error:  # each library of Orbax has its own
             reason = _reason(error)
-    # Tasks of Orbax that failed with it would print their tracebacks when they are collected.
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    # Tasks and threads of Orbax that failed with it would print their tracebacks later.
+    for name in ("asyncio", "absl"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     raise ValueError(f"{message} ({reason})")
 
 

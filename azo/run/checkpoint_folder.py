@@ -119,10 +119,10 @@ class CheckpointFolder:
         return None, []
 
     def clean(self) -> None:
-        """Removes what an interrupted process left of incomplete checkpoints."""
+        """Removes incomplete checkpoints, except what threads of Orbax still write."""
         for path in list(self.path.iterdir()):
             if _LEFT_OVER.fullmatch(path.name):
-                shutil.rmtree(path)
+                shutil.rmtree(path, ignore_errors=True)
 
     def set_aside(self, step: int) -> None:
         """Renames a damaged checkpoint, so that its iteration can be saved again."""

@@ -71,7 +71,10 @@ def test_a_checkpoint_that_does_not_fit_leaves_the_earlier_ones_and_the_run_goes
     before = contents(tmp_path / "run" / "checkpoints")
     message = refused(words, 10_000, capsys)
     assert "checkpoints/4.partial: not saved (" in message
-    assert contents(tmp_path / "run" / "checkpoints") == before
+    after = contents(tmp_path / "run" / "checkpoints")
+    assert {path: content for path, content in after.items() if ".partial" not in str(path)} == (
+        before
+    )
     assert __main__.main([str(word) for word in words]) == 0
     assert "resuming after iteration 2" in capsys.readouterr().out
     events = metrics.read(tmp_path / "run", "iteration")
