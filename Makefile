@@ -6,13 +6,14 @@ ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help train test test-all signature bench lint types format clean
+.PHONY: help train test test-all faults signature bench lint types format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make train   install into $(VENV) and train (ARGS=\"--config configs/...\"; EXTRAS=cuda or tpu)"
 	@echo "make test    install with the test tools and run pytest (ARGS=\"-m 'unit and not slow'\" for the quickest)"
 	@echo "make test-all   make test, then the slow tests"
+	@echo "make faults  damage files, fill disks, send signals and kill processes: docs/reliability.md"
 	@echo "make signature  compare the behaviour of self-play and learning with the stored numbers"
 	@echo "make bench   measure speed and memory against others, into benchmarks/README.md (ARGS=\"--preset gpu\")"
 	@echo "make lint    ruff check and ruff format --check; make format mends"
@@ -44,6 +45,9 @@ test: $(VENV)/.installed-test
 
 test-all: test
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not gpu" $(ARGS)
+
+faults: $(VENV)/.installed-test
+	timeout 3600 $(BIN)/python -m pytest tests/faults -m "faults or not faults" $(ARGS)
 
 signature: $(VENV)/.installed-test
 	$(BIN)/python scripts/signature.py

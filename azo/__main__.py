@@ -30,10 +30,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"unknown command '{name}'. {hint}", file=sys.stderr)
         return 2
 
-    from azo.cli import command_line  # imports pydantic and tyro, which take 0.3 s
+    try:
+        from azo.cli import command_line  # imports pydantic and tyro, which take 0.3 s
 
-    command = importlib.import_module(f"azo.cli.{name}")
-    return command_line.run_main(command.main, flags)
+        def run(flags: Sequence[str]) -> int | None:
+            return importlib.import_module(f"azo.cli.{name}").main(flags)
+
+        return command_line.run_main(run, flags)
+    except KeyboardInterrupt:
+        return 130
 
 
 def _overview() -> str:

@@ -4,8 +4,8 @@
 
 QUEUE is the name of a shipped queue or the path of a TOML file. Each run has its share of the
 cores and consists of the commands `azo train` and `azo evaluate`. A finished run adds one line to
-FOLDER/results.jsonl. Ctrl-C saves the current runs, and the same command resumes them. `--table`
-shows the results so far.
+FOLDER/results.jsonl. Ctrl-C, SIGTERM or SIGHUP saves the current runs and ends with exit code 0;
+the same command resumes them. `--table` shows the results so far.
 """
 
 import pathlib
@@ -16,6 +16,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
+from azo.formats import locks
 from azo.run import interruption, queue_runner, run_queue
 
 
@@ -38,16 +39,16 @@ def main(argv: Sequence[str]) -> int:
     folder = flags.folder or pathlib.Path("runs") / flags.queue.stem
     queue, jobs = run_queue.load(flags.queue, folder)
     path = folder / queue_runner.RESULTS
-    results = queue_runner.read_results(path, jobs)
     if flags.table:
-        print(queue_runner.table(queue, results))
+        print(queue_runner.table(queue, queue_runner.read_results(path, jobs)))
         return 0
-    waiting = [job for job in jobs if (job.arm, job.seed) not in results]
-    with interruption.StopRequest() as stop:
+    with locks.lock_folder(folder), interruption.StopRequest() as stop:
+        results = queue_runner.read_results(path, jobs)
+        waiting = [job for job in jobs if (job.arm, job.seed) not in results]
         num_failed = queue_runner.work_off(
             waiting, path, results, num_workers=flags.num_workers, stop=stop
         )
     if stop.is_made:
         print("stopped and saved; the same command resumes")
-        return 130
+        return 0
     return 1 if num_failed else 0

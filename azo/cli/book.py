@@ -18,7 +18,7 @@ import rich.console
 import tyro
 
 from azo.cli import command_line
-from azo.formats import game_files
+from azo.formats import game_files, locks
 from azo.games import notation, replaying, variant
 from azo.play import (
     book_building,
@@ -28,7 +28,7 @@ from azo.play import (
     live_engine,
     opening_book,
 )
-from azo.run import console, validation
+from azo.run import console, interruption, validation
 
 _SAVE_EVERY = 25  # positions
 
@@ -96,6 +96,16 @@ def build(settings: BuildConfig, terminal: rich.console.Console) -> None:
             raise ValueError(f"{settings.files[0]}: --from self-play reads no files")
         engine = live_engine.Engine(engine_factory.load_evaluator(settings), settings.engine)
         game = engine.game
+    with locks.lock_file(settings.book):
+        _build(engine, game, settings, terminal)
+
+
+def _build(
+    engine: live_engine.Engine | None,
+    game: variant.Variant,
+    settings: BuildConfig,
+    terminal: rich.console.Console,
+) -> None:
     book = opening_book.Book(game)
     if settings.book.exists():
         book = opening_book.load(settings.book, game)
@@ -132,7 +142,8 @@ def _grow(
                 book.save(settings.book)
 
         try:
-            book_building.grow(book, engine, settings.growth, on_position=on_position)
+            with interruption.signals_interrupt():
+                book_building.grow(book, engine, settings.growth, on_position=on_position)
         finally:
             book.back_up()
             book.save(settings.book)

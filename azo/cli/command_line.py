@@ -6,11 +6,13 @@ Wrong input raises ValueError with one line; `run_main` turns it into an exit co
 import contextlib
 import dataclasses
 import difflib
+import errno
 import inspect
 import io
 import os
 import pathlib
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -21,6 +23,7 @@ import tyro
 
 from azo.run import validation
 
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _CLEARER = (  # parts of tyro's messages, and what replaces them
     (r"invalid literal for int\(\) with base 10:", "not a whole number:"),
@@ -101,21 +104,35 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
     """Runs an entry point; wrong input becomes one line on standard error and exit code 2.
 
     A ValueError that is raised inside a library is a bug of azo, and keeps its traceback, as all
-    other exceptions do. Ctrl-C gives exit code 130 without a traceback.
+    other exceptions do, except that of a full disk. An interrupting signal gives 128 and its number
+    without a traceback: 130 for Ctrl-C.
     """
     try:
-        return main(sys.argv[1:] if argv is None else argv) or 0
+        code = main(sys.argv[1:] if argv is None else argv) or 0
+        sys.stdout.flush()
+        return code
     except ValueError as error:
         if not _is_raised_here(error):
             raise
         print(" ".join(str(error).split()), file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt as error:
+        return 128 + (error.args or (signal.SIGINT,))[0]
     except BrokenPipeError:
-        # The reader of our output has closed it, as `head` does. Nothing more can be flushed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # its reader has closed it, as `head` does
         return 141
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        _discard_output()  # it may be the output that cannot be written
+        print(f"{error.filename or 'output'}: cannot write ({error.strerror})", file=sys.stderr)
+        return 2
+
+
+def _discard_output() -> None:
+    """Discards what standard output has not written yet, which would fail again at exit."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: replaced by an object in memory
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _registry_of_dicts() -> tyro.constructors.ConstructorRegistry:

@@ -38,10 +38,13 @@ def main(argv: Sequence[str]) -> int:
     if flags.batch_size is not None and not flags.portable:
         raise ValueError("--batch-size is for the programs of --portable; a network takes any")
     variables, settings = network_files.load(flags.run, is_latest=flags.latest)
-    network_files.save(flags.folder, variables, settings)
-    if flags.portable:
-        name = flags.run.resolve().name
-        portable_files.write(flags.folder, variables, settings, name, flags.batch_size or 1)
+
+    def add(folder: pathlib.Path) -> None:
+        if flags.portable:
+            name = flags.run.resolve().name
+            portable_files.write(folder, variables, settings, name, flags.batch_size or 1)
+
+    network_files.save(flags.folder, variables, settings, add=add)
     size = sum(path.stat().st_size for path in flags.folder.rglob("*") if path.is_file())
     print(f"{flags.run} exported to {flags.folder}, {size / 1e6:.2f} MB")
     return 0

@@ -11,9 +11,12 @@ After every evaluation the best network so far is in FOLDER/best, for play and f
 the figures are in FOLDER/metrics.jsonl. Ctrl-C ends training after the current steps.
 """
 
+import os
+import pathlib
 from collections.abc import Sequence
 
 from azo.cli import command_line
+from azo.formats import locks
 from azo.games import registry
 from azo.run import interruption, supervised_data, supervised_training, validation
 
@@ -21,13 +24,19 @@ from azo.run import interruption, supervised_data, supervised_training, validati
 def main(argv: Sequence[str]) -> int:
     """Trains a network; returns the exit code."""
     settings = load(argv)
-    if settings.folder.exists():
-        raise ValueError(f"{settings.folder}: exists already: choose a new --folder")
+    _check_new(settings.folder)
     game = registry.make(settings.game)
     data, held_out = supervised_data.prepare(settings, game)
-    with interruption.StopRequest() as stop:
+    with locks.lock_folder(settings.folder), interruption.StopRequest() as stop:
+        _check_new(settings.folder)  # another process may have used it in the meantime
         supervised_training.train(settings, game, data, held_out, stop)
     return 0
+
+
+def _check_new(folder: pathlib.Path) -> None:
+    """Raises ValueError if a folder has anything but a lock file, or is a file."""
+    if folder.exists() and (not folder.is_dir() or set(os.listdir(folder)) - {locks.LOCK}):
+        raise ValueError(f"{folder}: exists already: choose a new --folder")
 
 
 def load(argv: Sequence[str]) -> supervised_data.SuperviseConfig:

@@ -39,13 +39,17 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
 def main(argv: Sequence[str]) -> int:
     """Plays the missing games, writes and prints the tables; returns the exit code."""
     flags = command_line.parse(TournamentFlags, argv, prog="azo tournament", description=__doc__)
-    tables = tournament_runner.run(
-        tournament_file.load(flags.file, num_games=flags.num_games),
-        flags.folder or pathlib.Path("runs") / flags.file.stem,
-        flags.file.stem,
-        report=flags.report,
-        command=shlex.join(["azo", "tournament", *argv]),
-        is_playing=not flags.table,
-    )
+    try:
+        tables = tournament_runner.run(
+            tournament_file.load(flags.file, num_games=flags.num_games),
+            flags.folder or pathlib.Path("runs") / flags.file.stem,
+            flags.file.stem,
+            report=flags.report,
+            command=shlex.join(["azo", "tournament", *argv]),
+            is_playing=not flags.table,
+        )
+    except KeyboardInterrupt:
+        print("stopped; finished games are kept, the same command resumes")
+        return 0
     print("\n".join(tables))
     return 0

@@ -3,9 +3,10 @@
     azo train --config quickstart --run.seed 1 --search.num-simulations 100
 
 `--config` takes the name of a shipped settings file or the path of a TOML file, and flags override
-it; without it, the settings are those of `quickstart`. Ctrl-C and SIGTERM end the run after the
-current iteration and save it; the same command resumes it. With `--distributed`, several processes
-train together, and the first one prints and saves: docs/scaling.md.
+it; without it, the settings are those of `quickstart`. Ctrl-C, SIGTERM and SIGHUP end the run after
+the current iteration, save it and give exit code 0; the same command resumes it. With
+`--distributed`, several processes train together, and the first one prints and saves:
+docs/scaling.md.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,12 @@
 """Reads whole files, plain or gzipped, and writes them. Every message begins with the path."""
 
+import contextlib
 import gzip
 import os
 import pathlib
+import shutil
 import zlib
+from collections.abc import Iterator
 
 
 def kind(path: pathlib.Path) -> str:
@@ -50,5 +53,40 @@ def write(path: pathlib.Path, content: bytes) -> None:
                 os.fsync(file.fileno())
         if not is_device:
             os.replace(partial, path)
+            sync_folder(path.parent)
     except OSError as error:
+        if not is_device:
+            with contextlib.suppress(OSError):
+                partial.unlink()
         raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+
+
+@contextlib.contextmanager
+def new_folder(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Yields a folder to fill, which gets its name at the end of the block; an error removes it.
+
+    Raises:
+      ValueError: one line, if the folder is not new or empty, or cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder}: exists already: choose a new folder")
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        os.replace(partial, folder)
+        sync_folder(folder.parent)
+    except OSError as error:
+        raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def sync_folder(folder: pathlib.Path) -> None:
+    """Waits until the names of the files in a folder are on disk, where the system allows it."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,32 +1,116 @@
-"""Files to which lines are only appended; a crash loses at most the line being written."""
+"""Files of records, one a line, to which lines are only appended.
+
+A crash or a full disk loses at most the line being written: a last line without its end is ignored,
+and removed before the next line is appended. Other damaged lines are named with their numbers on
+standard error and skipped.
+"""
 
 import os
 import pathlib
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from azo.formats import files
+
+Record = TypeVar("Record")
+DAMAGED = ".damaged"
+_MAX_NAMED = 5  # damaged lines in a message
+_MAX_REASON = 100  # characters
 
 
 def append(path: pathlib.Path, line: str) -> None:
     """Appends a line, given without its end; it is on disk when this returns.
 
-    An incomplete last line, left by a crash, is removed first. A missing folder is made.
+    A missing folder is made.
+
+    Raises:
+      ValueError: One line: it cannot be written. The file is as before.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        if file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.seek(0)
-                file.truncate(file.read().rfind(b"\n") + 1)
-        file.write(line.encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b", buffering=0) as file:
+            end = _end_of_lines(file.fileno())
+            file.truncate(end)
+            content = memoryview(line.encode() + b"\n")
+            try:
+                while content:
+                    content = content[file.write(content) :]
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(end)
+                raise
+    except OSError as error:
+        raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
 
 
-def read(path: pathlib.Path) -> list[str]:
-    """Returns the lines without their ends; none if the file does not exist.
+def read(path: pathlib.Path, parse: Callable[[str], Record]) -> list[Record]:
+    """Returns the records of a file without the damaged lines; none if the file does not exist.
 
-    An incomplete last line, left by a crash, is omitted.
+    Args:
+      path: the file.
+      parse: returns the record of a line; raises ValueError, KeyError, TypeError or AttributeError
+        if there is none.
     """
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [line.removesuffix("\n") for line in lines if line.endswith("\n")]
+    good, damaged = _parse(path, parse)
+    if damaged:
+        _note(path, damaged, "skipped")
+    return [record for _, record in good]
+
+
+def mend(path: pathlib.Path, parse: Callable[[str], Record]) -> list[Record]:
+    """Returns what `read` does, and moves damaged lines to the end of the file `NAME.damaged`.
+
+    Only for the process that writes the file.
+
+    Raises:
+      ValueError: One line: the files cannot be written.
+    """
+    good, damaged = _parse(path, parse)
+    if damaged:
+        aside = path.with_name(path.name + DAMAGED)
+        earlier = aside.read_bytes() if aside.exists() else b""
+        files.write(aside, earlier + b"".join(line + b"\n" for _, line, _ in damaged))
+        files.write(path, b"".join(line + b"\n" for line, _ in good))
+        _note(path, damaged, f"moved to {aside.name}")
+    return [record for _, record in good]
+
+
+def _parse(
+    path: pathlib.Path, parse: Callable[[str], Record]
+) -> tuple[list[tuple[bytes, Record]], list[tuple[int, bytes, str]]]:
+    """Returns lines with their records, and the numbers, contents and faults of damaged lines."""
+    good: list[tuple[bytes, Record]] = []
+    damaged: list[tuple[int, bytes, str]] = []
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
+    for number, line in enumerate(lines, start=1):
+        try:
+            good.append((line, parse(line.decode())))
+        except UnicodeDecodeError:
+            damaged.append((number, line, "not UTF-8"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = " ".join(str(error).split())[:_MAX_REASON]
+            damaged.append((number, line, "".join(x if x.isprintable() else "?" for x in reason)))
+    return good, damaged
+
+
+def _note(path: pathlib.Path, damaged: list[tuple[int, bytes, str]], outcome: str) -> None:
+    named = [f"line {number} ({reason})" for number, _, reason in damaged[:_MAX_NAMED]]
+    if len(damaged) > _MAX_NAMED:
+        named.append(f"and {len(damaged) - _MAX_NAMED} more")
+    print(f"{path}: damaged, {outcome}: {', '.join(named)}", file=sys.stderr, flush=True)
+
+
+def _end_of_lines(descriptor: int, block: int = 2**16) -> int:
+    """Returns the length of a file without an incomplete last line."""
+    end = os.fstat(descriptor).st_size
+    while end > 0:
+        start = max(0, end - block)
+        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0

@@ -11,6 +11,7 @@ from typing import Annotated
 import pydantic
 import tyro
 
+from azo.formats import locks
 from azo.games import game_config, variant
 from azo.play import engine_settings, live_game, opening_book
 from azo.play.evaluator import Evaluator
@@ -59,12 +60,15 @@ def load_engine(play: PlayConfig) -> Engine:
     """Returns an engine at the start of a game.
 
     Raises:
-      ValueError: One line: the network or the book is missing or does not fit the board.
+      ValueError: One line: the network or the book is missing or does not fit the board, or
+        another process learns the same book.
     """
     evaluator = load_evaluator(play)
+    lock = locks.lock_file(play.book) if play.book is not None and play.learn else None
     book = None if play.book is None else opening_book.load(play.book, evaluator.game)
 
     def learn(game: live_game.LiveGame) -> None:
+        assert lock is not None  # held as long as the engine has this function
         assert book is not None
         assert play.book is not None
         score = game.utility(game.final_score())

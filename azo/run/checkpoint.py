@@ -1,30 +1,32 @@
-"""Checkpoints: the whole state of a run on disk, saved and restored bit for bit.
+"""Checkpoints: the whole state of a run, saved and restored bit for bit.
 
 A run's folder holds `settings.json`, its metrics, and `checkpoints/ITERATION/` with the `RunState`
-and, separately, its network; `network_files` reads the network alone. Orbax writes a checkpoint
-under a temporary name and renames it when complete, so an interrupted save leaves earlier ones
-intact.
+and, separately, its network; `network_files` reads the network alone. `checkpoint_folder` keeps
+checkpoints complete and verified.
 """
 
 import contextlib
 import dataclasses
 import json
 import logging
+import os
 import pathlib
+import re
 import tempfile
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import jax
 import orbax.checkpoint as ocp
-from orbax.checkpoint.checkpoint_managers import preservation_policy
 
-from azo.formats import files
+from azo.formats import checksums, files, locks
 from azo.learning import replay, run_state
-from azo.run import config, exported_network
+from azo.run import checkpoint_folder, config, devices, exported_network
 
 SETTINGS = exported_network.SETTINGS
-CHECKPOINTS = "checkpoints"
+CHECKPOINTS = checkpoint_folder.CHECKPOINTS
+Result = TypeVar("Result")
+_MAX_REASON = 300  # characters of a message of another library
 
 # Settings that a resumed run may change.
 _FREE: Any = dict.fromkeys(("evaluation", "ratings", "distributed", "curriculum"), True) | {
@@ -43,29 +45,45 @@ _FREE: Any = dict.fromkeys(("evaluation", "ratings", "distributed", "curriculum"
 
 
 class Checkpoints:
-    """The checkpoints of one run; a context manager, or call `close`."""
+    """The checkpoints of one run, which no other process writes; a context manager."""
 
     def __init__(self, folder: pathlib.Path, *, keep: int):
-        """Opens or creates a run's folder.
+        """Opens or creates a run's folder; every process of a run has to call it.
+
+        The first process locks the folder. Damaged checkpoints that are newer than the latest
+        undamaged one are named and kept under another name.
 
         Args:
           folder: absent, empty, or a run's.
           keep: number of latest checkpoints to keep; the one with the best score is kept too.
 
         Raises:
-          ValueError: The folder holds something else, or cannot be written.
+          ValueError: The folder holds something else, cannot be written, is in use by another
+            process, or all its checkpoints are damaged.
         """
-        self.folder = folder
+        self.folder, self._keep = folder, keep
+        self._on_disk = checkpoint_folder.CheckpointFolder(folder)
         _check_is_ours(folder)
         try:
-            (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+            self._on_disk.path.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
             raise ValueError(
                 f"{folder}: cannot write a run here ({error.strerror}): choose another --run.folder"
             ) from None
-        self._manager = open_manager(folder, keep)
+        self._lock: locks.Lock | None = None
+        self._latest: int | None = None
+        with devices.first_succeeds(f"{folder}: see the message of the first process"):
+            if devices.is_first():
+                self._lock = locks.lock_folder(folder)
+                try:
+                    self._latest = self._find_latest()
+                except ValueError:
+                    self.close()
+                    raise
+        (latest,) = devices.broadcast_from_first([-1 if self._latest is None else self._latest])
+        self._latest = None if latest < 0 else latest
 
     def __enter__(self) -> "Checkpoints":
         return self
@@ -75,23 +93,24 @@ class Checkpoints:
 
     def close(self) -> None:
         """Releases the folder."""
-        self._manager.close()
+        if self._lock is not None:
+            self._lock.release()
 
     def latest_step(self) -> int | None:
-        """Returns the iteration of the latest complete checkpoint, None if there is none."""
-        return self._manager.latest_step()
+        """Returns the iteration of the latest undamaged checkpoint, None if there is none."""
+        return self._latest
 
     def best_step(self) -> int | None:
         """Returns the iteration of the checkpoint with the highest score, None if none has one."""
-        return self._manager.best_step()
+        return self._on_disk.best_step()
 
     def all_steps(self) -> list[int]:
         """Returns the iterations of all checkpoints, in order."""
-        return sorted(self._manager.all_steps())
+        return self._on_disk.steps()
 
     def settings(self) -> config.Config:
         """Returns the settings of the latest checkpoint."""
-        return read_settings(self._manager, self._existing(None))
+        return read_settings(self.folder, self._existing(None))
 
     def check_resumable(self, settings: config.Config) -> None:
         """Raises ValueError if the settings cannot continue the latest checkpoint."""
@@ -115,7 +134,7 @@ class Checkpoints:
         settings: config.Config,
         score: float | None = None,
     ) -> None:
-        """Saves the run after `step` iterations, on disk when this returns.
+        """Saves the run after `step` iterations, on disk and read back when this returns.
 
         Every process of a run has to call it, with the same arguments.
 
@@ -124,11 +143,12 @@ class Checkpoints:
           state: the whole state.
           settings: of the run.
           score: result of an evaluation after this iteration, None without one.
+
+        Raises:
+          ValueError: One line: it cannot be written. Earlier checkpoints are as they were.
         """
-        if step in self._manager.all_steps():
+        if step in self.all_steps():
             return
-        if jax.process_index() == 0:
-            files.write(self.folder / SETTINGS, config.to_json(settings).encode())
         variables = state.variables()
         # Without a gate, `actor_params` is a teacher's network, not this run's.
         if settings.gate.is_enabled and state.actor_params is not None:
@@ -138,10 +158,24 @@ class Checkpoints:
             network=ocp.args.StandardSave(dict(variables)),
             settings=ocp.args.JsonSave(json.loads(config.to_json(settings))),
         )
-        metrics = None if score is None else {"score": float(score)}
-        with quiet_library():
-            self._manager.save(step, args=args, metrics=metrics)
-            self._manager.wait_until_finished()
+        place = self._on_disk.partial(step)
+        with devices.first_succeeds(f"{place}: see the message of the first process"):
+            try:
+                with _checkpointer() as checkpointer:
+                    call_library(
+                        f"{place}: not saved",
+                        lambda: checkpointer.save(place.absolute(), args, force=True),
+                    )
+                if devices.is_first():
+                    files.write(self.folder / SETTINGS, config.to_json(settings).encode())
+                    self._on_disk.complete(step, score)
+            except ValueError:
+                if devices.is_first():
+                    self._on_disk.clean()
+                raise
+            if devices.is_first():
+                self._on_disk.prune(self._keep)
+        self._latest = step
 
     def restore(self, like: run_state.RunState, step: int | None = None) -> run_state.RunState:
         """Returns a saved state, bit for bit; every process of a run has to call it.
@@ -155,9 +189,12 @@ class Checkpoints:
           step: the iteration of a checkpoint; by default the latest.
 
         Raises:
-          ValueError: There is no such checkpoint, or its arrays have other shapes.
+          ValueError: There is no such checkpoint, it is damaged, or its arrays have other shapes.
         """
         step = self._existing(step)
+        place = self._on_disk.checkpoint(step)
+        if step != self._latest:
+            checksums.verify(place)
         template = _template(like)
         shapes = self._shapes(step)
         rings = template.replay.size.shape
@@ -165,22 +202,33 @@ class Checkpoints:
         saved = template if saved_rings == rings else _with_rings(template, saved_rings)
         self._check_shapes(step, shapes, saved)
         args = ocp.args.Composite(state=ocp.args.StandardRestore(saved))
-        plain = self._manager.restore(step, args=args)["state"]
+        with _checkpointer() as checkpointer:
+            plain = call_library(
+                f"{place}: cannot be read", lambda: checkpointer.restore(place.absolute(), args)
+            )["state"]
         if saved_rings != rings:
             plain = dataclasses.replace(plain, replay=_dealt(plain.replay, template.replay))
         return dataclasses.replace(plain, key=jax.random.wrap_key_data(plain.key))
 
+    def _find_latest(self) -> int | None:
+        """Returns the latest undamaged checkpoint; the damaged ones after it are set aside."""
+        self._on_disk.clean()
+        step, damaged = self._on_disk.find_sound()
+        for other in damaged:
+            self._on_disk.set_aside(other)
+        return step
+
     def _existing(self, step: int | None) -> int:
         steps = self.all_steps()
-        if step is None and steps:
-            return steps[-1]
+        if step is None and self._latest is not None:
+            return self._latest
         if step is None or step not in steps:
             missing = "no checkpoint yet" if step is None else f"no checkpoint of iteration {step}"
             raise ValueError(f"{self.folder}: {missing}; there are: {steps or 'none'}")
         return step
 
     def _shapes(self, step: int) -> dict[str, tuple[int, ...]]:
-        saved = metadata(self.folder / CHECKPOINTS / str(step) / "state")
+        saved = metadata(self._on_disk.checkpoint(step) / checkpoint_folder.STATE)
         return {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(saved)}
 
     def _check_shapes(self, step: int, saved: dict[str, tuple[int, ...]], template: Any) -> None:
@@ -194,34 +242,39 @@ class Checkpoints:
                 )
 
 
-def open_manager(folder: pathlib.Path, keep: int | None) -> ocp.CheckpointManager:
-    """Returns Orbax's manager of a run's checkpoints, for reading only if `keep` is None."""
-    policy = preservation_policy.AnyPreservationPolicy(
-        [
-            preservation_policy.LatestN(keep),
-            preservation_policy.BestN(
-                get_metric_fn=lambda metrics: metrics["score"],
-                n=1,
-                keep_checkpoints_without_metrics=False,
-            ),
-        ]
-    )
-    options = ocp.CheckpointManagerOptions(
-        preservation_policy=None if keep is None else policy,
-        best_fn=lambda metrics: metrics["score"],
-        cleanup_tmp_directories=keep is not None,
-        enable_async_checkpointing=False,
-        read_only=keep is None,
-        create=keep is not None,
-    )
-    return ocp.CheckpointManager((folder / CHECKPOINTS).absolute(), options=options)
+def read_settings(run: pathlib.Path, step: int) -> config.Config:
+    """Returns the settings of a checkpoint; raises ValueError if they are not readable."""
+    on_disk = checkpoint_folder.CheckpointFolder(run)
+    return config.from_json(on_disk.settings_text(step), str(on_disk.checkpoint(step)))
 
 
-def read_settings(manager: ocp.CheckpointManager, step: int) -> config.Config:
-    """Returns the settings of a checkpoint."""
-    args = ocp.args.Composite(settings=ocp.args.JsonRestore())
-    tree = manager.restore(step, args=args)["settings"]
-    return config.from_json(json.dumps(tree), f"{manager.directory}/{step}")
+def call_library(message: str, action: Callable[[], Result]) -> Result:
+    """Returns the result of a function of Orbax; any error of it becomes a ValueError of one line.
+
+    Args:
+      message: start of the line.
+      action: the function.
+    """
+    with quiet_library():
+        try:
+            return action()
+        except Exception as error:  # each library of Orbax has its own
+            reason = _reason(error)
+    # Tasks and threads of Orbax that failed with it would print their tracebacks later.
+    for name in ("asyncio", "absl"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    raise ValueError(f"{message} ({reason})")
+
+
+def _reason(error: Exception) -> str:
+    """Returns the reason of an error of a library, at most a line of it."""
+    code = re.search(r"os_error_code='(\d+)'", str(error))
+    text = os.strerror(int(code[1])) if code else getattr(error, "strerror", None) or str(error)
+    return " ".join(text.split())[:_MAX_REASON] or type(error).__name__
+
+
+def _checkpointer() -> ocp.Checkpointer:
+    return ocp.Checkpointer(ocp.CompositeCheckpointHandler())
 
 
 def _check_is_ours(folder: pathlib.Path) -> None:
@@ -282,16 +335,19 @@ def open_checkpointer() -> ocp.StandardCheckpointer:
 
 def metadata(folder: pathlib.Path) -> Any:
     """Returns the shapes and types of the arrays in a folder, without reading them."""
-    with quiet_library(), open_checkpointer() as checkpointer:
-        return checkpointer.metadata(folder.absolute()).item_metadata.tree
+    with open_checkpointer() as checkpointer:
+        return call_library(
+            f"{folder}: cannot be read",
+            lambda: checkpointer.metadata(folder.absolute()).item_metadata.tree,
+        )
 
 
 @contextlib.contextmanager
 def quiet_library() -> Iterator[None]:
-    """Mutes Orbax's warnings about intended omissions, such as a checkpoint without a score."""
+    """Mutes Orbax's warnings about intended omissions, such as items that are not restored."""
     logger = logging.getLogger("absl")
     level = logger.level
-    logger.setLevel(logging.ERROR)
+    logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:

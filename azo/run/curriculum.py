@@ -25,5 +25,5 @@ def train(settings: config.Config, stop: interruption.StopRequest) -> None:
 def _has_ended(settings: config.Config) -> bool:
     """Returns whether a run with exactly these settings has ended."""
     path = settings.run.folder / checkpoint.SETTINGS
-    is_same = path.exists() and path.read_text(encoding="utf-8") == config.to_json(settings)
+    is_same = path.exists() and path.read_bytes() == config.to_json(settings).encode()
     return is_same and bool(metrics.read(settings.run.folder, "end"))

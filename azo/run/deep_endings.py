@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import rich.console
 
+from azo.formats import files
 from azo.games import bitboard, notation, othello
 from azo.learning import endings
 from azo.measure import journal
@@ -24,6 +25,7 @@ from azo.solver.host import best_lines, line_workers
 
 FILE, HARD_FILE = "endings.jsonl", "hard.obf"
 NUM_HARD = 100
+_FIELDS = {"board", "score", "confidence", "line", "best", "nodes", "seconds"}
 _BATCH = 1024  # endings drawn at a time
 
 
@@ -51,10 +53,10 @@ def prepare(
     folder, drawn = settings.run.folder, draw(game, settings)
     boards = [notation.Board(*one, is_black_to_move=True) for one in drawn]
     texts = [notation.board_text(board, game.size) for board in boards]
-    records = [json.loads(line) for line in journal.read(folder / FILE)]
     confidence = settings.endings.confidence
-    expected = [(text, best_lines.confidence_for(confidence, text.count("-"))) for text in texts]
-    if [(x["board"], x["confidence"]) for x in records] != expected[: len(records)]:
+    expected = {text: best_lines.confidence_for(confidence, text.count("-")) for text in texts}
+    solved = {record["board"]: record for record in journal.mend(folder / FILE, _parse)}
+    if any(expected.get(text) != record["confidence"] for text, record in solved.items()):
         raise ValueError(
             f"{folder / FILE} holds endings solved with other settings: choose another --run.folder"
         )
@@ -67,18 +69,22 @@ def prepare(
         note=screen.print,
     )
     with workers, console.ProgressBar(screen) as progress:
-        task = progress.add_task("solving endings", total=len(drawn), completed=len(records))
-        numbers = [
-            workers.submit(line_workers.Ending(*drawn[n], f"{settings.run.seed}/{n}", confidence))
-            for n in range(len(records), len(drawn))
-        ]
-        for number in numbers:
-            records.append(_record(texts[len(records)], workers.collect(number), game.size))
-            journal.append(folder / FILE, json.dumps(records[-1]))
+        task = progress.add_task("solving endings", total=len(drawn), completed=len(solved))
+        numbers = {
+            text: workers.submit(
+                line_workers.Ending(*drawn[n], f"{settings.run.seed}/{n}", confidence)
+            )
+            for n, text in enumerate(texts)
+            if text not in solved
+        }
+        for text, number in numbers.items():
+            solved[text] = _record(text, workers.collect(number), game.size)
+            journal.append(folder / FILE, json.dumps(solved[text]))
             progress.advance(task)
             if is_stopped():
-                screen.print(f"stopped after solving {len(records)} of {len(drawn)} endings")
+                screen.print(f"stopped after solving {len(solved)} of {len(drawn)} endings")
                 return None
+    records = [solved[text] for text in texts]
     seconds = time.perf_counter() - start
     core_seconds = sum(record["seconds"] for record in records)
     screen.print(f"solved {len(records)} endings: {core_seconds:.0f} s of a core", soft_wrap=True)
@@ -153,6 +159,13 @@ def _record(text: str, line: best_lines.BestLine, size: int) -> dict[str, Any]:
     }
 
 
+def _parse(line: str) -> dict[str, Any]:
+    record = json.loads(line)
+    if not isinstance(record, dict) or not record.keys() >= _FIELDS:
+        raise ValueError("not a solved ending")
+    return record
+
+
 def _write_hard(path: pathlib.Path, records: list[dict[str, Any]]) -> None:
     hardest = sorted(records, key=lambda record: -record["nodes"])[:NUM_HARD]
     rows = [
@@ -160,4 +173,4 @@ def _write_hard(path: pathlib.Path, records: list[dict[str, Any]]) -> None:
         f" {one['nodes']} nodes"
         for one in hardest
     ]
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    files.write(path, ("\n".join(rows) + "\n").encode())

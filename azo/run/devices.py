@@ -8,6 +8,7 @@ process has to call them in the same order.
 
 import contextlib
 import os
+from collections.abc import Iterator
 
 import jax
 import numpy as np
@@ -65,6 +66,24 @@ def broadcast_from_first(numbers: list[int]) -> list[int]:
 def any_process(condition: bool) -> bool:
     """Returns in every process whether the condition holds in at least one of them."""
     return bool(multihost_utils.process_allgather(np.array(condition)).any())
+
+
+@contextlib.contextmanager
+def first_succeeds(message: str) -> Iterator[None]:
+    """Raises ValueError with a message in every process if the first process fails in the block.
+
+    The first process raises its own error. Every process has to enter the block.
+    """
+    error: Exception | None = None
+    try:
+        yield
+    except Exception as failure:
+        error = failure
+    (has_failed,) = broadcast_from_first([int(error is not None)])
+    if error is not None:
+        raise error
+    if has_failed:
+        raise ValueError(message)
 
 
 def _join() -> None:

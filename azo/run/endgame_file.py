@@ -9,7 +9,7 @@ import pydantic
 import rich.console
 import tyro
 
-from azo.formats import obf
+from azo.formats import locks, obf
 from azo.games import notation
 from azo.measure import journal
 from azo.run import console
@@ -70,7 +70,18 @@ class _Totals:
 
 
 def solve_file(settings: SolveConfig, terminal: rich.console.Console) -> int:
-    """Solves a file and prints to `terminal`; returns 0, or 1 if an exact score differs."""
+    """Solves a file and prints to `terminal`; returns 0, or 1 if an exact score differs.
+
+    Raises:
+      ValueError: One line: a wrong input, or another process writes the output.
+    """
+    if settings.output is None or settings.output.is_char_device():
+        return _solve(settings, terminal)
+    with locks.lock_file(settings.output):
+        return _solve(settings, terminal)
+
+
+def _solve(settings: SolveConfig, terminal: rich.console.Console) -> int:
     problems = _problems_to_solve(settings, obf.read(settings.file))
     records = _load_records(settings)
     solvers: dict[int, endgame.Solver] = {}
@@ -144,20 +155,26 @@ def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> li
 
 def _load_records(settings: SolveConfig) -> dict[int, _Record]:
     """Returns the stored results by line."""
-    records: dict[int, _Record] = {}
     path = settings.output
-    for number, line in enumerate(journal.read(path) if path else [], start=1):
-        try:
-            record = _Record.model_validate_json(line)
-        except pydantic.ValidationError:
-            raise ValueError(f"{path}:{number}: not a result of azo solve") from None
+    if path is None or not path.is_file():
+        return {}
+    records = journal.read(path, _parse_record)
+    if not records and b"\n" in path.read_bytes():
+        raise ValueError(f"{path}: no results of azo solve: choose another --output")
+    for record in records:
         if record.reversed != settings.is_reversed:
             raise ValueError(
-                f"{path}:{number}: reversed is {record.reversed}, but should be"
-                f" {settings.is_reversed}: choose another --output"
+                f"{path}: reversed is {record.reversed}, but should be {settings.is_reversed}:"
+                " choose another --output"
             )
-        records[record.line] = record
-    return records
+    return {record.line: record for record in records}
+
+
+def _parse_record(line: str) -> _Record:
+    try:
+        return _Record.model_validate_json(line)
+    except pydantic.ValidationError:
+        raise ValueError("not a result of azo solve") from None
 
 
 def _record(settings: SolveConfig, problem: obf.Problem, solution: endgame.Solution) -> _Record:

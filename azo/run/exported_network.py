@@ -2,17 +2,25 @@
 
 import json
 import pathlib
+import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
 import pydantic
 
+from azo.formats import checksums, files
 from azo.games import game_config
 from azo.learning import network_config
 from azo.run import validation
 
 SETTINGS = "settings.json"
 ARRAYS = "network.npz"
+# What NumPy raises for damaged archives.
+_DAMAGE = (
+    OSError, EOFError, ValueError, KeyError, TypeError, NotImplementedError, RuntimeError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 class NetworkSettings(pydantic.BaseModel, frozen=True):
@@ -27,7 +35,11 @@ def read_settings(folder: pathlib.Path) -> NetworkSettings | None:
     file = folder / SETTINGS
     if not (folder / ARRAYS).is_file() or not file.is_file():
         return None
-    tree = json.loads(file.read_text(encoding="utf-8"))
+    checksums.verify(folder, [SETTINGS])
+    try:
+        tree = json.loads(files.read_text(file))
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError(f"{file}: not the settings of a network") from None
     return validation.validate(NetworkSettings, tree, str(file))
 
 
@@ -37,15 +49,19 @@ def write_arrays(folder: pathlib.Path, tree: dict[str, Any]) -> None:
 
 
 def read_arrays(folder: pathlib.Path) -> dict[str, Any]:
-    """Returns the nested dictionaries that `write_arrays` wrote."""
+    """Returns the nested dictionaries that `write_arrays` wrote; raises ValueError if damaged."""
+    checksums.verify(folder, [ARRAYS])
     tree: dict[str, Any] = {}
-    with np.load(folder / ARRAYS) as arrays:
-        for name in arrays:
-            *sections, last = name.split("/")
-            place = tree
-            for section in sections:
-                place = place.setdefault(section, {})
-            place[last] = arrays[name]
+    try:
+        with (folder / ARRAYS).open("rb") as file, np.load(file) as arrays:
+            for name in arrays:
+                *sections, last = name.split("/")
+                place = tree
+                for section in sections:
+                    place = place.setdefault(section, {})
+                place[last] = arrays[name]
+    except _DAMAGE as error:
+        raise ValueError(f"{folder / ARRAYS}: damaged: {error}") from None
     return tree
 
 

@@ -6,14 +6,17 @@ for other programs; `tensorboard/` has the same numbers as curves. A resumed run
 iterations after its checkpoint, so their events are dropped first.
 """
 
+import contextlib
 import json
 import math
 import pathlib
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorboardX
+from tensorboardX import event_file_writer, summary
+from tensorboardX.proto import event_pb2, summary_pb2
 
 from azo.formats import files
 from azo.measure import journal
@@ -37,15 +40,20 @@ class MetricsWriter:
         """Opens the files in a run's folder, which is created if absent.
 
         Events after `last_iteration`, that of the restored checkpoint, are dropped.
+
+        Raises:
+          ValueError: One line: the files cannot be written.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / FILE
-        if path.exists():
-            _drop_after(path, last_iteration)
-        self._lines = path.open("a", encoding="utf-8")
-        self._curves = tensorboardX.SummaryWriter(
-            str(folder / "tensorboard"), purge_step=last_iteration + 1
-        )
+        self._path = folder / FILE
+        self._curves_path = folder / "tensorboard"
+        _drop_after(self._path, last_iteration)
+        with self._writing_curves():
+            self._curves_path.mkdir(parents=True, exist_ok=True)
+            self._curves = event_file_writer.EventsWriter(str(self._curves_path / "events"))
+            log = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+            self._curves.write_event(
+                event_pb2.Event(wall_time=time.time(), step=last_iteration + 1, session_log=log)
+            )
 
     def __enter__(self) -> "MetricsWriter":
         return self
@@ -63,24 +71,47 @@ class MetricsWriter:
           iteration: iterations done at the time of the event.
           metrics: numbers, which become curves too, arrays or text; null if not finite.
           has_curves: False if an iteration has several such events.
+
+        Raises:
+          ValueError: One line: it cannot be written. The earlier events are as before.
         """
         plain = {name: _plain(value) for name, value in metrics.items()}
         line = {"event": event, "iteration": iteration, **plain}
-        self._lines.write(json.dumps(line, allow_nan=False) + "\n")
-        self._lines.flush()
-        for name, value in plain.items():
-            if has_curves and isinstance(value, int | float):
-                self._curves.add_scalar(name, value, iteration)
+        journal.append(self._path, json.dumps(line, allow_nan=False))
+        values = [
+            value
+            for name, number in plain.items()
+            if has_curves and isinstance(number, int | float)
+            for value in summary.scalar(name, number).value
+        ]
+        if values:
+            with self._writing_curves():
+                self._curves.write_event(
+                    event_pb2.Event(
+                        wall_time=time.time(),
+                        step=iteration,
+                        summary=summary_pb2.Summary(value=values),
+                    )
+                )
+                self._curves.flush()
 
     def close(self) -> None:
         """Closes the files."""
-        self._lines.close()
-        self._curves.close()
+        with contextlib.suppress(OSError):  # what could not be written has been reported
+            self._curves.close()
+
+    @contextlib.contextmanager
+    def _writing_curves(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise ValueError(f"{self._curves_path}: cannot write here ({error.strerror})") from None
 
 
 def read(folder: pathlib.Path, event: str | None = None) -> list[dict[str, Any]]:
     """Returns the events of a run, by default of all kinds, oldest first; none without a file."""
-    return [line for line in _events(folder / FILE) if event in (None, line["event"])]
+    events = journal.read(folder / FILE, _parse_event)
+    return [one for one in events if event in (None, one["event"])]
 
 
 def _plain(value: Any) -> Any:
@@ -95,20 +126,18 @@ def _plain(value: Any) -> Any:
     return number if math.isfinite(number) else None
 
 
-def _events(path: pathlib.Path) -> Iterator[dict[str, Any]]:
-    """Yields the events of a file, without a last line that a crash truncated."""
-    for number, line in enumerate(journal.read(path), start=1):
-        try:
-            event = json.loads(line)
-            is_event = "event" in event and isinstance(event["iteration"], int)
-        except (json.JSONDecodeError, TypeError, KeyError):
-            is_event = False
-        if not is_event:
-            raise ValueError(f"{path}, line {number}: not an event of a run")
-        yield event
+def _parse_event(line: str) -> dict[str, Any]:
+    event = json.loads(line)
+    if not isinstance(event, dict) or not isinstance(event.get("iteration"), int):
+        raise ValueError("not an event of a run")
+    if not isinstance(event.get("event"), str):
+        raise ValueError("not an event of a run")
+    return event
 
 
 def _drop_after(path: pathlib.Path, last_iteration: int) -> None:
     """Drops later events; a crash leaves the old or the new file."""
-    kept = [line for line in _events(path) if line["iteration"] <= last_iteration]
-    files.write(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+    events = journal.mend(path, _parse_event)
+    kept = [event for event in events if event["iteration"] <= last_iteration]
+    if len(kept) < len(events):
+        files.write(path, "".join(json.dumps(event) + "\n" for event in kept).encode())

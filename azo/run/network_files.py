@@ -6,29 +6,41 @@ or of its latest if none was evaluated.
 """
 
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from azo.formats import files
+from azo.formats import checksums, files
 from azo.games import protocol, registry
 from azo.learning import network
 from azo.measure import players
-from azo.run import checkpoint, config, exported_network, shipped_files
-
-_NETWORK = "network"
+from azo.run import checkpoint, checkpoint_folder, config, exported_network, shipped_files
 
 
-def save(folder: pathlib.Path, variables: network.Variables, settings: config.Config) -> None:
-    """Writes a network and its settings into a new or empty folder."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder}: exists already: choose a new folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
-    exported_network.write_arrays(folder, variables)
-    files.write(folder / exported_network.SETTINGS, config.to_json(settings).encode())
+def save(
+    folder: pathlib.Path,
+    variables: network.Variables,
+    settings: config.Config,
+    *,
+    add: Callable[[pathlib.Path], None] = lambda _: None,
+) -> None:
+    """Writes a network, its settings and the checksums of all files into a new or empty folder.
+
+    Args:
+      folder: complete when this returns; an error leaves nothing.
+      variables: the network.
+      settings: of its run.
+      add: writes further files into the folder.
+
+    Raises:
+      ValueError: One line: the folder is not new or empty, or cannot be written.
+    """
+    with files.new_folder(folder) as partial:
+        exported_network.write_arrays(partial, variables)
+        files.write(partial / exported_network.SETTINGS, config.to_json(settings).encode())
+        add(partial)
+        checksums.write(partial)
 
 
 def load(
@@ -90,20 +102,23 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
             f"{folder}: no such folder; give that of a run or an exported network, or a shipped"
             f" network: {shipped}"
         )
-    settings_file, checkpoints = folder / exported_network.SETTINGS, folder / checkpoint.CHECKPOINTS
-    for place in (folder / exported_network.ARRAYS, folder / _NETWORK):
+    settings_file = folder / exported_network.SETTINGS
+    for place in (folder / exported_network.ARRAYS, folder / checkpoint_folder.NETWORK):
         if place.exists() and settings_file.is_file():
-            text = settings_file.read_text(encoding="utf-8")
+            checksums.verify(folder, [exported_network.SETTINGS])
+            text = files.read_text(settings_file)
             return place, config.from_json(text, str(settings_file))
-    if not checkpoints.is_dir():
-        raise ValueError(f"{folder}: neither a run nor an exported network: no {checkpoints.name}/")
-    with checkpoint.quiet_library(), checkpoint.open_manager(folder, keep=None) as manager:
-        best = None if is_latest else manager.best_step()
-        step = manager.latest_step() if best is None else best
-        if step is None:
-            raise ValueError(f"{folder}: the run has no checkpoint yet")
-        settings = checkpoint.read_settings(manager, step)
-    return checkpoints / str(step) / _NETWORK, settings
+    on_disk = checkpoint_folder.CheckpointFolder(folder)
+    if not on_disk.path.is_dir():
+        raise ValueError(
+            f"{folder}: neither a run nor an exported network: no {on_disk.path.name}/"
+        )
+    parts = (checkpoint_folder.NETWORK, checkpoint_folder.SETTINGS)
+    step, _ = on_disk.find_sound(parts, first=None if is_latest else on_disk.best_step())
+    if step is None:
+        raise ValueError(f"{folder}: the run has no checkpoint yet")
+    settings = checkpoint.read_settings(folder, step)
+    return on_disk.checkpoint(step) / checkpoint_folder.NETWORK, settings
 
 
 def _load_arrays(place: pathlib.Path) -> Any:
@@ -116,4 +131,6 @@ def _load_arrays(place: pathlib.Path) -> Any:
         checkpoint.metadata(place),
     )
     with checkpoint.open_checkpointer() as checkpointer:
-        return checkpointer.restore(place.absolute(), template)
+        return checkpoint.call_library(
+            f"{place}: cannot be read", lambda: checkpointer.restore(place.absolute(), template)
+        )

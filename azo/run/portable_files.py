@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from azo.formats import files
 from azo.games import registry
 from azo.learning import network, portable
 from azo.run import config, shipped_files
@@ -49,7 +50,7 @@ def write(
     }
     (folder / FOLDER).mkdir()
     for file, content in contents.items():
-        (folder / FOLDER / file).write_bytes(content)
+        files.write(folder / FOLDER / file, content)
 
 
 def _description(settings: config.Config, name: str, batch_size: int) -> dict[str, Any]:

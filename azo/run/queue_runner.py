@@ -18,12 +18,16 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from azo.formats import files
 from azo.measure import arena, comparison, journal
 from azo.run import config, interruption, metrics, run_queue, shipped_files
 
 RESULTS = "results.jsonl"
 _LINES_OF_LOG = 8
 _SECONDS_BETWEEN_CHECKS = 0.5
+
+# Fields of a result that tables and later jobs need.
+_NEEDED = {"arm", "seed", "run", "evaluations", "games", "wins", "draws", "losses", "score"}
 
 Result = dict[str, Any]
 Results = dict[tuple[str, int], Result]  # by arm and seed
@@ -96,7 +100,7 @@ def run_job(
         settings = job.phase(len(runs), left)
         run = settings.run.folder
         file = run.with_name(f"{run.name}.json")
-        file.write_text(config.to_json(settings), encoding="utf-8")
+        files.write(file, config.to_json(settings).encode())
         run_command(["azo", "train", "--config", str(file)], job.log, job.log, stop)
         if not metrics.read(run, "end"):
             raise Failed(f"azo train stopped before the end of {run}")
@@ -241,13 +245,12 @@ def shares_of_cores(num_workers: int) -> list[list[int]]:
 
 
 def read_results(path: pathlib.Path, jobs: Iterable[run_queue.Job]) -> Results:
-    """Returns the latest results so far, without a last line that a crash truncated.
+    """Returns the latest results so far; see `journal.read` for damaged lines.
 
     Raises:
       ValueError: The result of one of the jobs has other settings.
     """
-    lines = map(json.loads, journal.read(path))
-    results = {(result["arm"], result["seed"]): result for result in lines}
+    results = dict(journal.read(path, _parse_result))
     for job in jobs:
         result = results.get((job.arm, job.seed), {})
         for name, value in job.request.items() if result else ():
@@ -258,6 +261,14 @@ def read_results(path: pathlib.Path, jobs: Iterable[run_queue.Job]) -> Results:
                     " rename the arm, or give another --folder"
                 )
     return results
+
+
+def _parse_result(line: str) -> tuple[tuple[str, int], Result]:
+    result = json.loads(line)
+    missing = _NEEDED - result.keys()
+    if missing:
+        raise ValueError(f"not a result: no {min(missing)}")
+    return (result["arm"], result["seed"]), result
 
 
 def table(jobs_queue: run_queue.Queue, results: Results) -> str:

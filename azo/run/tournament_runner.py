@@ -6,25 +6,25 @@ that failed; and all games as transcripts, GGF and WTHOR files.
 """
 
 import contextlib
-import fcntl
 import json
 import logging
 import pathlib
-import signal
+import sys
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import rich.console
 import rich.progress
 
+from azo.formats import files, locks
 from azo.games import protocol, registry
 from azo.measure import elo, journal
 from azo.measure.tournament import backends, export, game_log, openings, page, rounds, standings
-from azo.run import tournament_file
+from azo.run import interruption, tournament_file
 
 GAMES = "games.jsonl"
 LOG = "engines.log"
 _PLAYERS = "players.json"
-_LOCK = ".lock"
 
 
 def run(
@@ -52,13 +52,14 @@ def run(
     """
     if report is not None:
         page.load_panels()
-    with _lock(folder):
+    with locks.lock_folder(folder):
         game = registry.make(config.game)
         players = tournament_file.make_players(config, game)
         names = [player.name for player in players]
         drawn = tournament_file.draw_openings(config, game)
         schedule = tournament_file.schedule(config, names)
         _check_players(folder / _PLAYERS, config, players)
+        game_log.mend(folder / GAMES, game.board_shape[0])
         waiting = game_log.missing(schedule, _read(folder, game, drawn))
         if waiting and is_playing:
             _play(config, game, players, drawn, waiting, folder)
@@ -90,9 +91,7 @@ def _play(
     if not console.is_terminal:
         console.print(f"{len(waiting)} games to play")
     with contextlib.ExitStack() as stack:
-        # SIGTERM interrupts like Ctrl-C, so that external engines are closed.
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-        stack.callback(signal.signal, signal.SIGTERM, before)
+        stack.enter_context(interruption.signals_interrupt())  # so that engines are closed
         stack.enter_context(_logged(folder / LOG))
         started: dict[str, backends.Backend] = {}
         for player in players:
@@ -117,22 +116,16 @@ def _play(
         )
 
 
-@contextlib.contextmanager
-def _lock(folder: pathlib.Path) -> Iterator[None]:
-    """Keeps other processes out of a folder, so that no game is played twice."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / _LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"{folder}: another tournament is in progress there") from None
-        yield
+class _Log(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Loses a record that cannot be written: the game log reports a full disk."""
+        del record
 
 
 @contextlib.contextmanager
 def _logged(path: pathlib.Path) -> Iterator[None]:
     """Keeps the exchanges with engines that fail."""
-    handler = logging.FileHandler(path, delay=True, encoding="utf-8")
+    handler = _Log(path, delay=True, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     logger = logging.getLogger("azo.engines")
     logger.addHandler(handler)
@@ -168,7 +161,7 @@ def _check_players(
     definitions = {player.name: player.definition for player in players}
     new = {"game": config.game.model_dump(mode="json"), "players": definitions}
     new = json.loads(json.dumps(new))
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else new
+    stored = (_read_players(path) if path.exists() else None) or new
     for name, value in new["game"].items():
         if stored["game"].get(name) != value:
             raise ValueError(
@@ -182,4 +175,22 @@ def _check_players(
                 " another --folder"
             )
     stored["players"] |= new["players"]
-    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    files.write(path, (json.dumps(stored, indent=1) + "\n").encode())
+
+
+def _read_players(path: pathlib.Path) -> dict[str, Any] | None:
+    """Returns the stored game and players; a damaged file is renamed, and the result is None."""
+    try:
+        stored = json.loads(files.read_text(path))
+        if isinstance(stored["game"], dict) and isinstance(stored["players"], dict):
+            return stored
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    aside = path.with_name(path.name + journal.DAMAGED)
+    path.rename(aside)
+    print(
+        f"{path}: damaged, kept as {aside.name}; the stored games cannot be compared with the"
+        " definitions of their players",
+        file=sys.stderr,
+    )
+    return None

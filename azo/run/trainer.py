@@ -60,7 +60,7 @@ def train(
             start=start.variables if start else None,
             teacher=teacher.variables if teacher else None,
         )
-        (first,) = devices.broadcast_from_first([checkpoints.latest_step() or 0])
+        first = checkpoints.latest_step() or 0
         if first:
             state = checkpoints.restore(state, first)
         writer = None
@@ -123,9 +123,15 @@ class Trainer:
     def run(self, state: run_state.RunState) -> run_state.RunState:
         """Iterates until the run ends or is stopped; returns the last state."""
         iteration = int(state.iteration)
-        reason, is_stopped = self.end_reason(state, self.recorded_match(iteration)), False
+        reason = self.end_reason(state, self.recorded_match(iteration))
         self.announce(iteration, reason)
         self.rate(state, iteration)  # if the process before was stopped in the meantime
+        is_stopped = self.should_stop()
+        if reason is None and not is_stopped and (kind := self.next_iteration(state)):
+            self.compile(kind, state)
+            is_stopped = self.should_stop()
+        if reason is None and is_stopped:
+            self.screen.note(f"stopped before iteration {iteration + 1}: nothing to save")
         while reason is None and not is_stopped:
             state, figures = self.iterate(state)
             iteration += 1

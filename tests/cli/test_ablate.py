@@ -78,7 +78,7 @@ def test_a_real_job_trains_to_its_budget_is_stopped_resumed_and_judged(queue, ca
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=stop_when_begun).start()
-    assert main(queue, "--folder", folder, "--num-workers", 1) == 130
+    assert main(queue, "--folder", folder, "--num-workers", 1) == 0
     assert not (folder / "results.jsonl").exists()
     assert "stopped and saved" in capsys.readouterr().out
     assert main(queue, "--folder", folder, "--num-workers", 1) == 0

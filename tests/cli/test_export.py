@@ -34,7 +34,11 @@ def test_an_export_holds_the_runs_network_and_settings_and_no_more(run, tmp_path
     (variables, settings), (expected, _) = (network_files.load(x) for x in (new, run))
     tiny_run.assert_same_bits(variables, expected)
     assert settings == tiny_run.settings()
-    assert sorted(path.name for path in new.iterdir()) == ["network.npz", "settings.json"]
+    assert sorted(path.name for path in new.iterdir()) == [
+        "SHA256SUMS",
+        "network.npz",
+        "settings.json",
+    ]
 
 
 def test_the_best_checkpoint_is_taken_unless_the_latest_is_requested(tmp_path):
@@ -84,6 +88,7 @@ def portable(run, tmp_path_factory):
     new = tmp_path_factory.mktemp("portable") / "new"
     assert main(run, new, "--portable", "--batch-size", 3) == 0
     assert sorted(path.name for path in new.iterdir()) == [
+        "SHA256SUMS",
         "network.npz",
         "portable",
         "settings.json",

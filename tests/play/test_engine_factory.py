@@ -1,6 +1,7 @@
 """Engines from files: shipped networks, and networks that do not fit."""
 
 import random
+import shutil
 
 import jax
 import pytest
@@ -83,8 +84,7 @@ def test_a_book_that_cannot_be_saved_is_reported_and_the_game_ends_as_usual(
     path = tmp_path / "books" / "mine.book"
     opening_book.Book(game).save(path)
     engine = engine_factory.load_engine(engine_factory.PlayConfig(size=4, book=path, learn=True))
-    path.unlink()
-    path.parent.rmdir()
+    shutil.rmtree(path.parent)
     path.parent.write_text("no folder any more")
     while not engine.is_over:
         engine.play(engine.legal_actions[0])

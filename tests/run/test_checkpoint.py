@@ -163,6 +163,7 @@ def test_an_interrupted_save_leaves_the_earlier_checkpoint(tmp_path, settings, s
         checkpoints = checkpoint.Checkpoints(tmp_path, keep=1)
         with pytest.raises(KeyboardInterrupt):
             checkpoints.save(2, after(state, 2), settings)
+        checkpoints.close()
     names = [path.name for path in (tmp_path / "checkpoints").iterdir()]
     assert any(name.startswith("2.") for name in names), names  # the save did begin
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:

@@ -189,7 +189,9 @@ def test_too_many_empty_squares(small):
 def test_an_output_of_something_else_is_left_alone(small, tmp_path):
     output = tmp_path / "notes.txt"
     output.write_text("my notes\n")
-    assert _message(small, "--output", str(output)) == f"{output}:1: not a result of azo solve"
+    assert _message(small, "--output", str(output)) == (
+        f"{output}: no results of azo solve: choose another --output"
+    )
     assert output.read_text() == "my notes\n"
     _run(small, "--output", str(tmp_path / "out.jsonl"))
     small.write_text(f"% 4x4\n{_START} O;\n")

@@ -1,6 +1,6 @@
 import jax
 import pytest
-from support import tiny_run
+from support import damage, tiny_run
 
 from azo.games import othello
 from azo.learning import network
@@ -49,3 +49,36 @@ def test_a_network_for_another_game_is_refused(exported):
 def test_a_folder_that_does_not_exist_is_no_network():
     with pytest.raises(FileNotFoundError, match="no such folder"):
         network_files.loader(tiny_run.game())("absent")
+
+
+@pytest.mark.parametrize("name", ["network.npz", "settings.json", "SHA256SUMS"])
+@pytest.mark.parametrize("kind", damage.KINDS, ids=lambda kind: kind.__name__)
+def test_a_damaged_export_is_refused_in_one_line(exported, name, kind):
+    kind(exported / name)
+    if name == "SHA256SUMS" and kind is damage.delete:
+        network_files.load(exported)  # as an export of an earlier version
+        return
+    with pytest.raises(ValueError) as error:
+        network_files.load(exported)
+    assert str(error.value).startswith(str(exported))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", damage.KINDS[1:4], ids=lambda kind: kind.__name__)
+def test_a_damaged_export_of_an_earlier_version_is_refused_in_one_line(exported, kind):
+    (exported / "SHA256SUMS").unlink()
+    kind(exported / "network.npz")
+    with pytest.raises(ValueError) as error:
+        network_files.load(exported)
+    assert str(error.value).startswith(f"{exported}/network.npz: damaged: ")
+
+
+def test_an_export_that_fails_leaves_nothing(tmp_path):
+    def fail(folder):
+        raise OSError(28, "No space left on device", str(folder / "x"))
+
+    new = tmp_path / "net"
+    with pytest.raises(ValueError) as error:
+        network_files.save(new, tiny_run.begin(1).variables(), tiny_run.settings(), add=fail)
+    assert str(error.value) == f"{new}: cannot write here (No space left on device)"
+    assert list(tmp_path.iterdir()) == []

@@ -95,11 +95,12 @@ def test_the_phases_of_a_curriculum_share_a_page_in_the_order_of_their_numbers(t
 
 
 @pytest.mark.parametrize("line", ["oops", "[]", '{"event": "gate"}', '{"iteration": 2}'])
-def test_a_broken_line_is_named(tmp_path, line):
+def test_a_broken_line_is_named_and_the_others_are_shown(tmp_path, line, capsys):
     fake_run.write(tmp_path / "run", [iteration(1)])
     path = tmp_path / "run" / "metrics.jsonl"
     path.write_text(path.read_text() + line + "\n")
-    assert message(tmp_path / "run") == f"{path}, line 2: not an event of a run"
+    run_report.write(tmp_path / "run")
+    assert capsys.readouterr().err.startswith(f"{path}: damaged, skipped: line 2 (")
 
 
 def message(folder: pathlib.Path) -> str:

@@ -121,7 +121,7 @@ def test_a_killed_tournament_loses_and_repeats_no_finished_game(tmp_path, capsys
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert main(path, "--folder", folder) == 2
-    assert "another tournament is in progress there" in capsys.readouterr().err
+    assert f"in use by process {process.pid} on " in capsys.readouterr().err
     process.send_signal(signal.SIGKILL)
     process.wait()
     before = [line for line in games.read_text().splitlines(keepends=True) if line.endswith("\n")]

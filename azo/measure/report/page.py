@@ -5,6 +5,7 @@ import html
 import pathlib
 import string
 
+from azo.formats import files
 from azo.measure.report import figures, panels, rating_figures, run_log
 
 FILE = "index.html"
@@ -60,8 +61,8 @@ def write(folder: pathlib.Path, title: str, run: run_log.RunLog, *, settings: st
         for sheet in sheets:
             (folder / f"{sheet.name}.png").unlink(missing_ok=True)  # from an earlier report
         for name, png in drawn.items():
-            (folder / f"{name}.png").write_bytes(png)
-        (folder / FILE).write_text(text, encoding="utf-8")
+            files.write(folder / f"{name}.png", png)
+        files.write(folder / FILE, text.encode())
     except OSError as error:
         raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
     return folder / FILE

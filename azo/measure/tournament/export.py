@@ -8,7 +8,7 @@ import datetime
 import pathlib
 from collections.abc import Sequence
 
-from azo.formats import ggf, wthor
+from azo.formats import files, ggf, wthor
 from azo.games import notation, othello, protocol, replaying
 from azo.measure.tournament import game_log
 
@@ -22,12 +22,12 @@ def write(
     """
     size = game.board_shape[0]
     lines = [notation.transcript(played.actions, size) for played in games]
-    (folder / "games.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    files.write(folder / "games.txt", ("\n".join(lines) + "\n").encode())
     if not isinstance(game, othello.Othello):
         return
     start = replaying.board_of(game.start(), is_black_to_move=True)
     texts = [ggf.to_text(_ggf(played, game, start)) for played in games]
-    (folder / "games.ggf").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    files.write(folder / "games.ggf", ("\n".join(texts) + "\n").encode())
     if game != othello.Othello():
         return
     wthor_games = [
@@ -35,9 +35,9 @@ def write(
         for played in games
     ]
     today = datetime.datetime.now(datetime.UTC).date()
-    files = wthor.write(wthor_games, tournament, (today.year, today.month, today.day))
-    for suffix, content in files.items():
-        (folder / f"games.{suffix}").write_bytes(content)
+    contents = wthor.write(wthor_games, tournament, (today.year, today.month, today.day))
+    for suffix, content in contents.items():
+        files.write(folder / f"games.{suffix}", content)
 
 
 def _ggf(played: game_log.PlayedGame, game: othello.Othello, start: notation.Board) -> ggf.GgfGame:

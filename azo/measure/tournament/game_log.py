@@ -68,20 +68,13 @@ def from_line(line: str, size: int) -> PlayedGame:
 
 
 def read(path: pathlib.Path, size: int) -> list[PlayedGame]:
-    """Returns the games of a file; none if it does not exist.
+    """Returns the games of a file without damaged lines; see `journal.read`."""
+    return journal.read(path, lambda line: from_line(line, size))
 
-    A last line without an end was cut short by a crash, and is left out.
 
-    Raises:
-      ValueError: another line holds no game.
-    """
-    games = []
-    for number, line in enumerate(journal.read(path), start=1):
-        try:
-            games.append(from_line(line, size))
-        except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from None
-    return games
+def mend(path: pathlib.Path, size: int) -> list[PlayedGame]:
+    """Returns the games of a file and moves damaged lines out of it; see `journal.mend`."""
+    return journal.mend(path, lambda line: from_line(line, size))
 
 
 def missing(schedule: Sequence[ScheduledGame], played: Iterable[PlayedGame]) -> list[ScheduledGame]:

@@ -1,5 +1,6 @@
 """Tables of a tournament in Markdown, and the page that holds them with a picture."""
 
+import contextlib
 import datetime
 import importlib.metadata
 import itertools
@@ -10,6 +11,7 @@ from types import ModuleType
 
 import jax
 
+from azo.formats import files
 from azo.measure import cycles, elo, extras, sequential
 from azo.measure.tournament import game_log, standings
 
@@ -72,12 +74,10 @@ def write(
         "",
         f"![Points of each row against each column]({picture.name})",
     ]
-    try:
+    with contextlib.suppress(OSError):  # `write` reports a missing folder
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(text) + "\n", encoding="utf-8")
-        picture.write_bytes(png)
-    except OSError as error:
-        raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+    files.write(path, ("\n".join(text) + "\n").encode())
+    files.write(picture, png)
 
 
 def load_panels() -> ModuleType:

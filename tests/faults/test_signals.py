@@ -1,0 +1,148 @@
+"""Signals to whole programs: what was done is saved, and the same command goes on."""
+
+import os
+import pathlib
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from support import small_tournament, tiny_run
+
+from azo import __main__
+from azo.run import checkpoint, metrics, trainer
+
+ROOT = pathlib.Path(__file__).parents[2]
+ENVIRONMENT = os.environ | {"JAX_PLATFORMS": "cpu"}
+LIMIT_SECONDS = 200
+
+
+def command(folder, *flags):
+    (folder / "tiny.toml").write_text(tiny_run.toml())
+    names = ["train", "--config", str(folder / "tiny.toml"), "--run.folder", str(folder / "run")]
+    return [sys.executable, "-m", "azo", *names, *flags]
+
+
+def endless(folder):
+    return command(folder, "--run.num-iterations", "1000000", "--run.save-every", "1000000")
+
+
+def wait_for(happened, process):
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while not happened():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def iterations(folder):
+    return [event["iteration"] for event in metrics.read(folder / "run", "iteration")]
+
+
+def latest(folder):
+    with checkpoint.Checkpoints(folder / "run", keep=9) as checkpoints:
+        return checkpoints.latest_step()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_a_run_starts_ends_it_before_the_first_iteration(
+    tmp_path, monkeypatch, capsys, number
+):
+    begin = trainer.Trainer.announce
+
+    def announce(self, first, reason):
+        begin(self, first, reason)
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(trainer.Trainer, "announce", announce)
+    words = command(tmp_path)[3:]
+    assert __main__.main(words) == 0
+    assert "stopped before iteration 1: nothing to save" in capsys.readouterr().out
+    assert iterations(tmp_path) == []
+    assert latest(tmp_path) is None
+
+
+def test_ctrl_c_while_a_command_is_imported_is_no_traceback(monkeypatch, capsys):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(__main__.importlib, "import_module", interrupt)
+    assert __main__.main(["train"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_saves_within_30_seconds_and_exits_with_0(tmp_path, number):
+    process = subprocess.Popen(endless(tmp_path), cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE)
+    wait_for(lambda: iterations(tmp_path), process)
+    process.send_signal(number)
+    start = time.monotonic()
+    shown, _ = process.communicate(timeout=LIMIT_SECONDS)
+    print(f"{number.name}: {time.monotonic() - start:.1f} s")
+    assert time.monotonic() - start < 30
+    assert process.returncode == 0
+    assert b"stopped and saved" in shown
+    assert latest(tmp_path) == iterations(tmp_path)[-1]
+
+
+@pytest.mark.faults
+def test_a_terminal_that_hangs_up_saves(tmp_path):
+    process_id, terminal = pty.fork()
+    if process_id == 0:
+        os.chdir(ROOT)
+        words = endless(tmp_path)
+        os.execvpe(words[0], words, ENVIRONMENT)
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while not iterations(tmp_path):
+        assert time.monotonic() < deadline
+        if select.select([terminal], [], [], 0.1)[0]:
+            os.read(terminal, 65536)
+    os.close(terminal)
+    _, status = os.waitpid(process_id, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert latest(tmp_path) == iterations(tmp_path)[-1]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("seconds", [0.02, 0.1, 0.3, 1, 2, 4, 6, 8])
+def test_ctrl_c_during_the_start_is_honoured_without_a_traceback(tmp_path, seconds):
+    process = subprocess.Popen(
+        endless(tmp_path), cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=LIMIT_SECONDS)
+    # Before the first line of azo runs, Python itself reports the interruption.
+    assert process.returncode in ((0, 130) if b"azo" in errors or not errors else (-2, 1, 130))
+    assert b"/azo/" not in errors
+    done = iterations(tmp_path)
+    assert latest(tmp_path) == (done[-1] if done else None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_tournament_keeps_its_games_and_goes_on(
+    tmp_path, monkeypatch, capsys, number
+):
+    path = small_tournament.write(tmp_path, small_tournament.SMALL)
+    append = small_tournament.tournament.tournament_runner.journal.append
+    count = []
+
+    def append_then_stop(file, line):
+        append(file, line)
+        count.append(line)
+        if len(count) == 5:
+            os.kill(os.getpid(), number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("azo.measure.journal.append", append_then_stop)
+        assert small_tournament.main(path, "--folder", tmp_path / "games") == 0
+    assert "the same command resumes" in capsys.readouterr().out
+    games = tmp_path / "games" / "games.jsonl"
+    assert games.read_text().splitlines() == count
+    assert small_tournament.main(path, "--folder", tmp_path / "games") == 0
+    assert games.read_text().splitlines()[: len(count)] == count
+    assert len(games.read_text().splitlines()) == 18
