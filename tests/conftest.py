@@ -6,6 +6,7 @@ Tests run on the CPU unless told otherwise: `JAX_PLATFORMS=cuda,cpu pytest -m gp
 import gc
 import os
 import pathlib
+import signal
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Most programs run once or twice, so most of the time goes into compiling them: a third less.
@@ -24,6 +25,9 @@ from azo.run import data
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
 
+
+# A shell ignores Ctrl-C in jobs behind `&`, and so would azo and the programs that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Compilation makes millions of small objects, none of them in cycles: looking for cycles among them
 # took 8 % of the time.
