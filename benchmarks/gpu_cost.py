@@ -40,7 +40,7 @@ GAME = othello.Othello(8)
 NetworkName = networks.Name  # a field below hides the module
 PARTS = ("evaluation", "descent", "rules", "proofs")  # scopes of a search
 OTHER = "other"  # the root, storing of nodes, and backing up
-SELF_PLAY_GAMES = (2**16, 2**17)  # so many that self-play needs more memory than learning
+SELF_PLAY_GAMES = (2**16, 2**17)  # self-play needs more memory than learning
 
 
 @dataclasses.dataclass(frozen=True)
@@ -368,7 +368,7 @@ def _create(recipe: run_config.Config) -> Any:
 
 
 def iteration_bytes(config: GpuCostConfig, name: str, games: int) -> float:
-    """Returns the largest number of bytes in memory during an iteration with so many games."""
+    """Returns the largest number of bytes in memory during an iteration of `games`."""
     recipe = _recipe(config, name)
     plays = recipe.selfplay.model_copy(update={"num_games": games})
     searches = recipe.search.model_copy(update={"num_simulations": config.simulations})

@@ -11,6 +11,7 @@ normalisation and metrics are averaged over devices.
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -290,8 +291,7 @@ class _Iteration:
         row = replay.draw(buffer, row_key, self.num_examples, self.config.replay.window)
         age = (state.iteration - buffer.iteration[row]).astype(jnp.float32).mean()
         count = duplicates.groups(buffer.board[row], jnp.ones(row.shape, bool)).count
-        figures = new_losses, age, (1 / count).mean()
-        return figures if self.axis_name is None else jax.lax.pmean(figures, self.axis_name)
+        return self.over_devices(jax.lax.pmean, (new_losses, age, (1 / count).mean()))
 
     def learn(
         self, key: jax.Array, state: run_state.RunState, progress: jax.Array
@@ -325,16 +325,18 @@ class _Iteration:
 
         in_window = replay.num_in_window(state.replay, window)[0]
         # All devices must agree, since gradients are averaged over them.
-        fewest = in_window
-        if self.axis_name is not None:
-            fewest = jax.lax.pmin(in_window, self.axis_name)
+        fewest = self.over_devices(jax.lax.pmin, in_window)
         can_learn = (fewest > 0) & (self.total(in_window) >= config.replay.min_positions)
         train_state, losses = jax.lax.cond(can_learn, take_steps, wait, state.learner)
         return dataclasses.replace(state, learner=train_state), losses
 
     def total(self, x: Any) -> Any:
         """Returns the sum over all devices."""
-        return x if self.axis_name is None else jax.lax.psum(x, self.axis_name)
+        return self.over_devices(jax.lax.psum, x)
+
+    def over_devices(self, reduce: Callable[[Any, str], Any], x: Any) -> Any:
+        """Returns a sum, mean or minimum over all devices; of one device, its own value."""
+        return x if self.axis_name is None else reduce(x, self.axis_name)
 
     @property
     def axis_name(self) -> str | None:

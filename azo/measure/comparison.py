@@ -82,7 +82,7 @@ def differences(results: Iterable[Result], arms: Iterable[Arm]) -> dict[str, Dif
 
 
 def table(results: Iterable[Result], arms: Sequence[Arm], seeds: Sequence[int]) -> str:
-    """Returns a Markdown table; results of other seeds are left out.
+    """Returns a Markdown table.
 
     Args:
       results: those of other seeds are left out.
@@ -130,7 +130,7 @@ def _rated(match: Mapping[str, Any]) -> _Seed:
     points, number = np.linspace(0, 1, len(counts)), counts.sum()
     mean = float(counts @ points / number)
     variance = float(counts @ (points - mean) ** 2 / number**2)
-    slope = 400 / math.log(10) / (mean * (1 - mean))  # of Elo by score
+    slope = elo.PER_E / (mean * (1 - mean))  # of Elo by score
     num_games = match["wins"] + match["draws"] + match["losses"]
     return _Seed(elo.from_score(mean), slope**2 * variance, num_games)
 

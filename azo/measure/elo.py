@@ -31,7 +31,7 @@ import scipy.stats
 PRIOR_RESULTS = 1 / 3
 """Wins, draws and losses (as many of each) of every player against one virtual player."""
 
-_ELO = 400 / math.log(10)  # points of Elo for odds of e
+PER_E = 400 / math.log(10)  # points of Elo for odds of e
 _Z95 = float(scipy.stats.norm.ppf(0.975))
 _RANDOM = "random"
 _ROUNDING = 1e-12  # of a score
@@ -163,13 +163,13 @@ def from_score(score: float) -> float:
     """Returns the difference in Elo that a score per game implies; infinite for 0 and 1."""
     if min(score, 1 - score) < _ROUNDING:
         return math.copysign(math.inf, score - 0.5)
-    return _ELO * math.log(score / (1 - score))
+    return PER_E * math.log(score / (1 - score))
 
 
 class _Model(NamedTuple):
     """Davidson's likelihood of a table with `P` rows of results, the last of them the prior.
 
-    Parameters are ratings in units of `_ELO` and, last, the logarithm of `v`. Differences of
+    Parameters are ratings in units of `PER_E` and, last, the logarithm of `v`. Differences of
     ratings are `design @ parameters + offset`; the offset fixes one combination of ratings.
     """
 
@@ -253,7 +253,10 @@ def _interval(
         ends.append(
             scipy.optimize.brentq(lambda t, s=side: excess(estimate + t * s), near, far, rtol=1e-4)
         )
-    return _ELO * estimate, (_ELO * (estimate - ends[0] * step), _ELO * (estimate + ends[1] * step))
+    return PER_E * estimate, (
+        PER_E * (estimate - ends[0] * step),
+        PER_E * (estimate + ends[1] * step),
+    )
 
 
 def _dispersion(pairings: Sequence[Pairing], model: _Model, parameters: np.ndarray) -> float | None:

@@ -128,11 +128,11 @@ def _plain(value: Any) -> Any:
 
 def _parse_event(line: str) -> dict[str, Any]:
     event = json.loads(line)
-    if not isinstance(event, dict) or not isinstance(event.get("iteration"), int):
-        raise ValueError("not an event of a run")
-    if not isinstance(event.get("event"), str):
-        raise ValueError("not an event of a run")
-    return event
+    if isinstance(event, dict):
+        kind, iteration = event.get("event"), event.get("iteration")
+        if isinstance(kind, str) and isinstance(iteration, int):
+            return event
+    raise ValueError("not an event of a run")
 
 
 def _drop_after(path: pathlib.Path, last_iteration: int) -> None:

@@ -105,18 +105,18 @@ def run_job(
         if not metrics.read(run, "end"):
             raise Failed(f"azo train stopped before the end of {run}")
         runs.append(run)
-        left -= job.queue.used(run)
+        left -= run_queue.used(run, job.queue.limit)
 
     last = [metrics.read(run, "iteration")[-1] for run in runs]
     result = {
         "arm": job.arm,
         "seed": job.seed,
         "run": str(runs[-1]),
-        "evaluations": sum(map(run_queue.evaluations_used, runs)),
+        "evaluations": sum(run_queue.used(run, "max_evaluations") for run in runs),
         "games": sum(event["selfplay/games"] for event in last),
         "iterations": sum(event["iteration"] for event in last),
         "training_seconds": sum(event["time/training_seconds"] for event in last),
-        "processor_seconds": sum(map(run_queue.processor_seconds_used, runs)),
+        "processor_seconds": sum(run_queue.used(run, "max_processor_seconds") for run in runs),
     }
     games = ["--num-games", str(job.queue.num_games)]
     result |= _match(job, result, job.queue.opponent, games, stop)
@@ -170,7 +170,7 @@ def work_off(
     Ctrl-C, stops them.
 
     Args:
-      jobs: those that may be left to do.
+      jobs: jobs without a result.
       path: the file.
       results: those so far, to which new ones are added.
       num_workers: jobs at a time.

@@ -9,7 +9,7 @@ earlier ones.
 import dataclasses
 import pathlib
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pydantic
 
@@ -20,6 +20,12 @@ _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 _Settings = dict[str, Any]
 # The budget ends the run, not the number of iterations.
 _MAX_ITERATIONS = 1_000_000
+Limit = Literal["max_evaluations", "max_processor_seconds"]
+# What the metrics of a run say of it.
+_FIGURES: dict[Limit, str] = {
+    "max_evaluations": "selfplay/evaluations",
+    "max_processor_seconds": "time/processor_seconds",
+}
 
 
 class Arm(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -98,15 +104,14 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
         return self
 
     @property
+    def limit(self) -> Limit:
+        """The setting of `run` that limits a job."""
+        return "max_evaluations" if self.max_evaluations else "max_processor_seconds"
+
+    @property
     def budget(self) -> float:
         """Evaluations or processor seconds of a job."""
-        budget = self.max_evaluations or self.max_processor_seconds
-        assert budget is not None
-        return budget
-
-    def used(self, run: pathlib.Path) -> float:
-        """Returns how much of the budget a run has used so far."""
-        return evaluations_used(run) if self.max_evaluations else processor_seconds_used(run)
+        return getattr(self, self.limit)
 
     @property
     def comparisons(self) -> list[comparison.Arm]:
@@ -157,8 +162,7 @@ class Job:
 
     def phase(self, index: int, budget_left: float) -> config.Config:
         """Returns the settings of one of its runs, from 0, with the rest of the budget."""
-        limit = "max_evaluations" if self.queue.max_evaluations else "max_processor_seconds"
-        budget = {f"run.{limit}": budget_left}
+        budget = {f"run.{self.queue.limit}": budget_left}
         if self.settings.curriculum:
             return config.with_settings(config.of_phase(self.settings, index), budget)
         changes = {"run.folder": self.folder / "run"} | budget
@@ -191,17 +195,9 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     return queue, [job for seeds in zip(*jobs.values(), strict=True) for job in seeds]
 
 
-def evaluations_used(run: pathlib.Path) -> int:
-    """Returns the network evaluations of a run so far."""
-    return _largest(run, "selfplay/evaluations")
-
-
-def processor_seconds_used(run: pathlib.Path) -> float:
-    """Returns the processor time of a run so far."""
-    return _largest(run, "time/processor_seconds")
-
-
-def _largest(run: pathlib.Path, name: str) -> Any:
+def used(run: pathlib.Path, limit: Limit) -> Any:
+    """Returns how much of a limit a run has used so far: evaluations or processor seconds."""
+    name = _FIGURES[limit]
     return max((event[name] for event in metrics.read(run) if name in event), default=0)
 
 

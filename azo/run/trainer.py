@@ -262,13 +262,10 @@ class Trainer:
         self, state: run_state.RunState, match: metrics.Event | None = None
     ) -> str | None:
         """Returns the reason to end the run after an iteration and its match, or None."""
-        run, evaluation = self.settings.run, self.settings.evaluation
-        if int(state.iteration) >= run.num_iterations:
-            return f"all {run.num_iterations} iterations are done"
-        if run.max_evaluations is not None and state.num_evaluations() >= run.max_evaluations:
-            return f"all {run.max_evaluations:,} evaluations are used"
-        if run.max_processor_seconds is not None and self.time_share() >= 1:
-            return f"all {run.max_processor_seconds:,g} processor seconds are used"
+        evaluation = self.settings.evaluation
+        for reason, share in self.shares(state).items():
+            if share >= 1:
+                return reason
         score, until = _score(match), evaluation.until_score
         if score is not None and until is not None and score >= until:
             return f"score {score:.3f} against {evaluation.opponent}"
@@ -276,19 +273,21 @@ class Trainer:
 
     def progress(self, state: run_state.RunState) -> np.float32:
         """Returns the share of the run that is done, by the limit that is closest."""
-        run = self.settings.run
-        shares = [int(state.iteration) / run.num_iterations, self.time_share()]
-        if run.max_evaluations is not None:
-            shares.append(state.num_evaluations() / run.max_evaluations)
-        return np.float32(min(max(shares), 1.0))
+        return np.float32(min(max(self.shares(state).values()), 1.0))
 
-    def time_share(self) -> float:
-        """Returns the share of the processor time that is used, equal in all processes."""
-        limit = self.settings.run.max_processor_seconds
-        if limit is None:
-            return 0.0
-        (seconds,) = devices.broadcast_from_first([int(self.processor_seconds)])
-        return seconds / limit
+    def shares(self, state: run_state.RunState) -> dict[str, float]:
+        """Returns how much of each limit is used, by the reason to end; equal in all processes."""
+        run = self.settings.run
+        reason = f"all {run.num_iterations} iterations are done"
+        shares = {reason: int(state.iteration) / run.num_iterations}
+        if run.max_evaluations is not None:
+            reason = f"all {run.max_evaluations:,} evaluations are used"
+            shares[reason] = state.num_evaluations() / run.max_evaluations
+        if run.max_processor_seconds is not None:
+            (seconds,) = devices.broadcast_from_first([int(self.processor_seconds)])
+            reason = f"all {run.max_processor_seconds:,g} processor seconds are used"
+            shares[reason] = seconds / run.max_processor_seconds
+        return shares
 
     def recorded_match(self, iteration: int) -> metrics.Event | None:
         """Returns the match that an earlier process played after an iteration, if any."""

@@ -1,33 +1,20 @@
 """SIGKILL at random moments, many of them during saves: the run repeats the uninterrupted one."""
 
-import os
-import pathlib
 import random
-import subprocess
-import sys
 import time
 
 import pytest
-from support import tiny_run
+from support import child_runs, tiny_run
 
 from azo.run import checkpoint, metrics
 
-ROOT = pathlib.Path(__file__).parents[2]
-ENVIRONMENT = os.environ | {"JAX_PLATFORMS": "cpu"}
 NUM_KILLS = 12
 NUM_ITERATIONS = 60
 
 
 def run(folder, name):
-    flags = ["--config", str(folder / "tiny.toml"), "--run.folder", str(folder / name)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "azo", "train", *flags],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    sections = {"run": {"num_iterations": NUM_ITERATIONS, "save_every": 1}}
+    return child_runs.start(child_runs.command(folder, name=name, **sections))
 
 
 def state(folder):
@@ -38,8 +25,6 @@ def state(folder):
 @pytest.mark.faults
 def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path):
     """Every iteration is saved, so most kills come during a save."""
-    sections = {"run": {"num_iterations": NUM_ITERATIONS, "save_every": 1}}
-    (tmp_path / "tiny.toml").write_text(tiny_run.toml(**sections))
     whole = run(tmp_path, "whole")
     assert whole.communicate(timeout=400)[1] == ""
 

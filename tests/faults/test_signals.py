@@ -1,33 +1,25 @@
 """Signals to whole programs: what was done is saved, and the same command goes on."""
 
 import os
-import pathlib
 import pty
 import select
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
-from support import small_tournament, tiny_run
+from support import child_runs, small_tournament
 
 from azo import __main__
 from azo.run import checkpoint, metrics, trainer
 
-ROOT = pathlib.Path(__file__).parents[2]
-ENVIRONMENT = os.environ | {"JAX_PLATFORMS": "cpu"}
 LIMIT_SECONDS = 200
 
 
-def command(folder, *flags):
-    (folder / "tiny.toml").write_text(tiny_run.toml())
-    names = ["train", "--config", str(folder / "tiny.toml"), "--run.folder", str(folder / "run")]
-    return [sys.executable, "-m", "azo", *names, *flags]
-
-
 def endless(folder):
-    return command(folder, "--run.num-iterations", "1000000", "--run.save-every", "1000000")
+    return child_runs.command(
+        folder, "--run.num-iterations", "1000000", "--run.save-every", "1000000"
+    )
 
 
 def wait_for(happened, process):
@@ -58,7 +50,7 @@ def test_a_signal_while_a_run_starts_ends_it_before_the_first_iteration(
         os.kill(os.getpid(), number)
 
     monkeypatch.setattr(trainer.Trainer, "announce", announce)
-    words = command(tmp_path)[3:]
+    words = child_runs.command(tmp_path)[3:]
     assert __main__.main(words) == 0
     assert "stopped before iteration 1: nothing to save" in capsys.readouterr().out
     assert iterations(tmp_path) == []
@@ -77,7 +69,9 @@ def test_ctrl_c_while_a_command_is_imported_is_no_traceback(monkeypatch, capsys)
 @pytest.mark.faults
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_saves_within_30_seconds_and_exits_with_0(tmp_path, number):
-    process = subprocess.Popen(endless(tmp_path), cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        endless(tmp_path), cwd=child_runs.ROOT, env=child_runs.ENVIRONMENT, stdout=subprocess.PIPE
+    )
     wait_for(lambda: iterations(tmp_path), process)
     process.send_signal(number)
     start = time.monotonic()
@@ -93,9 +87,9 @@ def test_a_signal_saves_within_30_seconds_and_exits_with_0(tmp_path, number):
 def test_a_terminal_that_hangs_up_saves(tmp_path):
     process_id, terminal = pty.fork()
     if process_id == 0:
-        os.chdir(ROOT)
+        os.chdir(child_runs.ROOT)
         words = endless(tmp_path)
-        os.execvpe(words[0], words, ENVIRONMENT)
+        os.execvpe(words[0], words, child_runs.ENVIRONMENT)
     deadline = time.monotonic() + LIMIT_SECONDS
     while not iterations(tmp_path):
         assert time.monotonic() < deadline
@@ -111,7 +105,11 @@ def test_a_terminal_that_hangs_up_saves(tmp_path):
 @pytest.mark.parametrize("seconds", [0.02, 0.1, 0.3, 1, 2, 4, 6, 8])
 def test_ctrl_c_during_the_start_is_honoured_without_a_traceback(tmp_path, seconds):
     process = subprocess.Popen(
-        endless(tmp_path), cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        endless(tmp_path),
+        cwd=child_runs.ROOT,
+        env=child_runs.ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)

@@ -1,22 +1,17 @@
 """Two processes that write one folder or file: the second is refused, and changes nothing."""
 
 import os
-import pathlib
 import socket
-import subprocess
-import sys
 import time
 
 import pytest
-from support import small_queue, small_tournament, tiny_run
+from support import child_runs, small_queue, small_tournament, tiny_run
 
 from azo import __main__
 from azo.formats import locks
 from azo.games import variant
 from azo.play import opening_book
 from azo.run import metrics
-
-ROOT = pathlib.Path(__file__).parents[2]
 
 
 def train(folder):
@@ -77,11 +72,9 @@ def test_the_second_process_is_refused_in_one_line_and_changes_nothing(tmp_path,
 
 @pytest.mark.faults
 def test_of_runs_that_start_at_once_one_trains_and_is_not_disturbed(tmp_path):
-    (tmp_path / "tiny.toml").write_text(tiny_run.toml(run={"num_iterations": 60}))
     folder = tmp_path / "run"
-    command = [sys.executable, "-m", "azo", "train", "--config", str(tmp_path / "tiny.toml")]
-    command += ["--run.folder", str(folder)]
-    runs = [_start(command) for _ in range(3)]
+    command = child_runs.command(tmp_path, run={"num_iterations": 60})
+    runs = [child_runs.start(command) for _ in range(3)]
     ends = [(process.communicate(timeout=300)[1], process.returncode) for process in runs]
     assert sorted(code for _, code in ends) == [0, 2, 2]
     for message, code in ends:
@@ -92,37 +85,23 @@ def test_of_runs_that_start_at_once_one_trains_and_is_not_disturbed(tmp_path):
 
 @pytest.mark.faults
 def test_a_killed_runs_folder_is_taken_over(tmp_path):
-    (tmp_path / "tiny.toml").write_text(tiny_run.toml(run={"num_iterations": 100000}))
     folder = tmp_path / "run"
-    command = [sys.executable, "-m", "azo", "train", "--config", str(tmp_path / "tiny.toml")]
-    command += ["--run.folder", str(folder)]
-    first = _start(command)
+    command = child_runs.command(tmp_path, run={"num_iterations": 100000})
+    first = child_runs.start(command)
     deadline = time.monotonic() + 200
     while not metrics.read(folder, "iteration"):
         assert first.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.2)
-    second = _start(command)
+    second = child_runs.start(command)
     message = second.communicate(timeout=200)[1]
     assert f"in use by process {first.pid} on" in message
     assert second.returncode == 2
     first.kill()
     first.communicate()
-    third = _start([*command, "--run.num-iterations", "1"])
+    third = child_runs.start([*command, "--run.num-iterations", "1"])
     assert third.communicate(timeout=200)[1] == ""
     assert third.returncode == 0
-
-
-def _start(command):
-    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def _contents(folder):
