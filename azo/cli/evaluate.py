@@ -32,6 +32,7 @@ import tyro
 from azo.cli import command_line
 from azo.games import othello, protocol, registry
 from azo.measure import arena, elo, players, sequential
+from azo.measure.tournament import openings
 from azo.run import network_files, score_comparison
 from azo.search import settings
 
@@ -66,6 +67,8 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Games: pairs from the same random opening with both colours. With --sprt.*: of a batch."""
     opening_plies: int = 4
     """Random plies at the start of each game."""
+    openings: pathlib.Path | None = None
+    """File with one opening a line, all of one length, to draw from in place of random plies."""
     seed: pydantic.NonNegativeInt = 0
     """Of openings, players and sets of positions; the same seed repeats the result."""
     game: registry.GameConfig = registry.GameConfig()
@@ -161,14 +164,19 @@ def _batch_player(
     """Returns a function from a key to the result of a match or of a batch of a test."""
     load = network_files.loader(game)
     first, second = (players.parse(text, game, load) for text in (match.first, match.second))
-    return functools.partial(
-        arena.play_match,
-        game,
-        first,
-        second,
-        num_games=match.num_games,
-        opening_plies=match.opening_plies,
-    )
+    play_match = functools.partial(arena.play_match, game, first, second, num_games=match.num_games)
+    path = match.openings
+    if path is None:
+        return functools.partial(play_match, opening_plies=match.opening_plies)
+    if not isinstance(game, othello.Othello):
+        raise ValueError(f"--openings needs Othello, not {game.name}")
+
+    def play_from_file(key: jax.Array) -> arena.MatchResult:
+        drawn = openings.from_file(path, game, key, count=match.num_games // 2)
+        starts = openings.positions_after(game, drawn)
+        return play_match(key, opening_plies=len(starts.actions), openings=starts)
+
+    return play_from_file
 
 
 def _conclusion(match: EvaluateConfig, verdict: sequential.Verdict) -> str:

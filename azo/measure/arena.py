@@ -114,6 +114,7 @@ def play_match(
     *,
     num_games: int,
     opening_plies: int,
+    openings: Openings | None = None,
 ) -> MatchResult:
     """Plays a match; the same arguments always give the same result.
 
@@ -127,6 +128,7 @@ def play_match(
       key: random key, for the openings and for the players.
       num_games: positive and even, since openings are played in pairs.
       opening_plies: random plies before the players take over.
+      openings: one for every two games, of so many plies, in place of random ones.
 
     Raises:
       ValueError: An odd or too small `num_games`, or openings that decide the game.
@@ -139,7 +141,15 @@ def play_match(
     )
     if not 0 <= opening_plies < game.max_plies:
         raise ValueError(too_long)
-    games = play_games(game, first, second, key, num_games=num_games, opening_plies=opening_plies)
+    games = play_games(
+        game,
+        first,
+        second,
+        key,
+        num_games=num_games,
+        opening_plies=opening_plies,
+        openings=openings,
+    )
     if not np.all(games.is_played):
         raise ValueError(too_long)
     result = np.asarray(games.result)
@@ -158,11 +168,13 @@ def play_games(
     *,
     num_games: int,
     opening_plies: int,
+    openings: Openings | None = None,
 ) -> MatchGames:
     """Plays the games of a match to the end; arguments as in `play_match`, unchecked."""
     chex.assert_is_divisible(num_games, 2)
     opening_key, play_key = jax.random.split(key)
-    openings = draw_openings(game, opening_key, num_games // 2, opening_plies)
+    if openings is None:
+        openings = draw_openings(game, opening_key, num_games // 2, opening_plies)
     start = _Play(
         ply=jnp.int32(opening_plies),
         position=jax.tree.map(lambda x: jnp.stack([x, x]), openings.position),

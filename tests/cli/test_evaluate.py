@@ -63,6 +63,20 @@ def test_a_match_is_reported_from_the_first_players_side_and_repeats(capsys):
     assert capsys.readouterr().out != one
 
 
+def test_a_match_from_a_file_of_openings(tmp_path, capsys):
+    path = tmp_path / "openings.txt"
+    path.write_text("a2\nb1\nc4\nd3\n")  # one by symmetry
+    flags = ["--game.size", 4, "--num-games", 4, "--openings", path, "--json"]
+    assert main("alphabeta:12", "alphabeta:10", *flags) == 0
+    data = json.loads(capsys.readouterr().out)
+    # White wins the 4x4 board, and both players see the end.
+    assert (data["wins"], data["losses"], data["pair_scores"]) == (2, 2, [0, 0, 2, 0, 0])
+    assert main("greedy", "random", "--game.name", "tictactoe", "--openings", path) == 2
+    assert "--openings needs Othello, not tictactoe" in capsys.readouterr().err
+    assert main("greedy", "random", *flags[:-1], "--num-games", 12) == 2
+    assert "4 different openings, but 6 are needed" in capsys.readouterr().err
+
+
 def sequence(capsys, *arguments):
     """Returns the games after each batch, those of the result line, and the conclusion."""
     flags = ["--game.name", "tictactoe", "--opening-plies", 1, "--num-games", 50]

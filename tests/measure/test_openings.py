@@ -1,9 +1,11 @@
 """Openings of tournaments: different, undecided, or from a file."""
 
 import jax
+import numpy as np
 import pytest
 
 from azo.games import notation, othello, replaying
+from azo.measure import arena, players
 from azo.measure.tournament import openings
 
 
@@ -43,3 +45,22 @@ def test_openings_of_a_file(tmp_path):
         openings.from_file(wiped_out, game, jax.random.key(0), count=1)
     expected = f"{wiped_out}: the game is over after the opening e6f4e3f6g5d6e7f5c5"
     assert str(error.value) == expected
+
+
+def test_both_games_of_a_pair_begin_with_the_opening():
+    game = othello.Othello(4)
+    random = players.RandomPlayer(game)
+    drawn = openings.at_random(game, jax.random.key(1), count=6, plies=3)
+    starts = openings.positions_after(game, drawn)
+    games = arena.play_games(
+        game, random, random, jax.random.key(0), num_games=12, opening_plies=3, openings=starts
+    )
+    played = [tuple(row) for row in np.asarray(games.actions[:3]).T.tolist()]
+    assert played == [*drawn, *drawn]
+
+
+def test_a_match_needs_openings_of_one_length():
+    game = othello.Othello(4)
+    drawn = [openings.at_random(game, jax.random.key(1), count=1, plies=n)[0] for n in (2, 3)]
+    with pytest.raises(ValueError, match="openings of 2 to 3 plies: a match needs"):
+        openings.positions_after(game, drawn)

@@ -7,6 +7,7 @@ end it. Every pair of players plays the same openings, each with both colours.
 import pathlib
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from azo.formats import archives, files
@@ -59,3 +60,23 @@ def from_file(
     raise ValueError(
         f"{path}: {len(openings)} different openings, but {count} are needed: add lines"
     )
+
+
+def positions_after(game: protocol.Game, openings: list[Opening]) -> arena.Openings:
+    """Returns the positions to start the games of a match from.
+
+    Raises:
+      ValueError: The openings have different numbers of plies.
+    """
+    lengths = sorted(set(map(len, openings)))
+    if len(lengths) > 1:
+        raise ValueError(
+            f"openings of {lengths[0]} to {lengths[-1]} plies: a match needs openings of one length"
+        )
+    actions = jnp.array(openings, jnp.int32).T
+    position, _ = jax.lax.scan(
+        lambda position, action: (game.step(position, action).position, None),
+        game.start(len(openings)),
+        actions,
+    )
+    return arena.Openings(position, actions, ~game.is_over(position))
