@@ -211,8 +211,8 @@ def work_off(
                 job = futures[future]
                 try:
                     result = future.result()
-                except Stopped:
-                    pool.shutdown(wait=False, cancel_futures=True)
+                except Stopped:  # waiting jobs stop likewise; if cancelled, they would never end
+                    continue
                 except Failed as error:
                     num_failed += 1
                     print(

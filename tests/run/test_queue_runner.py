@@ -100,6 +100,22 @@ def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
     assert [one["arm"] for one in results(queue)] == ["a"]
 
 
+def test_a_queue_ends_though_jobs_wait_when_it_is_stopped(queue, monkeypatch):
+    stop = interruption.StopRequest()
+
+    def run(job, *_):
+        stop.is_made = True
+        time.sleep(0.3)  # the main thread learns of the first while others wait
+        raise queue_runner.Stopped
+
+    thread = threading.Thread(
+        target=work_off, args=(queue, monkeypatch, run), kwargs={"stop": stop}, daemon=True
+    )
+    thread.start()
+    thread.join(timeout=60)
+    assert not thread.is_alive()
+
+
 def test_a_line_that_a_crash_cut_short_is_dropped(queue):
     folder = queue.parent / "runs"
     _, jobs = run_queue.load(queue, folder)
