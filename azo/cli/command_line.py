@@ -21,9 +21,11 @@ from typing import Any
 import pydantic
 import tyro
 
+from azo.formats import files
 from azo.run import validation
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the messages of XLA
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _CLEARER = (  # parts of tyro's messages, and what replaces them
     (r"invalid literal for int\(\) with base 10:", "not a whole number:"),
@@ -103,9 +105,9 @@ def _take_config_flag(argv: Sequence[str]) -> tuple[pathlib.Path | None, list[st
 def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | None = None) -> int:
     """Runs an entry point; wrong input becomes one line on standard error and exit code 2.
 
-    A ValueError that is raised inside a library is a bug of azo, and keeps its traceback, as all
-    other exceptions do, except that of a full disk. An interrupting signal gives 128 and its number
-    without a traceback: 130 for Ctrl-C.
+    So do files that cannot be read or written, and a lack of memory. A ValueError that is raised
+    inside a library is a bug of azo, and keeps its traceback, as all other exceptions do. An
+    interrupting signal gives 128 and its number without a traceback: 130 for Ctrl-C.
     """
     try:
         code = main(sys.argv[1:] if argv is None else argv) or 0
@@ -114,7 +116,7 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
     except ValueError as error:
         if not _is_raised_here(error):
             raise
-        print(" ".join(str(error).split()), file=sys.stderr)
+        print(files.one_line(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         return 128 + (error.args or (signal.SIGINT,))[0]
@@ -122,10 +124,21 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
         _discard_output()  # its reader has closed it, as `head` does
         return 141
     except OSError as error:
-        if error.errno not in _UNWRITABLE:
+        if error.errno in _UNWRITABLE:
+            _discard_output()  # it may be the output that cannot be written
+            line = f"{error.filename or 'output'}: cannot write ({error.strerror})"
+        elif error.filename is not None:
+            line = f"{error.filename}: {error.strerror}"
+        else:
             raise
-        _discard_output()  # it may be the output that cannot be written
-        print(f"{error.filename or 'output'}: cannot write ({error.strerror})", file=sys.stderr)
+        print(files.one_line(line), file=sys.stderr)
+        return 2
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and _OUT_OF_MEMORY not in str(error):
+            raise
+        print(
+            files.one_line(f"not enough memory: choose smaller numbers ({error})"), file=sys.stderr
+        )
         return 2
 
 

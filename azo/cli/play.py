@@ -16,6 +16,8 @@ import rich.console
 from azo.cli import command_line
 from azo.play import engine_factory, terminal
 
+_MAX_LINE = 1 << 16  # characters
+
 
 class TerminalConfig(engine_factory.PlayConfig):
     """A game of Othello in the terminal."""
@@ -57,7 +59,9 @@ def _reader(console: rich.console.Console) -> terminal.Reader:
         return read
 
     def read_pipe(prompt: str) -> str | None:
-        line = sys.stdin.readline()
+        line = rest = sys.stdin.readline(_MAX_LINE)
+        while rest and not rest.endswith("\n"):  # the rest of a longer line is dropped
+            rest = sys.stdin.readline(_MAX_LINE)
         console.print(prompt + line.rstrip("\n"), markup=False)
         return line or None
 

@@ -1,12 +1,24 @@
-"""Reads whole files, plain or gzipped, and writes them. Every message begins with the path."""
+"""Reads whole files, plain or gzipped, and writes them. Every message begins with the path.
+
+Packed content is unpacked only up to a multiple of its size, so that a small file never fills the
+memory.
+"""
 
 import contextlib
 import gzip
+import io
+import json
 import os
 import pathlib
 import shutil
 import zlib
 from collections.abc import Iterator
+from typing import Any
+
+_MAX_RATIO = 20  # unpacked to packed size; archives of games and positions have at most 13
+_ALWAYS_BYTES = 1 << 24  # may be unpacked in any case
+_MAX_BYTES = 1 << 30  # of any file; a device such as /dev/zero has no end
+_MAX_LINE = 500  # characters of a message
 
 
 def kind(path: pathlib.Path) -> str:
@@ -22,11 +34,28 @@ def read(path: pathlib.Path) -> bytes:
       ValueError: one line, if the file is missing, cannot be read, or is damaged.
     """
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix.lower() == ".gz" else content
+        whole = io.BytesIO()
+        with path.open("rb") as file:
+            while whole.tell() <= _MAX_BYTES and (chunk := file.read(1 << 20)):
+                whole.write(chunk)
+        content = whole.getvalue()
+        if len(content) > _MAX_BYTES:
+            raise ValueError(f"{path}: larger than {_MAX_BYTES >> 30} GiB")
+        if path.suffix.lower() != ".gz":
+            return content
+        limit = max_unpacked(content)
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise ValueError(f"{path}: cannot be read: {reason}") from None
+    if len(unpacked) > limit:
+        raise ValueError(f"{path}: unpacks to more than {limit:,} bytes: unpack it by hand")
+    return unpacked
+
+
+def max_unpacked(packed: bytes) -> int:
+    """Returns the number of bytes to which packed content may be unpacked."""
+    return max(_ALWAYS_BYTES, _MAX_RATIO * len(packed))
 
 
 def read_text(path: pathlib.Path) -> str:
@@ -35,6 +64,22 @@ def read_text(path: pathlib.Path) -> str:
         return read(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a text in UTF-8: {error.reason}") from None
+
+
+def parse_json(text: str, place: object) -> Any:
+    """Returns the value of a JSON text; raises ValueError, one line that begins with `place`."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{place}: not JSON: {one_line(error, 100)}") from None
+
+
+def one_line(text: object, limit: int = _MAX_LINE) -> str:
+    """Returns a text on one line, without control characters, and shortened in its middle."""
+    line = "".join(x if x.isprintable() else "?" for x in " ".join(str(text).split()))
+    if len(line) <= limit:
+        return line
+    return f"{line[: limit // 2]} ... {line[-limit // 2 :]}"
 
 
 def write(path: pathlib.Path, content: bytes) -> None:

@@ -34,7 +34,7 @@ def parse(text: str, game: variant.Variant, *, number: int | None = None) -> ggf
         return _of_ggf(ggf.parse(_choose(games, number).strip()), game)
     if "moves" in fields:
         record = _of_transcript(_choose([fields["moves"]], number), game)
-        black, white = fields.get("black", ""), fields.get("white", "")
+        black, white = (files.one_line(fields.get(x, ""), ggf.MAX_NAME) for x in ("black", "white"))
         return dataclasses.replace(record, black=black, white=white)
     lines = [line for line in text.splitlines() if line.strip()]
     if number is None and len(lines) > 1:

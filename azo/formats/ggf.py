@@ -14,7 +14,10 @@ be illegal; `replaying.replay_actions` checks them.
 import dataclasses
 import re
 
+from azo.formats import files
 from azo.games import notation
+
+MAX_NAME = 100  # characters of a player's name; control characters are replaced
 
 _PROPERTY = re.compile(r"\s*([A-Za-z]+)\s*\[([^\]]*)\]")
 _TYPE = re.compile(r"[sbw]?(\d+)(a?)(?:r\d+)?(a?)", re.IGNORECASE)
@@ -60,10 +63,10 @@ def parse(text: str) -> GgfGame:
         size=size,
         board=board,
         moves=_parse_moves(moves, size, board),
-        black=values.get("PB", ""),
-        white=values.get("PW", ""),
+        black=files.one_line(values.get("PB", ""), MAX_NAME),
+        white=files.one_line(values.get("PW", ""), MAX_NAME),
         is_reversed=_parse_type(values.get("TY", str(size)), size),
-        time=values.get("TI", ""),
+        time=files.one_line(values.get("TI", ""), MAX_NAME),
     )
 
 
@@ -103,13 +106,14 @@ def _properties(text: str) -> list[tuple[str, str]]:
     body = text.strip()
     if not (body.startswith("(;") and body.endswith(";)") and len(body) >= 4):
         raise ValueError(f"GGF: text is {_short(body)!r}, but should be (; ... ;)")
+    body = body[:-2].rstrip()
     properties, place = [], 2
-    while body[place:-2].strip():
-        match = _PROPERTY.match(body, place, len(body) - 2)
+    while place < len(body):
+        match = _PROPERTY.match(body, place)
         if match is None:
             raise ValueError(
-                f"GGF: cannot read {_short(body[place:])!r} at character {place + 1}: expected a"
-                " property such as B[F5]"
+                f"GGF: cannot read {_short(body[place : place + 41])!r} at character {place + 1}:"
+                " expected a property such as B[F5]"
             )
         properties.append((match[1].upper(), match[2]))
         place = match.end()

@@ -53,6 +53,11 @@ def init(game: protocol.Game, config: NetworkConfig, key: jax.Array) -> Variable
     return dict(build(game, config).init(key, planes))
 
 
+def shapes(game: protocol.Game, config: NetworkConfig) -> Variables:
+    """Returns the shapes and types of variables, without making any."""
+    return jax.eval_shape(functools.partial(init, game, config), jax.random.key(0))
+
+
 def fold(model: Network, variables: Variables) -> tuple[Network, Variables]:
     """Returns an equal network that is faster to evaluate, and its variables."""
     if isinstance(model, residual.ResidualNetwork):

@@ -9,10 +9,41 @@ from typing import Any
 import numpy as np
 
 from azo.games import patterns
+from azo.learning import network_config
 
 TABLES = "tables"  # the parameter whose rows are learned one by one, see `row_optimiser`
 POLICY_WEIGHTS = "policy_weights"  # the layer that weighs all sets of logits but the first
+NUM_GLOBAL_FEATURES = 4  # inputs of the first layer besides those of the tables
 TYPICAL_MOVES = 8.0  # legal moves in the unit of the network
+
+
+def array_shapes(
+    config: network_config.PatternsConfig, size: int, num_scores: int
+) -> dict[str, tuple[int, ...]]:
+    """Returns the shapes of all arrays of a pattern network, float32, by their names.
+
+    The name of an array joins the keys that lead to it with slashes.
+    """
+    num_rows = patterns.pattern_set(config.set, size).num_rows
+    num_discs = size**2 + 1
+    shapes: dict[str, tuple[int, ...]] = {
+        TABLES: (config.num_stages, num_rows, config.num_columns),
+        "feature_bias": (num_discs, config.num_features),
+    }
+    num_inputs = config.num_features + NUM_GLOBAL_FEATURES
+    for layer, number in enumerate(config.hidden_units):
+        shapes |= {f"hidden{layer}/kernel": (num_inputs, number), f"hidden{layer}/bias": (number,)}
+        num_inputs = number
+    outputs = {"score_output": num_scores}
+    if config.num_policies > 1:
+        outputs[POLICY_WEIGHTS] = config.num_policies - 1
+    if config.hidden_units:
+        shapes["hidden_bias"] = (num_discs, config.hidden_units[0])
+        for name, number in outputs.items():
+            shapes |= {f"{name}/kernel": (num_inputs, number), f"{name}/bias": (number,)}
+    else:
+        shapes["log_deviation"] = (num_discs, 1)
+    return {f"params/{name}": shape for name, shape in shapes.items()}
 
 
 def merge(shapes: patterns.PatternSet, tables: Any, num_features: int) -> list[Any]:

@@ -92,8 +92,7 @@ def _parse(
         except UnicodeDecodeError:
             damaged.append((number, line, "not UTF-8"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = " ".join(str(error).split())[:_MAX_REASON]
-            damaged.append((number, line, "".join(x if x.isprintable() else "?" for x in reason)))
+            damaged.append((number, line, files.one_line(error, _MAX_REASON)))
     return good, damaged
 
 

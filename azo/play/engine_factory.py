@@ -12,7 +12,8 @@ import pydantic
 import tyro
 
 from azo.formats import locks
-from azo.games import game_config, variant
+from azo.games import game_config, setting_types, variant
+from azo.learning import pattern_tables
 from azo.play import engine_settings, live_game, opening_book
 from azo.play.evaluator import Evaluator
 from azo.play.live_engine import Engine
@@ -46,7 +47,7 @@ class PlayConfig(NetworkChoice):
     """Opening book (see `azo book`); its moves are played while the position is in it."""
     learn: bool = False
     """Update the book after every finished game, and save it."""
-    seed: pydantic.NonNegativeInt = 0
+    seed: setting_types.Seed = 0
     """Seed of random choices, in the book and at low levels."""
 
     @pydantic.model_validator(mode="after")
@@ -87,15 +88,15 @@ def load_engine(play: PlayConfig) -> Engine:
     )
 
 
-def load_evaluator(config: NetworkChoice) -> Evaluator:
+def load_evaluator(choice: NetworkChoice) -> Evaluator:
     """Returns the network of a folder, or one that comes with azo.
 
     Raises:
       ValueError: One line: there is no such network, or it is not for Othello.
     """
-    network = config.network
+    network = choice.network
     if network is None:
-        name = f"othello{config.size}{'-reversed' if config.reversed else ''}"
+        name = f"othello{choice.size}{'-reversed' if choice.reversed else ''}"
         if name not in shipped_files.networks():
             there = ", ".join(shipped_files.networks())
             raise ValueError(
@@ -106,9 +107,10 @@ def load_evaluator(config: NetworkChoice) -> Evaluator:
     folder = shipped_files.find_network(network)
     exported = exported_network.read_settings(folder)
     if exported and exported.game.name == "othello" and exported.network.kind == "patterns":
-        params = exported_network.read_arrays(folder)["params"]
-        game = game_config.variant_of(exported.game)
-        return PatternEvaluator(game, exported.network.patterns, params)
+        game, config = game_config.variant_of(exported.game), exported.network.patterns
+        shapes = pattern_tables.array_shapes(config, game.size, len(game.scores))
+        params = exported_network.read_arrays(folder, shapes)["params"]
+        return PatternEvaluator(game, config, params)
     from azo.play import network_evaluator  # imports JAX, which takes seconds
 
     return network_evaluator.load(folder)

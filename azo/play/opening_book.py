@@ -45,7 +45,7 @@ _CAUTION = 10.0  # even games that are added to the results of a move
 Key = tuple[int, int]  # discs of the side to move and of the other, in canonical form
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)  # a book may have millions
 class Entry:
     """A move of the book; values and results are for the side that makes it."""
 
@@ -243,19 +243,26 @@ def load(path: pathlib.Path, game: variant.Variant) -> Book:
     content = files.read(path)
     if not content.startswith(_MAGIC):
         raise ValueError(f"{path}: not an opening book of this version of azo")
+    packed = content[len(_MAGIC) :]
+    limit = files.max_unpacked(packed)
     try:
-        line, _, tables = zlib.decompress(content[len(_MAGIC) :]).partition(b"\n")
+        reader = zlib.decompressobj()
+        line, _, tables = reader.decompress(packed, limit).partition(b"\n")
+        if not reader.eof:
+            raise ValueError("cut short, or larger than any book")
         header = json.loads(line)
         num_positions, num_moves = header["num_positions"], header["num_moves"]
         positions = np.frombuffer(tables, _POSITION, num_positions)
         moves = np.frombuffer(tables, _MOVE, num_moves, offset=positions.nbytes)
         name, start = header["game"], header["start"]
-    except (zlib.error, ValueError, KeyError, TypeError):
+    except (zlib.error, ValueError, KeyError, TypeError, RecursionError, OverflowError):
         raise ValueError(f"{path}: a damaged opening book") from None
     if name != game.name:
         raise ValueError(f"{path}: a book for {name}, not for {game.name}")
     if start != (game.start_bits and list(game.start_bits)):
         raise ValueError(f"{path}: a book for {game.name} from another start position")
+    if not _is_possible(positions, moves, len(tables), game):
+        raise ValueError(f"{path}: a damaged opening book")
     book = Book(game)
     rows = iter(moves.tolist())
     for player, opponent, num in positions.tolist():
@@ -263,3 +270,20 @@ def load(path: pathlib.Path, game: variant.Variant) -> Book:
         for action, value, *counts in itertools.islice(rows, num):
             entries[action] = Entry(None if math.isnan(value) else value, *counts)
     return book
+
+
+def _is_possible(
+    positions: np.ndarray, moves: np.ndarray, num_bytes: int, game: variant.Variant
+) -> bool:
+    """Returns whether the tables of a book fill it, and have discs and moves on the board."""
+    off_board = ~np.uint64(game.board_bits)
+    discs = positions["player"] | positions["opponent"]
+    value = moves["value"]
+    return bool(
+        positions.nbytes + moves.nbytes == num_bytes
+        and positions["num_moves"].sum(dtype=np.int64) == len(moves)
+        and not (discs & off_board).any()
+        and not (positions["player"] & positions["opponent"]).any()
+        and (moves["action"] < game.num_actions).all()
+        and (np.isnan(value) | (np.abs(value) <= 1)).all()
+    )

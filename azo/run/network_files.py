@@ -53,10 +53,11 @@ def load(
       is_latest: take the latest checkpoint of a run, not the best.
 
     Raises:
-      ValueError: The folder is missing, is neither, or its run has no checkpoint yet.
+      ValueError: The folder is missing, is neither, or its run has no checkpoint yet; or the arrays
+        are not those of a network with its settings, or not finite.
     """
     place, settings = _find(folder, is_latest)
-    return _load_arrays(place), settings
+    return _load_arrays(place, settings), settings
 
 
 def load_settings(folder: pathlib.Path) -> config.Config:
@@ -105,7 +106,7 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
     settings_file = folder / exported_network.SETTINGS
     for place in (folder / exported_network.ARRAYS, folder / checkpoint_folder.NETWORK):
         if place.exists() and settings_file.is_file():
-            checksums.verify(folder, [exported_network.SETTINGS])
+            checksums.verify(folder, [exported_network.SETTINGS, checkpoint_folder.NETWORK])
             text = files.read_text(settings_file)
             return place, config.from_json(text, str(settings_file))
     on_disk = checkpoint_folder.CheckpointFolder(folder)
@@ -121,16 +122,31 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
     return on_disk.checkpoint(step) / checkpoint_folder.NETWORK, settings
 
 
-def _load_arrays(place: pathlib.Path) -> Any:
+def _load_arrays(place: pathlib.Path, settings: config.Config) -> Any:
     """Returns nested dictionaries of arrays on the default device."""
     device = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    shapes = network.shapes(registry.make(settings.game), settings.network)
+    expected = {name: leaf.shape for name, leaf in _named(shapes)}
     if place.name == exported_network.ARRAYS:
-        return jax.device_put(exported_network.read_arrays(place.parent), device)
+        return jax.device_put(exported_network.read_arrays(place.parent, expected), device)
+    saved = checkpoint.metadata(place)
+    found = [(name, (tuple(leaf.shape), leaf.dtype)) for name, leaf in _named(saved)]
+    exported_network.check_arrays(place, found, expected)
     template = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device),
-        checkpoint.metadata(place),
+        saved,
     )
     with checkpoint.open_checkpointer() as checkpointer:
-        return checkpoint.call_library(
+        arrays = checkpoint.call_library(
             f"{place}: cannot be read", lambda: checkpointer.restore(place.absolute(), template)
         )
+    exported_network.check_finite(place, dict(_named(jax.device_get(arrays))))
+    return arrays
+
+
+def _named(tree: Any) -> list[tuple[str, Any]]:
+    """Returns the leaves of nested dictionaries, each with its keys joined by slashes."""
+    return [
+        (jax.tree_util.keystr(path, simple=True, separator="/"), leaf)
+        for path, leaf in jax.tree.leaves_with_path(tree)
+    ]

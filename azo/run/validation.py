@@ -7,10 +7,12 @@ import difflib
 import pathlib
 import tomllib
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pydantic
+
+from azo.formats import files
 
 Settings = TypeVar("Settings", bound=pydantic.BaseModel)
 
@@ -32,16 +34,13 @@ def load(kind: type[Settings], path: pathlib.Path, what: str, **changes: Any) ->
 
 def read_toml(path: pathlib.Path, what: str) -> dict[str, Any]:
     """Returns the content of a TOML file; raises ValueError with one line."""
+    if not path.exists():
+        raise ValueError(f"{path}: no such {what} file")
+    text = files.read_text(path)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such {what} file") from None
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not TOML: {error}") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: cannot read the {what}: {error}") from None
-    except OSError as error:
-        raise ValueError(f"{path}: cannot read the {what}: {error.strerror}") from None
 
 
 def validate(kind: type[Settings], tree: Any, place: str | None) -> Settings:
@@ -55,6 +54,7 @@ def validate(kind: type[Settings], tree: Any, place: str | None) -> Settings:
     Raises:
       ValueError: One line about the first wrong setting.
     """
+    _check_texts(tree, place)
     try:
         return kind.model_validate(tree)
     except pydantic.ValidationError as error:
@@ -97,6 +97,20 @@ def suggest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str:
     names = list(names)
     close = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
     return f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(names)}"
+
+
+def _check_texts(tree: Any, place: str | None) -> None:
+    """Raises ValueError if a text cannot be stored as UTF-8 or given to the operating system."""
+    if isinstance(tree, Mapping):
+        for name, value in tree.items():
+            _check_texts((name, value), place)
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            _check_texts(value, place)
+    elif isinstance(tree, str | pathlib.PurePath):
+        text = str(tree)
+        if any(x == "\0" or "\ud800" <= x <= "\udfff" for x in text):
+            raise ValueError(_message(place, [], f"{text!r} is not a text in UTF-8, or has a NUL"))
 
 
 def _message(place: str | None, section: Sequence[str], reason: str) -> str:
