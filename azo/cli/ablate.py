@@ -17,6 +17,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.formats import locks
+from azo.games import setting_types
 from azo.run import interruption, queue_runner, run_queue
 
 
@@ -27,7 +28,7 @@ class AblateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Name of a shipped queue, or a TOML file; azo/run/run_queue.py lists its settings."""
     folder: pathlib.Path | None = None
     """Folder of runs and results; by default runs/ and the name of the queue."""
-    num_workers: pydantic.PositiveInt = 2
+    num_workers: setting_types.Processes = 2
     """Runs at a time, which share the cores."""
     table: bool = False
     """Only print the Markdown table of the results so far."""

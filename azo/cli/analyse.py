@@ -14,13 +14,12 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated
 
-import pydantic
 import rich.console
 import tyro
 
 from azo.cli import command_line
 from azo.formats import files, game_files, ggf
-from azo.games import notation, variant
+from azo.games import notation, setting_types, variant
 from azo.play import (
     analysis_page,
     analysis_text,
@@ -37,9 +36,9 @@ class AnalyseConfig(engine_factory.NetworkChoice):
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """A transcript such as f5d6c3, a file of one, of GGF or WTHOR, or - for standard input."""
-    number: pydantic.PositiveInt | None = None
+    number: setting_types.PositiveInt | None = None
     """Which game of a file with several, from 1."""
-    ply: pydantic.PositiveInt | None = None
+    ply: setting_types.PositiveInt | None = None
     """Show every move of one position, the one before this ply, in place of the whole game."""
     look: game_analysis.AnalysisConfig = game_analysis.AnalysisConfig()
     json_file: Annotated[pathlib.Path | None, tyro.conf.arg(name="json")] = None

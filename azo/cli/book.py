@@ -19,7 +19,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.formats import game_files, locks
-from azo.games import notation, replaying, variant
+from azo.games import notation, replaying, setting_types, variant
 from azo.play import (
     book_building,
     engine_factory,
@@ -45,9 +45,9 @@ class BuildConfig(engine_factory.NetworkChoice):
     source: Annotated[Literal["self-play", "archives"], tyro.conf.arg(name="from")] = "self-play"
     """Where the moves come from."""
     growth: book_building.GrowthConfig = book_building.GrowthConfig()
-    max_plies: pydantic.PositiveInt = 20
+    max_plies: setting_types.PositiveInt = 20
     """From archives: moves from the start that are counted."""
-    min_games: pydantic.PositiveInt = 2
+    min_games: setting_types.PositiveInt = 2
     """From archives: least number of games of a move."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched."""

@@ -30,7 +30,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.games import othello, protocol, registry
+from azo.games import othello, protocol, registry, setting_types
 from azo.measure import arena, elo, players, sequential
 from azo.measure.tournament import openings
 from azo.run import network_files, score_comparison
@@ -44,15 +44,15 @@ _Output = Iterator[tuple[str, dict[str, Any] | None]]
 class SprtConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """A sequential test of whether the first player is better."""
 
-    elo0: float = 0.0
+    elo0: setting_types.Finite = 0.0
     """The hypothesis "not better": an Elo difference of at most this."""
-    elo1: float | None = None
+    elo1: setting_types.Finite | None = None
     """The hypothesis "better": an Elo difference of at least this. Required for a test."""
-    alpha: float = 0.05
+    alpha: Annotated[float, pydantic.Field(gt=0, lt=0.5)] = 0.05
     """Rate of the error "better" at elo0."""
-    beta: float = 0.05
+    beta: Annotated[float, pydantic.Field(gt=0, lt=0.5)] = 0.05
     """Rate of the error "not better" at elo1."""
-    max_games: pydantic.PositiveInt = 10_000
+    max_games: setting_types.PositiveInt = 10_000
     """Games after which the test ends undecided."""
 
 
@@ -63,13 +63,13 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The player whose result is given."""
     second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")] = _OPPONENT
     """Its opponent."""
-    num_games: int = 128
+    num_games: setting_types.PairedGames = 128
     """Games: pairs from the same random opening with both colours. With --sprt.*: of a batch."""
-    opening_plies: int = 4
+    opening_plies: setting_types.Plies = 4
     """Random plies at the start of each game."""
     openings: pathlib.Path | None = None
     """File with one opening a line, all of one length, to draw from in place of random plies."""
-    seed: pydantic.NonNegativeInt = 0
+    seed: setting_types.Seed = 0
     """Of openings, players and sets of positions; the same seed repeats the result."""
     game: registry.GameConfig = registry.GameConfig()
     """The game, if neither player is a network."""
@@ -80,7 +80,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Compare a network with known scores: FILE, random:EMPTIES or line."""
     simulations: tuple[Annotated[int, pydantic.Field(ge=0, le=settings.MAX_SIMULATIONS)], ...] = ()
     """With --exact: simulations a move, 0 without search; by default 0 and those of the player."""
-    limit: pydantic.PositiveInt = 1000
+    limit: setting_types.PositiveInt = 1000
     """With --exact: positions a set, drawn by the seed."""
     solve_empties: Annotated[int, pydantic.Field(ge=0, le=20)] = 14
     """With --exact: solve moves without known scores up to so many empty squares."""

@@ -14,6 +14,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
+from azo.games import setting_types
 from azo.run import network_files, portable_files
 
 
@@ -26,7 +27,7 @@ class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Take the latest checkpoint; the best one depends on a single match with one opponent."""
     portable: bool = False
     """Add the network as programs that run without azo: for JAX, and for other compilers."""
-    batch_size: pydantic.PositiveInt | None = None
+    batch_size: setting_types.Games | None = None
     """With --portable: positions a call of the StableHLO programs; by default 1."""
     folder: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="FOLDER")]
     """New folder to write."""

@@ -18,6 +18,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
+from azo.games import setting_types
 from azo.run import tournament_file, tournament_runner
 
 
@@ -28,7 +29,7 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Name of a shipped tournament, or a TOML file."""
     folder: pathlib.Path | None = None
     """Folder of the games; by default runs/ and the name of the file."""
-    num_games: pydantic.PositiveInt | None = None
+    num_games: setting_types.PositiveInt | None = None
     """Games of each pair, in place of the number in the file; a larger number adds games."""
     report: pathlib.Path | None = None
     """Also write the tables as a page in Markdown, with a picture beside it."""

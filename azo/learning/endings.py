@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from azo.games import bitboard, othello, protocol
+from azo.games import bitboard, othello, protocol, setting_types
 from azo.solver.device import batched
 
 # A solution takes about six times as long with two more empty squares.
@@ -41,9 +41,9 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Solve adjudicated games on the device, up to 14 empty squares, or on the host, up to 18."""
     late_share: Annotated[float, pydantic.Field(ge=0, le=1)] = 1.0
     """Share kept of the solved positions with at most 10 empty squares of adjudicated games."""
-    num_positions: pydantic.NonNegativeInt = 0
+    num_positions: Annotated[int, pydantic.Field(ge=0, le=2**20)] = 0
     """Random endings solved in each iteration in place of self-play, over all devices; 0: none."""
-    deep_positions: pydantic.NonNegativeInt = 0
+    deep_positions: setting_types.NonNegativeInt = 0
     """Random endings solved on the host before the run, as its only examples; 0: none."""
     confidence: Annotated[float, pydantic.Field(ge=0.9, le=1)] = 1.0
     """Confidence of scores at 20 or more empty squares: 1 for exact, or 0.9 to 0.98, faster."""

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 import pydantic
 import scipy.stats
 
+from azo.games import setting_types
+
 IterationKind = Literal["play_and_learn", "play", "learn"]
 _SIGNIFICANCE_LEVEL = 0.05
 
@@ -17,7 +19,7 @@ _SIGNIFICANCE_LEVEL = 0.05
 class ScheduledSettings(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings that change with a generation."""
 
-    start: pydantic.PositiveInt
+    start: setting_types.PositiveInt
     """First generation with these settings, counted from 0."""
     set: dict[str, Any]
     """Settings by full names, such as {"search.num_simulations" = 200}."""
@@ -26,9 +28,9 @@ class ScheduledSettings(pydantic.BaseModel, frozen=True, extra="forbid"):
 class GenerationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Length of a generation."""
 
-    num_games: pydantic.NonNegativeInt = 0
+    num_games: setting_types.NonNegativeInt = 0
     """Games of a generation; 0: every iteration is a generation."""
-    num_samples: pydantic.NonNegativeInt = 0
+    num_samples: setting_types.NonNegativeInt = 0
     """Examples to learn from after these games; 0: learn in every iteration."""
     schedule: tuple[ScheduledSettings, ...] = ()
     """Changes of settings in later generations."""
@@ -39,9 +41,9 @@ class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     is_enabled: bool = False
     """Self-play uses the best network so far, instead of the newest."""
-    num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 64
+    num_games: setting_types.PairedGames = 64
     """Games of a match, in pairs from one opening with both colours."""
-    num_simulations: pydantic.PositiveInt = 64
+    num_simulations: setting_types.Simulations = 64
     """Simulations a move in a match."""
     test: Literal["threshold", "significant"] = "threshold"
     """Pass by the share of points, or by a one-sided binomial test at 5 %."""
@@ -49,7 +51,7 @@ class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Share of the points that the new network must exceed."""
     after_failure: Literal["play", "learn"] = "play"
     """After a failure: play new games with the old network, or learn without new games."""
-    max_failures: pydantic.PositiveInt = 5
+    max_failures: setting_types.PositiveInt = 5
     """Failures in a row after which new games are played in any case."""
 
 

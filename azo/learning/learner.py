@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 import pydantic
 
-from azo.games import protocol, symmetry
+from azo.games import protocol, setting_types, symmetry
 from azo.learning import heads, network, pattern_tables, ply_records, replay, row_optimiser
 from azo.search import objective, search_tree
 
@@ -26,37 +26,37 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     optimiser: Literal["adamw", "sgd"] = "adamw"
     """AdamW, or SGD with momentum that adds the weight decay to the gradient."""
-    learning_rate: pydantic.PositiveFloat = 2e-3
+    learning_rate: setting_types.PositiveFloat = 2e-3
     """Step size after warm-up."""
-    table_feature_rate: pydantic.PositiveFloat = 1e-3
+    table_feature_rate: setting_types.PositiveFloat = 1e-3
     """Step size of the features in the tables of a pattern network, in place of learning_rate."""
-    table_logit_rate: pydantic.PositiveFloat = 1e-2
+    table_logit_rate: setting_types.PositiveFloat = 1e-2
     """Step size of the logits in these tables."""
     schedule: Literal["constant", "cosine"] = "constant"
     """Learning rate: constant, or down to a twentieth by a cosine of the share of the run done."""
-    warmup_steps: pydantic.NonNegativeInt = 100
+    warmup_steps: setting_types.NonNegativeInt = 100
     """Steps over which the learning rate rises from nearly 0."""
     momentum: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.9
     """Momentum of SGD, first decay of AdamW."""
-    weight_decay: pydantic.NonNegativeFloat = 1e-4
+    weight_decay: setting_types.NonNegativeFloat = 1e-4
     """Weight decay of kernels; biases and scales do not decay."""
-    l2_weight: pydantic.NonNegativeFloat = 0.0
+    l2_weight: setting_types.NonNegativeFloat = 0.0
     """Weight in the loss of the sum of squares of all kernels, without tables of patterns."""
-    max_gradient_norm: pydantic.PositiveFloat = 5.0
+    max_gradient_norm: setting_types.PositiveFloat = 5.0
     """Norm to which larger gradients are scaled down."""
-    batch_size: pydantic.PositiveInt = 512
+    batch_size: setting_types.Games = 512
     """Examples of a step, over all devices."""
-    num_steps: pydantic.PositiveInt = 16
+    num_steps: Annotated[int, pydantic.Field(gt=0, le=10**6)] = 16
     """Optimiser steps in an iteration."""
-    policy_weight: pydantic.NonNegativeFloat = 1.0
+    policy_weight: setting_types.NonNegativeFloat = 1.0
     """Weight of the policy loss."""
-    value_weight: pydantic.NonNegativeFloat = 1.0
+    value_weight: setting_types.NonNegativeFloat = 1.0
     """Weight of the value loss, the squared error of the expected value."""
-    score_weight: pydantic.NonNegativeFloat = 0.25
+    score_weight: setting_types.NonNegativeFloat = 0.25
     """Weight of the score loss, the cross-entropy of the final score."""
-    entropy_bonus: pydantic.NonNegativeFloat = 0.0
+    entropy_bonus: setting_types.NonNegativeFloat = 0.0
     """Weight of the policy's entropy over legal moves, which lowers the loss."""
-    ownership_weight: pydantic.NonNegativeFloat = 0.0
+    ownership_weight: setting_types.NonNegativeFloat = 0.0
     """Weight of the ownership loss; needs network.has_ownership_head."""
     average_decay: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
     """Decay, an iteration, of the average of weights that plays and is saved; 0: the newest."""

@@ -1,10 +1,10 @@
 """Settings of the networks."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import pydantic
 
-from azo.games import patterns
+from azo.games import patterns, setting_types
 
 Precision = Literal["auto", "float32", "bfloat16"]
 
@@ -14,13 +14,13 @@ class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     set: patterns.SetName = "logistello"
     """The patterns, by name."""
-    num_features: pydantic.PositiveInt = 16
+    num_features: setting_types.Units = 16
     """Features that each table entry adds to those of a position."""
-    hidden_units: tuple[pydantic.PositiveInt, ...] = (32, 32)
+    hidden_units: setting_types.Layers = (32, 32)
     """Units of the layers between features and score; none: the one feature is the mean score."""
-    num_stages: pydantic.PositiveInt = 1
+    num_stages: Annotated[int, pydantic.Field(gt=0, le=65)] = 1
     """Sets of tables, by the number of discs on the board."""
-    num_policies: pydantic.PositiveInt = 1
+    num_policies: Annotated[int, pydantic.Field(gt=0, le=64)] = 1
     """Sets of logits in each entry; the last layer weighs all but the first, which counts fully."""
 
     @pydantic.model_validator(mode="after")
@@ -50,26 +50,26 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """A tower of residual blocks of convolutions, or sums over tables of patterns."""
     patterns: PatternsConfig = PatternsConfig()
     """Shape of kind 'patterns'; all settings below are of kind 'residual'."""
-    num_blocks: pydantic.NonNegativeInt = 3
+    num_blocks: Annotated[int, pydantic.Field(ge=0, le=256)] = 3
     """Residual blocks of two convolutions each."""
-    num_channels: pydantic.PositiveInt = 32
+    num_channels: setting_types.Units = 32
     """Channels of every convolution of the tower. Multiples of 64 suit accelerators."""
-    block_channels: tuple[pydantic.PositiveInt, ...] = ()
+    block_channels: setting_types.Layers = ()
     """Channels of each block, in place of num_blocks; the stem keeps num_channels."""
     input: Literal["two_planes", "signed_plane", "with_moves"] = "two_planes"
     """A plane a side; one plane, 1 for the mover's pieces and -1 for the opponent's; or a plane a
     side and one for the moves of each."""
     policy_network: Literal["head", "mlp"] = "head"
     """A head of the tower, or a network of its own: dense layers on the board."""
-    policy_channels: pydantic.PositiveInt = 16
+    policy_channels: setting_types.Units = 16
     """Input channels of the policy head."""
-    policy_units: pydantic.NonNegativeInt = 0
+    policy_units: Annotated[int, pydantic.Field(ge=0, le=2**14)] = 0
     """Hidden units of the policy head; 0: no hidden layer."""
-    policy_mlp_units: tuple[pydantic.PositiveInt, ...] = (128, 256, 256, 256, 128)
+    policy_mlp_units: setting_types.Layers = (128, 256, 256, 256, 128)
     """Hidden units of policy_network 'mlp', from the board to the logits."""
-    value_channels: pydantic.PositiveInt = 8
+    value_channels: setting_types.Units = 8
     """Input channels of the value head."""
-    value_units: pydantic.PositiveInt = 64
+    value_units: setting_types.Units = 64
     """Hidden units of the value head."""
     has_ownership_head: bool = False
     """Predict the final owner of each square; see learner.ownership_weight."""

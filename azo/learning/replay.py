@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import protocol
+from azo.games import protocol, setting_types
 from azo.learning import duplicates, endings, pending_plies, ply_records, targets
 from azo.search import explored, objective
 
@@ -27,9 +27,9 @@ MAX_WINDOW = 64
 class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The replay buffer."""
 
-    capacity: pydantic.PositiveInt = 100_000
+    capacity: setting_types.PositiveInt = 100_000
     """Positions in the buffer, over all devices; new positions overwrite the oldest."""
-    min_positions: pydantic.PositiveInt = 2_000
+    min_positions: setting_types.PositiveInt = 2_000
     """Positions in the window before learning begins, over all devices."""
     window_generations: Annotated[int, pydantic.Field(ge=0, le=MAX_WINDOW)] = 0
     """Learn only from this many last generations, the present one included; 0: from all."""

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
+from azo.games import setting_types
+
 # Possible thresholds, ascending.
 THRESHOLDS = -np.arange(99, 0, -1, dtype=np.float32) / 100
 NEVER = -2.0  # below every value
@@ -28,9 +30,9 @@ class ResignationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Share of games that are always played to their end, to measure false positives."""
     max_false_positives: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.05
     """Upper bound of the share of resigned games that the player would have won."""
-    min_games: pydantic.PositiveInt = 50
+    min_games: setting_types.PositiveInt = 50
     """Played-out games that a threshold must end early before it is used."""
-    half_life: pydantic.PositiveFloat = 2000.0
+    half_life: setting_types.PositiveFloat = 2000.0
     """Number of newer played-out games that halves the weight of a game."""
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import protocol
+from azo.games import protocol, setting_types
 from azo.learning import ply_records, resignation, rules, starts
 from azo.search import improvement, objective
 
@@ -15,17 +15,17 @@ from azo.search import improvement, objective
 class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Self-play of one iteration."""
 
-    num_games: pydantic.PositiveInt = 128
+    num_games: setting_types.Games = 128
     """Games side by side, over all devices."""
-    num_plies: pydantic.PositiveInt = 16
+    num_plies: Annotated[setting_types.Plies, pydantic.Field(gt=0)] = 16
     """Plies of each game in an iteration."""
-    min_opening_plies: pydantic.NonNegativeInt = 0
+    min_opening_plies: setting_types.Plies = 0
     """Minimum number of random opening plies. Large values restrict training to endgames."""
-    max_opening_plies: pydantic.NonNegativeInt = 0
+    max_opening_plies: setting_types.Plies = 0
     """Maximum number of random opening plies; each game draws its number uniformly."""
     archive_share: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
     """Share of new games that begin at a position of the replay, in place of an opening."""
-    archive_candidates: pydantic.PositiveInt = 1
+    archive_candidates: setting_types.PositiveInt = 1
     """Positions drawn for such a start, of which that with the largest regret is taken."""
     explored_share: Annotated[float, pydantic.Field(ge=0, le=8)] = 0.0
     """Examples from positions searched but not played, for each played position."""

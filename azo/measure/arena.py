@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.measure import players
+from azo.measure import memory, players
 
 # Openings that end the game are drawn again, this often. If 9 of 10 openings ended it, one in
 # 700,000 would remain.
@@ -131,7 +131,8 @@ def play_match(
       openings: one for every two games, of so many plies, in place of random ones.
 
     Raises:
-      ValueError: An odd or too small `num_games`, or openings that decide the game.
+      ValueError: An odd or too small `num_games`, more games than fit into the memory, or openings
+        that decide the game.
     """
     if num_games < 2 or num_games % 2:
         raise ValueError(f"num_games is {num_games}, but openings are played in pairs: 2, 4, ...")
@@ -141,6 +142,9 @@ def play_match(
     )
     if not 0 <= opening_plies < game.max_plies:
         raise ValueError(too_long)
+    search = [getattr(player, "search_config", None) for player in (first, second)]
+    simulations = max([one.num_simulations for one in search if one], default=0)
+    memory.check("a match", {"num_games": memory.tree_bytes(num_games, simulations)})
     games = play_games(
         game,
         first,

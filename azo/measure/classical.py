@@ -12,6 +12,7 @@ from azo.games import othello, protocol
 
 LEVELS = ("easy", "medium", "hard")  # of Iagno
 _DEPTHS = (3, 1, 2)  # in plies, at these levels
+_MAX_DEPTH = 60  # plies of the longest game
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,5 +99,5 @@ def patterns(depth: int, game: protocol.Game) -> Program:
 
 
 def _check_depth(depth: int) -> None:
-    if depth < 1:
-        raise ValueError(f"the depth is {depth}, but it is at least 1")
+    if not 1 <= depth <= _MAX_DEPTH:
+        raise ValueError(f"the depth is {depth}, but should be 1 to {_MAX_DEPTH}")

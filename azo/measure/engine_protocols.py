@@ -26,7 +26,7 @@ from typing import IO, Annotated, Literal
 import pydantic
 
 from azo.formats import ggf
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello, replaying, setting_types
 
 logger = logging.getLogger("azo.engines")
 
@@ -39,7 +39,7 @@ _QUIT_SECONDS = 1.0
 _NBOARD_CLOCK = "15:00"
 
 
-_Seconds = Annotated[pydantic.PositiveFloat, pydantic.Field(allow_inf_nan=False)]
+_Seconds = setting_types.PositiveFloat
 
 
 class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -53,7 +53,7 @@ class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Folder it runs in; from a file, relative to the file's. None for the current folder."""
     protocol: Literal["gtp", "nboard"]
     """Go Text Protocol 2 with Othello's squares, or NBoard's protocol 2."""
-    level: pydantic.NonNegativeInt | None = None
+    level: setting_types.NonNegativeInt | None = None
     """Strength: `{level}` in the command, and the depth of NBoard, which needs one."""
     seconds_per_move: _Seconds = 60.0
     """Time limit of a move, with the opponent's moves before it."""

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 import pydantic
 
-from azo.games import protocol
+from azo.games import protocol, setting_types
 from azo.measure import arena, cycles, elo, players
 
 MATCH = "rating_match"
@@ -34,7 +34,7 @@ Event = Mapping[str, Any]
 class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Networks kept during a run, and their Elo."""
 
-    every: pydantic.NonNegativeInt = 0
+    every: setting_types.NonNegativeInt = 0
     """Iterations from one kept and rated network to the next; 0: none."""
     pool: Annotated[tuple[str, ...], pydantic.Field(min_length=1)] = (
         "random",
@@ -43,11 +43,11 @@ class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     )
     """Players that every generation meets, named as for `azo evaluate`. The Elo of random is 0;
     without random in the pool, that of its first player."""
-    num_earlier: pydantic.NonNegativeInt = 4
+    num_earlier: setting_types.NonNegativeInt = 4
     """Earlier generations that each one meets, evenly spread from the first to the latest."""
-    num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 64
+    num_games: setting_types.PairedGames = 64
     """Games of each match. Each opening is played twice, with both colours."""
-    num_simulations: pydantic.PositiveInt = 100
+    num_simulations: setting_types.Simulations = 100
     """Simulations a move of all generations."""
 
     @pydantic.model_validator(mode="after")

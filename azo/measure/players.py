@@ -18,7 +18,7 @@ import numpy as np
 from azo.games import protocol
 from azo.learning import network
 from azo.measure import classical
-from azo.search import improvement, rollouts
+from azo.search import improvement, rollouts, settings
 
 _NAMES = (
     "random, greedy, iagno:hard, alphabeta:4, patterns:6, rollouts:100, policy:PATH, "
@@ -225,10 +225,10 @@ def _best_move(
 
 
 def _num_simulations(count: str, text: str) -> int:
-    if not _is_positive(count):
+    if not _is_positive(count) or int(count) > settings.MAX_SIMULATIONS:
         raise ValueError(
             f"player {text!r}: the number of simulations is {count!r}, not a positive whole "
-            "number such as 100"
+            f"number such as 100, at most {settings.MAX_SIMULATIONS}"
         )
     return int(count)
 

@@ -14,18 +14,18 @@ import numpy as np
 import pydantic
 
 from azo.formats import archives
-from azo.games import notation
+from azo.games import notation, setting_types
 from azo.play import live_engine, live_game, opening_book
 
 
 class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Growth of a book by searches."""
 
-    num_positions: pydantic.PositiveInt = 200
+    num_positions: setting_types.PositiveInt = 200
     """Positions to add, with one search each."""
-    ply_cost: pydantic.PositiveFloat = 0.02
+    ply_cost: setting_types.PositiveFloat = 0.02
     """Cost of a ply, in expected result; low costs make deep and narrow books."""
-    max_plies: pydantic.PositiveInt = 24
+    max_plies: setting_types.PositiveInt = 24
     """Largest number of moves from the start to a position of the book."""
     min_share: float = pydantic.Field(0.02, ge=0, le=1)
     """Moves with a smaller share of a search's visits are left out, except the best move."""

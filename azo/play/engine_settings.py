@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import pydantic
 
+from azo.games import setting_types
+
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
@@ -19,19 +21,19 @@ class Limits:
 class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """How the engine searches for a move."""
 
-    num_simulations: pydantic.PositiveInt | None = 400
+    num_simulations: setting_types.PositiveInt | None = 400
     """Simulations a move, in addition to those in the reused tree; None: limited by time only."""
-    seconds: pydantic.PositiveFloat | None = None
+    seconds: setting_types.PositiveFloat | None = None
     """Time a move; the search ends at the first limit reached."""
     leaves_per_step: Annotated[int, pydantic.Field(ge=1, le=256)] = 4
     """Leaves that the network evaluates together."""
-    virtual_loss: pydantic.NonNegativeFloat = 0.0
+    virtual_loss: setting_types.NonNegativeFloat = 0.0
     """Losses that a pending path adds to its nodes; it always adds a visit."""
-    c_puct: pydantic.PositiveFloat = 1.0
+    c_puct: setting_types.PositiveFloat = 1.0
     """Weight of exploration in PUCT."""
     score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
     """Share of the final score in the value that the search maximises; 0: the result alone."""
-    prior_temperature: pydantic.PositiveFloat = 1.5
+    prior_temperature: setting_types.PositiveFloat = 1.5
     """Temperature of the network's policy; above 1 flattens it."""
     cache_positions: Annotated[int, pydantic.Field(ge=0, le=2**24)] = 2**15
     """Size of the cache of evaluated positions, up to symmetry; a power of 2 or 0."""
@@ -41,9 +43,9 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Win, draw or loss is solved with at most this many empty squares; 0: never."""
     score_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 20
     """The score is solved with at most this many; analyses leave the rest to the search."""
-    solve_seconds: pydantic.PositiveFloat = 5.0
+    solve_seconds: setting_types.PositiveFloat = 5.0
     """Time limit of solving, at most half the time of the move; then the position is searched."""
-    probe_nodes: pydantic.NonNegativeInt = 100_000
+    probe_nodes: setting_types.NonNegativeInt = 100_000
     """With more empty squares, nodes to prove the result, and to refute the move found; 0: none."""
     has_proofs: bool = True
     """Look for the end of the game ahead, and never search or play what is proven worse."""
@@ -51,7 +53,7 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Play the most visited move, or the move of highest Q among the much visited ones."""
     ponder: bool = False
     """Search while the opponent thinks, over GTP and NBoard."""
-    temperature: pydantic.NonNegativeFloat = 0.0
+    temperature: setting_types.NonNegativeFloat = 0.0
     """Above 0, moves are drawn by visits to the power of 1 / temperature."""
 
     @property

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import pydantic
 
-from azo.games import notation, variant
+from azo.games import notation, setting_types, variant
 from azo.play import engine_settings, live_engine
 from azo.play.search_report import MoveReport
 
@@ -22,7 +22,7 @@ from azo.play.search_report import MoveReport
 class AnalysisConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """What an analysis reports."""
 
-    num_drops: pydantic.NonNegativeInt = 5
+    num_drops: setting_types.NonNegativeInt = 5
     """Number of the largest drops to list."""
 
 

@@ -3,8 +3,15 @@
 Each check raises ValueError with one line that names the settings and says what would work.
 """
 
+import functools
+import math
+from typing import Any
+
+import jax
+
 from azo.games import othello, protocol
 from azo.learning import run_state
+from azo.measure import memory
 from azo.solver.host import probcut
 
 
@@ -24,6 +31,47 @@ def check_devices(settings: run_state.RecipeConfig, num_devices: int) -> None:
                 f"{name} is {number}, but should be a multiple of {num_devices}, the number of"
                 f" devices: choose {higher}, or fewer devices by --run.num-devices"
             )
+
+
+def check_memory(
+    settings: run_state.RecipeConfig, game: protocol.Game, num_devices: int, **matches: Any
+) -> None:
+    """Raises ValueError if a device cannot hold its share of a run; nothing is allocated.
+
+    Args:
+      settings: of the run.
+      game: its rules.
+      num_devices: over which games, batches and replay are split.
+      **matches: sections of the settings with `num_games` and `num_simulations`, by name.
+    """
+    create = functools.partial(run_state.create, game, settings, seed=0, num_devices=num_devices)
+    state = jax.eval_shape(create)
+    plays, search, shape = settings.selfplay, settings.search, settings.network
+    num_squares = math.prod(game.board_shape)
+    trees = memory.tree_bytes(plays.num_games, search.num_simulations)
+    games = _num_bytes((state.games, state.history, state.unlabelled)) + plays.num_games * (
+        plays.num_plies * 3 * game.num_actions
+    )
+    layers = shape.block_channels or (shape.num_channels,) * shape.num_blocks
+    examples = 4 * settings.learner.batch_size * num_squares * (2 * sum(layers) + 64)
+    split = {
+        "replay.capacity": _num_bytes(state.replay),
+        "selfplay.num_games": trees + games,
+        "learner.batch_size": examples if shape.kind == "residual" else 0,
+    }
+    # The devices of a CPU share its memory.
+    share = 1 if jax.local_devices()[0].platform == "cpu" else num_devices
+    parts = {name: size // share for name, size in split.items()}
+    memory.check("the run", parts | {"the size of [network]": 2 * _num_bytes(state.learner)})
+    for name, match in matches.items():
+        trees = memory.tree_bytes(match.num_games, match.num_simulations)
+        memory.check("a match", {f"{name}.num_games": trees})
+
+
+def _num_bytes(tree: Any) -> int:
+    """Returns the size of arrays, given as shapes."""
+    leaves = jax.tree.leaves(tree)
+    return sum(math.prod(x.shape) * x.dtype.itemsize for x in leaves)
 
 
 def check_openings(settings: run_state.RecipeConfig, game: protocol.Game, match_plies: int) -> None:

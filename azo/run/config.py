@@ -5,7 +5,6 @@ checks combinations of sections. Wrong settings raise ValueError with one line t
 setting, the value found and what would work.
 """
 
-import json
 import pathlib
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -17,6 +16,8 @@ import azo.games.registry
 import azo.learning.learner
 import azo.learning.run_state
 import azo.measure.generation_elo
+from azo.formats import files
+from azo.games import setting_types
 from azo.run import checks, shipped_files, validation
 
 DEFAULT_CONFIG = shipped_files.CONFIGS / "quickstart.toml"
@@ -46,26 +47,29 @@ _FIXED_WITH_HOST = (
 class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Length, devices and folder of a run."""
 
-    seed: pydantic.NonNegativeInt = 0
+    seed: setting_types.Seed = 0
     """Start of all random keys; the same seed repeats the run."""
     folder: pathlib.Path = pathlib.Path("runs/quickstart")
     """Folder of checkpoints and metrics; by default runs/ and the name of the settings file."""
-    num_iterations: pydantic.PositiveInt = 100
+    num_iterations: setting_types.PositiveInt = 100
     """Iterations of the whole run."""
-    num_devices: pydantic.PositiveInt | None = None
+    num_devices: setting_types.Processes | None = None
     """Devices of each process, which share games and batches; None takes all devices."""
-    solver_processes: pydantic.PositiveInt | None = None
+    solver_processes: setting_types.Processes | None = None
     """Processes of the host's solver, see `endings`; None starts one a core."""
-    save_every: pydantic.PositiveInt = 10
+    save_every: setting_types.PositiveInt = 10
     """Iterations between checkpoints."""
-    keep_checkpoints: pydantic.PositiveInt = 3
+    keep_checkpoints: setting_types.PositiveInt = 3
     """Latest checkpoints to keep; the best one is always kept."""
-    log_every: pydantic.PositiveInt = 1
+    log_every: setting_types.PositiveInt = 1
     """Iterations between lines of metrics."""
-    max_evaluations: pydantic.PositiveInt | None = None
+    max_evaluations: setting_types.LargeInt | None = None
     """Network evaluations in self-play and gates after which the run ends."""
-    max_processor_seconds: pydantic.PositiveFloat | None = None
+    max_processor_seconds: setting_types.PositiveFloat | None = None
     """Processor time of the iterations, on the host, after which the run ends."""
+    retry_rate: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
+    """When a loss, gradient, weight or value is not finite: 0 stops the run; a factor goes back to
+    the latest checkpoint and multiplies the learning rates by it, at most 8 times."""
     start_from: pathlib.Path | None = None
     """Folder of a run or network whose network the run begins with, instead of a fresh one."""
 
@@ -73,16 +77,16 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Matches against a fixed opponent during a run."""
 
-    every: pydantic.NonNegativeInt = 10
+    every: setting_types.NonNegativeInt = 10
     """Iterations from one evaluation to the next; 0 evaluates only at the end of the run."""
-    num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 128
+    num_games: setting_types.PairedGames = 128
     """Games a match. Each opening is played twice, with both colours."""
-    num_simulations: pydantic.PositiveInt = 100
+    num_simulations: setting_types.Simulations = 100
     """Simulations a move of the network."""
     opponent: str = "rollouts:100"
     """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, patterns:DEPTH, rollouts:N or a path
     of a checkpoint."""
-    opening_plies: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 4
+    opening_plies: Annotated[setting_types.Plies, pydantic.Field(multiple_of=2)] = 4
     """Random plies at the start of each game; even, so that black moves first afterwards."""
     until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None
     """The run ends when a match reaches this score."""
@@ -202,7 +206,7 @@ def load_file(path: pathlib.Path) -> Config:
     """
     path = shipped_files.find_config(path)
     if path.suffix == ".json":
-        return from_json(path.read_text(encoding="utf-8"), str(path))
+        return from_json(files.read_text(path), str(path))
     tree = validation.read_toml(path, "settings")
     run = tree.setdefault("run", {})
     if isinstance(run, dict):
@@ -217,11 +221,10 @@ def to_json(config: Config) -> str:
 
 def from_json(text: str, place: str = "settings.json") -> Config:
     """Returns the settings that `to_json` wrote; `place` names the file in messages."""
-    try:
-        tree = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{place}: not JSON: {error}") from None
-    if "has_margin_head" in tree.get("network", {}):
+    tree = files.parse_json(text, place)
+    if not isinstance(tree, dict):
+        raise ValueError(f"{place}: not settings")
+    if "has_margin_head" in (tree.get("network") or {}):
         raise ValueError(
             f"{place}: a network of an earlier version, which gives one value in place of the"
             " chances of all final scores: train it again"

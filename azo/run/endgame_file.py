@@ -10,7 +10,7 @@ import rich.console
 import tyro
 
 from azo.formats import locks, obf
-from azo.games import notation
+from azo.games import notation, setting_types
 from azo.measure import journal
 from azo.run import console
 from azo.solver.host import endgame
@@ -45,13 +45,13 @@ class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Find the scores of all moves."""
     confidence: float = 1.0
     """1 for exact scores, or 0.9 to 0.98: confidence of each cut of a selective search."""
-    max_empties: pydantic.PositiveInt = 26
+    max_empties: setting_types.PositiveInt = 26
     """Positions with more empty squares are an error, unless --skip-larger."""
     skip_larger: bool = False
     """Leave out positions with more empty squares than --max-empties."""
-    max_seconds: pydantic.PositiveFloat | None = None
+    max_seconds: setting_types.PositiveFloat | None = None
     """Time limit of a position."""
-    max_nodes: pydantic.PositiveInt | None = None
+    max_nodes: setting_types.LargeInt | None = None
     """Limit of nodes of a position."""
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
+from azo.games import setting_types
 from azo.measure import comparison
 from azo.run import config, metrics, shipped_files, validation
 
@@ -48,11 +49,11 @@ class Arm(pydantic.BaseModel, frozen=True, extra="forbid"):
 class VersusConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Match between two trained networks of the same seed, stopped by a sequential test."""
 
-    max_games: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 0
+    max_games: Annotated[setting_types.NonNegativeInt, pydantic.Field(multiple_of=2)] = 0
     """Games at most; 0: no match."""
-    batch_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 50
+    batch_games: setting_types.PairedGames = 50
     """Games between two looks at the result."""
-    elo: pydantic.PositiveFloat = 20.0
+    elo: setting_types.PositiveFloat = 20.0
     """The match ends when it is known, at 5 %, that the one or the other is stronger by so much."""
 
 
@@ -63,19 +64,19 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings file of all arms without their own; relative to the folder of the queue's file."""
     set: _Settings = {}
     """Settings of all arms that differ from the settings file, by full names."""
-    max_evaluations: pydantic.PositiveInt | None = None
+    max_evaluations: setting_types.LargeInt | None = None
     """Budget of each job: network evaluations."""
-    max_processor_seconds: pydantic.PositiveFloat | None = None
+    max_processor_seconds: setting_types.PositiveFloat | None = None
     """Alternatively, processor time of the training."""
-    seeds: Annotated[tuple[pydantic.NonNegativeInt, ...], pydantic.Field(min_length=1)]
+    seeds: Annotated[tuple[setting_types.Seed, ...], pydantic.Field(min_length=1)]
     """Seeds; an arm runs with one after the other until its effect is known."""
     opponent: str = "rollouts:100"
     """Opponent of the trained networks in the final match."""
-    num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 512
+    num_games: setting_types.PairedGames = 512
     """Games of the final match."""
-    num_simulations: pydantic.PositiveInt = 100
+    num_simulations: setting_types.Simulations = 100
     """Simulations a move of the networks in the matches."""
-    opening_plies: Annotated[int, pydantic.Field(ge=0, multiple_of=2)] = 4
+    opening_plies: Annotated[setting_types.Plies, pydantic.Field(multiple_of=2)] = 4
     """Random plies at the start of each game of the matches."""
     versus: VersusConfig = VersusConfig()
     """Match of each arm against the arm that it is compared with."""

@@ -12,7 +12,7 @@ import pydantic
 import tyro
 
 from azo.formats import game_files
-from azo.games import protocol, registry
+from azo.games import protocol, registry, setting_types
 from azo.learning import network, pretraining, supervised
 from azo.learning.learner import LearnerConfig
 from azo.learning.network import NetworkConfig
@@ -31,25 +31,25 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Archives of games; by default that of eOthello in the data folder."""
     source: Literal["files", "random", "search"] = "files"
     """Games of the files, random games (which teach only the value), or games of --player."""
-    num_games: pydantic.PositiveInt = 10_000
+    num_games: setting_types.PositiveInt = 10_000
     """Games to make with --source random, and to play in parallel with --source search."""
     player: pathlib.Path | None = None
     """Folder of the network that searches with --source search."""
     uniform_prior: bool = True
     """--source search: a uniform policy replaces the network's, which random games do not train."""
-    max_opening_plies: pydantic.NonNegativeInt = 10
+    max_opening_plies: setting_types.Plies = 10
     """--source search: games begin after 0 to this many random plies."""
     start: pathlib.Path | None = None
     """Folder of a network of the same shape to start from."""
     folder: pathlib.Path = pathlib.Path("runs/supervised")
     """New folder for the best network and the metrics."""
-    num_epochs: pydantic.PositiveFloat = 10.0
+    num_epochs: setting_types.PositiveFloat = 10.0
     """Passes over all examples."""
-    evaluations_per_epoch: pydantic.PositiveFloat = 1.0
+    evaluations_per_epoch: setting_types.PositiveFloat = 1.0
     """Evaluations on the held-out games; there is always one at the end of training."""
-    evaluation_plies: pydantic.PositiveInt = 20_000
+    evaluation_plies: setting_types.PositiveInt = 20_000
     """Plies of the held-out games in an evaluation; the last evaluation takes all."""
-    seed: pydantic.NonNegativeInt = 0
+    seed: setting_types.Seed = 0
     """Start of all random keys."""
     game: registry.GameConfig = registry.GameConfig(size=8)
     """Rules of the games to make; archives have games on 8x8."""

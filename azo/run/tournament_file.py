@@ -25,6 +25,7 @@ Paths are relative to the folder of the file.
 import dataclasses
 import functools
 import hashlib
+import os
 import pathlib
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -33,7 +34,7 @@ import jax
 import numpy as np
 import pydantic
 
-from azo.games import othello, protocol, registry
+from azo.games import othello, protocol, registry, setting_types
 from azo.measure import engine_protocols, external_engines, players
 from azo.measure.tournament import backends, game_log, openings
 from azo.run import network_files, shipped_files, validation
@@ -51,15 +52,15 @@ class PlayerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """A player named as for `azo evaluate`, such as random, rollouts:100 or iagno:hard."""
     network: pathlib.Path | None = None
     """Alternatively, the folder of a run or of an exported network."""
-    simulations: tuple[pydantic.PositiveInt, ...] = ()
+    simulations: tuple[setting_types.PositiveInt, ...] = ()
     """Networks: simulations a move, one player each; by default those of self-play."""
     set: dict[str, Any] = {}
     """Networks: settings of [search] that differ from those of self-play."""
     engine: pathlib.Path | None = None
     """Alternatively, an external engine: the file that describes it."""
-    levels: tuple[int, ...] = ()
+    levels: tuple[setting_types.NonNegativeInt, ...] = ()
     """Engines: levels, one player each; by default the level in the engine's file."""
-    num_processes: pydantic.PositiveInt = 1
+    num_processes: setting_types.Processes = 1
     """Engines: number of processes that think at the same time."""
 
     @pydantic.model_validator(mode="after")
@@ -83,7 +84,7 @@ class OpeningsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     source: Literal["random", "file"] = "random"
     """Random legal plies, or transcripts in a file."""
-    plies: pydantic.NonNegativeInt = 8
+    plies: setting_types.Plies = 8
     """Plies of random openings."""
     path: pathlib.Path | None = None
     """File with one transcript a line."""
@@ -106,15 +107,15 @@ class TournamentConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     players: Annotated[tuple[PlayerConfig, ...], pydantic.Field(min_length=1)]
     format: Literal["round-robin", "ladder", "gauntlet"] = "round-robin"
     """All pairs; neighbours in the list; or the first player against all others."""
-    reach: pydantic.PositiveInt = 1
+    reach: setting_types.PositiveInt = 1
     """Ladder: number of next players in the list that each player meets."""
-    num_games: Annotated[int, pydantic.Field(ge=2, multiple_of=2)] = 10
+    num_games: setting_types.PairedGames = 10
     """Games of each pair; every opening is played with both colours."""
     openings: OpeningsConfig = OpeningsConfig()
     game: registry.GameConfig = registry.GameConfig(size=8)
-    seed: pydantic.NonNegativeInt = 0
+    seed: setting_types.Seed = 0
     """Seed of the openings and the players."""
-    games_at_once: pydantic.PositiveInt = 128
+    games_at_once: setting_types.Games = 128
     """Games played at the same time."""
     anchor: str | None = None
     """Player whose rating is 0; by default random if it plays, else the mean of all is 0."""
@@ -175,7 +176,7 @@ def load_engine(
     config = validation.load(engine_protocols.ExternalEngineConfig, path, "engine", **changes)
     if config.folder is None:
         return config
-    return config.model_copy(update={"folder": path.parent / config.folder.expanduser()})
+    return config.model_copy(update={"folder": path.parent / os.path.expanduser(config.folder)})
 
 
 def make_players(config: TournamentConfig, game: protocol.Game) -> list[TournamentPlayer]:

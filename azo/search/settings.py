@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 import pydantic
 
-# Nodes and actions are stored in 16 bits.
-MAX_SIMULATIONS = 2**15 - 2
+from azo.games import setting_types
+
+MAX_SIMULATIONS = setting_types.MAX_SIMULATIONS
 # Moves chosen by Q need this share of the visits of the most visited move.
 MUCH_VISITED = 0.1
 
@@ -15,21 +16,21 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     algorithm: Literal["gumbel", "puct", "puct_over_visits"] = "gumbel"
     """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or a variant; see `selection`."""
-    num_simulations: Annotated[int, pydantic.Field(gt=0, le=MAX_SIMULATIONS)] = 32
+    num_simulations: setting_types.Simulations = 32
     """Network evaluations a move, after the root's own."""
-    leaves_per_step: pydantic.PositiveInt = 1
+    leaves_per_step: setting_types.Simulations = 1
     """Leaves of each tree that are evaluated in one batch; divides the simulations."""
     virtual_loss: Annotated[float, pydantic.Field(ge=1)] = 1.0
     """Lost visits that a pending path adds, with several leaves a step."""
-    temperature: pydantic.NonNegativeFloat = 1.0
+    temperature: setting_types.NonNegativeFloat = 1.0
     """Initial temperature t: exponent 1 / t of the visits, or scale of the Gumbel noise."""
-    final_temperature: pydantic.NonNegativeFloat = 0.0
+    final_temperature: setting_types.NonNegativeFloat = 0.0
     """Final temperature; 0 plays the best move."""
-    temperature_plies: pydantic.NonNegativeInt = 1000
+    temperature_plies: setting_types.NonNegativeInt = 1000
     """Plies with the initial temperature; the final one follows."""
     move_choice: Literal["visits", "q"] = "visits"
     """All but Gumbel: choose by visits, or by Q among the moves with many visits."""
-    prior_temperature: pydantic.PositiveFloat = 1.0
+    prior_temperature: setting_types.PositiveFloat = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
     has_proofs: bool = True
     """Look one ply ahead for the end of the game, and never search or play what is proven worse."""
@@ -37,19 +38,19 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Share of the final score in the value that the search maximises; 0: the result alone."""
     symmetry: Literal["none", "random", "average"] = "none"
     """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
-    max_considered_actions: pydantic.PositiveInt = 16
+    max_considered_actions: setting_types.PositiveInt = 16
     """Gumbel: moves that share the simulations at the root."""
-    value_scale: pydantic.PositiveFloat = 0.3
+    value_scale: setting_types.PositiveFloat = 0.3
     """Gumbel: weight of Q against the logits, c_scale of the paper."""
-    visit_offset: pydantic.NonNegativeFloat = 50.0
+    visit_offset: setting_types.NonNegativeFloat = 50.0
     """Gumbel: constant added to the visits, c_visit of the paper."""
-    c_puct: pydantic.PositiveFloat = 2.0
+    c_puct: setting_types.PositiveFloat = 2.0
     """All but Gumbel: weight of exploration against Q."""
     unvisited_value: Literal["parent", "draw", "loss"] = "parent"
     """PUCT: Q of an unvisited move: the value of its node so far, 0 or -1."""
     root_noise_fraction: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.25
     """All but Gumbel: share of Dirichlet noise in the root's prior."""
-    root_noise_alpha: pydantic.PositiveFloat | None = None
+    root_noise_alpha: setting_types.PositiveFloat | None = None
     """All but Gumbel: concentration of the noise; None means min(1, 10 / legal moves)."""
 
     @pydantic.model_validator(mode="after")

@@ -117,7 +117,7 @@ def test_a_shipped_file_is_found_by_its_bare_name(name):
 
 
 def test_a_folder_instead_of_a_file_is_refused(tmp_path):
-    assert "cannot read the settings" in message_of(tmp_path)
+    assert "cannot be read: Is a directory" in message_of(tmp_path)
 
 
 def small(**sections):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from azo.games import notation
+from azo.games import notation, setting_types
 from azo.play import live_game, search_report
 
 MAX_TEXT = 60_000
@@ -41,11 +41,11 @@ class ThinkRequest(GameRequest, frozen=True, extra="forbid"):
     """Random name of the page; a page has its own trees, and one search at a time."""
     role: Role
     """Choose a move at a level, or analyse at full strength."""
-    level: pydantic.PositiveInt = 1
+    level: setting_types.PositiveInt = 1
     """Level of "play"."""
-    num_simulations: pydantic.PositiveInt = 400
+    num_simulations: setting_types.PositiveInt = 400
     """Simulations of "advise"."""
-    seconds: pydantic.PositiveFloat = 10.0
+    seconds: setting_types.PositiveFloat = 10.0
 
 
 def game_json(game: live_game.LiveGame, note: str = "") -> dict[str, Any]:
