@@ -132,7 +132,8 @@ class _Iteration:
         key = jax.random.fold_in(state.key, state.iteration)
         key = jax.random.fold_in(key, jax.lax.axis_index(run_state.AXIS))
         play_key, learn_key = jax.random.split(key)
-        rows, sums, losses = [], None, learner.unknown_losses()
+        rows, sums, turns, losses = [], None, None, learner.unknown_losses()
+        num_steps = state.learner.num_steps
         if self.kind != "learn":
             if self.config.endings.num_positions:
                 rows = [self.solve(play_key, state)]
@@ -155,7 +156,11 @@ class _Iteration:
             threshold, share = resignation.threshold(counts, self.config.resignation)
         config = self.config.learner
         factor = learner.rate_factor(config, state.learner.num_steps, progress)
+        has_learned = state.learner.num_steps > num_steps
+        finite = statistics.check_finite(state.learner, losses, has_learned, turns)
         metrics = statistics.Metrics(
+            # Whether all devices agree.
+            finite=jax.tree.map(lambda x: self.total((~x).astype(jnp.int32)) == 0, finite),
             losses=losses,
             new_losses=new_losses,
             selfplay=sums,

@@ -20,7 +20,7 @@ import jax
 import orbax.checkpoint as ocp
 
 from azo.formats import checksums, files, locks
-from azo.learning import replay, run_state
+from azo.learning import replay, run_state, statistics
 from azo.run import checkpoint_folder, config, devices, exported_network
 
 SETTINGS = exported_network.SETTINGS
@@ -40,6 +40,7 @@ _FREE: Any = dict.fromkeys(("evaluation", "ratings", "distributed", "curriculum"
         "log_every",
         "max_evaluations",
         "max_processor_seconds",
+        "retry_rate",
     }
 }
 
@@ -189,7 +190,8 @@ class Checkpoints:
           step: the iteration of a checkpoint; by default the latest.
 
         Raises:
-          ValueError: There is no such checkpoint, it is damaged, or its arrays have other shapes.
+          ValueError: There is no such checkpoint, it is damaged, or its arrays have other shapes or
+            are not finite.
         """
         step = self._existing(step)
         place = self._on_disk.checkpoint(step)
@@ -208,6 +210,8 @@ class Checkpoints:
             )["state"]
         if saved_rings != rings:
             plain = dataclasses.replace(plain, replay=_dealt(plain.replay, template.replay))
+        if not statistics.all_finite(plain.learner):
+            raise ValueError(f"{place}: weights or the optimiser's state are infinite or NaN")
         return dataclasses.replace(plain, key=jax.random.wrap_key_data(plain.key))
 
     def _find_latest(self) -> int | None:
@@ -270,7 +274,7 @@ def _reason(error: Exception) -> str:
     """Returns the reason of an error of a library, at most a line of it."""
     code = re.search(r"os_error_code='(\d+)'", str(error))
     text = os.strerror(int(code[1])) if code else getattr(error, "strerror", None) or str(error)
-    return " ".join(text.split())[:_MAX_REASON] or type(error).__name__
+    return files.one_line(text, _MAX_REASON) or type(error).__name__
 
 
 def _checkpointer() -> ocp.Checkpointer:

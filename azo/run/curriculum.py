@@ -10,6 +10,7 @@ def train(settings: config.Config, stop: interruption.StopRequest) -> None:
     if not settings.curriculum:
         trainer.train(settings, stop)
         return
+    devices.prepare(config.of_phase(settings, 0))  # before the first use of JAX
     screen = rich.console.Console(highlight=False, quiet=not devices.is_first())
     for index, phase in enumerate(settings.curriculum):
         phase_settings = config.of_phase(settings, index)

@@ -75,12 +75,12 @@ class MetricsWriter:
         Raises:
           ValueError: One line: it cannot be written. The earlier events are as before.
         """
-        plain = {name: _plain(value) for name, value in metrics.items()}
-        line = {"event": event, "iteration": iteration, **plain}
+        fields = plain(metrics)
+        line = {"event": event, "iteration": iteration, **fields}
         journal.append(self._path, json.dumps(line, allow_nan=False))
         values = [
             value
-            for name, number in plain.items()
+            for name, number in fields.items()
             if has_curves and isinstance(number, int | float)
             for value in summary.scalar(name, number).value
         ]
@@ -112,6 +112,11 @@ def read(folder: pathlib.Path, event: str | None = None) -> list[dict[str, Any]]
     """Returns the events of a run, by default of all kinds, oldest first; none without a file."""
     events = journal.read(folder / FILE, _parse_event)
     return [one for one in events if event in (None, one["event"])]
+
+
+def plain(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns metrics as JSON can store them; numbers that are not finite become None."""
+    return {name: _plain(value) for name, value in metrics.items()}
 
 
 def _plain(value: Any) -> Any:

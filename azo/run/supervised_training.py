@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import learner, network, supervised
+from azo.learning import learner, network, statistics, supervised
 from azo.run import config, interruption, metrics, network_files, supervised_data
 
 BEST = "best"
@@ -45,10 +45,11 @@ def train(
     @functools.partial(jax.jit, donate_argnums=1)
     def take_steps(key, train_state, data, rows, progress):
         optimiser = learner.make_optimiser(settings.learner, settings.network, progress)
-        return learner.learn(
+        train_state, losses = learner.learn(
             game, train_model, optimiser, key, train_state, data.examples, rows,
             config=settings.learner,
         )  # fmt: skip
+        return train_state, losses, statistics.check_finite(train_state, losses)
 
     rng = np.random.default_rng(settings.seed)
     some = held_out.select(rng.permutation(len(held_out))[: settings.evaluation_plies])
@@ -60,10 +61,15 @@ def train(
             start = time.perf_counter()
             key = jax.random.fold_in(jax.random.key(settings.seed + 1), call)
             progress = (call - 1) / num_calls
-            train_state, losses = take_steps(
+            train_state, losses, finite = take_steps(
                 key, train_state, data, jnp.asarray(next(rows)), progress
             )
-            jax.block_until_ready(losses)
+            if not jax.tree.all(jax.device_get(finite)):
+                raise ValueError(
+                    f"{settings.folder}: a loss, gradient or weight is not finite after step"
+                    f" {call * steps:,}; the best network so far is kept. Lower"
+                    f" learner.learning_rate, which is {settings.learner.learning_rate:g}"
+                )
             seconds += time.perf_counter() - start
             before, epoch = epoch, call / calls_per_epoch
             is_last = call == num_calls or stop.is_made

@@ -6,6 +6,7 @@
 import contextlib
 import dataclasses
 import pathlib
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,9 +18,10 @@ from jax.sharding import Mesh
 
 from azo.games import othello, protocol, registry
 from azo.learning import generations, loop, network, placement, run_state, statistics
-from azo.measure import players
+from azo.measure import memory, players
 from azo.run import (
     checkpoint,
+    checks,
     config,
     console,
     deep_endings,
@@ -29,16 +31,37 @@ from azo.run import (
     interruption,
     metrics,
     network_files,
+    recovery,
 )
 
 
 def train(
     settings: config.Config, stop: interruption.StopRequest | None = None
 ) -> run_state.RunState:
-    """Runs, or resumes, the run in `settings.run.folder`; returns its last state."""
+    """Runs, or resumes, the run in `settings.run.folder`; returns its last state.
+
+    Raises:
+      ValueError: One line: the settings do not fit, the folder cannot be used, or a number is not
+        finite and the run does not go back, see `recovery`.
+    """
     stop = stop or interruption.StopRequest()
+    while True:
+        try:
+            return _train(settings, stop)
+        except recovery.NotFiniteError as error:
+            if not error.is_retried:
+                raise
+            if devices.is_first():
+                print(error, file=sys.stderr, flush=True)
+
+
+def _train(settings: config.Config, stop: interruption.StopRequest) -> run_state.RunState:
     mesh = placement.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
+    matches: dict[str, Any] = {"evaluation": settings.evaluation}
+    matches |= {"gate": settings.gate} if settings.gate.is_enabled else {}
+    matches |= {"ratings": settings.ratings} if settings.ratings.every else {}
+    checks.check_memory(settings, game, mesh.size, **matches)
     load = network_files.loader(game)
     run_hooks = hooks.Hooks(settings, game, load)
     start = _load("run.start_from", settings.run.start_from, load)
@@ -119,6 +142,8 @@ class Trainer:
         self.processor_seconds = last.get("time/processor_seconds", 0.0)
         # The compiled program of each kind, and the settings that it was compiled for.
         self.programs: dict[generations.IterationKind, tuple[config.Config, Any]] = {}
+        self.num_retries = recovery.num_retries(self.settings.run.folder)
+        self.warnings: set[str] = set()
 
     def run(self, state: run_state.RunState) -> run_state.RunState:
         """Iterates until the run ends or is stopped; returns the last state."""
@@ -135,6 +160,7 @@ class Trainer:
         while reason is None and not is_stopped:
             state, figures = self.iterate(state)
             iteration += 1
+            self.warn(iteration, figures)
             state = self.end_generation(state, iteration)
             self.log(state, iteration, figures)
             match = self.evaluate(state, iteration)
@@ -161,19 +187,30 @@ class Trainer:
         self.processor_seconds += time.process_time() - processor_start
         if self.solver:
             self.processor_seconds += self.solver.figures.get("time/solver_core_seconds", 0.0)
-        return state, {
+        figures = {
             **statistics.describe_iteration(settings, state, report, seconds=seconds),
             "time/iteration_seconds": round(seconds, 4),
             "time/training_seconds": round(self.training_seconds, 2),
             "time/processor_seconds": round(self.processor_seconds, 2),
             **(self.solver.figures if self.solver else {}),
         }
+        latest = self.checkpoints.latest_step()
+        recovery.check(self.settings, state, report.finite, figures, latest=latest)
+        return state, figures
+
+    def warn(self, iteration: int, figures: Mapping[str, Any]) -> None:
+        """Shows warnings about the network's predictions, when they begin."""
+        found = statistics.warnings(figures)
+        for name in found.keys() - self.warnings:
+            self.write(iteration, [metrics.Event("warning", {"warning": name}, found[name])])
+        self.warnings = set(found)
 
     def compile(
         self, kind: generations.IterationKind, state: run_state.RunState
     ) -> tuple[config.Config, Any]:
         """Returns settings and program of the next iteration; new settings compile a new one."""
         settings = config.at_generation(self.settings, int(state.generation))
+        settings = recovery.with_lower_rates(settings, self.num_retries)
         if self.programs.get(kind, (None, None))[0] == settings:
             return self.programs[kind]
         start = time.perf_counter()
@@ -188,6 +225,10 @@ class Trainer:
         if self.solver and loop.needs_moves(settings, kind):
             moves = [self.solver.no_moves()]
         program = iterate.lower(state, np.float32(0), *moves).compile()
+        size = program.memory_analysis()
+        if size is not None:
+            used = size.temp_size_in_bytes + size.argument_size_in_bytes
+            memory.check("an iteration", {"selfplay.num_games or learner.batch_size": used})
         self.programs[kind] = settings, program
         seconds = time.perf_counter() - start
         self.screen.note(f"compiled in {seconds:.0f} s")
