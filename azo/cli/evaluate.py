@@ -48,9 +48,9 @@ class SprtConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The hypothesis "not better": an Elo difference of at most this."""
     elo1: setting_types.Finite | None = None
     """The hypothesis "better": an Elo difference of at least this. Required for a test."""
-    alpha: Annotated[float, pydantic.Field(gt=0, lt=0.5)] = 0.05
+    alpha: setting_types.Finite = 0.05
     """Rate of the error "better" at elo0."""
-    beta: Annotated[float, pydantic.Field(gt=0, lt=0.5)] = 0.05
+    beta: setting_types.Finite = 0.05
     """Rate of the error "not better" at elo1."""
     max_games: setting_types.PositiveInt = 10_000
     """Games after which the test ends undecided."""
@@ -63,7 +63,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The player whose result is given."""
     second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")] = _OPPONENT
     """Its opponent."""
-    num_games: setting_types.PairedGames = 128
+    num_games: setting_types.Games = 128
     """Games: pairs from the same random opening with both colours. With --sprt.*: of a batch."""
     opening_plies: setting_types.Plies = 4
     """Random plies at the start of each game."""
