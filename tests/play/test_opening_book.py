@@ -1,5 +1,6 @@
 """Opening books: symmetry, values and results by hand, learning, files, and the command."""
 
+import dataclasses
 import pathlib
 import random
 import re
@@ -40,7 +41,10 @@ def a_book(values, game=_GAME):
 
 
 def plain(book):
-    return {key: {a: vars(e) for a, e in moves.items()} for key, moves in book.positions.items()}
+    return {
+        key: {a: dataclasses.asdict(e) for a, e in moves.items()}
+        for key, moves in book.positions.items()
+    }
 
 
 # Symmetry.
@@ -183,7 +187,9 @@ def test_a_book_is_read_as_it_was_written(tmp_path):
     for key, moves in book.positions.items():
         for move, entry in moves.items():
             again = read.positions[key][move]
-            assert again == opening_book.Entry(**(vars(entry) | {"value": again.value}))
+            assert again == opening_book.Entry(
+                **(dataclasses.asdict(entry) | {"value": again.value})
+            )
             assert again.value == (entry.value and pytest.approx(entry.value))
     assert [p.name for p in path.parent.iterdir()] == ["a book"]
 
