@@ -1,5 +1,6 @@
 """Books from scripted evaluations, worked out by hand, and books from archives."""
 
+import dataclasses
 import random
 
 import numpy as np
@@ -19,7 +20,10 @@ def board_after(moves, game=_GAME):
 
 
 def plain(book):
-    return {key: {a: vars(e) for a, e in moves.items()} for key, moves in book.positions.items()}
+    return {
+        key: {a: dataclasses.asdict(e) for a, e in moves.items()}
+        for key, moves in book.positions.items()
+    }
 
 
 class Thinker(scripted_engine.ScriptedEngine):
