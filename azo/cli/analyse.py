@@ -4,7 +4,7 @@
 
 GAME is a transcript, a file (a transcript, GGF, or WTHOR with --number), or - for standard input.
 The engine searches every position, and solves those near the end. A table shows the worth of each
-move, then the largest losses. docs/analysis.md explains the figures.
+move in discs, then the largest losses. docs/analysis.md explains the figures.
 """
 
 import json
@@ -107,7 +107,7 @@ def _print(
     terminal.print(f"{title}. {analysis_text.outcome(analysis)}", markup=False)
     if ply is None:
         terminal.print(analysis_text.game_table(analysis))
-        terminal.print(analysis_text.legend(analysis), markup=False)
+        terminal.print(analysis_text.legend(), markup=False)
         for line in analysis_text.summary(analysis):
             terminal.print(line, markup=False)
         return

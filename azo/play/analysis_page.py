@@ -3,6 +3,7 @@
 import html
 import importlib.resources
 import itertools
+import math
 from collections.abc import Iterable
 
 import rich.table
@@ -19,7 +20,7 @@ def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
     """Returns the page."""
     size = analysis.game.size
     text, style = html.escape, _STYLE.read_text(encoding="utf-8")
-    drops = [_item(p.number, analysis_text.drop(p, size)) for p in analysis.drops]
+    losses = [_item(p.number, analysis_text.loss(p, analysis.game)) for p in analysis.losses]
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -27,15 +28,16 @@ def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
         f"<title>{text(title)}</title><style>{style}</style></head><body>",
         f"<h1>{text(title)}</h1>",
         f"<p>{text(analysis_text.outcome(analysis))} {text(_how(analysis))}</p>",
-        f"<figure>{_plot(analysis)}<figcaption>Expected result for black. Solid: after the"
-        " search. Dotted: the network alone. Shaded: exact. A point links to its position."
+        f"<figure>{_plot(analysis)}<figcaption>Solid: black's expected final score in"
+        " discs. Dotted: chance that black wins. Shaded: exact. Orange points: moves with a mark."
+        " A point links to its position."
         "</figcaption></figure>",
-        "<h2>Largest drops</h2>",
-        f"<p>{text(analysis_text.totals(analysis))}</p>",
-        f"<ul>{''.join(drops)}</ul>" if drops else "<p>No move lost anything.</p>",
+        "<h2>Largest losses</h2>",
+        *(f"<p>{text(line)}</p>" for line in analysis_text.totals(analysis)),
+        f"<ul>{''.join(losses)}</ul>" if losses else "<p>No move lost anything.</p>",
         "<h2>All moves</h2>",
         _table(analysis_text.game_table(analysis), (f"#ply{p.number}" for p in analysis.positions)),
-        f"<p>{text(analysis_text.legend(analysis))}</p>",
+        f"<p>{text(analysis_text.legend())}</p>",
         "<h2>All positions</h2>",
         "<p>Values are for the side to move. The engine's choice comes first; * marks the move"
         " played.</p>",
@@ -68,40 +70,44 @@ def _plot(analysis: game_analysis.GameAnalysis) -> str:
     def x(position: game_analysis.AnalysedPosition) -> float:
         return _LEFT + step * (position.number - 1)
 
-    def y(value: float) -> float:
-        return _TOP + (1 - value) / 2 * (_HEIGHT - _TOP - _BOTTOM)
+    most = max(8, *(8 * math.ceil(abs(p.black_discs) / 8) for p in positions))
 
-    def curve(
-        name: str, values: Iterable[tuple[game_analysis.AnalysedPosition, float | None]]
-    ) -> str:
-        points = " ".join(f"{x(p):.1f},{y(v):.1f}" for p, v in values if v is not None)
+    def y(discs: float) -> float:
+        return _TOP + (1 - discs / most) / 2 * (_HEIGHT - _TOP - _BOTTOM)
+
+    def curve(name: str, values: Iterable[tuple[game_analysis.AnalysedPosition, float]]) -> str:
+        points = " ".join(f"{x(p):.1f},{y(v):.1f}" for p, v in values)
         return f'<polyline class="{name}" points="{points}"/>'
 
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="value by ply">']
+    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="discs by ply">']
     for position in positions:
         if position.score is not None:
             parts.append(
                 f'<rect class="exact" x="{x(position) - step / 2:.1f}" y="{_TOP}"'
                 f' width="{step:.2f}" height="{_HEIGHT - _TOP - _BOTTOM}"/>'
             )
-    for value, name in ((1, "win"), (0, "draw"), (-1, "loss")):
+    for tick in (most, most // 2, 0, -most // 2, -most):
         parts.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{y(value)}" y2="{y(value)}"/>'
-            f'<text x="{_LEFT - 8}" y="{y(value) + 4}" text-anchor="end">{name}</text>'
+            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{y(tick)}" y2="{y(tick)}"/>'
+            f'<text x="{_LEFT - 8}" y="{y(tick) + 4}" text-anchor="end">{tick:+d}</text>'
         )
     for position in positions[:: 10 if len(positions) > 20 else 1]:
         parts.append(
             f'<text x="{x(position):.1f}" y="{_HEIGHT - 10}" text-anchor="middle">'
             f"{position.number - 1}</text>"
         )
-    parts.append(curve("alone", ((p, p.black_raw_value) for p in positions)))
-    parts.append(curve("searched", ((p, p.black_value) for p in positions)))
+    parts.append(curve("chance", ((p, most * p.black_value) for p in positions)))
+    parts.append(curve("discs", ((p, p.black_discs) for p in positions)))
     for position in positions:
         heading = analysis_text.heading(position, analysis.game.size)
-        label = f"{heading}, black {formatting.chance(position.black_value)}"
+        discs = formatting.discs(position.black_discs, position.black_score)
+        label = (
+            f"{heading}{position.mark}, black {discs}, {formatting.chance(position.black_value)}"
+        )
+        marked = ' class="marked"' if position.mark else ""
         parts.append(
-            f'<a href="#ply{position.number}"><circle cx="{x(position):.1f}"'
-            f' cy="{y(position.black_value):.1f}" r="4"><title>{html.escape(label)}</title>'
+            f'<a href="#ply{position.number}"><circle{marked} cx="{x(position):.1f}"'
+            f' cy="{y(position.black_discs):.1f}" r="4"><title>{html.escape(label)}</title>'
             "</circle></a>"
         )
     return "".join([*parts, "</svg>"])

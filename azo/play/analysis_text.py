@@ -5,25 +5,26 @@ from typing import Any
 
 import rich.table
 
-from azo.games import notation
+from azo.games import notation, variant
 from azo.play import formatting, game_analysis, search_report
+
+_LEAST_LOSS = 0.05  # in discs; less is not shown
 
 
 def outcome(analysis: game_analysis.GameAnalysis) -> str:
     """Returns a sentence on the result of the game."""
     if not analysis.is_over:
         return f"The game stops after {len(analysis.actions)} plies."
-    result = formatting.outcome(analysis.black_score, analysis.game)
-    return result[0].upper() + result[1:] + "."
+    num_empties = analysis.num_empties
+    return formatting.outcome(analysis.black_score, analysis.game, num_empties=num_empties) + "."
 
 
 def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
     """Returns a table of the game, one row a move; `legend` explains its columns."""
     size = analysis.game.size
-    notes = {position.number: "?" for position in analysis.drops}
     rows = formatting.table(
-        *("ply>", "", "move", "black>", "discs>", "alone>", "prior>", "visits>", "best"),
-        *("loss>", "lost>", ""),
+        *("ply>", "", "move", "discs>", "black>", "alone>", "prior>", "visits>", "best"),
+        *("lost>", ""),
     )
     for position in analysis.positions:
         played = position.report_of(position.played)
@@ -31,63 +32,62 @@ def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
             str(position.number) if position.played is not None else "end",
             "" if position.played is None else "X" if position.board.is_black_to_move else "O",
             formatting.move(position.played, size),
-            formatting.chance(position.black_value),
             formatting.discs(position.black_discs, position.black_score),
+            formatting.chance(position.black_value),
             formatting.chance(position.black_raw_value),
             "" if played is None else f"{played.prior:.0%}",
             "" if played is None else str(played.visits),
             "" if position.best == position.played else formatting.move(position.best, size),
-            f"{position.loss:.2f}" if position.loss and position.loss >= 0.005 else "",
-            str(position.loss_discs) if position.loss_discs else "",
-            notes.get(position.number, ""),
+            _lost(position) if (position.loss_discs or 0.0) >= _LEAST_LOSS else "",
+            position.mark,
         )
     return rows
 
 
-def legend(analysis: game_analysis.GameAnalysis) -> str:
+def legend() -> str:
     """Returns the meaning of the columns of `game_table`."""
+    marks = ", ".join(f"{mark} {least:.0f}" for least, mark in game_analysis.MARKS)
     return (
-        "X black, O white. black: chance that black wins, before the move, after the search; a draw"
-        " is half a win. discs: black's expected final score; a whole number is exact. alone: the"
+        "X black, O white. discs: black's expected final score before the move; a whole number is"
+        " exact. black: chance that black wins, after the search; a draw is half a win. alone: the"
         " chance by the network without search. prior, visits: of the move played. best: the"
-        " engine's choice, if it differs. loss: in expected result, from 0 to 2; lost: in discs,"
-        " where both positions are solved."
-        f" ?: one of the {len(analysis.drops)} largest drops."
+        " engine's choice, if it differs. lost: discs given away; ~ marks an estimate."
+        f" Marks, by least loss in discs: {marks}."
     )
 
 
 def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
-    """Yields lines on losses and the largest drops."""
-    size = analysis.game.size
-    yield totals(analysis)
-    yield "Largest drops of the value:" if analysis.drops else "No move lost anything."
-    for position in analysis.drops:
-        yield "  " + drop(position, size)
+    """Yields lines on each side and on the largest losses."""
+    yield from totals(analysis)
+    yield "Largest losses:" if analysis.losses else "No move lost anything."
+    for position in analysis.losses:
+        yield "  " + loss(position, analysis.game)
 
 
-def totals(analysis: game_analysis.GameAnalysis) -> str:
-    """Returns a sentence on the losses of each side."""
-    parts = []
-    for name, is_black in (("Black's", True), ("white's", False)):
-        loss, discs = analysis.total_loss(is_black=is_black)
-        moves = sum(
-            p.played is not None and len(p.moves) > 1 and p.board.is_black_to_move == is_black
-            for p in analysis.positions
+def totals(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
+    """Yields a sentence on each side."""
+    for name, is_black in (("Black", True), ("White", False)):
+        side = analysis.summary(is_black=is_black)
+        marks = ", ".join(f"{count} {mark}" for mark, count in side.num_marks.items())
+        yield (
+            f"{name}: accuracy {side.accuracy:.0%} of {side.num_choices} choices, {marks};"
+            f" {side.loss_discs:.1f} discs lost, {side.exact_loss_discs:.0f} of them where solved."
         )
-        parts.append(f"{name} {moves} choices lost {loss:.2f} and, where solved, {discs} discs")
-    return "; ".join(parts) + "."
 
 
-def drop(position: game_analysis.AnalysedPosition, size: int) -> str:
-    """Returns a sentence on a move after which the value was lower."""
-    assert position.drop is not None
-    is_best = position.played == position.best
-    remark = "the engine's choice" if is_best else f"better: {formatting.move(position.best, size)}"
-    discs = f", {position.loss_discs} discs" if position.loss_discs else ""
+def loss(position: game_analysis.AnalysedPosition, game: variant.Variant) -> str:
+    """Returns a sentence on a move that lost discs."""
+    lost, is_exact = position.loss_discs or 0.0, position.is_loss_exact
+    left = position.discs + (lost if game.is_reversed else -lost)
+    before, after = (f"{x:+.0f}" if is_exact else f"{x:+z.1f}" for x in (position.discs, left))
     return (
-        f"{heading(position, size)}: from {position.value:+z.2f} to"
-        f" {position.value - position.drop:+z.2f}{discs} ({remark})"
+        f"{heading(position, game.size)}{position.mark}: {_lost(position)} discs, from {before} to"
+        f" {after} (better: {formatting.move(position.best, game.size)})"
     )
+
+
+def _lost(position: game_analysis.AnalysedPosition) -> str:
+    return formatting.lost(position.loss_discs or 0.0, is_exact=position.is_loss_exact)
 
 
 def heading(position: game_analysis.AnalysedPosition, size: int) -> str:
@@ -105,17 +105,17 @@ def worth(position: game_analysis.AnalysedPosition) -> str:
     alone = ""
     if position.raw_value is not None:
         alone = f"; network alone {formatting.chance(position.raw_value)}"
-    return f"wins {formatting.chance(position.value)}, {discs} discs{exact}{alone}"
+    return f"{discs} discs{exact}, wins {formatting.chance(position.value)}{alone}"
 
 
 def move_table(position: game_analysis.AnalysedPosition, size: int) -> rich.table.Table:
     """Returns a table of the legal moves, best first; * marks the move played."""
-    rows = formatting.table("move", "wins>", "discs>", "visits>", "prior>", "line")
+    rows = formatting.table("move", "discs>", "wins>", "visits>", "prior>", "line")
     for move in position.moves:
         rows.add_row(
             formatting.move(move.action, size) + "*" * (move.action == position.played),
-            formatting.chance(move.value),
             formatting.discs(move.discs, move.score),
+            formatting.chance(move.value),
             str(move.visits),
             f"{move.prior:.1%}",
             formatting.line(move.line, size),
@@ -136,16 +136,18 @@ def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
         "engine": analysis.engine_config.model_dump(),
         "settings": analysis.config.model_dump(),
         "positions": [_position_json(position, size) for position in analysis.positions],
-        "largest_drops": [position.number for position in analysis.drops],
+        "largest_losses": [position.number for position in analysis.losses],
     }
 
 
 def _position_json(position: game_analysis.AnalysedPosition, size: int) -> dict[str, Any]:
-    names = ("value", "raw_value", "black_value", "discs", "score", "drop", "loss", "loss_discs")
+    names = ("value", "raw_value", "black_value", "discs", "score", "loss", "loss_discs")
     return {
         "ply": position.number,
         "board": notation.board_text(position.board, size),
         **{name: getattr(position, name) for name in names},
+        "is_loss_exact": position.is_loss_exact,
+        "mark": position.mark,
         "best": formatting.move(position.best, size) or None,
         "played": formatting.move(position.played, size) or None,
         "moves": [search_report.move_json(move, size) for move in position.moves],

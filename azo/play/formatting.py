@@ -44,12 +44,9 @@ def outlook(report: SearchReport, who: str, game: variant.Variant) -> str:
     """Returns the expected result for the side to move, which is called `who`."""
     if report.score is None:
         expected = discs(report.discs, None)
-        return f"{who} expects to win: {chance(report.value)}, {expected} discs"
-    score = -report.score if game.is_reversed else report.score
-    if score == 0:
-        return "a draw if both play perfectly (exact)"
-    verb = "wins" if score > 0 else "loses"
-    return f"{who} {verb} by {abs(score)} if both play perfectly (exact)"
+        return f"{who} expects {expected} discs, wins {chance(report.value)}"
+    black_score = report.score if report.board.is_black_to_move else -report.score
+    return f"{outcome(black_score, game)} if both play perfectly (exact)"
 
 
 def reason(report: SearchReport, who: str, game: variant.Variant) -> list[str]:
@@ -66,28 +63,42 @@ def reason(report: SearchReport, who: str, game: variant.Variant) -> list[str]:
 
 def hint(report: SearchReport, game: variant.Variant, *, most: int) -> rich.table.Table:
     """Returns a table of the best moves, for the side to move."""
-    rows = table("move", "wins>", "discs>", "visits>", "expected", padding=2)
+    rows = table("move", "discs>", "wins>", "visits>", "expected", padding=2)
     for each in report.moves[:most]:
         expected = line(each.line, game.size)
         rows.add_row(
             move(each.action, game.size),
-            chance(each.value),
             discs(each.discs, each.score),
+            chance(each.value),
             str(each.visits or ""),
             expected,
         )
     return rows
 
 
-def outcome(black_score: int, game: variant.Variant) -> str:
-    """Returns the result of a finished game, from black's score."""
+def outcome(black_score: int, game: variant.Variant, *, num_empties: int = 0) -> str:
+    """Returns a final score, the winner's discs first: "37-27 to white".
+
+    Args:
+      black_score: black's final score.
+      game: the rules.
+      num_empties: empty squares on the board, which the final score includes; they get a note.
+    """
     black = (game.size**2 + black_score) // 2
     white = game.size**2 - black
     if black == white:
-        return f"a draw, {black} to {white}"
-    if (black > white) != game.is_reversed:
-        return f"black wins, {black} to {white}"
-    return f"white wins, {white} to {black}"
+        result = f"{black}-{white}, a draw"
+    elif (black > white) != game.is_reversed:
+        result = f"{black}-{white} to black"
+    else:
+        result = f"{white}-{black} to white"
+    squares = "squares" if num_empties > 1 else "square"
+    return f"{result}, {num_empties} empty {squares} included" if num_empties else result
+
+
+def lost(num_discs: float, *, is_exact: bool) -> str:
+    """Returns discs given away: a whole number if exact, else an estimate such as "~2.4"."""
+    return f"{num_discs:.0f}" if is_exact else f"~{num_discs:.1f}"
 
 
 def table(*columns: str, padding: int = 1) -> rich.table.Table:

@@ -1,11 +1,13 @@
-"""Analysis of a game: the value of each position and move, and mistakes.
+"""Analysis of a game: the worth of each position and move, and mistakes.
 
 Values are expected results in [-1, 1] for the side to move, searched with the same limits at every
 ply. Positions near the end are solved: their values are exact, and scores are final margins of
 discs. The search tree is kept from ply to ply.
 
-The worth of the played move is minus the value of the next position. That position had a search of
-its own; the played move may have had only a few visits before.
+The loss of a move is counted in discs: the expected final score before the move minus the worth of
+the move. Both are exact where both positions are solved. The worth of the played move is minus the
+expected score of the next position. That position had a search of its own; the played move may
+have had only a few visits before. `web/static/losses.js` has the same rule for the page.
 """
 
 import dataclasses
@@ -18,12 +20,14 @@ from azo.games import notation, setting_types, variant
 from azo.play import engine_settings, live_engine
 from azo.play.search_report import MoveReport
 
+MARKS = ((10.0, "??"), (4.0, "?"), (2.0, "?!"))  # least loss in discs, and the mark
+
 
 class AnalysisConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """What an analysis reports."""
 
-    num_drops: setting_types.NonNegativeInt = 5
-    """Number of the largest drops to list."""
+    num_losses: setting_types.NonNegativeInt = 5
+    """Number of the largest losses to list."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,9 +43,16 @@ class AnalysedPosition:
     best: int | None = None  # the move to play; None if the game is over
     moves: tuple[MoveReport, ...] = ()  # all legal moves, best first
     played: int | None = None  # None for the last position
-    drop: float | None = None  # value minus the worth of the played move
-    loss: float | None = None  # the drop, but 0 for the best move, and never below 0
-    loss_discs: int | None = None  # discs given away, where both positions are solved
+    # Of the played move: at least 0, and 0 for the engine's choice.
+    loss: float | None = None  # expected result that it gives away, from 0 to 2
+    loss_discs: float | None = None  # discs that it gives away, exact or expected
+    is_loss_exact: bool = False  # both positions are solved
+
+    @property
+    def mark(self) -> str:
+        """The mark of the played move: `??`, `?`, `?!` or nothing."""
+        loss = self.loss_discs or 0.0
+        return next((mark for least, mark in MARKS if loss >= least), "")
 
     @property
     def black_value(self) -> float:
@@ -73,8 +84,23 @@ class AnalysedPosition:
 
 
 @dataclasses.dataclass(frozen=True)
+class SideSummary:
+    """The choices of one side over a game; a move without an alternative is no choice."""
+
+    num_choices: int
+    loss_discs: float  # all discs given away, exact and expected
+    exact_loss_discs: float  # those of solved positions
+    num_marks: dict[str, int]  # by mark, worst first
+
+    @property
+    def accuracy(self) -> float:
+        """The share of choices without a mark, 1 without choices."""
+        return 1.0 - sum(self.num_marks.values()) / max(self.num_choices, 1)
+
+
+@dataclasses.dataclass(frozen=True)
 class GameAnalysis:
-    """A game with its analysed positions and largest drops."""
+    """A game with its analysed positions and largest losses."""
 
     game: variant.Variant
     config: AnalysisConfig
@@ -82,17 +108,23 @@ class GameAnalysis:
     positions: tuple[AnalysedPosition, ...]  # before each move, and after the last
     is_over: bool
     black_score: int  # black's margin after the last move, the empty squares to the winner
-    drops: tuple[AnalysedPosition, ...]  # the largest, worst first
+    num_empties: int  # after the last move
+    losses: tuple[AnalysedPosition, ...]  # the largest in discs, worst first
 
     @property
     def actions(self) -> tuple[int, ...]:
         """The moves of the game, passes included."""
         return tuple(p.played for p in self.positions if p.played is not None)
 
-    def total_loss(self, *, is_black: bool) -> tuple[float, int]:
-        """Returns the losses of one side over the game: in expected result, and in discs."""
+    def summary(self, *, is_black: bool) -> SideSummary:
+        """Returns the summary of one side."""
         own = [p for p in self.positions if p.board.is_black_to_move == is_black]
-        return sum(p.loss or 0.0 for p in own), sum(p.loss_discs or 0 for p in own)
+        return SideSummary(
+            num_choices=sum(p.loss_discs is not None and len(p.moves) > 1 for p in own),
+            loss_discs=sum(p.loss_discs or 0.0 for p in own),
+            exact_loss_discs=sum(p.loss_discs or 0.0 for p in own if p.is_loss_exact),
+            num_marks={mark: sum(p.mark == mark for p in own) for _, mark in MARKS},
+        )
 
 
 def analyse(
@@ -136,7 +168,8 @@ def analyse(
         positions=tuple(positions),
         is_over=engine.is_over,
         black_score=engine.final_score(),
-        drops=_largest_drops(positions, config.num_drops),
+        num_empties=engine.num_empties,
+        losses=_largest_losses(positions, config.num_losses),
     )
 
 
@@ -172,21 +205,21 @@ def _with_losses(
     """Returns the positions with the cost of each move."""
     complete: list[AnalysedPosition] = []
     for before, after in itertools.pairwise(positions):
-        drop = before.value + after.value
-        loss = 0.0 if before.played == before.best else max(drop, 0.0)
-        loss_discs = None
-        if before.score is not None and after.score is not None:
-            margin = before.score + after.score
-            loss_discs = -margin if is_reversed else margin
-        complete.append(dataclasses.replace(before, drop=drop, loss=loss, loss_discs=loss_discs))
+        loss = loss_discs = 0.0
+        if before.played != before.best:
+            discs = before.discs + after.discs
+            loss = max(before.value + after.value, 0.0)
+            loss_discs = max(-discs if is_reversed else discs, 0.0)
+        is_exact = before.score is not None and after.score is not None
+        complete.append(
+            dataclasses.replace(before, loss=loss, loss_discs=loss_discs, is_loss_exact=is_exact)
+        )
     return [*complete, positions[-1]]
 
 
-def _largest_drops(positions: Sequence[AnalysedPosition], num: int) -> tuple[AnalysedPosition, ...]:
-    """Returns the moves with the largest drops; equal drops are ordered by the discs lost."""
-
-    def size(position: AnalysedPosition) -> tuple[float, int]:
-        return position.drop or 0.0, position.loss_discs or 0
-
-    worst = sorted(positions, key=size, reverse=True)[:num]
-    return tuple(position for position in worst if size(position) > (0.0, 0))
+def _largest_losses(
+    positions: Sequence[AnalysedPosition], num: int
+) -> tuple[AnalysedPosition, ...]:
+    """Returns the moves that lost most discs; of equal ones, the earlier comes first."""
+    worst = sorted(positions, key=lambda p: -(p.loss_discs or 0.0))[:num]
+    return tuple(position for position in worst if position.loss_discs)

@@ -199,8 +199,8 @@ class Terminal:
             def show(report: SearchReport) -> None:
                 move = notation.action_text(report.action, size)
                 status.update(
-                    f"{what}: {move}, {formatting.chance(report.value)},"
-                    f" {formatting.discs(report.discs, report.score)} discs,"
+                    f"{what}: {move}, {formatting.discs(report.discs, report.score)} discs,"
+                    f" wins {formatting.chance(report.value)},"
                     f" {report.num_simulations} simulations (Ctrl-C: move now)"
                 )
 
@@ -235,7 +235,9 @@ class Terminal:
             "",
         ]
         if engine.is_over:
-            notes += ["the game is over:", formatting.outcome(engine.final_score(), engine.game)]
+            score, num_empties = engine.final_score(), engine.num_empties
+            outcome = formatting.outcome(score, engine.game, num_empties=num_empties)
+            notes += ["the game is over:", outcome]
         else:
             mover = formatting.colour(board)
             fewer = ", fewer discs win" if engine.game.is_reversed else ""
@@ -284,9 +286,8 @@ class Terminal:
             )
         if len(analysis.positions) <= len(self._engine.actions):
             self._say(f"stopped after ply {len(analysis.positions)}")
-        self._say(analysis_text.totals(analysis))
-        for position in analysis.drops:
-            self._say("  " + analysis_text.drop(position, analysis.game.size))
+        for line in analysis_text.summary(analysis):
+            self._say(line)
 
     def _play(self, sides: str) -> None:
         if sides not in _SWAPPED:

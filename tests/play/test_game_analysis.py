@@ -28,42 +28,75 @@ def analysed(moves, evaluations, game=_GAME, **changes):
     return game_analysis.analyse(engine, game_analysis.AnalysisConfig(**changes)), engine
 
 
-def test_a_loss_is_the_value_before_and_after_a_move_that_was_not_best():
+def test_a_loss_is_the_difference_before_and_after_a_move_that_was_not_best():
     evaluations = {
-        0: {"value": 0.2, "best": action("d3")},  # black plays f5 instead ...
-        1: {"value": 0.3, "best": action("d6")},  # ... after which white expects +0.3
-        2: {"value": -0.1},
+        0: {"value": 0.2, "discs": 5.0, "best": action("d3")},  # black plays f5 instead ...
+        1: {"value": 0.3, "discs": 3.0, "best": action("d6")},  # ... then white expects +3
+        2: {"value": -0.1, "discs": -1.0},
     }
     analysis, _ = analysed("f5d6", evaluations)
     first, second, last = analysis.positions
-    assert (first.drop, first.loss) == pytest.approx((0.5, 0.5))
-    assert (second.drop, second.loss) == pytest.approx((0.2, 0.0))  # white played the best move
-    assert (last.played, last.drop, last.loss) == (None, None, None)
+    assert (first.loss, first.loss_discs) == pytest.approx((0.5, 8.0))
+    assert (second.loss, second.loss_discs) == (0.0, 0.0)  # white played the best move
+    assert (last.played, last.loss, last.loss_discs) == (None, None, None)
     assert [p.black_value for p in analysis.positions] == pytest.approx([0.2, -0.3, -0.1])
-    assert [p.number for p in analysis.drops] == [1, 2]
-    assert analysis.total_loss(is_black=True) == pytest.approx((0.5, 0))
-    assert analysis.total_loss(is_black=False) == pytest.approx((0.0, 0))
+    assert [p.mark for p in analysis.positions] == ["?", "", ""]
+    assert not any(p.is_loss_exact for p in analysis.positions)
+    assert [p.number for p in analysis.losses] == [1]
+    black, white = (analysis.summary(is_black=is_black) for is_black in (True, False))
+    assert (black.num_choices, black.loss_discs, black.accuracy) == (1, pytest.approx(8.0), 0.0)
+    assert black.num_marks == {"??": 0, "?": 1, "?!": 0}
+    assert (white.num_choices, white.loss_discs, white.accuracy) == (1, 0.0, 1.0)
 
 
 def test_a_move_that_turned_out_well_loses_nothing():
-    analysis, _ = analysed("f5d6", {0: {"value": 0.1, "best": action("d3")}, 1: {"value": -0.4}})
-    assert analysis.positions[0].drop == pytest.approx(-0.3)
-    assert analysis.positions[0].loss == 0.0
-    assert analysis.drops == ()
+    evaluations = {0: {"discs": 2.0, "best": action("d3")}, 1: {"discs": -4.0}}
+    analysis, _ = analysed("f5d6", evaluations)
+    assert analysis.positions[0].loss_discs == 0.0
+    assert analysis.losses == ()
+
+
+@pytest.mark.parametrize(
+    ("lost", "mark"), [(1, ""), (2, "?!"), (3, "?!"), (4, "?"), (9, "?"), (10, "??"), (64, "??")]
+)
+def test_a_mark_depends_on_the_discs_lost(lost, mark):
+    evaluations = {0: {"discs": 0.0, "best": action("d3")}, 1: {"discs": float(lost)}}
+    analysis, _ = analysed("f5", evaluations)
+    assert analysis.positions[0].mark == mark
 
 
 @pytest.mark.parametrize(("is_reversed", "scores"), [(False, (6, -2)), (True, (-6, 2))])
-def test_discs_given_away_are_counted_where_both_positions_are_solved(is_reversed, scores):
+def test_a_loss_is_exact_where_both_positions_are_solved(is_reversed, scores):
     evaluations = {
         0: {"value": 1.0, "score": scores[0], "best": action("d3")},
-        1: {"value": -1.0, "score": scores[1]},  # white loses by 2: black gave 4 away
-        2: {"value": 0.9},
+        1: {"value": -1.0, "score": scores[1], "best": action("f4")},  # black gave 4 away
+        2: {"value": 0.9, "discs": 0.0},
     }
     analysis, _ = analysed("f5d6", evaluations, othello.Othello(is_reversed=is_reversed))
-    assert [p.loss_discs for p in analysis.positions] == [4, None, None]
-    assert [p.score is not None for p in analysis.positions] == [True, True, False]
-    assert analysis.positions[0].loss == 0.0  # still a win
-    assert analysis.positions[1].black_score == -scores[1]
+    first, second, _ = analysis.positions
+    assert (first.loss_discs, first.is_loss_exact, first.mark) == (4, True, "?")
+    assert first.loss == 0.0  # still a win
+    assert not second.is_loss_exact
+    assert analysis.summary(is_black=True).exact_loss_discs == 4
+    before, after = ("-6", "-2") if is_reversed else ("+6", "+2")
+    sentence = analysis_text.loss(first, analysis.game)
+    assert sentence == f"1. black f5?: 4 discs, from {before} to {after} (better: d3)"
+
+
+def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_first(capsys):
+    """The moves that lose 14, 4 and 24 discs change no winner: chances alone hide them."""
+    path = _DATA / "olivaw_game08.txt"
+    code, out, _ = run(capsys, path, "--engine.num-simulations", 100, "--look.num-losses", 20)
+    assert code == 0
+    assert out.splitlines()[0] == "Di Mattei - OLIVAW 18. 37-27 to white, 2 empty squares included."
+    for line in (
+        "41. black h7??: 14 discs, from -16 to -30 (better: g4)",
+        "47. black b7?: 4 discs, from -30 to -34 (better: d8)",
+        "56. white g1??: 24 discs, from +34 to +10 (better: g2)",
+    ):
+        assert f"  {line}\n" in out
+    rows = [line.split() for line in out.splitlines()]
+    assert [row[-1] for row in rows if row and row[0] in ("41", "47", "56")] == ["??", "?", "??"]
 
 
 def test_the_end_of_a_game_is_counted_on_the_board():
@@ -115,7 +148,7 @@ def test_an_analysis_that_is_stopped_leaves_the_rest_out():
         is_stopped=lambda: len(num_done) == 2,
     )
     assert [position.number for position in analysis.positions] == [1, 2]
-    assert analysis.total_loss(is_black=True)[0] == pytest.approx(0.5)
+    assert analysis.summary(is_black=True).loss_discs == pytest.approx(32)
     assert notation.transcript(engine.actions, 8) == "f5d6c3"
 
 
@@ -138,10 +171,10 @@ def test_the_table_has_values_for_black():
     console.print(analysis_text.game_table(analysis))
     rows = [line.split() for line in console.file.getvalue().splitlines()]
     assert [" ".join(row) for row in rows] == [
-        "ply move black discs alone prior visits best loss lost",
-        "1 X f5 60 % +3.1 55 % 12% 20 d3 0.50 ?",
-        "2 O d6 35 % -4 50 % 33% 20 6",
-        "end 0 % +2 50 % c3",  # what would come next
+        "ply move discs black alone prior visits best lost",
+        "1 X f5 +3.1 60 % 55 % 12% 20 d3 ~7.1 ?",
+        "2 O d6 -4 35 % 50 % 33% 20",
+        "end +2 0 % 50 % c3",  # what would come next
     ]
 
 
@@ -154,7 +187,8 @@ def test_json_has_what_the_analysis_has():
     assert first["moves"][0]["move"] == "d3"
     assert printed["positions"][1]["black_value"] == pytest.approx(-0.3)
     assert [position["discs"] for position in printed["positions"]] == [3.14, 4, 2]
-    assert printed["largest_drops"] == [1]
+    assert (first["loss_discs"], first["mark"]) == (pytest.approx(7.14), "?")
+    assert printed["largest_losses"] == [1]
 
 
 class _Reader(html.parser.HTMLParser):
@@ -222,7 +256,8 @@ def test_one_position_is_shown_with_its_moves(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("f5d6"))
     code, out, _ = run(capsys, "-", *_QUICK, "--ply", 2)
     assert code == 0
-    assert "white (O) to move\nwins " in out
+    assert "white (O) to move\n" in out
+    assert " discs, wins " in out
     assert "; network alone " in out
     assert "d6*" in out
 

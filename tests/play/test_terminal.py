@@ -68,16 +68,16 @@ def test_the_engine_answers_a_move_and_says_what_it_expects():
     shown = out[out.index("azo (white) plays d6") :]
     assert "\n4  -  -  +  O  X  -  -  -  4   ply 3: black to move\n" in shown
     assert "\n5  -  -  +  O  X  X  -  -  5   last move: d6\n" in shown
-    assert "\n6  -  -  + [O] -  -  -  -  6   azo expects to win: 78 %, +7.2 discs\n" in shown
+    assert "\n6  -  -  + [O] -  -  -  -  6   azo expects +7.2 discs, wins 78 %\n" in shown
 
 
 @pytest.mark.parametrize(
     ("score", "is_reversed", "said"),
     [
-        (6, False, "azo wins by 6 if both play perfectly (exact)"),
-        (-6, False, "azo loses by 6 if both play perfectly (exact)"),
-        (-6, True, "azo wins by 6 if both play perfectly (exact)"),
-        (0, False, "a draw if both play perfectly (exact)"),
+        (6, False, "35-29 to white if both play perfectly (exact)"),
+        (-6, False, "35-29 to black if both play perfectly (exact)"),
+        (-6, True, "29-35 to white if both play perfectly (exact)"),
+        (0, False, "32-32, a draw if both play perfectly (exact)"),
     ],
 )
 def test_exact_scores_are_in_discs(score, is_reversed, said):
@@ -154,7 +154,7 @@ def test_self_play_ends_with_the_result_and_takes_commands():
     out, engine = played(["f5", "undo", "", "quit"], game=othello.Othello(4), sides="none")
     assert engine.is_over
     black = (16 + engine.final_score()) // 2
-    score = f"{max(black, 16 - black)} to {min(black, 16 - black)}"
+    score = f"{max(black, 16 - black)}-{min(black, 16 - black)}"
     assert score in out
     assert "the game is over" in out
 
@@ -172,7 +172,7 @@ def test_hints_are_for_the_side_to_move_and_at_full_strength():
     evaluation = {"best": d3, "values": {d3: 0.5}, "visits": {d3: 77}}
     out, engine = played(["hint"], evaluations={0: evaluation})
     row = next(line for line in out.splitlines() if line.startswith("d3"))
-    assert row.split() == ["d3", "75", "%", "+32.0", "77", "d3"]
+    assert row.split() == ["d3", "+32.0", "75", "%", "77", "d3"]
     weak = engine.config
     seen = []
 
@@ -196,7 +196,7 @@ def test_a_solved_position_gives_hints_in_discs():
     rows = {line.split()[0]: line for line in out.splitlines() if " % " in line}
     assert " +4 " in rows["d3"]
     assert " -2 " in rows["c4"]
-    assert "black wins by 4 if both play perfectly (exact)" in out
+    assert "34-30 to black if both play perfectly (exact)" in out
 
 
 def test_levels_change_the_engine():
@@ -235,13 +235,13 @@ def test_a_file_is_not_written_over_unless_this_game_made_it(tmp_path, monkeypat
 def test_a_loaded_game_waits_before_the_engine_moves():
     out, engine = played([f"load {_DATA / 'olivaw_game12.txt'}"], sides="white")
     assert len(engine.actions) == 61
-    assert "black wins, 47 to 17" in out
+    assert "47-17 to black" in out
 
 
-def test_an_analysis_shows_the_largest_drop():
+def test_an_analysis_shows_the_largest_loss():
     evaluations = {0: {"value": 0.2, "best": 19}, 1: {"value": 0.3}}
     out, engine = played(["analyse"], evaluations=evaluations, moves="f5d6", sides="both")
-    assert "1. black f5: from +0.20 to -0.30 (better: d3)" in out
+    assert "1. black f5??: ~32.0 discs, from +12.8 to -19.2 (better: d3)" in out
     assert moves_of(engine) == "f5d6"
 
 
