@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
         from azo.play.web import app, server, sessions
     with server.listen(web.host, web.port) as listener:
         start = time.perf_counter()
-        network = "azo's own" if web.network is None else str(web.network)
+        network = "azo's own" if web.network is None else web.network.resolve().name
         offers = {
             game.name: sessions.Offer(game, network, make_engine)
             for game, make_engine in engine_factory.engines(web).items()

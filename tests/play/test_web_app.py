@@ -10,7 +10,7 @@ from support.web_server import SlowEvaluator, ask, offer, offers, question, runn
 from azo.cli import web
 from azo.games import notation, othello
 from azo.play import engine_factory, engine_settings, live_game, opening_book
-from azo.play.web import server
+from azo.play.web import app, server
 from azo.run import shipped_files
 
 
@@ -132,6 +132,16 @@ def test_the_chosen_game_comes_first_and_its_book_is_used(monkeypatch, tmp_path)
         make().think(engine_settings.Limits(num_simulations=4)).source for make in makers.values()
     ]
     assert sources == ["book", "exact"]
+
+
+def test_a_network_has_the_name_of_its_folder_and_not_its_path(monkeypatch, tmp_path):
+    game, shown = othello.Othello(6), []
+    monkeypatch.setattr(engine_factory, "engines", lambda _: {game: offer(game).make_engine})
+    monkeypatch.setattr(engine_factory, "warm_up", lambda _: None)
+    monkeypatch.setattr(app, "make_app", lambda offers, *_, **__: shown.extend(offers.values()))
+    monkeypatch.setattr(server.Server, "run", lambda *_, **__: None)
+    assert web.main(["--port", "0", "--network", f"{tmp_path}/mine"]) == 0
+    assert [offered.network for offered in shown] == ["mine"]
 
 
 def test_the_server_listens_to_this_machine_alone():

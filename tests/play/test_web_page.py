@@ -1,7 +1,6 @@
 """The page in a real browser without a window: clicks, keys and their results."""
 
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -9,31 +8,16 @@ import time
 import pytest
 from support import slow_board, web_games
 from support.web_server import SlowEvaluator, offer, offers, running
-from support.web_visit import Visit
+from support.web_visit import IS_OVER, Visit
 
 from azo.games import notation, othello
-from azo.play import engine_settings
+from azo.play import engine_settings, formatting
 from azo.play.web import game_reader
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 _BOARDS, _ACTIONS = web_games.random_game(6, seed=1)
 _GAME = notation.transcript(_ACTIONS, 6)
-_IS_OVER = "/wins|^Draw/.test(document.getElementById('status').textContent)"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        try:
-            launched = driver.chromium.launch()
-        except playwright.Error:
-            path = shutil.which("chromium") or shutil.which("google-chrome")
-            if path is None:
-                pytest.skip("no browser: `playwright install chromium`, or Debian's chromium")
-            launched = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +43,8 @@ def test_a_whole_game_is_played_by_clicks_against_the_lowest_level(visit):
     while visit.wait_for_turn():
         played = len(visit.moves)
         visit.cell(visit.legal[0]).click()
-        num_moves = "document.querySelectorAll('#moves li').length"
-        visit.wait_until(f"{num_moves} > {played + 1} || {_IS_OVER}")
+        num_moves = "document.querySelectorAll('#moves button').length"
+        visit.wait_until(f"{num_moves} > {played + 1} || {IS_OVER}")
     game = _expected(visit.moves)
     assert game.is_over
     black, white = (
@@ -70,8 +54,8 @@ def test_a_whole_game_is_played_by_clicks_against_the_lowest_level(visit):
     assert visit.board.count("X") == black == int(visit.text("#black .count"))
     assert visit.board.count("O") == white == int(visit.text("#white .count"))
     margin = game.final_score()
-    who = f"{'Black' if margin > 0 else 'White'} wins by {abs(margin)}" if margin else "Draw"
-    assert visit.text("#status") == f"{who}: {18 + abs(margin) // 2} to {18 - abs(margin) // 2}"
+    assert visit.text("#status").startswith(formatting.outcome(margin, game.game))
+    assert visit.text("#headline") == formatting.outcome(margin, game.game)
     assert visit.page.is_disabled("#hint")
 
 
@@ -83,11 +67,16 @@ def test_undo_takes_back_the_players_move_and_the_answer(visit):
     visit.wait_for_turn()
     assert visit.moves[0] == "c2"
     assert visit.board != before
+    first = visit.moves
     visit.page.click("#undo")
-    assert visit.moves == []
-    assert visit.board == before
+    assert (visit.ply, visit.board, visit.moves) == (0, before, first)  # the moves are kept
     assert visit.wait_for_turn()
     assert visit.page.is_disabled("#undo")
+    visit.cell("b3").click()
+    visit.wait_until("document.querySelectorAll('#moves > li.variation').length === 1")
+    visit.wait_for_turn()
+    assert visit.moves[0] == "b3"  # the game goes on here
+    assert visit.variations == [first]
 
 
 def test_azo_begins_if_the_player_is_white(visit):
@@ -100,7 +89,7 @@ def test_azo_begins_if_the_player_is_white(visit):
 
 def test_a_pasted_transcript_is_analysed(visit):
     visit.open_game(_GAME)
-    visit.wait_until(f"document.querySelectorAll('#moves li').length === {len(_ACTIONS)}")
+    visit.wait_for_moves(len(_ACTIONS))
     visit.wait_for_analysis()
     assert "".join(move for move in visit.moves if move != "pass") == _GAME
     game = _expected(visit.moves)
@@ -112,27 +101,27 @@ def test_a_pasted_transcript_is_analysed(visit):
     board = _BOARDS[ply]
     assert "".join(visit.board) == slow_board.text(board)
     score = web_games.best_score(board) * (1 if board.mover == "X" else -1)
-    who = f"{'Black' if score > 0 else 'White'} wins by {abs(score)}" if score else "Draw"
-    assert visit.text("#headline") == f"{who}, exact"
+    assert visit.text("#headline") == f"{formatting.outcome(score, game.game)}, exact"
 
     visit.page.keyboard.press("Home")
     assert visit.text("#status").startswith("After move 0 of")
     graph = visit.page.locator("#graph").bounding_box()
-    visit.page.mouse.click(graph["x"] + graph["width"] - 11, graph["y"] + 50)
+    visit.page.mouse.click(graph["x"] + graph["width"] - 39, graph["y"] + 50)
     assert visit.page.get_attribute("#graph", "aria-valuenow") == str(len(game.actions))
 
 
-def test_a_game_can_continue_from_any_ply_and_return(visit):
+def test_a_move_from_any_ply_is_a_variation_and_the_game_is_kept(visit):
     visit.open_game(_GAME)
-    visit.wait_until(f"document.querySelectorAll('#moves li').length === {len(_ACTIONS)}")
+    visit.wait_for_moves(len(_ACTIONS))
     whole = visit.moves
     visit.page.locator("#moves button").nth(9).click()
     other = next(move for move in visit.legal if move != whole[10])
     visit.cell(other).click()
-    visit.wait_until("document.querySelectorAll('#moves li').length === 11")
-    assert visit.moves == [*whole[:10], other]
-    visit.page.click("#former")
-    assert visit.moves == whole
+    visit.page.wait_for_selector("#moves .variation")
+    assert (visit.ply, visit.moves, visit.variations) == (11, whole, [[other]])
+    visit.page.locator("#moves > li > button").nth(10).click()
+    visit.page.keyboard.press("End")
+    assert visit.ply == len(whole)
 
 
 def test_pasting_and_dropping_open_games(visit):
@@ -180,7 +169,7 @@ def test_garbage_is_refused_and_the_game_goes_on(visit, text, message):
     visit.page.keyboard.press("Escape")
     assert visit.moves == before
     visit.cell(visit.legal[0]).click()
-    visit.wait_until(f"document.querySelectorAll('#moves li').length > {len(before)}")
+    visit.wait_until(f"document.querySelectorAll('#moves button').length > {len(before)}")
     visit.forgive_refusals()
 
 
@@ -233,8 +222,8 @@ def test_the_keyboard_is_enough_to_play(visit):
     visit.wait_for_turn()
     page.keyboard.press("u")
     visit.wait_for_turn()
-    assert visit.moves == []
-    page.click("text=Visits")
+    assert visit.ply == 0
+    page.click("#map >> text=Visits")
     page.keyboard.press("h")  # a chosen map does not keep the keys to itself
     page.wait_for_selector(".cell.best")
     page.keyboard.press("?")
@@ -249,12 +238,12 @@ def test_maps_show_the_policy_and_the_visits_of_the_search(visit, port):
     limits = engine_settings.Limits(num_simulations=400, is_analysis=True)
     moves = engine.think(limits).moves
     names = [notation.action_text(move.action, 6) for move in moves]
-    visit.page.click("text=Policy")
+    visit.page.click("#map >> text=Policy")
     visit.wait_for(".cell.mapped", "%")
     visit.wait_for("#details", f"{sum(move.visits for move in moves)} simulations")
     shown = {name: visit.cell(name).inner_text() for name in names}
     assert shown == {name: f"{100 * m.prior:.0f}%" for name, m in zip(names, moves, strict=True)}
-    visit.page.click("text=Visits")
+    visit.page.click("#map >> text=Visits")
     shown = {name: visit.cell(name).inner_text() for name in names}
     assert shown == {name: str(m.visits) for name, m in zip(names, moves, strict=True)}
     assert visit.page.locator(".cell.mapped").count() == len(names)
@@ -264,7 +253,7 @@ def test_azo_plays_itself_until_it_is_stopped(visit):
     visit.page.select_option("#game", "othello4")
     visit.wait_for(".letters", "d")
     visit.page.select_option("#human", "none")
-    visit.wait_until(_IS_OVER)
+    visit.wait_until(IS_OVER)
     assert _expected(visit.moves, size=4).is_over
 
 
@@ -342,7 +331,7 @@ def test_the_command_loads_and_answers_soon(browser, capsys):
             loading = time.perf_counter() - begin
             context = browser.new_context()
             page = context.new_page()
-            page.add_init_script("sessionStorage.setItem('azo', JSON.stringify({human: 'white'}))")
+            page.add_init_script("sessionStorage.setItem('azo', JSON.stringify({side: 'white'}))")
             begin = time.perf_counter()
             page.goto(f"http://127.0.0.1:{address[1]}/")
             page.wait_for_selector("#moves li")

@@ -4,11 +4,14 @@ import re
 import time
 import urllib.parse
 
+STATUS = "document.getElementById('status').textContent"
+IS_OVER = rf"/\d+-\d+ to |a draw/.test({STATUS})"
+
 
 class Visit:
     """An open page, with its errors and the hosts that it connected to."""
 
-    def __init__(self, browser, port, **context):
+    def __init__(self, browser, port, link="", **context):
         self.context = browser.new_context(
             **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | context
         )
@@ -22,7 +25,7 @@ class Visit:
         self.page.on(
             "request", lambda request: self.hosts.add(urllib.parse.urlsplit(request.url).netloc)
         )
-        self.page.goto(f"http://localhost:{port}/")
+        self.page.goto(f"http://localhost:{port}/{link}")
         self.page.wait_for_selector(".cell")
 
     def _hear(self, message):
@@ -70,15 +73,31 @@ class Visit:
 
     @property
     def moves(self):
-        texts = self.page.locator("#moves button").all_inner_texts()
-        return [re.sub(r"[?!]", "", text.split()[-1]) for text in texts]
+        """The moves of the main line."""
+        return self._names("#moves > li > button")
+
+    @property
+    def variations(self):
+        """The moves of each variation, those inside of it included."""
+        rows = self.page.locator("#moves > li.variation")
+        return [self._names(row.locator("button")) for row in rows.all()]
+
+    def _names(self, buttons):
+        buttons = self.page.locator(buttons) if isinstance(buttons, str) else buttons
+        return [re.sub(r"[?!]", "", text.split()[-1]) for text in buttons.all_inner_texts()]
+
+    @property
+    def ply(self):
+        """The ply on the board."""
+        return int(self.page.get_attribute("#graph", "aria-valuenow"))
 
     def wait_for_turn(self):
         """Waits until the reader is to move, or the game is over; returns whether he is to move."""
-        self.wait_until(
-            "/^Your move|wins|^Draw/.test(document.getElementById('status').textContent)"
-        )
+        self.wait_until(f"/^Your move/.test({STATUS}) || {IS_OVER}")
         return self.text("#status").startswith("Your move")
+
+    def wait_for_moves(self, number):
+        self.wait_until(f"document.querySelectorAll('#moves > li > button').length === {number}")
 
     def open_game(self, text):
         self.page.click("#open")

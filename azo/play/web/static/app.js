@@ -2,32 +2,47 @@
 
 import * as api from "./api.js";
 import { Board } from "./board.js";
+import * as games from "./games.js";
 import { Graph } from "./graph.js";
+import { MoveList } from "./moves.js";
 import { Play } from "./play.js";
+import * as records from "./records.js";
+import * as storage from "./storage.js";
 import { render } from "./view.js";
 
-const MAPS = ["none", "prior", "visits", "value"];
-const STORE = "azo";
+const MAPS = ["none", "value", "visits", "prior"];
+const CHOICES = ["side", "level", "map", "strength"];
+const THEME = "azo-theme";
+const SAVE_MS = 400;
 
 const byId = (id) => document.getElementById(id);
 
-function say(text, id = "message") {
-  byId(id).textContent = text;
-  byId(id).hidden = text === "";
+/** Shows an error, or a note; "" removes it. */
+function say(text, kind = "error") {
+  const element = byId("message");
+  element.textContent = text;
+  element.hidden = text === "";
+  element.classList.toggle("note", kind === "note");
+  element.setAttribute("role", kind === "note" ? "status" : "alert");
 }
 
-/** Saves the game and the choices for a reload of the tab. */
-function save({ game: { game, start, moves }, human, level, map, strength }) {
-  const state = { game, start, moves, human, level, map, strength };
-  sessionStorage.setItem(STORE, JSON.stringify(state));
-}
-
-function saved() {
-  try {
-    return JSON.parse(sessionStorage.getItem(STORE)) ?? {};
-  } catch {
-    return {};
-  }
+/** Returns a function that keeps the game for a reload; it writes at most every `SAVE_MS`. */
+function keeper(play) {
+  let timer = null;
+  const keep = () => {
+    clearTimeout(timer);
+    timer = null;
+    if (!play.cursor) return;
+    const choices = Object.fromEntries(CHOICES.map((name) => [name, play[name]]));
+    storage.keepChoices(choices, play.id);
+    if (play.root.children.length) storage.store(games.record(play));
+  };
+  addEventListener("pagehide", keep);
+  return () => {
+    const hash = `#${games.hashOf(play)}`;
+    if (hash !== location.hash) history.replaceState(null, "", hash);
+    timer ??= setTimeout(keep, SAVE_MS);
+  };
 }
 
 function fillChoices({ games, levels }) {
@@ -42,32 +57,46 @@ function fillChoices({ games, levels }) {
 
 function connect(play) {
   const actions = {
-    new: () => play.start(play.game.game),
+    new: () => play.begin(play.game),
+    games: () => games.showGames(play, (stored) => resume(play, stored)),
     open: () => byId("open-dialog").showModal(),
     help: () => byId("help-dialog").showModal(),
     theme: switchTheme,
-    first: () => play.goTo(0),
-    back: () => play.goTo(play.cursor - 1),
-    forward: () => play.goTo(play.cursor + 1),
-    last: () => play.goTo(play.game.moves.length),
+    first: () => play.goTo(play.root),
+    back: () => play.goTo(play.cursor.parent),
+    forward: () => play.goTo(play.cursor.next),
+    last: () => play.goTo(play.line.at(-1)),
     undo: () => play.undo(),
     hint: () => play.showHint(),
     pause: () => play.pause(),
     go: () => play.go(),
-    former: () => play.swapFormer(),
     analyse: () => play.analyse(),
-    copy: () => copy(play),
+    watch: () => play.watch(),
+    "next-mistake": () => play.lessons.step(1),
+    "previous-mistake": () => play.lessons.step(-1),
+    better: () => play.lessons.showBetter(),
+    retry: () => play.lessons.retry(),
+    copy: () => copy(records.transcript(play.line.at(-1).moves)),
+    link: () => copy(`${location.href.split("#")[0]}#${games.hashOf(play)}`),
+    "save-text": () => games.saveAs(play, "txt"),
+    "save-ggf": () => games.saveAs(play, "ggf"),
   };
   for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", action);
   const choices = { human: String, level: Number, strength: Number };
   for (const [id, kind] of Object.entries(choices)) {
     byId(id).addEventListener("change", (event) => play.change(id, kind(event.target.value)));
   }
-  byId("game").addEventListener("change", (event) => play.start(event.target.value));
+  byId("game").addEventListener("change", (event) => play.begin(event.target.value));
   byId("map").addEventListener("change", (event) => play.change("map", event.target.value));
-  byId("moves").addEventListener("click", (event) => {
-    const item = event.target.closest("li");
-    if (item) play.goTo([...item.parentNode.children].indexOf(item) + 1);
+  byId("mistakes").addEventListener("click", ({ target }) => {
+    if (target.dataset.ply) play.goToPly(Number(target.dataset.ply));
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (play.isContinuous && (!play.task || play.task.kind === "watch")) play.proceed();
+  });
+  addEventListener("hashchange", () => {
+    const linked = records.fromHash(location.hash);
+    if (linked && location.hash !== `#${games.hashOf(play)}`) follow(play, linked);
   });
   connectKeys(play, actions);
   connectOpening(play);
@@ -86,6 +115,12 @@ function connectKeys(play, actions) {
     h: actions.hint,
     g: actions.go,
     a: actions.analyse,
+    l: actions.watch,
+    s: actions.games,
+    ".": actions["next-mistake"],
+    ",": actions["previous-mistake"],
+    b: actions.better,
+    r: actions.retry,
     m: nextMap,
     n: actions.new,
     o: actions.open,
@@ -105,8 +140,8 @@ function connectKeys(play, actions) {
 }
 
 function connectOpening(play) {
-  /** Opens a text and returns whether it could; `place` is the element for the error. */
-  const read = async (text, place = "message") => {
+  /** Opens a text and returns whether it could; `show` gets the error. */
+  const read = async (text, show = say) => {
     const most = play.settings.max_text;
     try {
       if (text.length > most) throw new api.Failure(`Too long: the limit is ${most} characters`);
@@ -114,7 +149,7 @@ function connectOpening(play) {
       return true;
     } catch (error) {
       if (!(error instanceof api.Failure)) throw error;
-      say(error.message, place);
+      show(error.message);
       return false;
     }
   };
@@ -124,8 +159,12 @@ function connectOpening(play) {
     else await read(await file.text());
   };
   byId("read").addEventListener("click", async () => {
-    say("", "open-error");
-    if (await read(byId("text").value, "open-error")) byId("open-dialog").close();
+    const show = (message) => {
+      byId("open-error").textContent = message;
+      byId("open-error").hidden = message === "";
+    };
+    show("");
+    if (await read(byId("text").value, show)) byId("open-dialog").close();
   });
   byId("choose-file").addEventListener("click", () => byId("file").click());
   byId("file").addEventListener("change", async (event) => {
@@ -148,14 +187,28 @@ function connectOpening(play) {
   });
 }
 
-async function copy({ game }) {
-  const text = game.moves.map((move) => move.slice(0, 2)).join("");
+async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
-    say("Copied");
+    say("Copied", "note");
   } catch {
-    say(text); // browsers allow the clipboard only for secure origins
+    say(text, "note"); // browsers allow the clipboard only for secure origins
   }
+}
+
+/** Shows a stored game, and returns whether it could. */
+function resume(play, stored) {
+  const game = games.restored(stored, play.settings);
+  if (game) {
+    play.resume(game);
+    document.querySelector("dialog[open]")?.close();
+  }
+  return game !== null;
+}
+
+async function follow(play, linked) {
+  if (play.settings.games.some(({ name }) => name === linked.game)) await play.follow(linked);
+  else throw new api.Failure(`no network for ${linked.game}`);
 }
 
 function switchTheme() {
@@ -164,7 +217,7 @@ function switchTheme() {
     root.dataset.theme === "dark" ||
     (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
   setTheme(isDark ? "light" : "dark");
-  localStorage.setItem(`${STORE}-theme`, root.dataset.theme);
+  localStorage.setItem(THEME, root.dataset.theme);
 }
 
 function setTheme(theme) {
@@ -172,27 +225,47 @@ function setTheme(theme) {
 }
 
 async function start() {
-  setTheme(localStorage.getItem(`${STORE}-theme`));
+  setTheme(localStorage.getItem(THEME));
   const settings = await api.settings();
   fillChoices(settings);
-  const before = saved();
   let play = null;
-  const board = new Board(byId("board"), (square) => play.choose(square));
-  const graph = new Graph(byId("graph"), (ply) => play.goTo(ply));
-  play = new Play(
-    settings,
-    () => {
-      render(play, board, graph);
-      save(play);
-    },
-    say,
-  );
-  for (const name of ["human", "level", "map", "strength"]) play[name] = before[name] ?? play[name];
+  let keep = () => {};
+  const view = {
+    board: new Board(byId("board"), (square) => play.choose(square)),
+    graph: new Graph(byId("graph"), byId("graph-note"), (ply) => play.goToPly(ply)),
+    moves: new MoveList(byId("moves"), (position) => play.goTo(position)),
+  };
+  const show = () => {
+    render(play, view);
+    keep();
+  };
+  play = new Play(settings, show, say);
+  const choices = storage.choices();
+  for (const name of CHOICES) play[name] = choices[name] ?? play[name];
   byId("strength").value = play.strength;
   connect(play);
-  const isOffered = settings.games.some((info) => info.name === before.game);
-  const fresh = () => play.start(settings.games[0].name);
-  await (isOffered ? play.resume(before).catch(fresh) : fresh());
+  await openFirst(play);
+  keep = keeper(play);
+  keep();
+}
+
+/** Shows the game of the tab or of the link, else a new one. */
+async function openFirst(play) {
+  const linked = records.fromHash(location.hash);
+  const id = storage.currentGame();
+  const stored = id && games.restored(storage.load(id), play.settings);
+  if (stored && (!linked || games.contains(stored, linked))) return play.resume(stored);
+  const names = play.settings.games.map((info) => info.name);
+  if (!linked?.moves.length && !linked?.start) {
+    return play.begin(names.includes(linked?.game) ? linked.game : names[0]);
+  }
+  try {
+    return await follow(play, linked);
+  } catch (error) {
+    if (!(error instanceof api.Failure)) throw error;
+    await play.begin(names[0]);
+    return say(error.message);
+  }
 }
 
 start().catch((error) => say(error.message));

@@ -1,7 +1,9 @@
 // The board: a grid of buttons that shows a position and reports the chosen square.
 
 import { place, square } from "./formatting.js";
+import { make } from "./svg.js";
 
+const STARS = [[2, 2], [6, 2], [2, 6], [6, 6]]; // corners of squares
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 export class Board {
@@ -26,8 +28,9 @@ export class Board {
    * @param {?string} position.last the square of the last move
    * @param {?string} position.best the square to recommend
    * @param {Map<string, {heat: number, text: string}>} position.map text and colour of squares
+   * @param {{moves: string[], rank: number}[]} position.arrows lines to draw, the best has rank 0
    */
-  show({ board, mover, marked, last, best, map }) {
+  show({ board, mover, marked, last, best, map, arrows }) {
     const size = Math.sqrt(board.length);
     if (size !== this.size) this.#build(size);
     this.element.dataset.mover = mover;
@@ -52,6 +55,8 @@ export class Board {
       ];
       cell.setAttribute("aria-label", [name, ...notes.filter(Boolean)].join(", "));
     });
+    const drawn = arrows.flatMap((line) => pairs(line));
+    this.drawing.querySelector("g").replaceChildren(...drawn.map(arrow));
   }
 
   #build(size) {
@@ -74,6 +79,12 @@ export class Board {
       for (let column = 0; column < size; column += 1) line.append(this.#cell(row, column));
       this.element.append(line);
     }
+    this.drawing = make("svg", { viewBox: `0 0 ${size} ${size}`, "aria-hidden": true });
+    for (const [x, y] of size === 8 ? STARS : []) {
+      this.drawing.append(make("circle", { class: "star", cx: x, cy: y, r: 0.07 }));
+    }
+    this.drawing.append(make("g", {}));
+    this.element.append(this.drawing);
     this.#moveFocus(this.focused, false);
   }
 
@@ -114,6 +125,29 @@ export class Board {
     at(this.focused).tabIndex = 0;
     if (isTaken) at(this.focused).focus();
   }
+}
+
+/** The steps of a line from square to square; passes are left out. */
+function pairs({ moves, rank }) {
+  const squares = moves.filter((move) => move !== "pass");
+  return squares.slice(1).map((to, index) => ({ from: squares[index], to, rank, index }));
+}
+
+/** An arrow from the centre of a square to another one, as a slim triangle. */
+function arrow({ from, to, rank, index }) {
+  const [[y1, x1], [y2, x2]] = [from, to].map((name) => place(name).map((x) => x + 0.5));
+  const length = Math.hypot(x2 - x1, y2 - y1);
+  const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
+  const at = (along, aside) =>
+    `${x1 + dx * along - dy * aside},${y1 + dy * along + dx * aside}`;
+  const head = length - 0.34;
+  const points = [
+    ...[at(0.2, 0.05), at(head, 0.05), at(head, 0.15), at(length - 0.08, 0)],
+    ...[at(head, -0.15), at(head, -0.05), at(0.2, -0.05)],
+  ];
+  const style = rank === 0 ? "best" : "other";
+  const opacity = (0.9 - 0.2 * index) * (rank === 0 ? 1 : 0.6);
+  return make("polygon", { class: `arrow ${style}`, points: points.join(" "), opacity });
 }
 
 function label(text) {

@@ -9,31 +9,68 @@ export const share = (value) => (1 + value) / 2;
 
 export const percent = (fraction) => `${Math.round(100 * fraction)}%`;
 
-export const signed = (score) => (score > 0 ? `+${score}` : score < 0 ? `−${-score}` : "0");
+const sign = (number) => (number > 0 ? "+" : number < 0 ? "−" : "");
+
+/** Discs: an exact score as a whole number, an expected one with a decimal. */
+export function discs(expected, score) {
+  if (score !== null) return `${sign(score)}${Math.abs(score)}`;
+  const rounded = Number(expected.toFixed(1));
+  return `${sign(rounded)}${Math.abs(rounded).toFixed(1)}`;
+}
+
+/** Discs given away; ~ marks an estimate. */
+export const lost = ({ discs: number, isExact }) => (isExact ? `${number}` : `~${number.toFixed(1)}`);
 
 /** The square of a move such as "f5" as [row, column]. */
 export const place = (move) => [Number(move[1]) - 1, move.charCodeAt(0) - 97];
 
 export const square = (row, column) => String.fromCharCode(97 + column) + (row + 1);
 
-/** Discs of black and of white on a board. */
-export function discs(board) {
-  const count = (character) => board.split(character).length - 1;
-  return { black: count("X"), white: count("O") };
+/** Discs of black and of white on a board, and empty squares. */
+export function count(board) {
+  const number = (character) => board.split(character).length - 1;
+  return { black: number("X"), white: number("O"), empty: number("-") };
 }
 
-/** The winner for a margin of black's discs; null for a draw. */
-export function winner(margin, isReversed) {
-  if (margin === 0) return null;
-  return margin > 0 !== isReversed ? "black" : "white";
+/** Black's final score if the game ends: the side with more discs gets the empty squares. */
+export function finalScore(board) {
+  const { black, white, empty } = count(board);
+  return black - white + Math.sign(black - white) * empty;
 }
 
-/** The result for a final margin of black's discs. */
-export function outcome(margin, isReversed) {
-  const who = winner(margin, isReversed);
-  if (who === null) return "draw";
-  const by = Math.abs(margin);
-  return isReversed ? `${who} wins with ${by} fewer` : `${who} wins by ${by}`;
+/** The winner for black's score; null for a draw. */
+export function winner(score, isReversed) {
+  if (score === 0) return null;
+  return score > 0 !== isReversed ? "black" : "white";
+}
+
+/** A final score for black as the result, the winner's discs first: "37-27 to white". */
+export function result(score, numSquares, isReversed) {
+  const black = (numSquares + score) / 2;
+  const who = winner(score, isReversed);
+  if (who === null) return `${black}-${black}, a draw`;
+  const [more, less] = who === "black" ? [black, numSquares - black] : [numSquares - black, black];
+  return `${more}-${less} to ${who}`;
+}
+
+/** The result of a finished game, with a note if it includes empty squares. */
+export function outcome({ board }, isReversed) {
+  const { empty } = count(board);
+  const note = empty ? `, ${empty} empty ${empty > 1 ? "squares" : "square"} included` : "";
+  return result(finalScore(board), board.length, isReversed) + note;
+}
+
+/** What a report says for black: expected score, exact score or null, and share of the points. */
+export function forBlack({ mover }, report, isReversed) {
+  const turn = mover === "black" ? 1 : -1;
+  const score = report.score === null ? null : turn * report.score;
+  const won = winner(score ?? 0, isReversed);
+  const exact = won === null ? 0.5 : won === "black" ? 1 : 0;
+  return {
+    discs: turn * report.discs,
+    score,
+    wins: score === null ? share(turn * report.value) : exact,
+  };
 }
 
 /** Legal moves as text. */
@@ -43,11 +80,10 @@ export function alternatives(moves) {
 }
 
 /** A report in one line. */
-export function headline(report, ply, isReversed) {
-  const sign = ply.mover === "black" ? 1 : -1;
-  if (report.score !== null) {
-    return `${capital(outcome(sign * report.score, isReversed))}, exact`;
-  }
-  const black = share(sign * report.value);
-  return black >= 0.5 ? `Black ${percent(black)}` : `White ${percent(1 - black)}`;
+export function headline(position, report, isReversed) {
+  const { discs: expected, score, wins } = forBlack(position, report, isReversed);
+  if (score !== null) return `${result(score, position.board.length, isReversed)}, exact`;
+  const who = expected >= 0 ? "Black" : "White";
+  const chance = percent(expected >= 0 ? wins : 1 - wins);
+  return `${who} ${discs(Math.abs(expected), null)}, wins ${chance}`;
 }

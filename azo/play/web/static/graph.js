@@ -1,54 +1,68 @@
-// The value over the game: black's share of the points at every ply; a click goes to the ply.
+// The game as a graph: black's expected final score and chance to win at every ply.
+//
+// Only plies that follow one another are joined, so that a ply without a search is a gap. A click
+// goes to a ply; a pointer above it shows its values.
 
-const SVG = "http://www.w3.org/2000/svg";
-const HEIGHT = 140;
-const LEFT = 42;
-const RIGHT = 10;
+import { discs, percent } from "./formatting.js";
+import { make } from "./svg.js";
+
+const LEFT = 34;
+const RIGHT = 38;
 const TOP = 8;
-const BOTTOM = 20;
+const BOTTOM = 18;
 
 export class Graph {
   /**
    * @param {HTMLElement} element place of the drawing
+   * @param {HTMLElement} note place of the values under the pointer
    * @param {(ply: number) => void} onChoose called with the clicked ply
    */
-  constructor(element, onChoose) {
-    this.element = element;
-    this.points = [];
-    this.cursor = 0;
-    this.length = 1;
-    const choose = (event) => {
+  constructor(element, note, onChoose) {
+    Object.assign(this, { element, note, points: [], cursor: 0, length: 1, last: 0 });
+    const plyAt = (event) => {
       const x = event.clientX - element.getBoundingClientRect().left;
       const ply = Math.round(((x - LEFT) / this.#width()) * this.length);
-      onChoose(Math.min(Math.max(ply, 0), this.last));
+      return Math.min(Math.max(ply, 0), this.last);
     };
     element.addEventListener("pointerdown", (event) => {
       element.setPointerCapture(event.pointerId);
-      choose(event);
+      onChoose(plyAt(event));
     });
     element.addEventListener("pointermove", (event) => {
-      if (event.buttons) choose(event);
+      if (event.buttons) onChoose(plyAt(event));
+      this.#describe(plyAt(event));
     });
+    element.addEventListener("pointerleave", () => this.#describe(null));
     new ResizeObserver(() => this.#draw()).observe(element);
   }
 
   /**
-   * @param {({black: number, isExact: boolean} | null)[]} points by ply, null without a report
+   * @param {(object | null)[]} points by ply: {name, discs, score, wins, mark} for black, null
+   *   without a report
    * @param {number} cursor the ply on the board
    * @param {number} length plies on the axis
    */
   show(points, cursor, length) {
-    this.points = points;
-    this.cursor = cursor;
-    this.last = points.length - 1;
-    this.length = Math.max(length, 1);
+    Object.assign(this, { points, cursor, last: points.length - 1, length: Math.max(length, 1) });
     const point = points[cursor];
-    const black = point ? `, black ${Math.round(100 * point.black)} %` : "";
-    this.element.setAttribute("aria-valuemin", 0);
-    this.element.setAttribute("aria-valuemax", this.last);
-    this.element.setAttribute("aria-valuenow", cursor);
-    this.element.setAttribute("aria-valuetext", `ply ${cursor} of ${this.last}${black}`);
+    const attributes = {
+      "aria-valuemin": 0,
+      "aria-valuemax": this.last,
+      "aria-valuenow": cursor,
+      "aria-valuetext": `ply ${cursor} of ${this.last}${point ? `, ${text(point)}` : ""}`,
+    };
+    for (const [name, value] of Object.entries(attributes)) this.element.setAttribute(name, value);
     this.#draw();
+  }
+
+  #describe(ply) {
+    const point = ply === null ? null : this.points[ply];
+    this.note.hidden = ply === null;
+    this.note.textContent = point ? `${point.name}: ${text(point)}` : `ply ${ply}: not searched`;
+    if (ply === null) return;
+    const x = LEFT + (this.#width() * ply) / this.length;
+    this.note.classList.toggle("left", x > this.element.clientWidth / 2);
+    this.note.style.setProperty("--x", `${x}px`);
   }
 
   #width() {
@@ -56,49 +70,60 @@ export class Graph {
   }
 
   #draw() {
-    const width = this.#width();
-    const bottom = HEIGHT - BOTTOM;
-    const x = (ply) => LEFT + (width * ply) / this.length;
-    const y = (black) => TOP + (bottom - TOP) * (1 - black);
+    const [width, height] = [this.#width(), this.element.clientHeight];
+    if (height < TOP + BOTTOM) return;
+    const bottom = height - BOTTOM;
     const drawn = this.points.flatMap((point, ply) => (point ? [{ ply, ...point }] : []));
-    const svg = make("svg", { width: width + LEFT + RIGHT, height: HEIGHT, "aria-hidden": true });
-    const box = { x: LEFT, y: TOP, width, height: bottom - TOP };
-    svg.append(make("rect", { class: "frame", ...box }));
-    if (drawn.length) {
-      const [from, to] = [x(drawn[0].ply), x(drawn.at(-1).ply)];
-      svg.append(make("rect", { class: "white", ...box, x: from, width: to - from }));
-      const line = drawn.map(({ ply, black }) => `${x(ply)},${y(black)}`).join(" ");
-      const area = `${from},${bottom} ${line} ${to},${bottom}`;
-      svg.append(make("polygon", { class: "black", points: area }));
-      svg.append(make("polyline", { class: "line", points: line }));
-    }
-    for (const [black, text] of [[0, "0%"], [0.5, "50%"], [1, "100%"]]) {
-      const [x1, x2, height] = [LEFT, LEFT + width, y(black)];
-      svg.append(make("line", { class: "grid", x1, x2, y1: height, y2: height }));
-      svg.append(make("text", { x: LEFT - 5, y: height + 4, "text-anchor": "end" }, text));
+    const most = 8 * Math.max(1, ...drawn.map((point) => Math.ceil(Math.abs(point.discs) / 8)));
+    const x = (ply) => LEFT + (width * ply) / this.length;
+    const y = (share) => TOP + (bottom - TOP) * (1 - share);
+    const scaled = (number) => y(0.5 + number / (2 * most));
+    const svg = make("svg", { width: width + LEFT + RIGHT, height, "aria-hidden": true });
+    svg.append(make("rect", { class: "frame", x: LEFT, y: TOP, width, height: bottom - TOP }));
+    for (const [share, right] of [[0, "0%"], [0.5, "50%"], [1, "100%"]]) {
+      const [x1, x2, y1] = [LEFT, LEFT + width, y(share)];
+      const left = discs(most * (2 * share - 1), most * (2 * share - 1));
+      svg.append(make("line", { class: "grid", x1, x2, y1, y2: y1 }));
+      svg.append(make("text", { x: x1 - 5, y: y1 + 4, "text-anchor": "end" }, left));
+      svg.append(make("text", { x: x2 + 5, y: y1 + 4 }, right));
     }
     for (let ply = 0; ply <= this.length; ply += 10) {
-      svg.append(make("text", { x: x(ply), y: HEIGHT - 5, "text-anchor": "middle" }, String(ply)));
+      svg.append(make("text", { x: x(ply), y: height - 4, "text-anchor": "middle" }, String(ply)));
+    }
+    for (const run of runs(drawn)) {
+      const line = (level) => run.map((point) => `${x(point.ply)},${level(point)}`).join(" ");
+      const level = line((point) => scaled(point.discs));
+      const ends = [x(run.at(-1).ply), x(run[0].ply)].map((end) => `${end},${y(0.5)}`).join(" ");
+      svg.append(make("polygon", { class: "area", points: `${level} ${ends}` }));
+      svg.append(make("polyline", { class: "wins", points: line((point) => y(point.wins)) }));
+      svg.append(make("polyline", { class: "line", points: level }));
     }
     const here = x(this.cursor);
     svg.append(make("line", { class: "cursor", x1: here, x2: here, y1: TOP, y2: bottom }));
-    for (const { ply, black, isExact } of drawn) {
-      svg.append(dot(x(ply), y(black), isExact, ply === this.cursor));
+    for (const point of drawn) {
+      svg.append(dot(x(point.ply), scaled(point.discs), point, point.ply === this.cursor));
     }
     this.element.replaceChildren(svg);
   }
 }
 
-function dot(x, y, isExact, isHere) {
-  const r = isHere ? 5 : 3;
-  if (!isExact) return make("circle", { class: "dot", cx: x, cy: y, r });
-  const points = `${x},${y - r - 1} ${x + r + 1},${y} ${x},${y + r + 1} ${x - r - 1},${y}`;
-  return make("polygon", { class: "dot exact", points });
+/** Splits points where a ply is missing. */
+function runs(drawn) {
+  const parts = [];
+  for (const point of drawn) {
+    if (parts.at(-1)?.at(-1).ply === point.ply - 1) parts.at(-1).push(point);
+    else parts.push([point]);
+  }
+  return parts;
 }
 
-function make(name, attributes, text = "") {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.textContent = text;
-  return element;
+const text = ({ discs: expected, score, wins }) =>
+  `black ${discs(expected, score)}, wins ${percent(wins)}`;
+
+function dot(x, y, { score, mark }, isHere) {
+  const r = isHere || mark ? 4.5 : 2.5;
+  const style = `dot${score === null ? "" : " exact"}${mark ? " mistake" : ""}`;
+  if (score === null) return make("circle", { class: style, cx: x, cy: y, r });
+  const points = `${x},${y - r - 1} ${x + r + 1},${y} ${x},${y + r + 1} ${x - r - 1},${y}`;
+  return make("polygon", { class: style, points });
 }

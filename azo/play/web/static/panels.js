@@ -1,69 +1,76 @@
-// The report of a position, and the list of moves.
+// The report of a position: its headline, its moves, and the bar beside the board.
 
-import { capital, headline, outcome, percent, share, signed, winner } from "./formatting.js";
+import { discs, finalScore, forBlack, headline, percent, result, share } from "./formatting.js";
+import { quality } from "./tree.js";
 
-const ROWS = 6;
+const ROWS = 5;
 const LINE_MOVES = 8;
-const MISTAKES = [[0.4, "??"], [0.2, "?"], [0.1, "?!"]]; // least loss, as a share of the points
+const MOST_DISCS = 32; // at the ends of the bar
 
 const byId = (id) => document.getElementById(id);
 
-/** Shows a report, or a note if there is none. */
-export function showReport(report, ply, { isReversed, isThinking }) {
-  if (report === undefined) {
-    const advice = isThinking ? "" : "A hint or a map on the board starts a search.";
-    showSummary(isThinking ? "…" : "Not searched yet", advice);
-    showRows([]);
-    return;
+/** Shows the report of a position, or a note if there is none. */
+export function showReport(play, isThinking) {
+  const { cursor: position, isReversed } = play;
+  const report = play.lessons.isSecret ? null : position.report;
+  showBar(report && forBlack(position, report, isReversed), position, isReversed);
+  byId("lines").hidden = !report?.moves.length;
+  if (position.isOver) {
+    const { board } = position;
+    return showWords(result(finalScore(board), board.length, isReversed), "");
   }
-  showSummary(headline(report, ply, isReversed), details(report, ply), blackShare(report, ply));
+  if (play.lessons.isSecret) return showWords(`A better move than ${play.lessons.retried.move}?`, "");
+  if (!report) return showWords(isThinking ? "…" : "Not searched yet", "");
+  showWords(headline(position, report, isReversed), details(report, position));
   const most = Math.max(1, ...report.moves.map((move) => move.visits));
-  showRows(
-    report.moves.slice(0, ROWS).map((move) => row(move, most, move.move === report.move)),
+  const rows = report.moves.slice(0, ROWS);
+  return byId("lines").tBodies[0].replaceChildren(
+    ...rows.map((move) => row(move, most, move.move === report.move)),
   );
 }
 
-/** Shows the result of a game; `report` holds its value. */
-export function showResult(report, ply, text) {
-  showSummary(text, "", blackShare(report, ply));
-  showRows([]);
+function showWords(text, more) {
+  write(byId("headline"), text);
+  write(byId("details"), more);
 }
 
-function showSummary(headline, details, black = null) {
-  byId("headline").textContent = headline;
-  byId("details").textContent = details;
-  byId("share").classList.toggle("unknown", black === null);
-  byId("share").style.setProperty("--black", black ?? 0.5);
+/** Shows what a report says for black: from 32 discs for white to 32 for black. */
+function showBar(worth, { board }, isReversed) {
+  const bar = byId("bar");
+  bar.classList.toggle("unknown", !worth);
+  const { discs: expected, score } = worth ?? { discs: 0, score: null };
+  const part = 0.5 + Math.max(-1, Math.min(1, expected / MOST_DISCS)) / 2;
+  bar.style.setProperty("--black", part);
+  bar.classList.toggle("white-ahead", expected < 0);
+  const unsigned = score === null ? Math.abs(expected).toFixed(1) : String(Math.abs(score));
+  byId("bar-text").textContent = worth ? unsigned : "";
+  bar.setAttribute("aria-valuemin", -board.length);
+  bar.setAttribute("aria-valuemax", board.length);
+  bar.setAttribute("aria-valuenow", Math.round(expected));
+  const rule = isReversed ? ", fewer discs win" : "";
+  const words = worth ? `black ${discs(expected, score)} discs, wins ${percent(worth.wins)}` : "";
+  bar.setAttribute("aria-valuetext", words ? words + rule : "not searched");
+  bar.title = `Expected final score: ${words || "not searched"}${rule}`;
 }
 
-const blackShare = ({ value }, { mover }) => share(mover === "black" ? value : -value);
-
-/** Always shows the same number of rows, so that the page does not jump. */
-function showRows(rows) {
-  const body = byId("lines").tBodies[0];
-  body.replaceChildren(...rows);
-  while (body.rows.length < ROWS) body.insertRow().insertCell().colSpan = 5;
-}
-
-function details(report, ply) {
-  const visits = report.moves.reduce((sum, move) => sum + move.visits, 0);
-  const alone = `network alone ${percent(share(report.raw_value))} for ${ply.mover}`;
+function details(report, { mover }) {
   const how = {
     exact: "solved to the end",
     forced: "the only move",
     book: "from the opening book",
-    search: `${visits.toLocaleString("en")} simulations`,
+    search: `${quality(report).toLocaleString("en")} simulations`,
   }[report.source];
+  const alone = `network alone ${percent(share(report.raw_value))} for ${mover}`;
   return `${how} in ${report.seconds.toFixed(1)} s, ${alone}`;
 }
 
 function row(move, most, isChosen) {
   const line = document.createElement("tr");
   line.classList.toggle("chosen", isChosen);
-  const value = move.value === null ? "–" : percent(share(move.value));
   const cells = [
     move.move,
-    move.score === null ? value : signed(move.score),
+    move.discs === null ? "–" : discs(move.discs, move.score),
+    move.value === null ? "–" : percent(share(move.value)),
     move.visits.toLocaleString("en"),
     percent(move.prior),
     move.line.slice(1, LINE_MOVES).join(" "),
@@ -73,56 +80,11 @@ function row(move, most, isChosen) {
     cell.textContent = text;
     line.append(cell);
   }
-  line.cells[2].style.setProperty("--part", move.visits / most);
+  line.cells[3].style.setProperty("--part", move.visits / most);
   return line;
-}
-
-/** Shows the moves. Buttons are reused, because one may have the focus or be pressed. */
-export function showMoves({ moves, plies }, cursor, reports) {
-  const list = byId("moves");
-  while (list.children.length > moves.length) list.lastChild.remove();
-  while (list.children.length < moves.length) {
-    list.append(document.createElement("li"));
-    list.lastChild.append(document.createElement("button"));
-  }
-  moves.forEach((move, index) => {
-    const button = list.children[index].firstChild;
-    const { mark, loss } = mistake(move, reports[index], reports[index + 1]);
-    button.className = plies[index].mover;
-    button.classList.toggle("mistake", mark !== "");
-    button.title = loss;
-    write(button, `${move}${mark}`);
-    if (index + 1 === cursor) button.setAttribute("aria-current", "step");
-    else button.removeAttribute("aria-current");
-  });
-  if (list.dataset.cursor === String(cursor)) return;
-  list.dataset.cursor = cursor;
-  const current = list.children[Math.max(cursor - 1, 0)];
-  // Scrolls only the list, not the page.
-  if (current) list.scrollTop = current.offsetTop - list.clientHeight / 2;
 }
 
 /** Changes a text only if it differs, since screen readers read every change. */
 export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
-}
-
-/** The mark and the loss of a move, if both positions were searched. */
-function mistake(move, before, after) {
-  const none = { mark: "", loss: "" };
-  if (!before || !after || move === before.move) return none;
-  const lost = share(before.value) - (1 - share(after.value));
-  const mark = MISTAKES.find(([least]) => lost >= least)?.[1] ?? "";
-  const isSolved = before.score !== null && after.score !== null;
-  const discs = isSolved ? `, ${Math.abs(before.score + after.score)} discs` : "";
-  return { mark, loss: lost > 0 ? `lost ${percent(lost)}${discs}; ${before.move} was best` : "" };
-}
-
-/** The result of a finished game; the winner's discs come first. */
-export function result(game, isReversed) {
-  const squares = game.plies.at(-1).board.length;
-  const black = (squares + game.margin) / 2;
-  const discs = [black, squares - black];
-  if (winner(game.margin, isReversed) === "white") discs.reverse();
-  return `${capital(outcome(game.margin, isReversed))}: ${discs.join(" to ")}`;
 }

@@ -1,10 +1,13 @@
-// State of the page: the game, the ply on the board, who plays, and the current search.
+// State of the page: the game with its variations, the position on the board, who plays.
 //
-// A game comes from the server: {game, start, moves, plies, is_over, margin}. There is one search
-// at a time, `thinking`. A change of the game or of the turn ends it.
+// The server describes a position: its board, the side to move and the legal moves. There is one
+// search at a time. A change of the position or of the turn ends it, except an analysis of the game.
 
 import * as api from "./api.js";
-import { alternatives, capital, winner } from "./formatting.js";
+import { alternatives, capital } from "./formatting.js";
+import { Lessons } from "./lessons.js";
+import { Search } from "./search.js";
+import * as tree from "./tree.js";
 
 const PASS_MS = 900;
 const MOVE_MS = { none: 700, black: 450, white: 450, both: 450 }; // least time between azo's moves
@@ -13,44 +16,66 @@ const ANALYSIS_SECONDS = 4;
 
 const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, isCalm.matches ? 0 : ms));
+const newId = () => crypto.getRandomValues(new Uint32Array(2)).join("-");
 
 export class Play {
   /**
    * @param {object} settings settings from the server
    * @param {(play: Play) => void} render shows the state
-   * @param {(text: string) => void} say shows a message; "" removes it
+   * @param {(text: string, kind?: string) => void} say shows an error, or a "note"; "" removes it
    */
   constructor(settings, render, say) {
     this.settings = settings;
-    this.render = () => render(this);
+    this.render = () => this.cursor && render(this);
     this.say = say;
-    this.human = "black";
+    this.side = "black"; // the player's choice for new games
+    this.human = "black"; // who plays now: "black", "white", "both" or "none"
     this.level = settings.level;
     this.map = "none";
     this.strength = 400;
-    this.game = null;
-    this.cursor = 0; // ply shown on the board
-    this.former = null; // the previous game
-    this.thinking = null; // {kind: "play" | "advise" | "analyse", controller, latest, ply}
+    this.game = null; // name of the game
+    this.start = null; // text of an unusual start
+    this.title = "";
+    this.id = null; // of the stored game
+    this.cursor = null; // position on the board
     this.isPaused = false;
-    this.hinted = null; // key of the position with a hint
-    this.reports = new Map(); // the best report of each position, by `#key`
+    this.isContinuous = false; // searches whatever is on the board
+    this.hinted = null; // the position with a hint
+    this.lessons = new Lessons(this);
+    this.search = new Search(
+      (position) => this.question(position),
+      this.render,
+      (task, message) => {
+        this.isPaused = task.kind === "play";
+        this.isContinuous = false;
+        this.say(message);
+        this.render();
+      },
+    );
   }
 
   get info() {
-    return this.settings.games.find((info) => info.name === this.game.game);
+    return this.settings.games.find((info) => info.name === this.game);
   }
 
-  get ply() {
-    return this.game.plies[this.cursor];
+  get isReversed() {
+    return this.info.is_reversed;
+  }
+
+  get line() {
+    return this.cursor.line;
+  }
+
+  get root() {
+    return this.cursor.path[0];
   }
 
   get isAtEnd() {
-    return this.cursor === this.game.moves.length;
+    return this.cursor.children.length === 0;
   }
 
   get isOver() {
-    return this.ply.legal.length === 0;
+    return this.cursor.isOver;
   }
 
   isHuman(colour) {
@@ -58,57 +83,54 @@ export class Play {
   }
 
   get isAzosTurn() {
-    return this.isAtEnd && !this.isOver && !this.isHuman(this.ply.mover);
+    return this.isAtEnd && !this.isOver && !this.isHuman(this.cursor.mover);
   }
 
-  /** The report of a ply; at the end of a finished game, its result. */
-  report(ply = this.cursor) {
-    const { mover, legal } = this.game.plies[ply];
-    if (legal.length) return this.reports.get(this.#key(ply));
-    const sign = mover === "black" ? 1 : -1;
-    const winning = winner(this.game.margin, this.info.is_reversed);
-    const value = winning === null ? 0 : winning === mover ? 1 : -1;
-    return { value, score: sign * this.game.margin };
+  get task() {
+    return this.search.task;
   }
 
   get hint() {
-    return this.hinted === this.#key() ? this.report()?.move : undefined;
+    return this.hinted === this.cursor ? this.cursor.report?.move : undefined;
   }
 
-  /** Starts a new game; `swapFormer` brings the old one back. */
-  async start(name) {
-    await this.#replay({ game: name, start: null, moves: [] }, { isNew: true });
+  question(position) {
+    return { game: this.game, start: this.start, moves: position.moves };
   }
 
-  /** Continues a game, such as the one before a reload. */
-  async resume({ game, start, moves }) {
-    await this.#replay({ game, start, moves }, { isNew: true });
+  /** Starts a new game. */
+  async begin(name) {
+    await this.#replace({ game: name, start: null, moves: [] }, this.side);
+  }
+
+  /** Opens the game of a link. */
+  async follow(question) {
+    await this.#replace(question, question.moves.length ? "both" : this.side);
   }
 
   /** Opens and analyses pasted text; throws `Failure` if it cannot be read. */
   async open(text) {
-    const game = await api.read(this.game.game, text);
-    this.#keepFormer();
-    this.human = "both";
-    this.#show(game, game.moves.length);
-    this.say(game.note && capital(game.note));
+    const game = await api.read(this.game, text);
+    this.#show(game, "both");
+    if (game.note) this.say(capital(game.note), "note");
     if (game.moves.length) this.analyse();
   }
 
-  /** Exchanges the game with the previous one. */
-  swapFormer() {
-    const { game, cursor, human } = this.former;
-    this.#keepFormer(true);
-    this.human = human;
-    this.isPaused = true;
-    this.#show(game, cursor);
+  /** Shows a stored game. */
+  resume({ id, game, start, title, human, root, path }) {
+    this.search.stop();
+    Object.assign(this, { id, game, start, title, human, isPaused: false });
+    this.lessons.retried = null;
+    this.cursor = path.reduce((at, move) => at.child(move) ?? at, root);
+    this.say("");
+    this.proceed();
   }
 
   /** Plays the square that was clicked. */
   async choose(square) {
-    const { mover, legal } = this.ply;
-    if (this.isOver) return this.say("The game is over");
-    if (this.thinking?.kind === "play") return this.say("Not your turn: azo is thinking");
+    const { mover, legal } = this.cursor;
+    if (this.isOver) return this.say("The game is over", "note");
+    if (this.task?.kind === "play") return this.say("Not your turn: azo is thinking");
     if (!this.isHuman(mover)) {
       const advice = this.human === "none" ? "choose a side under “You play”" : "let azo move";
       return this.say(`Not your turn: ${mover} is azo's, ${advice}`);
@@ -117,14 +139,18 @@ export class Play {
       return this.say(`${square} is not legal: ${mover} may play ${alternatives(legal)}`);
     }
     this.say("");
-    return this.#play(square);
+    if (!(await this.add(this.cursor, [square]))) return undefined;
+    if (this.lessons.retried?.parent === this.cursor.parent) return this.lessons.judge();
+    // The move was on the board before, with azo's answer.
+    if (!this.isAtEnd && !this.isHuman(this.cursor.mover)) this.cursor = this.cursor.next;
+    return this.proceed();
   }
 
   /** Lets azo move for the side to move, or move at once if it is thinking. */
   async go() {
-    if (this.isOver) return this.say("The game is over");
-    if (this.thinking?.kind === "play") {
-      const { latest } = this.thinking;
+    if (this.isOver) return this.say("The game is over", "note");
+    if (this.task?.kind === "play") {
+      const { latest } = this.task;
       return latest && this.#play(latest.move);
     }
     this.isPaused = false;
@@ -140,199 +166,202 @@ export class Play {
   /** Takes back the player's last move and azo's answer; with both sides, one ply. */
   undo() {
     const isMine = ({ mover, legal }) => this.isHuman(mover) && legal[0] !== "pass";
-    let ply = this.cursor - 1;
-    if (this.human !== "none") while (ply >= 0 && !isMine(this.game.plies[ply])) ply -= 1;
-    if (ply < 0) return this.say("There is no move to take back");
-    if (!this.isAtEnd) this.#keepFormer();
+    let at = this.cursor.parent;
+    if (this.human !== "none") while (at && !isMine(at)) at = at.parent;
+    if (!at) return this.say("There is no move to take back", "note");
+    at.isTakenBack = true;
     this.isPaused = this.human === "none";
-    this.say("");
-    const { moves, plies, ...rest } = this.game;
-    const shorter = { moves: moves.slice(0, ply), plies: plies.slice(0, ply + 1) };
-    return this.#show({ ...rest, ...shorter, is_over: false }, ply);
+    return this.goTo(at);
   }
 
-  /** Shows another ply of the game. */
-  goTo(ply) {
-    const inside = Math.min(Math.max(ply, 0), this.game.moves.length);
-    if (inside === this.cursor) return;
-    this.cursor = inside;
+  /** Shows another position of the tree. */
+  goTo(position) {
+    if (!position || position === this.cursor) return;
+    position.prefer();
+    this.cursor = position;
     this.say("");
-    if (this.thinking?.kind === "analyse") this.render();
+    if (this.task?.kind === "analyse") this.render();
     else this.proceed();
   }
 
-  async showHint() {
-    if (this.isOver) return this.say("The game is over");
-    if (this.thinking?.kind === "play") return this.say("azo is thinking about its move");
-    this.say("");
-    this.hinted = this.#key();
-    return this.#advise();
+  /** Shows a ply of the line. */
+  goToPly(ply) {
+    const { line } = this;
+    this.goTo(line[Math.min(Math.max(ply, 0), line.length - 1)]);
   }
 
-  /** Searches every position without a report; a second call stops it. */
+  async showHint() {
+    if (this.isOver) return this.say("The game is over", "note");
+    if (this.task?.kind === "play") return this.say("azo is thinking about its move", "note");
+    this.say("");
+    this.hinted = this.cursor;
+    return this.#advise(HINT_SECONDS);
+  }
+
+  /** Searches every position of the line without a report; a second call stops it. */
   async analyse() {
-    if (this.thinking?.kind === "analyse") return this.proceed();
+    if (this.task?.kind === "analyse") return this.proceed();
     const wasPaused = this.isPaused;
     if (this.isAzosTurn) this.isPaused = true;
-    const thinking = this.#begin("analyse");
-    for (let ply = 0; ply < this.game.plies.length; ply += 1) {
-      if (!this.game.plies[ply].legal.length || this.#isSearched(ply)) continue;
-      thinking.ply = ply;
-      const report = await this.#think(thinking, ply, this.#advice(ANALYSIS_SECONDS));
-      if (!report || thinking !== this.thinking) return undefined;
+    const task = this.#begin("analyse");
+    for (const position of this.line) {
+      if (position.isOver || this.#isSearched(position)) continue;
+      task.position = position;
+      const report = await this.search.think(task, position, this.#advice(ANALYSIS_SECONDS));
+      if (!report) return undefined;
     }
     this.isPaused = wasPaused;
     return this.proceed();
   }
 
+  /** Switches the search of whatever is on the board on or off. */
+  watch() {
+    this.isContinuous = !this.isContinuous;
+    if (this.isContinuous && this.map === "none") this.map = "value";
+    this.proceed();
+  }
+
   /** Changes the sides, the level, the map or the strength. */
   change(name, value) {
     this[name] = value;
+    if (name === "human") Object.assign(this, { side: value, isPaused: false });
     const isChanged = {
       human: () => true,
-      level: () => this.thinking?.kind === "play",
-      map: () => !this.thinking,
+      level: () => this.task?.kind === "play",
+      map: () => !this.task,
       strength: () => false, // applies to later searches
     }[name]();
-    if (name === "human") this.isPaused = false;
     if (isChanged) this.proceed();
     else this.render();
   }
 
-  /** Starts the next action of the position: azo's move, a pass, or a search for the map. */
+  /** Starts the next action of the position: azo's move, a pass, or a search. */
   proceed() {
-    this.#stop();
+    this.search.stop();
     this.render();
-    if (this.isAtEnd && !this.isOver) {
-      if (!this.isHuman(this.ply.mover)) return this.isPaused || this.#azoMoves();
-      if (this.ply.legal[0] === "pass") return this.#passSoon();
+    if (this.isOver) return undefined;
+    if (this.isAtEnd && !this.isHuman(this.cursor.mover) && !this.isPaused) {
+      return this.#azoMoves();
     }
-    const needsSearch = this.map !== "none" && !this.isOver && !this.#isSearched(this.cursor);
-    return needsSearch && this.#advise();
+    if (this.isAtEnd && this.isHuman(this.cursor.mover) && this.cursor.legal[0] === "pass") {
+      return this.#passSoon();
+    }
+    if (this.lessons.isSecret) return undefined;
+    if (this.isContinuous) return document.hidden ? undefined : this.#deepen();
+    if (this.map === "none" || this.#isSearched(this.cursor)) return undefined;
+    return this.#advise(HINT_SECONDS);
   }
 
   async #azoMoves() {
-    const { mover, legal } = this.ply;
-    const thinking = this.#begin("play");
-    const pause = sleep(this.cursor === 0 ? 0 : MOVE_MS[this.human]);
-    const report = await this.#think(thinking, this.cursor, { role: "play", level: this.level });
+    const { mover, legal, ply } = this.cursor;
+    const task = this.#begin("play");
+    const pause = sleep(ply === 0 ? 0 : MOVE_MS[this.human]);
+    const how = { role: "play", level: this.level };
+    const report = await this.search.think(task, task.position, how);
     await pause;
-    if (!report || thinking !== this.thinking) return;
-    if (legal[0] === "pass") this.say(`${capital(mover)} has no move and passes`);
+    if (!report || !this.search.isCurrent(task)) return;
+    if (legal[0] === "pass") this.say(`${capital(mover)} has no move and passes`, "note");
     await this.#play(report.move);
   }
 
   async #passSoon() {
-    const thinking = this.#begin("pass");
-    this.say(`${capital(this.ply.mover)} has no move and passes`);
+    const task = this.#begin("pass");
+    this.say(`${capital(this.cursor.mover)} has no move and passes`, "note");
     await sleep(PASS_MS);
-    if (thinking === this.thinking) await this.#play("pass");
+    if (this.search.isCurrent(task)) await this.#play("pass");
   }
 
-  async #advise() {
-    const thinking = this.#begin("advise");
-    const report = await this.#think(thinking, this.cursor, this.#advice(HINT_SECONDS));
-    if (!report || thinking !== this.thinking) return;
-    this.thinking = null;
-    this.render();
+  async #advise(seconds) {
+    const task = this.#begin("advise");
+    const report = await this.search.think(task, task.position, this.#advice(seconds));
+    if (report && this.search.end(task)) this.render();
+  }
+
+  /** Searches the position as long as it is on the board, is not solved and grows. */
+  async #deepen() {
+    const { max_simulations: numSimulations, max_seconds: seconds } = this.settings;
+    const task = this.#begin("watch");
+    const how = { role: "advise", num_simulations: numSimulations, seconds };
+    for (;;) {
+      const report = await this.search.think(task, task.position, how);
+      if (!report) return;
+      if (report.score !== null || report.num_simulations === 0) break;
+    }
+    if (this.search.end(task)) this.render();
+  }
+
+  /** Searches a position unless it was searched, and returns whether it was or is now. */
+  async searched(position) {
+    if (position.isOver || this.#isSearched(position)) return true;
+    const task = this.#begin("advise");
+    const report = await this.search.think(task, position, this.#advice(HINT_SECONDS));
+    return Boolean(report) && this.search.end(task);
   }
 
   #advice(seconds) {
     return { role: "advise", num_simulations: this.strength, seconds };
   }
 
-  /** Returns the final report of a search, or null if it failed or was stopped. */
-  async #think(thinking, ply, how) {
-    const key = this.#key(ply);
-    const onReport = (report) => {
-      if (thinking !== this.thinking) return;
-      thinking.latest = report;
-      const earlier = this.reports.get(key);
-      if (!earlier || rank(report) >= rank(earlier)) this.reports.set(key, report);
-      this.render();
-    };
+  async #play(move) {
+    if (await this.add(this.cursor, [move])) this.proceed();
+  }
+
+  /** Puts moves on the board, as a variation if they are new; returns whether it could. */
+  async add(from, moves) {
+    const task = this.search.begin("replay", from);
+    let [at, number] = [from, 0];
+    while (number < moves.length && at.child(moves[number])) at = at.child(moves[number++]);
+    if (number < moves.length) {
+      const added = moves.slice(number);
+      const question = { ...this.question(at), moves: [...at.moves, ...added] };
+      const game = await this.#replay(task, question);
+      if (!game) return false;
+      const first = at.ply + 1;
+      added.forEach((move, index) => (at = at.add(move, game.plies[first + index])));
+    }
+    this.search.end(task);
+    at.prefer();
+    this.cursor = at;
+    return true;
+  }
+
+  async #replace(question, human) {
+    const task = this.#begin("replay");
+    const game = await this.#replay(task, question);
+    if (game) this.#show(game, human);
+  }
+
+  /** Returns a game with its plies, null if it was refused or is not wanted any more. */
+  async #replay(task, question) {
     try {
-      return await api.think(this.#question(ply), how, thinking.controller.signal, onReport);
+      const game = await api.replay(question);
+      return this.search.isCurrent(task) ? game : null;
     } catch (error) {
-      if (error.name === "AbortError") return null;
-      if (!(error instanceof api.Failure)) throw error;
-      if (thinking !== this.thinking) return null;
-      this.thinking = null;
-      this.isPaused = thinking.kind === "play";
-      this.say(error.message);
+      if (!(error instanceof api.Failure) || !this.cursor) throw error;
+      if (this.search.end(task)) this.say(error.message);
       this.render();
       return null;
     }
   }
 
-  async #play(move) {
-    const { moves } = this.game;
-    if (this.human === "both" && moves[this.cursor] === move) {
-      this.goTo(this.cursor + 1);
-      return;
-    }
-    const { game, start } = this.game;
-    const question = { game, start, moves: [...moves.slice(0, this.cursor), move] };
-    await this.#replay(question, { isNew: !this.isAtEnd });
-  }
-
-  async #replay(question, { isNew }) {
-    this.#stop();
-    const waiting = this.#begin("replay");
-    try {
-      const game = await api.replay(question);
-      if (waiting !== this.thinking) return;
-      if (isNew) this.#keepFormer();
-      if (isNew && !question.moves.length) this.isPaused = false;
-      this.#show(game, game.moves.length);
-    } catch (error) {
-      if (!(error instanceof api.Failure)) throw error;
-      if (waiting === this.thinking) this.thinking = null;
-      this.say(error.message);
-      if (this.game) this.render();
-      else throw error;
-    }
-  }
-
-  #show(game, cursor) {
-    this.game = game;
-    this.cursor = cursor;
+  #show({ game, start, note, ...played }, human) {
+    this.search.stop();
+    Object.assign(this, { game, start, human, title: note ?? "", id: newId() });
+    this.isPaused = false;
+    this.lessons.retried = null;
+    this.cursor = tree.fromGame(played);
+    this.say("");
     this.proceed();
   }
 
-  #keepFormer(isAlways = false) {
-    if (!this.game || !(this.game.moves.length || isAlways)) return;
-    this.former = { game: this.game, cursor: this.cursor, human: this.human };
-  }
-
   #begin(kind) {
-    this.#stop();
-    this.thinking = { kind, controller: new AbortController(), latest: null, ply: this.cursor };
-    if (this.game) this.render();
-    return this.thinking;
+    const task = this.search.begin(kind, this.cursor);
+    this.render();
+    return task;
   }
 
-  #stop() {
-    this.thinking?.controller.abort();
-    this.thinking = null;
+  #isSearched(position) {
+    const report = position.searched;
+    return report !== null && tree.quality(report) >= this.strength;
   }
-
-  #question(ply) {
-    const { game, start, moves } = this.game;
-    return { game, start, moves: moves.slice(0, ply) };
-  }
-
-  #key(ply = this.cursor) {
-    return JSON.stringify(this.#question(ply));
-  }
-
-  #isSearched(ply) {
-    const report = this.reports.get(this.#key(ply));
-    return report !== undefined && rank(report) >= this.strength;
-  }
-}
-
-/** Quality of a report: exact reports are the best, others count by visits. */
-function rank({ score, moves }) {
-  return score === null ? moves.reduce((sum, move) => sum + move.visits, 0) : Infinity;
 }

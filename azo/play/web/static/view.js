@@ -1,122 +1,135 @@
 // Shows a `Play` on the page.
 
-import { result, showMoves, showResult, showReport, write } from "./panels.js";
-import { capital, discs, percent, share, signed } from "./formatting.js";
+import { capital, count, discs, forBlack, outcome, percent } from "./formatting.js";
+import { loss } from "./losses.js";
+import { showSummary } from "./moves.js";
+import { openingName } from "./openings.js";
+import { showReport, write } from "./panels.js";
 
-const COLD = 0.25; // a move worse than the best by this share has no colour
+const COLD = 8; // a move worse than the best by so many discs has no colour
+const ARROWS = 3; // lines that are drawn
+const ARROW_MOVES = [4, 2, 2]; // of each
 
 const byId = (id) => document.getElementById(id);
 
 /** Shows the state of the page. */
-export function render(play, board, graph) {
+export function render(play, { board, graph, moves }) {
+  const { cursor, line, task } = play;
   showPlayers(play);
   showBoard(play, board);
   write(byId("status"), status(play));
-  const { isOver, cursor, game, info, thinking } = play;
-  if (isOver) showResult(play.report(), play.ply, result(game, info.is_reversed));
-  else {
-    const isThinking = thinking?.ply === cursor && ["play", "advise"].includes(thinking.kind);
-    showReport(play.report(), play.ply, { isReversed: info.is_reversed, isThinking });
-  }
-  const reports = game.plies.map((_, ply) => play.report(ply));
-  showMoves(game, cursor, reports);
-  const squares = game.plies[0].board.length;
-  graph.show(reports.map(point(game)), cursor, game.is_over ? game.moves.length : squares - 4);
+  showReport(play, task?.position === cursor && task.kind !== "replay");
+  moves.show(play);
+  showSummary(play);
+  write(byId("opening"), openingName(cursor.path));
+  write(byId("title"), play.title);
+  const squares = cursor.board.length;
+  const isWhole = line.at(-1).isOver;
+  graph.show(line.map(point(play)), cursor.ply, isWhole ? line.length - 1 : squares - 4);
   showButtons(play);
 }
 
 function showPlayers(play) {
-  const count = discs(play.ply.board);
+  const number = count(play.cursor.board);
   const level = play.settings.levels[play.level - 1];
   for (const colour of ["black", "white"]) {
     const element = byId(colour);
-    element.querySelector(".count").textContent = count[colour];
+    element.querySelector(".count").textContent = number[colour];
     const who = play.isHuman(colour) ? "You" : `azo, ${level}`;
     element.querySelector(".who").textContent = play.human === "both" ? capital(colour) : who;
-    element.classList.toggle("to-move", !play.isOver && play.ply.mover === colour);
+    element.classList.toggle("to-move", !play.isOver && play.cursor.mover === colour);
   }
 }
 
 function showBoard(play, board) {
-  const { ply, game, cursor, thinking } = play;
-  const isMine = play.isHuman(ply.mover) && thinking?.kind !== "play";
-  const before = game.moves[cursor - 1];
+  const { cursor, task, isContinuous, lessons } = play;
+  const isMine = play.isHuman(cursor.mover) && task?.kind !== "play";
+  const isShown = !play.isOver && !lessons.isSecret;
   board.show({
-    board: ply.board,
-    mover: ply.mover,
-    marked: isMine ? ply.legal.filter((move) => move !== "pass") : [],
-    last: before === "pass" ? null : before,
+    board: cursor.board,
+    mover: cursor.mover,
+    marked: isMine ? cursor.legal.filter((move) => move !== "pass") : [],
+    last: cursor.move === "pass" ? null : cursor.move,
     best: play.hint ?? null,
-    map: play.map === "none" || play.isOver ? new Map() : mapOf(play),
+    map: isShown && play.map !== "none" ? mapOf(play) : new Map(),
+    arrows: isShown && isContinuous ? arrowsOf(play) : [],
   });
 }
 
+/** The best lines; the best one is the longest. */
+function arrowsOf({ cursor: { report } }) {
+  const lines = report?.moves.slice(0, ARROWS).filter(({ discs: known }) => known !== null) ?? [];
+  return lines.map(({ line }, rank) => ({ moves: line.slice(0, ARROW_MOVES[rank]), rank }));
+}
+
 /** Text and colour of each square. */
-function mapOf(play) {
+function mapOf({ cursor: { report }, map: kind, isReversed }) {
   const map = new Map();
-  const report = play.report();
   if (!report) return map;
-  const kind = play.map;
-  const sign = play.info.is_reversed ? -1 : 1;
-  const worth = ({ value, score }) =>
-    share(score === null ? value ?? -1 : (sign * score) / play.ply.board.length);
+  const worth = (move) => (isReversed ? -1 : 1) * (move.discs ?? -Infinity);
   const total = report.moves.reduce((sum, move) => sum + move.visits, 0);
   const best = Math.max(...report.moves.map(worth));
-  for (const { move, prior, visits, value, score } of report.moves) {
+  for (const each of report.moves) {
+    const { move, prior, visits, score } = each;
     if (move === "pass") continue;
     if (kind === "prior") map.set(move, { heat: prior, text: percent(prior) });
     // A solved position has few visits, so the map shows its scores.
     else if (kind === "visits" && score === null && total > 0) {
       map.set(move, { heat: visits / total, text: String(visits) });
-    } else if (score !== null || value !== null) {
-      const heat = Math.max(0, 1 - (best - worth({ value, score })) / COLD);
-      map.set(move, { heat, text: score === null ? percent(share(value)) : signed(score) });
+    } else if (each.discs !== null) {
+      const heat = Math.max(0, 1 - (best - worth(each)) / COLD);
+      map.set(move, { heat, text: discs(each.discs, score) });
     }
   }
   return map;
 }
 
-function point({ plies }) {
-  return (report, ply) => {
+function point({ isReversed }) {
+  return (position) => {
+    const { report, move, ply } = position;
     if (!report) return null;
-    const value = plies[ply].mover === "black" ? report.value : -report.value;
-    return { black: share(value), isExact: report.score !== null };
+    const mark = ply ? loss(position, isReversed)?.mark ?? "" : "";
+    const name = ply ? `${ply} ${move}${mark}` : "start";
+    return { name, mark, ...forBlack(position, report, isReversed) };
   };
 }
 
 function status(play) {
-  const { thinking, ply, isOver, isAtEnd, cursor, game, info } = play;
-  const mover = capital(ply.mover);
-  if (isOver) return result(game, info.is_reversed);
-  const rule = info.is_reversed && cursor === 0 ? "; fewer discs win" : "";
-  if (thinking?.kind === "play") return `${mover}: azo is thinking…`;
-  if (!isAtEnd) return `After move ${cursor} of ${game.moves.length}: ${mover} to move`;
+  const { task, cursor, isOver, isAtEnd, isReversed } = play;
+  const mover = capital(cursor.mover);
+  if (isOver) return outcome(cursor, isReversed);
+  const rule = isReversed && cursor.ply === 0 ? "; fewer discs win" : "";
+  if (task?.kind === "play") return `${mover}: azo is thinking…`;
+  const isMine = isAtEnd || cursor.isTakenBack || play.lessons.isSecret;
+  if (!isMine) return `After move ${cursor.ply} of ${play.line.length - 1}: ${mover} to move`;
   if (play.isAzosTurn && play.isPaused) return `${mover}: azo waits; “Go on” lets it move`;
   if (play.isAzosTurn) return `${mover}: azo is thinking…`;
-  if (ply.legal[0] === "pass") return `${mover} has no move and passes`;
-  return play.human === "both" ? `${mover} to move${rule}` : `Your move: ${ply.mover}${rule}`;
+  if (cursor.legal[0] === "pass") return `${mover} has no move and passes`;
+  return play.human === "both" ? `${mover} to move${rule}` : `Your move: ${cursor.mover}${rule}`;
 }
 
 function showButtons(play) {
-  const { cursor, game, isAtEnd, isOver, thinking } = play;
-  const isThinking = thinking?.kind === "play";
-  byId("first").disabled = byId("back").disabled = cursor === 0;
+  const { cursor, isAtEnd, isOver, task, line } = play;
+  const isThinking = task?.kind === "play";
+  byId("first").disabled = byId("back").disabled = cursor.ply === 0;
   byId("last").disabled = byId("forward").disabled = isAtEnd;
-  byId("undo").disabled = cursor === 0;
+  byId("undo").disabled = cursor.ply === 0;
   byId("hint").disabled = isOver || isThinking;
   byId("go").disabled = isOver;
   const isWaiting = play.isAzosTurn && play.isPaused;
   const isMoving = isThinking || (play.isAzosTurn && !play.isPaused);
   write(byId("go"), isMoving ? "Move now" : isWaiting ? "Go on" : "azo moves");
   byId("pause").hidden = play.human !== "none" || !isMoving;
-  byId("former").hidden = play.former === null;
-  byId("copy").disabled = game.moves.length === 0;
-  const isAnalysing = thinking?.kind === "analyse";
-  const progress = `Stop (${thinking?.ply} of ${game.moves.length})`;
+  const hasMoves = line.length > 1;
+  for (const id of ["copy", "link", "save-text", "save-ggf"]) byId(id).disabled = !hasMoves;
+  byId("moves-card").classList.toggle("empty", !hasMoves);
+  byId("watch").setAttribute("aria-pressed", play.isContinuous);
+  const isAnalysing = task?.kind === "analyse";
+  const progress = `Stop (${task?.position.ply} of ${line.length - 1})`;
   byId("analyse").textContent = isAnalysing ? progress : "Analyse game";
   byId("human").value = play.human;
   byId("level").value = play.level;
-  byId("game").value = game.game;
+  byId("game").value = play.game;
   byId("network").textContent = `network: ${play.info.network}`;
   document.querySelector(`[name=map][value=${play.map}]`).checked = true;
 }

@@ -1,0 +1,90 @@
+// The dialog of stored games, and links and files of the game on the board.
+
+import { openingName } from "./openings.js";
+import { finalScore, outcome } from "./formatting.js";
+import * as records from "./records.js";
+import * as storage from "./storage.js";
+import { fromData, toData } from "./tree.js";
+
+const byId = (id) => document.getElementById(id);
+
+/** What is stored of a game. */
+export function record(play) {
+  const { id, game, start, title, human, root, line, cursor, isReversed } = play;
+  const last = line.at(-1);
+  const state = last.isOver ? outcome(last, isReversed) : `${line.length - 1} moves`;
+  const words = [title, game, openingName(line), state].filter(Boolean).join(", ");
+  const tree = toData(root);
+  return { id, game, start, title, human, words, tree, path: cursor.moves, time: Date.now() };
+}
+
+/** Returns a stored game with its tree, null if it is damaged or its network is not here. */
+export function restored(stored, settings) {
+  if (!settings.games.some(({ name }) => name === stored?.game)) return null;
+  try {
+    return { ...stored, root: fromData(stored.tree) };
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a stored game has the moves of a link, in any variation. */
+export function contains({ game, start, root }, linked) {
+  const isSame = game === linked.game && start === linked.start;
+  const texts = (at) => at.children.map((child) => child.move.slice(0, 2));
+  let at = root;
+  for (const move of linked.moves) at = at?.children[texts(at).indexOf(move)];
+  return isSame && at !== undefined;
+}
+
+/** Shows the stored games; `onChoose` gets the chosen one. */
+export function showGames(play, onChoose) {
+  const stored = storage.games().filter(({ id }) => id !== play.id);
+  byId("no-games").hidden = stored.length > 0;
+  byId("games-list").replaceChildren(
+    ...stored.map((game) => {
+      const item = document.createElement("li");
+      const open = document.createElement("button");
+      const drop = document.createElement("button");
+      open.type = drop.type = "button";
+      const date = new Date(game.time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+      open.textContent = `${game.words} (${date})`;
+      drop.textContent = "Remove";
+      drop.setAttribute("aria-label", `Remove ${game.words}`);
+      open.addEventListener("click", () => onChoose(game));
+      drop.addEventListener("click", () => {
+        storage.remove(game.id);
+        item.remove();
+      });
+      item.append(open, drop);
+      return item;
+    }),
+  );
+  byId("games-dialog").showModal();
+}
+
+/** The part of a link after #, for the line on the board. */
+export function hashOf({ game, start, line }) {
+  return records.toHash({ game, start, moves: line.at(-1).moves });
+}
+
+/** Saves the line as a file: a transcript or GGF. */
+export function saveAs(play, kind) {
+  const { line, info, isReversed } = play;
+  const last = line.at(-1);
+  if (kind === "txt") return records.download(`${records.transcript(last.moves)}\n`, "game.txt");
+  const [black, white] = ["black", "white"].map((colour) => {
+    if (play.human === "both") return "";
+    return play.isHuman(colour) ? "player" : "azo";
+  });
+  const score = last.isOver ? finalScore(last.board) : null;
+  const names = play.title.match(/^(.*) against (.*?)(, the first of .*)?$/i);
+  const ggf = records.toGgf(line, {
+    size: info.size,
+    isReversed,
+    black: names?.[1] ?? black,
+    white: names?.[2] ?? white,
+    score,
+  });
+  return records.download(ggf, "game.ggf");
+}

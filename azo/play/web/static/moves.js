@@ -1,0 +1,124 @@
+// The moves as a list with variations, and the summary of the mistakes.
+
+import { capital, lost, percent } from "./formatting.js";
+import { loss, mistakes, summary } from "./losses.js";
+import { write } from "./panels.js";
+
+const byId = (id) => document.getElementById(id);
+
+/** The tree as a list; a variation follows the move that it replaces. */
+export class MoveList {
+  /**
+   * @param {HTMLElement} element the list
+   * @param {(position: Position) => void} onChoose called with the clicked move's position
+   */
+  constructor(element, onChoose) {
+    Object.assign(this, { element, buttons: new Map(), shape: "" });
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (button) onChoose(this.buttons.get(Number(button.dataset.id)).position);
+    });
+  }
+
+  /** Buttons are kept as long as the tree does not change: one may have the focus. */
+  show({ root, cursor, line, isReversed }) {
+    const shape = outline(root);
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.buttons.clear();
+      this.element.replaceChildren(...this.#items(root));
+    }
+    for (const { button, position } of this.buttons.values()) {
+      const known = loss(position, isReversed);
+      const isHere = position === cursor;
+      write(button, `${position.move}${known?.mark ?? ""}`);
+      button.className = position.parent.mover;
+      button.classList.toggle("mistake", Boolean(known?.mark));
+      button.classList.toggle("aside", !line.includes(position));
+      button.title = known?.discs ? `${lost(known)} discs lost; ${known.best} was best` : "";
+      if (isHere) button.setAttribute("aria-current", "step");
+      else button.removeAttribute("aria-current");
+    }
+    this.#scrollTo(cursor);
+  }
+
+  /** Scrolls only the list, not the page. */
+  #scrollTo(cursor) {
+    if (this.shown === cursor.id) return;
+    this.shown = cursor.id;
+    const button = this.buttons.get(cursor.id)?.button;
+    const { element } = this;
+    if (!button) element.scrollTop = 0;
+    else element.scrollTop = button.offsetTop - element.offsetTop - element.clientHeight / 2;
+  }
+
+  #items(parent) {
+    const items = [];
+    for (let at = parent; at.children.length; [at] = at.children) {
+      const [main, ...others] = at.children;
+      items.push(this.#item(main));
+      for (const other of others) {
+        const variation = document.createElement("li");
+        const list = document.createElement("ol");
+        variation.className = "variation";
+        list.append(this.#item(other), ...this.#items(other));
+        variation.append(list);
+        items.push(variation);
+      }
+    }
+    return items;
+  }
+
+  #item(position) {
+    const item = document.createElement("li");
+    const button = document.createElement("button");
+    Object.assign(button.dataset, { ply: position.ply, id: position.id });
+    item.append(button);
+    this.buttons.set(position.id, { button, position });
+    return item;
+  }
+}
+
+const outline = ({ id, children }) => `${id}(${children.map(outline).join("")})`;
+
+/** Shows accuracy, lost discs and marks of each side, and the mistakes; hides what is not known. */
+export function showSummary({ line, isReversed, cursor }) {
+  const sides = ["black", "white"].map((colour) => [colour, summary(line, colour, isReversed)]);
+  const isKnown = sides.some(([, { numChoices }]) => numChoices > 1);
+  byId("summary").hidden = !isKnown;
+  if (!isKnown) return;
+  byId("sides").tBodies[0].replaceChildren(...sides.map(([colour, side]) => sideRow(colour, side)));
+  const all = mistakes(line, isReversed);
+  const list = byId("mistakes");
+  list.replaceChildren(...all.map((position) => mistakeItem(position, isReversed, cursor)));
+  for (const id of ["previous-mistake", "next-mistake", "better", "retry"]) {
+    byId(id).disabled = !all.length;
+  }
+}
+
+function sideRow(colour, { numChoices, accuracy, discs, isExact, marks }) {
+  const row = document.createElement("tr");
+  const head = document.createElement("th");
+  head.scope = "row";
+  head.textContent = capital(colour);
+  row.append(head);
+  const counts = marks.toReversed().map(([, number]) => String(number));
+  const total = lost({ discs: isExact ? discs : Number(discs.toFixed(1)), isExact });
+  for (const text of [accuracy === null ? "–" : percent(accuracy), numChoices, total, ...counts]) {
+    row.insertCell().textContent = text;
+  }
+  return row;
+}
+
+function mistakeItem(position, isReversed, cursor) {
+  const known = loss(position, isReversed);
+  const item = document.createElement("li");
+  const button = document.createElement("button");
+  button.dataset.ply = position.ply;
+  button.className = position.parent.mover;
+  button.textContent = `${position.ply} ${position.move}${known.mark} ${lost(known)}`;
+  button.title = `${lost(known)} discs lost; ${known.best} was best`;
+  if (position === cursor) button.setAttribute("aria-current", "step");
+  item.append(button);
+  return item;
+}
