@@ -104,5 +104,5 @@ class Visit:
         self.page.fill("#text", text)
         self.page.click("#read")
 
-    def wait_for_analysis(self):
-        self.wait_until("document.getElementById('analyse').textContent === 'Analyse game'")
+    def wait_for_analysis(self, seconds=240):
+        self.wait_until("document.getElementById('analyse').textContent === 'Analyse game'", seconds)
