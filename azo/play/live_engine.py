@@ -294,7 +294,7 @@ class Engine(live_game.LiveGame):
         def exact(move: MoveReport) -> MoveReport:
             score = scores.get(move.action)
             if score is None:
-                return move
+                return self._at_most(move, solution.score)
             line = move.line
             if move.action == solution.best_move:
                 line = self._exact_line(move.action, score, deadline, is_stopped)
@@ -320,6 +320,14 @@ class Engine(live_game.LiveGame):
             score=solution.score,
             source="exact",
         )
+
+    def _at_most(self, move: MoveReport, score: int) -> MoveReport:
+        """Returns an estimated move of a solved position, no better than the exact score."""
+        if move.value is None or move.discs is None:
+            return move
+        worse = max if self.game.is_reversed else min
+        value = min(move.value, self.result(score))
+        return dataclasses.replace(move, value=value, discs=worse(move.discs, float(score)))
 
     def _exact_line(
         self, action: int, score: int, deadline: float, is_stopped: Callable[[], bool] | None

@@ -182,6 +182,11 @@ def test_the_end_is_exact(is_reversed):
     assert scores == sorted(scores, reverse=True)
     quick = live.think()
     assert (quick.action, quick.score) == (report.action, report.score)
+    estimated = [move for move in quick.moves if move.score is None and move.discs is not None]
+    assert estimated
+    for move in estimated:  # no better than the best move
+        assert sign * move.discs <= sign * quick.score
+        assert move.value <= quick.value
     is_black = live.board.is_black_to_move
     for action in report.line:
         live.play(action)

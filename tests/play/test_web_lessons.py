@@ -66,6 +66,11 @@ def test_each_mistake_is_one_key_away(lesson):
     for _ in plies:
         lesson.page.keyboard.press(".")
         forward.append(lesson.ply)
+        moves, here = (
+            lesson.page.locator(selector).bounding_box()
+            for selector in ("#moves", "#moves [aria-current]")
+        )
+        assert moves["y"] <= here["y"] <= moves["y"] + moves["height"] - here["height"]
     assert forward == plies
     lesson.page.keyboard.press(".")
     assert lesson.text("#message") == "No later mistake"

@@ -105,4 +105,6 @@ class Visit:
         self.page.click("#read")
 
     def wait_for_analysis(self, seconds=240):
-        self.wait_until("document.getElementById('analyse').textContent === 'Analyse game'", seconds)
+        self.wait_until(
+            "document.getElementById('analyse').textContent === 'Analyse game'", seconds
+        )

@@ -18,6 +18,14 @@ export function discs(expected, score) {
   return `${sign(rounded)}${Math.abs(rounded).toFixed(1)}`;
 }
 
+/** What a move is worth in discs; in a solved position an unsolved move is at most the best. */
+export function worthOf(move, report, isReversed) {
+  if (report.score !== null && move.score === null) {
+    return `${isReversed ? "≥" : "≤"}${discs(null, report.score)}`;
+  }
+  return move.discs === null ? "–" : discs(move.discs, move.score);
+}
+
 /** Discs given away; ~ marks an estimate. */
 export const lost = ({ discs: number, isExact }) => (isExact ? `${number}` : `~${number.toFixed(1)}`);
 

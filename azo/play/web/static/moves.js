@@ -48,8 +48,7 @@ export class MoveList {
     this.shown = cursor.id;
     const button = this.buttons.get(cursor.id)?.button;
     const { element } = this;
-    if (!button) element.scrollTop = 0;
-    else element.scrollTop = button.offsetTop - element.offsetTop - element.clientHeight / 2;
+    element.scrollTop = button ? button.offsetTop - element.clientHeight / 2 : 0;
   }
 
   #items(parent) {

@@ -1,9 +1,9 @@
 // The report of a position: its headline, its moves, and the bar beside the board.
 
-import { discs, finalScore, forBlack, headline, percent, result, share } from "./formatting.js";
+import { discs, finalScore, forBlack, headline, percent, result, share, worthOf } from "./formatting.js";
 import { quality } from "./tree.js";
 
-const ROWS = 5;
+const ROWS = 4;
 const LINE_MOVES = 8;
 const MOST_DISCS = 32; // at the ends of the bar
 
@@ -25,7 +25,7 @@ export function showReport(play, isThinking) {
   const most = Math.max(1, ...report.moves.map((move) => move.visits));
   const rows = report.moves.slice(0, ROWS);
   return byId("lines").tBodies[0].replaceChildren(
-    ...rows.map((move) => row(move, most, move.move === report.move)),
+    ...rows.map((move) => row(move, most, report, isReversed)),
   );
 }
 
@@ -64,13 +64,14 @@ function details(report, { mover }) {
   return `${how} in ${report.seconds.toFixed(1)} s, ${alone}`;
 }
 
-function row(move, most, isChosen) {
+function row(move, most, report, isReversed) {
   const line = document.createElement("tr");
-  line.classList.toggle("chosen", isChosen);
+  line.classList.toggle("chosen", move.move === report.move);
+  const isBound = report.score !== null && move.score === null;
   const cells = [
     move.move,
-    move.discs === null ? "–" : discs(move.discs, move.score),
-    move.value === null ? "–" : percent(share(move.value)),
+    worthOf(move, report, isReversed),
+    move.value === null || isBound ? "–" : percent(share(move.value)),
     move.visits.toLocaleString("en"),
     percent(move.prior),
     move.line.slice(1, LINE_MOVES).join(" "),

@@ -1,6 +1,6 @@
 // Shows a `Play` on the page.
 
-import { capital, count, discs, forBlack, outcome, percent } from "./formatting.js";
+import { capital, count, forBlack, outcome, percent, worthOf } from "./formatting.js";
 import { loss } from "./losses.js";
 import { showSummary } from "./moves.js";
 import { openingName } from "./openings.js";
@@ -8,7 +8,7 @@ import { showReport, write } from "./panels.js";
 
 const COLD = 8; // a move worse than the best by so many discs has no colour
 const ARROWS = 3; // lines that are drawn
-const ARROW_MOVES = [4, 2, 2]; // of each
+const ARROW_MOVES = [3, 2, 2]; // of each
 
 const byId = (id) => document.getElementById(id);
 
@@ -68,17 +68,20 @@ function mapOf({ cursor: { report }, map: kind, isReversed }) {
   if (!report) return map;
   const worth = (move) => (isReversed ? -1 : 1) * (move.discs ?? -Infinity);
   const total = report.moves.reduce((sum, move) => sum + move.visits, 0);
-  const best = Math.max(...report.moves.map(worth));
+  const isSolved = report.score !== null;
+  const known = report.moves.filter((move) => !isSolved || move.score !== null);
+  const best = Math.max(...known.map(worth));
   for (const each of report.moves) {
-    const { move, prior, visits, score } = each;
+    const { move, prior, visits } = each;
+    const isBound = isSolved && each.score === null;
     if (move === "pass") continue;
     if (kind === "prior") map.set(move, { heat: prior, text: percent(prior) });
     // A solved position has few visits, so the map shows its scores.
-    else if (kind === "visits" && score === null && total > 0) {
+    else if (kind === "visits" && !isSolved && total > 0) {
       map.set(move, { heat: visits / total, text: String(visits) });
-    } else if (each.discs !== null) {
-      const heat = Math.max(0, 1 - (best - worth(each)) / COLD);
-      map.set(move, { heat, text: discs(each.discs, score) });
+    } else if (each.discs !== null || isBound) {
+      const heat = isBound ? 0 : Math.max(0, 1 - (best - worth(each)) / COLD);
+      map.set(move, { heat, text: worthOf(each, report, isReversed) });
     }
   }
   return map;
