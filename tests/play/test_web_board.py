@@ -114,7 +114,7 @@ def test_continuous_analysis_deepens_and_draws_the_best_lines(browser, port):
     page.select_option("#game", "othello8")
     visit.wait_for(".letters", "h")
     page.keyboard.press("l")
-    page.wait_for_selector("#board .arrow.other")
+    page.wait_for_selector("#board .arrow.other", state="attached")
     assert page.get_attribute("#watch", "aria-pressed") == "true"
     assert page.locator("#board .arrow.best").count() >= 1
     assert re.fullmatch(r"[+−]?\d+\.\d", page.inner_text(".cell.best, .cell.mapped >> nth=0"))
@@ -129,7 +129,7 @@ def test_continuous_analysis_deepens_and_draws_the_best_lines(browser, port):
     visit.cell("f5").click()  # azo answers, and the new position is searched
     visit.wait_for_moves(2)
     visit.wait_for_turn()
-    page.wait_for_selector("#board .arrow")
+    page.wait_for_selector("#board .arrow", state="attached")
     page.keyboard.press("l")
     assert page.locator("#board .arrow").count() == 0
     stopped = visits()
@@ -188,19 +188,55 @@ def test_former_games_are_stored_and_can_be_removed(visit):
     assert visit.page.locator("#no-games").is_visible()
 
 
-def test_damaged_storage_is_no_obstacle(browser, port):
+_TREE = (
+    '{"id":"1","game":"othello6","start":null,"human":"black","path":%s,"tree":{"move":null,'
+    '"board":"%s","mover":"black","legal":["c2"],"searched":%s,"preferred":-1,"children":[]}}'
+)
+_START_TEXT = "--------------OX----XO--------------"
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "{",
+        "3",
+        '{"id":"1","game":"othello6","tree":{"legal":3},"path":[]}',
+        _TREE % ("7", _START_TEXT, "null"),
+        _TREE % ("[]", _START_TEXT, '{"discs":"many"}'),
+    ],
+)
+def test_damaged_storage_is_no_obstacle(browser, port, damaged):
     visit = Visit(browser, port)
-    for damaged in ("{", "3", '{"id":"1","game":"othello6","tree":{"legal":3},"path":[]}'):
-        visit.page.evaluate(
-            """(text) => {
-              sessionStorage.setItem("azo", '{"id": "1"}');
-              localStorage.setItem("azo-game-1", text);
-              localStorage.setItem("azo", text);
-            }""",
-            damaged,
-        )
-        visit.page.goto(f"http://localhost:{port}/?{len(damaged)}")
-        assert visit.wait_for_turn()
+    assert visit.wait_for_turn()
+    visit.page.goto(f"http://localhost:{port}/static/icon.svg")
+    visit.page.evaluate(
+        """(text) => {
+          sessionStorage.setItem("azo", '{"id": "1"}');
+          localStorage.setItem("azo-game-1", text);
+          localStorage.setItem("azo", text);
+        }""",
+        damaged,
+    )
+    visit.page.goto(f"http://localhost:{port}/")
+    assert visit.wait_for_turn()
+    assert len(visit.legal) == 4
+    visit.end()
+
+
+def test_undamaged_storage_is_shown(browser, port):
+    """The test above tests damage, not the form of its entries."""
+    visit = Visit(browser, port)
+    visit.page.goto(f"http://localhost:{port}/static/icon.svg")
+    visit.page.evaluate(
+        """(text) => {
+          sessionStorage.setItem("azo", '{"id": "1"}');
+          localStorage.setItem("azo-game-1", text);
+        }""",
+        _TREE % ("[]", _START_TEXT, "null"),
+    )
+    visit.page.goto(f"http://localhost:{port}/")
+    assert visit.wait_for_turn()
+    assert visit.legal == ["c2"]
     visit.end()
 
 

@@ -152,7 +152,7 @@ def test_axe_finds_nothing_serious(browser, port, size, scheme):
     visit.wait_for_analysis()
     visit.page.keyboard.press("ArrowLeft")
     visit.page.keyboard.press("l")
-    visit.page.wait_for_selector("#board .arrow")
+    visit.page.wait_for_selector("#board .arrow", state="attached")
     visit.page.keyboard.press("l")
     check("after the analysis")
     for key in ("?", "o", "s"):

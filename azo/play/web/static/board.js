@@ -55,12 +55,16 @@ export class Board {
       ];
       cell.setAttribute("aria-label", [name, ...notes.filter(Boolean)].join(", "));
     });
-    const drawn = arrows.flatMap((line) => pairs(line));
-    this.drawing.querySelector("g").replaceChildren(...drawn.map(arrow));
+    const drawn = JSON.stringify(arrows);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    const steps = arrows.flatMap((line) => pairs(line));
+    this.drawing.querySelector("g").replaceChildren(...steps.map(arrow));
   }
 
   #build(size) {
     this.size = size;
+    this.drawn = "[]";
     this.focused = [size / 2 - 1, size / 2 - 2].map((x) => Math.max(0, Math.floor(x)));
     this.element.style.setProperty("--size", size);
     const letters = document.createElement("div");

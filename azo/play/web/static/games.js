@@ -20,7 +20,8 @@ export function record(play) {
 
 /** Returns a stored game with its tree, null if it is damaged or its network is not here. */
 export function restored(stored, settings) {
-  if (!settings.games.some(({ name }) => name === stored?.game)) return null;
+  const isOffered = settings.games.some(({ name }) => name === stored?.game);
+  if (!isOffered || !Array.isArray(stored.path)) return null;
   try {
     return { ...stored, root: fromData(stored.tree) };
   } catch {

@@ -107,10 +107,12 @@ export function toData({ move, board, mover, legal, searched, children, preferre
 
 /** The tree of plain data; throws an error if the data is damaged. */
 export function fromData(data, parent = null) {
-  const isText = [data.board, data.mover].every((text) => typeof text === "string");
-  if (!isText || !data.legal.every((move) => typeof move === "string")) throw new Error("damaged");
-  const position = new Position(parent, data.move, data);
-  position.searched = data.searched;
+  const { move, board, mover, legal, searched } = data;
+  const isPly = [board, mover].every((text) => typeof text === "string") && Array.isArray(legal);
+  const isReport = searched === null || (isFinite(searched.discs) && Array.isArray(searched.moves));
+  if (!isPly || !isReport) throw new Error("damaged");
+  const position = new Position(parent, move, data);
+  position.searched = searched;
   position.children = data.children.map((child) => fromData(child, position));
   position.preferred = position.children[data.preferred] ?? null;
   return position;
