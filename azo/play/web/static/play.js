@@ -27,6 +27,7 @@ export class Play {
   constructor(settings, render, say) {
     this.settings = settings;
     this.render = () => this.cursor && render(this);
+    this.frame = null; // the next drawing, if one is due
     this.say = say;
     this.side = "black"; // the player's choice for new games
     this.human = "black"; // who plays now: "black", "white", "both" or "none"
@@ -44,7 +45,7 @@ export class Play {
     this.lessons = new Lessons(this);
     this.search = new Search(
       (position) => this.question(position),
-      this.render,
+      () => this.#renderSoon(),
       (task, message) => {
         this.isPaused = task.kind === "play";
         this.isContinuous = false;
@@ -296,6 +297,14 @@ export class Play {
     const task = this.#begin("advise");
     const report = await this.search.think(task, position, this.#advice(HINT_SECONDS));
     return Boolean(report) && this.search.end(task);
+  }
+
+  /** Draws reports at most once a frame: a slow device would do nothing else. */
+  #renderSoon() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.render();
+    });
   }
 
   #advice(seconds) {
