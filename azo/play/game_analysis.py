@@ -26,7 +26,7 @@ MARKS = ((10.0, "??"), (4.0, "?"), (2.0, "?!"))  # least loss in discs, and the 
 class AnalysisConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """What an analysis reports."""
 
-    num_losses: setting_types.NonNegativeInt = 5
+    num_losses: setting_types.NonNegativeInt = 10
     """Number of the largest losses to list."""
 
 

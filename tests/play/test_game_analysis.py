@@ -86,7 +86,7 @@ def test_a_loss_is_exact_where_both_positions_are_solved(is_reversed, scores):
 def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_first(capsys):
     """The moves that lose 14, 4 and 24 discs change no winner: chances alone hide them."""
     path = _DATA / "olivaw_game08.txt"
-    code, out, _ = run(capsys, path, "--engine.num-simulations", 100, "--look.num-losses", 20)
+    code, out, _ = run(capsys, path, "--engine.num-simulations", 100)
     assert code == 0
     assert out.splitlines()[0] == "Di Mattei - OLIVAW 18. 37-27 to white, 2 empty squares included."
     for line in (

@@ -19,7 +19,9 @@ _SIZES = [(1280, 800), (1366, 768), (390, 844), (844, 390)]
 
 @pytest.fixture(scope="module")
 def port():
-    makers = engine_factory.engines(web.WebConfig())
+    # On a loaded machine the first solved position takes more than the usual time.
+    engine = web.WebConfig().engine.model_copy(update={"solve_seconds": 60.0})
+    makers = engine_factory.engines(web.WebConfig(engine=engine))
     engine_factory.warm_up(next(iter(makers.values()))())
     offered = {game.name: sessions.Offer(game, "azo's own", make) for game, make in makers.items()}
     with running(offered, level=3) as port:

@@ -19,7 +19,7 @@ class Visit:
         self.errors = []
         self.hosts = set()
         self.page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
+        self.page.set_default_timeout(60_000)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", self._hear)
         self.page.on(

@@ -12,7 +12,7 @@ import * as tree from "./tree.js";
 const PASS_MS = 900;
 const MOVE_MS = { none: 700, black: 450, white: 450, both: 450 }; // least time between azo's moves
 const HINT_SECONDS = 10;
-const ANALYSIS_SECONDS = 4;
+const ANALYSIS_SECONDS = 30; // for slow machines: the strength ends a search before
 
 const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, isCalm.matches ? 0 : ms));
