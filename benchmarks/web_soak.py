@@ -31,7 +31,6 @@ from azo.cli import command_line
 NUM_POLITE, NUM_SLOW, NUM_HOSTILE = 30, 10, 10
 NUM_RETRIES = 5
 HOSTILE_ADDRESS = "127.0.0.200"
-WARM_UP_SHARE = 1 / 6  # of the time, before memory is compared
 
 Client = Callable[["Soak", str, random.Random], Awaitable[None]]
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -294,11 +293,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     for failure in soak.failures[:20]:
         print(f"failed: {failure}")
     late = sum(seconds > config.limit_seconds for seconds in soak.seconds)
-    settled = memory[int(WARM_UP_SHARE * len(memory))]
-    growth = max(memory[-max(1, len(memory) // 6) :]) / settled - 1
     print(f"{late} of {len(soak.seconds)} polite answers took more than {config.limit_seconds:g} s")
-    print(f"memory grew by {growth:.1%} after the first {WARM_UP_SHARE:.0%} of the time")
-    return int(bool(late or soak.failures or growth > config.max_growth))
+    grew = report_growth(memory, config.max_growth)
+    return int(bool(late or soak.failures or grew))
+
+
+def report_growth(memory: Sequence[int], limit: float) -> int:
+    """Prints the growth of a process's memory; returns 1 if it is more than a share `limit`.
+
+    The largest value of the last sixth is compared with the value after the first sixth.
+    """
+    settled = memory[len(memory) // 6]
+    growth = max(memory[-max(1, len(memory) // 6) :]) / settled - 1
+    print(f"memory grew by {growth:.1%} after the first sixth of the time")
+    return int(growth > limit)
 
 
 if __name__ == "__main__":
