@@ -107,9 +107,14 @@ class Checkpoints:
         return read_settings(self.folder, self._existing(None))
 
     def check_resumable(self, settings: config.Config) -> None:
-        """Raises ValueError if the settings cannot continue the latest checkpoint."""
+        """Raises ValueError if the settings cannot continue the latest checkpoint.
+
+        Versions of libraries that differ from the checkpoint's are named on standard error.
+        """
         if self.latest_step() is None:
             return
+        if devices.is_first():
+            self._on_disk.note_versions(self._existing(None))
         old = self.settings().model_dump(mode="json")
         for section, fields in settings.model_dump(mode="json", exclude=_FREE).items():
             for name, value in fields.items():
