@@ -4,9 +4,11 @@ VENV ?= .venv
 EXTRAS ?=
 ARGS ?=
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCK ?=
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK))
+LOWEST := $(VENV)-lowest/bin
 
-.PHONY: help train test test-all faults signature bench lint types format clean
+.PHONY: help train test test-all faults lowest lock signature bench lint types format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +16,8 @@ help:
 	@echo "make test    install with the test tools and run pytest (ARGS=\"-m 'unit and not slow'\" for the quickest)"
 	@echo "make test-all   make test, then the slow tests"
 	@echo "make faults  damage files, fill disks, send signals and kill processes: docs/reliability.md"
+	@echo "make lowest  install the lowest versions that pyproject.toml allows, and test them: docs/dependencies.md"
+	@echo "make lock    renew requirements.lock, the versions of CI (make LOCK=requirements.lock test installs them)"
 	@echo "make signature  compare the behaviour of self-play and learning with the stored numbers"
 	@echo "make bench   measure speed and memory against others, into benchmarks/README.md (ARGS=\"--preset gpu\")"
 	@echo "make lint    ruff check and ruff format --check; make format mends"
@@ -49,6 +53,18 @@ test-all: test
 faults: $(VENV)/.installed-test
 	timeout 3600 $(BIN)/python -m pytest tests/faults -m "faults or not faults" $(ARGS)
 
+lowest:
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(LOWEST)/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/uv pip install --quiet --python $(LOWEST)/python --resolution lowest-direct -e ".[test]"
+	$(LOWEST)/python -m pytest -m "unit and not slow and not gpu" $(ARGS)
+	$(LOWEST)/python -m pytest tests/faults/test_damaged_checkpoints.py -k repeats_the_lost_iterations
+
+lock: $(BIN)/python
+	$(PIP) uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --extra test \
+	  --custom-compile-command "make lock" --upgrade -o requirements.lock pyproject.toml
+
 signature: $(VENV)/.installed-test
 	$(BIN)/python scripts/signature.py
 
@@ -67,5 +83,5 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy azo
 
 clean:
-	rm -rf $(VENV) build dist .cache .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-lowest build dist .cache .pytest_cache .mypy_cache .ruff_cache
 	find azo tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -19,6 +19,10 @@ LOCK = ".lock"
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
+class InUse(ValueError):
+    """Another process holds the lock; the message names it in one line."""
+
+
 class Lock:
     """A lock that is held until `release`, the end of a `with` block, or the end of the process."""
 
@@ -30,7 +34,8 @@ class Lock:
           file: the lock file; made with its folder if absent.
 
         Raises:
-          ValueError: One line: another process holds the lock, or the lock file cannot be written.
+          InUse: Another process holds the lock.
+          ValueError: One line: the lock file cannot be written.
         """
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +57,7 @@ class Lock:
             self.release()
             if not isinstance(error, BlockingIOError):
                 raise ValueError(f"{target}: cannot be locked ({error.strerror})") from None
-            raise ValueError(f"{target}: in use by {_name(owner)}: wait until it ends") from None
+            raise InUse(f"{target}: in use by {_name(owner)}: wait until it ends") from None
         with contextlib.suppress(OSError):  # the lock holds on a full disk too
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)

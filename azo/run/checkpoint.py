@@ -5,28 +5,21 @@ and, separately, its network; `network_files` reads the network alone. `checkpoi
 checkpoints complete and verified.
 """
 
-import contextlib
 import dataclasses
 import json
-import logging
-import os
 import pathlib
-import re
 import tempfile
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import orbax.checkpoint as ocp
 
 from azo.formats import checksums, files, locks
 from azo.learning import replay, run_state, statistics
-from azo.run import checkpoint_folder, config, devices, exported_network
+from azo.run import checkpoint_folder, config, devices, exported_network, orbax_calls
 
 SETTINGS = exported_network.SETTINGS
 CHECKPOINTS = checkpoint_folder.CHECKPOINTS
-Result = TypeVar("Result")
-_MAX_REASON = 300  # characters of a message of another library
 
 # Settings that a resumed run may change.
 _FREE: Any = dict.fromkeys(("evaluation", "ratings", "distributed", "curriculum"), True) | {
@@ -114,9 +107,14 @@ class Checkpoints:
         return read_settings(self.folder, self._existing(None))
 
     def check_resumable(self, settings: config.Config) -> None:
-        """Raises ValueError if the settings cannot continue the latest checkpoint."""
+        """Raises ValueError if the settings cannot continue the latest checkpoint.
+
+        Versions of libraries that differ from the checkpoint's are named on standard error.
+        """
         if self.latest_step() is None:
             return
+        if devices.is_first():
+            self._on_disk.note_versions(self._existing(None))
         old = self.settings().model_dump(mode="json")
         for section, fields in settings.model_dump(mode="json", exclude=_FREE).items():
             for name, value in fields.items():
@@ -162,8 +160,8 @@ class Checkpoints:
         place = self._on_disk.partial(step)
         with devices.first_succeeds(f"{place}: see the message of the first process"):
             try:
-                with _checkpointer() as checkpointer:
-                    call_library(
+                with orbax_calls.run_checkpointer() as checkpointer:
+                    orbax_calls.call_library(
                         f"{place}: not saved",
                         lambda: checkpointer.save(place.absolute(), args, force=True),
                     )
@@ -204,8 +202,8 @@ class Checkpoints:
         saved = template if saved_rings == rings else _with_rings(template, saved_rings)
         self._check_shapes(step, shapes, saved)
         args = ocp.args.Composite(state=ocp.args.StandardRestore(saved))
-        with _checkpointer() as checkpointer:
-            plain = call_library(
+        with orbax_calls.run_checkpointer() as checkpointer:
+            plain = orbax_calls.call_library(
                 f"{place}: cannot be read", lambda: checkpointer.restore(place.absolute(), args)
             )["state"]
         if saved_rings != rings:
@@ -232,7 +230,7 @@ class Checkpoints:
         return step
 
     def _shapes(self, step: int) -> dict[str, tuple[int, ...]]:
-        saved = metadata(self._on_disk.checkpoint(step) / checkpoint_folder.STATE)
+        saved = orbax_calls.metadata(self._on_disk.checkpoint(step) / checkpoint_folder.STATE)
         return {_path(path): leaf.shape for path, leaf in jax.tree.leaves_with_path(saved)}
 
     def _check_shapes(self, step: int, saved: dict[str, tuple[int, ...]], template: Any) -> None:
@@ -250,35 +248,6 @@ def read_settings(run: pathlib.Path, step: int) -> config.Config:
     """Returns the settings of a checkpoint; raises ValueError if they are not readable."""
     on_disk = checkpoint_folder.CheckpointFolder(run)
     return config.from_json(on_disk.settings_text(step), str(on_disk.checkpoint(step)))
-
-
-def call_library(message: str, action: Callable[[], Result]) -> Result:
-    """Returns the result of a function of Orbax; any error of it becomes a ValueError of one line.
-
-    Args:
-      message: start of the line.
-      action: the function.
-    """
-    with quiet_library():
-        try:
-            return action()
-        except Exception as error:  # each library of Orbax has its own
-            reason = _reason(error)
-    # Tasks and threads of Orbax that failed with it would print their tracebacks later.
-    for name in ("asyncio", "absl"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    raise ValueError(f"{message} ({reason})")
-
-
-def _reason(error: Exception) -> str:
-    """Returns the reason of an error of a library, at most a line of it."""
-    code = re.search(r"os_error_code='(\d+)'", str(error))
-    text = os.strerror(int(code[1])) if code else getattr(error, "strerror", None) or str(error)
-    return files.one_line(text, _MAX_REASON) or type(error).__name__
-
-
-def _checkpointer() -> ocp.Checkpointer:
-    return ocp.Checkpointer(ocp.CompositeCheckpointHandler())
 
 
 def _check_is_ours(folder: pathlib.Path) -> None:
@@ -328,34 +297,6 @@ def _path(path: tuple[Any, ...]) -> str:
     """Returns the dotted name of a leaf; Orbax stores attributes as dictionary keys."""
     names = (getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))) for key in path)
     return ".".join(str(name) for name in names)
-
-
-def open_checkpointer() -> ocp.StandardCheckpointer:
-    """Returns a reader and writer of networks that does not wait for other processes."""
-    here = jax.process_index()
-    alone = ocp.options.MultiprocessingOptions(here, {here}, f"process{here}")
-    return ocp.StandardCheckpointer(multiprocessing_options=alone)
-
-
-def metadata(folder: pathlib.Path) -> Any:
-    """Returns the shapes and types of the arrays in a folder, without reading them."""
-    with open_checkpointer() as checkpointer:
-        return call_library(
-            f"{folder}: cannot be read",
-            lambda: checkpointer.metadata(folder.absolute()).item_metadata.tree,
-        )
-
-
-@contextlib.contextmanager
-def quiet_library() -> Iterator[None]:
-    """Mutes Orbax's warnings about intended omissions, such as items that are not restored."""
-    logger = logging.getLogger("absl")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def _with_bits(state: run_state.RunState) -> run_state.RunState:

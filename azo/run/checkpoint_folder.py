@@ -1,25 +1,31 @@
 """The folder `checkpoints/` of a run: complete, verified checkpoints by their iterations.
 
 `ITERATION/` has the state, the network, the settings, the score of the evaluation if there was one,
-and the checksums of all these files. A checkpoint is written under another name, read back from the
-disk, and renamed; only then are older ones removed. `ITERATION.damaged` is a checkpoint that failed
-its checksums when the run was resumed; nothing removes it.
+the versions of the libraries, and the checksums of all these files. A checkpoint is written under
+another name, read back from the disk, and renamed; only then are older ones removed.
+`ITERATION.damaged` is a checkpoint that failed its checksums when the run was resumed; nothing
+removes it.
 """
 
 import contextlib
 import json
 import pathlib
+import platform
 import re
 import shutil
 import sys
 from collections.abc import Iterable
 
 from azo.formats import checksums, files
+from azo.run import shipped_files
 
 CHECKPOINTS = "checkpoints"
 STATE, NETWORK, SETTINGS = "state", "network", "settings"
 _SETTINGS_FILE = "metadata"  # in the folder of the settings
 _SCORE = pathlib.Path("metrics") / "metrics"
+_VERSIONS = "versions.json"
+# Other versions of these may change the bits of a run.
+_PACKAGES = ("azo", "jax", "jaxlib", "flax", "optax", "mctx", "chex", "numpy", "scipy", "numba")
 _PARTIAL = ".partial"
 _LEFT_OVER = re.compile(r"\d+\.(partial|pruned|orbax-checkpoint-tmp).*")
 
@@ -62,6 +68,23 @@ class CheckpointFolder:
             return float(json.loads(files.read_text(place / _SCORE))["score"])
         except (KeyError, TypeError, ValueError, RecursionError):
             raise ValueError(f"{place}: damaged: no score in {_SCORE}") from None
+
+    def note_versions(self, step: int) -> None:
+        """Names the versions that differ from those of a checkpoint, on standard error."""
+        try:
+            saved = dict(json.loads(files.read_text(self.checkpoint(step) / _VERSIONS)))
+        except (TypeError, ValueError):  # of an earlier version of azo, without this file
+            return
+        changes = [
+            f"{name} {saved[name]}, now {version}"
+            for name, version in _versions().items()
+            if saved.get(name, version) != version
+        ]
+        if changes:
+            _note(
+                f"{self.checkpoint(step)}: saved with other versions ({'; '.join(changes)}): the"
+                " run goes on, but not bit for bit as it would have with them"
+            )
 
     def best_step(self) -> int | None:
         """Returns the iteration with the highest score, None if none has one.
@@ -144,6 +167,7 @@ class CheckpointFolder:
             with contextlib.suppress(OSError):  # `write` reports a missing folder
                 (place / _SCORE).parent.mkdir()
             files.write(place / _SCORE, json.dumps({"score": score}).encode())
+        files.write(place / _VERSIONS, json.dumps(_versions(), indent=1).encode())
         checksums.write(place)
         checksums.verify(place, is_cached=False)
         place.rename(self.checkpoint(step))
@@ -163,6 +187,11 @@ class CheckpointFolder:
             place = self.path / f"{step}.pruned"  # a crash leaves no part of a checkpoint
             self.checkpoint(step).rename(place)
             shutil.rmtree(place)
+
+
+def _versions() -> dict[str, str]:
+    versions = {name: shipped_files.version(name) for name in _PACKAGES}
+    return {"python": platform.python_version(), **versions}
 
 
 def _note(text: str) -> None:

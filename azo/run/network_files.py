@@ -15,7 +15,14 @@ from azo.formats import checksums, files
 from azo.games import protocol, registry
 from azo.learning import network
 from azo.measure import players
-from azo.run import checkpoint, checkpoint_folder, config, exported_network, shipped_files
+from azo.run import (
+    checkpoint,
+    checkpoint_folder,
+    config,
+    exported_network,
+    orbax_calls,
+    shipped_files,
+)
 
 
 def save(
@@ -129,15 +136,15 @@ def _load_arrays(place: pathlib.Path, settings: config.Config) -> Any:
     expected = {name: leaf.shape for name, leaf in _named(shapes)}
     if place.name == exported_network.ARRAYS:
         return jax.device_put(exported_network.read_arrays(place.parent, expected), device)
-    saved = checkpoint.metadata(place)
+    saved = orbax_calls.metadata(place)
     found = [(name, (tuple(leaf.shape), leaf.dtype)) for name, leaf in _named(saved)]
     exported_network.check_arrays(place, found, expected)
     template = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device),
         saved,
     )
-    with checkpoint.open_checkpointer() as checkpointer:
-        arrays = checkpoint.call_library(
+    with orbax_calls.open_checkpointer() as checkpointer:
+        arrays = orbax_calls.call_library(
             f"{place}: cannot be read", lambda: checkpointer.restore(place.absolute(), template)
         )
     exported_network.check_finite(place, dict(_named(jax.device_get(arrays))))

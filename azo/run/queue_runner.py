@@ -15,10 +15,11 @@ import pathlib
 import queue
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from azo.formats import files
+from azo.formats import files, locks
 from azo.measure import arena, comparison, journal
 from azo.run import config, interruption, metrics, run_queue, shipped_files
 
@@ -76,6 +77,19 @@ def run_command(
         raise Failed(f"{' '.join(command[:2])} ended with exit code {process.returncode}")
 
 
+def _wait_until_free(folder: pathlib.Path, stop: interruption.StopRequest) -> None:
+    """Waits for a child process of a killed queue, which still trains in the folder of a run."""
+    noted = ""
+    while not stop.is_made:
+        try:
+            locks.lock_folder(folder).release()
+            return
+        except locks.InUse as error:
+            if str(error) != noted:
+                print(noted := str(error), flush=True)
+        time.sleep(_SECONDS_BETWEEN_CHECKS)
+
+
 def run_job(
     job: run_queue.Job, stop: interruption.StopRequest, against: Callable[[], Result | None]
 ) -> Result:
@@ -101,6 +115,7 @@ def run_job(
         run = settings.run.folder
         file = run.with_name(f"{run.name}.json")
         files.write(file, config.to_json(settings).encode())
+        _wait_until_free(run, stop)
         run_command(["azo", "train", "--config", str(file)], job.log, job.log, stop)
         if not metrics.read(run, "end"):
             raise Failed(f"azo train stopped before the end of {run}")

@@ -1,20 +1,46 @@
-"""SIGKILL at random moments, many of them during saves: the run repeats the uninterrupted one."""
+"""SIGKILL at random moments, many during saves: the same command goes on, and nothing is lost."""
 
+import json
 import random
+import signal
 import time
 
 import pytest
-from support import child_runs, tiny_run
+from support import child_runs, small_queue, small_tournament, tiny_run
 
-from azo.run import checkpoint, metrics
+from azo.measure import journal
+from azo.run import checkpoint, metrics, network_files
 
-NUM_KILLS = 12
-NUM_ITERATIONS = 60
+NUM_KILLS = {"train": 20, "supervise": 10, "ablate": 10, "tournament": 10}
+NUM_ITERATIONS = 50
+LIMIT_SECONDS = 1000
 
 
-def run(folder, name):
-    sections = {"run": {"num_iterations": NUM_ITERATIONS, "save_every": 1}}
-    return child_runs.start(child_runs.command(folder, name=name, **sections))
+def kill(words, progress, seconds):
+    """Starts a command and kills it `seconds` after its next progress; returns whether it was done.
+
+    `progress` returns a number.
+    """
+    before = progress()
+    process = child_runs.start(words)
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while progress() <= before and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(seconds)
+    process.kill()
+    errors = process.communicate()[1]
+    assert "Traceback" not in errors
+    assert process.returncode in (0, -signal.SIGKILL), errors
+    return process.returncode == 0
+
+
+def finish(words):
+    """Runs a command to its end."""
+    process = child_runs.start(words)
+    errors = process.communicate(timeout=LIMIT_SECONDS)[1]
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
 
 
 def state(folder):
@@ -25,28 +51,86 @@ def state(folder):
 @pytest.mark.faults
 def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_path):
     """Every iteration is saved, so most kills come during a save."""
-    whole = run(tmp_path, "whole")
-    assert whole.communicate(timeout=400)[1] == ""
-
-    seconds, during_saves = random.Random(0), 0
+    ends = ("--run.num-iterations", NUM_ITERATIONS, "--run.save-every")
+    finish(child_runs.command(tmp_path, *ends, NUM_ITERATIONS, name="whole"))
     folder = tmp_path / "killed"
-    for _ in range(NUM_KILLS):
-        process = run(tmp_path, "killed")
-        before = len(metrics.read(folder, "iteration"))
-        deadline = time.monotonic() + 200
-        while len(metrics.read(folder, "iteration")) <= before and process.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        time.sleep(seconds.random() / 2)
-        process.kill()
-        errors = process.communicate()[1]
-        assert "Traceback" not in errors
+    words = child_runs.command(tmp_path, *ends, 1, name="killed")
+    seconds, kills, during_saves = random.Random(0), 0, 0
+    for _ in range(NUM_KILLS["train"]):
+        progress = lambda: len(metrics.read(folder, "iteration"))  # noqa: E731
+        if kill(words, progress, seconds.random() / 2):
+            break
+        kills += 1
         names = [path.name for path in (folder / "checkpoints").iterdir()]
         during_saves += any(".partial" in name or ".pruned" in name for name in names)
-        if process.returncode == 0:
-            break
-    print(f"{NUM_KILLS} kills, {during_saves} during saves")
-    assert run(tmp_path, "killed").communicate(timeout=400)[1] == ""
+    print(f"{kills} kills, {during_saves} during saves")
+    finish(words)
     tiny_run.assert_same_bits(state(folder), state(tmp_path / "whole"))
     done = [event["iteration"] for event in metrics.read(folder, "iteration")]
     assert done == [*range(1, NUM_ITERATIONS + 1)]
+
+
+@pytest.mark.faults
+def test_the_best_network_of_a_killed_training_is_whole(tmp_path):
+    """Supervised training does not resume; it replaces its best network again and again."""
+    seconds, networks = random.Random(1), 0
+    for number in range(NUM_KILLS["supervise"]):
+        folder = tmp_path / str(number)
+        words = child_runs.azo(
+            *("supervise", "--folder", folder, "--game.name", "tictactoe"),
+            *("--source", "random", "--num-games", 256),
+            *("--num-epochs", 1000, "--evaluations-per-epoch", 100),
+            *("--learner.num-steps", 1, "--learner.batch-size", 16),
+            *("--network.num-blocks", 1, "--network.num-channels", 8),
+        )
+        progress = lambda folder=folder: len(metrics.read(folder, "evaluation"))  # noqa: E731
+        assert not kill(words, progress, seconds.random())
+        whole = [name for name in ("best", ".old") if (folder / name).exists()]
+        if whole:
+            network_files.load(folder / whole[0])
+            networks += 1
+    print(f"{NUM_KILLS['supervise']} kills, {networks} networks loaded")
+    assert networks >= NUM_KILLS["supervise"] - 1  # the first may not have been saved
+
+
+@pytest.mark.faults
+def test_a_queue_that_is_killed_again_and_again_ends_with_every_job(tmp_path):
+    queue = small_queue.write(tmp_path)
+    results = tmp_path / "runs" / "results.jsonl"
+    words = child_runs.azo("ablate", queue, "--folder", results.parent)
+    seconds, kills = random.Random(2), 0
+
+    def progress():
+        runs = results.parent.glob(f"*/*/run/{metrics.FILE}")
+        return sum(len(metrics.read(path.parent, "iteration")) for path in runs)
+
+    for _ in range(NUM_KILLS["ablate"]):
+        if kill(words, progress, seconds.random()):
+            break
+        kills += 1
+    print(f"{kills} kills")
+    finish(words)
+    jobs = [(line["arm"], line["seed"]) for line in journal.read(results, json.loads)]
+    assert sorted(jobs) == [(arm, seed) for arm in "abc" for seed in (0, 1)]
+
+
+@pytest.mark.faults
+def test_a_tournament_that_is_killed_again_and_again_plays_every_game_once(tmp_path):
+    text = small_tournament.SMALL.replace("num_games = 6", "num_games = 200")
+    path = small_tournament.write(tmp_path, text.replace("plies = 3", "plies = 6"))
+    games = tmp_path / "games" / "games.jsonl"
+    words = child_runs.azo("tournament", path, "--folder", games.parent)
+    seconds, kills = random.Random(3), 0
+
+    def progress():
+        return games.read_bytes().count(b"\n") if games.exists() else 0
+
+    for _ in range(NUM_KILLS["tournament"]):
+        if kill(words, progress, seconds.random() / 2):
+            break
+        kills += 1
+    print(f"{kills} kills")
+    finish(words)
+    played = [json.loads(line) for line in games.read_text().splitlines()]
+    assert len({(game["opening"], game["black"], game["white"]) for game in played}) == 600
+    assert len(played) == 600

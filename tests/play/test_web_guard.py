@@ -67,6 +67,8 @@ def test_all_answers_forbid_other_sites_and_guessing(port, path):
     [
         {"origin": "http://evil.example"},
         {"origin": "null"},
+        {"origin": "http://[evil"},
+        {"origin": ""},
         {"origin": "http://localhost:1"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},

@@ -7,12 +7,14 @@ import threading
 import time
 
 import pytest
+from starlette.exceptions import HTTPException
 from support import web_server
 from support.hash_evaluator import HashEvaluator
 from support.web_server import SlowEvaluator, ask, offer, offers, question, running, wait_until
 
 from azo.games import othello
 from azo.play import engine_settings
+from azo.play.web import sessions
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,8 @@ class _Pages:
             thread.join(20)
 
 
-def test_too_many_searches_are_refused():
+def test_too_many_searches_are_refused(monkeypatch):
+    monkeypatch.setattr(sessions, "TURN_SECONDS", 60)
     game = othello.Othello(6)
     evaluator = SlowEvaluator(game)
     with running({game.name: offer(game, evaluator)}, max_searches=2) as port:
@@ -73,6 +76,44 @@ def test_too_many_searches_are_refused():
         pages.wait()
         assert [answer.lines[-1]["is_final"] for answer in pages.answers.values()] == [True, True]
         assert ask(port, "/api/think", question(session="c" * 16)).status == 200
+
+
+def test_a_search_that_has_had_its_turn_ends_for_another_page(monkeypatch):
+    monkeypatch.setattr(sessions, "TURN_SECONDS", 0.2)
+    with searching() as (port, pages):
+        time.sleep(0.2)
+        pages.ask("b" * 16, seconds=20.0)
+        start = time.monotonic()
+        asked = question(session="c" * 16, num_simulations=8)
+        assert wait_until(lambda: ask(port, "/api/think", asked).status == 200)
+        assert time.monotonic() - start < 5
+    pages.wait()
+    assert all(answer.lines[-1]["is_final"] for answer in pages.answers.values())
+
+
+@contextlib.contextmanager
+def begin(port, address="127.0.0.1", **how):
+    """Asks for a search from an address; yields the open answer."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(address, 0))
+    body = json.dumps(question(**how))
+    client.request("POST", "/api/think", body, {"content-type": "application/json"})
+    with contextlib.closing(client), client.getresponse() as response:
+        yield response
+
+
+def test_an_address_with_all_places_gives_one_to_another_address(monkeypatch):
+    monkeypatch.setattr(sessions, "TURN_SECONDS", 60)
+    with searching() as (port, pages):
+        long = {"num_simulations": 20_000, "seconds": 20.0}
+        with begin(port, session="b" * 16, **long) as second:
+            assert second.status == 200
+            assert ask(port, "/api/think", question(session="c" * 16)).status == 503
+            other = {"address": "127.0.0.2", "session": "d" * 16}
+            with begin(port, num_simulations=8, **other) as response:
+                assert response.status == 200
+                assert json.loads(response.read().splitlines()[-1])["is_final"]
+            assert wait_until(lambda: pages.answers)  # the oldest, which has its final report
+            assert pages.answers["a" * 16].lines[-1]["is_final"]
 
 
 @contextlib.contextmanager
@@ -103,14 +144,8 @@ def test_a_search_ends_when_its_reader_disconnects():
     game = othello.Othello(6)
     evaluator = SlowEvaluator(game)
     with running({game.name: offer(game, evaluator)}) as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        request = json.dumps(question(num_simulations=20_000, seconds=30))
-        headers = {"content-type": "application/json"}
-        connection.request("POST", "/api/think", request, headers)
-        response = connection.getresponse()
-        response.readline()
-        response.close()
-        connection.close()
+        with begin(port, num_simulations=20_000, seconds=30) as response:
+            response.readline()
         assert wait_until(lambda: _is_quiet(evaluator))
 
 
@@ -151,7 +186,10 @@ def test_a_failing_engine_is_an_error_on_the_page_and_a_traceback_on_the_console
         assert ask(port, "/api/game", {"game": game.name}).status == 200
 
 
-def test_the_oldest_session_is_dropped_first():
+def test_the_oldest_session_is_dropped_first(monkeypatch):
+    def refuse(*_):
+        raise HTTPException(503, "busy")
+
     game = othello.Othello(6)
     made = []
 
@@ -159,8 +197,15 @@ def test_the_oldest_session_is_dropped_first():
         made.append(1)
         return offer(game).make_engine()
 
-    offered = {game.name: web_server.sessions.Offer(game, "a fake", make_engine)}
+    offered = {game.name: sessions.Offer(game, "a fake", make_engine)}
     with running(offered, max_sessions=2) as port:
         for name in "abacab":
             ask(port, "/api/think", question(session=name * 16, num_simulations=1))
-    assert len(made) == 4  # a, b, c in place of b, b in place of c
+        assert len(made) == 4  # a, b, c in place of b, b in place of c
+        monkeypatch.setattr(sessions.SessionPool, "_make_room", refuse)
+        for name in "cd":
+            assert ask(port, "/api/think", question(session=name * 16)).status == 503
+        monkeypatch.undo()
+        for name in "ba":
+            ask(port, "/api/think", question(session=name * 16, num_simulations=1))
+    assert len(made) == 4  # refused pages have taken no places

@@ -11,7 +11,7 @@ from support import tiny_run
 
 from azo.games import registry
 from azo.learning import placement
-from azo.run import checkpoint, config, network_files
+from azo.run import checkpoint, config, network_files, shipped_files
 
 TINY = {
     "game": {"name": "tictactoe"},
@@ -199,6 +199,23 @@ def test_settings_that_contradict_the_run_are_named(tmp_path, settings, state):
             f"{tmp_path}: cannot resume: search.num_simulations is 7, but the run was begun with"
             f" {saved}. Give --search.num-simulations {saved}, or another --run.folder"
         )
+
+
+def test_other_versions_of_libraries_are_named_on_resuming(
+    tmp_path, settings, state, monkeypatch, capsys
+):
+    with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
+        checkpoints.save(1, state, settings)
+        versions = json.loads((tmp_path / "checkpoints" / "1" / "versions.json").read_text())
+        assert versions["jax"] == jax.__version__
+        checkpoints.check_resumable(settings)
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(shipped_files, "version", {**versions, "jax": "0.99"}.__getitem__)
+        checkpoints.check_resumable(settings)
+    assert capsys.readouterr().err == (
+        f"{tmp_path}/checkpoints/1: saved with other versions (jax {jax.__version__}, now 0.99):"
+        " the run goes on, but not bit for bit as it would have with them\n"
+    )
 
 
 def test_arrays_of_other_shapes_are_named(tmp_path, settings, state):

@@ -10,6 +10,7 @@ import pytest
 from support import small_queue, tiny_run
 from support.small_queue import ARMS, HEAD, line_of, results
 
+from azo.formats import locks
 from azo.measure import journal
 from azo.run import config, interruption, metrics, queue_runner, run_queue
 
@@ -205,6 +206,21 @@ def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue,
     assert [result[name] for name in figures] == [1200, 10, 12, 4.0, 3.0]
     assert result["score"] == 0.625
     assert result["overrides"] == {"search.num_simulations": 3}
+
+
+def test_a_job_waits_for_the_child_of_a_killed_queue_that_still_trains(queue, monkeypatch, capsys):
+    _, (job, *_) = run_queue.load(queue, queue.parent / "runs")
+    lock = locks.lock_folder(job.phase(0, 1000).run.folder)
+    threading.Timer(0.2, lock.release).start()
+
+    def run_command(command, *_):
+        locks.lock_folder(config.load_file(pathlib.Path(command[3])).run.folder)
+        raise queue_runner.Failed("as far as this test goes")
+
+    monkeypatch.setattr(queue_runner, "run_command", run_command)
+    with pytest.raises(queue_runner.Failed, match="as far as this test goes"):
+        queue_runner.run_job(job, interruption.StopRequest(), lambda: None)
+    assert f"in use by process {os.getpid()} on" in capsys.readouterr().out
 
 
 def test_a_budget_of_processor_time_ends_runs_and_arms_meet_one_another(queue, monkeypatch):

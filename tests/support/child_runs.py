@@ -15,8 +15,12 @@ def command(folder, *flags, name="run", **sections):
     """Returns the command that trains the smallest run in FOLDER/NAME, `sections` changed."""
     path = folder / "tiny.toml"
     path.write_text(tiny_run.toml(**sections))
-    names = ["train", "--config", str(path), "--run.folder", str(folder / name)]
-    return [sys.executable, "-m", "azo", *names, *flags]
+    return azo("train", "--config", path, "--run.folder", folder / name, *flags)
+
+
+def azo(*words):
+    """Returns a command of azo."""
+    return [sys.executable, "-m", "azo", *map(str, words)]
 
 
 def start(words):

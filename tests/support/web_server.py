@@ -48,9 +48,11 @@ def running(offered, *, max_searches=2, max_sessions=4, **kwargs):
             target=lambda: asyncio.run(running_server.serve(sockets=[listener]))
         )
         thread.start()
-        yield listener.getsockname()[1]
-        running_server.handle_exit(signal.SIGINT, None)
-        thread.join(10)
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            running_server.handle_exit(signal.SIGINT, None)
+            thread.join(10)
         assert not thread.is_alive()
 
 

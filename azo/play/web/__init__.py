@@ -1,6 +1,7 @@
 """The page in a browser: play against azo and analyse games.
 
 Read `messages` and `game_reader` (requests, answers and games), `sessions` (searches of open
-pages), `app` (the routes), `guard` (foreign hosts and origins), and `server` (the socket). The page
-itself is in `static`. This room must not know networks or files of games.
+pages), `app` (the routes), `guard` (foreign hosts and origins), `connections` (deadlines), and
+`server` (the socket). The page itself is in `static`. This room must not know networks or files of
+games.
 """

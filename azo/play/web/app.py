@@ -22,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from azo.play import engine_settings, live_game
-from azo.play.web import game_reader, guard, messages
+from azo.play.web import connections, game_reader, guard, messages
 from azo.play.web.sessions import Offer, SearchTask, SessionPool
 
 STATIC = pathlib.Path(__file__).parent / "static"
@@ -103,7 +103,8 @@ class _Pages:
         if body.level > engine_settings.NUM_LEVELS:
             message = f"levels are 1 to {engine_settings.NUM_LEVELS}, not {body.level}"
             raise HTTPException(400, message)
-        task = await self._sessions.search(self._offer(body.game), game, body)
+        address = connections.network_of(request.client.host) if request.client else ""
+        task = await self._sessions.search(self._offer(body.game), game, body, address)
         return _Reports(task, game.game.size)
 
     def _offer(self, name: str) -> Offer:

@@ -13,26 +13,14 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pydantic
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 MAX_BODY_BYTES = 64 * 1024
 BODY_SECONDS = 10.0
-
-_HEADERS = {
-    "content-security-policy": (
-        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "cache-control": "no-cache",  # a new version of azo has a new page
-}
 
 _HANG_UP = {"connection": "close"}  # do not wait for the rest of the body
 
@@ -40,7 +28,7 @@ Body = TypeVar("Body", bound=pydantic.BaseModel)
 
 
 class Guard:
-    """Wraps an application: refuses foreign hosts and origins, and adds headers to all answers."""
+    """Wraps an application: refuses foreign hosts and origins."""
 
     def __init__(self, app: ASGIApp, names: Collection[str] = ()):
         """Guards `app`; `names` are host names of this server, besides localhost and addresses."""
@@ -49,17 +37,10 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request, or passes it on."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
-            await send(message)
-
-        answer = self._refusal(scope["method"], Headers(scope=scope)) or self._app
-        await answer(scope, receive, send_with_headers)
+        answer = None
+        if scope["type"] == "http":
+            answer = self._refusal(scope["method"], Headers(scope=scope))
+        await (answer or self._app)(scope, receive, send)
 
     def _refusal(self, method: str, headers: Headers) -> JSONResponse | None:
         """Returns an error unless the request is for this server, and from its own page."""
@@ -70,7 +51,7 @@ class Guard:
             return JSONResponse({"error": message}, 421)
         origin = headers.get("origin")
         is_foreign = headers.get("sec-fetch-site", "same-origin") != "same-origin"
-        is_foreign |= origin is not None and urlsplit(origin).netloc != hosts[0]
+        is_foreign |= origin not in (None, f"http://{hosts[0]}", f"https://{hosts[0]}")
         if is_foreign and method not in ("GET", "HEAD"):
             return JSONResponse({"error": "refused: the request comes from another site"}, 403)
         return None

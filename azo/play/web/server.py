@@ -7,10 +7,24 @@ from collections.abc import Callable
 import uvicorn
 from starlette.types import ASGIApp
 
-_MAX_CONNECTIONS = 64
+from azo.play.web import connections
+
 _MAX_HEADER_BYTES = 16 * 1024
-_IDLE_SECONDS = 15
+_IDLE_SECONDS = 15  # less than `connections.REQUEST_SECONDS`
 _SHUTDOWN_SECONDS = 2  # for answers in progress
+
+# Of every answer, errors of the server included.
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cache-control": "no-cache",  # a new version of azo has a new page
+}
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -53,10 +67,12 @@ class Server(uvicorn.Server):
         config = uvicorn.Config(
             app,
             lifespan="off",
-            log_level="warning",
+            log_level="error",  # no lines for requests that are not HTTP
             server_header=False,
+            headers=list(_HEADERS.items()),
+            http=connections.Connection,
             ws="none",
-            limit_concurrency=_MAX_CONNECTIONS,
+            limit_concurrency=connections.MAX_CONNECTIONS + 1,  # answers to lost clients count
             h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
             timeout_keep_alive=_IDLE_SECONDS,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,

@@ -10,6 +10,7 @@ import collections
 import dataclasses
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 
 from starlette.exceptions import HTTPException
@@ -20,6 +21,7 @@ from azo.play.search_report import SearchReport
 from azo.play.web import messages
 
 PROGRESS_SECONDS = 0.15
+TURN_SECONDS = 2.0  # that a search may take while another one waits for its place
 _BUSY_SECONDS = 1
 
 _log = logging.getLogger(__name__)
@@ -87,8 +89,10 @@ class SearchTask:
         offer: Offer,
         game: live_game.LiveGame,
         request: messages.ThinkRequest,
+        address: str,
     ):
         """Starts the search in a thread of the running event loop."""
+        self.address, self.start = address, time.monotonic()
         loop = asyncio.get_running_loop()
         self._reports: asyncio.Queue[SearchReport | None] = asyncio.Queue()
         self.stop = session.stop = threading.Event()  # ends the search soon
@@ -119,7 +123,11 @@ class SearchTask:
 
 
 class SessionPool:
-    """The sessions of all pages: the latest ones keep engines, and few searches run at a time."""
+    """The sessions of all pages: the latest ones keep engines, and few searches run at a time.
+
+    A search that finds all places taken gets that of an address with two more, or that of a search
+    that has had its turn.
+    """
 
     def __init__(self, *, max_searches: int = 2, max_sessions: int = 4):
         """Starts empty, with the largest number of running searches and of kept sessions."""
@@ -128,15 +136,15 @@ class SessionPool:
         self._running: set[SearchTask] = set()
 
     async def search(
-        self, offer: Offer, game: live_game.LiveGame, request: messages.ThinkRequest
+        self, offer: Offer, game: live_game.LiveGame, request: messages.ThinkRequest, address: str
     ) -> SearchTask:
-        """Starts a search for a page, after stopping the page's current one.
+        """Starts a search for a page at an address, after stopping the page's current one.
 
         Raises:
           HTTPException: too many searches run for other pages, or the page has sent a newer
             request meanwhile.
         """
-        session = self._session(request.session)
+        session = self._sessions.get(request.session) or PageSession()
         session.stop.set()
         session.num_requests += 1
         number = session.num_requests
@@ -144,13 +152,9 @@ class SessionPool:
         try:
             if session.num_requests != number:
                 raise HTTPException(409, "replaced by a newer request")
-            if len(self._running) >= self._max_searches:
-                raise HTTPException(
-                    503,
-                    f"azo is busy with {len(self._running)} other searches: try again in a moment",
-                    {"retry-after": str(_BUSY_SECONDS)},
-                )
-            task = SearchTask(session, offer, game, request)
+            self._make_room(address)
+            self._keep(request.session, session)
+            task = SearchTask(session, offer, game, request, address)
         except BaseException:
             session.turn.release()
             raise
@@ -168,10 +172,30 @@ class SessionPool:
         for task in self._running:
             task.stop.set()
 
-    def _session(self, name: str) -> PageSession:
-        session = self._sessions.setdefault(name, PageSession())
+    def _make_room(self, address: str) -> None:
+        """Stops a search if all places are taken: one of the address with most, the oldest first.
+
+        Raises:
+          HTTPException: the search began less than `TURN_SECONDS` ago, and an equal share of the
+            places would not change.
+        """
+        running = [task for task in self._running if not task.stop.is_set()]
+        if len(running) < self._max_searches:
+            return
+        number = collections.Counter(task.address for task in running)
+        oldest = max(running, key=lambda task: (number[task.address], -task.start))
+        is_unequal = number[oldest.address] - number[address] >= 2
+        if not is_unequal and time.monotonic() - oldest.start < TURN_SECONDS:
+            raise HTTPException(
+                503,
+                f"azo is busy with {len(running)} other searches: try again in a moment",
+                {"retry-after": str(_BUSY_SECONDS)},
+            )
+        oldest.stop.set()  # its page gets the report so far as the final one
+
+    def _keep(self, name: str, session: PageSession) -> None:
+        self._sessions[name] = session
         self._sessions.move_to_end(name)
-        while len(self._sessions) > self._max_sessions:
-            _, dropped = self._sessions.popitem(last=False)
-            dropped.stop.set()
-        return session
+        idle = [name for name, kept in self._sessions.items() if not kept.turn.locked()]
+        if len(self._sessions) > self._max_sessions and idle:
+            del self._sessions[idle[0]]
