@@ -1,5 +1,6 @@
 """The page as an analysis board in a real browser: layout, variations, storage, links and files."""
 
+import json
 import re
 
 import pytest
@@ -11,7 +12,7 @@ from azo.formats import ggf
 from azo.games import notation, othello
 from azo.play import engine_settings
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 _BOARDS, _ACTIONS = web_games.random_game(6, seed=1)
 _GAME = notation.transcript(_ACTIONS, 6)
@@ -177,7 +178,7 @@ def test_former_games_are_stored_and_can_be_removed(visit):
     visit.page.keyboard.press("s")
     visit.page.locator("#games-list button").first.click()
     visit.wait_for_moves(len(_ACTIONS))
-    assert visit.page.locator("#graph .dot").count() == len(_ACTIONS) + 1
+    sync_api.expect(visit.page.locator("#graph .dot")).to_have_count(len(_ACTIONS) + 1)
     visit.page.click("#new")
     visit.wait_for_turn()
     visit.page.click("#games")
@@ -195,6 +196,17 @@ _TREE = (
 _START_TEXT = "--------------OX----XO--------------"
 
 
+def _put_into_storage(visit, game):
+    visit.page.add_init_script(  # runs before the scripts of the next page
+        f"""{{
+          const text = {json.dumps(game)};
+          sessionStorage.setItem("azo", '{{"id": "1"}}');
+          localStorage.setItem("azo-game-1", text);
+          localStorage.setItem("azo", text);
+        }}"""
+    )
+
+
 @pytest.mark.parametrize(
     "damaged",
     [
@@ -208,15 +220,7 @@ _START_TEXT = "--------------OX----XO--------------"
 def test_damaged_storage_is_no_obstacle(browser, port, damaged):
     visit = Visit(browser, port)
     assert visit.wait_for_turn()
-    visit.page.goto(f"http://localhost:{port}/static/icon.svg")
-    visit.page.evaluate(
-        """(text) => {
-          sessionStorage.setItem("azo", '{"id": "1"}');
-          localStorage.setItem("azo-game-1", text);
-          localStorage.setItem("azo", text);
-        }""",
-        damaged,
-    )
+    _put_into_storage(visit, damaged)
     visit.page.goto(f"http://localhost:{port}/")
     assert visit.wait_for_turn()
     assert len(visit.legal) == 4
@@ -226,14 +230,7 @@ def test_damaged_storage_is_no_obstacle(browser, port, damaged):
 def test_undamaged_storage_is_shown(browser, port):
     """The test above tests damage, not the form of its entries."""
     visit = Visit(browser, port)
-    visit.page.goto(f"http://localhost:{port}/static/icon.svg")
-    visit.page.evaluate(
-        """(text) => {
-          sessionStorage.setItem("azo", '{"id": "1"}');
-          localStorage.setItem("azo-game-1", text);
-        }""",
-        _TREE % ("[]", _START_TEXT, "null"),
-    )
+    _put_into_storage(visit, _TREE % ("[]", _START_TEXT, "null"))
     visit.page.goto(f"http://localhost:{port}/")
     assert visit.wait_for_turn()
     assert visit.legal == ["c2"]

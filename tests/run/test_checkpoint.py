@@ -161,7 +161,8 @@ def test_an_interrupted_save_leaves_the_earlier_checkpoint(tmp_path, settings, s
     with monkeypatch.context() as patch:
         patch.setattr(atomicity.AtomicRenameTemporaryPath, "finalize", interrupt)
         checkpoints = checkpoint.Checkpoints(tmp_path, keep=1)
-        with pytest.raises(KeyboardInterrupt):
+        # Orbax sometimes reports its closed event loop instead.
+        with pytest.raises((KeyboardInterrupt, ValueError)):
             checkpoints.save(2, after(state, 2), settings)
         checkpoints.close()
     names = [path.name for path in (tmp_path / "checkpoints").iterdir()]

@@ -34,7 +34,7 @@ class Visit:
 
     def end(self):
         self.context.close()
-        assert self.errors == []
+        assert not self.errors, self.errors
         assert self.hosts == {f"localhost:{self.port}"}
 
     def forgive_refusals(self):

@@ -38,6 +38,7 @@ function keeper(play) {
     if (play.root.children.length) storage.store(games.record(play));
   };
   addEventListener("pagehide", keep);
+  play.onLeave = keep;
   return () => {
     const hash = `#${games.hashOf(play)}`;
     if (hash !== location.hash) history.replaceState(null, "", hash);

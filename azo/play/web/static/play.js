@@ -42,6 +42,7 @@ export class Play {
     this.isPaused = false;
     this.isContinuous = false; // searches whatever is on the board
     this.hinted = null; // the position with a hint
+    this.onLeave = () => {}; // called before another game comes on the board
     this.lessons = new Lessons(this);
     this.search = new Search(
       (position) => this.question(position),
@@ -119,6 +120,7 @@ export class Play {
 
   /** Shows a stored game. */
   resume({ id, game, start, title, human, root, path }) {
+    this.onLeave();
     this.search.stop();
     Object.assign(this, { id, game, start, title, human, isPaused: false });
     this.lessons.retried = null;
@@ -354,6 +356,7 @@ export class Play {
   }
 
   #show({ game, start, note, ...played }, human) {
+    this.onLeave();
     this.search.stop();
     Object.assign(this, { game, start, human, title: note ?? "", id: newId() });
     this.isPaused = false;
