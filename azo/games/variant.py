@@ -6,10 +6,16 @@ rules on batches of positions.
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
 from azo.games import board_symmetry
+
+
+def square_bits(lines: Sequence[int]) -> int:
+    """Returns the squares whose row and column are among `lines`, as bits `8 * row + column`."""
+    return sum(1 << (8 * row + column) for row in lines for column in lines)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,7 +91,7 @@ class Variant:
     @functools.cached_property
     def board_bits(self) -> int:
         """The squares of the board, as bits `8 * row + column`."""
-        return sum(1 << (8 * row + col) for row in range(self.size) for col in range(self.size))
+        return square_bits(range(self.size))
 
     @property
     def start_discs(self) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from azo.games import protocol
+from azo.games import protocol, variant
 from azo.games.symmetry import inverse, move_planes, move_policy
 from azo.learning import network_config, pattern_network, residual
 from azo.learning.cpu import batches
@@ -27,7 +27,8 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
     """Returns the network for a game, in its form for play.
 
     Raises:
-      ValueError: A pattern network on a board that is not square.
+      ValueError: A pattern network on a board that is not square, or counts of moves of another
+        game than Othello.
     """
     scores = tuple(int(score) for score in game.scores)
     if config.kind == "residual":
@@ -35,6 +36,8 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
     size, num_columns = game.board_shape
     if size != num_columns:
         raise ValueError(f"patterns need a square board, not {size} x {num_columns}")
+    if config.patterns.has_move_counts and not isinstance(game, variant.Variant):
+        raise ValueError(f"has_move_counts is for Othello, not {game.name}")
     return pattern_network.PatternNetwork(config, size, game.num_actions, scores)
 
 

@@ -20,8 +20,9 @@ class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Units of the layers between features and score; none: the one feature is the mean score."""
     num_stages: Annotated[int, pydantic.Field(gt=0, le=65)] = 1
     """Sets of tables, by the number of discs on the board."""
-    num_policies: Annotated[int, pydantic.Field(gt=0, le=64)] = 1
-    """Sets of logits in each entry; the last layer weighs all but the first, which counts fully."""
+    has_move_counts: bool = False
+    """Add to each logit what the move leaves, such as the number of replies; the position weighs
+    these counts."""
 
     @pydantic.model_validator(mode="after")
     def _check_linear(self) -> "PatternsConfig":
@@ -30,17 +31,16 @@ class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
                 f"without hidden_units the evaluation is one feature: num_features is"
                 f" {self.num_features}, set it to 1"
             )
-        if not self.hidden_units and self.num_policies != 1:
+        if not self.hidden_units and self.has_move_counts:
             raise ValueError(
-                f"without hidden_units nothing weighs the logits: num_policies is"
-                f" {self.num_policies}, set it to 1"
+                "without hidden_units nothing weighs counts of moves: set has_move_counts to false"
             )
         return self
 
     @property
     def num_columns(self) -> int:
-        """Columns of a table: features, then the logits of each set."""
-        return self.num_features + self.num_policies * patterns.MAX_LENGTH
+        """Columns of a table: features, then logits."""
+        return self.num_features + patterns.MAX_LENGTH
 
 
 class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):

@@ -1,10 +1,12 @@
 """Networks that add table entries of patterns, as Logistello's evaluation (Buro 1999).
 
     contents of patterns -> table rows -> added features -> dense layers -> chances of final scores
-                                       -> logits, weighed and added by square
+                                       -> added logits, and weighed counts of each move
 
-A row has `D` features, and one or more logits for each square of its pattern. With several, the
-last layer before the scores weighs them, so that the policy depends on the whole position too.
+A row has `D` features and a logit for each square of its pattern. The counts of a move say what it
+leaves: the moves of both sides, replies in corners, discs flipped. The last layer before the scores
+weighs them, since what counts for a move depends on the whole position.
+
 Images of a pattern share a table, so the network commutes with the symmetries of the board, and
 examples need no augmentation. With one feature and no dense layers it is the classical linear
 evaluation. Adding features of patterns before a small network is that of Rapfi (arXiv:2503.13178).
@@ -18,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import patterns
-from azo.learning import heads, network_config, pattern_tables
+from azo.learning import heads, move_counts, network_config, pattern_tables
 from azo.search import improvement
 
 _FIRST_DEVIATION = 0.5  # of the score, by the largest, before training
@@ -57,12 +59,11 @@ class PatternNetwork(nn.Module):
 
         features = entries[..., : config.num_features].sum(axis=1)
         features += self._by_discs("feature_bias", num_discs, config.num_features)
-        score_logits, weights = self._score_logits(features, planes, num_discs)
-        logits = entries[..., config.num_features :]
-        if weights is not None:
-            logits = logits.reshape(*row.shape, config.num_policies, patterns.MAX_LENGTH)
-            logits = logits[..., 0, :] + jnp.einsum("mikj,mk->mij", logits[..., 1:, :], weights)
-        logits = _by_square(logits, images, self.size**2)
+        score_logits, move_weights = self._score_logits(features, planes, num_discs)
+        logits = _by_square(entries[..., config.num_features :], images, self.size**2)
+        if move_weights is not None:
+            counts = move_counts.of_legal_moves(planes, self.size)
+            logits += (counts * move_weights[:, None]).sum(axis=-1)
         missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
         return heads.predict(
             prior_logits=jnp.pad(logits, ((0, 0), (0, missing))),
@@ -73,9 +74,8 @@ class PatternNetwork(nn.Module):
     def _score_logits(
         self, features: jax.Array, planes: jax.Array, num_discs: jax.Array
     ) -> tuple[jax.Array, jax.Array | None]:
-        """Returns the logits `[M, Z]` of final scores, and `[M, K - 1]` weights of policies."""
+        """Returns the logits `[M, Z]` of final scores, and weights `[M, 6]` of a move's counts."""
         units = self.config.patterns.hidden_units
-        num_weights = self.config.patterns.num_policies - 1
         if not units:
             first = nn.initializers.constant(np.log(_FIRST_DEVIATION))
             deviation = jnp.exp(self._by_discs("log_deviation", num_discs, 1, first))
@@ -88,10 +88,11 @@ class PatternNetwork(nn.Module):
             if layer == 0:
                 x += self._by_discs("hidden_bias", num_discs, number)
             x = nn.relu(x)
-        weights = None
-        if num_weights:
-            weights = nn.Dense(num_weights, name=pattern_tables.POLICY_WEIGHTS)(x)
-        return heads.small_output(x, len(self.scores), "score_output"), weights
+        move_weights = None
+        if self.config.patterns.has_move_counts:
+            number = pattern_tables.NUM_MOVE_COUNTS
+            move_weights = heads.small_output(x, number, pattern_tables.MOVE_WEIGHTS)
+        return heads.small_output(x, len(self.scores), "score_output"), move_weights
 
     def _by_discs(
         self,

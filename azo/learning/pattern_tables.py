@@ -1,7 +1,6 @@
 """The tables of pattern networks, as `pattern_network` and evaluators on the host know them.
 
-An entry has the features of a content, then one or more sets of a logit for each square of its
-pattern.
+An entry has the features of a content, then a logit for each square of its pattern.
 """
 
 from typing import Any
@@ -12,9 +11,10 @@ from azo.games import patterns
 from azo.learning import network_config
 
 TABLES = "tables"  # the parameter whose rows are learned one by one, see `row_optimiser`
-POLICY_WEIGHTS = "policy_weights"  # the layer that weighs all sets of logits but the first
+MOVE_WEIGHTS = "move_weights"  # the layer that weighs the counts of each move
 NUM_GLOBAL_FEATURES = 4  # inputs of the first layer besides those of the tables
 TYPICAL_MOVES = 8.0  # legal moves in the unit of the network
+NUM_MOVE_COUNTS = 6  # of each move, see `pattern_network`
 
 
 def array_shapes(
@@ -35,8 +35,8 @@ def array_shapes(
         shapes |= {f"hidden{layer}/kernel": (num_inputs, number), f"hidden{layer}/bias": (number,)}
         num_inputs = number
     outputs = {"score_output": num_scores}
-    if config.num_policies > 1:
-        outputs[POLICY_WEIGHTS] = config.num_policies - 1
+    if config.has_move_counts:
+        outputs[MOVE_WEIGHTS] = NUM_MOVE_COUNTS
     if config.hidden_units:
         shapes["hidden_bias"] = (num_discs, config.hidden_units[0])
         for name, number in outputs.items():
@@ -61,16 +61,15 @@ def merge(shapes: patterns.PatternSet, tables: Any, num_features: int) -> list[A
     """
     return [
         sum(
-            tables[:, first + rows][..., _columns(order, num_features, tables.shape[-1])]
+            tables[:, first + rows][..., _columns(order, num_features)]
             for order, rows in shapes.reordered_rows(number)
         )
         for number, first in enumerate(shapes.first_rows)
     ]
 
 
-def _columns(order: tuple[int, ...], num_features: int, num_columns: int) -> np.ndarray:
+def _columns(order: tuple[int, ...], num_features: int) -> np.ndarray:
     """Returns the columns of an entry, those of its logits in the order of the first image."""
     logits = np.arange(patterns.MAX_LENGTH)
     logits[list(order)] = np.arange(len(order))
-    sets = np.arange(num_features, num_columns, patterns.MAX_LENGTH)
-    return np.concatenate([np.arange(num_features), (sets[:, None] + logits).ravel()])
+    return np.concatenate([np.arange(num_features), num_features + logits])

@@ -15,7 +15,7 @@ import numpy as np
 
 from azo.games import patterns, variant
 from azo.learning import network_config, pattern_tables
-from azo.solver.host.kernels import ONE, ZERO, count, first, jit, legal_moves
+from azo.solver.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
 
 _LANES = 16  # units, scores and columns of tables are padded to a multiple of it
 _IMAGES = 64  # images are padded to a multiple of it, the longest loop of vectors
@@ -40,8 +40,9 @@ class Weights(NamedTuple):
     num_outputs: np.ndarray  # [L + 1] int64, padded; the last is that of the final scores
     kernels: np.ndarray  # [L, most, most], of each layer in its first rows and columns
     biases: np.ndarray  # [L + 1, most], the last for a network without layers; `_NEVER` is padding
-    policy_kernel: np.ndarray  # [K - 1, most], of the weights of all sets of logits but the first
-    policy_bias: np.ndarray  # [K - 1]
+    move_kernel: np.ndarray  # [C, most], of the weights of a move's counts; C is 6 or 0
+    move_bias: np.ndarray  # [C]
+    corners: np.uint64  # squares
     scores: np.ndarray  # [most], all final scores by the largest
     results: np.ndarray  # [most], their signs
 
@@ -110,7 +111,7 @@ def host_weights(
         biases[layer, :outputs] = params[name]["bias"]
     none = np.zeros((game.size**2 + 1, 1), np.float32)
     no_weights = {"kernel": np.zeros((1, 0), np.float32), "bias": np.zeros(0, np.float32)}
-    policy = params.get(pattern_tables.POLICY_WEIGHTS, no_weights)
+    move_weights = params.get(pattern_tables.MOVE_WEIGHTS, no_weights)
     return Weights(
         content=_pad_last(np.einsum("bc,rcp->rbp", bits, digits), _IMAGES).astype(np.uint16),
         first_row=shapes.first_rows[images.pattern].astype(np.uint32),
@@ -124,8 +125,9 @@ def host_weights(
         num_outputs=np.array(num_outputs),
         kernels=kernels,
         biases=biases,
-        policy_kernel=np.ascontiguousarray(policy["kernel"].T),
-        policy_bias=policy["bias"],
+        move_kernel=np.ascontiguousarray(move_weights["kernel"].T),
+        move_bias=move_weights["bias"],
+        corners=np.uint64(variant.square_bits((0, game.size - 1))),
         results=_pad_last(np.sign(game.scores).astype(np.float32), most),
         scores=_pad_last((game.scores / game.scores[-1]).astype(np.float32), most),
     )
@@ -163,7 +165,7 @@ def _evaluate(player, opponent, weights, size, on_board, output):
     contents = np.empty(weights.content.shape[2], np.uint16)
     row = np.empty(len(weights.first_row), np.uint32)
     x, y = np.zeros(most, np.float32), np.zeros(most, np.float32)
-    powers, policy = np.empty(most, np.int32), np.ones(len(weights.policy_bias) + 1, np.float32)
+    powers, move_weights = np.empty(most, np.int32), np.empty(len(weights.move_bias), np.float32)
     for number in range(len(player)):
         P, O = player[number], opponent[number]
         num_discs = count(P | O)
@@ -181,11 +183,13 @@ def _evaluate(player, opponent, weights, size, on_board, output):
             x[num_features + 3] = np.float32((size * size - num_discs) % 2)
             for i in range(num_features + 4, weights.num_inputs[0]):
                 x[i] = 0
-            _apply_layers(x, y, num_discs, weights, policy)
+            _apply_layers(x, y, num_discs, weights, move_weights)
         else:
             precision = np.exp(-weights.log_deviation[num_discs])
             _write_normal(x[0], precision, weights.scores, weights.biases[-1], x)
-        _write_logits(moves, size, table, row, weights, policy, output[number])
+        _write_logits(moves, size, table, row, weights, output[number])
+        if len(move_weights):
+            _add_counts(P, O, moves, size, on_board, weights.corners, move_weights, output[number])
         _write_expected(
             x, weights.scores, weights.results, powers, weights.num_outputs[-1], output[number, -2:]
         )
@@ -224,8 +228,8 @@ def _add_features(table, row, bias, x):
 
 
 @_fused
-def _write_logits(moves, size, table, row, weights, policy, output):
-    """Writes the logits of legal moves, given the weight of each set of logits."""
+def _write_logits(moves, size, table, row, weights, output):
+    """Writes the logits of legal moves, as all images add them."""
     while moves != ZERO:
         bit = first(moves)
         moves &= moves - ONE
@@ -233,10 +237,29 @@ def _write_logits(moves, size, table, row, weights, policy, output):
         logit = np.float32(0)
         for place in range(weights.num_places[square]):
             image, column = weights.places[square, place]
-            for weight in policy:
-                logit += weight * table[row[image], column]
-                column += np.uint32(patterns.MAX_LENGTH)
+            logit += table[row[image], column]
         output[square] = logit
+
+
+@_fused
+def _add_counts(P, O, moves, size, on_board, corners, weights, output):
+    """Adds the weighed counts of `move_counts` to the logits of legal moves."""
+    unit = np.float32(1 / pattern_tables.TYPICAL_MOVES)
+    while moves != ZERO:
+        bit = first(moves)
+        moves &= moves - ONE
+        flipped = flips(P, O, bit)
+        player, opponent = P | flipped | ONE << np.uint64(bit), O & ~flipped
+        replies = legal_moves(opponent, player, on_board)
+        num_replies = unit * np.float32(count(replies))
+        output[bit // 8 * size + bit % 8] += (
+            weights[0] * num_replies
+            + weights[1] * num_replies * num_replies
+            + weights[2] * np.float32(replies == ZERO)
+            + weights[3] * np.float32(count(replies & corners))
+            + weights[4] * unit * np.float32(count(legal_moves(player, opponent, on_board)))
+            + weights[5] * unit * np.float32(count(flipped))
+        )
 
 
 @_fused
@@ -248,18 +271,18 @@ def _write_normal(mean, precision, scores, bias, logits):
 
 
 @_fused
-def _apply_layers(x, y, num_discs, weights, policy):
+def _apply_layers(x, y, num_discs, weights, move_weights):
     """Replaces the inputs in `x` by the logits `[Z]` of all final scores; `y` is room for it.
 
-    Writes the weights of the sets of logits, from the second on, into `policy`.
+    Writes the weights `[C]` of a move's counts.
     """
     for layer in range(len(weights.kernels)):
         if layer == len(weights.kernels) - 1:
-            for k in range(len(weights.policy_bias)):
-                weight = weights.policy_bias[k]
-                for i in range(weights.policy_kernel.shape[1]):
-                    weight += weights.policy_kernel[k, i] * x[i]
-                policy[k + 1] = weight
+            for k in range(len(move_weights)):
+                weight = weights.move_bias[k]
+                for i in range(weights.move_kernel.shape[1]):
+                    weight += weights.move_kernel[k, i] * x[i]
+                move_weights[k] = weight
         num_outputs = weights.num_outputs[layer]
         bias, kernel = weights.biases[layer], weights.kernels[layer]
         for j in range(num_outputs):

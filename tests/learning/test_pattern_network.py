@@ -14,7 +14,7 @@ from azo.learning import learner, network, network_config, pattern_network, port
 FOUR = othello.Othello(4)
 SHAPE = network_config.PatternsConfig(set="small", num_features=3, hidden_units=(5,))
 CONFIG = network.NetworkConfig(kind="patterns", patterns=SHAPE)
-WEIGHED = SHAPE.model_copy(update={"num_policies": 2})
+COUNTS = SHAPE.model_copy(update={"has_move_counts": True})
 LINEAR = SHAPE.model_copy(update={"num_features": 1, "hidden_units": (), "num_stages": 3})
 
 
@@ -28,9 +28,6 @@ def seasoned(game, config=CONFIG):
     shape = variables["params"]["tables"].shape
     tables = jax.random.randint(jax.random.key(1), shape, -32, 33) / 64.0
     params = variables["params"] | {"tables": tables}
-    if config.patterns.num_policies > 1:
-        kernel = jnp.zeros_like(params["policy_weights"]["kernel"])
-        params["policy_weights"] = {"kernel": kernel, "bias": jnp.full(kernel.shape[1], 0.5)}
     return {"params": params}
 
 
@@ -68,7 +65,7 @@ def test_logits_are_sums_of_the_entries_of_all_images_on_a_square(game):
     np.testing.assert_array_equal(logits, expected)
 
 
-@pytest.mark.parametrize("shape", [SHAPE, LINEAR, WEIGHED], ids=["layers", "linear", "weighed"])
+@pytest.mark.parametrize("shape", [SHAPE, LINEAR, COUNTS], ids=["layers", "linear", "counts"])
 @pytest.mark.parametrize("game", [FOUR, othello.Othello(8)], ids=str)
 def test_the_network_commutes_with_all_symmetries_to_the_last_bit(game, shape):
     config = configured(shape)
@@ -88,7 +85,7 @@ def test_the_network_commutes_with_all_symmetries_to_the_last_bit(game, shape):
 
 @pytest.mark.parametrize("name", ["small", "logistello", "edax"])
 def test_the_folded_network_is_the_same_function_with_half_of_the_images(name):
-    game, config = othello.Othello(6), configured(WEIGHED.model_copy(update={"set": name}))
+    game, config = othello.Othello(6), configured(COUNTS.model_copy(update={"set": name}))
     variables, position = seasoned(game, config), positions(game, 20)
     net, folded = network.fold(network.build(game, config), variables)
     planes = network.planes_of(game, config, position)
@@ -165,10 +162,9 @@ def test_features_logits_and_layers_have_their_own_rates():
     config = learner.LearnerConfig(
         learning_rate=1e-3, table_feature_rate=0.5, table_logit_rate=0.25, warmup_steps=0
     )
-    shape = {"num_features": 2, "num_policies": 2}
-    settings = network.NetworkConfig(kind="patterns", patterns=shape)
+    settings = network.NetworkConfig(kind="patterns", patterns={"num_features": 2})
     optimiser = learner.make_optimiser(config, settings)
-    params = {"tables": jnp.zeros((1, 2, 22)), "hidden0": {"bias": jnp.zeros(2)}}
+    params = {"tables": jnp.zeros((1, 2, 12)), "hidden0": {"bias": jnp.zeros(2)}}
     ones = jax.tree.map(jnp.ones_like, params)
     updates, _ = optimiser.update(ones, optimiser.init(params), params)
     np.testing.assert_allclose(updates["tables"][..., :2], -0.5, rtol=1e-3)
@@ -176,26 +172,15 @@ def test_features_logits_and_layers_have_their_own_rates():
     np.testing.assert_allclose(updates["hidden0"]["bias"], -1e-3, rtol=1e-3)
 
 
-def test_the_position_weighs_sets_of_logits():
-    game, config = othello.Othello(8), configured(WEIGHED)
+def test_the_position_weighs_the_counts_of_its_moves():
+    game, config = othello.Othello(8), configured(COUNTS)
     variables, position = seasoned(game, config), positions(game, 20)
-    one = predicted(game, configured(SHAPE), *_with_sets(variables, [0]), position).prior_logits
-    other = predicted(game, configured(SHAPE), *_with_sets(variables, [1]), position).prior_logits
-    kernel = jax.random.normal(jax.random.key(3), (5, 1))
-    params = variables["params"] | {"policy_weights": {"kernel": kernel, "bias": jnp.ones(1)}}
-    seen = predicted(game, config, {"params": params}, position).prior_logits
-    weight = (seen - one)[:, :64] / jnp.where(other[:, :64] == 0, jnp.nan, other[:, :64])
-    np.testing.assert_allclose(np.nanmin(weight, axis=1), np.nanmax(weight, axis=1), rtol=1e-3)
-    assert np.ptp(np.nanmean(weight, axis=1)) > 0.1
-
-
-def _with_sets(variables, sets):
-    """Variables with these sets of logits alone."""
-    tables = variables["params"]["tables"]
-    logits = tables[..., 3:].reshape(*tables.shape[:-1], 2, 10)[..., sets, :]
-    tables = jnp.concatenate([tables[..., :3], logits.reshape(*tables.shape[:-1], -1)], axis=-1)
-    params = {name: x for name, x in variables["params"].items() if name != "policy_weights"}
-    return [{"params": params | {"tables": tables}}]
+    plain = predicted(game, CONFIG, _without_counts(variables), position).prior_logits
+    seen = predicted(game, config, variables, position).prior_logits
+    added = np.asarray(seen - plain)[:, :64]
+    is_legal = np.asarray(game.legal_mask(position))[:, :64]
+    np.testing.assert_array_equal(added[~is_legal], 0)
+    assert np.ptp(added[is_legal]) > 0.1
 
 
 def test_a_board_that_is_not_square_has_no_patterns():
@@ -205,3 +190,8 @@ def test_a_board_that_is_not_square_has_no_patterns():
     with pytest.raises(ValueError, match="square board, not 4 x 6"):
         network.build(Wide(4), CONFIG)
     assert isinstance(network.build(FOUR, CONFIG), pattern_network.PatternNetwork)
+
+
+def _without_counts(variables):
+    params = {name: x for name, x in variables["params"].items() if name != "move_weights"}
+    return {"params": params}

@@ -15,7 +15,7 @@ from azo.search import improvement
 
 LAYERS = network_config.PatternsConfig(num_features=5, hidden_units=(7, 6), num_stages=2)
 LINEAR = network_config.PatternsConfig(num_features=1, hidden_units=(), num_stages=3)
-WEIGHED = LAYERS.model_copy(update={"num_policies": 3})
+COUNTS = LAYERS.model_copy(update={"has_move_counts": True})
 SMALL = LAYERS.model_copy(update={"set": "small", "hidden_units": (4,)})
 
 
@@ -41,7 +41,7 @@ def words(game, num_games=40):
 
 
 @pytest.mark.parametrize(
-    "shape", [LAYERS, LINEAR, WEIGHED, SMALL], ids=["layers", "linear", "weighed", "small"]
+    "shape", [LAYERS, LINEAR, COUNTS, SMALL], ids=["layers", "linear", "counts", "small"]
 )
 @pytest.mark.parametrize("size", [6, 8])
 def test_it_gives_what_the_compiled_network_gives(size, shape):
