@@ -32,7 +32,7 @@ class ProgressBar(rich.progress.Progress):
         self.text = ""
         super().__init__(
             *rich.progress.Progress.get_default_columns(),
-            rich.progress.MofNCompleteColumn(),
+            rich.progress.TextColumn("{task.fields[count]}"),
             console=console,
             disable=not console.is_terminal,
             speed_estimate_period=_SECONDS_OF_SPEED,
@@ -50,18 +50,13 @@ class Console:
 
     def __init__(
         self,
-        total_iterations: int,
         title: str,
-        *,
-        first_iteration: int = 0,
         console: rich.console.Console | None = None,
     ):
         """Prepares the display.
 
         Args:
-          total_iterations: of the whole run.
           title: a line at the beginning, such as the run's folder.
-          first_iteration: iterations of earlier processes.
           console: where to draw; standard output by default.
         """
         self._console = console or rich.console.Console(highlight=False, emoji=False)
@@ -69,9 +64,7 @@ class Console:
         self._metrics: dict[str, float] = {}
         self._line_seconds = -math.inf
         self._bar = ProgressBar(self._console)
-        self._task = self._bar.add_task(
-            "iterations", total=total_iterations, completed=first_iteration
-        )
+        self._task = self._bar.add_task("iterations", total=1.0, count="")
 
     def __enter__(self) -> "Console":
         self.note(self._title)
@@ -81,15 +74,18 @@ class Console:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def update(self, metrics: Mapping[str, float], match: str | None = None) -> None:
+    def update(self, metrics: Mapping[str, float], share: float, match: str | None = None) -> None:
         """Shows the state after an iteration.
 
         Args:
           metrics: by name; "iteration" counts the iterations done. Absent ones keep their value.
+          share: of the run that is done, from 0 to 1, by the limit that ends it.
           match: the latest evaluation in words, if there is a new one.
         """
         self._metrics.update(metrics)
-        self._bar.update(self._task, completed=int(self._metrics["iteration"]))
+        iteration = int(self._metrics["iteration"])
+        count = f"{iteration}/{round(iteration / share)}"
+        self._bar.update(self._task, completed=share, count=count)
         figures = [
             f"{label} {form.format(self._metrics[name])}"
             for label, name, form in _FIGURES
@@ -97,7 +93,7 @@ class Console:
         ]
         self._bar.text = "  ".join(figures)
         task = self._bar.tasks[self._task]
-        head = f"iteration {task.completed:.0f}/{task.total:.0f}"
+        head = f"iteration {count}"
         if self._console.is_terminal:
             if match:
                 self.note(f"{head}  {match}")

@@ -101,9 +101,7 @@ def _train(settings: config.Config, stop: interruption.StopRequest) -> run_state
                 return state
             state = loop.fill(game, settings, mesh, state, lines)
         screen = console.Console(
-            settings.run.num_iterations,
             f"{game.name} in {settings.run.folder}",
-            first_iteration=first,
             console=None if devices.is_first() else rich.console.Console(quiet=True),
         )
         stack.enter_context(screen)
@@ -164,7 +162,8 @@ class Trainer:
             state = self.end_generation(state, iteration)
             self.log(state, iteration, figures)
             match = self.evaluate(state, iteration)
-            self.screen.update({"iteration": iteration, **figures}, match and match.text)
+            figures = {"iteration": iteration, **figures}
+            self.screen.update(figures, float(self.progress(state)), match and match.text)
             self.rate(state, iteration)
             reason, is_stopped = self.end_reason(state, match), self.should_stop()
             self.save(state, iteration, match, reason, is_stopped=is_stopped)

@@ -64,8 +64,8 @@ def at_iteration(monkeypatch):
     def arrange(number, happen):
         show = console.Console.update
 
-        def update(self, shown, match=None):
-            show(self, shown, match)
+        def update(self, shown, *others):
+            show(self, shown, *others)
             if shown["iteration"] == number:
                 monkeypatch.setattr(console.Console, "update", show)
                 happen()

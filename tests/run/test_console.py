@@ -13,11 +13,12 @@ def shown(*, is_terminal):
     screen = rich.console.Console(
         width=80, record=True, force_terminal=is_terminal, file=io.StringIO()
     )
-    with console.Console(2, "runs/test", console=screen) as display:
-        display.update({"iteration": 1, "selfplay/games_per_second": 12.5})
+    with console.Console("runs/test", console=screen) as display:
+        display.update({"iteration": 1, "selfplay/games_per_second": 12.5}, 0.5)
         display.note("saved [checkpoint] 1")
         display.update(
             {"iteration": 2, "learner/policy_loss": 1.25, "learner/value_loss": float("nan")},
+            1.0,
             match="88 % against rollouts:100",
         )
     return screen.export_text()
@@ -35,10 +36,17 @@ def test_time_left_counts_only_iterations_of_this_process():
     screen = rich.console.Console(
         file=io.StringIO(), record=True, width=200, get_time=lambda: seconds[0]
     )
-    with console.Console(20, "x", first_iteration=10, console=screen) as display:
+    with console.Console("x", console=screen) as display:
         for iteration in (11, 12, 13):
-            display.update({"iteration": iteration}, match="a match")
+            display.update({"iteration": iteration}, iteration / 20, match="a match")
             seconds[0] += 10
     *_, first, _, last = screen.export_text().splitlines()
     assert first == "iteration 11/20  a match  left -"
     assert last == "iteration 13/20  a match  left 1:10"  # 10 s each, 7 are left
+
+
+def test_iterations_are_counted_by_the_limit_that_ends_the_run():
+    screen = rich.console.Console(file=io.StringIO(), record=True, width=200)
+    with console.Console("x", console=screen) as display:
+        display.update({"iteration": 3}, 0.25)  # of its processor time, say
+    assert screen.export_text().splitlines()[-1] == "iteration 3/12  left -"

@@ -52,8 +52,8 @@ def train_phases(settings, at=None):
     with interruption.StopRequest() as stop, pytest.MonkeyPatch.context() as patch:
         show = console.Console.update
 
-        def update(self, shown, match=None):
-            show(self, shown, match)
+        def update(self, shown, *others):
+            show(self, shown, *others)
             stop.is_made = shown["iteration"] == at
 
         patch.setattr(console.Console, "update", update)
