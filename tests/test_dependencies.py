@@ -19,7 +19,7 @@ def required(*extras):
     return [one for one in map(Requirement, lines) if one.name != "azo"]
 
 
-@pytest.mark.parametrize("package", required("test", "web", "report"), ids=str)
+@pytest.mark.parametrize("package", required("test", "web", "report", "notebook"), ids=str)
 def test_the_locked_versions_are_within_the_bounds(package):
     name = re.escape(canonicalize_name(package.name))
     versions = re.findall(rf"^{name}==([^\s;]+)", LOCK, re.MULTILINE)

@@ -85,7 +85,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     solve_empties: Annotated[int, pydantic.Field(ge=0, le=20)] = 14
     """With --exact: solve moves without known scores up to so many empty squares."""
     plot: pathlib.Path | None = None
-    """With --exact: PNG of the mean result by value, to write."""
+    """With --exact: HTML page to write, with a plot of the mean result by value."""
 
 
 def main(argv: Sequence[str]) -> int:

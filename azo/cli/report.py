@@ -2,9 +2,9 @@
 
     azo report runs/quickstart
 
-Reads the metrics and the settings of the run, and writes `report/index.html` into its folder, with
-the plots beside it as PNG. The phases of a curriculum, `1-NAME`, `2-NAME`, ..., follow
-one another on one page.
+Reads the metrics and the settings of the run, and writes `report/index.html` into its folder: a
+page that needs no other file, with plots to hover and zoom. The phases of a curriculum, `1-NAME`,
+`2-NAME`, ..., follow one another on one page.
 """
 
 import pathlib
@@ -19,7 +19,7 @@ from azo.run import run_report
 
 
 class ReportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """A page of pictures about a run."""
+    """A page of plots about a run."""
 
     run: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="RUN")]
     """Folder of a run, or of a curriculum with the runs of its phases."""

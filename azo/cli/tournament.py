@@ -6,7 +6,7 @@ TOURNAMENT is the name of a shipped tournament or the path of a TOML file, whose
 in azo/run/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the same
 command resumes a tournament and repeats no finished game. FOLDER also holds the games as
 transcripts, GGF and WTHOR files, and engines.log with the messages of a program that failed.
-`--report PAGE.md` writes a page with a picture.
+`--report PAGE.md` writes a page.
 """
 
 import pathlib
@@ -32,7 +32,7 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_games: setting_types.PositiveInt | None = None
     """Games of each pair, in place of the number in the file; a larger number adds games."""
     report: pathlib.Path | None = None
-    """Also write the tables as a page in Markdown, with a picture beside it."""
+    """Also write the tables as a page in Markdown."""
     table: bool = False
     """Play nothing; show the tables and write the files of the games so far."""
 

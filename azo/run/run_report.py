@@ -1,4 +1,4 @@
-"""Report on a run as one page: `report/index.html` in the run's folder, with all its pictures.
+"""Report on a run as one page: `report/index.html` in the run's folder, with all its plots.
 
 It reads the run's metrics and settings. The phases of a curriculum, `1-NAME`, `2-NAME`, ..., follow
 one another on one page.
@@ -26,7 +26,7 @@ def write(folder: pathlib.Path) -> pathlib.Path:
     Raises:
       ValueError: The folder has no run, the run has no iteration yet, or a file of it is broken.
     """
-    with extras.needed("a report", "matplotlib"):
+    with extras.needed("a report", "plotly"):
         from azo.measure.report import page
     runs = _phases(folder)
     log = _log(folder, runs)

@@ -113,11 +113,11 @@ def _plot_writer(
         raise ValueError(
             f"--plot shows up to {accuracy.MAX_CURVES} numbers of simulations, not {num_players}"
         )
-    with extras.needed("--plot", "matplotlib"):
+    with extras.needed("--plot", "plotly"):
         from azo.measure.report import calibration_figure
 
     files.write(path, b"")
-    return lambda measured: files.write(path, calibration_figure.png(measured))
+    return lambda measured: files.write(path, calibration_figure.page(measured).encode())
 
 
 def _sets(

@@ -42,7 +42,7 @@ def run(
       config: the tournament.
       folder: for the games.
       title: name of the tournament in files.
-      report: also write the tables to this page, with a picture beside it.
+      report: also write the tables to this page.
       command: the command that the page shows.
       is_playing: False plays nothing, and shows the games so far.
 
@@ -50,8 +50,6 @@ def run(
       ValueError: One line: a player cannot be made, the folder has games of other players or
         openings, no game has been played, or another process plays there.
     """
-    if report is not None:
-        page.load_panels()
     with locks.lock_folder(folder):
         game = registry.make(config.game)
         players = tournament_file.make_players(config, game)

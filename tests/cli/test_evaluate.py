@@ -235,7 +235,7 @@ def test_a_large_file_is_sampled_by_the_seed(othello_net, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_numbers_of_simulations_are_rows_objects_and_curves(othello_net, tmp_path, capsys):
-    picture = tmp_path / "plot.png"
+    picture = tmp_path / "plot.html"
     flags = ["--exact", "random:6", "--limit", 40, "--simulations", 0, 3]
     assert main(othello_net, *flags, "--plot", picture) == 0
     rows, _ = table(capsys.readouterr().out)
@@ -243,7 +243,7 @@ def test_numbers_of_simulations_are_rows_objects_and_curves(othello_net, tmp_pat
         ["random:6", "40", "raw"],
         ["random:6", "40", "3 simulations"],
     ]
-    assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert "Plotly.newPlot" in picture.read_text(encoding="utf-8")
     assert main(othello_net, *flags, "--json") == 0
     data = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["set"], one["player"], one["positions"]) for one in data] == [
@@ -348,12 +348,12 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
         ),
         (["random", "--simulations", "8"], "--simulations and --plot are for --exact SET ..."),
         (
-            ["{othello_net}", "--exact", "x", "--plot", "x.png", "--simulations", *"012345"],
+            ["{othello_net}", "--exact", "x", "--plot", "x.html", "--simulations", *"012345"],
             "--plot shows up to 5 numbers of simulations, not 6",
         ),
         (
-            ["{othello_net}", "--exact", "{folder}/over.obf", "--plot", "{folder}/none/plot.png"],
-            "{folder}/none/plot.png: cannot write here (No such file or directory)",
+            ["{othello_net}", "--exact", "{folder}/over.obf", "--plot", "{folder}/none/plot.html"],
+            "{folder}/none/plot.html: cannot write here (No such file or directory)",
         ),
     ],
 )

@@ -258,6 +258,5 @@ def test_figures_show_mean_results_by_value():
     lines = drawn_panels.curves(panel)
     assert list(lines) == ["raw", "9", "as predicted"]
     np.testing.assert_allclose(lines["raw"], [[-1, -0.5, 0.2, 0.5], [-1, 1, 0, 1]])
-    assert len(panel.collections) == 1  # the intervals of the last player
     interval = np.array([wilson(points, 1) for points in (0, 1, 0.5, 1)]).T
     np.testing.assert_allclose(drawn_panels.band(panel), interval, atol=1e-6)

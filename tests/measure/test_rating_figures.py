@@ -41,7 +41,7 @@ def test_the_elo_of_generations_is_that_of_all_matches_together():
     greedy = expected["greedy"]
     figure = sheet(run, "elo")
     (axes,) = figure.panels
-    assert axes.get_ylabel() == "Elo (random 0)"
+    assert axes.layout.yaxis.title.text == "Elo (random 0)"
     curves = drawn_panels.curves(axes)
     assert list(curves) == ["generation", "greedy", "random"]
     assert curves["generation"][0] == [10, 20]

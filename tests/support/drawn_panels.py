@@ -1,47 +1,34 @@
 """Reads back what a panel of a report draws."""
 
-import numpy as np
-
 
 def panel(sheet, title):
-    """Returns the axes of a figure with this title."""
-    (axes,) = [axes for axes in sheet.panels if _title(axes) == title]
-    return axes
+    """Returns the panel of a figure with this title."""
+    (found,) = [panel for panel in sheet.panels if panel.layout.title.text == title]
+    return found
 
 
-def _title(axes):
-    return axes.get_title(loc="left") or axes.get_title()
-
-
-def curves(axes):
+def curves(panel):
     """Returns x and y of all curves that have a label, by their labels."""
-    lines = [line for line in axes.lines if not line.get_label().startswith("_")]
-    return {
-        line.get_label(): (line.get_xdata().tolist(), line.get_ydata().tolist()) for line in lines
-    }
+    return {t.name: (list(t.x), list(t.y)) for t in panel.data if t.showlegend is not False}
 
 
-def band(axes, number=0):
-    """Returns the ends `[N]` of a shaded interval, by ascending x."""
-    x, y = axes.collections[number].get_paths()[0].vertices.T
-    places = np.unique(x)
-    return [[end(y[x == place]) for place in places] for end in (min, max)]
+def band(panel):
+    """Returns the ends `[N]` of a shaded interval."""
+    low, high = [list(trace.y) for trace in panel.data if trace.showlegend is False]
+    return [low, high]
 
 
-def fields(axes):
+def fields(panel):
     """Returns the numbers of a heat map, NaN where it is blank."""
-    return axes.images[0].get_array().filled(np.nan)
+    return panel.data[0].z
 
 
-def ticks(axes):
+def ticks(panel):
     """Returns the names of the places on the x and on the y axis."""
-    return [
-        [text.get_text() for text in get()] for get in (axes.get_xticklabels, axes.get_yticklabels)
-    ]
+    return [list(panel.data[0].x), list(panel.data[0].y)]
 
 
-def texts(axes):
+def texts(panel):
     """Returns the texts in a heat map by row and column."""
-    return {
-        (round(t.get_position()[1]), round(t.get_position()[0])): t.get_text() for t in axes.texts
-    }
+    rows = panel.data[0].text
+    return {(i, j): text for i, row in enumerate(rows) for j, text in enumerate(row) if text}

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from azo.measure import accuracy
-from azo.measure.report import panels
+from azo.measure.report import pages, panels
 
 
-def png(sets: Mapping[str, Mapping[str, accuracy.Accuracy]]) -> bytes:
-    """Returns the figure as a PNG."""
-    with panels.style():
-        return sheet(sets).png()
+def page(sets: Mapping[str, Mapping[str, accuracy.Accuracy]]) -> str:
+    """Returns the figure as an HTML page that needs no other file."""
+    return pages.page("Calibration", panels.html(sheet(sets)))
 
 
 def sheet(sets: Mapping[str, Mapping[str, accuracy.Accuracy]]) -> panels.Sheet:
@@ -23,7 +22,7 @@ def sheet(sets: Mapping[str, Mapping[str, accuracy.Accuracy]]) -> panels.Sheet:
     """
     figure = panels.Sheet("calibration", "Calibration", "")
     for name, by_player in sets.items():
-        axes = figure.add_panel(
+        panel = figure.add_panel(
             name.partition(".")[0], "value", "mean result", limits=(-1.05, 1.05)
         )
         for number, (player, measured) in enumerate(by_player.items(), start=1):
@@ -31,7 +30,6 @@ def sheet(sets: Mapping[str, Mapping[str, accuracy.Accuracy]]) -> panels.Sheet:
             value, result = (np.array([getattr(b, x) for b in bins]) for x in ("value", "result"))
             interval = np.array([one.interval for one in bins]).T
             is_last = number == len(by_player)  # several intervals hide one another
-            panels.curve(axes, player, value, result, *(interval if is_last else ()))
-        panels.curve(axes, "as predicted", np.array([-1.0, 1.0]), np.array([-1.0, 1.0]))
-        panels.finish_curves(axes)
+            panels.curve(panel, player, value, result, *(interval if is_last else ()))
+        panels.curve(panel, "as predicted", np.array([-1.0, 1.0]), np.array([-1.0, 1.0]))
     return figure

@@ -93,12 +93,12 @@ def _add_scores(sheet: panels.Sheet, run: run_log.RunLog) -> None:
         field = totals.get(x_label)
         x = iteration.astype(float) if field is None else run.total_at(field, iteration)
         if np.isnan(x).all():  # there may be none at all
-            sheet.missing.append("evaluation/score" + (f", {field}" if field else ""))
             continue
         title = f"Score against {', '.join(sorted(opponents))}"
-        axes = sheet.add_panel(title, x_label, "score", level=0.5, limits=_SHARE)
-        panels.curve(axes, "score", x, score, *interval)
-        panels.finish_curves(axes, run if field is None else None)
+        panel = sheet.add_panel(title, x_label, "score", level=0.5, limits=_SHARE)
+        panels.curve(panel, "score", x, score, *interval)
+        if field is None:
+            panels.mark_phases(panel, run)
 
 
 def _add_gates(sheet: panels.Sheet, run: run_log.RunLog) -> None:
@@ -110,14 +110,12 @@ def _add_gates(sheet: panels.Sheet, run: run_log.RunLog) -> None:
         if len(y):
             points[label] = x, y
     if not points:
-        sheet.missing.append("gate/score")
         return
     title = "Gates: score against the actor network"
-    axes = sheet.add_panel(title, "iteration", "score", level=0.5, limits=_SHARE)
+    panel = sheet.add_panel(title, "iteration", "score", level=0.5, limits=_SHARE)
     for label, (x, y) in points.items():
-        axes.plot(x, y, linestyle="", markersize=6, label=label)
-    panels.finish_curves(axes, run)
-    axes.legend()
+        panels.curve(panel, label, x, y, mode="markers")
+    panels.mark_phases(panel, run)
 
 
 def _results(run: run_log.RunLog) -> panels.Sheet:

@@ -23,7 +23,6 @@ def _elo(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.Sheet:
     )
     ratings = run.of_kind("rating")
     if not ratings:
-        sheet.missing.append("rating/elo")
         return sheet
     anchor = ratings[-1]["rating/anchor"]
     to_anchor = _standings(pairings, anchor)
@@ -37,12 +36,12 @@ def _elo(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.Sheet:
     names = [generation_elo.name(iteration) for iteration in iterations]
     rating = np.array([to_anchor[name].rating for name in names])
     interval = np.array([to_strongest[name].interval for name in names]).T + strongest.rating
-    axes = sheet.add_panel("Elo of generations", "iteration", f"Elo ({anchor} 0)")
-    panels.curve(axes, "generation", np.array(iterations, float), rating, *interval)
+    panel = sheet.add_panel("Elo of generations", "iteration", f"Elo ({anchor} 0)")
+    panels.curve(panel, "generation", np.array(iterations, float), rating, *interval)
     for level in levels[:_MAX_LEVELS]:
         ends = np.array([iterations[0], iterations[-1]], float)
-        panels.curve(axes, level.name, ends, np.full(2, level.rating))
-    panels.finish_curves(axes, run)
+        panels.curve(panel, level.name, ends, np.full(2, level.rating))
+    panels.mark_phases(panel, run)
     sheet.caption += f" The 95 % intervals are of the difference to {strongest.name}"
     if strongest.name != anchor:
         low, high = strongest.interval
@@ -70,7 +69,6 @@ def _cross_table(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.She
         f"are blue. {verdict}",
     )
     if not any({p.first, p.second} <= names.keys() for p in pairings):
-        sheet.missing.append("rating_match/earlier")
         return sheet
     title = "Won/drawn/lost by each row"
     sheet.add_cross_table(title, "against iteration", "iteration", names, pairings)

@@ -1,4 +1,4 @@
-"""Tables of a tournament in Markdown, and the page that holds them with a picture."""
+"""Tables of a tournament in Markdown, and the page that holds them."""
 
 import contextlib
 import datetime
@@ -7,12 +7,11 @@ import itertools
 import pathlib
 import platform
 from collections.abc import Iterable, Sequence
-from types import ModuleType
 
 import jax
 
 from azo.formats import files
-from azo.measure import cycles, elo, extras, sequential
+from azo.measure import cycles, elo, sequential
 from azo.measure.tournament import game_log, standings
 
 # The difference that the sequential test looks for, and both of its error rates.
@@ -47,19 +46,11 @@ def write(
     pairings: Sequence[elo.Pairing],
     lines: Sequence[str],
 ) -> None:
-    """Writes the page with the lines of `tables` and the command, and a picture beside it.
+    """Writes the page with the lines of `tables` and the command.
 
     Raises:
-      ValueError: matplotlib is not installed, or the page cannot be written.
+      ValueError: The page cannot be written.
     """
-    panels = load_panels()
-    names = {standing.name: standing.name for standing in rated.standings}
-    with panels.style():
-        sheet = panels.Sheet("cross-table", title, "")
-        heading = f"{title}: won/drawn/lost of each row"
-        sheet.add_cross_table(heading, "against", "player", names, pairings)
-        png = sheet.png()
-    picture = path.with_suffix(".png")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("jax", "mctx"))
     text = [
         f"# {title}",
@@ -71,20 +62,10 @@ def write(
         f" Python {platform.python_version()}, {versions}.",
         "",
         *lines,
-        "",
-        f"![Points of each row against each column]({picture.name})",
     ]
     with contextlib.suppress(OSError):  # `write` reports a missing folder
         path.parent.mkdir(parents=True, exist_ok=True)
     files.write(path, ("\n".join(text) + "\n").encode())
-    files.write(picture, png)
-
-
-def load_panels() -> ModuleType:
-    """Returns `report.panels`; raises ValueError if matplotlib is not installed."""
-    with extras.needed("a page", "matplotlib"):
-        from azo.measure.report import panels
-    return panels
 
 
 def _row(cells: Iterable[object]) -> str:
