@@ -102,6 +102,11 @@ class Console:
             left = f"left {_duration(task.time_remaining)}"
             self.note("  ".join([head, *figures, *([match] if match else []), left]))
 
+    def working(self, text: str) -> None:
+        """Shows below the bar what takes time now, until the next update; in a terminal only."""
+        self._bar.text = text
+        self._bar.refresh()
+
     def note(self, text: str) -> None:
         """Prints a line that stays, above the bar."""
         self._console.print(text, soft_wrap=True, markup=False)

@@ -167,6 +167,8 @@ class Trainer:
             self.rate(state, iteration)
             reason, is_stopped = self.end_reason(state, match), self.should_stop()
             self.save(state, iteration, match, reason, is_stopped=is_stopped)
+            if reason:
+                self.announce_end(reason)
         return state
 
     def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
@@ -212,6 +214,7 @@ class Trainer:
         settings = recovery.with_lower_rates(settings, self.num_retries)
         if self.programs.get(kind, (None, None))[0] == settings:
             return self.programs[kind]
+        self.screen.note("compiling, about 30 s")
         start = time.perf_counter()
         iterate = loop.build(
             self.game,
@@ -254,6 +257,7 @@ class Trainer:
         begins_window = self.settings.replay.window_generations > 0
         if not gate.is_enabled:
             return state.next_generation(is_promoted=False, begins_window=begins_window)
+        self.screen.working("playing the gate's match")
         (match,) = self.write(iteration, self.hooks.gate(state, iteration))
         state = state.with_evaluations(self.hooks.gate_evaluations())
         if match.fields["gate/is_promoted"]:
@@ -271,6 +275,9 @@ class Trainer:
         is_due = _is_due(self.settings.evaluation.every, iteration) or self.end_reason(state)
         if not is_due or self.should_stop():
             return None
+        evaluation = self.settings.evaluation
+        games = f"{evaluation.num_games} games against {evaluation.opponent}"
+        self.screen.working(f"playing {games}")
         (match,) = self.hooks.evaluate(state, iteration)
         seconds = {"time/training_seconds": round(self.training_seconds, 2)}
         self.write(iteration, [metrics.Event(match.kind, {**match.fields, **seconds})])
@@ -279,6 +286,7 @@ class Trainer:
     def rate(self, state: run_state.RunState, iteration: int) -> None:
         """Rates the network that plays, if that is due."""
         if _is_due(self.settings.ratings.every, iteration) and not self.should_stop():
+            self.screen.working("playing the matches of the rating")
             self.write(iteration, self.hooks.rate(state, iteration))
 
     def save(
@@ -349,6 +357,13 @@ class Trainer:
                 self.screen.note(f"iteration {iteration}: {event.text}")
             written.append(event)
         return written
+
+    def announce_end(self, reason: str) -> None:
+        """Shows why the run has ended, and what can be done with it."""
+        folder = self.settings.run.folder
+        self.screen.note(f"the run has ended: {reason}")
+        play = f"azo play --network {folder} plays it, " * isinstance(self.game, othello.Othello)
+        self.screen.note(f"{play}azo report {folder} draws its curves")
 
     def announce(self, first: int, reason: str | None) -> None:
         """Shows the devices, and whether the run begins, resumes or has ended."""

@@ -75,6 +75,16 @@ def at_iteration(monkeypatch):
     return arrange
 
 
+def test_a_run_says_what_it_does_and_what_to_do_next(place, capsys):
+    assert main("--config", place / "tiny.toml", "--run.folder", place / "told") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "compiling, about 30 s" in lines
+    assert lines[-2:] == [
+        "the run has ended: all 6 iterations are done",
+        f"azo report {place / 'told'} draws its curves",
+    ]
+
+
 def test_a_run_trains_to_its_end_and_leaves_all_that_is_promised(whole):
     state = state_of(whole)
     assert int(state.iteration) == 6

@@ -39,7 +39,7 @@ def a_trainer(monkeypatch, folder, matches, **sections):
         hooks.Hooks(settings, tiny_run.game(), load=None),
         checkpoints=None,
         writer=types.SimpleNamespace(write=write),
-        screen=types.SimpleNamespace(note=lambda text: None),
+        screen=types.SimpleNamespace(note=lambda text: None, working=print),
         stop=interruption.StopRequest(),
     ), written
 
