@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 COMMANDS = (
-    "train", "evaluate", "play", "web", "analyse", "gtp", "nboard", "tournament", "report",
-    "solve", "book", "export", "supervise", "ablate",
+    "train", "watch", "evaluate", "play", "web", "analyse", "gtp", "nboard", "tournament",
+    "report", "solve", "book", "export", "supervise", "ablate",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ The names of metrics are those of `metrics.jsonl`; absent ones are not shown.
 """
 
 import math
+import pathlib
 import time
 from collections.abc import Iterable, Mapping
 
@@ -50,24 +51,26 @@ class Console:
 
     def __init__(
         self,
-        title: str,
+        game: str,
+        folder: pathlib.Path,
         console: rich.console.Console | None = None,
     ):
         """Prepares the display.
 
         Args:
-          title: a line at the beginning, such as the run's folder.
+          game: its name.
+          folder: of the run.
           console: where to draw; standard output by default.
         """
         self._console = console or rich.console.Console(highlight=False, emoji=False)
-        self._title = title
+        self._game, self._folder = game, folder
         self._metrics: dict[str, float] = {}
         self._line_seconds = -math.inf
         self._bar = ProgressBar(self._console)
         self._task = self._bar.add_task("iterations", total=1.0, count="")
 
     def __enter__(self) -> "Console":
-        self.note(self._title)
+        self.note(f"{self._game} in {self._folder}")
         self._bar.start()
         return self
 
@@ -106,6 +109,12 @@ class Console:
         """Shows below the bar what takes time now, until the next update; in a terminal only."""
         self._bar.text = text
         self._bar.refresh()
+
+    def end(self, reason: str, *, is_othello: bool) -> None:
+        """Shows why the run has ended, and what can be done with it."""
+        play = f"azo play --network {self._folder} plays it, " if is_othello else ""
+        self.note(f"the run has ended: {reason}")
+        self.note(f"{play}azo report {self._folder} draws its curves")
 
     def note(self, text: str) -> None:
         """Prints a line that stays, above the bar."""

@@ -28,13 +28,23 @@ def write(folder: pathlib.Path) -> pathlib.Path:
     """
     with extras.needed("a report", "plotly"):
         from azo.measure.report import page
-    runs = _phases(folder)
+    log, title, settings = read(folder)
+    return page.write(folder / FOLDER, title, log, settings=settings)
+
+
+def read(folder: pathlib.Path) -> tuple[run_log.RunLog, str, str]:
+    """Returns the log of a run or of a curriculum, its title, and its settings as text.
+
+    Raises:
+      ValueError: As for `write`.
+    """
+    runs = phases(folder)
     log = _log(folder, runs)
     settings, game = _settings(runs[-1])
-    return page.write(folder / FOLDER, f"{game.name} in {folder}", log, settings=settings)
+    return log, f"{game.name} in {folder}", settings
 
 
-def _phases(folder: pathlib.Path) -> list[pathlib.Path]:
+def phases(folder: pathlib.Path) -> list[pathlib.Path]:
     """Returns the folders of the runs, in their order."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; give a run's, such as runs/quickstart")

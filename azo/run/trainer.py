@@ -32,6 +32,7 @@ from azo.run import (
     metrics,
     network_files,
     recovery,
+    shown_games,
 )
 
 
@@ -101,7 +102,8 @@ def _train(settings: config.Config, stop: interruption.StopRequest) -> run_state
                 return state
             state = loop.fill(game, settings, mesh, state, lines)
         screen = console.Console(
-            f"{game.name} in {settings.run.folder}",
+            game.name,
+            settings.run.folder,
             console=None if devices.is_first() else rich.console.Console(quiet=True),
         )
         stack.enter_context(screen)
@@ -168,7 +170,7 @@ class Trainer:
             reason, is_stopped = self.end_reason(state, match), self.should_stop()
             self.save(state, iteration, match, reason, is_stopped=is_stopped)
             if reason:
-                self.announce_end(reason)
+                self.screen.end(reason, is_othello=isinstance(self.game, othello.Othello))
         return state
 
     def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
@@ -269,19 +271,19 @@ class Trainer:
         """Writes the figures of an iteration, if that is due."""
         if iteration % self.settings.run.log_every == 0 or self.end_reason(state):
             self.write(iteration, [metrics.Event("iteration", figures)])
+            shown_games.write(self.settings.run.folder, self.game, state.games, iteration)
 
     def evaluate(self, state: run_state.RunState, iteration: int) -> metrics.Event | None:
         """Plays a match, if that is due, and returns it."""
         is_due = _is_due(self.settings.evaluation.every, iteration) or self.end_reason(state)
         if not is_due or self.should_stop():
             return None
-        evaluation = self.settings.evaluation
-        games = f"{evaluation.num_games} games against {evaluation.opponent}"
-        self.screen.working(f"playing {games}")
-        (match,) = self.hooks.evaluate(state, iteration)
+        match = self.settings.evaluation
+        self.screen.working(f"playing {match.num_games} games against {match.opponent}")
+        (played,) = self.hooks.evaluate(state, iteration)
         seconds = {"time/training_seconds": round(self.training_seconds, 2)}
-        self.write(iteration, [metrics.Event(match.kind, {**match.fields, **seconds})])
-        return match
+        self.write(iteration, [metrics.Event(played.kind, {**played.fields, **seconds})])
+        return played
 
     def rate(self, state: run_state.RunState, iteration: int) -> None:
         """Rates the network that plays, if that is due."""
@@ -357,13 +359,6 @@ class Trainer:
                 self.screen.note(f"iteration {iteration}: {event.text}")
             written.append(event)
         return written
-
-    def announce_end(self, reason: str) -> None:
-        """Shows why the run has ended, and what can be done with it."""
-        folder = self.settings.run.folder
-        self.screen.note(f"the run has ended: {reason}")
-        play = f"azo play --network {folder} plays it, " * isinstance(self.game, othello.Othello)
-        self.screen.note(f"{play}azo report {folder} draws its curves")
 
     def announce(self, first: int, reason: str | None) -> None:
         """Shows the devices, and whether the run begins, resumes or has ended."""

@@ -1,6 +1,7 @@
 """Display of a run, recorded from consoles of 80 columns."""
 
 import io
+import pathlib
 
 import pytest
 import rich.console
@@ -13,7 +14,7 @@ def shown(*, is_terminal):
     screen = rich.console.Console(
         width=80, record=True, force_terminal=is_terminal, file=io.StringIO()
     )
-    with console.Console("runs/test", console=screen) as display:
+    with console.Console("othello6", pathlib.Path("runs/test"), screen) as display:
         display.update({"iteration": 1, "selfplay/games_per_second": 12.5}, 0.5)
         display.note("saved [checkpoint] 1")
         display.update(
@@ -36,7 +37,7 @@ def test_time_left_counts_only_iterations_of_this_process():
     screen = rich.console.Console(
         file=io.StringIO(), record=True, width=200, get_time=lambda: seconds[0]
     )
-    with console.Console("x", console=screen) as display:
+    with console.Console("x", pathlib.Path("y"), screen) as display:
         for iteration in (11, 12, 13):
             display.update({"iteration": iteration}, iteration / 20, match="a match")
             seconds[0] += 10
@@ -47,6 +48,6 @@ def test_time_left_counts_only_iterations_of_this_process():
 
 def test_iterations_are_counted_by_the_limit_that_ends_the_run():
     screen = rich.console.Console(file=io.StringIO(), record=True, width=200)
-    with console.Console("x", console=screen) as display:
+    with console.Console("x", pathlib.Path("y"), screen) as display:
         display.update({"iteration": 3}, 0.25)  # of its processor time, say
     assert screen.export_text().splitlines()[-1] == "iteration 3/12  left -"

@@ -17,17 +17,16 @@ def write(folder: pathlib.Path, title: str, run: run_log.RunLog, *, settings: st
     Raises:
       ValueError: the folder cannot be written.
     """
-    sheets = [*figures.sheets(run), *rating_figures.sheets(run)]
-    sheets = [sheet for sheet in sheets if sheet.panels]
+    drawn = sheets(run)
     lines = [
         f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
         for name, value in summary(run).items()
     ]
-    links = [f'<a href="#{sheet.name}">{html.escape(sheet.title)}</a>' for sheet in sheets]
+    links = [f'<a href="#{sheet.name}">{html.escape(sheet.title)}</a>' for sheet in drawn]
     body = [
         f"<table>{''.join(lines)}</table>",
         f"<nav><p>{' · '.join(links)}</p></nav>",
-        *(_section(sheet) for sheet in sheets),
+        *(_section(sheet) for sheet in drawn),
         f"<details><summary>Settings</summary><pre>{html.escape(settings)}</pre></details>",
     ]
     try:
@@ -36,6 +35,12 @@ def write(folder: pathlib.Path, title: str, run: run_log.RunLog, *, settings: st
         raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
     files.write(folder / FILE, pages.page(title, "\n".join(body)).encode())
     return folder / FILE
+
+
+def sheets(run: run_log.RunLog) -> list[panels.Sheet]:
+    """Returns the figures that have panels, in their order on a page."""
+    every = [*figures.sheets(run), *rating_figures.sheets(run)]
+    return [sheet for sheet in every if sheet.panels]
 
 
 def summary(run: run_log.RunLog) -> dict[str, str]:

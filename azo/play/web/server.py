@@ -13,11 +13,10 @@ _MAX_HEADER_BYTES = 16 * 1024
 _IDLE_SECONDS = 15  # less than `connections.REQUEST_SECONDS`
 _SHUTDOWN_SECONDS = 2  # for answers in progress
 
+_POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 # Of every answer, errors of the server included.
 _HEADERS = {
-    "content-security-policy": (
-        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
+    "content-security-policy": _POLICY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
@@ -62,14 +61,23 @@ def url(listener: socket.socket) -> str:
 class Server(uvicorn.Server):
     """The web server; it stops long answers on exit. `run` raises KeyboardInterrupt at Ctrl-C."""
 
-    def __init__(self, app: ASGIApp, stop_answers: Callable[[], None]):
-        """Prepares to serve `app`; `stop_answers` stops long answers and returns at once."""
+    def __init__(
+        self, app: ASGIApp, stop_answers: Callable[[], None], *, has_inline_styles: bool = False
+    ):
+        """Prepares to serve `app`.
+
+        Args:
+          app: the application.
+          stop_answers: stops long answers and returns at once.
+          has_inline_styles: let scripts of the page write styles into it, as plotly does.
+        """
+        policy = _POLICY + "; style-src 'self' 'unsafe-inline'" * has_inline_styles
         config = uvicorn.Config(
             app,
             lifespan="off",
             log_level="error",  # no lines for requests that are not HTTP
             server_header=False,
-            headers=list(_HEADERS.items()),
+            headers=list((_HEADERS | {"content-security-policy": policy}).items()),
             http=connections.Connection,
             ws="none",
             limit_concurrency=connections.MAX_CONNECTIONS + 1,  # answers to lost clients count

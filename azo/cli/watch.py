@@ -1,0 +1,51 @@
+"""Serves a page that shows a run while it trains.
+
+    azo watch runs/quickstart --open
+
+The page has the plots of `azo report`, renewed as the run goes on, and games of its self-play. It
+is served to this machine only, unless `--host` says otherwise. Ctrl-C ends it, not the run.
+"""
+
+import pathlib
+import webbrowser
+from collections.abc import Sequence
+from typing import Annotated
+
+import pydantic
+import tyro
+
+from azo.cli import command_line
+from azo.measure import extras
+from azo.run import run_report
+
+
+class WatchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """A page that shows a run."""
+
+    run: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="RUN")]
+    """Folder of a run, or of a curriculum with the runs of its phases."""
+    host: str = "127.0.0.1"
+    """Address to listen at; 0.0.0.0 or :: lets all machines that reach this one watch."""
+    port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 8001
+    """Port to listen at; 0 takes a free one."""
+    names: tuple[str, ...] = ()
+    """Host names that the page may be opened by, besides localhost and addresses."""
+    open: bool = False
+    """Open the page in a browser."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serves the page until Ctrl-C, and returns the exit code."""
+    watch = command_line.parse(WatchConfig, argv, prog="azo watch", description=__doc__)
+    with extras.needed("the page", "plotly", "starlette", "uvicorn"):
+        from azo.play.watch import app
+        from azo.play.web import server
+    run_report.phases(watch.run)  # that there is a run
+    with server.listen(watch.host, watch.port) as listener:
+        address = server.url(listener)
+        print(f"{watch.run} is shown at {address}; Ctrl-C ends", flush=True)
+        if watch.open:
+            webbrowser.open(address)
+        application = app.make_app(watch.run, names=watch.names)
+        server.Server(application, lambda: None, has_inline_styles=True).run(sockets=[listener])
+    return 0

@@ -1,0 +1,44 @@
+"""Games that a run is playing, for those who watch it: `games.json` in its folder."""
+
+import contextlib
+import json
+import pathlib
+from typing import Any
+
+import jax
+
+from azo.formats import files
+from azo.games import notation, othello, protocol, replaying
+from azo.learning import ply_records
+
+FILE = "games.json"
+NUM_GAMES = 12
+
+
+def write(
+    folder: pathlib.Path, game: protocol.Game, games: ply_records.GamesInProgress, iteration: int
+) -> None:
+    """Writes the positions of the first games after an iteration, of Othello in one process.
+
+    The colours of games that begin at a position of an earlier game may be exchanged, since their
+    plies are counted from there.
+    """
+    if not isinstance(game, othello.Othello) or jax.process_count() > 1:
+        return
+    shown = jax.device_get(jax.tree.map(lambda x: x[:NUM_GAMES], (games.position, games.ply)))
+    boards = []
+    for number, ply in enumerate(shown[1]):
+        position = jax.tree.map(lambda words, number=number: words[number], shown[0])
+        board = replaying.board_of(position, is_black_to_move=bool(ply % 2 == 0))
+        boards.append(notation.board_text(board, game.size))
+    text = json.dumps({"iteration": iteration, "boards": boards})
+    with contextlib.suppress(ValueError):  # a full disk does not end a run
+        files.write(folder / FILE, text.encode())
+
+
+def read(folder: pathlib.Path) -> dict[str, Any]:
+    """Returns what `write` wrote last, or no boards if it has written nothing yet."""
+    try:
+        return json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"iteration": 0, "boards": []}
