@@ -1,5 +1,6 @@
-"""The report of a run: figures drawn with matplotlib, and the page that holds them.
+"""The report of a run: figures drawn by plotly, and the page that holds them.
 
-`run_log` reads the metrics. `panels` draws on matplotlib's axes. The figures are in `figures` and
-`rating_figures`; `page` renders them as HTML. Only `run_log` imports without matplotlib.
+`run_log` has the metrics of a run, and `panels` makes plots of them. The figures are in `figures`,
+`rating_figures` and `calibration_figure`; `page` and `pages` render them as HTML. Only `run_log`
+imports without plotly.
 """
