@@ -4,14 +4,16 @@ Squares are as in the rest of azo, a1 in the upper left; `pass` is a move. As in
 Quarry, passes may be left out: if the side to move can only pass, a command for the other colour
 plays the pass first. `undo` takes back both.
 
-Further commands: `set_game` and `list_games` (Quarry), `level`, and `azo-analyze`, which runs until
-the next line of input and writes the format of KataGo's `kata-analyze`.
+Further commands: `set_game` and `list_games` (Quarry), `level`, and two that run until the next
+line of input: `lz-analyze` and `kata-analyze`, in the formats of Leela Zero and KataGo
+(https://github.com/lightvector/KataGo/blob/master/docs/GTP_Extensions.md).
 """
 
 import functools
+import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from azo.games import notation
 from azo.play import clock, engine_settings
@@ -27,6 +29,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _MAX_MESSAGE = 200
 _UNTIMED_SECONDS = 10.0  # a move, without a limit in the settings or on the clock
 _INTERVAL_CENTISECONDS = 100
+_ANALYSIS = "[COLOUR] [CENTISECONDS] [KEY VALUE ...]"
+# Keys of KataGo for what azo does not have; `minmoves` asks for moves without a value.
+_IGNORED = (
+    *("minmoves", "ownership", "ownershipstdev", "movesownership", "movesownershipstdev"),
+    *("pvvisits", "pvedgevisits", "details", "rootinfo", "noresultvalue"),
+)
+_LCB_DEVIATIONS = 1.96  # standard deviations below the mean: the lower end of a 95 % interval
 
 
 class GtpServer:
@@ -75,7 +84,8 @@ class GtpServer:
             "level": (self._set_level, "LEVEL"),
             "set_game": (self._set_game, "GAME"),
             "list_games": (lambda: "Othello", ""),
-            "azo-analyze": (self._analyse, "[COLOUR] [CENTISECONDS]"),
+            "lz-analyze": (functools.partial(self._analyse, self._lz_values), _ANALYSIS),
+            "kata-analyze": (functools.partial(self._analyse, self._kata_values), _ANALYSIS),
         }
 
     def run(self) -> None:
@@ -110,9 +120,10 @@ class GtpServer:
             raise ValueError("unknown command")
         run, usage = self._commands[name]
         names = usage.split()
-        if not len([n for n in names if not n.startswith("[")]) <= len(arguments) <= len(names):
+        most = math.inf if usage.endswith("...]") else len(names)
+        if not len(re.sub(r"\[.*\]", "", usage).split()) <= len(arguments) <= most:
             raise ValueError(f"syntax error: expected '{' '.join([name, *names])}'")
-        if name == "azo-analyze":
+        if usage == _ANALYSIS:
             return run(number, *arguments)
         return run(*arguments)
 
@@ -214,44 +225,51 @@ class GtpServer:
             raise ValueError(f"unsupported game: azo plays Othello, not {name}")
         return ""
 
-    def _analyse(self, number: str, *arguments: str) -> None:
-        """Writes reports of every move until there is input."""
-        is_black, interval = self._engine.board.is_black_to_move, _INTERVAL_CENTISECONDS
-        colours = [text for text in arguments if text.lower() in _COLOURS]
-        if len(arguments) - len(colours) > 1 or arguments[: len(colours)] != tuple(colours):
-            raise ValueError("syntax error: expected 'azo-analyze [COLOUR] [CENTISECONDS]'")
-        if colours:
-            is_black = _is_black(colours[0])
-        if len(arguments) > len(colours):
-            interval = max(_integer(arguments[-1]), 1)
+    def _analyse(self, values: Callable[[MoveReport], str], number: str, *arguments: str) -> None:
+        """Writes reports of the moves with a value until there is input.
+
+        `values` returns the numbers of a move in the format of an engine.
+        """
+        flags = _analysis_flags(arguments)
         if self._engine.is_over:
             raise ValueError("nothing to analyze: the game is over")
+        is_black = bool(flags.get("colour", self._engine.board.is_black_to_move))
         num_passes = self._give_turn(is_black, "nothing to analyze")
+
+        def write(report: SearchReport) -> None:
+            rated = [move for move in report.moves if move.value is not None]
+            infos = [
+                f"info move {self._move_text(move.action)} visits {move.visits} {values(move)}"
+                f" order {order} pv {' '.join(map(self._move_text, move.line))}"
+                for order, move in enumerate(rated[: flags.get("maxmoves")])
+            ]
+            if infos:
+                self._write(" ".join(infos) + "\n")
+
         self._write(f"={number}\n")
         report = self._engine.think(
             Limits(is_analysis=True),
             is_stopped=self._lines.is_waiting,
-            on_progress=self._write_analysis,
-            progress_seconds=interval / 100,
+            on_progress=write,
+            progress_seconds=max(flags.get("interval", _INTERVAL_CENTISECONDS), 1) / 100,
         )
-        self._write_analysis(report)
+        write(report)
         self._lines.wait()
         self._write("\n")
         self._take_back(num_passes)
 
-    def _write_analysis(self, report: SearchReport) -> None:
-        moves = [self._info(order, move) for order, move in enumerate(report.moves)]
-        self._write(" ".join(moves) + "\n")
+    def _lz_values(self, move: MoveReport) -> str:
+        """Returns the numbers of Leela Zero: 10,000 is 1."""
+        rate, lower = _rates(move)
+        return f"winrate {1e4 * rate:.0f} prior {1e4 * move.prior:.0f} lcb {1e4 * lower:.0f}"
 
-    def _info(self, order: int, move: MoveReport) -> str:
-        words = [f"info move {self._move_text(move.action)} visits {move.visits}"]
-        if move.value is not None:
-            words.append(f"winrate {(move.value + 1) / 2:.6f}")
-        words.append(f"prior {move.prior:.6f}")
-        if move.discs is not None:
-            words.append(f"scoreLead {move.discs:.2f}")
-        line = " ".join(self._move_text(action) for action in move.line)
-        return " ".join([*words, f"order {order} pv {line}"])
+    def _kata_values(self, move: MoveReport) -> str:
+        """Returns numbers of KataGo; a lead is positive for the side that is ahead."""
+        rate, lower = _rates(move)
+        assert move.discs is not None
+        lead = self._engine.utility(1) * move.discs
+        score = f"scoreMean {lead:.2f} scoreLead {lead:.2f}"
+        return f"winrate {rate:.6f} {score} prior {move.prior:.6f} lcb {lower:.6f}"
 
     def _give_turn(self, is_black: bool, complaint: str) -> int:
         """Plays a forced pass, if needed, so that a colour is to move; returns the plies played."""
@@ -290,6 +308,38 @@ def _is_black(colour: str) -> bool:
     if colour.lower() not in _COLOURS:
         raise ValueError(f"syntax error: colour {colour!r} is neither black nor white")
     return _COLOURS[colour.lower()]
+
+
+def _analysis_flags(words: Sequence[str]) -> dict[str, int]:
+    """Returns `colour`, `interval` and `maxmoves`; they come in any order, as in Leela Zero."""
+    flags: dict[str, int] = {}
+    rest = iter(words)
+    for word in rest:
+        name = word.lower()
+        if name in _COLOURS:
+            flags["colour"] = _COLOURS[name]
+        elif name in ("interval", "maxmoves"):
+            flags[name] = _integer(next(rest, ""))
+        elif name in _IGNORED:
+            next(rest, "")
+        elif word[0].isdigit():
+            flags["interval"] = _integer(word)
+        else:
+            raise ValueError(f"syntax error: {word!r} is not supported, expected '{_ANALYSIS}'")
+    return flags
+
+
+def _rates(move: MoveReport) -> tuple[float, float]:
+    """Returns the winning rate of a move with a value, and the lower end of its 95 % interval.
+
+    The interval assumes the largest variance that results from 0 to 1 of this mean can have.
+    """
+    assert move.value is not None
+    rate = (move.value + 1) / 2
+    if move.is_proven:
+        return rate, rate
+    deviation = math.sqrt(rate * (1 - rate) / max(move.visits, 1))
+    return rate, max(rate - _LCB_DEVIATIONS * deviation, 0.0)
 
 
 def _integer(text: str) -> int:

@@ -18,7 +18,7 @@ from support.fake_engines import GAME, PASS, actions, after, pass_ply, play_out,
 from support.front_end import QUICK, GtpSession, Input, ScriptedEngine, quick_engine, squares
 
 from azo.cli.gtp import main as gtp_main
-from azo.games import notation
+from azo.games import notation, othello
 from azo.measure import external_engines
 from azo.play import clock, engine_factory, engine_settings, gtp, line_reader
 from azo.run import shipped_files, tournament_file
@@ -77,7 +77,7 @@ def test_known_command_agrees_with_list_commands():
     required = (
         "protocol_version name version known_command list_commands quit boardsize clear_board komi"
         " play genmove reg_genmove undo showboard final_score time_settings time_left level"
-        " set_game list_games azo-analyze"
+        " set_game list_games lz-analyze kata-analyze"
     )
     assert set(listed) == set(required.split())
     assert all(session.ask(f"known_command {name}") == "= true\n\n" for name in listed)
@@ -134,7 +134,14 @@ def test_moves_are_played_shown_and_taken_back():
         ("play w pass", "illegal move: black is to move"),
         ("genmove w", "no move: black is to move"),
         ("reg_genmove w", "no move: black is to move"),
-        ("azo-analyze w", "nothing to analyze: black is to move"),
+        ("lz-analyze w", "nothing to analyze: black is to move"),
+        ("kata-analyze W 10", "nothing to analyze: black is to move"),
+        (
+            "lz-analyze b avoid b d3 1",
+            "syntax error: 'avoid' is not supported,"
+            " expected '[COLOUR] [CENTISECONDS] [KEY VALUE ...]'",
+        ),
+        ("kata-analyze b maxmoves", "syntax error: '' is not a number"),
         ("final_score", "cannot score: the game is not over"),
     ],
 )
@@ -188,7 +195,7 @@ def test_after_the_end_only_passes_are_accepted():
         "= pass\n\n",
     ]
     assert session.ask("play w a1") == "? illegal move: the game is over\n\n"
-    assert session.ask("azo-analyze") == "? nothing to analyze: the game is over\n\n"
+    assert session.ask("lz-analyze") == "? nothing to analyze: the game is over\n\n"
     assert session.ask("showboard").endswith("the game is over\nblack 13, white 0\n\n")
     assert session.asks("final_score", "komi 4.5", "final_score", "komi 64", "final_score") == [
         "= B+64\n\n",
@@ -292,10 +299,19 @@ def test_levels_weaken_the_settings_and_the_last_restores_them():
     assert session.engine.config == config
 
 
-INFO = re.compile(
-    r"info move (\w+) visits (\d+)(?: winrate ([\d.]+))? prior ([\d.]+)(?: scoreLead (-?[\d.]+))?"
-    r" order (\d+) pv((?: \w+)+?)(?= info|$)"
-)
+def parsed(line):
+    """Returns the moves of a line of an analysis: pairs of key and value, then `pv` to the end.
+
+    So Lizzie reads it (`MoveData.fromInfo`), and Sabaki after it has found `pv` by the moves at the
+    end (`parseAnalysis` in enginesyncer.js).
+    """
+    moves = []
+    for text in re.split(r"\s*info\s+", line)[1:]:
+        words, _, line = text.partition(" pv ")
+        assert re.search(r"(pass|[A-Za-z]\d+)(\s+(pass|[A-Za-z]\d+))*$", text)[0] == line
+        words = words.split(" ")
+        moves.append(dict(zip(words[::2], words[1::2], strict=True)) | {"pv": line.split(" ")})
+    return moves
 
 
 def analysis(config, commands, line, num_lines):
@@ -320,20 +336,55 @@ def analysis(config, commands, line, num_lines):
     return answer.split("\n")
 
 
-def test_analysis_goes_on_until_the_next_line():
-    head, *lines = analysis(QUICK, [], "3 azo-analyze b 1", num_lines=4)
+@pytest.mark.parametrize("name", ["lz-analyze", "kata-analyze"])
+def test_analysis_goes_on_until_the_next_line(name):
+    head, *lines = analysis(QUICK, [], f"3 {name} b 1", num_lines=4)
     assert head == "=3"
     assert len(lines) >= 3
     totals = []
-    for text in lines:
-        rows = INFO.findall(text)
-        assert {move for move, *_ in rows} == {"D3", "C4", "F5", "E6"}
-        assert [int(order) for *_, order, _ in rows] == [0, 1, 2, 3]
-        assert sum(float(prior) for _, _, _, prior, *_ in rows) == pytest.approx(1, abs=1e-5)
-        assert all(line.split()[0] == move for move, *_, line in rows)
-        totals.append(sum(int(visits) for _, visits, *_ in rows))
+    for moves in map(parsed, lines):
+        assert {move["move"] for move in moves} <= {"D3", "C4", "F5", "E6"}
+        assert [int(move["order"]) for move in moves] == list(range(len(moves)))
+        assert all(move["pv"][0] == move["move"] for move in moves)
+        totals.append(sum(int(move["visits"]) for move in moves))
+    assert len(moves) == 4
     assert totals == sorted(totals)
     assert totals[-1] > totals[0]
+
+
+def analysed(line, evaluation, game=GAME):
+    """Returns the last line of an analysis of the start with a written evaluation."""
+    session = GtpSession(ScriptedEngine(game, {0: evaluation}, QUICK))
+    return session.ask(line).splitlines()[-2]
+
+
+D3, C4, F5, E6 = 19, 26, 37, 44
+EVALUATION = {
+    "best": F5,
+    "values": {D3: -1.0, C4: None, F5: 0.25, E6: 0.0},
+    "prior": {D3: 0.1, C4: 0.2, F5: 0.4321, E6: 0.2679},
+    "visits": {D3: 1, C4: 0, F5: 96, E6: 4},
+}
+
+
+def test_the_numbers_of_leela_zero_are_whole_and_moves_without_a_value_are_left_out():
+    # lcb: 0.625 - 1.96 sqrt(0.625 0.375 / 96) = 0.5282 and 0.5 - 1.96 sqrt(0.25 / 4) = 0.01
+    assert analysed("lz-analyze b 50 minmoves 4", EVALUATION) == (
+        "info move F5 visits 96 winrate 6250 prior 4321 lcb 5282 order 0 pv F5"
+        " info move E6 visits 4 winrate 5000 prior 2679 lcb 100 order 1 pv E6"
+        " info move D3 visits 1 winrate 0 prior 1000 lcb 0 order 2 pv D3"
+    )
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_numbers_of_katago_have_a_lead_for_the_side_that_is_ahead(sign):
+    game = othello.Othello(is_reversed=sign < 0)
+    line = analysed("kata-analyze maxmoves 1 50 B ownership true", EVALUATION, game)
+    assert line == (
+        "info move F5 visits 96 winrate 0.625000"
+        f" scoreMean {16 * sign:.2f} scoreLead {16 * sign:.2f}"
+        " prior 0.432100 lcb 0.528155 order 0 pv F5"
+    )
 
 
 def test_analysis_near_the_end_has_the_exact_scores_of_every_move():
@@ -343,17 +394,14 @@ def test_analysis_near_the_end_has_the_exact_scores_of_every_move():
     discs = np.array([[signs[c] for c in row] for row in board.rows], np.int8)
     truth = slow_minimax.move_scores(discs[None], is_reversed=False)[0]
     config = QUICK.model_copy(update={"solve_empties": 10})
-    head, line = analysis(config, plays(moves), "azo-analyze", num_lines=2)
+    head, line = analysis(config, plays(moves), "kata-analyze", num_lines=2)
     assert head == "="
-    scores = {
-        notation.parse_action(move, 8): (float(score), float(rate))
-        for move, _, rate, _, score, *_ in INFO.findall(line)
-    }
-    assert set(scores) == set(slow_board.legal_actions(board))
-    assert len(scores) >= 2
-    for action, (score, rate) in scores.items():
-        assert score == truth[action]
-        assert rate == (1 + np.sign(score)) / 2
+    found = {notation.parse_action(move["move"], 8): move for move in parsed(line)}
+    assert set(found) == set(slow_board.legal_actions(board))
+    assert len(found) >= 2
+    for action, move in found.items():
+        assert float(move["scoreLead"]) == float(move["scoreMean"]) == truth[action]
+        assert float(move["winrate"]) == float(move["lcb"]) == (1 + np.sign(truth[action])) / 2
 
 
 # The program
@@ -365,14 +413,14 @@ def run(*flags, module="gtp", **options):
 
 
 def test_the_program_answers_and_ends_with_its_input():
-    commands = "play b é\nplay b f5\n1 reg_genmove w\ngenmove w\nazo-analyze\nboardsize 5\n"
+    commands = "play b é\nplay b f5\n1 reg_genmove w\ngenmove w\nkata-analyze\nboardsize 5\n"
     done = run("--level", "3", input=commands, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
     *most, analysed, refused = done.stdout.rstrip("\n").split("\n\n")
     assert most[0].startswith(r"? syntax error: unknown move '\xe9'")
     assert most[1] == "="
     assert {move.split()[1] for move in most[2:]} <= {"D6", "F4", "F6"}
-    assert len(INFO.findall(analysed)) >= 3
+    assert parsed(analysed)  # the next line waits, so that few moves have a value
     assert refused.startswith("? unacceptable size: no network for othello5 comes with azo")
 
 
