@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import pydantic
+import rich.console
 import tyro
 
-from azo.cli import command_line
+from azo.cli import command_line, markdown_tables
 from azo.games import setting_types
 from azo.run import tournament_file, tournament_runner
 
@@ -52,5 +53,9 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("stopped; finished games are kept, the same command resumes")
         return 0
-    print("\n".join(tables))
+    console = rich.console.Console(highlight=False, emoji=False)
+    if console.is_terminal:
+        markdown_tables.show(tables, console)
+    else:
+        print("\n".join(tables))
     return 0
