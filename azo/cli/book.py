@@ -160,9 +160,7 @@ def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
     if not moves:
         terminal.print("not in the book")
         return
-    table = formatting.table(
-        "move", "wins>", "visits>", "games>", "won>", "drawn>", "lost>", padding=2
-    )
+    table = formatting.table("move", "wins>", "visits>", "games>", "won>", "drawn>", "lost>")
     for move in moves:
         entry = move.entry
         num_lost = entry.num_games - entry.num_wins - entry.num_draws

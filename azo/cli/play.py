@@ -3,18 +3,20 @@
     azo play --level 1 --play white
 
 Moves are typed as `f5`; `help` lists the commands. By default you play black against the network
-that comes with azo, at full strength.
+that comes with azo, at full strength. An unfinished game is offered at the next start.
 """
 
 import contextlib
 import io
+import os
+import pathlib
 import sys
 from collections.abc import Sequence
 
 import rich.console
 
 from azo.cli import command_line
-from azo.play import engine_factory, terminal
+from azo.play import engine_factory, kept_game, live_engine, terminal
 
 _MAX_LINE = 1 << 16  # characters
 
@@ -30,23 +32,39 @@ def main(argv: Sequence[str]) -> int:
     """Plays until the person leaves; returns the exit code."""
     settings = command_line.parse(TerminalConfig, argv, prog="azo play", description=__doc__)
     console = rich.console.Console(highlight=False, emoji=False)
+    with console.status("loading the network") if console.is_terminal else contextlib.nullcontext():
+        engine = engine_factory.load_engine(settings)
     session = terminal.Terminal(
-        engine_factory.load_engine(settings),
+        engine,
         settings.engine,
         console,
         _reader(console),
         level=settings.level,
         sides=settings.play,
+        kept=_kept_game(engine) if _is_interactive() else None,
     )
     session.run()
     return 0
+
+
+def _is_interactive() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _kept_game(engine: live_engine.Engine) -> kept_game.KeptGame | None:
+    base = os.environ.get("XDG_STATE_HOME") or pathlib.Path.home() / ".local" / "state"
+    try:
+        return kept_game.KeptGame(pathlib.Path(base) / "azo" / "games", engine.game)
+    except ValueError as error:
+        print(f"{error}: unfinished games are not kept", file=sys.stderr)
+        return None
 
 
 def _reader(console: rich.console.Console) -> terminal.Reader:
     """Returns the reader of input lines. On a terminal it offers editing and history."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # invalid UTF-8 becomes an unknown command
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if _is_interactive():
         with contextlib.suppress(ModuleNotFoundError):  # editing and history for `input`
             import readline  # noqa: F401
 

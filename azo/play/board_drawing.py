@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 
+import rich.cells
 import rich.console
 import rich.text
 
@@ -65,10 +66,15 @@ def board(
     return [*lines, letters]
 
 
-def beside(lines: Sequence[rich.text.Text], notes: Sequence[str], signs: Symbols) -> rich.text.Text:
-    """Returns a board with notes to the right of it, cut off at the width of the terminal."""
-    whole = rich.text.Text(no_wrap=True, overflow="crop")
+def beside(
+    lines: Sequence[rich.text.Text], notes: Sequence[str], signs: Symbols, width: int
+) -> rich.text.Text:
+    """Returns a board with notes to the right of it, or below if `width` columns are too few."""
     blank = rich.text.Text(" " * lines[0].cell_len)
+    is_narrow = blank.cell_len + len(_GAP) + max(map(rich.cells.cell_len, notes)) > width
+    whole = rich.text.Text(no_wrap=not is_narrow)
+    if is_narrow:
+        lines, notes = [*lines, *map(rich.text.Text, notes)], []
     for line, note in itertools.zip_longest(lines, notes):
         row = (line or blank).copy().append(f"{_GAP}{note or ''}")
         row.rstrip()

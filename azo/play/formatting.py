@@ -61,14 +61,21 @@ def reason(report: SearchReport, who: str, game: variant.Variant) -> list[str]:
     return lines
 
 
-def hint(report: SearchReport, game: variant.Variant, *, most: int) -> rich.table.Table:
-    """Returns a table of the best moves, for the side to move."""
-    rows = table("move", "discs>", "wins>", "visits>", "expected", padding=2)
+def hint(
+    report: SearchReport, game: variant.Variant, *, most: int, is_ascii: bool = False
+) -> rich.table.Table:
+    """Returns a table of the best moves, for the side to move.
+
+    A move without an exact score in a solved position is at most the best one.
+    """
+    bound = ("≤", "<=", "≥", ">=")[2 * game.is_reversed + is_ascii]
+    rows = table("move", "discs>", "wins>", "visits>", "expected")
     for each in report.moves[:most]:
         expected = line(each.line, game.size)
+        is_bound = report.score is not None and each.score is None
         rows.add_row(
             move(each.action, game.size),
-            discs(each.discs, each.score),
+            f"{bound}{report.score:+d}" if is_bound else discs(each.discs, each.score),
             chance(each.value),
             str(each.visits or ""),
             expected,
@@ -101,9 +108,9 @@ def lost(num_discs: float, *, is_exact: bool) -> str:
     return f"{num_discs:.0f}" if is_exact else f"~{num_discs:.1f}"
 
 
-def table(*columns: str, padding: int = 1) -> rich.table.Table:
+def table(*columns: str) -> rich.table.Table:
     """Returns an empty table without lines; a column whose name ends in > is right-aligned."""
-    rows = rich.table.Table(box=None, pad_edge=False, padding=(0, padding), header_style="bold")
+    rows = rich.table.Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     for column in columns:
         rows.add_column(column.rstrip(">"), justify="right" if column.endswith(">") else "left")
     return rows

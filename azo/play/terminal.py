@@ -1,18 +1,17 @@
 """A game against the engine in a terminal or through a pipe: one command or move a line.
 
 An error prints one line, and the game continues. During a search Ctrl-C makes the engine move at
-once; at the prompt it quits, as the end of the input does.
+once; at the prompt it asks whether to leave the game. An unfinished game is on disk after every
+move, and is offered at the next start.
 """
 
 import contextlib
 import difflib
+import functools
 import inspect
 import os
 import pathlib
-import signal
-import threading
 from collections.abc import Callable, Iterator
-from typing import Literal
 
 import rich.console
 
@@ -24,14 +23,17 @@ from azo.play import (
     engine_settings,
     formatting,
     game_analysis,
+    interruptible,
+    kept_game,
     live_engine,
 )
 from azo.play.search_report import SearchReport
 
-Sides = Literal["black", "white", "both", "none"]
+Sides = kept_game.Sides
 Reader = Callable[[str], str | None]  # shows a prompt; returns a line, None at the end
 
 _SWAPPED: dict[Sides, Sides] = {"black": "white", "white": "black", "both": "none", "none": "both"}
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 _HINTS = 6
 _HELP = f"""\
 f5            play a move: column and row; a pass is played automatically
@@ -46,7 +48,8 @@ save FILE     save the moves; a FILE that ends in .ggf also has start position a
 load FILE N   load a transcript, a GGF file, or game N of a WTHOR file (.wtb)
 board         show the board again
 help          show this list
-quit          quit, as Ctrl-D does; while azo thinks, Ctrl-C makes it move at once"""
+quit          quit, as Ctrl-D does; an unfinished game is offered at the next start
+Ctrl-C        while azo thinks: it moves at once; else: quit, after a question"""
 
 
 class Terminal:
@@ -61,16 +64,19 @@ class Terminal:
         *,
         level: int = engine_settings.NUM_LEVELS,
         sides: Sides = "black",
+        kept: kept_game.KeptGame | None = None,
     ):
         """Prepares a session, which continues the engine's present game.
 
         Hints and analyses use `full`, the settings at the highest level. `level` is the engine's,
-        `sides` are the person's.
+        `sides` are the person's. An unfinished game is read from `kept`, and written to it.
         """
         self._engine, self._full, self._console, self._read = engine, full, console, read
         self._sides, self._level = sides, level
         self._last_report: SearchReport | None = None  # of the engine's last move
         self._saved: pathlib.Path | None = None  # the file of this game, which may be overwritten
+        self._kept = kept
+        self._waiting = functools.partial(interruptible.waiting, console, engine.game.size)
         self._is_paused = False  # the engine is to move, but waits
         self._has_quit = False
         self._commands: dict[str, Callable[..., None]] = {
@@ -90,9 +96,12 @@ class Terminal:
 
     def run(self) -> None:
         """Plays until the person quits."""
-        self._show()
+        self._offer()
+        if not self._has_quit:
+            self._show()
         while not self._has_quit:
             try:
+                self._keep()
                 if self._engine.is_over or self._is_persons_turn() or self._is_paused:
                     self._read_command()
                 else:
@@ -100,16 +109,66 @@ class Terminal:
             except ValueError as error:
                 self._say(str(error))
                 self._is_paused = not self._is_persons_turn()
+            except KeyboardInterrupt:
+                self._console.print()
+                question = "leave this game?"
+                self._has_quit = self._unfinished() is None or self._agrees(question) is not False
+        self._keep()
+        if self._kept is not None and self._unfinished() is not None:
+            self._say("the game is kept: 'azo play' offers it at the next start")
+
+    def _offer(self) -> None:
+        """Continues the game of an earlier session, if there is one and the person agrees."""
+        try:
+            record = None if self._kept is None else self._kept.read()
+            if record is None:
+                return
+            names = f"{record.black} (black) against {record.white} (white)"
+            self._say(f"an unfinished game: {names}, {len(record.moves)} plies")
+            agrees = self._agrees("continue it?")
+            self._has_quit = agrees is None
+            if not agrees:
+                return
+            self._engine.new_game(record.board, record.moves)
+            self._sides, level = kept_game.players(record)
+            if level:
+                self._set_level(level)
+        except ValueError as error:
+            self._say(str(error))
+
+    def _agrees(self, question: str) -> bool | None:
+        """Returns the answer to a question; None at the end of the input and after Ctrl-C."""
+        while True:
+            try:
+                line = self._read(f"{question} (y/n)> ")
+            except KeyboardInterrupt:
+                line = None
+            if line is None:
+                self._console.print()
+                return None
+            if (word := line.strip().lower()) in _ANSWERS:
+                return _ANSWERS[word]
+
+    def _unfinished(self) -> ggf.GgfGame | None:
+        """Returns the game if it has begun and is not over."""
+        engine = self._engine
+        return None if engine.is_over or not engine.actions else self._record()
+
+    def _keep(self) -> None:
+        """Keeps the game on disk; says so and stops if it cannot be written."""
+        try:
+            if self._kept is not None:
+                self._kept.write(self._unfinished())
+        except ValueError as error:
+            self._kept = None
+            self._say(f"{error}: the game is not kept")
 
     def _is_persons_turn(self) -> bool:
         mover = formatting.colour(self._engine.board)
         return self._sides in (mover, "both")
 
     def _read_command(self) -> None:
-        try:
-            line = self._read(self._prompt())
-        except KeyboardInterrupt:
-            line = None
+        line = self._read(self._prompt())
         if line is None:
             self._console.print()
             self._has_quit = True
@@ -171,7 +230,7 @@ class Terminal:
     def _engine_moves(self) -> None:
         size = self._engine.game.size
         mover = formatting.colour(self._engine.board)
-        with self._interruptible("azo thinks") as (is_stopped, show):
+        with self._waiting("azo thinks") as (is_stopped, show):
             report = self._engine.think(is_stopped=is_stopped, on_progress=show)
             was_stopped = is_stopped()
         self._engine.play(report.action)
@@ -179,32 +238,6 @@ class Terminal:
         self._is_paused = was_stopped and self._sides == "none"
         self._say(f"azo ({mover}) plays {notation.action_text(report.action, size)}")
         self._after_a_move()
-
-    @contextlib.contextmanager
-    def _interruptible(
-        self, what: str
-    ) -> Iterator[tuple[Callable[[], bool], Callable[[SearchReport], None]]]:
-        """Yields two functions: one returns whether Ctrl-C was pressed, one shows progress."""
-        stop = threading.Event()
-        size = self._engine.game.size
-        with contextlib.ExitStack() as stack:
-            if threading.current_thread() is threading.main_thread():
-                before = signal.signal(signal.SIGINT, lambda *_: stop.set())
-                stack.callback(signal.signal, signal.SIGINT, before)
-            if not self._console.is_terminal:
-                yield stop.is_set, lambda _: None
-                return
-            status = stack.enter_context(self._console.status(what))
-
-            def show(report: SearchReport) -> None:
-                move = notation.action_text(report.action, size)
-                status.update(
-                    f"{what}: {move}, {formatting.discs(report.discs, report.score)} discs,"
-                    f" wins {formatting.chance(report.value)},"
-                    f" {report.num_simulations} simulations (Ctrl-C: move now)"
-                )
-
-            yield stop.is_set, show
 
     @contextlib.contextmanager
     def _full_strength(self) -> Iterator[None]:
@@ -223,12 +256,12 @@ class Terminal:
         lines = board_drawing.board(engine.board, engine.game.size, legal, last, signs)
         notes = ["", *self._notes(signs)]
         self._console.print()
-        self._console.print(board_drawing.beside(lines, notes, signs), end="")
+        self._console.print(board_drawing.beside(lines, notes, signs, self._console.width), end="")
 
     def _notes(self, signs: board_drawing.Symbols) -> list[str]:
-        engine, level = self._engine, self._level
+        engine = self._engine
         size, board = engine.game.size, engine.board
-        black, white = self._names(f"azo, level {level} ({engine_settings.LEVEL_NAMES[level - 1]})")
+        black, white = kept_game.names(self._sides, self._level)
         notes = [
             f"{signs.black} black {board.black.bit_count():2}  {black}",
             f"{signs.white} white {board.white.bit_count():2}  {white}",
@@ -250,9 +283,12 @@ class Terminal:
         legend = f"{signs.black} black  {signs.white} white  {signs.legal} legal  [ ] last move"
         return [*notes, "", legend] if len(notes) < 7 else [*notes, legend]
 
-    def _names(self, azo: str) -> list[str]:
-        """Returns the names of black and white, `azo` for the engine."""
-        return ["you" if self._sides in (side, "both") else azo for side in ("black", "white")]
+    def _record(self) -> ggf.GgfGame:
+        engine, rules = self._engine, self._engine.game
+        black, white = kept_game.names(self._sides, self._level)
+        return ggf.GgfGame(
+            rules.size, engine.start, engine.actions, black, white, is_reversed=rules.is_reversed
+        )
 
     def _undo(self) -> None:
         engine = self._engine
@@ -270,9 +306,16 @@ class Terminal:
     def _hint(self) -> None:
         if self._engine.is_over:
             raise ValueError("the game is over")
-        with self._full_strength(), self._interruptible("looking") as (is_stopped, show):
+        with self._full_strength(), self._waiting("looking") as (is_stopped, show):
             report = self._engine.think(is_stopped=is_stopped, on_progress=show)
-        self._console.print(formatting.hint(report, self._engine.game, most=_HINTS))
+        self._console.print(
+            formatting.hint(
+                report,
+                self._engine.game,
+                most=_HINTS,
+                is_ascii=self._console.options.ascii_only,
+            )
+        )
         if report.score is not None:
             mover = formatting.colour(report.board)
             self._say(formatting.outlook(report, mover, self._engine.game))
@@ -280,7 +323,7 @@ class Terminal:
     def _analyse(self) -> None:
         if not self._engine.actions:
             raise ValueError("no move was played yet")
-        with self._full_strength(), self._interruptible("analysing") as (is_stopped, _):
+        with self._full_strength(), self._waiting("analysing") as (is_stopped, _):
             analysis = game_analysis.analyse(
                 self._engine, game_analysis.AnalysisConfig(), is_stopped=is_stopped
             )
@@ -320,12 +363,8 @@ class Terminal:
         from azo.formats import game_files  # imports JAX, which a game does not need
 
         path, engine = _path(name), self._engine
-        rules, (black, white) = engine.game, self._names("azo")
-        played = ggf.GgfGame(
-            rules.size, engine.start, engine.actions, black, white, is_reversed=rules.is_reversed
-        )
         is_ggf = path.suffix.lower() == game_files.GGF_SUFFIX
-        text = game_files.to_text(played, rules, is_ggf=is_ggf)
+        text = game_files.to_text(self._record(), engine.game, is_ggf=is_ggf)
         if os.path.exists(path) and path != self._saved:
             raise ValueError(f"{path}: exists already, choose another name")
         files.write(path, f"{text}\n".encode())
