@@ -33,7 +33,7 @@ from azo.cli import command_line
 from azo.games import othello, protocol, registry, setting_types
 from azo.measure import arena, elo, players, sequential
 from azo.measure.tournament import openings
-from azo.run import network_files, score_comparison
+from azo.run import metrics, network_files, score_comparison
 from azo.search import settings
 
 _OPPONENT = "rollouts:100"
@@ -112,6 +112,25 @@ def play(match: EvaluateConfig, game: protocol.Game) -> _Output:
     """Yields the result of a match on the default device."""
     result = _batch_player(match, game)(jax.random.key(match.seed))
     yield f"{match.first} against {match.second}: {result}", _match_data(match, result)
+    if note := _training_note(match):
+        yield note, None
+
+
+def _training_note(match: EvaluateConfig) -> str:
+    """Returns how the matches of a run against this opponent differ from this one, "" without."""
+    name, trained = "evaluation/opponent", pathlib.Path(match.first)
+    events = metrics.read(trained, "evaluation") if trained.is_dir() else []
+    scores = [event["evaluation/score"] for event in events if event.get(name) == match.second]
+    if not scores:
+        return ""
+    settings = network_files.load_settings(trained)
+    return (
+        f"Matches of its training against {match.second}: {len(scores)}, best score"
+        f" {max(scores):.3f}, with {settings.evaluation.num_simulations} simulations a move (here"
+        f" {settings.search.num_simulations}) and other openings, of"
+        f" {settings.evaluation.opening_plies} random plies. The best of several scores is too high"
+        " on average."
+    )
 
 
 def _match_data(match: EvaluateConfig, result: arena.MatchResult) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import shutil
 
 import jax
 import numpy as np
@@ -13,7 +14,7 @@ from azo.cli import command_line, evaluate
 from azo.games import othello
 from azo.learning import network
 from azo.measure import accuracy, position_sets
-from azo.run import network_files, score_comparison
+from azo.run import metrics, network_files, score_comparison
 
 START = "-----OX--XO-----"  # 4x4
 SCORED = f"{START} X; B1:-10; A2:-10; D3:-10; C4:-10;\n"  # they are equal by symmetry
@@ -61,6 +62,28 @@ def test_a_match_is_reported_from_the_first_players_side_and_repeats(capsys):
     assert low < data["score"] < high
     assert main("greedy", "random", *flags, "--seed", 1) == 0
     assert capsys.readouterr().out != one
+
+
+def test_a_match_of_a_run_says_how_those_of_its_training_differed(net, tmp_path, capsys):
+    shutil.copytree(net, tmp_path / "run")
+    with metrics.MetricsWriter(tmp_path / "run") as writer:
+        for iteration, opponent, score in [
+            (1, "random", 0.75),
+            (2, "random", 0.5),
+            (3, "greedy", 1),
+        ]:
+            fields = {"evaluation/opponent": opponent, "evaluation/score": score}
+            writer.write("evaluation", iteration, fields)
+    flags = [tmp_path / "run", "random", "--num-games", 2, "--opening-plies", 2]
+    assert main(*flags) == 0
+    _, note = capsys.readouterr().out.splitlines()
+    assert note == (
+        "Matches of its training against random: 2, best score 0.750, with 2 simulations a move"
+        " (here 4) and other openings, of 4 random plies. The best of several scores is too high on"
+        " average."
+    )
+    assert main(net, "random", *flags[2:]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 def test_a_match_from_a_file_of_openings(tmp_path, capsys):
