@@ -41,7 +41,7 @@ class BuildConfig(engine_factory.NetworkChoice):
     files: Annotated[
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="[FILE ...]")
     ] = ()
-    """Archives of games: .wtb, .csv or .txt, also .gz."""
+    """Archives of games: .wtb, .csv, .ggf or .txt, also .gz."""
     source: Annotated[Literal["self-play", "archives"], tyro.conf.arg(name="from")] = "self-play"
     """Where the moves come from."""
     growth: book_building.GrowthConfig = book_building.GrowthConfig()

@@ -2,10 +2,10 @@
 
     azo supervise games.wtb --folder runs/supervised
 
-FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`) or transcripts, one a line (`.txt`), each
-also as `.gz`; a folder stands for its WTHOR files. `--source random` and `--source search` make
-games instead, as the 6x6 project does to pretrain first its value, then its policy. `--config FILE`
-reads settings from a TOML file, and flags override it.
+FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`), GGF (`.ggf`) or transcripts, one a line
+(`.txt`), each also as `.gz`; a folder stands for its WTHOR files. `--source random` and `--source
+search` make games instead, as the 6x6 project does to pretrain first its value, then its policy.
+`--config FILE` reads settings from a TOML file, and flags override it.
 
 After every evaluation the best network so far is in FOLDER/best, for play and for `--start`, and
 the figures are in FOLDER/metrics.jsonl. Ctrl-C ends training after the current steps.

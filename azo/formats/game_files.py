@@ -30,8 +30,7 @@ def parse(text: str, game: variant.Variant, *, number: int | None = None) -> ggf
     """
     fields = _fields(text)
     if text.lstrip().startswith("(;"):
-        games = [part + ";)" for part in text.split(";)") if part.strip()]
-        return _of_ggf(ggf.parse(_choose(games, number).strip()), game)
+        return _of_ggf(ggf.parse(_choose(_ggf_texts(text), number)), game)
     if "moves" in fields:
         record = _of_transcript(_choose([fields["moves"]], number), game)
         black, white = (files.one_line(fields.get(x, ""), ggf.MAX_NAME) for x in ("black", "white"))
@@ -64,11 +63,11 @@ def read(path: pathlib.Path, game: variant.Variant, *, number: int | None = None
 def read_archives(
     paths: Sequence[pathlib.Path], game: variant.Variant = archives.OTHELLO
 ) -> archives.GameArchive:
-    """Returns all games of files: WTHOR (.wtb), eOthello's CSV, transcripts (.txt), also .gz.
+    """Returns all games of files: WTHOR (.wtb), eOthello's CSV, texts (.txt, .ggf), also .gz.
 
     Args:
       paths: at least one; a folder stands for its .wtb files.
-      game: the rules of transcripts; the other formats hold the usual game on 8x8.
+      game: the rules of texts; the other formats hold the usual game on 8x8.
 
     Raises:
       ValueError: one line that begins with the path.
@@ -157,14 +156,41 @@ def _of_wthor(path: pathlib.Path, game: variant.Variant, number: int | None) -> 
 
 def _read_archive(path: pathlib.Path, game: variant.Variant) -> archives.GameArchive:
     kind, place = files.kind(path), str(path)
-    if kind not in (".wtb", ".csv", ".txt"):
-        raise ValueError(f"{path}: unknown kind of file: use .wtb, .csv or .txt, also .gz")
+    if kind not in (".wtb", ".csv", ".txt", GGF_SUFFIX):
+        raise ValueError(f"{path}: unknown kind of file: use .wtb, .csv, .ggf or .txt, also .gz")
     content = files.read(path)
-    text = content.decode(errors="replace")
-    if kind == ".txt":
-        return archives.read_transcripts(text, place, othello.rules_of(game))
+    text = content.decode(errors="replace").removeprefix("\ufeff")
+    if kind in (".txt", GGF_SUFFIX):
+        return _of_text(text, game, place)
     if game != archives.OTHELLO:
         raise ValueError(f"{path}: games of othello8, not of {game.name}")
     if kind == ".csv":
         return archives.read_eothello(text, place)
     return wthor.read(content, place)
+
+
+def _of_text(text: str, game: variant.Variant, place: str) -> archives.GameArchive:
+    """Returns all games of a text of the forms that `parse` takes."""
+    rules, lines = othello.rules_of(game), [line for line in text.splitlines() if line.strip()]
+    if text.lstrip().startswith("(;"):
+        records = (_ggf_record(n, part, game) for n, part in enumerate(_ggf_texts(text), start=1))
+        return archives.replay(rules, records, place)
+    if moves := _fields(text).get("moves"):
+        return archives.read_transcripts(moves, place, rules)
+    if len(lines) > 1 and not _is_transcript(lines[1], game) and _is_transcript(text, game):
+        text = "".join(lines)  # one game on several lines
+    return archives.read_transcripts(text, place, rules)
+
+
+def _ggf_record(number: int, text: str, game: variant.Variant) -> archives.RecordedGame:
+    try:
+        played = _of_ggf(ggf.parse(text), game)
+        if played.board != notation.Board(*game.start_discs, is_black_to_move=True):
+            raise ValueError("the start position is unusual")
+    except ValueError as error:
+        raise ValueError(f"record {number}: {error}") from None
+    return archives.RecordedGame(number, played.moves)
+
+
+def _ggf_texts(text: str) -> list[str]:
+    return [f"{part.strip()};)" for part in text.split(";)") if part.strip()]

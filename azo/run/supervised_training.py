@@ -6,6 +6,7 @@ the figures of every evaluation.
 
 import dataclasses
 import functools
+import math
 import shutil
 import time
 from collections.abc import Iterator
@@ -35,9 +36,9 @@ def train(
     The evaluations take plies of `held_out`, which place a disc. A request to stop ends the
     training after the current call.
     """
-    steps, batch = settings.learner.num_steps, settings.learner.batch_size
+    num_calls, steps, batch = split(settings, data.num_rows)
+    learner_config = settings.learner.model_copy(update={"num_steps": steps})
     calls_per_epoch = data.num_rows / (steps * batch)
-    num_calls = max(1, round(settings.num_epochs * calls_per_epoch))
     model = network.build(game, settings.network)
     train_state = _begin(settings, game, learner.make_optimiser(settings.learner, settings.network))
     train_model = model.clone(is_training=True)
@@ -47,7 +48,7 @@ def train(
         optimiser = learner.make_optimiser(settings.learner, settings.network, progress)
         train_state, losses = learner.learn(
             game, train_model, optimiser, key, train_state, data.examples, rows,
-            config=settings.learner,
+            config=learner_config,
         )  # fmt: skip
         return train_state, losses, statistics.check_finite(train_state, losses)
 
@@ -107,6 +108,19 @@ def train(
         writer.write("result", call * steps, _named(result, judged))
     print(f"best network: {_text(result, judged)}; in {settings.folder / BEST}", flush=True)
     return result
+
+
+def split(settings: supervised_data.SuperviseConfig, num_rows: int) -> tuple[int, int, int]:
+    """Returns the calls, the steps of each, and the batch size that make the epochs asked for.
+
+    A call has at most `learner.num_steps` steps, and no more than there are between evaluations. A
+    batch has at most all `num_rows` rows.
+    """
+    batch = min(settings.learner.batch_size, num_rows)
+    num_steps = max(1, round(settings.num_epochs * num_rows / batch))
+    between = max(1, round(num_rows / batch / settings.evaluations_per_epoch))
+    num_calls = math.ceil(num_steps / min(settings.learner.num_steps, between))
+    return num_calls, round(num_steps / num_calls), batch
 
 
 def evaluate(

@@ -105,6 +105,23 @@ def test_searched_games_teach_the_policy(searched, tmp_path, monkeypatch, capsys
     assert f"best network: accuracy {result.accuracy:.4f}, " in printed
 
 
+@pytest.mark.parametrize("num_rows", [1, 40, 700, 5_000, 51_200, 1_000_000])
+@pytest.mark.parametrize(("num_epochs", "per_epoch"), [(10, 1), (3, 2), (0.5, 1), (40, 0.1)])
+def test_the_epochs_and_their_evaluations_are_those_asked_for(num_rows, num_epochs, per_epoch):
+    settings = supervised_data.SuperviseConfig(
+        num_epochs=num_epochs, evaluations_per_epoch=per_epoch
+    )
+    num_calls, steps, batch = supervised_training.split(settings, num_rows)
+    assert 1 <= steps <= settings.learner.num_steps
+    assert batch == min(512, num_rows)
+    # Rounded to whole steps in each call, of which there is at least one.
+    wanted = max(num_epochs, batch / num_rows)
+    assert num_calls * steps * batch / num_rows == pytest.approx(
+        wanted, rel=0.06, abs=0.5 * batch / num_rows
+    )
+    assert steps * batch / num_rows <= max(1 / per_epoch + 0.5 * batch / num_rows, batch / num_rows)
+
+
 def test_stopping_early_keeps_the_network_so_far(tmp_path):
     settings = supervise.load([str(flag) for flag in ("--folder", tmp_path / "run", *RANDOM)])
     game = registry.make(settings.game)
@@ -138,7 +155,7 @@ def test_archives_are_read_by_kind(tmp_path, monkeypatch):
     [
         (["nowhere.wtb"], "nowhere.wtb: cannot be read: No such file or directory"),
         (["{}"], "{}: no .wtb file in this folder"),
-        (["{}/a.pgn"], "{}/a.pgn: unknown kind of file: use .wtb, .csv or .txt, also .gz"),
+        (["{}/a.pgn"], "{}/a.pgn: unknown kind of file: use .wtb, .csv, .ggf or .txt, also .gz"),
         (["{}/a.csv.gz"], "{}/a.csv.gz: cannot be read: Not a gzipped file (b'no')"),
         (
             ["{}/a.txt"],

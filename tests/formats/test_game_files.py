@@ -73,11 +73,43 @@ def test_all_games_of_files_of_every_kind_are_read_in_order(tmp_path):
     assert archive.action[1:3, 0].tolist() == [19, 37]
     for path, message in [
         (tmp_path / "a.csv", "games of othello8, not of othello6"),
-        (tmp_path / "a.pgn", "unknown kind of file: use .wtb, .csv or .txt, also .gz"),
+        (tmp_path / "a.pgn", "unknown kind of file: use .wtb, .csv, .ggf or .txt, also .gz"),
     ]:
         with pytest.raises(ValueError) as error:
             game_files.read_archives([path], othello.Othello(6))
         assert str(error.value) == f"{path}: {message}"
+
+
+def test_an_archive_may_be_any_text_of_which_one_game_can_be_read(tmp_path):
+    start = notation.Board(*_GAME.start_discs, is_black_to_move=True)
+    transcripts = ["d3c5", "f5d6c3"]
+    games = [
+        ggf.GgfGame(8, start, replaying.replay(text, _GAME).actions, "a", "b")
+        for text in transcripts
+    ]
+    texts = {
+        "two.ggf": "\n".join(map(ggf.to_text, games)),
+        "two.txt": "\ufeff" + " ".join(map(ggf.to_text, games)),
+        "named.txt": "black: a\nwhite: b\nmoves: d3c5\n",
+        "lines.txt": "f5\nD6\n\nc3\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        numbers = [1, 2] if name.startswith("two") else [None]
+        expected = [game_files.read(tmp_path / name, _GAME, number=n).moves for n in numbers]
+        archive = game_files.read_archives([tmp_path / name])
+        found = [tuple(moves[moves != -1].tolist()) for moves in archive.action]
+        assert found == expected
+    other = ggf.GgfGame(8, notation.Board(start.white, start.black, is_black_to_move=True), (20,))
+    for text, reason in [
+        (ggf.to_text(games[0]) + ggf.to_text(other), "record 2: the start position is unusual"),
+        (ggf.to_text(games[0]).replace("W[C5]", "W[A1]"), "record 1: illegal move 'a1' at ply 2"),
+        ("(;GM[Go];)", "record 1: GGF: the game is 'Go', not 'Othello'"),
+    ]:
+        (tmp_path / "bad.ggf").write_text(text)
+        with pytest.raises(ValueError) as error:
+            game_files.read_archives([tmp_path / "bad.ggf"])
+        assert str(error.value).startswith(f"{tmp_path / 'bad.ggf'}: {reason}")
 
 
 def test_files_that_are_no_games_are_refused(tmp_path):
