@@ -56,11 +56,13 @@ def main(argv: Sequence[str]) -> int:
         if not path.parent.is_dir():  # before a long search
             raise ValueError(f"{path}: cannot write here (no such folder)")
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
-    evaluator = engine_factory.load_evaluator(settings)
+    with command_line.waiting("loading the network"):
+        evaluator = engine_factory.load_evaluator(settings)
     game = _read(settings, evaluator.game)
     if settings.ply is not None and settings.ply > len(game.moves) + 1:
         raise ValueError(f"--ply {settings.ply}: the game has {len(game.moves)} plies")
-    engine = live_engine.Engine(evaluator, settings.engine)
+    with command_line.waiting("preparing the search"):
+        engine = live_engine.Engine(evaluator, settings.engine)
     engine.new_game(game.board, game.moves)
     analysis = _analyse(engine, settings)
     title = " - ".join(filter(None, (game.black, game.white))) or analysis.game.name

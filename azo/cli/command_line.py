@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pydantic
+import rich.console
 import tyro
 
 from azo.formats import files
@@ -140,6 +141,12 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
             files.one_line(f"not enough memory: choose smaller numbers ({error})"), file=sys.stderr
         )
         return 2
+
+
+def waiting(what: str) -> contextlib.AbstractContextManager[object]:
+    """Shows within a block what a command waits for, on standard error if that is a terminal."""
+    console = rich.console.Console(stderr=True)
+    return console.status(what) if console.is_terminal else contextlib.nullcontext()
 
 
 def _discard_output() -> None:

@@ -110,7 +110,8 @@ def main(argv: Sequence[str]) -> int:
 
 def play(match: EvaluateConfig, game: protocol.Game) -> _Output:
     """Yields the result of a match on the default device."""
-    result = _batch_player(match, game)(jax.random.key(match.seed))
+    with command_line.waiting(f"compiling and playing {match.num_games} games"):
+        result = _batch_player(match, game)(jax.random.key(match.seed))
     yield f"{match.first} against {match.second}: {result}", _match_data(match, result)
     if note := _training_note(match):
         yield note, None

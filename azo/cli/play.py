@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     """Plays until the person leaves; returns the exit code."""
     settings = command_line.parse(TerminalConfig, argv, prog="azo play", description=__doc__)
     console = rich.console.Console(highlight=False, emoji=False)
-    with console.status("loading the network") if console.is_terminal else contextlib.nullcontext():
+    with command_line.waiting("loading the network"):
         engine = engine_factory.load_engine(settings)
     session = terminal.Terminal(
         engine,

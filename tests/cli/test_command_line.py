@@ -135,3 +135,15 @@ def test_a_wrong_flag_is_reported_in_one_line(flags, message):
     with pytest.raises(ValueError) as error:
         command_line.parse(engine_factory.PlayConfig, flags.split(), prog="play")
     assert str(error.value).startswith(message)
+
+
+def test_what_a_command_waits_for_is_shown_on_a_terminal_alone(monkeypatch, capsys):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    for variables, shown in [({}, ""), ({"FORCE_COLOR": "1"}, "loading the network")]:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        with command_line.waiting("loading the network"):
+            pass
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert shown in err if shown else not err

@@ -102,6 +102,17 @@ def test_the_table_counts_points_as_the_records_do(small, capsys, tmp_path):
     assert f"`azo tournament {small / 'cup.toml'}" in text
 
 
+def test_a_terminal_shows_tables_without_the_signs_of_markdown(small, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "50")
+    assert main(small / "cup.toml", "--folder", small / "games", "--table") == 0
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert not [line for line in lines if line.startswith("|")]
+    assert max(map(len, lines)) <= 50
+    for name in ("random", "greedy", "rollouts"):
+        assert any(re.match(rf"\d  {name} +-?\d+  ", line) for line in lines)
+
+
 @pytest.mark.slow
 def test_a_killed_tournament_loses_and_repeats_no_finished_game(tmp_path, capsys):
     slow = SMALL.replace("num_games = 6", "num_games = 12").replace(
