@@ -155,7 +155,10 @@ def test_an_interrupted_save_leaves_the_earlier_checkpoint(tmp_path, settings, s
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
         checkpoints.save(1, after(state, 1), settings)
 
-    async def interrupt(*_):
+    written = []
+
+    async def interrupt(path, *_):
+        written.append(path)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -165,8 +168,7 @@ def test_an_interrupted_save_leaves_the_earlier_checkpoint(tmp_path, settings, s
         with pytest.raises((KeyboardInterrupt, ValueError)):
             checkpoints.save(2, after(state, 2), settings)
         checkpoints.close()
-    names = [path.name for path in (tmp_path / "checkpoints").iterdir()]
-    assert any(name.startswith("2.") for name in names), names  # the save did begin
+    assert written  # the save did begin
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
         assert checkpoints.all_steps() == [1]
         assert int(checkpoints.restore(state).iteration) == 1
