@@ -26,8 +26,10 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
 
 
-# A shell ignores Ctrl-C in jobs behind `&`, and so would azo and the programs that tests start.
+# A shell ignores Ctrl-C in jobs behind `&`, `nohup` ignores the hanging up of the terminal, and so
+# would azo and the programs that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Compilation makes millions of small objects, none of them in cycles: looking for cycles among them
 # took 8 % of the time.
