@@ -1,20 +1,23 @@
 """Proven results in the tree of a live game: right, kept from move to move, and obeyed."""
 
+import jax
 import numpy as np
 import pytest
 from support import hash_evaluator, slow_minimax, wipe_outs
 
 from azo.games import othello
-from azo.play import live_game, live_search, live_tree
+from azo.learning import network, network_config
+from azo.play import live_game, live_search, live_tree, pattern_evaluator
 from azo.play.engine_settings import EngineConfig, Limits
 
 CONFIG = EngineConfig(leaves_per_step=1, exact_empties=0)
 
 
-def search_at(board, game=wipe_outs.GAME, num_simulations=50, **changes):
-    """Returns a search of a position by arbitrary evaluations."""
+def search_at(board, game=wipe_outs.GAME, num_simulations=50, evaluator=None, **changes):
+    """Returns a search of a position, by arbitrary evaluations unless an evaluator is given."""
     config = CONFIG.model_copy(update=changes)
-    search = live_search.LiveSearch(hash_evaluator.HashEvaluator(game), config, board)
+    evaluator = evaluator or hash_evaluator.HashEvaluator(game)
+    search = live_search.LiveSearch(evaluator, config, board)
     search.grow(Limits(num_simulations))
     return search
 
@@ -61,11 +64,26 @@ def test_every_bound_is_that_of_minimax(size, num_empties, is_reversed, num_leav
     assert (upper >= results).all()
 
 
-def test_a_wipe_out_in_one_ply_is_played():
+@pytest.fixture(scope="module")
+def pattern_network():
+    """A pattern network that has learnt nothing: only the proofs see a wipe-out."""
+    shape = network_config.PatternsConfig(set="small", num_features=2, has_move_counts=True)
+    settings = network_config.NetworkConfig(kind="patterns", patterns=shape)
+    variables = network.init(wipe_outs.GAME, settings, jax.random.key(0))
+    params = jax.device_get(variables["params"])
+    return pattern_evaluator.PatternEvaluator(wipe_outs.GAME, shape, params)
+
+
+@pytest.fixture(params=["arbitrary", "patterns"])
+def evaluator(request):
+    return request.getfixturevalue("pattern_network") if request.param == "patterns" else None
+
+
+def test_a_wipe_out_in_one_ply_is_played(evaluator):
     positions = wipe_outs.before_the_end(1)
     assert len(positions) >= 50
     for board, _ in positions:
-        search = search_at(board)
+        search = search_at(board, evaluator=evaluator)
         best = search.look()[0]
         assert (best.is_proven, best.value, search.value) == (True, 1.0, 1.0)
         after = live_game.LiveGame(wipe_outs.GAME)
@@ -74,11 +92,11 @@ def test_a_wipe_out_in_one_ply_is_played():
 
 
 @pytest.mark.parametrize("num_simulations", [1, 50])
-def test_a_move_that_allows_a_wipe_out_is_not_played(num_simulations):
+def test_a_move_that_allows_a_wipe_out_is_not_played(num_simulations, evaluator):
     positions = wipe_outs.before_the_end(2)
     num_avoided = 0
     for board, (blunder, _) in positions:
-        moves = search_at(board, num_simulations=num_simulations).look()
+        moves = search_at(board, num_simulations=num_simulations, evaluator=evaluator).look()
         (lost,) = (move for move in moves if move.action == blunder)
         assert (lost.is_proven, lost.value) == (True, -1.0)
         num_avoided += moves[0].value != -1.0

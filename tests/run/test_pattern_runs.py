@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from support import stop_after, tiny_run
 
-from azo.run import metrics, network_files, trainer
+from azo.learning import statistics
+from azo.run import metrics, network_files, recovery, trainer
 
 PATTERNS = {"kind": "patterns", "patterns": {"set": "small", "num_features": 2}}
 TOWER = {"num_blocks": 1, "num_channels": 4, "value_units": 4}
@@ -30,6 +31,23 @@ def test_a_stopped_run_repeats_the_uninterrupted_one(tmp_path):
     tiny_run.assert_same_bits(*states)
     learned = np.asarray(states[0].learner.params["tables"])
     assert (learned != 0).any(axis=-1).sum() > 50
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        "table_feature_rate",
+        pytest.param("table_logit_rate", marks=pytest.mark.slow),
+        pytest.param("learning_rate", marks=pytest.mark.slow),
+    ],
+)
+def test_weights_that_are_not_finite_stop_the_run_and_are_not_saved(tmp_path, rate):
+    learner = tiny_run.SECTIONS["learner"] | {rate: 1e38, "schedule": "constant"}
+    with pytest.raises(recovery.NotFiniteError, match="not finite in iteration"):
+        trainer.train(run(tmp_path, PATTERNS, learner=learner))
+    for path in (tmp_path / "checkpoints").glob("[0-9]*"):
+        variables, _ = network_files.load(tmp_path, int(path.name))
+        assert statistics.all_finite(variables)
 
 
 @pytest.mark.slow
