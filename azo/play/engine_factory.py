@@ -27,7 +27,8 @@ class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Network of an engine."""
 
     network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
-    """Folder of a run or of an exported network; by default a network that comes with azo."""
+    """Folder of a run or of an exported network, or the name of one that comes with azo, such as
+    othello8; by default the strongest that comes with azo for the board."""
     size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
     """Without --network: rows and columns of the board."""
     reversed: bool = False
@@ -41,7 +42,7 @@ class PlayConfig(NetworkChoice):
         engine_settings.NUM_LEVELS
     )
     """Playing strength from 1 (beginner); the highest leaves the engine settings unchanged."""
-    engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=2_000)
     """Settings of the search."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Opening book (see `azo book`); its moves are played while the position is in it."""
@@ -97,13 +98,13 @@ def load_evaluator(choice: NetworkChoice) -> Evaluator:
     network = choice.network
     if network is None:
         name = f"othello{choice.size}{'-reversed' if choice.reversed else ''}"
-        if name not in shipped_files.networks():
-            there = ", ".join(shipped_files.networks())
+        if name not in shipped_files.STRONGEST:
+            there = ", ".join(shipped_files.STRONGEST)
             raise ValueError(
                 f"no network for {name} comes with azo (there are: {there}):"
                 " train one and give its folder with --network"
             )
-        network = shipped_files.NETWORKS / name
+        network = shipped_files.NETWORKS / shipped_files.STRONGEST[name]
     folder = shipped_files.find_network(network)
     exported = exported_network.read_settings(folder)
     if exported and exported.game.name == "othello" and exported.network.kind == "patterns":
@@ -137,7 +138,7 @@ def engines(play: PlayConfig) -> dict[variant.Variant, Callable[[], Engine]]:
             return Engine(evaluator(game), play.engine, book=used, seed=next(seeds))
 
     games = [first.game]
-    for name in shipped_files.networks() if play.network is None else ():
+    for name in shipped_files.STRONGEST if play.network is None else ():
         size, _, kind = name.removeprefix("othello").partition("-")
         games.append(variant.Variant(int(size), kind == "reversed"))
     return {game: functools.partial(make, game) for game in games}

@@ -9,6 +9,8 @@ _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _CONFIGS_OF_WHEEL = _PACKAGE / "configs"
 CONFIGS = _CONFIGS_OF_WHEEL if _CONFIGS_OF_WHEEL.exists() else _PACKAGE.parent / "configs"
 NETWORKS = _PACKAGE / "play" / "networks"
+# The shipped network that plays by default, for each game that has one (see docs/models.md).
+STRONGEST = {"othello6": "othello6", "othello8": "zero-fast"}
 
 
 def find_network(path: pathlib.Path) -> pathlib.Path:
@@ -18,7 +20,7 @@ def find_network(path: pathlib.Path) -> pathlib.Path:
 
 
 def networks() -> tuple[str, ...]:
-    """Returns the names of the shipped networks, such as "othello6-reversed"."""
+    """Returns the names of the shipped networks, such as "zero-fast"."""
     return tuple(sorted(path.name for path in NETWORKS.iterdir() if path.is_dir()))
 
 

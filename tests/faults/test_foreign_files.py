@@ -52,7 +52,7 @@ def test_small_files_that_unpack_to_much_are_refused_without_unpacking_them(tmp_
         ["supervise", wtb, "--folder", tmp_path / "a"],
         ["supervise", csv, "--folder", tmp_path / "b"],
         ["evaluate", "othello8", "--exact", obf],
-        ["play", "--network", ROOT / "checkpoints" / "zero-patterns", "--book", book],
+        ["play", "--network", "zero-fast", "--book", book],
     ]
     for words in commands:
         tracemalloc.start()

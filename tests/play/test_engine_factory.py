@@ -38,12 +38,12 @@ def test_the_network_for_8x8_beats_random_play(engine):
         assert (engine.final_score() > 0) == is_black
 
 
-def test_each_network_that_comes_with_azo_is_for_the_game_it_is_named_after():
-    assert shipped_files.networks() == ("othello6", "othello8")
-    for name in shipped_files.networks():
+def test_the_networks_that_play_by_default_are_for_their_games():
+    for name, network_name in shipped_files.STRONGEST.items():
         size, is_reversed = int(name[7]), name.endswith("-reversed")
         choice = engine_factory.NetworkChoice(size=size, reversed=is_reversed)
         assert engine_factory.load_evaluator(choice).game.name == name
+        assert network_name in shipped_files.networks()
 
 
 def test_levels_and_settings_reach_the_engine():

@@ -292,6 +292,7 @@ def test_a_book_is_built_from_transcripts(tmp_path, capsys):
          "g.wtb: cannot be read: No such file or directory"),
     ],
 )  # fmt: skip
-def test_mistakes_get_one_line(capsys, arguments, message):
+def test_mistakes_get_one_line(capsys, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it locks the book b
     code, _, err = run(capsys, *arguments)
     assert (code, err) == (2, message + "\n")

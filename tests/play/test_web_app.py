@@ -118,8 +118,8 @@ def test_the_chosen_game_comes_first_and_its_book_is_used(monkeypatch, tmp_path)
         return HashEvaluator(othello.Othello(config.size, config.reversed))
 
     monkeypatch.setattr(engine_factory, "load_evaluator", load_evaluator)
-    names = ("othello4-reversed", "othello6")
-    monkeypatch.setattr(shipped_files, "networks", lambda: names)
+    names = {"othello4-reversed": "one", "othello6": "other"}
+    monkeypatch.setattr(shipped_files, "STRONGEST", names)
     game = othello.Othello(6)
     book = opening_book.Book(game)
     book.entry(live_game.LiveGame(game).start, notation.parse_action("c2", 6)).value = 0.5

@@ -40,11 +40,6 @@ def test_the_folder_of_a_run_is_called_as_its_file_unless_set(write):
     assert chosen.run.folder == pathlib.Path("elsewhere")
 
 
-def test_every_file_in_configs_loads():
-    for path in shipped_files.CONFIGS.glob("*.toml"):
-        assert isinstance(config.load_file(path), config.Config)
-
-
 def test_settings_survive_json():
     loaded = small(search={"num_simulations": 3}, run={"num_devices": 2})
     assert config.from_json(config.to_json(loaded)) == loaded

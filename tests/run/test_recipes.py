@@ -11,7 +11,8 @@ from azo.games import registry, tictactoe
 from azo.measure import arena, players
 from azo.run import config, curriculum, interruption, metrics, shipped_files, trainer
 
-FILES = sorted(shipped_files.CONFIGS.glob("*.toml"))
+CONFIGS = shipped_files.CONFIGS
+FILES = sorted([*CONFIGS.glob("*.toml"), *CONFIGS.glob("champions/*.toml")])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
