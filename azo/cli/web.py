@@ -7,7 +7,6 @@ offers all networks that come with azo. Ctrl-C ends it.
 """
 
 import time
-import webbrowser
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -54,6 +53,6 @@ def main(argv: Sequence[str]) -> int:
         address = server.url(listener)
         print(f"azo plays at {address}; Ctrl-C ends", flush=True)
         if web.open:
-            webbrowser.open(address)
+            server.open_browser(address)
         server.Server(application, pages.stop_all).run(sockets=[listener])
     return 0
