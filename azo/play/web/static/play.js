@@ -257,7 +257,8 @@ export class Play {
     }
     if (this.lessons.isSecret) return undefined;
     if (this.isContinuous) return document.hidden ? undefined : this.#deepen();
-    if (this.settings.analysed || this.map === "none" || this.#isSearched(this.cursor)) return undefined;
+    if (this.settings.analysed) return undefined; // there is no server to ask
+    if (this.map === "none" || this.#isSearched(this.cursor)) return undefined;
     return this.#advise(HINT_SECONDS);
   }
 
