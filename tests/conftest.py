@@ -37,7 +37,7 @@ gc.set_threshold(200_000, 20, 100)
 
 # Tests that start a browser, a notebook or whole programs; they have the tier e2e by their file.
 _E2E = (
-    *("test_web_page.py", "test_web_board.py", "test_web_lessons.py"),
+    *("test_web_page.py", "test_web_board.py", "test_web_lessons.py", "test_analysis_page.py"),
     *("test_notebook.py", "test_front_end_noise.py", "test_wheel.py"),
 )
 # Rooms and files whose tests compile or lower large programs for the device.

@@ -44,7 +44,7 @@ class AnalyseConfig(engine_factory.NetworkChoice):
     json_file: Annotated[pathlib.Path | None, tyro.conf.arg(name="json")] = None
     """File for everything as JSON."""
     html: pathlib.Path | None = None
-    """File for a self-contained page with plot, table and all positions."""
+    """File for a page with a board, the moves, the mistakes and a graph; it needs no other file."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched and solved."""
 
@@ -71,7 +71,9 @@ def main(argv: Sequence[str]) -> int:
         text = json.dumps(analysis_text.to_json(analysis, title), indent=1) + "\n"
         files.write(settings.json_file, text.encode())
     if settings.html is not None:
-        files.write(settings.html, analysis_page.render(analysis, title).encode())
+        files.write(
+            settings.html, analysis_page.render(analysis, title, settings.network_name).encode()
+        )
     for path in filter(None, (settings.json_file, settings.html)):
         print(f"wrote {path}", file=sys.stderr)
     return 0

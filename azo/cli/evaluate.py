@@ -22,6 +22,7 @@ table is one JSON object.
 import functools
 import json
 import pathlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
@@ -119,18 +120,24 @@ def play(match: EvaluateConfig, game: protocol.Game) -> _Output:
 
 def _training_note(match: EvaluateConfig) -> str:
     """Returns how the matches of a run against this opponent differ from this one, "" without."""
-    name, trained = "evaluation/opponent", pathlib.Path(match.first)
-    events = metrics.read(trained, "evaluation") if trained.is_dir() else []
+    name, trained = "evaluation/opponent", network_files.folder_of(match.first)
+    if trained is None:
+        return ""
+    events = metrics.read(trained, "evaluation")
     scores = [event["evaluation/score"] for event in events if event.get(name) == match.second]
     if not scores:
         return ""
     settings = network_files.load_settings(trained)
+    here = str(settings.search.num_simulations)
+    if match.first.startswith("policy:"):
+        here = "0"
+    elif counted := re.fullmatch(r"network:.+:(\d+)", match.first):
+        here = counted[1]
     return (
         f"Matches of its training against {match.second}: {len(scores)}, best score"
         f" {max(scores):.3f}, with {settings.evaluation.num_simulations} simulations a move (here"
-        f" {settings.search.num_simulations}) and other openings, of"
-        f" {settings.evaluation.opening_plies} random plies. The best of several scores is too high"
-        " on average."
+        f" {here}) and other openings, of {settings.evaluation.opening_plies} random plies. The"
+        " best of several scores is too high on average."
     )
 
 

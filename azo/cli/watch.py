@@ -7,7 +7,6 @@ is served to this machine only, unless `--host` says otherwise. Ctrl-C ends it, 
 """
 
 import pathlib
-import webbrowser
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -45,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
         address = server.url(listener)
         print(f"{watch.run} is shown at {address}; Ctrl-C ends", flush=True)
         if watch.open:
-            webbrowser.open(address)
+            server.open_browser(address)
         application = app.make_app(watch.run, names=watch.names)
         server.Server(application, lambda: None, has_inline_styles=True).run(sockets=[listener])
     return 0

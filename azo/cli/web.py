@@ -7,7 +7,6 @@ offers all networks that come with azo. Ctrl-C ends it.
 """
 
 import time
-import webbrowser
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -42,19 +41,18 @@ def main(argv: Sequence[str]) -> int:
         from azo.play.web import app, server, sessions
     with server.listen(web.host, web.port) as listener:
         start = time.perf_counter()
-        network = "azo's own" if web.network is None else web.network.resolve().name
         with command_line.waiting("loading the network"):
             offers = {
-                game.name: sessions.Offer(game, network, make_engine)
+                game.name: sessions.Offer(game, web.network_name, make_engine)
                 for game, make_engine in engine_factory.engines(web).items()
             }
             engine_factory.warm_up(next(iter(offers.values())).make_engine())
         pages = sessions.SessionPool()
         application = app.make_app(offers, pages, level=web.level, names=web.names)
-        print(f"network ({network}) loaded in {time.perf_counter() - start:.1f} s")
+        print(f"network ({web.network_name}) loaded in {time.perf_counter() - start:.1f} s")
         address = server.url(listener)
         print(f"azo plays at {address}; Ctrl-C ends", flush=True)
         if web.open:
-            webbrowser.open(address)
+            server.open_browser(address)
         server.Server(application, pages.stop_all).run(sockets=[listener])
     return 0

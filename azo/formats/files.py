@@ -7,6 +7,7 @@ memory.
 import contextlib
 import gzip
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -104,6 +105,13 @@ def write(path: pathlib.Path, content: bytes) -> None:
             with contextlib.suppress(OSError):
                 partial.unlink()
         raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+
+
+def damaged_name(path: pathlib.Path) -> pathlib.Path:
+    """Returns a free name for a damaged file or folder: NAME.damaged, else NAME.damaged-2, ..."""
+    names = itertools.chain((".damaged",), (f".damaged-{number}" for number in itertools.count(2)))
+    places = (path.with_name(path.name + name) for name in names)
+    return next(place for place in places if not place.exists())
 
 
 @contextlib.contextmanager

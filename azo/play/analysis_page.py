@@ -1,139 +1,78 @@
-"""A game analysis as one self-contained HTML page: plot, table, and a board for each ply."""
+"""A game analysis as one self-contained HTML file: the page of `azo web` without its server.
 
+The file holds the styles and the modules of `web/static`, with `offline.js` in place of `api.js`,
+and the game with its reports. Its policy lets the browser load nothing else.
+"""
+
+import base64
 import html
 import importlib.resources
-import itertools
-import math
-from collections.abc import Iterable
+import json
+import re
+from typing import Any
 
-import rich.table
+from azo.play import game_analysis, live_game
+from azo.play.web import messages
 
-from azo.games import notation
-from azo.play import analysis_text, formatting, game_analysis
-
-_STYLE = importlib.resources.files(__package__).joinpath("analysis_page.css")
-_WIDTH, _HEIGHT = 900, 260  # of the plot, in its own units
-_LEFT, _BOTTOM, _TOP = 54, 30, 12
-
-
-def render(analysis: game_analysis.GameAnalysis, title: str) -> str:
-    """Returns the page."""
-    size = analysis.game.size
-    text, style = html.escape, _STYLE.read_text(encoding="utf-8")
-    losses = [_item(p.number, analysis_text.loss(p, analysis.game)) for p in analysis.losses]
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{text(title)}</title><style>{style}</style></head><body>",
-        f"<h1>{text(title)}</h1>",
-        f"<p>{text(analysis_text.outcome(analysis))} {text(_how(analysis))}</p>",
-        f"<figure>{_plot(analysis)}<figcaption>Solid: black's expected final score in"
-        " discs. Dotted: chance that black wins. Shaded: exact. Orange points: moves with a mark."
-        " A point links to its position."
-        "</figcaption></figure>",
-        "<h2>Largest losses</h2>",
-        *(f"<p>{text(line)}</p>" for line in analysis_text.totals(analysis)),
-        f"<ul>{''.join(losses)}</ul>" if losses else "<p>No move lost anything.</p>",
-        "<h2>All moves</h2>",
-        _table(analysis_text.game_table(analysis), (f"#ply{p.number}" for p in analysis.positions)),
-        f"<p>{text(analysis_text.legend())}</p>",
-        "<h2>All positions</h2>",
-        "<p>Values are for the side to move. The engine's choice comes first; * marks the move"
-        " played.</p>",
-        *(_position(position, size) for position in analysis.positions),
-        "</body></html>",
-    ]
-    return "\n".join(parts) + "\n"
+_STATIC = importlib.resources.files("azo.play.web").joinpath("static")
+_POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline' data:"
+)
 
 
-def _how(analysis: game_analysis.GameAnalysis) -> str:
-    engine = analysis.engine_config
-    limits = [
-        f"{engine.num_simulations} simulations" if engine.num_simulations else "",
-        f"{engine.seconds:g} s" if engine.seconds else "",
-    ]
-    return (
-        f"{analysis.game.name}, {' or '.join(filter(None, limits)) or 'no limit'} a move,"
-        f" exact from {min(engine.solve_empties, engine.score_empties)} empty squares on."
+def render(analysis: game_analysis.GameAnalysis, title: str, network: str) -> str:
+    """Returns the page.
+
+    Args:
+      analysis: the game and its positions.
+      title: players or name of the game.
+      network: name of the network that evaluated the positions.
+    """
+    settings = json.dumps(_settings(analysis, title, network)).replace("<", "\\u003c")
+    names = [path.name for path in _STATIC.iterdir() if path.name.endswith(".js")]
+    modules = {name: _data_url("text/javascript", _bare_imports(name)) for name in sorted(names)}
+    imports = json.dumps({"imports": modules | {"api.js": modules["offline.js"]}})
+    scripts = (
+        f'<script type="importmap">{imports}</script>\n'
+        f'    <script type="application/json" id="settings">{settings}</script>\n'
+        '    <script type="module">import "app.js";</script>'
     )
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    page = _text("index.html").replace('<html lang="en">', '<html lang="en" class="offline">')
+    page = page.replace("<title>azo</title>", f"{policy}\n    <title>{html.escape(title)}</title>")
+    page = re.sub(r'<script type="module" src=.*?</script>', lambda _: scripts, page)
+    page = re.sub(r'<link rel="stylesheet" href="/static/(.*?)">', _style, page)
+    return page.replace("/static/icon.svg", _data_url("image/svg+xml", _text("icon.svg")))
 
 
-def _item(number: int, sentence: str) -> str:
-    return f'<li><a href="#ply{number}">{html.escape(sentence)}</a></li>'
-
-
-def _plot(analysis: game_analysis.GameAnalysis) -> str:
-    positions = analysis.positions
-    step = (_WIDTH - _LEFT - 12) / max(len(positions) - 1, 1)
-
-    def x(position: game_analysis.AnalysedPosition) -> float:
-        return _LEFT + step * (position.number - 1)
-
-    most = max(8, *(8 * math.ceil(abs(p.black_discs) / 8) for p in positions))
-
-    def y(discs: float) -> float:
-        return _TOP + (1 - discs / most) / 2 * (_HEIGHT - _TOP - _BOTTOM)
-
-    def curve(name: str, values: Iterable[tuple[game_analysis.AnalysedPosition, float]]) -> str:
-        points = " ".join(f"{x(p):.1f},{y(v):.1f}" for p, v in values)
-        return f'<polyline class="{name}" points="{points}"/>'
-
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="discs by ply">']
-    for position in positions:
-        if position.score is not None:
-            parts.append(
-                f'<rect class="exact" x="{x(position) - step / 2:.1f}" y="{_TOP}"'
-                f' width="{step:.2f}" height="{_HEIGHT - _TOP - _BOTTOM}"/>'
-            )
-    for tick in (most, most // 2, 0, -most // 2, -most):
-        parts.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{y(tick)}" y2="{y(tick)}"/>'
-            f'<text x="{_LEFT - 8}" y="{y(tick) + 4}" text-anchor="end">{tick:+d}</text>'
-        )
-    for position in positions[:: 10 if len(positions) > 20 else 1]:
-        parts.append(
-            f'<text x="{x(position):.1f}" y="{_HEIGHT - 10}" text-anchor="middle">'
-            f"{position.number - 1}</text>"
-        )
-    parts.append(curve("chance", ((p, most * p.black_value) for p in positions)))
-    parts.append(curve("discs", ((p, p.black_discs) for p in positions)))
-    for position in positions:
-        heading = analysis_text.heading(position, analysis.game.size)
-        discs = formatting.discs(position.black_discs, position.black_score)
-        label = (
-            f"{heading}{position.mark}, black {discs}, {formatting.chance(position.black_value)}"
-        )
-        marked = ' class="marked"' if position.mark else ""
-        parts.append(
-            f'<a href="#ply{position.number}"><circle{marked} cx="{x(position):.1f}"'
-            f' cy="{y(position.black_discs):.1f}" r="4"><title>{html.escape(label)}</title>'
-            "</circle></a>"
-        )
-    return "".join([*parts, "</svg>"])
-
-
-def _table(rows: rich.table.Table, links: Iterable[str] = ()) -> str:
-    """Returns a table of rich as HTML; `links` are the targets of the first cells."""
-    head = "".join(f"<th>{html.escape(str(column.header))}</th>" for column in rows.columns)
-    columns = ([html.escape(str(cell)) for cell in column.cells] for column in rows.columns)
-    cells = zip(*columns, strict=True)
-    body = [
-        [f'<a href="{link}">{first}</a>' if link else first, *rest]
-        for (first, *rest), link in itertools.zip_longest(cells, links)
+def _settings(analysis: game_analysis.GameAnalysis, title: str, network: str) -> dict[str, Any]:
+    """Returns what the server's settings have, for one game, with the game and its reports."""
+    rules = analysis.game
+    game = live_game.LiveGame(rules)
+    game.new_game(analysis.positions[0].board, analysis.actions)
+    reports = [
+        position.report and messages.report_json(position.report, rules.size)
+        for position in analysis.positions
     ]
-    lines = ("".join(f"<td>{cell}</td>" for cell in row) for row in body)
-    joined = "".join(f"<tr>{line}</tr>" for line in (head, *lines))
-    return f'<div class="wide"><table>{joined}</table></div>'
+    return {
+        "games": [messages.offer_json(rules, network)],
+        "levels": [],
+        "analysed": messages.game_json(game, title) | {"reports": reports},
+    }
 
 
-def _position(position: game_analysis.AnalysedPosition, size: int) -> str:
-    heading = html.escape(analysis_text.heading(position, size))
-    parts = [
-        f'<section id="ply{position.number}"><h3>{heading}</h3>',
-        f'<div class="pair"><pre>{notation.diagram(position.board, size)}</pre><div>',
-        f"<p>{html.escape(analysis_text.worth(position))}</p>",
-    ]
-    if position.moves:
-        parts.append(_table(analysis_text.move_table(position, size)))
-    return "".join([*parts, "</div></div></section>"])
+def _bare_imports(name: str) -> str:
+    """Returns a module whose imports are names of the import map, since data: has no folders."""
+    return re.sub(r'from "\./', 'from "', _text(name))
+
+
+def _style(link: re.Match[str]) -> str:
+    return f"<style>\n{_text(link[1])}</style>"
+
+
+def _text(name: str) -> str:
+    return _STATIC.joinpath(name).read_text(encoding="utf-8")
+
+
+def _data_url(kind: str, text: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(text.encode()).decode()}"

@@ -34,6 +34,11 @@ class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
     reversed: bool = False
     """Without --network: the side with fewer discs wins."""
 
+    @property
+    def network_name(self) -> str:
+        """Name to show for the network."""
+        return "azo's own" if self.network is None else self.network.resolve().name
+
 
 class PlayConfig(NetworkChoice):
     """Network, level and settings of an engine."""

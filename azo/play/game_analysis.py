@@ -18,7 +18,7 @@ import pydantic
 
 from azo.games import notation, setting_types, variant
 from azo.play import engine_settings, live_engine
-from azo.play.search_report import MoveReport
+from azo.play.search_report import MoveReport, SearchReport
 
 MARKS = ((10.0, "??"), (4.0, "?"), (2.0, "?!"))  # least loss in discs, and the mark
 
@@ -39,14 +39,27 @@ class AnalysedPosition:
     value: float  # searched, or exact
     discs: float  # expected final score, or the exact one
     score: int | None  # final score under perfect play, where solved
-    raw_value: float | None = None  # the network's own; None if the game is over
-    best: int | None = None  # the move to play; None if the game is over
-    moves: tuple[MoveReport, ...] = ()  # all legal moves, best first
+    report: SearchReport | None = None  # None if the game is over
     played: int | None = None  # None for the last position
     # Of the played move: at least 0, and 0 for the engine's choice.
     loss: float | None = None  # expected result that it gives away, from 0 to 2
     loss_discs: float | None = None  # discs that it gives away, exact or expected
     is_loss_exact: bool = False  # both positions are solved
+
+    @property
+    def best(self) -> int | None:
+        """The move to play, None if the game is over."""
+        return None if self.report is None else self.report.action
+
+    @property
+    def moves(self) -> tuple[MoveReport, ...]:
+        """All legal moves, best first."""
+        return () if self.report is None else self.report.moves
+
+    @property
+    def raw_value(self) -> float | None:
+        """The network's own value, None if the game is over."""
+        return None if self.report is None else self.report.raw_value
 
     @property
     def mark(self) -> str:
@@ -192,9 +205,7 @@ def _analyse_position(
         value=report.value,
         discs=report.discs,
         score=report.score,
-        raw_value=report.raw_value,
-        best=report.action,
-        moves=report.moves,
+        report=report,
         played=played,
     )
 

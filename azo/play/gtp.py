@@ -4,9 +4,10 @@ Squares are as in the rest of azo, a1 in the upper left; `pass` is a move. As in
 Quarry, passes may be left out: if the side to move can only pass, a command for the other colour
 plays the pass first. `undo` takes back both.
 
-Further commands: `set_game` and `list_games` (Quarry), `level`, and two that run until the next
-line of input: `lz-analyze` and `kata-analyze`, in the formats of Leela Zero and KataGo
-(https://github.com/lightvector/KataGo/blob/master/docs/GTP_Extensions.md).
+Further commands: `set_game` and `list_games` (Quarry), `level`, and four in the formats of Leela
+Zero and KataGo (https://github.com/lightvector/KataGo/blob/master/docs/GTP_Extensions.md):
+`lz-analyze` and `kata-analyze` run until the next line of input, `lz-genmove_analyze` and
+`kata-genmove_analyze` as long as `genmove`.
 """
 
 import functools
@@ -86,6 +87,8 @@ class GtpServer:
             "list_games": (lambda: "Othello", ""),
             "lz-analyze": (functools.partial(self._analyse, self._lz_values), _ANALYSIS),
             "kata-analyze": (functools.partial(self._analyse, self._kata_values), _ANALYSIS),
+            "lz-genmove_analyze": (functools.partial(self._move, self._lz_values), _ANALYSIS),
+            "kata-genmove_analyze": (functools.partial(self._move, self._kata_values), _ANALYSIS),
         }
 
     def run(self) -> None:
@@ -167,7 +170,14 @@ class GtpServer:
         self._steps.append(num_passes + 1)
         return ""
 
-    def _generate_move(self, colour: str, *, is_played: bool = True) -> str:
+    def _generate_move(
+        self,
+        colour: str,
+        *,
+        is_played: bool = True,
+        on_report: Callable[[SearchReport], None] | None = None,
+        report_seconds: float = 1.0,
+    ) -> str:
         is_black = _is_black(colour)
         if self._engine.is_over:
             if is_played:
@@ -175,7 +185,11 @@ class GtpServer:
             return notation.PASS_TEXT
         num_passes = self._give_turn(is_black, "no move")
         start = time.monotonic()
-        report = self._engine.think(self._limits(is_black))
+        report = self._engine.think(
+            self._limits(is_black), on_progress=on_report, progress_seconds=report_seconds
+        )
+        if on_report is not None:
+            on_report(report)
         if is_played:
             self._clock.use(is_black, time.monotonic() - start)
             self._engine.play(report.action)
@@ -235,28 +249,44 @@ class GtpServer:
             raise ValueError("nothing to analyze: the game is over")
         is_black = bool(flags.get("colour", self._engine.board.is_black_to_move))
         num_passes = self._give_turn(is_black, "nothing to analyze")
-
-        def write(report: SearchReport) -> None:
-            rated = [move for move in report.moves if move.value is not None]
-            infos = [
-                f"info move {self._move_text(move.action)} visits {move.visits} {values(move)}"
-                f" order {order} pv {' '.join(map(self._move_text, move.line))}"
-                for order, move in enumerate(rated[: flags.get("maxmoves")])
-            ]
-            if infos:
-                self._write(" ".join(infos) + "\n")
-
+        write = functools.partial(self._write_report, values, flags.get("maxmoves"))
         self._write(f"={number}\n")
         report = self._engine.think(
             Limits(is_analysis=True),
             is_stopped=self._lines.is_waiting,
             on_progress=write,
-            progress_seconds=max(flags.get("interval", _INTERVAL_CENTISECONDS), 1) / 100,
+            progress_seconds=_report_seconds(flags),
         )
         write(report)
         self._lines.wait()
         self._write("\n")
         self._take_back(num_passes)
+
+    def _move(self, values: Callable[[MoveReport], str], number: str, *arguments: str) -> None:
+        """Plays a move as `genmove`, and writes reports of its search as `_analyse`."""
+        flags = _analysis_flags(arguments)
+        is_black = bool(flags.get("colour", self._engine.board.is_black_to_move))
+        num_passes = 0 if self._engine.is_over else self._give_turn(is_black, "no move")
+        self._write(f"={number}\n")
+        move = self._generate_move(
+            "black" if is_black else "white",
+            on_report=functools.partial(self._write_report, values, flags.get("maxmoves")),
+            report_seconds=_report_seconds(flags),
+        )
+        self._steps[-1] += num_passes
+        self._write(f"play {move}\n\n")
+
+    def _write_report(
+        self, values: Callable[[MoveReport], str], most: int | None, report: SearchReport
+    ) -> None:
+        rated = [move for move in report.moves if move.value is not None]
+        infos = [
+            f"info move {self._move_text(move.action)} visits {move.visits} {values(move)}"
+            f" order {order} pv {' '.join(map(self._move_text, move.line))}"
+            for order, move in enumerate(rated[:most])
+        ]
+        if infos:
+            self._write(" ".join(infos) + "\n")
 
     def _lz_values(self, move: MoveReport) -> str:
         """Returns the numbers of Leela Zero: 10,000 is 1."""
@@ -327,6 +357,10 @@ def _analysis_flags(words: Sequence[str]) -> dict[str, int]:
         else:
             raise ValueError(f"syntax error: {word!r} is not supported, expected '{_ANALYSIS}'")
     return flags
+
+
+def _report_seconds(flags: dict[str, int]) -> float:
+    return max(flags.get("interval", _INTERVAL_CENTISECONDS), 1) / 100
 
 
 def _rates(move: MoveReport) -> tuple[float, float]:

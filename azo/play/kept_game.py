@@ -46,6 +46,10 @@ class KeptGame:
         except ValueError as error:
             raise ValueError(f"{self._path}: {error}") from None
 
+    def set_aside(self) -> pathlib.Path:
+        """Renames a damaged file, which the next game would replace; returns its new path."""
+        return self._path.rename(files.damaged_name(self._path))
+
     def write(self, game: ggf.GgfGame | None) -> None:
         """Keeps a game in place of the last one, None for no game.
 

@@ -119,8 +119,10 @@ class Terminal:
 
     def _offer(self) -> None:
         """Continues the game of an earlier session, if there is one and the person agrees."""
+        if self._kept is None:
+            return
         try:
-            record = None if self._kept is None else self._kept.read()
+            record = self._kept.read()
             if record is None:
                 return
             names = f"{record.black} (black) against {record.white} (white)"
@@ -134,7 +136,7 @@ class Terminal:
             if level:
                 self._set_level(level)
         except ValueError as error:
-            self._say(str(error))
+            self._say(f"{error}; the unfinished game is damaged: kept as {self._kept.set_aside()}")
 
     def _agrees(self, question: str) -> bool | None:
         """Returns the answer to a question; None at the end of the input and after Ctrl-C."""

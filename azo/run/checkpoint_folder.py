@@ -149,10 +149,7 @@ class CheckpointFolder:
 
     def set_aside(self, step: int) -> None:
         """Renames a damaged checkpoint, so that its iteration can be saved again."""
-        place, number = self.path / f"{step}.damaged", 1
-        while place.exists():
-            number += 1
-            place = self.path / f"{step}.damaged-{number}"
+        place = files.damaged_name(self.checkpoint(step))
         self.checkpoint(step).rename(place)
         _note(f"{self.checkpoint(step)}: kept as {place.name}")
 

@@ -92,13 +92,19 @@ def loader(game: protocol.Game) -> players.Load:
     return load_path
 
 
-def game_of(player: str) -> registry.GameConfig | None:
-    """Returns the game of the network that a player's name contains, None without a network."""
+def folder_of(player: str) -> pathlib.Path | None:
+    """Returns the folder of the network that a player's name contains, None without a network."""
     name = player.removeprefix("network:").removeprefix("policy:")
     for path in map(pathlib.Path, (name, name.rpartition(":")[0])):
         if path != pathlib.Path() and shipped_files.find_network(path).is_dir():
-            return load_settings(path).game
+            return shipped_files.find_network(path)
     return None
+
+
+def game_of(player: str) -> registry.GameConfig | None:
+    """Returns the game of the network that a player's name contains, None without a network."""
+    folder = folder_of(player)
+    return None if folder is None else load_settings(folder).game
 
 
 def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, config.Config]:

@@ -64,7 +64,13 @@ def test_a_match_is_reported_from_the_first_players_side_and_repeats(capsys):
     assert capsys.readouterr().out != one
 
 
-def test_a_match_of_a_run_says_how_those_of_its_training_differed(net, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("player", "simulations"),
+    [("{}", 4), ("network:{}", 4), ("network:{}:3", 3), ("policy:{}", 0)],
+)
+def test_a_match_of_a_run_says_how_those_of_its_training_differed(
+    net, tmp_path, capsys, player, simulations
+):
     shutil.copytree(net, tmp_path / "run")
     with metrics.MetricsWriter(tmp_path / "run") as writer:
         for iteration, opponent, score in [
@@ -74,13 +80,14 @@ def test_a_match_of_a_run_says_how_those_of_its_training_differed(net, tmp_path,
         ]:
             fields = {"evaluation/opponent": opponent, "evaluation/score": score}
             writer.write("evaluation", iteration, fields)
-    flags = [tmp_path / "run", "random", "--num-games", 2, "--opening-plies", 2]
+    first = player.format(tmp_path / "run")
+    flags = [first, "random", "--num-games", 2, "--opening-plies", 2]
     assert main(*flags) == 0
     _, note = capsys.readouterr().out.splitlines()
     assert note == (
         "Matches of its training against random: 2, best score 0.750, with 2 simulations a move"
-        " (here 4) and other openings, of 4 random plies. The best of several scores is too high on"
-        " average."
+        f" (here {simulations}) and other openings, of 4 random plies. The best of several scores"
+        " is too high on average."
     )
     assert main(net, "random", *flags[2:]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1

@@ -35,6 +35,7 @@ def test_a_replay_has_the_boards_and_legal_moves_of_the_rules(seed):
         ("1. C2 D2\n2. E2", "c2d2e2", ""),
         ("c2, d2; e2", "c2d2e2", ""),
         ("black: ann\nmoves: c2d2\nprinted_score: 3-3", "c2d2", ""),
+        ("white: bob\nBlack: ann \nmoves: c2d2", "c2d2", "ann against bob"),
         (_GGF, "c2d2e2", "ann against bob"),
         (f"\ufeff{_GGF}\n{_GGF}", "c2d2e2", "ann against bob, the first of 2 games"),
     ],

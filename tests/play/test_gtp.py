@@ -77,7 +77,7 @@ def test_known_command_agrees_with_list_commands():
     required = (
         "protocol_version name version known_command list_commands quit boardsize clear_board komi"
         " play genmove reg_genmove undo showboard final_score time_settings time_left level"
-        " set_game list_games lz-analyze kata-analyze"
+        " set_game list_games lz-analyze kata-analyze lz-genmove_analyze kata-genmove_analyze"
     )
     assert set(listed) == set(required.split())
     assert all(session.ask(f"known_command {name}") == "= true\n\n" for name in listed)
@@ -167,12 +167,15 @@ def test_a_pass_may_be_left_out_and_is_taken_back_with_the_move(parity):
     moves, ply = pass_ply(parity)
     passing, other = "bw"[parity], "wb"[parity]
     move = notation.action_text(moves[ply + 1], 8)
-    for command in (f"play {other} {move}", f"genmove {other}"):
+    generating = (f"genmove {other}", f"lz-genmove_analyze {other}")
+    for command in (f"play {other} {move}", *generating):
         session = GtpSession()
         assert set(session.asks(*plays(moves[:ply]))) == {"=\n\n"}
         before = session.board
         answer = session.ask(command)
-        action = moves[ply + 1] if command[0] == "p" else notation.parse_action(answer[2:], 8)
+        action = (
+            moves[ply + 1] if command[0] == "p" else notation.parse_action(answer.split()[-1], 8)
+        )
         assert squares(session.board) == slow_board.text(after([*moves[:ply], PASS, action]))
         session.ask("undo")
         assert session.board == before
@@ -402,6 +405,33 @@ def test_analysis_near_the_end_has_the_exact_scores_of_every_move():
     for action, move in found.items():
         assert float(move["scoreLead"]) == float(move["scoreMean"]) == truth[action]
         assert float(move["winrate"]) == float(move["lcb"]) == (1 + np.sign(truth[action])) / 2
+
+
+@pytest.mark.parametrize("name", ["lz", "kata"])
+def test_a_move_with_an_analysis_is_that_of_genmove_after_reports(name):
+    config = QUICK.model_copy(update={"num_simulations": 200})
+    plain, session = (GtpSession(quick_engine(config=config)) for _ in range(2))
+    for colour in "bw":
+        (move,) = plain.asks(f"genmove {colour}")
+        head, *lines, played, end, _ = session.ask(f"7 {name}-genmove_analyze 1").split("\n")
+        assert (head, end) == ("=7", "")
+        assert played == f"play {move.removeprefix('= ').strip()}"
+        assert lines
+        assert ("scoreLead" in lines[-1]) == (name == "kata")
+        assert sum(int(info["visits"]) for info in parsed(lines[-1])) >= 200
+    assert session.ask("showboard") == plain.ask("showboard")
+    session.asks("undo", "undo")
+    assert session.ask("showboard") == GtpSession().ask("showboard")
+
+
+def test_a_move_with_an_analysis_is_refused_as_genmove():
+    session = GtpSession()
+    assert session.ask("lz-genmove_analyze w") == "? no move: black is to move\n\n"
+    assert session.ask("kata-genmove_analyze avoid").startswith(
+        "? syntax error: 'avoid' is not supported, expected '[COLOUR] "
+    )
+    session.asks(*plays(actions(WIPE_OUT)))
+    assert session.ask("lz-genmove_analyze") == "=\nplay pass\n\n"
 
 
 # The program

@@ -390,11 +390,28 @@ def test_two_terminals_keep_a_game_each_and_the_next_ones_find_them(tmp_path):
     assert notation.transcript(first.read().moves, 8) == "f5"
 
 
-def test_a_damaged_game_is_named_and_a_new_one_begins(tmp_path):
-    (tmp_path / "othello8.1.ggf").write_text("(;GM[Othello]BO[8 ---")
-    out, engine = played(["f5"], kept=kept_game.KeptGame(tmp_path, _GAME), sides="both", width=400)
-    assert out.startswith(f"{tmp_path / 'othello8.1.ggf'}: ")
-    assert moves_of(engine) == "f5"
+_SQUARES = "-" * 27 + "O*------*O" + "-" * 27
+_ILLEGAL = f"(;GM[Othello]PB[you]PW[you]TY[8]BO[8 {_SQUARES} *]B[A1];)"  # its first move
+
+
+@pytest.mark.parametrize(
+    ("damaged", "lines"),
+    [
+        ("(;GM[Othello]BO[8 ---", ["f5"]),
+        (_ILLEGAL, ["y", "f5"]),
+    ],
+)
+def test_a_damaged_game_is_kept_aside_and_a_new_one_begins(tmp_path, damaged, lines):
+    path = tmp_path / "othello8.1.ggf"
+    for name in ("othello8.1.ggf.damaged", "othello8.1.ggf.damaged-2"):
+        path.write_text(damaged)
+        kept = kept_game.KeptGame(tmp_path, _GAME)
+        out, engine = played(lines, kept=kept, sides="both", width=400)
+        assert f"the unfinished game is damaged: kept as {tmp_path / name}" in out
+        assert moves_of(engine) == "f5"
+        assert (tmp_path / name).read_text() == damaged
+        assert notation.transcript(kept.read().moves, 8) == "f5"
+        kept.lock.release()
 
 
 def test_a_game_that_cannot_be_kept_goes_on(tmp_path):

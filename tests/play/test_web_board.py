@@ -64,12 +64,15 @@ def test_a_whole_analysed_game_fits_the_screen_without_scrolling(browser, port, 
     visit.page.select_option("#strength", "100")
     visit.page.keyboard.press("a")
     visit.wait_for_analysis()
+    visit.page.keyboard.press("Home")
+    visit.page.keyboard.press(".")  # a position with moves
+    assert visit.page.locator("#lines tbody tr").count() == 4
     width, height = _SIZES[name]
     sizes = visit.page.evaluate(
         "['scrollWidth', 'scrollHeight'].map((name) => document.documentElement[name])"
     )
     assert sizes == [width, height]
-    for selector in ("#board", "#bar", ".toolbar", "#headline", "#moves", "#summary"):
+    for selector in ("#board", "#bar", ".toolbar", "#headline", "#moves", "#summary", "#analyse"):
         assert _is_inside(visit, selector), selector
     assert _box(visit, "#moves")["height"] >= 90  # three rows of moves
     visit.end()
@@ -85,6 +88,34 @@ def test_a_phone_on_its_side_shows_the_board_beside_everything_else(browser, por
     visit.page.mouse.wheel(0, 400)
     visit.page.wait_for_timeout(100)
     assert _is_inside(visit, "#board")  # it stays while the rest scrolls
+    visit.end()
+
+
+_WIDEST = {
+    ".cell.mapped .map": "−16.3",
+    "#lines td:nth-child(2)": "−16.3",
+    "#bar-text": "17",
+    "#lines td:nth-child(4)": "19,438",
+}
+
+
+@pytest.mark.parametrize("name", _SIZES)
+def test_no_number_is_cut_off(browser, port, name):
+    visit = _opened(browser, port, name)
+    visit.page.keyboard.press("Home")
+    visit.page.click("#map >> text=Discs")
+    visit.page.wait_for_selector(".cell.mapped")
+    for selector, text in _WIDEST.items():
+        sizes = visit.page.eval_on_selector_all(
+            selector,
+            """(all, text) => all.map((element) => {
+              element.textContent = text;
+              return [element.scrollWidth, element.clientWidth];
+            })""",
+            text,
+        )
+        assert sizes
+        assert all(needed <= given for needed, given in sizes), selector
     visit.end()
 
 

@@ -134,31 +134,26 @@ def test_a_mistake_is_retried_against_azo(lesson):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", _SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_axe_finds_nothing_serious(browser, port, size, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     viewport = {"width": size[0], "height": size[1]}
-    visit = Visit(browser, port, "#c4e3f6e6f5c5c3c6d3", viewport=viewport, color_scheme=scheme)
+    visit = Visit(browser, port, viewport=viewport, color_scheme=scheme)
     visit.page.select_option("#strength", "100")
-
-    def check(stage):
-        found = axe.Axe().run(visit.page).response["violations"]
-        serious = [
-            (rule["id"], node["html"])
-            for rule in found
-            if rule["impact"] in ("serious", "critical")
-            for node in rule["nodes"]
-        ]
-        assert serious == [], stage
-
-    check("before the analysis")
+    assert visit.wait_for_turn()
+    assert visit.serious_findings() == [], "before a game"
+    visit.cell("f5").click()
+    visit.wait_for_moves(2)
+    assert visit.wait_for_turn()
+    visit.page.keyboard.press("l")
+    visit.page.wait_for_selector("#board .arrow", state="attached")
+    assert visit.serious_findings() == [], "during a game"
+    visit.page.keyboard.press("l")
+    visit.page.evaluate("location.hash = '#c4e3f6e6f5c5c3c6d3'")
+    visit.wait_for_moves(9)
     visit.page.keyboard.press("a")
     visit.wait_for_analysis()
     visit.page.keyboard.press("ArrowLeft")
-    visit.page.keyboard.press("l")
-    visit.page.wait_for_selector("#board .arrow", state="attached")
-    visit.page.keyboard.press("l")
-    check("after the analysis")
+    assert visit.serious_findings() == [], "after an analysis"
     for key in ("?", "o", "s"):
         visit.page.keyboard.press(key)
-        check(f"dialog {key}")
+        assert visit.serious_findings() == [], f"dialog {key}"
         visit.page.keyboard.press("Escape")
     visit.end()

@@ -12,10 +12,11 @@ class Visit:
     """An open page, with its errors and the hosts that it connected to."""
 
     def __init__(self, browser, port, link="", **context):
+        """Opens a link of a server, or a whole address if `port` is None."""
         self.context = browser.new_context(
             **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | context
         )
-        self.port = port
+        self.address = link if port is None else f"http://localhost:{port}/{link}"
         self.errors = []
         self.hosts = set()
         self.page = self.context.new_page()
@@ -25,7 +26,7 @@ class Visit:
         self.page.on(
             "request", lambda request: self.hosts.add(urllib.parse.urlsplit(request.url).netloc)
         )
-        self.page.goto(f"http://localhost:{port}/{link}")
+        self.page.goto(self.address)
         self.page.wait_for_selector(".cell")
 
     def _hear(self, message):
@@ -35,7 +36,7 @@ class Visit:
     def end(self):
         self.context.close()
         assert not self.errors, self.errors
-        assert self.hosts == {f"localhost:{self.port}"}
+        assert self.hosts == {urllib.parse.urlsplit(self.address).netloc}
 
     def forgive_refusals(self):
         """The browser itself reports that an answer was a refusal."""
@@ -90,6 +91,17 @@ class Visit:
     def ply(self):
         """The ply on the board."""
         return int(self.page.get_attribute("#graph", "aria-valuenow"))
+
+    def serious_findings(self):
+        """Returns the rules of axe-core that are broken seriously, with the elements."""
+        from axe_playwright_python import sync_playwright as axe
+
+        return [
+            (rule["id"], node["html"])
+            for rule in axe.Axe().run(self.page).response["violations"]
+            if rule["impact"] in ("serious", "critical")
+            for node in rule["nodes"]
+        ]
 
     def wait_for_turn(self):
         """Waits until the reader is to move, or the game is over; returns whether he is to move."""

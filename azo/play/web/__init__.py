@@ -2,6 +2,6 @@
 
 Read `messages` and `game_reader` (requests, answers and games), `sessions` (searches of open
 pages), `app` (the routes), `guard` (foreign hosts and origins), `connections` (deadlines), and
-`server` (the socket). The page itself is in `static`. This room must not know networks or files of
-games.
+`server` (the socket). The page itself is in `static`, where `offline.js` stands in for the server
+in the file of an analysed game. This room must not know networks or files of games.
 """

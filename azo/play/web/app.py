@@ -65,13 +65,8 @@ class _Pages:
         return JSONResponse(
             {
                 "games": [
-                    {
-                        "name": name,
-                        "size": offer.game.size,
-                        "is_reversed": offer.game.is_reversed,
-                        "network": offer.network,
-                    }
-                    for name, offer in self._offers.items()
+                    messages.offer_json(offer.game, offer.network)
+                    for offer in self._offers.values()
                 ],
                 "levels": engine_settings.LEVEL_NAMES,
                 "level": self._level,

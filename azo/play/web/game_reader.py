@@ -3,11 +3,12 @@
 import re
 from collections.abc import Collection, Sequence
 
-from azo.formats import ggf
+from azo.formats import files, ggf
 from azo.games import notation, variant
 from azo.play import live_game
 
 _MOVES_LINE = re.compile(r"^moves:(.*)$", re.IGNORECASE | re.MULTILINE)
+_NAME_LINE = re.compile(r"^(black|white):(.*)$", re.IGNORECASE | re.MULTILINE)
 _BOARD = re.compile(r"[XO*.\-\s]+", re.IGNORECASE)
 
 
@@ -48,7 +49,8 @@ def read(
     if "(;" in text:
         return _read_ggf(text, offered)
     if labelled := _MOVES_LINE.search(text):
-        return replay(chosen, labelled[1]), ""
+        names = {colour.lower(): name for colour, name in _NAME_LINE.findall(text)}
+        return replay(chosen, labelled[1]), _against(names.get("black", ""), names.get("white", ""))
     if _BOARD.fullmatch(text) and text != "--":
         return _read_board(text, chosen, offered), ""
     played = replay(chosen, text)
@@ -62,11 +64,16 @@ def _read_ggf(text: str, offered: Collection[variant.Variant]) -> tuple[live_gam
     end = text.find(";)", begin)
     parsed = ggf.parse(text[begin : end + 2] if end >= 0 else text[begin:])
     game = _offered(parsed.size, parsed.is_reversed, offered)
-    names = [name for name in (parsed.black, parsed.white) if name]
-    notes = [" against ".join(names)] if len(names) == 2 else []
+    notes = [_against(parsed.black, parsed.white)]
     if (num_games := text.count("(;")) > 1:
         notes.append(f"the first of {num_games} games")
-    return _play(game, parsed.moves, parsed.board), ", ".join(notes)
+    return _play(game, parsed.moves, parsed.board), ", ".join(filter(None, notes))
+
+
+def _against(black: str, white: str) -> str:
+    """Returns a title of both players; "" if a name is missing."""
+    names = [files.one_line(name, ggf.MAX_NAME) for name in (black, white)]
+    return " against ".join(names) if all(names) else ""
 
 
 def _read_board(

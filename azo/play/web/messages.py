@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from azo.games import notation, setting_types
+from azo.games import notation, setting_types, variant
 from azo.play import live_game, search_report
 
 MAX_TEXT = 60_000
@@ -46,6 +46,16 @@ class ThinkRequest(GameRequest, frozen=True, extra="forbid"):
     num_simulations: setting_types.PositiveInt = 400
     """Simulations of "advise"."""
     seconds: setting_types.PositiveFloat = 10.0
+
+
+def offer_json(game: variant.Variant, network: str) -> dict[str, Any]:
+    """Returns a game that the page offers, and the name of its network."""
+    return {
+        "name": game.name,
+        "size": game.size,
+        "is_reversed": game.is_reversed,
+        "network": network,
+    }
 
 
 def game_json(game: live_game.LiveGame, note: str = "") -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The HTTP server: a listening socket, and uvicorn on it."""
 
 import socket
+import threading
 import types
+import webbrowser
 from collections.abc import Callable
 
 import uvicorn
@@ -56,6 +58,11 @@ def url(listener: socket.socket) -> str:
     if host in ("0.0.0.0", "::"):
         host = "localhost"
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def open_browser(address: str) -> None:
+    """Opens a page without waiting, since some browsers run in the foreground until they end."""
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 class Server(uvicorn.Server):

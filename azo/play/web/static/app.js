@@ -82,7 +82,10 @@ function connect(play) {
     "save-text": () => games.saveAs(play, "txt"),
     "save-ggf": () => games.saveAs(play, "ggf"),
   };
-  for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", action);
+  for (const [id, action] of Object.entries(actions)) {
+    if (play.settings.analysed && byId(id).closest(".online")) delete actions[id];
+    else byId(id).addEventListener("click", action);
+  }
   const choices = { human: String, level: Number, strength: Number };
   for (const [id, kind] of Object.entries(choices)) {
     byId(id).addEventListener("change", (event) => play.change(id, kind(event.target.value)));
@@ -95,12 +98,8 @@ function connect(play) {
   document.addEventListener("visibilitychange", () => {
     if (play.isContinuous && (!play.task || play.task.kind === "watch")) play.proceed();
   });
-  addEventListener("hashchange", () => {
-    const linked = records.fromHash(location.hash);
-    if (linked && location.hash !== `#${games.hashOf(play)}`) follow(play, linked);
-  });
   connectKeys(play, actions);
-  connectOpening(play);
+  if (!play.settings.analysed) connectOpening(play);
 }
 
 function connectKeys(play, actions) {
@@ -174,6 +173,10 @@ function connectOpening(play) {
     if (file) await openFile(file);
     event.target.value = "";
   });
+  addEventListener("hashchange", () => {
+    const linked = records.fromHash(location.hash);
+    if (linked && location.hash !== `#${games.hashOf(play)}`) follow(play, linked);
+  });
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", async (event) => {
     event.preventDefault();
@@ -241,10 +244,11 @@ async function start() {
     keep();
   };
   play = new Play(settings, show, say);
-  const choices = storage.choices();
+  const choices = settings.analysed ? {} : storage.choices();
   for (const name of CHOICES) play[name] = choices[name] ?? play[name];
   byId("strength").value = play.strength;
   connect(play);
+  if (settings.analysed) return play.showAnalysed(settings.analysed);
   await openFirst(play);
   keep = keeper(play);
   keep();

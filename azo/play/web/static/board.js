@@ -137,17 +137,17 @@ function pairs({ moves, rank }) {
   return squares.slice(1).map((to, index) => ({ from: squares[index], to, rank, index }));
 }
 
-/** An arrow from the centre of a square to another one, as a slim triangle. */
+/** An arrow from square to square, as a slim triangle; it leaves their texts free. */
 function arrow({ from, to, rank, index }) {
   const [[y1, x1], [y2, x2]] = [from, to].map((name) => place(name).map((x) => x + 0.5));
   const length = Math.hypot(x2 - x1, y2 - y1);
   const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
   const at = (along, aside) =>
     `${x1 + dx * along - dy * aside},${y1 + dy * along + dx * aside}`;
-  const head = length - 0.34;
+  const head = length - 0.5;
   const points = [
-    ...[at(0.2, 0.05), at(head, 0.05), at(head, 0.15), at(length - 0.08, 0)],
-    ...[at(head, -0.15), at(head, -0.05), at(0.2, -0.05)],
+    ...[at(0.34, 0.05), at(head, 0.05), at(head, 0.15), at(length - 0.26, 0)],
+    ...[at(head, -0.15), at(head, -0.05), at(0.34, -0.05)],
   ];
   const style = rank === 0 ? "best" : "other";
   const opacity = (0.9 - 0.2 * index) * (rank === 0 ? 1 : 0.6);

@@ -79,7 +79,7 @@ export function saveAs(play, kind) {
     return play.isHuman(colour) ? "player" : "azo";
   });
   const score = last.isOver ? finalScore(last.board) : null;
-  const names = play.title.match(/^(.*) against (.*?)(, the first of .*)?$/i);
+  const names = play.title.match(/^(.*?) (?:against|-) (.*?)(, the first of .*)?$/i);
   const ggf = records.toGgf(line, {
     size: info.size,
     isReversed,

@@ -42,8 +42,8 @@ function showBar(worth, { board }, isReversed) {
   const part = 0.5 + Math.max(-1, Math.min(1, expected / MOST_DISCS)) / 2;
   bar.style.setProperty("--black", part);
   bar.classList.toggle("white-ahead", expected < 0);
-  const unsigned = score === null ? Math.abs(expected).toFixed(1) : String(Math.abs(score));
-  byId("bar-text").textContent = worth ? unsigned : "";
+  const decimals = score === null && Math.abs(expected) < 9.95 ? 1 : 0; // the bar is narrow
+  byId("bar-text").textContent = worth ? Math.abs(expected).toFixed(decimals) : "";
   bar.setAttribute("aria-valuemin", -board.length);
   bar.setAttribute("aria-valuemax", board.length);
   bar.setAttribute("aria-valuenow", Math.round(expected));

@@ -118,6 +118,12 @@ export class Play {
     if (game.moves.length) this.analyse();
   }
 
+  /** Shows an analysed game from its start. */
+  showAnalysed(game) {
+    this.#show(game, "both");
+    this.goTo(this.root);
+  }
+
   /** Shows a stored game. */
   resume({ id, game, start, title, human, root, path }) {
     this.onLeave();
@@ -251,6 +257,7 @@ export class Play {
     }
     if (this.lessons.isSecret) return undefined;
     if (this.isContinuous) return document.hidden ? undefined : this.#deepen();
+    if (this.settings.analysed) return undefined; // there is no server to ask
     if (this.map === "none" || this.#isSearched(this.cursor)) return undefined;
     return this.#advise(HINT_SECONDS);
   }

@@ -89,9 +89,10 @@ export function quality({ score, moves }) {
 }
 
 /** Returns the last position of a game from the server, as a tree of one line. */
-export function fromGame({ moves, plies }) {
+export function fromGame({ moves, plies, reports = [] }) {
   let at = new Position(null, null, plies[0]);
   moves.forEach((move, index) => (at = at.add(move, plies[index + 1])));
+  at.path.forEach((position, ply) => (position.searched = reports[ply] ?? null));
   at.prefer();
   return at;
 }
