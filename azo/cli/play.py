@@ -19,6 +19,7 @@ from azo.cli import command_line
 from azo.play import engine_factory, kept_game, live_engine, terminal
 
 _MAX_LINE = 1 << 16  # characters
+_MAX_SHOWN = 1000  # characters of a line that are repeated after the prompt
 
 
 class TerminalConfig(engine_factory.PlayConfig):
@@ -80,7 +81,8 @@ def _reader(console: rich.console.Console) -> terminal.Reader:
         line = rest = sys.stdin.readline(_MAX_LINE)
         while rest and not rest.endswith("\n"):  # the rest of a longer line is dropped
             rest = sys.stdin.readline(_MAX_LINE)
-        console.print(prompt + line.rstrip("\n"), markup=False)
+        shown = line.rstrip("\n")[:_MAX_SHOWN]  # rich takes a minute to wrap a line of 64 kB
+        console.print(prompt + shown, markup=False)
         return line or None
 
     return read_pipe
