@@ -65,8 +65,8 @@ def _without_leaks() -> Iterator[None]:
     Orbax calls one for each array and the other for its telemetry: 75 kB for each save of a small
     run (tensorstore 0.1.71 to 0.1.86). Here the first is called once a folder, the second never.
     """
-    method = vars(ts.KvStore.Spec)["to_json"]  # the attribute of the class would lose `self`
-    convert, collect = ts.KvStore.Spec.to_json, ts.experimental_collect_matching_metrics
+    convert = vars(ts.KvStore.Spec)["to_json"]  # put back as an attribute, it would lose `self`
+    collect = ts.experimental_collect_matching_metrics
     converted: dict[str, Any] = {}
 
     def convert_once(spec: ts.KvStore.Spec, include_defaults: bool = False) -> Any:
@@ -80,7 +80,7 @@ def _without_leaks() -> Iterator[None]:
     try:
         yield
     finally:
-        ts.KvStore.Spec.to_json = method  # type: ignore[method-assign]
+        ts.KvStore.Spec.to_json = convert  # type: ignore[method-assign]
         ts.experimental_collect_matching_metrics = collect
 
 
