@@ -5,14 +5,16 @@ EXTRAS ?=
 ARGS ?=
 BIN := $(VENV)/bin
 LOCK ?=
+RECORD ?= runs/record-$(shell date +%Y%m%d-%H%M%S)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK))
 LOWEST := $(VENV)-lowest/bin
 
-.PHONY: help train test test-all faults lowest lock signature bench lint types format clean
+.PHONY: help train record test test-all faults lowest lock signature bench lint types format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make train   install into $(VENV) and train (ARGS=\"--config configs/...\"; EXTRAS=cuda or tpu)"
+	@echo "make record  train the record run, an hour of processor time, and rate it: docs/leaderboard.md (RECORD=FOLDER resumes one)"
 	@echo "make test    install with the test tools and run pytest (ARGS=\"-m 'unit and not slow'\" for the quickest)"
 	@echo "make test-all   make test, then the slow tests"
 	@echo "make faults  damage files, fill disks, send signals and kill processes: docs/reliability.md"
@@ -43,6 +45,13 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 
 train: $(VENV)/.installed-run$(EXTRAS)
 	$(BIN)/azo train $(ARGS)
+
+# An hour on one core, then about as long for the matches; the machine should be idle otherwise.
+record: RECORD := $(RECORD)
+record: $(VENV)/.installed-run$(EXTRAS)
+	$(BIN)/azo train --config configs/champions/zero-fast.toml --run.folder $(RECORD) \
+	  --run.max-processor-seconds 3600 $(ARGS)
+	$(BIN)/azo leaderboard $(RECORD)
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)

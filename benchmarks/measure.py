@@ -16,13 +16,14 @@ import os
 import pathlib
 import platform
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Collection, Sequence
 from importlib import metadata
 from typing import Any
 
 import jax
+
+from azo.run import provenance
 
 MIN_SHARE = 0.97
 MAX_SPREAD = 0.15
@@ -187,12 +188,12 @@ def short(number: float) -> str:
 def header(packages: Sequence[str] = ("jax", "jaxlib", "mctx", "pgx")) -> list[str]:
     """Returns lines with the device, the versions and the commit."""
     device = jax.devices()[0]
-    name = _processor() if device.platform == "cpu" else device.device_kind
+    name = provenance.processor() if device.platform == "cpu" else device.device_kind
     versions = ", ".join(f"{package} {_version(package)}" for package in packages)
     return [
         f"Device: {device.platform}, {name}",
         f"Versions: Python {platform.python_version()}, {versions}",
-        f"Commit: {_commit()}",
+        f"Commit: {provenance.commit()}",
     ]
 
 
@@ -237,31 +238,8 @@ def _core_ticks() -> dict[int, tuple[int, int]]:
     return ticks
 
 
-def _processor() -> str:
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or "unknown"
-    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
-
-
 def _version(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _commit() -> str:
-    """Returns the short commit, marked if files differ from it; `unknown` outside a repository."""
-    folder = pathlib.Path(__file__).parent
-    git = ["git", "-C", str(folder)]
-    try:
-        done = [
-            subprocess.run([*git, *arguments], capture_output=True, text=True, check=True).stdout
-            for arguments in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain"])
-        ]
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return done[0].strip() + (" with local changes" if done[1].strip() else "")

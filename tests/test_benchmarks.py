@@ -33,6 +33,7 @@ from benchmarks import (
     search,
     selfplay,
     solver,
+    start,
 )
 
 pytestmark = pytest.mark.slow
@@ -49,6 +50,7 @@ SCRIPTS = (
     search,
     selfplay,
     solver,
+    start,
 )
 FOUR = othello.Othello(4)
 

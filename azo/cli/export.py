@@ -2,7 +2,8 @@
 
     azo export runs/quickstart checkpoints/mine
 
-The new folder holds parameters and settings only; every command that takes a network takes it.
+The new folder holds parameters and settings only; every command that takes a network takes it. The
+last line says whether the network learned from the rules alone, or from which games and networks.
 With `--portable` it also holds `portable/`, for programs that run without azo: docs/export.md.
 """
 
@@ -15,7 +16,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.games import setting_types
-from azo.run import network_files, portable_files
+from azo.run import network_files, origin, portable_files
 
 
 class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -48,4 +49,5 @@ def main(argv: Sequence[str]) -> int:
     network_files.save(flags.folder, variables, settings, add=add)
     size = sum(path.stat().st_size for path in flags.folder.rglob("*") if path.is_file())
     print(f"{flags.run} exported to {flags.folder}, {size / 1e6:.2f} MB")
+    print(origin.describe(network_files.origin_of(settings)))
     return 0

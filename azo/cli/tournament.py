@@ -32,6 +32,8 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Folder of the games; by default runs/ and the name of the file."""
     num_games: setting_types.PositiveInt | None = None
     """Games of each pair, in place of the number in the file; a larger number adds games."""
+    openings: pathlib.Path | None = None
+    """File with one opening a line, to draw from in place of those of the tournament."""
     report: pathlib.Path | None = None
     """Also write the tables as a page in Markdown."""
     table: bool = False
@@ -43,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     flags = command_line.parse(TournamentFlags, argv, prog="azo tournament", description=__doc__)
     try:
         tables = tournament_runner.run(
-            tournament_file.load(flags.file, num_games=flags.num_games),
+            tournament_file.load(flags.file, num_games=flags.num_games, openings=flags.openings),
             flags.folder or pathlib.Path("runs") / flags.file.stem,
             flags.file.stem,
             report=flags.report,

@@ -176,6 +176,13 @@ def flips(player: Bitboard, opponent: Bitboard, disc: Bitboard) -> Bitboard:
     return _materialised(flipped, player)
 
 
+def surrounded(board: Bitboard) -> Bitboard:
+    """Returns the squares of a board and their neighbours, also those outside a small board."""
+    right_of_a, left_of_h = ~_both_words(_COLUMN_A), ~_both_words(_COLUMN_H)
+    row = board | _towards_h8(board, 1) & right_of_a | _towards_a1(board, 1) & left_of_h
+    return row | _towards_h8(row, 8) | _towards_a1(row, 8)
+
+
 def is_blocked(player: Bitboard, opponent: Bitboard, board_bits: int) -> jax.Array:
     """Returns `[...]` bool, whether neither side may place a disc.
 

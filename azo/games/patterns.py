@@ -81,10 +81,8 @@ class PatternSet:
         """
         pattern = self.patterns[number]
         same = [image for image in _images(self.size, pattern) if set(image) == set(pattern)]
-        powers = 3 ** np.arange(len(pattern))
-        digits = np.arange(3 ** len(pattern))[:, None] // powers % 3
         orders = [tuple(pattern.index(square) for square in image) for image in same]
-        return [(order, digits[:, list(order)] @ powers) for order in orders]
+        return [(order, _rows(order)) for order in orders]
 
     def weights(self, images: Images) -> np.ndarray:
         """Returns `[squares, P]` int32, the weight of each square's digit in each image's row."""
@@ -155,6 +153,14 @@ def pattern_set(name: SetName, size: int) -> PatternSet:
         if len(squares) >= 3 and not kept.keys() & images:
             kept[frozenset(squares)] = squares
     return PatternSet(size, tuple(kept.values()))
+
+
+def _rows(order: tuple[int, ...]) -> np.ndarray:
+    """Returns `[3**length]`, for each row the one whose square `i` has the digit of `order[i]`."""
+    rows = np.zeros(1, np.int64)
+    for square in range(len(order)):  # the first has the lowest digit
+        rows = np.add.outer(3 ** order.index(square) * np.arange(3), rows).ravel()
+    return rows
 
 
 def _images(size: int, pattern: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -18,7 +18,8 @@ from azo.games import protocol, setting_types, symmetry
 from azo.learning import heads, network, pattern_tables, ply_records, replay, row_optimiser
 from azo.search import objective, search_tree
 
-_LAST_RATE = 0.05  # learning rate at the end of a cosine, as a share of its peak
+_LAST_RATE = 0.05  # learning rate at the end of a schedule, as a share of its peak
+_LATE_SHARE = 0.2  # of a run, over which a trapezoid falls
 
 
 class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -32,8 +33,9 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Step size of the features in the tables of a pattern network, in place of learning_rate."""
     table_logit_rate: setting_types.PositiveFloat = 1e-2
     """Step size of the logits in these tables."""
-    schedule: Literal["constant", "cosine"] = "constant"
-    """Learning rate: constant, or down to a twentieth by a cosine of the share of the run done."""
+    schedule: Literal["constant", "cosine", "trapezoid"] = "constant"
+    """Learning rate: constant, or down to a twentieth: by a cosine of the share of the run done, or
+    (trapezoid) in a straight line over its last fifth, so that a longer run goes on at its peak."""
     warmup_steps: setting_types.NonNegativeInt = 100
     """Steps over which the learning rate rises from nearly 0."""
     momentum: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.9
@@ -115,10 +117,13 @@ def rate_factor(config: LearnerConfig, num_steps: jax.Array, progress: jax.Array
       progress: share of the run that is done, 0 to 1.
     """
     factor = jnp.minimum((num_steps + 1) / (config.warmup_steps + 1), 1.0)
-    if config.schedule == "cosine":
-        decay = (1 + jnp.cos(jnp.pi * jnp.minimum(progress, 1.0))) / 2
-        factor *= _LAST_RATE + (1 - _LAST_RATE) * decay
-    return factor
+    progress = jnp.minimum(progress, 1.0)
+    decays: dict[str, jax.Array | float] = {
+        "constant": 1.0,
+        "cosine": (1 + jnp.cos(jnp.pi * progress)) / 2,
+        "trapezoid": jnp.minimum((1 - progress) / _LATE_SHARE, 1.0),
+    }
+    return factor * (_LAST_RATE + (1 - _LAST_RATE) * decays[config.schedule])
 
 
 def make_optimiser(

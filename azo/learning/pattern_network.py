@@ -4,8 +4,8 @@
                                        -> added logits, and weighed counts of each move
 
 A row has `D` features and a logit for each square of its pattern. The counts of a move say what it
-leaves: the moves of both sides, replies in corners, discs flipped. The last layer before the scores
-weighs them, since what counts for a move depends on the whole position.
+leaves, such as the moves of both sides or the parity of its region (`move_counts`). The last layer
+before the scores weighs them, since what counts for a move depends on the whole position.
 
 Images of a pattern share a table, so the network commutes with the symmetries of the board, and
 examples need no augmentation. With one feature and no dense layers it is the classical linear
@@ -63,7 +63,7 @@ class PatternNetwork(nn.Module):
         logits = _by_square(entries[..., config.num_features :], images, self.size**2)
         if move_weights is not None:
             counts = move_counts.of_legal_moves(planes, self.size)
-            logits += (counts * move_weights[:, None]).sum(axis=-1)
+            logits += sum(x * move_weights[:, i : i + 1] for i, x in enumerate(counts))
         missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
         return heads.predict(
             prior_logits=jnp.pad(logits, ((0, 0), (0, missing))),
@@ -74,7 +74,7 @@ class PatternNetwork(nn.Module):
     def _score_logits(
         self, features: jax.Array, planes: jax.Array, num_discs: jax.Array
     ) -> tuple[jax.Array, jax.Array | None]:
-        """Returns the logits `[M, Z]` of final scores, and weights `[M, 6]` of a move's counts."""
+        """Returns the logits `[M, Z]` of final scores, and weights `[M, C]` of a move's counts."""
         units = self.config.patterns.hidden_units
         if not units:
             first = nn.initializers.constant(np.log(_FIRST_DEVIATION))

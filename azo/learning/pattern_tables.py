@@ -14,7 +14,8 @@ TABLES = "tables"  # the parameter whose rows are learned one by one, see `row_o
 MOVE_WEIGHTS = "move_weights"  # the layer that weighs the counts of each move
 NUM_GLOBAL_FEATURES = 4  # inputs of the first layer besides those of the tables
 TYPICAL_MOVES = 8.0  # legal moves in the unit of the network
-NUM_MOVE_COUNTS = 6  # of each move, see `pattern_network`
+NUM_MOVE_COUNTS = 14  # of each move, see `move_counts`
+REGION_STEPS = 8  # king's steps from a move within which these see a region of empty squares
 
 
 def array_shapes(
@@ -59,13 +60,16 @@ def merge(shapes: patterns.PatternSet, tables: Any, num_features: int) -> list[A
     Returns:
       Arrays of the same library, `[stages, rows of the pattern, width]`.
     """
-    return [
-        sum(
-            tables[:, first + rows][..., _columns(order, num_features)]
-            for order, rows in shapes.reordered_rows(number)
-        )
-        for number, first in enumerate(shapes.first_rows)
-    ]
+    merged = []
+    for number, first in enumerate(shapes.first_rows):
+        (_, rows), *others = shapes.reordered_rows(number)
+        table = tables[:, first : first + len(rows)]
+        for order, rows in others:
+            # Faster than indices in brackets; JAX checks them unless it clips.
+            entries = tables.take(first + rows, axis=1, mode="clip")
+            table = table + entries.take(_columns(order, num_features), axis=2, mode="clip")
+        merged.append(table)
+    return merged
 
 
 def _columns(order: tuple[int, ...], num_features: int) -> np.ndarray:

@@ -19,7 +19,7 @@ not narrowed, and are too wide. docs/design.md has their measured coverage.
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -93,8 +93,8 @@ class Standing:
     name: str
     num_games: int
     points: float
-    rating: float  # the anchor is 0, or else the mean of all players
-    interval: tuple[float, float]  # of the difference to the anchor
+    rating: float  # the anchor is 0, or else the mean of all players; or on a fixed scale
+    interval: tuple[float, float]  # of the difference to the anchor, or to the fixed scale
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Ratings:
     """The ratings of all players."""
 
     standings: tuple[Standing, ...]  # highest rating first
-    anchor: str | None  # the player rated 0; None: the mean of all players is 0
+    anchor: str | None  # the player rated 0; None: the mean of all players is 0, or a fixed scale
     draw_share: float  # of games between equal players
     dispersion: float | None
     """Variance of the points of paired openings, as a multiple of that of independent games. None
@@ -111,7 +111,11 @@ class Ratings:
 
 
 def rate(
-    pairings: Sequence[Pairing], *, players: Sequence[str] = (), anchor: str | None = None
+    pairings: Sequence[Pairing],
+    *,
+    players: Sequence[str] = (),
+    anchor: str | None = None,
+    known: Mapping[str, float] | None = None,
 ) -> Ratings:
     """Returns the ratings of all players of a cross-table.
 
@@ -119,34 +123,50 @@ def rate(
       pairings: games played; a pair of players may occur several times and in either order.
       players: more names, of players that may have no games.
       anchor: the player rated 0. None: `random` if it takes part, or else the mean of all.
+      known: ratings in Elo of some of the players, in place of an anchor. They stay as they are,
+        and the others are rated on their scale.
 
     Raises:
-      ValueError: There are no players, or the anchor is not one of them.
+      ValueError: There are no players, the anchor is not one of them, or there is an anchor beside
+        known ratings.
     """
     names = list(dict.fromkeys([*players, *(n for p in pairings for n in (p.first, p.second))]))
     if not names:
         raise ValueError("no players to rate")
-    if anchor is None and _RANDOM in names:
+    level = {name: rating / PER_E for name, rating in (known or {}).items() if name in names}
+    if anchor is not None and level:
+        raise ValueError(f"anchor is {anchor!r}, but {', '.join(level)} have known ratings")
+    if anchor is None and _RANDOM in names and not level:
         anchor = _RANDOM
     if anchor is not None and anchor not in names:
         raise ValueError(f"anchor is {anchor!r}, but should be a player: {', '.join(names)}")
-    unit = dict(zip(names, np.eye(len(names), len(names) + 1), strict=True))
+    # Players with known ratings share the last rating, that of the zero of their scale.
+    columns = [name for name in names if name not in level]
+    places = {name: columns.index(name) if name in columns else len(columns) for name in names}
+    num_ratings = len(columns) + bool(level)
+    unit = {name: np.eye(num_ratings + 1)[place] for name, place in places.items()}
     results = [(p.wins, p.draws, p.losses) for p in pairings] + [(PRIOR_RESULTS,) * 3] * len(names)
+    levels = [level.get(p.first, 0.0) - level.get(p.second, 0.0) for p in pairings]
     model = _Model(
         design=np.array([*(unit[p.first] - unit[p.second] for p in pairings), *unit.values()]),
-        offset=np.zeros(len(results)),
+        offset=np.array([*levels, *(level.get(name, 0.0) for name in names)]),
         results=np.array(results, dtype=float).T,
     )
-    best = _fit(model, np.zeros(len(names) + 1))
+    best = _fit(model, np.zeros(num_ratings + 1))
     dispersion = _dispersion(pairings, model, best)
     drop = _Z95**2 / 2 * max(1.0, dispersion or 0.0)
 
     zero = np.mean([*unit.values()], axis=0) if anchor is None else unit[anchor]
+    if level:
+        zero = np.eye(num_ratings + 1)[-2]
     standings = []
     for name in names:
         own = [p for p in pairings if name in (p.first, p.second)]
         points = sum(p.points if p.first == name else p.num_games - p.points for p in own)
         rating, interval = _interval(model, best, (unit[name] - zero)[:-1], drop)
+        if name in level:
+            rating = PER_E * level[name]
+            interval = (rating, rating)
         num_games = sum(p.num_games for p in own)
         standings.append(Standing(name, num_games, float(points), rating, interval))
     standings.sort(key=lambda standing: -standing.rating)
@@ -155,7 +175,7 @@ def rate(
         anchor=anchor,
         draw_share=float(1 / (1 + 2 * math.exp(-best[-1]))),
         dispersion=dispersion,
-        warnings=_warnings(pairings, [standing.name for standing in standings]),
+        warnings=_warnings(pairings, [standing.name for standing in standings], [*level]),
     )
 
 
@@ -170,7 +190,8 @@ class _Model(NamedTuple):
     """Davidson's likelihood of a table with `P` rows of results, the last of them the prior.
 
     Parameters are ratings in units of `PER_E` and, last, the logarithm of `v`. Differences of
-    ratings are `design @ parameters + offset`; the offset fixes one combination of ratings.
+    ratings are `design @ parameters + offset`; the offset has known ratings, and one combination
+    of ratings that a profile fixes.
     """
 
     design: np.ndarray  # [P, parameters], last column 0
@@ -241,7 +262,7 @@ def _interval(
     step = math.sqrt(2 * drop * variance)
 
     def excess(value: float) -> float:
-        fixed = _Model(model.design @ free, along * value, model.results)
+        fixed = _Model(model.design @ free, model.offset + along * value, model.results)
         start = best + (value - estimate) / variance * tangent
         return _loss(_fit(fixed, free.T @ start), fixed)[0] - limit
 
@@ -269,7 +290,9 @@ def _dispersion(pairings: Sequence[Pairing], model: _Model, parameters: np.ndarr
     return float((counts * squares).sum() / (counts.sum(axis=1) @ (2 * variance)))
 
 
-def _warnings(pairings: Sequence[Pairing], names: Sequence[str]) -> tuple[str, ...]:
+def _warnings(
+    pairings: Sequence[Pairing], names: Sequence[str], known: Sequence[str]
+) -> tuple[str, ...]:
     """Returns warnings of differences that the games leave open and the prior determines.
 
     The likelihood alone has a maximum if each subset of the players took points from the others
@@ -277,6 +300,8 @@ def _warnings(pairings: Sequence[Pairing], names: Sequence[str]) -> tuple[str, .
     """
     index = {name: number for number, name in enumerate(names)}
     took = np.zeros((len(names), len(names)), dtype=bool)  # row took points from column
+    rated = [index[name] for name in known]
+    took[np.ix_(rated, rated)] = True
     for pairing in pairings:
         one, other = index[pairing.first], index[pairing.second]
         took[one, other] |= pairing.wins + pairing.draws > 0

@@ -2,8 +2,9 @@
 
 At regular intervals the network that plays is kept as a generation, named by its iteration. It
 meets a pool of fixed players and some earlier generations, and all matches of the run so far are
-rated together. Matches between generations show a run that moves in circles, where each generation
-beats the one before and loses to an older one. Scores against the pool alone would not.
+rated together. Players of the `ladder` in the pool keep their ratings, so that runs can be
+compared. Matches between generations show a run that moves in circles, where each generation beats
+the one before and loses to an older one. Scores against the pool alone would not.
 
 A match and a rating are events of the run, of the kinds `MATCH` and `RATING`.
 """
@@ -18,7 +19,8 @@ import numpy as np
 import pydantic
 
 from azo.games import protocol, setting_types
-from azo.measure import arena, cycles, elo, players
+from azo.measure import arena, cycles, elo, engine_protocols, external_engines, ladder, players
+from azo.measure.tournament import engine_match
 
 MATCH = "rating_match"
 """Kind of event: a match of the generation of the event's iteration."""
@@ -28,6 +30,9 @@ RATING = "rating"
 Player = str | int
 """The name of a player of the pool, or the iteration of a generation."""
 
+Opponent = players.Player | engine_protocols.ExternalEngineConfig
+"""A player of the pool or a generation, ready to play."""
+
 Event = Mapping[str, Any]
 
 
@@ -36,13 +41,17 @@ class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     every: setting_types.NonNegativeInt = 0
     """Iterations from one kept and rated network to the next; 0: none."""
+    every_seconds: setting_types.PositiveFloat | None = None
+    """Processor seconds of the iterations from one kept and rated network to the next, as in
+    run.max_processor_seconds; in place of `every`."""
     pool: Annotated[tuple[str, ...], pydantic.Field(min_length=1)] = (
         "random",
         "greedy",
         "rollouts:100",
     )
-    """Players that every generation meets, named as for `azo evaluate`. The Elo of random is 0;
-    without random in the pool, that of its first player."""
+    """Players that every generation meets, named as for `azo evaluate`. Players of the ladder, such
+    as patterns:4, keep their Elo; without one the Elo of random, or of the first player, is 0.
+    NAME:LEVEL is an engine of configs/engines, such as gtp-rhino:3, left out unless installed."""
     num_earlier: setting_types.NonNegativeInt = 4
     """Earlier generations that each one meets, evenly spread from the first to the latest."""
     num_games: setting_types.PairedGames = 64
@@ -54,11 +63,37 @@ class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     def _check_pool(self) -> "RatingsConfig":
         if len(set(self.pool)) < len(self.pool):
             raise ValueError(f"ratings.pool names a player twice: {', '.join(self.pool)}")
+        if self.every and self.every_seconds is not None:
+            raise ValueError(
+                f"ratings.every is {self.every} and ratings.every_seconds {self.every_seconds:g}:"
+                " set one of them"
+            )
         return self
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether there are ratings."""
+        return self.every > 0 or self.every_seconds is not None
+
+    def is_due(self, iteration: int, seconds: float, rated_seconds: float) -> bool:
+        """Returns whether to rate the network after an iteration.
+
+        By seconds, that is as soon as a multiple of the interval has passed since the last rating.
+
+        Args:
+          iteration: iterations done.
+          seconds: processor seconds of them.
+          rated_seconds: those at the last rating, 0 before the first.
+        """
+        if self.every_seconds is not None:
+            return seconds // self.every_seconds > rated_seconds // self.every_seconds
+        return self.every > 0 and iteration > 0 and iteration % self.every == 0
 
     @property
     def anchor(self) -> str:
         """The player whose Elo is 0."""
+        if not ladder.RATINGS.keys().isdisjoint(self.pool):
+            return ladder.ANCHOR
         return "random" if "random" in self.pool else self.pool[0]
 
 
@@ -73,7 +108,7 @@ class RatingEvent(NamedTuple):
 def rate(
     config: RatingsConfig,
     game: protocol.Game,
-    player_of: Callable[[Player], players.Player],
+    player_of: Callable[[Player], Opponent],
     key: jax.Array,
     iteration: int,
     *,
@@ -87,34 +122,46 @@ def rate(
     generation, `earlier` the iterations of the others, `matches` the events of matches so far.
     """
     start = time.perf_counter()
-    matches = list(matches)
+    matches, failures = list(matches), list[str]()
     have_met = [opponent(event) for event in matches if event["iteration"] == iteration]
     opponents: list[Player] = [*config.pool, *spread(config.num_earlier, earlier)]
     for number, other in enumerate(opponents):
         if other in have_met:
             continue
-        result = arena.play_match(
-            game,
-            player_of(iteration),
-            player_of(other),
-            jax.random.fold_in(key, number),
-            num_games=config.num_games,
-            opening_plies=opening_plies,
-        )
+        own, against = player_of(iteration), player_of(other)
+        play: Callable[..., arena.MatchResult] = arena.play_match
+        if isinstance(against, engine_protocols.ExternalEngineConfig):
+            play = engine_match.play
+        try:
+            result = play(
+                game,
+                own,
+                against,
+                jax.random.fold_in(key, number),
+                num_games=config.num_games,
+                opening_plies=opening_plies,
+            )
+        except external_engines.EngineError as error:  # at its start; the run goes on
+            failures.append(f"; {error}")
+            continue
         fields = match_fields(other, result)
         yield RatingEvent(MATCH, fields)
         matches.append({"iteration": iteration} | fields)
 
+    if not any(event["iteration"] == iteration for event in matches):
+        return  # all opponents have failed
     pairings = [pairing(event) for event in matches]
-    rated = elo.rate(pairings, anchor=config.anchor)
-    (own,) = [one for one in rated.standings if one.name == name(iteration)]
-    low, high = own.interval
+    rated = ladder.rate(pairings, config.anchor)
+    (rating,) = [one for one in rated.standings if one.name == name(iteration)]
+    low, high = rating.interval
     circles = cycles.find_cycles(pairings)
-    text = f"Elo {own.rating:.0f}, 95 % {low:.0f} to {high:.0f} ({config.anchor} 0)"
+    text = f"Elo {rating.rating:.0f}, 95 % {low:.0f} to {high:.0f} ({config.anchor} 0)" + "".join(
+        failures
+    )
     yield RatingEvent(
         RATING,
         {
-            "rating/elo": own.rating,
+            "rating/elo": rating.rating,
             "rating/elo_low": low,
             "rating/elo_high": high,
             "rating/anchor": config.anchor,

@@ -8,6 +8,7 @@ Loops over units and scores run over padded arrays, so that they are whole vecto
 """
 
 import functools
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,11 +16,21 @@ import numpy as np
 
 from azo.games import patterns, variant
 from azo.learning import network_config, pattern_tables
-from azo.solver.host.kernels import ONE, ZERO, count, first, flips, jit, legal_moves
+from azo.solver.host.kernels import (
+    ONE,
+    ZERO,
+    count,
+    first,
+    flips,
+    jit,
+    legal_moves,
+    prefetch,
+    surrounded,
+)
 
 _LANES = 16  # units, scores and columns of tables are padded to a multiple of it
 _IMAGES = 64  # images are padded to a multiple of it, the longest loop of vectors
-_INPUTS = 4  # of a layer that are multiplied at a time
+_INPUTS = 8  # of a layer that are multiplied at a time
 _ROW = np.uint64(0xFF)
 _NEVER = -1e6  # logit of padding
 _LOG2E, _LN2 = np.float32(np.log2(np.e)), np.float32(np.log(2))
@@ -93,7 +104,9 @@ def host_weights(
     columns = np.zeros((len(places), num_places.max(), 2), np.uint32)
     for square, found in enumerate(places):
         columns[square, : len(found)] = found + np.array([0, config.num_features])
-    tables = pattern_tables.merge(shapes, params[pattern_tables.TABLES], config.num_features)
+    merged = pattern_tables.merge(shapes, params[pattern_tables.TABLES], config.num_features)
+    tables = _aligned((config.num_stages, shapes.num_rows, _padded(config.num_columns, _LANES)))
+    np.concatenate(merged, axis=1, out=tables[..., : config.num_columns])
 
     names = [f"hidden{i}" for i in range(len(config.hidden_units))]
     names += ["score_output"] if names else []
@@ -117,7 +130,7 @@ def host_weights(
         first_row=shapes.first_rows[images.pattern].astype(np.uint32),
         places=columns,
         num_places=num_places,
-        tables=_aligned(_pad_last(np.concatenate(tables, axis=1), _LANES)),
+        tables=tables,
         feature_bias=params["feature_bias"],
         first_bias=_pad_last(params.get("hidden_bias", none), most),
         log_deviation=params.get("log_deviation", none)[:, 0],
@@ -144,13 +157,12 @@ def _pad_last(array: np.ndarray, unit: int) -> np.ndarray:
     return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)])
 
 
-def _aligned(array: np.ndarray) -> np.ndarray:
-    """Returns a copy that begins on a line of the cache, so that rows lie on few lines."""
-    room = np.empty(array.nbytes + 64, np.uint8)
+def _aligned(shape: tuple[int, ...]) -> np.ndarray:
+    """Returns float32 zeros that begin on a line of the cache, so that rows lie on few lines."""
+    num_bytes = 4 * math.prod(shape)
+    room = np.zeros(num_bytes + 64, np.uint8)
     begin = -room.ctypes.data % 64
-    copy = room[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[:] = array
-    return copy
+    return room[begin : begin + num_bytes].view(np.float32).reshape(shape)
 
 
 # Rounding once in a product and a sum; sums in any order, where no other order is meant.
@@ -163,18 +175,24 @@ def _evaluate(player, opponent, weights, size, on_board, output):
     """Writes `[M, A + 2]` of positions `[M]`: logits, expected result and expected score."""
     num_features, most = weights.feature_bias.shape[1], weights.biases.shape[1]
     contents = np.empty(weights.content.shape[2], np.uint16)
-    row = np.empty(len(weights.first_row), np.uint32)
+    rows = np.empty((2, len(weights.first_row)), np.uint32)
     x, y = np.zeros(most, np.float32), np.zeros(most, np.float32)
     powers, move_weights = np.empty(most, np.int32), np.empty(len(weights.move_bias), np.float32)
     for number in range(len(player)):
         P, O = player[number], opponent[number]
         num_discs = count(P | O)
-        _find_rows(P, O, size, weights.content, weights.first_row, contents, row)
-        table = weights.tables[num_discs * len(weights.tables) // (size * size + 1)]
+        if number == 0:
+            _find_rows(P, O, size, weights.content, weights.first_row, contents, rows[0])
+        if number + 1 < len(player):  # its entries are loaded while this position is evaluated
+            row, next_P, next_O = rows[(number + 1) % 2], player[number + 1], opponent[number + 1]
+            _find_rows(next_P, next_O, size, weights.content, weights.first_row, contents, row)
+            _prefetch_rows(_table(weights, next_P, next_O, size), row)
+        row, table = rows[number % 2], _table(weights, P, O, size)
         _add_features(table, row, weights.feature_bias[num_discs], x)
 
-        moves, replies = legal_moves(P, O, on_board), legal_moves(O, P, on_board)
+        moves = legal_moves(P, O, on_board)
         if len(weights.kernels):
+            replies = legal_moves(O, P, on_board)
             x[num_features] = np.float32(count(moves)) / np.float32(pattern_tables.TYPICAL_MOVES)
             x[num_features + 1] = np.float32(count(replies)) / np.float32(
                 pattern_tables.TYPICAL_MOVES
@@ -189,10 +207,26 @@ def _evaluate(player, opponent, weights, size, on_board, output):
             _write_normal(x[0], precision, weights.scores, weights.biases[-1], x)
         _write_logits(moves, size, table, row, weights, output[number])
         if len(move_weights):
-            _add_counts(P, O, moves, size, on_board, weights.corners, move_weights, output[number])
+            _add_counts(
+                P, O, moves, replies, size, on_board, weights.corners, move_weights, output[number]
+            )
         _write_expected(
             x, weights.scores, weights.results, powers, weights.num_outputs[-1], output[number, -2:]
         )
+
+
+@_fused
+def _table(weights, P, O, size):
+    """Returns the table of a position's stage."""
+    return weights.tables[count(P | O) * len(weights.tables) // (size * size + 1)]
+
+
+@_fused
+def _prefetch_rows(table, row):
+    """Begins to load the entries of all images; `_LANES` numbers are a line of the cache."""
+    for image in range(len(row)):
+        for column in range(0, table.shape[1], _LANES):
+            prefetch(table, row[image] * table.shape[1] + column)
 
 
 @_fused
@@ -242,24 +276,47 @@ def _write_logits(moves, size, table, row, weights, output):
 
 
 @_fused
-def _add_counts(P, O, moves, size, on_board, corners, weights, output):
-    """Adds the weighed counts of `move_counts` to the logits of legal moves."""
+def _add_counts(P, O, moves, before, size, on_board, corners, weights, output):
+    """Adds the weighed counts of `move_counts` to the logits of legal moves.
+
+    `before` are the moves of the other side.
+    """
     unit = np.float32(1 / pattern_tables.TYPICAL_MOVES)
     while moves != ZERO:
         bit = first(moves)
         moves &= moves - ONE
-        flipped = flips(P, O, bit)
-        player, opponent = P | flipped | ONE << np.uint64(bit), O & ~flipped
+        disc, flipped = ONE << np.uint64(bit), flips(P, O, bit)
+        player, opponent = P | flipped | disc, O & ~flipped
+        empty = on_board & ~(player | opponent)
         replies = legal_moves(opponent, player, on_board)
+        opened = surrounded(flipped | disc) & empty
+        region_size = count(_region(disc, empty))
         num_replies = unit * np.float32(count(replies))
         output[bit // 8 * size + bit % 8] += (
-            weights[0] * num_replies
-            + weights[1] * num_replies * num_replies
-            + weights[2] * np.float32(replies == ZERO)
-            + weights[3] * np.float32(count(replies & corners))
-            + weights[4] * unit * np.float32(count(legal_moves(player, opponent, on_board)))
-            + weights[5] * unit * np.float32(count(flipped))
+            weights[0] * np.float32(before & disc != ZERO)
+            + weights[1] * unit * np.float32(count(replies & ~before))
+            + weights[2] * unit * np.float32(count(surrounded(empty) & player))
+            + weights[3] * unit * np.float32(count(opened))
+            + weights[4] * unit * np.float32(count(opened & ~replies))
+            + weights[5] * np.float32(region_size % 2)
+            + weights[6] * np.float32(region_size == 1)
+            + weights[7] * np.float32(region_size == 2)
+            + weights[8] * num_replies
+            + weights[9] * num_replies * num_replies
+            + weights[10] * np.float32(replies == ZERO)
+            + weights[11] * np.float32(count(replies & corners))
+            + weights[12] * unit * np.float32(count(legal_moves(player, opponent, on_board)))
+            + weights[13] * unit * np.float32(count(flipped))
         )
+
+
+@_fused
+def _region(disc, empty):
+    """Returns the square of a disc and the empty squares around it, as `move_counts` sees them."""
+    region = disc
+    for _ in range(pattern_tables.REGION_STEPS):
+        region |= surrounded(region) & empty
+    return region
 
 
 @_fused
@@ -292,10 +349,11 @@ def _apply_layers(x, y, num_discs, weights, move_weights):
             for j in range(num_outputs):
                 y[j] += bias[j]
         for i in range(0, weights.num_inputs[layer], _INPUTS):
-            a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
-            p, q, r, s = kernel[i], kernel[i + 1], kernel[i + 2], kernel[i + 3]
             for j in range(num_outputs):
-                y[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j])
+                output = y[j]
+                for k in range(_INPUTS):
+                    output += x[i + k] * kernel[i + k, j]
+                y[j] = output
         is_hidden = layer < len(weights.kernels) - 1
         for j in range(num_outputs):
             x[j] = max(y[j], np.float32(0)) if is_hidden else y[j]

@@ -22,7 +22,9 @@ SETTINGS = exported_network.SETTINGS
 CHECKPOINTS = checkpoint_folder.CHECKPOINTS
 
 # Settings that a resumed run may change.
-_FREE: Any = dict.fromkeys(("evaluation", "ratings", "distributed", "curriculum"), True) | {
+_FREE: Any = dict.fromkeys(
+    ("evaluation", "ratings", "distributed", "curriculum", "origin"), True
+) | {
     "run": {
         "folder",
         "num_iterations",

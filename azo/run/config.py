@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import pydantic
+import tyro
 
 # Full names: the fields of `Config` have the names of modules, and would hide them.
 import azo.games.registry
 import azo.learning.learner
 import azo.learning.run_state
 import azo.measure.generation_elo
+import azo.run.origin
 from azo.formats import files
 from azo.games import setting_types
 from azo.run import checks, shipped_files, validation
@@ -112,6 +114,8 @@ class Config(azo.learning.run_state.RecipeConfig):
     """Phases, run one after the other; without any there is a single run."""
     distributed: bool = False
     """Train together with other processes, on one host or several; see docs/scaling.md."""
+    origin: Annotated[azo.run.origin.Origin | None, tyro.conf.Suppress] = None
+    """What the network learned from besides the rules; a run records it, see `azo.run.origin`."""
 
     @pydantic.model_validator(mode="after")
     def _check_across_sections(self) -> "Config":

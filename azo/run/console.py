@@ -110,15 +110,20 @@ class Console:
         self._bar.text = text
         self._bar.refresh()
 
-    def end(self, reason: str, *, is_othello: bool) -> None:
-        """Shows why the run has ended, and what can be done with it."""
+    def end(self, reason: str, continuation: str, *, is_othello: bool) -> None:
+        """Shows why the run has ended, how to continue it, and what can be done with it."""
         play = f"azo play --network {self._folder} plays it, " if is_othello else ""
-        self.note(f"the run has ended: {reason}")
+        self.note(end_text(reason, continuation))
         self.note(f"{play}azo report {self._folder} draws its curves")
 
     def note(self, text: str) -> None:
         """Prints a line that stays, above the bar."""
         self._console.print(text, soft_wrap=True, markup=False)
+
+
+def end_text(reason: str, continuation: str) -> str:
+    """Returns why a run has ended, and how to continue it unless that is ""."""
+    return f"the run has ended: {'; '.join(filter(None, [reason, continuation]))}"
 
 
 def _duration(seconds: float | None) -> str:

@@ -1,7 +1,10 @@
 """Runs of one phase or of several: the phases of a curriculum, one after the other."""
 
+import json
+
 import rich.console
 
+from azo.formats import files
 from azo.run import checkpoint, config, devices, interruption, metrics, trainer
 
 
@@ -26,5 +29,8 @@ def train(settings: config.Config, stop: interruption.StopRequest) -> None:
 def _has_ended(settings: config.Config) -> bool:
     """Returns whether a run with exactly these settings has ended."""
     path = settings.run.folder / checkpoint.SETTINGS
-    is_same = path.exists() and path.read_bytes() == config.to_json(settings).encode()
-    return is_same and bool(metrics.read(settings.run.folder, "end"))
+    if not path.exists():
+        return False
+    trees = files.parse_json(files.read_text(path), path), json.loads(config.to_json(settings))
+    saved, expected = ({**tree, "origin": None} for tree in trees)
+    return saved == expected and bool(metrics.read(settings.run.folder, "end"))

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import jax
 
-from azo.games import protocol
+from azo.games import othello, protocol
 from azo.learning import generations, network, run_state
-from azo.measure import arena, generation_elo, players
-from azo.run import config, devices, metrics, network_files
+from azo.measure import arena, external_engines, generation_elo, players
+from azo.run import config, devices, metrics, network_files, tournament_file
 
 GENERATIONS = "generations"
 """Folder of a run with a network for every rated generation."""
@@ -28,8 +28,11 @@ class Hooks:
         self.settings = settings
         self.game = game
         self.opponent = players.parse(settings.evaluation.opponent, game, load)
-        names = settings.ratings.pool if settings.ratings.every else ()
-        self.pool = {name: players.parse(name, game, load) for name in names}
+        names = settings.ratings.pool if settings.ratings.is_enabled else ()
+        found = {name: _pool_player(name, game, load) for name in names}
+        self.pool = {name: player for name, player in found.items() if player is not None}
+        if found and not self.pool:
+            raise ValueError(f"ratings.pool: none of {', '.join(names)} is installed")
 
     def gate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
         """Plays the learner's network against the actor's; yields the result and the verdict."""
@@ -93,7 +96,8 @@ class Hooks:
         """
         if not devices.is_first():
             return
-        ratings, folder = self.settings.ratings, self.settings.run.folder
+        pool = {"pool": tuple(self.pool)}
+        ratings, folder = self.settings.ratings.model_copy(update=pool), self.settings.run.folder
         rated = [event["iteration"] for event in metrics.read(folder, generation_elo.RATING)]
         if iteration in rated:
             return
@@ -103,7 +107,7 @@ class Hooks:
             shutil.rmtree(kept / str(iteration))
         network_files.save(kept / str(iteration), variables, self.settings)
 
-        def player_of(opponent: generation_elo.Player) -> players.Player:
+        def player_of(opponent: generation_elo.Player) -> generation_elo.Opponent:
             if isinstance(opponent, str):
                 return self.pool[opponent]
             loaded = variables
@@ -111,6 +115,7 @@ class Hooks:
                 loaded, _ = network_files.load(kept / str(opponent))
             return self.player(loaded, ratings.num_simulations)
 
+        missing = ", ".join(name for name in self.settings.ratings.pool if name not in pool["pool"])
         run_key = jax.random.key(self.settings.run.seed + 2)
         events = generation_elo.rate(
             ratings,
@@ -123,6 +128,7 @@ class Hooks:
             opening_plies=self.settings.evaluation.opening_plies,
         )
         for kind, fields, text in events:
+            text += f"; not installed: {missing}" * bool(text and missing)
             yield metrics.Event(kind, fields, text, has_curves=kind == generation_elo.RATING)
 
     def playing(self, state: run_state.RunState) -> network.Variables:
@@ -163,3 +169,15 @@ class Hooks:
             )
             counts = [result.wins, result.draws, result.losses]
         return arena.MatchResult(*devices.broadcast_from_first(counts))
+
+
+def _pool_player(
+    name: str, game: protocol.Game, load: players.Load
+) -> generation_elo.Opponent | None:
+    """Returns a player of the pool, None for an engine that is not installed."""
+    engine = tournament_file.shipped_engine(name)
+    if engine is None:
+        return players.parse(name, game, load)
+    if not isinstance(game, othello.Othello):
+        raise ValueError(f"ratings.pool: {name} plays Othello, not {game.name}")
+    return engine if external_engines.is_installed(engine) else None

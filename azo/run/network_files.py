@@ -7,7 +7,7 @@ or of its latest if none was evaluated.
 
 import pathlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 
@@ -21,6 +21,7 @@ from azo.run import (
     config,
     exported_network,
     orbax_calls,
+    origin,
     shipped_files,
 )
 
@@ -43,6 +44,7 @@ def save(
     Raises:
       ValueError: One line: the folder is not new or empty, or cannot be written.
     """
+    settings = settings.model_copy(update={"origin": origin_of(settings)})
     with files.new_folder(folder) as partial:
         exported_network.write_arrays(partial, variables)
         files.write(partial / exported_network.SETTINGS, config.to_json(settings).encode())
@@ -72,6 +74,42 @@ def load_settings(folder: pathlib.Path) -> config.Config:
     return _find(folder)[1]
 
 
+def origin_of(settings: config.Config) -> origin.Origin:
+    """Returns the origin of the network of a run, from its settings.
+
+    Settings without a record are those of an earlier version. They are unknown if the run began
+    with another network or had a teacher, or if `azo supervise` may have written them: it left all
+    sections but these at their defaults.
+    """
+    if settings.origin is not None:
+        return settings.origin
+    sections = {name: getattr(settings, name) for name in ("game", "search", "network", "learner")}
+    run = config.RunConfig(folder=settings.run.folder, seed=settings.run.seed)
+    names = [str(name) for name in (settings.run.start_from, settings.selfplay.teacher) if name]
+    if settings == config.Config(**sections, run=run):
+        names.append(str(settings.run.folder))
+    return tuple(origin.Source(kind="unknown", name=name) for name in names)
+
+
+def origin_from(
+    kind: Literal["network", "teacher"], folder: str | pathlib.Path | None
+) -> origin.Origin:
+    """Returns what a network that learns from another one inherits; nothing without a folder."""
+    if folder is None:
+        return ()
+    before = origin_of(load_settings(pathlib.Path(folder)))
+    return (origin.Source(kind=kind, name=str(folder)), *before)
+
+
+def with_origin(settings: config.Config, checkpoints: checkpoint.Checkpoints) -> config.Config:
+    """Returns settings with the origin that a run has recorded, or with that of a new run."""
+    recorded = checkpoints.settings().origin if checkpoints.latest_step() else None
+    if recorded is None:
+        start = origin_from("network", settings.run.start_from)
+        recorded = (*start, *origin_from("teacher", settings.selfplay.teacher))
+    return settings.model_copy(update={"origin": recorded})
+
+
 def load_trained(folder: pathlib.Path, game: protocol.Game) -> players.NetworkPlayer:
     """Returns the player of a network; raises ValueError if it was trained for another game."""
     variables, settings = load(folder)
@@ -90,6 +128,22 @@ def loader(game: protocol.Game) -> players.Load:
         return load_trained(pathlib.Path(path), game)
 
     return load_path
+
+
+def load_setting(
+    name: str, folder: str | pathlib.Path | None, load: players.Load
+) -> players.NetworkPlayer | None:
+    """Returns the network that a setting names by its folder, None without one.
+
+    Raises:
+      ValueError: One line: there is no such network, or it is for another game.
+    """
+    if folder is None:
+        return None
+    try:
+        return load(str(folder))
+    except OSError as error:
+        raise ValueError(f"{name}: there is no network at {str(folder)!r} ({error})") from None
 
 
 def folder_of(player: str) -> pathlib.Path | None:

@@ -19,7 +19,8 @@ from azo.learning.network import NetworkConfig
 from azo.run import data, network_files
 from azo.search import improvement
 
-_EOTHELLO = pathlib.Path("games/eothello_top100.csv.gz")
+DEFAULT_ARCHIVE = pathlib.Path("games/eothello_top100.csv.gz")
+"""In the data folder."""
 
 
 class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -134,4 +135,4 @@ def _default_archive() -> pathlib.Path:
     folder = data.folder()
     if folder is None:
         raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
-    return folder / _EOTHELLO
+    return folder / DEFAULT_ARCHIVE

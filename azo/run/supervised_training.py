@@ -18,7 +18,7 @@ import numpy as np
 
 from azo.games import protocol
 from azo.learning import learner, network, statistics, supervised
-from azo.run import config, interruption, metrics, network_files, supervised_data
+from azo.run import config, interruption, metrics, network_files, origin, supervised_data
 
 BEST = "best"
 _EVALUATION_BATCH = 512
@@ -200,9 +200,20 @@ def _save(settings: supervised_data.SuperviseConfig, variables: network.Variable
         network=settings.network,
         learner=settings.learner,
         run=config.RunConfig(folder=settings.folder, seed=settings.seed),
+        origin=_origin(settings),
     )
     network_files.save(new, variables, run_settings)
     if best.exists():
         best.rename(old)
     new.rename(best)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _origin(settings: supervised_data.SuperviseConfig) -> origin.Origin:
+    """Returns what the network learns from; random games need the rules alone."""
+    start = network_files.origin_from("network", settings.start)
+    if settings.source == "search":
+        return start + network_files.origin_from("teacher", settings.player)
+    if settings.source == "files":
+        return start + origin.of_files(settings.files or [supervised_data.DEFAULT_ARCHIVE])
+    return start

@@ -130,12 +130,15 @@ class TournamentPlayer:
     start: Callable[[], backends.Backend]
 
 
-def load(path: pathlib.Path, *, num_games: int | None = None) -> TournamentConfig:
+def load(
+    path: pathlib.Path, *, num_games: int | None = None, openings: pathlib.Path | None = None
+) -> TournamentConfig:
     """Returns the tournament of a TOML file, with paths relative to the current folder.
 
     Args:
       path: the file, or the name of a shipped one.
       num_games: replaces the number in the file.
+      openings: replaces the openings of the file by transcripts in this one.
 
     Raises:
       ValueError: One line about the error.
@@ -156,9 +159,13 @@ def load(path: pathlib.Path, *, num_games: int | None = None) -> TournamentConfi
     def resolved(section: Any, *names: str) -> Any:
         return section.model_copy(update={name: located(getattr(section, name)) for name in names})
 
+    if openings is None:
+        drawn = resolved(config.openings, "path")
+    else:
+        drawn = OpeningsConfig(source="file", path=openings)
     return config.model_copy(
         update={
-            "openings": resolved(config.openings, "path"),
+            "openings": drawn,
             "players": tuple(resolved(one, "network", "engine") for one in config.players),
         }
     )
@@ -177,6 +184,13 @@ def load_engine(
     if config.folder is None:
         return config
     return config.model_copy(update={"folder": path.parent / os.path.expanduser(config.folder)})
+
+
+def shipped_engine(text: str) -> engine_protocols.ExternalEngineConfig | None:
+    """Returns the shipped engine that a name with a level means, such as "gtp-rhino:3", or None."""
+    name, _, level = text.partition(":")
+    path = shipped_files.CONFIGS / "engines" / f"{name}.toml"
+    return load_engine(path, int(level)) if level.isdecimal() and path.is_file() else None
 
 
 def make_players(config: TournamentConfig, game: protocol.Game) -> list[TournamentPlayer]:

@@ -5,7 +5,6 @@
 
 import contextlib
 import dataclasses
-import pathlib
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ from jax.sharding import Mesh
 
 from azo.games import othello, protocol, registry
 from azo.learning import generations, loop, network, placement, run_state, statistics
-from azo.measure import memory, players
+from azo.measure import generation_elo, memory
 from azo.run import (
     checkpoint,
     checks,
@@ -29,8 +28,11 @@ from azo.run import (
     hooks,
     host_endings,
     interruption,
+    limits,
     metrics,
     network_files,
+    origin,
+    provenance,
     recovery,
     shown_games,
 )
@@ -61,12 +63,11 @@ def _train(settings: config.Config, stop: interruption.StopRequest) -> run_state
     game = registry.make(settings.game)
     matches: dict[str, Any] = {"evaluation": settings.evaluation}
     matches |= {"gate": settings.gate} if settings.gate.is_enabled else {}
-    matches |= {"ratings": settings.ratings} if settings.ratings.every else {}
+    matches |= {"ratings": settings.ratings} if settings.ratings.is_enabled else {}
     checks.check_memory(settings, game, mesh.size, **matches)
     load = network_files.loader(game)
-    run_hooks = hooks.Hooks(settings, game, load)
-    start = _load("run.start_from", settings.run.start_from, load)
-    teacher = _load("selfplay.teacher", settings.selfplay.teacher, load)
+    start = network_files.load_setting("run.start_from", settings.run.start_from, load)
+    teacher = network_files.load_setting("selfplay.teacher", settings.selfplay.teacher, load)
     if start and start.network_config != settings.network:
         raise ValueError(
             f"run.start_from {settings.run.start_from} holds a network of another shape than"
@@ -76,6 +77,8 @@ def _train(settings: config.Config, stop: interruption.StopRequest) -> run_state
         keep = settings.run.keep_checkpoints
         checkpoints = stack.enter_context(checkpoint.Checkpoints(settings.run.folder, keep=keep))
         checkpoints.check_resumable(settings)
+        settings = network_files.with_origin(settings, checkpoints)
+        run_hooks = hooks.Hooks(settings, game, load)
         state = placement.begin(
             game,
             settings,
@@ -113,10 +116,9 @@ def _train(settings: config.Config, stop: interruption.StopRequest) -> run_state
             solver = host_endings.HostEndings(settings, game, screen.note)
             stack.enter_context(solver)
         actor = teacher.network_config if teacher else settings.network
-        trainer = Trainer(
+        return Trainer(
             settings, game, mesh, actor, run_hooks, checkpoints, writer, screen, stop, solver
-        )
-        return trainer.run(state)
+        ).run(state)
 
 
 @dataclasses.dataclass
@@ -140,19 +142,23 @@ class Trainer:
         last = earlier[-1] if earlier else {}
         self.training_seconds = last.get("time/training_seconds", 0.0)
         self.processor_seconds = last.get("time/processor_seconds", 0.0)
+        rated = metrics.read(self.settings.run.folder, generation_elo.RATING)[-1:] or [{}]
+        self.rated_seconds = rated[0].get("time/processor_seconds", 0.0)
         # The compiled program of each kind, and the settings that it was compiled for.
         self.programs: dict[generations.IterationKind, tuple[config.Config, Any]] = {}
         self.num_retries = recovery.num_retries(self.settings.run.folder)
         self.warnings: set[str] = set()
+        self.is_logged = False  # the last iteration, in the metrics
 
     def run(self, state: run_state.RunState) -> run_state.RunState:
         """Iterates until the run ends or is stopped; returns the last state."""
         iteration = int(state.iteration)
         reason = self.end_reason(state, self.recorded_match(iteration))
-        self.announce(iteration, reason)
+        self.announce(state, reason)
         self.rate(state, iteration)  # if the process before was stopped in the meantime
         is_stopped = self.should_stop()
         if reason is None and not is_stopped and (kind := self.next_iteration(state)):
+            self.write(iteration, [metrics.Event("start", provenance.fields(self.mesh.size))])
             self.compile(kind, state)
             is_stopped = self.should_stop()
         if reason is None and is_stopped:
@@ -164,13 +170,15 @@ class Trainer:
             state = self.end_generation(state, iteration)
             self.log(state, iteration, figures)
             match = self.evaluate(state, iteration)
-            figures = {"iteration": iteration, **figures}
-            self.screen.update(figures, float(self.progress(state)), match and match.text)
+            shown = {"iteration": iteration, **figures}
+            self.screen.update(shown, float(self.progress(state)), match and match.text)
             self.rate(state, iteration)
             reason, is_stopped = self.end_reason(state, match), self.should_stop()
-            self.save(state, iteration, match, reason, is_stopped=is_stopped)
+            self.save(state, figures, match, reason, is_stopped=is_stopped)
             if reason:
-                self.screen.end(reason, is_othello=isinstance(self.game, othello.Othello))
+                flags = limits.continuation(self.used_limits(state))
+                is_othello = isinstance(self.game, othello.Othello)
+                self.screen.end(reason, flags, is_othello=is_othello)
         return state
 
     def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
@@ -269,7 +277,9 @@ class Trainer:
 
     def log(self, state: run_state.RunState, iteration: int, figures: Mapping[str, Any]) -> None:
         """Writes the figures of an iteration, if that is due."""
-        if iteration % self.settings.run.log_every == 0 or self.end_reason(state):
+        is_due = iteration % self.settings.run.log_every == 0
+        self.is_logged = is_due or self.end_reason(state) is not None
+        if self.is_logged:
             self.write(iteration, [metrics.Event("iteration", figures)])
             shown_games.write(self.settings.run.folder, self.game, state.games, iteration)
 
@@ -287,23 +297,35 @@ class Trainer:
 
     def rate(self, state: run_state.RunState, iteration: int) -> None:
         """Rates the network that plays, if that is due."""
-        if _is_due(self.settings.ratings.every, iteration) and not self.should_stop():
-            self.screen.working("playing the matches of the rating")
-            self.write(iteration, self.hooks.rate(state, iteration))
+        ratings = self.settings.ratings
+        is_due = ratings.is_due(iteration, self.processor_seconds, self.rated_seconds)
+        if ratings.every_seconds is not None:  # by the clock of the first process
+            is_due = bool(devices.broadcast_from_first([int(is_due)])[0])
+        if not is_due or self.should_stop():
+            return
+        self.screen.working("playing the matches of the rating")
+        seconds = {"time/processor_seconds": round(self.processor_seconds, 2)}
+        events = self.hooks.rate(state, iteration)
+        self.write(iteration, (one._replace(fields={**one.fields, **seconds}) for one in events))
+        self.rated_seconds = self.processor_seconds
 
     def save(
         self,
         state: run_state.RunState,
-        iteration: int,
+        figures: Mapping[str, Any],
         match: metrics.Event | None,
         reason: str | None,
         *,
         is_stopped: bool,
     ) -> None:
         """Saves a checkpoint, if that is due, and notes the end of the run or of the process."""
+        iteration = int(state.iteration)
+        is_due = match or reason or is_stopped or iteration % self.settings.run.save_every == 0
+        if is_due and not self.is_logged:  # a resumed run continues the clocks of the metrics
+            self.write(iteration, [metrics.Event("iteration", figures)])
         if reason:
             self.write(iteration, [metrics.Event("end", {"reason": reason})])
-        if match or reason or is_stopped or iteration % self.settings.run.save_every == 0:
+        if is_due:
             self.checkpoints.save(iteration, state, self.settings, _score(match))
         if is_stopped and not reason:
             self.screen.note(f"stopped and saved after iteration {iteration}")
@@ -313,9 +335,9 @@ class Trainer:
     ) -> str | None:
         """Returns the reason to end the run after an iteration and its match, or None."""
         evaluation = self.settings.evaluation
-        for reason, share in self.shares(state).items():
-            if share >= 1:
-                return reason
+        for limit in self.used_limits(state):
+            if limit.share >= 1:
+                return limit.reason
         score, until = _score(match), evaluation.until_score
         if score is not None and until is not None and score >= until:
             return f"score {score:.3f} against {evaluation.opponent}"
@@ -323,21 +345,19 @@ class Trainer:
 
     def progress(self, state: run_state.RunState) -> np.float32:
         """Returns the share of the run that is done, by the limit that is closest."""
-        return np.float32(min(max(self.shares(state).values()), 1.0))
+        return np.float32(min(max(limit.share for limit in self.used_limits(state)), 1.0))
 
-    def shares(self, state: run_state.RunState) -> dict[str, float]:
-        """Returns how much of each limit is used, by the reason to end; equal in all processes."""
-        run = self.settings.run
-        reason = f"all {run.num_iterations} iterations are done"
-        shares = {reason: int(state.iteration) / run.num_iterations}
-        if run.max_evaluations is not None:
-            reason = f"all {run.max_evaluations:,} evaluations are used"
-            shares[reason] = state.num_evaluations() / run.max_evaluations
+    def used_limits(self, state: run_state.RunState) -> list[limits.Limit]:
+        """Returns how much of each limit is used; equal in all processes."""
+        run, seconds = self.settings.run, self.processor_seconds
         if run.max_processor_seconds is not None:
-            (seconds,) = devices.broadcast_from_first([int(self.processor_seconds)])
-            reason = f"all {run.max_processor_seconds:,g} processor seconds are used"
-            shares[reason] = seconds / run.max_processor_seconds
-        return shares
+            (seconds,) = devices.broadcast_from_first([int(seconds)])
+        return limits.of_run(
+            run,
+            iterations=int(state.iteration),
+            evaluations=state.num_evaluations(),
+            processor_seconds=seconds,
+        )
 
     def recorded_match(self, iteration: int) -> metrics.Event | None:
         """Returns the match that an earlier process played after an iteration, if any."""
@@ -360,20 +380,21 @@ class Trainer:
             written.append(event)
         return written
 
-    def announce(self, first: int, reason: str | None) -> None:
+    def announce(self, state: run_state.RunState, reason: str | None) -> None:
         """Shows the devices, and whether the run begins, resumes or has ended."""
+        first = int(state.iteration)
         device = jax.devices()[0]
         where = f"{self.mesh.size} x {device.device_kind} ({device.platform})"
         if jax.process_count() > 1:
             where += f" of {jax.process_count()} processes"
         if not first:
             self.screen.note(f"training on {where}; Ctrl-C saves, the same command resumes")
+            if self.settings.origin:
+                self.screen.note(f"origin of its network: {origin.describe(self.settings.origin)}")
         elif reason is None:
             self.screen.note(f"resuming after iteration {first} on {where}")
-        elif first >= self.settings.run.num_iterations:
-            self.screen.note(f"{reason}; --run.num-iterations {2 * first} would continue it")
         else:
-            self.screen.note(f"the run has ended: {reason}")
+            self.screen.note(console.end_text(reason, limits.continuation(self.used_limits(state))))
 
 
 def _is_due(every: int, iteration: int) -> bool:
@@ -382,14 +403,3 @@ def _is_due(every: int, iteration: int) -> bool:
 
 def _score(match: metrics.Event | None) -> float | None:
     return None if match is None else match.fields["evaluation/score"]
-
-
-def _load(
-    name: str, folder: str | pathlib.Path | None, load: players.Load
-) -> players.NetworkPlayer | None:
-    if folder is None:
-        return None
-    try:
-        return load(str(folder))
-    except OSError as error:
-        raise ValueError(f"{name}: there is no network at {str(folder)!r} ({error})") from None

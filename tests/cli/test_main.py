@@ -1,6 +1,7 @@
 """The list of commands, their help, and wrong names of commands."""
 
 import ast
+import gc
 import pathlib
 import subprocess
 import sys
@@ -45,3 +46,9 @@ def test_a_wrong_command_is_answered_with_the_right_one(capsys):
 def test_the_version_is_printed(capsys):
     assert __main__.main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("azo ")
+
+
+def test_the_collector_of_garbage_works_again_after_the_imports(capsys):
+    assert __main__.main(["gtp", "--colour"]) == 2
+    assert "unknown flag '--colour'" in capsys.readouterr().err
+    assert gc.isenabled()

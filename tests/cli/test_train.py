@@ -80,7 +80,8 @@ def test_a_run_says_what_it_does_and_what_to_do_next(place, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "compiling, about 30 s" in lines
     assert lines[-2:] == [
-        "the run has ended: all 6 iterations are done",
+        "the run has ended: all 6 iterations are done; the same command with"
+        " --run.num-iterations 12 continues it",
         f"azo report {place / 'told'} draws its curves",
     ]
 
@@ -194,9 +195,8 @@ def test_a_second_signal_does_not_wait(place, at_iteration):
 def test_a_finished_run_says_so_and_is_left_as_it_is(place, whole, capsys):
     before = state_of(whole)
     assert main("--config", place / "tiny.toml", "--run.folder", whole) == 0
-    assert "all 6 iterations are done; --run.num-iterations 12 would continue it" in (
-        capsys.readouterr().out.replace("\n", " ")
-    )
+    longer = "the same command with --run.num-iterations 12 continues it"
+    assert f"all 6 iterations are done; {longer}" in capsys.readouterr().out
     tiny_run.assert_same_bits(state_of(whole), before)
     assert iterations(whole) == [1, 2, 3, 4, 5, 6]
 

@@ -27,6 +27,11 @@ GAME = some_examples.GAME
         ("cosine", 60, 0.5, (1 + 0.05) / 2),
         ("cosine", 110, 1.0, 0.05),
         ("cosine", 500, 1.2, 0.05),
+        ("trapezoid", 4, 0.0, 0.5),
+        ("trapezoid", 60, 0.79, 1.0),
+        ("trapezoid", 60, 0.9, (1 + 0.05) / 2),
+        ("trapezoid", 110, 1.0, 0.05),
+        ("trapezoid", 500, 1.2, 0.05),
     ],
 )
 def test_the_learning_rate_follows_its_schedule(kind, step, progress, expected):

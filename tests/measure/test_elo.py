@@ -105,6 +105,45 @@ def test_without_random_the_mean_rating_is_0():
     assert fit.standings[0].rating == pytest.approx(-fit.standings[1].rating)
 
 
+def test_known_ratings_stay_and_the_others_are_rated_on_their_scale():
+    known = {"low": 0.0, "high": 400.0, "absent": 900.0}
+    games = [Pairing("net", "low", 60_000, 0, 6_000), Pairing("high", "net", 60_000, 0, 6_000)]
+    fit = by_name(elo.rate(games, known=known))
+    assert (fit["low"].rating, fit["high"].rating) == pytest.approx((0, 400))
+    assert fit["low"].interval == (0, 0)
+    # Ten to one against the one and by the other: in the middle.
+    assert fit["net"].rating == pytest.approx(200, abs=0.1)
+    low, high = fit["net"].interval
+    assert low < 200 < high
+    assert high - low < 10
+    # By their own games the two would be 800 apart.
+    assert by_name(elo.rate(games, anchor="low"))["high"].rating == pytest.approx(800, abs=0.1)
+
+
+def test_beside_known_ratings_the_likelihood_of_the_others_is_largest():
+    games = [
+        Pairing("net", "a", 30, 4, 6),
+        Pairing("net", "b", 17, 2, 21),
+        Pairing("old", "net", 3, 0, 17),
+    ]
+    fit = by_name(elo.rate(games, known={"a": 100.0, "b": 300.0}))
+
+    def loss(x):  # the virtual player of the prior has a rating of its own
+        net, old, virtual, draws = x
+        table = {"a": 100.0, "b": 300.0, "net": net, "old": old}
+        shifted = {name: rating - virtual for name, rating in table.items()}
+        return -log_likelihood(games, shifted, math.exp(draws))
+
+    best = scipy.optimize.minimize(loss, [200.0, 0.0, 150.0, -1.0], method="BFGS").x
+    assert (fit["net"].rating, fit["old"].rating) == pytest.approx(best[:2], abs=0.2)
+
+
+def test_known_ratings_connect_players_that_never_met():
+    games = [Pairing("net", "a", 5, 0, 5), Pairing("other", "b", 5, 0, 5)]
+    assert elo.rate(games, anchor="a").warnings
+    assert not elo.rate(games, known={"a": 0, "b": 500}).warnings
+
+
 def test_order_and_splitting_of_pairings_do_not_matter():
     turned = [Pairing(p.second, p.first, p.losses, p.draws, p.wins) for p in TABLE[1:]]
     parts = [Pairing("random", "greedy", 3, 0, 6), Pairing("greedy", "random", 10, 1, 0)]

@@ -33,9 +33,14 @@ def test_the_event_of_a_match_says_all_that_is_rated(opponent, name):
 
 
 @pytest.mark.parametrize(
-    ("pool", "anchor"), [(("greedy", "random"), "random"), (("rollouts:9", "greedy"), "rollouts:9")]
+    ("pool", "anchor"),
+    [
+        (("greedy", "random"), "random"),
+        (("rollouts:9", "greedy"), "rollouts:9"),
+        (("random", "patterns:4"), "patterns:2"),
+    ],
 )
-def test_random_has_the_rating_0_or_else_the_first_of_the_pool(pool, anchor):
+def test_the_ladder_random_or_the_first_of_the_pool_sets_the_zero(pool, anchor):
     assert generation_elo.RatingsConfig(pool=pool).anchor == anchor
 
 
@@ -43,6 +48,7 @@ def test_random_has_the_rating_0_or_else_the_first_of_the_pool(pool, anchor):
     ("wrong", "message"),
     [
         ({"num_games": 3}, "multiple of 2"),
+        ({"every": 5, "every_seconds": 60}, "every is 5 and ratings.every_seconds 60: set one"),
         ({"pool": ()}, "at least 1"),
         ({"pool": ("random", "greedy", "random")}, "names a player twice: random, greedy, random"),
     ],
@@ -50,3 +56,29 @@ def test_random_has_the_rating_0_or_else_the_first_of_the_pool(pool, anchor):
 def test_wrong_settings_are_refused(wrong, message):
     with pytest.raises(pydantic.ValidationError, match=message):
         generation_elo.RatingsConfig(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rated_seconds", "expected"),
+    [
+        (0, 0, False),
+        (3599, 0, False),
+        (3601, 0, True),
+        (3700, 3601, False),
+        (7199, 3601, False),
+        (7200, 3601, True),
+        (14_500, 3601, True),  # two multiples at once are one rating
+        (14_600, 14_500, False),
+    ],
+)
+def test_by_seconds_a_rating_is_due_once_in_every_interval(seconds, rated_seconds, expected):
+    ratings = generation_elo.RatingsConfig(every_seconds=3600)
+    assert ratings.is_enabled
+    assert ratings.is_due(7, seconds, rated_seconds) == expected
+
+
+@pytest.mark.parametrize(("every", "expected"), [(0, []), (1, [1, 2, 3, 4]), (3, [3])])
+def test_by_iterations_a_rating_is_due_at_their_multiples(every, expected):
+    ratings = generation_elo.RatingsConfig(every=every)
+    assert ratings.is_enabled == (every > 0)
+    assert [n for n in range(5) if ratings.is_due(n, 10.0 * n, 0)] == expected

@@ -4,7 +4,7 @@ import numpy as np
 from support import drawn_panels
 from support.fake_run import rated
 
-from azo.measure import elo
+from azo.measure import elo, generation_elo, ladder
 from azo.measure.report import rating_figures, run_log
 
 
@@ -58,6 +58,30 @@ def test_the_elo_of_generations_is_that_of_all_matches_together():
         f"are of the difference to greedy, which is {greedy.rating:.0f}"
         f" ({greedy.interval[0]:.0f} to {greedy.interval[1]:.0f}) above random."
     )
+
+
+def test_players_of_the_ladder_keep_their_elo_and_the_hours_are_drawn():
+    first = rated(10, ("patterns:2", 3), ("patterns:4", 2))
+    second = rated(20, ("patterns:2", 4), ("patterns:4", 3), (10, 3))
+    for events, seconds in ((first, 3700.0), (second, 7300.0)):
+        for event in events:
+            event["time/processor_seconds"] = seconds
+        events[-1]["rating/anchor"] = "patterns:2"
+    run = run_of(*first, *second)
+    figure = sheet(run, "elo")
+    by_iteration, by_hours = (drawn_panels.curves(axes) for axes in figure.panels)
+    assert by_iteration["generation"][0] == [10, 20]
+    np.testing.assert_allclose(by_hours["generation"][0], [3700 / 3600, 7300 / 3600])
+    assert by_hours["generation"][1] == by_iteration["generation"][1]
+    for name in ("patterns:2", "patterns:4"):
+        np.testing.assert_allclose(by_hours[name][1], [ladder.RATINGS[name]] * 2)
+    games = [generation_elo.pairing(event) for event in run.of_kind("rating_match")]
+    expected = {one.name: one for one in elo.rate(games, known=ladder.RATINGS).standings}
+    low, high = drawn_panels.band(figure.panels[1])
+    for place, number in enumerate((10, 20)):
+        one = expected[f"iteration {number}"]
+        drawn = (by_hours["generation"][1][place], low[place], high[place])
+        np.testing.assert_allclose(drawn, [one.rating, *one.interval], atol=0.1)
 
 
 def test_with_one_fixed_player_intervals_are_of_the_difference_to_it():

@@ -7,8 +7,17 @@ import numpy as np
 import pytest
 from support import tiny_run
 
+from azo.games import othello
 from azo.learning import network
-from azo.measure import arena, elo, generation_elo, players
+from azo.measure import (
+    arena,
+    elo,
+    engine_protocols,
+    external_engines,
+    generation_elo,
+    players,
+)
+from azo.measure.tournament import engine_match
 from azo.run import hooks, metrics, network_files
 
 WON = arena.MatchResult(40, 0, 10, pair_scores=(0, 0, 10, 0, 15))
@@ -182,3 +191,54 @@ def test_the_gate_plays_the_learners_network_against_the_actors(monkeypatch):
     assert are_weights(played[0][0].variables, 1)
     assert are_weights(played[0][1].variables, 2)
     assert (event.fields["gate/is_promoted"], event.fields["gate/generation"]) == (1, 4)
+
+
+def an_engine(program="true"):
+    return engine_protocols.ExternalEngineConfig(name="x", command=(program,), protocol="gtp")
+
+
+def test_an_engine_of_the_pool_is_met_where_it_is_installed(tmp_path, matches, monkeypatch):
+    engines = {"greedy": an_engine(), "absent:3": None, "random": players.RandomPlayer(None)}
+    monkeypatch.setattr(hooks, "_pool_player", lambda name, game, load: engines[name])
+    met_engines = []
+
+    def play(game, player, engine, key, **lengths):
+        met_engines.append(engine)
+        return LOST
+
+    monkeypatch.setattr(engine_match, "play", play)
+    matches[0][:] = [WON]
+    text = rate(tmp_path, 5, pool=["greedy", "absent:3", "random"])
+    assert met(tmp_path) == {5: ["greedy", "random"]}
+    assert met_engines == [engines["greedy"]]
+    assert text.endswith(" (random 0); not installed: absent:3")
+
+
+def test_an_engine_that_fails_at_its_start_does_not_end_the_run(tmp_path, matches, monkeypatch):
+    def fail(*_, **__):
+        raise external_engines.EngineError("x 3", "died (exit code 3)", ())
+
+    monkeypatch.setattr(engine_match, "play", fail)
+    pool = {"greedy": an_engine(), "random": players.RandomPlayer(None)}
+    monkeypatch.setattr(hooks, "_pool_player", lambda name, game, load: pool[name])
+    matches[0][:] = [WON]
+    assert rate(tmp_path, 5).endswith(" (random 0); x 3: died (exit code 3)")
+    assert met(tmp_path) == {5: ["random"]}
+
+
+def test_engines_of_the_pool_are_the_shipped_ones_if_they_are_installed(monkeypatch):
+    find = hooks._pool_player
+    game = othello.Othello()
+    monkeypatch.setattr(external_engines, "is_installed", lambda config: True)
+    engine = find("gtp-rhino:3", game, None)
+    assert (engine.name, engine.level) == ("gtp-rhino", 3)
+    assert isinstance(find("greedy", game, None), players.GreedyPlayer)
+    monkeypatch.setattr(external_engines, "is_installed", lambda config: False)
+    assert find("gtp-rhino:3", game, None) is None
+    with pytest.raises(ValueError, match="gtp-rhino:3 plays Othello, not tictactoe"):
+        find("gtp-rhino:3", tiny_run.game(), None)
+
+
+@pytest.mark.parametrize(("program", "expected"), [("true", True), ("no-such-program", False)])
+def test_an_engine_is_installed_if_its_program_exists(program, expected):
+    assert external_engines.is_installed(an_engine(program)) == expected

@@ -38,6 +38,7 @@ REDUCED = {
     "evaluation.num_simulations": 2,
     "evaluation.opening_plies": 0,
     "evaluation.opponent": "random",
+    "ratings.every_seconds": None,  # the ladder is for 8x8
     "endings.confidence": 1.0,  # of 6x6 and 8x8 alone
     "run.num_devices": 1,
     "run.num_iterations": 2,

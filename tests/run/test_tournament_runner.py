@@ -209,6 +209,19 @@ def test_games_of_other_players_or_openings_are_not_mixed(small, tmp_path, capsy
     assert kept["rollouts"] == {"player": "rollouts:4"}
 
 
+def test_openings_come_from_a_file_in_place_of_the_tournaments_own(tmp_path, capsys):
+    openings = tmp_path / "openings.txt"
+    openings.write_text("a2a1\na2c1\na2a3\n")
+    path, folder = write(tmp_path, SMALL), tmp_path / "games"
+    assert main(path, "--folder", folder, "--openings", openings) == 0
+    lines = (folder / tournament_runner.GAMES).read_text().splitlines()
+    played = [json.loads(line) for line in lines]
+    assert len(played) == 18
+    assert {game["moves"][:4] for game in played} == {"a2a1", "a2c1", "a2a3"}
+    assert main(path, "--folder", folder, "--openings", tmp_path / "none.txt") == 2
+    assert "none.txt" in capsys.readouterr().err
+
+
 def test_no_such_file_and_an_empty_table(tmp_path, capsys):
     assert main(tmp_path / "none.toml") == 2
     expected = f"{tmp_path / 'none.toml'}: no such tournament file. "

@@ -171,7 +171,8 @@ def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, 
         states.append(trainer.train(settings))
         log = metrics.read(tmp_path / name)
         of_ratings = [event for event in log if event["event"].startswith("rating")]
-        events.append([event | {"time/rating_seconds": 0} for event in of_ratings])
+        clocks = dict.fromkeys(("time/rating_seconds", "time/processor_seconds"), 0)
+        events.append([event | clocks for event in of_ratings])
     tiny_run.assert_same_bits(*states)
     assert events[0] == events[1]
     lines = [
@@ -257,3 +258,80 @@ def test_the_processor_time_ends_a_run_and_a_resumed_run_counts_on(tmp_path, mon
     assert int(state.iteration) == 7
     used = [event["time/processor_seconds"] for event in metrics.read(tmp_path, "iteration")]
     assert used == [20.0 * number for number in range(1, 8)]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A processor clock that moves by 20 seconds with each reading; an iteration takes two."""
+    seconds = [0.0]
+
+    def read():
+        seconds[0] += 20.0
+        return seconds[0]
+
+    monkeypatch.setattr(trainer.time, "process_time", read)
+    monkeypatch.setattr(hooks.Hooks, "match", lambda *_: arena.MatchResult(5, 0, 5))
+    return seconds
+
+
+@pytest.mark.slow
+def test_a_run_that_has_ended_goes_on_at_its_full_learning_rate(tmp_path, clock, capsys):
+    def train(limit):
+        recipe = {"schedule": "trapezoid", "learning_rate": 0.01, "warmup_steps": 0}
+        limits = {"num_iterations": 1000, "max_processor_seconds": limit}
+        trainer.train(run(tmp_path, learner=recipe, run=limits))
+        events = metrics.read(tmp_path, "iteration")
+        return [event["learner/learning_rate"] / 0.01 for event in events]
+
+    more = "the same command with --run.max-processor-seconds {} continues it"
+    # The rate of an iteration is that of the share done before it: 0, 0.1, ... 0.9.
+    rates = train(200)
+    assert len(rates) == 10
+    assert rates == pytest.approx([1] * 9 + [0.525], rel=1e-5)
+    assert f"all 200 processor seconds are used; {more.format(400)}" in capsys.readouterr().out
+    rates = train(400)
+    assert len(rates) == 20
+    assert rates[10:] == pytest.approx([1] * 7 + [0.7625, 0.525, 0.2875], rel=1e-5)
+    assert len(metrics.read(tmp_path, "end")) == 2
+
+
+@pytest.mark.slow
+def test_ratings_by_seconds_are_made_once_an_interval_and_take_no_training_time(
+    tmp_path, clock, monkeypatch
+):
+    rated = []
+
+    def rate(self, state, iteration):
+        clock[0] += 5000.0  # of processor time
+        rated.append(iteration)
+        yield metrics.Event("rating", {"rating/elo": 1.0})
+
+    monkeypatch.setattr(hooks.Hooks, "rate", rate)
+    ratings = {"every_seconds": 60, "pool": ["random"]}
+    limits = {"num_iterations": 1000, "max_processor_seconds": 200, "save_every": 1}
+    settings = run(tmp_path, ratings=ratings, run=limits)
+    trainer.train(settings, stop_after.StopAfter(tmp_path, 4))
+    assert rated == [3]
+    trainer.train(settings)
+    assert rated == [3, 6, 9]
+    events = metrics.read(tmp_path, "rating")
+    assert [event["time/processor_seconds"] for event in events] == [60, 120, 180]
+    used = [event["time/processor_seconds"] for event in metrics.read(tmp_path, "iteration")]
+    assert used == [20.0 * number for number in range(1, 11)]
+
+
+@pytest.mark.slow
+def test_the_clocks_continue_from_a_checkpoint_whose_iteration_is_not_due_in_the_log(
+    tmp_path, clock
+):
+    limits = {"num_iterations": 7, "log_every": 4, "save_every": 50}
+    settings = run(tmp_path, run=limits)
+
+    class AfterFiveIterations:
+        is_made = property(lambda _: clock[0] >= 200)
+
+    trainer.train(settings, AfterFiveIterations())
+    trainer.train(settings)
+    events = metrics.read(tmp_path, "iteration")
+    used = {event["iteration"]: event["time/processor_seconds"] for event in events}
+    assert used == {4: 80, 5: 100, 7: 140}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from azo.measure import cycles, elo, generation_elo
+from azo.measure import cycles, elo, generation_elo, ladder
 from azo.measure.report import panels, run_log
 
 _MAX_LEVELS = 5  # fixed players whose Elo is shown
@@ -29,31 +29,39 @@ def _elo(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.Sheet:
     opponents = map(generation_elo.opponent, run.of_kind("rating_match"))
     fixed_players = {opponent for opponent in opponents if isinstance(opponent, str)}
     levels = sorted((to_anchor[name] for name in fixed_players), key=lambda one: -one.rating)
-    strongest = levels[0]
-    to_strongest = _standings(pairings, strongest.name)
-
     iterations = _rated_iterations(run)
     names = [generation_elo.name(iteration) for iteration in iterations]
+    if ladder.RATINGS.keys().isdisjoint(fixed_players):
+        strongest = levels[0]
+        from_strongest = _standings(pairings, strongest.name)
+        interval = np.array([from_strongest[name].interval for name in names]).T + strongest.rating
+        sheet.caption += f" The 95 % intervals are of the difference to {strongest.name}"
+        if strongest.name != anchor:
+            low, high = strongest.interval
+            sheet.caption += (
+                f", which is {strongest.rating:.0f} ({low:.0f} to {high:.0f}) above {anchor}"
+            )
+        sheet.caption += "."
+    else:
+        interval = np.array([to_anchor[name].interval for name in names]).T
+        sheet.caption += " Players of the ladder keep their ratings, see docs/classical.md."
+
     rating = np.array([to_anchor[name].rating for name in names])
-    interval = np.array([to_strongest[name].interval for name in names]).T + strongest.rating
-    panel = sheet.add_panel("Elo of generations", "iteration", f"Elo ({anchor} 0)")
-    panels.curve(panel, "generation", np.array(iterations, float), rating, *interval)
-    for level in levels[:_MAX_LEVELS]:
-        ends = np.array([iterations[0], iterations[-1]], float)
-        panels.curve(panel, level.name, ends, np.full(2, level.rating))
-    panels.mark_phases(panel, run)
-    sheet.caption += f" The 95 % intervals are of the difference to {strongest.name}"
-    if strongest.name != anchor:
-        low, high = strongest.interval
-        sheet.caption += (
-            f", which is {strongest.rating:.0f} ({low:.0f} to {high:.0f}) above {anchor}"
-        )
-    sheet.caption += "."
+    seconds = [event.get("time/processor_seconds") for event in ratings]
+    places = {"iteration": np.array(iterations, float)}
+    if None not in seconds:
+        places["hours of processor time"] = np.array(seconds, float) / 3600
+    for label, place in places.items():
+        panel = sheet.add_panel(f"Elo by {label}", label, f"Elo ({anchor} 0)")
+        panels.curve(panel, "generation", place, rating, *interval)
+        for level in levels[:_MAX_LEVELS]:
+            panels.curve(panel, level.name, place[[0, -1]], np.full(2, level.rating))
+    panels.mark_phases(sheet.panels[0], run)
     return sheet
 
 
 def _standings(pairings: list[elo.Pairing], anchor: str) -> dict[str, elo.Standing]:
-    return {one.name: one for one in elo.rate(pairings, anchor=anchor).standings}
+    return {one.name: one for one in ladder.rate(pairings, anchor).standings}
 
 
 def _cross_table(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.Sheet:

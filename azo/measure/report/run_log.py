@@ -12,7 +12,13 @@ import numpy as np
 
 Event = dict[str, Any]  # a line of `metrics.jsonl`
 
-_TOTALS = ("iteration", "selfplay/games", "selfplay/evaluations", "time/training_seconds")
+_TOTALS = (
+    "iteration",
+    "selfplay/games",
+    "selfplay/evaluations",
+    "time/training_seconds",
+    "time/processor_seconds",
+)
 _EARLIER = "rating_match/earlier"  # an iteration as well
 
 

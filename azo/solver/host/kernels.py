@@ -10,7 +10,10 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
+from numba.core import caching, cgutils
+from numba.core.runtime import nrt
 from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 from numba.extending import intrinsic
 
@@ -24,14 +27,28 @@ _STEPS = ((0, 1), (1, -1), (1, 0), (1, 1))  # rows, columns: towards higher bits
 
 
 def jit(function: Any, fastmath: bool | set[str] = False) -> Any:
-    """Compiles a function; its cache on disk is emptied if an earlier version of azo left it."""
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": fastmath}
-    compiled = numba.njit(**options)(function)
-    try:
-        compiled._cache._cache_file._load_index()
-    except (ImportError, AttributeError):  # the index names classes that were moved
-        compiled._cache.flush()
+    """Compiles a function, or loads it from its cache on disk."""
+    compiled = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    compiled._cache = _Cache(function)
     return compiled
+
+
+class _Cache(caching.FunctionCache):
+    """A cache of compiled functions; one that an earlier version of azo left is emptied.
+
+    numba's own class first imports all that numba can compile, and SciPy: 0.4 s at each start.
+    A compilation imports it anyway.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Returns the function compiled for a signature, or None if it is not in the cache."""
+        nrt.rtsys.initialize(target_context)
+        try:
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+        except (ImportError, AttributeError):  # it names classes that were moved
+            self.flush()
+            return None
 
 
 def _lines(sign: int) -> np.ndarray:
@@ -59,6 +76,23 @@ def count(typing_context: Any, word: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.int64(types.uint64), generate
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Begins to load the line of the cache with an element of an array, by its flat index."""
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.gep(data, [arguments[1]])
+        i32 = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, i32, i32, i32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [place, i32(0), i32(3), i32(1)])  # to read, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
 
 
 first = trailing_zeros  # the index of the lowest bit of a word

@@ -1,0 +1,189 @@
+"""Records: what a run took, and the strength of its network on the fixed ladder.
+
+`docs/records.jsonl` has one line a record, `docs/leaderboard.md` the table. All figures come from
+the folder of the run and from its matches.
+"""
+
+import datetime
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pydantic
+
+from azo.measure import elo, journal
+from azo.run import (
+    checkpoint,
+    checkpoint_folder,
+    config,
+    ladder_matches,
+    metrics,
+    network_files,
+    origin,
+    shipped_files,
+)
+
+_HEADER = """\
+# Leaderboard
+
+Time to strength: what a run took, and the Elo of its last network on the
+[fixed ladder](classical.md#the-fixed-ladder), newest first. Hours are processor time of the
+iterations. 95 % intervals are in brackets. A player with a number of simulations has the search of
+self-play without noise. A player with a time a move is the engine of `azo gtp`, which also solves
+endgames. `azo leaderboard` writes this page from `docs/records.jsonl`;
+[models.md](models.md#long-runs-and-records) says how to add a record.
+"""
+# Settings that do not change what a run learns.
+_FREE = {"evaluation", "ratings", "run", "curriculum", "distributed", "origin"}
+_MAX_CHANGES = 6  # of a recipe, to be named as a shipped one with changes
+
+
+class Record(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """One run, and the strength of its network."""
+
+    date: datetime.date
+    """Day of the matches."""
+    commit: str
+    """Of the training; several if the run was resumed with another one. Earlier versions of azo
+    recorded none."""
+    recipe: str
+    """Shipped settings file, with the settings that differ."""
+    hardware: str
+    """Processor and devices of the training."""
+    hours: float
+    """Processor time of the iterations."""
+    training_hours: float
+    """Time of the iterations."""
+    iterations: int
+    games: int
+    evaluations: int
+    from_rules_alone: bool
+    matches: dict[str, dict[str, tuple[int, int, int]]]
+    """Won, drawn and lost by way to play, such as "100" (simulations) or "0.1 s", and opponent."""
+    elo: dict[str, tuple[float, float, float]]
+    """Elo on the ladder and its 95 % interval, by way to play."""
+
+
+def of_run(run: pathlib.Path, matches: Mapping[str, Sequence[elo.Pairing]]) -> Record:
+    """Returns the record of the latest checkpoint of a run.
+
+    Args:
+      run: its folder.
+      matches: against the ladder, by way to play.
+
+    Raises:
+      ValueError: One line: the metrics do not say what the run took.
+    """
+    step = latest_step(run)
+    settings = checkpoint.read_settings(run, step)
+    past = [event for event in metrics.read(run) if event["iteration"] <= step]
+    last = next((event for event in reversed(past) if event["event"] == "iteration"), None)
+    starts = [event for event in past if event["event"] == "start"]
+    if last is None or last["iteration"] != step:
+        raise ValueError(f"{run}: its metrics do not have iteration {step}, the latest checkpoint")
+    is_complete = bool(starts) and starts[0]["iteration"] == 0
+    missing = [] if is_complete else ["not recorded"]  # by earlier versions
+    machines = [f"{event['start/processor']}; {event['start/devices']}" for event in starts]
+    return Record(
+        date=datetime.datetime.now(tz=datetime.UTC).date(),
+        commit=_joined([*missing, *(event["start/commit"] for event in starts)]),
+        recipe=recipe(settings),
+        hardware=_joined([*missing, *machines]),
+        hours=round(last["time/processor_seconds"] / 3600, 3),
+        training_hours=round(last["time/training_seconds"] / 3600, 3),
+        iterations=step,
+        games=last["selfplay/games"],
+        evaluations=last["selfplay/evaluations"],
+        from_rules_alone=origin.is_from_rules_alone(network_files.origin_of(settings)),
+        matches={
+            way: {one.second: (one.wins, one.draws, one.losses) for one in pairings}
+            for way, pairings in matches.items()
+        },
+        elo={way: _rating(pairings) for way, pairings in matches.items()},
+    )
+
+
+def latest_step(run: pathlib.Path) -> int:
+    """Returns the iteration of the latest checkpoint; raises ValueError without one."""
+    steps = checkpoint_folder.CheckpointFolder(run).steps()
+    if not steps:
+        raise ValueError(f"{run}: the run has no checkpoint yet")
+    return steps[-1]
+
+
+def recipe(settings: config.Config) -> str:
+    """Returns the shipped settings file nearest to settings, and the settings that differ."""
+    own = _flat(settings.model_dump(mode="json", exclude=_FREE))
+    changes = {}
+    for path in [*shipped_files.CONFIGS.glob("*.toml"), *shipped_files.CONFIGS.glob("champions/*")]:
+        shipped = config.load_file(path)
+        theirs = _flat(shipped.model_dump(mode="json", exclude=_FREE))
+        changes[path.relative_to(shipped_files.CONFIGS).with_suffix("").as_posix()] = [
+            f"{name} {json.dumps(value)}" for name, value in own.items() if theirs[name] != value
+        ]
+    name = min(changes, key=lambda one: len(changes[one]))
+    if len(changes[name]) > _MAX_CHANGES:
+        return "own settings"
+    return ", ".join([name, *changes[name]])
+
+
+def read(path: pathlib.Path) -> list[Record]:
+    """Returns the records of a file, oldest first; none without a file."""
+    return journal.read(path, Record.model_validate_json)
+
+
+def add(path: pathlib.Path, record: Record) -> None:
+    """Appends a record to a file."""
+    journal.append(path, record.model_dump_json())
+
+
+def page(records: Sequence[Record]) -> str:
+    """Returns the leaderboard in Markdown, newest record first."""
+    ways = list(dict.fromkeys(way for record in records for way in record.elo))
+    head = ["date", "recipe", "commit", "hardware", "hours", "games", "evaluations"]
+    head += ["rules alone", *(f"Elo, {_title(way)}" for way in ways)]
+    signs = ["---"] * 4 + ["---:"] * 3 + ["---"] * (1 + len(ways))
+    rows = [
+        [
+            f"{record.date}",
+            f"`{record.recipe}`",
+            record.commit,
+            record.hardware,
+            f"{record.hours:.2f}",
+            f"{record.games:,}",
+            f"{record.evaluations:,}",
+            "yes" if record.from_rules_alone else "no",
+            *(_cell(record.elo.get(way)) for way in ways),
+        ]
+        for record in reversed(records)
+    ]
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, signs, *rows)]
+    return f"{_HEADER}\n" + ("\n".join(lines) if rows else "No record yet.") + "\n"
+
+
+def _rating(pairings: Sequence[elo.Pairing]) -> tuple[float, float, float]:
+    standing = ladder_matches.rate(pairings)
+    low, high = standing.interval
+    return round(standing.rating, 1), round(low, 1), round(high, 1)
+
+
+def _cell(rating: tuple[float, float, float] | None) -> str:
+    return "" if rating is None else "{:.0f} ({:.0f} to {:.0f})".format(*rating)
+
+
+def _title(way: str) -> str:
+    return f"{way} simulations" if way.isdigit() else f"{way} a move"
+
+
+def _joined(texts: Any) -> str:
+    return ", then ".join(dict.fromkeys(texts))
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Returns nested settings by their full names."""
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        nested = isinstance(value, dict)
+        flat |= _flat(value, f"{prefix}{name}.") if nested else {prefix + name: value}
+    return flat
