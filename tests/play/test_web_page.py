@@ -253,8 +253,7 @@ def test_maps_show_the_policy_and_the_visits_of_the_search(visit, port):
 
 def test_azo_plays_itself_until_it_is_stopped(visit):
     visit.page.select_option("#game", "othello4")
-    visit.wait_for(".letters", "d")
-    visit.page.select_option("#human", "none")
+    visit.page.select_option("#human", "none")  # while the game is on its way
     visit.wait_until(IS_OVER)
     assert _expected(visit.moves, size=4).is_over
 

@@ -102,12 +102,12 @@ export class Play {
 
   /** Starts a new game. */
   async begin(name) {
-    await this.#replace({ game: name, start: null, moves: [] }, this.side);
+    await this.#replace({ game: name, start: null, moves: [] });
   }
 
   /** Opens the game of a link. */
   async follow(question) {
-    await this.#replace(question, question.moves.length ? "both" : this.side);
+    await this.#replace(question);
   }
 
   /** Opens and analyses pasted text; throws `Failure` if it cannot be read. */
@@ -235,7 +235,7 @@ export class Play {
     this[name] = value;
     if (name === "human") Object.assign(this, { side: value, isPaused: false });
     const isChanged = {
-      human: () => true,
+      human: () => this.task?.kind !== "replay", // what is on its way follows the choice
       level: () => this.task?.kind === "play",
       map: () => !this.task,
       strength: () => false, // applies to later searches
@@ -343,10 +343,10 @@ export class Play {
     return true;
   }
 
-  async #replace(question, human) {
+  async #replace(question) {
     const task = this.#begin("replay");
     const game = await this.#replay(task, question);
-    if (game) this.#show(game, human);
+    if (game) this.#show(game, question.moves.length ? "both" : this.side);
   }
 
   /** Returns a game with its plies, null if it was refused or is not wanted any more. */
