@@ -82,7 +82,7 @@ PRESETS = {
             "networks",
             "--networks 5x128 patterns:16 patterns:32 --batch 2048 --repeats 3",
         ),
-        Section("The whole iteration", "iteration", "--config configs/othello8.toml"),
+        Section("The whole iteration", "iteration", "--config configs/azo8-gpu.toml"),
         Section(
             "The endgame solvers",
             "solver",

@@ -82,7 +82,7 @@ class GpuCostConfig(command.Settings):
     """Games side by side."""
     simulations: pydantic.PositiveInt = 64
     """Simulations a move."""
-    config: str = "othello8"
+    config: str = "azo8-gpu"
     """Settings file of an 8x8 run, for learning and memory; the network is replaced."""
     launch_microseconds: pydantic.NonNegativeFloat = 2.0
     """Least time between two kernels. Assumed, not measured."""

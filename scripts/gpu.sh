@@ -11,7 +11,7 @@
 #   check    3 minutes      install, versions, device, `pytest -m gpu`       FOLDER/check
 #   bench    6.5 minutes    the tables of benchmarks.all --preset gpu        FOLDER/bench
 #   profile  1.5 minutes    one trace of self-play, its largest kernels      FOLDER/profile
-#   train    13.5 minutes   configs/othello8.toml, exported at the end       FOLDER/run, FOLDER/export
+#   train    13.5 minutes   configs/azo8-gpu.toml, exported at the end       FOLDER/run, FOLDER/export
 #
 # Environment variables:
 #   PYTHON      interpreter that has JAX for CUDA, by default python3
@@ -106,7 +106,7 @@ train() {
   left=$((limit - 60)) # the rest is for saving and exporting
   (
     limit=$left
-    once run "$python" -m azo train --config othello8 --run.folder "$folder/run" \
+    once run "$python" -m azo train --config azo8-gpu --run.folder "$folder/run" \
       --run.num-iterations "$iterations" --run.save-every 10 --evaluation.every 0 \
       --evaluation.num-games 2 --evaluation.opponent random "${sizes[@]}"
   ) || code=$?

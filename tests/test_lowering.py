@@ -86,8 +86,8 @@ def solver():
 
 
 def iteration():
-    """Returns the iteration of `configs/othello8.toml` with a lower tower, on one device."""
-    recipe = config.load_file(shipped_files.CONFIGS / "othello8.toml")
+    """Returns the iteration of `configs/azo8-gpu.toml` with a lower tower, on one device."""
+    recipe = config.load_file(shipped_files.CONFIGS / "azo8-gpu.toml")
     recipe = recipe.model_copy(update={"network": TOWER})
     game = registry.make(recipe.game)
     create = functools.partial(run_state.create, game, recipe, seed=0, num_devices=1)
