@@ -49,7 +49,7 @@ class Visit:
     def wait_for(self, selector, text):
         self.page.locator(selector, has_text=text).first.wait_for()
 
-    def wait_until(self, expression, seconds=40):
+    def wait_until(self, expression, seconds=120):
         """Waits for what the page's policy forbids Playwright to wait for by itself."""
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression):
