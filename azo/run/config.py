@@ -93,6 +93,10 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None
     """The run ends when a match reaches this score."""
 
+    def is_due(self, iteration: int) -> bool:
+        """Returns whether to evaluate after an iteration, numbered from 1."""
+        return self.every > 0 and iteration % self.every == 0
+
 
 class Phase(pydantic.BaseModel, frozen=True, extra="forbid"):
     """One run of a curriculum, and the settings in which it differs."""

@@ -226,13 +226,7 @@ class Trainer:
             return self.programs[kind]
         self.screen.note("compiling, about 30 s")
         start = time.perf_counter()
-        iterate = loop.build(
-            self.game,
-            settings,
-            self.mesh,
-            kind=kind,
-            actor=self.actor,
-        )
+        iterate = loop.build(self.game, settings, self.mesh, kind=kind, actor=self.actor)
         moves = []
         if self.solver and loop.needs_moves(settings, kind):
             moves = [self.solver.no_moves()]
@@ -285,7 +279,7 @@ class Trainer:
 
     def evaluate(self, state: run_state.RunState, iteration: int) -> metrics.Event | None:
         """Plays a match, if that is due, and returns it."""
-        is_due = _is_due(self.settings.evaluation.every, iteration) or self.end_reason(state)
+        is_due = self.settings.evaluation.is_due(iteration) or self.end_reason(state)
         if not is_due or self.should_stop():
             return None
         match = self.settings.evaluation
@@ -395,10 +389,6 @@ class Trainer:
             self.screen.note(f"resuming after iteration {first} on {where}")
         else:
             self.screen.note(console.end_text(reason, limits.continuation(self.used_limits(state))))
-
-
-def _is_due(every: int, iteration: int) -> bool:
-    return every > 0 and iteration > 0 and iteration % every == 0
 
 
 def _score(match: metrics.Event | None) -> float | None:

@@ -123,7 +123,8 @@ def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path, mon
 
 @pytest.mark.parametrize(("every", "expected"), [(0, []), (1, [1, 2, 3, 4]), (3, [3])])
 def test_hooks_are_due_at_multiples_of_their_interval(every, expected):
-    assert [n for n in range(5) if trainer._is_due(every, n)] == expected
+    evaluation = config.EvaluationConfig(every=every)
+    assert [n for n in range(1, 5) if evaluation.is_due(n)] == expected
 
 
 def train_with_scores(monkeypatch, settings, scores):
