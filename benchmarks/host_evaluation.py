@@ -27,11 +27,12 @@ _MICRO = 1e6
 class HostEvaluationBenchConfig(command.Settings):
     """How long does the host take to evaluate a position with a pattern network?"""
 
-    networks: tuple[Annotated[str, pydantic.Field(pattern=r"^patterns:\d+$")], ...] = (
+    networks: tuple[Annotated[str, pydantic.Field(pattern=r"^patterns:\d+(:counts)?$")], ...] = (
         "patterns:1",
         "patterns:16",
+        "patterns:16:counts",
     )
-    """Features of the networks; 1 feature is linear."""
+    """Features of the networks, 1 is linear; with or without counts of moves."""
     batches: tuple[pydantic.PositiveInt, ...] = (1, 4, 256)
     """Positions of a request."""
     games: pydantic.PositiveInt = 128
@@ -51,7 +52,8 @@ def report(config: HostEvaluationBenchConfig) -> list[str]:
     boards = _boards(game, config)
     calls = {}
     for name in config.networks:
-        evaluator = _evaluator(game, int(name.partition(":")[2]), config.seed)
+        _, num_features, *counts = name.split(":")
+        evaluator = _evaluator(game, int(num_features), bool(counts), config.seed)
         for batch in config.batches:
             calls[name, batch] = _call(evaluator, boards, batch)
     timings = measure.take_turns(
@@ -86,10 +88,11 @@ def _boards(game: othello.Othello, config: HostEvaluationBenchConfig) -> np.ndar
 
 
 def _evaluator(
-    game: othello.Othello, num_features: int, seed: int
+    game: othello.Othello, num_features: int, has_move_counts: bool, seed: int
 ) -> pattern_evaluator.PatternEvaluator:
-    hidden = {"hidden_units": ()} if num_features == 1 else {}
-    shape = network_config.PatternsConfig.model_validate({"num_features": num_features} | hidden)
+    changes = {"num_features": num_features, "has_move_counts": has_move_counts}
+    changes |= {"hidden_units": ()} if num_features == 1 else {}
+    shape = network_config.PatternsConfig.model_validate(changes)
     settings = network.NetworkConfig(kind="patterns", patterns=shape)
     params = jax.device_get(network.init(game, settings, jax.random.key(seed))["params"])
     rng = np.random.default_rng(seed)

@@ -47,7 +47,7 @@ class PlayConfig(NetworkChoice):
         engine_settings.NUM_LEVELS
     )
     """Playing strength from 1 (beginner); the highest leaves the engine settings unchanged."""
-    engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=2_000)
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=5_000)
     """Settings of the search."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Opening book (see `azo book`); its moves are played while the position is in it."""

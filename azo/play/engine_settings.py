@@ -36,7 +36,8 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     prior_temperature: setting_types.PositiveFloat = 1.5
     """Temperature of the network's policy; above 1 flattens it."""
     cache_positions: Annotated[int, pydantic.Field(ge=0, le=2**24)] = 2**15
-    """Size of the cache of evaluated positions, up to symmetry; a power of 2 or 0."""
+    """Size of the cache of evaluated positions, up to symmetry; a power of 2 or 0. Pattern networks
+    have none, since they evaluate a position sooner than they would find it."""
     exact_empties: Annotated[int, pydantic.Field(ge=0, le=10)] = 8
     """Leaves with at most this many empty squares are solved; 0: none."""
     solve_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 23

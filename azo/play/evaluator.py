@@ -3,6 +3,7 @@
 `pattern_evaluator` evaluates pattern networks on the host, `network_evaluator` any network by JAX.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,16 @@ class Evaluator(Protocol):
     """Evaluates leaves of live searches; engines and threads may share one."""
 
     num_streams: int  # batches that can be evaluated at the same time
+
+    @property
+    def simulate(self) -> Callable[..., tuple[int, int]] | None:
+        """Runs whole simulations on the host; None: the search calls `request` for its leaves.
+
+        Args: as of `live_simulation.gather`; the tree has room for the budget and one node more.
+
+        Returns:
+          Numbers of simulations, fewer than the budget if the root is proven, and of evaluations.
+        """
 
     @property
     def game(self) -> variant.Variant:

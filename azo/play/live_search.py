@@ -38,7 +38,8 @@ class LiveSearch:
         """Starts at a position with an empty tree and an empty cache."""
         game = evaluator.game
         self._evaluator, self._config = evaluator, config
-        self._cache = live_tree.make_cache(config.cache_positions, game.num_actions)
+        num_cached = 0 if evaluator.simulate else config.cache_positions
+        self._cache = live_tree.make_cache(num_cached, game.num_actions)
         num_batches = min(evaluator.num_streams, max(config.leaves_per_step // _LEAST_BATCH, 1))
         self._batch_size = -(-config.leaves_per_step // num_batches)
         self._pending: deque[_PendingBatch] = deque()  # the oldest first
@@ -46,8 +47,9 @@ class LiveSearch:
             (stream, live_tree.make_batch(self._batch_size))
             for stream in reversed(range(num_batches))
         ]
-        for stream in range(num_batches):
-            evaluator.compiled(self._batch_size, stream)
+        if not evaluator.simulate:
+            for stream in range(num_batches):
+                evaluator.compiled(self._batch_size, stream)
         self._rules = live_tree.SearchRules(
             board=last_squares.make_rules(game.size, is_reversed=game.is_reversed),
             size=game.size,
@@ -66,6 +68,11 @@ class LiveSearch:
 
     def _compile(self) -> None:
         # Compiles the tree's functions now, or loads them, so that it takes no time from a move.
+        live_tree.subtree(self._tree, 0)
+        live_simulation.expand_root(self._tree, self._rules, self._stack, self._counters)
+        if self._evaluator.simulate:
+            self._simulate(0)
+            return
         batch = self._free[0][1]
         num_outputs = self._evaluator.game.num_actions + 2
         predictions = np.zeros((self._batch_size, num_outputs), np.float32)
@@ -74,8 +81,6 @@ class LiveSearch:
             self._tree, batch, self._cache, self._rules, 0, self._stack, self._counters
         )
         live_simulation.expand(self._tree, batch, 0, predictions, self._cache, self._rules)
-        live_tree.subtree(self._tree, 0)
-        live_simulation.expand_root(self._tree, self._rules, self._stack, self._counters)
 
     def restart(self, board: notation.Board) -> None:
         """Starts at a position with an empty tree; the cache is kept."""
@@ -196,14 +201,16 @@ class LiveSearch:
         return self._tree.state[0] == live_tree.DONE
 
     def _step(self, budget: float) -> int:
-        """Requests predictions for all free batches, then expands the oldest pending batch.
+        """Runs simulations, at least one; returns their number.
+
+        Either on the host, or predictions for all free batches are requested, and the oldest
+        pending batch is expanded.
 
         Args:
           budget: most simulations to complete, pending ones included.
-
-        Returns:
-          Number of completed simulations, at least one.
         """
+        if self._evaluator.simulate:
+            return self._simulate(int(min(budget, _MOST_PER_BATCH)))
         num_done = 0
         num_waiting = sum(pending.num_leaves for pending in self._pending)
         left = budget - num_waiting
@@ -229,6 +236,22 @@ class LiveSearch:
             )
             self._pending.append(_PendingBatch(stream, batch, num_leaves, predictions))
         return num_done + (self._expand_oldest() if self._pending else 0)
+
+    def _simulate(self, budget: int) -> int:
+        """Runs simulations on the host; returns their number."""
+        assert self._evaluator.simulate is not None
+        self._tree = live_tree.with_room(self._tree, budget + 1)
+        num_done, num_evaluated = self._evaluator.simulate(
+            self._tree,
+            self._free[0][1],
+            self._cache,
+            self._rules,
+            budget,
+            self._stack,
+            self._counters,
+        )
+        self.num_evaluations += num_evaluated
+        return num_done
 
     def _expand_oldest(self) -> int:
         """Waits for the oldest pending batch, expands its leaves, and returns their number."""

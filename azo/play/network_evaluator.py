@@ -53,6 +53,8 @@ def packed(player: np.ndarray, opponent: np.ndarray, batch_size: int) -> np.ndar
 class NetworkEvaluator:
     """Any network for Othello, evaluated by JAX; see `Evaluator`."""
 
+    simulate = None
+
     def __init__(self, game: othello.Othello, trained: players.NetworkPlayer):
         """Prepares a network that was trained for `game`; `compiled` compiles it."""
         self.game = game

@@ -4,18 +4,21 @@ It computes what `azo.learning.pattern_network` does, of the folded network, one
 other. The rows of all images are sums over the rows of the board, of vectors looked up by the discs
 of each side there. Only legal moves get logits: a search reads no others.
 
-Loops over units and scores run over padded arrays, so that they are whole vectors.
+Loops over units and scores run over padded arrays, so that they are whole vectors. An evaluation
+takes less time than a call from Python, so whole simulations are compiled with it.
 """
 
 import functools
-import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from azo.games import patterns, variant
+from azo.games import variant
 from azo.learning import network_config, pattern_tables
+from azo.play import live_simulation, pattern_weights
+from azo.play.live_tree import DONE, EvaluationCache, LeafBatch, LiveTree, SearchRules
+from azo.play.pattern_weights import INPUTS, LANES
 from azo.solver.host.kernels import (
     ONE,
     ZERO,
@@ -28,34 +31,8 @@ from azo.solver.host.kernels import (
     surrounded,
 )
 
-_LANES = 16  # units, scores and columns of tables are padded to a multiple of it
-_IMAGES = 64  # images are padded to a multiple of it, the longest loop of vectors
-_INPUTS = 8  # of a layer that are multiplied at a time
 _ROW = np.uint64(0xFF)
-_NEVER = -1e6  # logit of padding
 _LOG2E, _LN2 = np.float32(np.log2(np.e)), np.float32(np.log(2))
-
-
-class Weights(NamedTuple):
-    """A folded pattern network on the host; float32 unless said otherwise."""
-
-    content: np.ndarray  # [8, 256, P] uint16, of the mover's discs on a row of the board; padded
-    first_row: np.ndarray  # [P] uint32, of each image's table
-    places: np.ndarray  # [squares, most, 2] uint32, images with a square, and its columns there
-    num_places: np.ndarray  # [squares] int64
-    tables: np.ndarray  # [stages, rows, columns], features then logits; padded
-    feature_bias: np.ndarray  # [discs, features]
-    first_bias: np.ndarray  # [discs, most], of the first layer
-    log_deviation: np.ndarray  # [discs]
-    num_inputs: np.ndarray  # [L] int64, of each layer, padded to a multiple of `_INPUTS`
-    num_outputs: np.ndarray  # [L + 1] int64, padded; the last is that of the final scores
-    kernels: np.ndarray  # [L, most, most], of each layer in its first rows and columns
-    biases: np.ndarray  # [L + 1, most], the last for a network without layers; `_NEVER` is padding
-    move_kernel: np.ndarray  # [C, most], of the weights of a move's counts; C is 6 or 0
-    move_bias: np.ndarray  # [C]
-    corners: np.uint64  # squares
-    scores: np.ndarray  # [most], all final scores by the largest
-    results: np.ndarray  # [most], their signs
 
 
 class PatternEvaluator:
@@ -71,7 +48,7 @@ class PatternEvaluator:
     ):
         """Prepares a network that was trained for `game`; `params` are its arrays on the host."""
         self.game = game
-        self._weights = host_weights(game, config, params)
+        self._weights = pattern_weights.fold(game, config, params)
         self._on_board = np.uint64(game.board_bits)
 
     def compiled(self, batch_size: int, stream: int = 0) -> None:
@@ -89,85 +66,41 @@ class PatternEvaluator:
         output.flags.writeable = False
         return output
 
-
-def host_weights(
-    game: variant.Variant, config: network_config.PatternsConfig, params: Mapping[str, Any]
-) -> Weights:
-    """Returns a network's weights, folded, for `_evaluate`."""
-    shapes = patterns.pattern_set(config.set, game.size)
-    images = shapes.merged
-    digits = np.zeros((8, 8, len(images.squares)), np.int64)
-    digits[: game.size, : game.size] = shapes.weights(images).reshape(game.size, game.size, -1)
-    bits = np.arange(256)[:, None] >> np.arange(8) & 1
-    places = [np.argwhere(images.squares == square) for square in range(game.size**2)]
-    num_places = np.array([len(found) for found in places])
-    columns = np.zeros((len(places), num_places.max(), 2), np.uint32)
-    for square, found in enumerate(places):
-        columns[square, : len(found)] = found + np.array([0, config.num_features])
-    merged = pattern_tables.merge(shapes, params[pattern_tables.TABLES], config.num_features)
-    tables = _aligned((config.num_stages, shapes.num_rows, _padded(config.num_columns, _LANES)))
-    np.concatenate(merged, axis=1, out=tables[..., : config.num_columns])
-
-    names = [f"hidden{i}" for i in range(len(config.hidden_units))]
-    names += ["score_output"] if names else []
-    shape = [params[name]["kernel"].shape for name in names]
-    num_outputs = [_padded(outputs, _LANES) for _, outputs in shape]
-    num_outputs.append(_padded(len(game.scores), _LANES))
-    num_inputs = [_padded(inputs, _INPUTS) for inputs, _ in shape]
-    most = max(num_inputs + num_outputs)
-    kernels = np.zeros((len(names), most, most), np.float32)
-    biases = np.zeros((len(names) + 1, most), np.float32)
-    biases[-2:, len(game.scores) :] = _NEVER
-    for layer, name in enumerate(names):
-        inputs, outputs = shape[layer]
-        kernels[layer, :inputs, :outputs] = params[name]["kernel"]
-        biases[layer, :outputs] = params[name]["bias"]
-    none = np.zeros((game.size**2 + 1, 1), np.float32)
-    no_weights = {"kernel": np.zeros((1, 0), np.float32), "bias": np.zeros(0, np.float32)}
-    move_weights = params.get(pattern_tables.MOVE_WEIGHTS, no_weights)
-    return Weights(
-        content=_pad_last(np.einsum("bc,rcp->rbp", bits, digits), _IMAGES).astype(np.uint16),
-        first_row=shapes.first_rows[images.pattern].astype(np.uint32),
-        places=columns,
-        num_places=num_places,
-        tables=tables,
-        feature_bias=params["feature_bias"],
-        first_bias=_pad_last(params.get("hidden_bias", none), most),
-        log_deviation=params.get("log_deviation", none)[:, 0],
-        num_inputs=np.array(num_inputs, np.int64),
-        num_outputs=np.array(num_outputs),
-        kernels=kernels,
-        biases=biases,
-        move_kernel=np.ascontiguousarray(move_weights["kernel"].T),
-        move_bias=move_weights["bias"],
-        corners=np.uint64(variant.square_bits((0, game.size - 1))),
-        results=_pad_last(np.sign(game.scores).astype(np.float32), most),
-        scores=_pad_last((game.scores / game.scores[-1]).astype(np.float32), most),
-    )
-
-
-def _padded(number: int, unit: int) -> int:
-    """Returns the next multiple of a unit."""
-    return -(-number // unit) * unit
-
-
-def _pad_last(array: np.ndarray, unit: int) -> np.ndarray:
-    """Returns an array with zeros up to a multiple of `unit` in the last axis."""
-    missing = -array.shape[-1] % unit
-    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)])
-
-
-def _aligned(shape: tuple[int, ...]) -> np.ndarray:
-    """Returns float32 zeros that begin on a line of the cache, so that rows lie on few lines."""
-    num_bytes = 4 * math.prod(shape)
-    room = np.zeros(num_bytes + 64, np.uint8)
-    begin = -room.ctypes.data % 64
-    return room[begin : begin + num_bytes].view(np.float32).reshape(shape)
+    def simulate(
+        self,
+        tree: LiveTree,
+        batch: LeafBatch,
+        cache: EvaluationCache,
+        rules: SearchRules,
+        budget: int,
+        stack: np.ndarray,
+        counters: np.ndarray,
+    ) -> tuple[int, int]:
+        """Runs simulations; see `Evaluator.simulate`."""
+        output = np.zeros((len(batch.length), self.game.num_actions + 2), np.float32)
+        return _simulate(tree, batch, cache, rules, budget, stack, counters, self._weights, output)
 
 
 # Rounding once in a product and a sum; sums in any order, where no other order is meant.
 _fused = functools.partial(jit, fastmath={"contract"})
 _reordered = functools.partial(jit, fastmath={"contract", "reassoc", "nsz"})
+
+
+@jit
+def _simulate(tree, batch, cache, rules, budget, stack, counters, weights, output):
+    """Runs simulations; the last two arguments are those of `_evaluate`."""
+    num_done, num_evaluated = 0, 0
+    while num_done < budget and tree.state[0] != DONE:
+        left = budget - num_done
+        num_leaves, num_completed = live_simulation.gather(
+            tree, batch, cache, rules, left, stack, counters
+        )
+        player, opponent = batch.player[:num_leaves], batch.opponent[:num_leaves]
+        _evaluate(player, opponent, weights, rules.size, rules.board.on_board, output)
+        live_simulation.expand(tree, batch, num_leaves, output, cache, rules)
+        num_done += num_leaves + num_completed
+        num_evaluated += num_leaves
+    return num_done, num_evaluated
 
 
 @_fused
@@ -223,9 +156,9 @@ def _table(weights, P, O, size):
 
 @_fused
 def _prefetch_rows(table, row):
-    """Begins to load the entries of all images; `_LANES` numbers are a line of the cache."""
+    """Begins to load the entries of all images; `LANES` numbers are a line of the cache."""
     for image in range(len(row)):
-        for column in range(0, table.shape[1], _LANES):
+        for column in range(0, table.shape[1], LANES):
             prefetch(table, row[image] * table.shape[1] + column)
 
 
@@ -348,10 +281,10 @@ def _apply_layers(x, y, num_discs, weights, move_weights):
             bias = weights.first_bias[num_discs]
             for j in range(num_outputs):
                 y[j] += bias[j]
-        for i in range(0, weights.num_inputs[layer], _INPUTS):
+        for i in range(0, weights.num_inputs[layer], INPUTS):
             for j in range(num_outputs):
                 output = y[j]
-                for k in range(_INPUTS):
+                for k in range(INPUTS):
                     output += x[i + k] * kernel[i + k, j]
                 y[j] = output
         is_hidden = layer < len(weights.kernels) - 1

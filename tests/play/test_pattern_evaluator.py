@@ -9,7 +9,14 @@ from support import random_games
 from azo.games import othello
 from azo.learning import network, network_config
 from azo.measure import players
-from azo.play import engine_factory, network_evaluator, pattern_evaluator
+from azo.play import (
+    engine_factory,
+    engine_settings,
+    live_game,
+    live_search,
+    network_evaluator,
+    pattern_evaluator,
+)
 from azo.run import config, network_files
 from azo.search import improvement
 
@@ -59,6 +66,23 @@ def test_it_gives_what_the_compiled_network_gives(size, shape):
     np.testing.assert_allclose(seen[:, :-2][is_legal], expected[:, :-2][is_legal], atol=3e-6)
     np.testing.assert_allclose(seen[:, -2:], expected[:, -2:], atol=3e-6)
     assert np.ptp(seen[:, :-2][is_legal]) > 0.1
+
+
+def test_whole_simulations_search_like_requests():
+    game = othello.Othello(6)
+    params = jax.device_get(trained(game, COUNTS).variables["params"])
+    board = live_game.LiveGame(game).board
+    plain = engine_settings.EngineConfig(cache_positions=0)
+    trees = []
+    for is_whole in (True, False):
+        evaluator = pattern_evaluator.PatternEvaluator(game, COUNTS, params)
+        if not is_whole:
+            evaluator.simulate = None
+        search = live_search.LiveSearch(evaluator, plain, board)
+        assert search.grow(engine_settings.Limits(num_simulations=700)) == 700
+        trees.append((search.num_evaluations, search.look()))
+    assert trees[0] == trees[1]
+    assert trees[0][0] > 500
 
 
 def test_engines_use_it_for_pattern_networks(tmp_path):

@@ -13,6 +13,8 @@ from support import fake_evaluation
 class HashEvaluator:
     """Evaluates positions by `fake_evaluation.hashed`, and records the sizes of its batches."""
 
+    simulate = None
+
     def __init__(self, game: othello.Othello, num_streams: int = 1):
         self.game = game
         self.batches: list[int] = []  # sizes of the batches so far
