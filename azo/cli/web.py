@@ -21,8 +21,8 @@ from azo.play import engine_factory, engine_settings
 class WebConfig(engine_factory.PlayConfig):
     """A page to play against azo and to analyse games."""
 
-    level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = 3
-    """The first level of the page, 1 for beginners; analysis is at full strength."""
+    level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = 6
+    """The first level of the page, see `azo play`; analysis is at full strength."""
     learn: Annotated[bool, tyro.conf.Suppress] = False  # the page replays a game again and again
     host: str = "127.0.0.1"
     """Address to listen at; 0.0.0.0 or :: lets all machines that reach this one play."""

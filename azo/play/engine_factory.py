@@ -46,7 +46,7 @@ class PlayConfig(NetworkChoice):
     level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = (
         engine_settings.NUM_LEVELS
     )
-    """Playing strength from 1 (beginner); the highest leaves the engine settings unchanged."""
+    """Playing strength: 1 (beginner) to 20 in steps of about 100 Elo, 21 for full strength."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=5_000)
     """Settings of the search."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None

@@ -1,7 +1,7 @@
 """Settings of the engine for live games, and playing levels."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import pydantic
 
@@ -70,32 +70,58 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         return num_positions
 
 
-# Simulations, temperature, prior temperature (high: bad moves are tried and drawn), and the empty
-# squares from which positions are solved. Levels that draw their moves prove nothing.
-_LEVELS = {
-    "beginner": (6, 2.0, 10.0, 0),
-    "novice": (8, 1.0, 4.0, 0),
-    "casual": (12, 0.7, 2.5, 4),
-    "improver": (25, 0.5, 2.0, 6),
-    "club": (50, 0.3, 1.5, 8),
-    "strong": (100, 0.0, 1.5, 12),
-    "expert": (200, 0.0, 1.5, 16),
-}
-LEVEL_NAMES = (*_LEVELS, "full")  # the name of level 1 first
+class _Level(NamedTuple):
+    """Settings of a level."""
+
+    num_simulations: int
+    temperature: float = 0.0
+    num_empties: int = 0  # from which positions are solved
+
+
+# Each level is about 100 Elo above the one below it with the 8x8 network that comes with azo, as
+# measured by `azo tournament levels`. Levels that draw their moves prove nothing.
+_LEVELS = (
+    _Level(32, temperature=8.0),
+    _Level(32, temperature=3.9),
+    _Level(32, temperature=2.9),
+    _Level(32, temperature=2.0),
+    _Level(32, temperature=1.5),
+    _Level(32, temperature=1.18),
+    _Level(32, temperature=0.95),
+    _Level(32, temperature=0.78, num_empties=2),
+    _Level(32, temperature=0.5, num_empties=4),
+    _Level(32, num_empties=6),
+    _Level(44, num_empties=8),
+    _Level(60, num_empties=8),
+    _Level(82, num_empties=10),
+    _Level(113, num_empties=10),
+    _Level(154, num_empties=12),
+    _Level(211, num_empties=12),
+    _Level(290, num_empties=14),
+    _Level(397, num_empties=14),
+    _Level(544, num_empties=16),
+    _Level(745, num_empties=16),
+)
+_NAMES = ("beginner", "novice", "casual", "improver", "club", "strong", "expert")
+LEVEL_NAMES = (*(_NAMES[i // 3] for i in range(len(_LEVELS))), "full")
+"""The name of level 1 first; three levels share a name."""
 NUM_LEVELS = len(LEVEL_NAMES)
+LEVELS = f"levels are 1 (beginner) to {NUM_LEVELS - 1}, and {NUM_LEVELS} for full strength"
+_DRAWN_PRIOR_TEMPERATURE = 2.0  # above that of play: bad moves are tried and drawn
 
 
 def at_level(config: EngineConfig, level: int) -> EngineConfig:
-    """Returns the settings of a level, from 1 (beginner) to `NUM_LEVELS` (`config` itself).
+    """Returns the settings of a level, from 1 to `NUM_LEVELS`, at which they are `config` itself.
 
     Raises:
       ValueError: there is no such level.
     """
     if not 1 <= level <= NUM_LEVELS:
-        raise ValueError(f"level {level}: levels are 1 (beginner) to {NUM_LEVELS} (full)")
+        raise ValueError(f"level {level}: {LEVELS}")
     if level == NUM_LEVELS:
         return config
-    num_simulations, temperature, prior_temperature, num_empties = _LEVELS[LEVEL_NAMES[level - 1]]
+    num_simulations, temperature, num_empties = _LEVELS[level - 1]
+    prior_temperature = _DRAWN_PRIOR_TEMPERATURE if temperature else config.prior_temperature
     # A level never makes weak settings stronger.
     return config.model_copy(
         update={

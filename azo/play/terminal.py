@@ -42,7 +42,7 @@ hint          show the best moves: chance of winning, visits, expected continuat
 analyse       show the losses of each side so far, and the largest ones
 swap          change sides with azo
 play SIDE     choose your side: black, white, both or none
-level N       set the level, 1 (beginner) to {engine_settings.NUM_LEVELS} (full)
+level N       set the level: {engine_settings.LEVELS}
 new           start a new game
 save FILE     save the moves; a FILE that ends in .ggf also has start position and names
 load FILE N   load a transcript, a GGF file, or game N of a WTHOR file (.wtb)
@@ -343,14 +343,10 @@ class Terminal:
 
     def _set_level(self, text: str = "") -> None:
         if not text:
-            every = enumerate(engine_settings.LEVEL_NAMES, start=1)
-            names = ", ".join(f"{level} {name}" for level, name in every)
-            self._say(f"azo plays at level {self._level}; levels are {names}")
+            self._say(f"azo plays at level {self._level}; {engine_settings.LEVELS}")
             return
         if not text.isdecimal():
-            raise ValueError(
-                f"level {text!r}: levels are 1 (beginner) to {engine_settings.NUM_LEVELS}"
-            )
+            raise ValueError(f"level {text!r}: {engine_settings.LEVELS}")
         level = int(text)
         self._engine.config = engine_settings.at_level(self._full, level)
         self._level = level

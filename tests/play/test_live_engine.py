@@ -349,7 +349,8 @@ def test_levels_go_from_beginner_to_full():
     ]
     assert levels[-1] == full
     simulations = [level.num_simulations for level in levels]
-    assert simulations == sorted(set(simulations))
+    assert simulations == sorted(simulations)
+    assert len(set(levels)) == len(levels)
     solved = [level.solve_empties for level in levels]
     assert solved == sorted(solved)
     temperatures = [level.temperature for level in levels]
@@ -407,4 +408,4 @@ def test_a_level_is_never_stronger_than_the_settings():
     assert (weaker.num_simulations, weaker.solve_empties, weaker.exact_empties) == (20, 3, 2)
     assert weaker.temperature == 0.6
     only_time = EngineConfig(num_simulations=None, seconds=5.0)
-    assert engine_settings.at_level(only_time, 1).num_simulations == 6
+    assert engine_settings.at_level(only_time, 1).num_simulations == 32

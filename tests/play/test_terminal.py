@@ -55,7 +55,7 @@ def moves_of(engine):
 _START = """
    a  b  c  d  e  f  g  h
 1  -  -  -  -  -  -  -  -  1   X black  2  you
-2  -  -  -  -  -  -  -  -  2   O white  2  azo, level 8 (full)
+2  -  -  -  -  -  -  -  -  2   O white  2  azo, level 21 (full)
 3  -  -  -  +  -  -  -  -  3
 4  -  -  +  O  X  -  -  -  4   ply 1: black to move
 5  -  -  -  X  O  +  -  -  5
@@ -110,8 +110,8 @@ def test_exact_scores_are_in_discs(score, is_reversed, said):
         ("save", "usage: save FILE"),
         ("level 2 3", "usage: level N"),
         ("\ufffd\x00", "unknown command '\ufffd\\x00': a move is like f5; try 'help'"),
-        ("level x", "level 'x': levels are 1 (beginner) to 8"),
-        ("level 9", "level 9: levels are 1 (beginner) to 8 (full)"),
+        ("level x", "level 'x': levels are 1 (beginner) to 20, and 21 for full strength"),
+        ("level 22", "level 22: levels are 1 (beginner) to 20, and 21 for full strength"),
         ("play green", "play 'green': choose black, white, both or none"),
         ("load absent", "absent: cannot be read: No such file or directory"),
         ("load x y", "load: 'y' is not a game number"),
@@ -235,7 +235,7 @@ def test_levels_change_the_engine():
     )
     assert "azo plays at level 1 (beginner)" in out
     out, _ = played(["level"], level=3)
-    assert "azo plays at level 3; levels are 1 beginner, 2 novice, 3 casual, 4 improver" in out
+    assert "azo plays at level 3; levels are 1 (beginner) to 20" in out
 
 
 @pytest.mark.parametrize("name", ["game.txt", "game.ggf"])
@@ -323,16 +323,16 @@ def test_ctrl_c_before_the_first_move_leaves_without_a_question():
 @pytest.mark.parametrize("answer", ["y", "YES ", None, KeyboardInterrupt()])
 def test_ctrl_c_asks_before_it_leaves_a_game_and_keeps_it(tmp_path, answer):
     lines = [KeyboardInterrupt(), "maybe", "n", "c3", KeyboardInterrupt(), answer, "d3"]
-    out, engine = session(tmp_path, lines, moves="f5d6", level=3)
+    out, engine = session(tmp_path, lines, moves="f5d6", level=11)
     assert out.count("leave this game? (y/n)>") == 3
     moves = moves_of(engine)
     assert (moves[:6], len(engine.actions)) == ("f5d6c3", 4)
     assert "the game is kept: 'azo play' offers it at the next start" in out
     out, engine = session(tmp_path, ["y"], sides="white")
-    assert "an unfinished game: you (black) against azo, level 3 (casual) (white), 4 plies" in out
+    assert "an unfinished game: you (black) against azo, level 11 (improver) (white), 4" in out
     assert moves_of(engine) == moves
     assert engine.config == engine_settings.at_level(
-        engine_settings.EngineConfig(num_simulations=100), 3
+        engine_settings.EngineConfig(num_simulations=100), 11
     )
     assert out.rstrip().endswith("offers it at the next start")
 

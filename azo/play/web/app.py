@@ -96,7 +96,7 @@ class _Pages:
         if body.seconds > MAX_SECONDS:
             raise HTTPException(400, f"at most {MAX_SECONDS:g} seconds at a time")
         if body.level > engine_settings.NUM_LEVELS:
-            message = f"levels are 1 to {engine_settings.NUM_LEVELS}, not {body.level}"
+            message = f"level {body.level}: {engine_settings.LEVELS}"
             raise HTTPException(400, message)
         address = connections.network_of(request.client.host) if request.client else ""
         task = await self._sessions.search(self._offer(body.game), game, body, address)

@@ -35,7 +35,7 @@ function showPlayers(play) {
   for (const colour of ["black", "white"]) {
     const element = byId(colour);
     element.querySelector(".count").textContent = number[colour];
-    const who = play.isHuman(colour) ? "You" : `azo, ${level}`;
+    const who = play.isHuman(colour) ? "You" : `azo, ${play.level} ${level}`;
     element.querySelector(".who").textContent = play.human === "both" ? capital(colour) : who;
     element.classList.toggle("to-move", !play.isOver && play.cursor.mover === colour);
   }
