@@ -46,8 +46,8 @@ class PlayConfig(NetworkChoice):
     level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = (
         engine_settings.NUM_LEVELS
     )
-    """Playing strength: 1 (beginner) to 20 in steps of about 100 Elo, 21 for full strength."""
-    engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=5_000)
+    """Playing strength in steps of about 100 Elo, from 1 (beginner) to 20, the engine settings."""
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=20_000)
     """Settings of the search."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Opening book (see `azo book`); its moves are played while the position is in it."""

@@ -78,35 +78,34 @@ class _Level(NamedTuple):
     num_empties: int = 0  # from which positions are solved
 
 
-# Each level is about 100 Elo above the one below it with the 8x8 network that comes with azo, as
-# measured by `azo tournament levels`. Levels that draw their moves prove nothing.
+# Each level is about 100 Elo above the one below it, with the 8x8 network that comes with azo and
+# 20,000 simulations at full strength (`azo tournament levels`). Those that draw prove nothing.
 _LEVELS = (
     _Level(32, temperature=8.0),
-    _Level(32, temperature=4.2),
-    _Level(32, temperature=2.45),
-    _Level(32, temperature=1.75),
+    _Level(32, temperature=4.1),
+    _Level(32, temperature=2.3),
+    _Level(32, temperature=1.62),
     _Level(32, temperature=1.35),
-    _Level(32, temperature=1.1),
-    _Level(32, temperature=0.93),
-    _Level(32, temperature=0.8, num_empties=2),
-    _Level(32, temperature=0.66, num_empties=2),
-    _Level(32, temperature=0.52, num_empties=4),
+    _Level(32, temperature=1.2),
+    _Level(32, temperature=1.0),
+    _Level(32, temperature=0.83, num_empties=2),
+    _Level(32, temperature=0.65, num_empties=2),
     _Level(32, temperature=0.25, num_empties=4),
-    _Level(34, num_empties=6),
-    _Level(45, num_empties=8),
-    _Level(55, num_empties=8),
-    _Level(73, num_empties=10),
-    _Level(97, num_empties=10),
-    _Level(128, num_empties=12),
-    _Level(165, num_empties=12),
-    _Level(220, num_empties=14),
-    _Level(300, num_empties=14),
+    _Level(54, num_empties=8),
+    _Level(88, num_empties=10),
+    _Level(150, num_empties=12),
+    _Level(240, num_empties=14),
+    _Level(430, num_empties=14),
+    _Level(900, num_empties=16),
+    _Level(1_900, num_empties=18),
+    _Level(4_000, num_empties=20),
+    _Level(9_000, num_empties=22),
 )
 _NAMES = ("beginner", "novice", "casual", "improver", "club", "strong", "expert")
 LEVEL_NAMES = (*(_NAMES[i // 3] for i in range(len(_LEVELS))), "full")
 """The name of level 1 first; three levels share a name."""
 NUM_LEVELS = len(LEVEL_NAMES)
-LEVELS = f"levels are 1 (beginner) to {NUM_LEVELS - 1}, and {NUM_LEVELS} for full strength"
+LEVELS = f"levels are 1 (beginner) to {NUM_LEVELS} (full)"
 _DRAWN_PRIOR_TEMPERATURE = 2.0  # above that of play: bad moves are tried and drawn
 
 

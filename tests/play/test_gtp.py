@@ -296,9 +296,9 @@ def test_levels_weaken_the_settings_and_the_last_restores_them():
     session = GtpSession(ScriptedEngine(GAME, config=config))
     assert session.ask("level 1") == "=\n\n"
     assert session.engine.config == engine_settings.at_level(config, 1)
-    assert session.ask("level 22") == f"? level 22: {engine_settings.LEVELS}\n\n"
+    assert session.ask("level 21") == f"? level 21: {engine_settings.LEVELS}\n\n"
     assert session.engine.config == engine_settings.at_level(config, 1)
-    assert session.ask("level 21") == "=\n\n"
+    assert session.ask("level 20") == "=\n\n"
     assert session.engine.config == config
 
 

@@ -55,7 +55,7 @@ def moves_of(engine):
 _START = """
    a  b  c  d  e  f  g  h
 1  -  -  -  -  -  -  -  -  1   X black  2  you
-2  -  -  -  -  -  -  -  -  2   O white  2  azo, level 21 (full)
+2  -  -  -  -  -  -  -  -  2   O white  2  azo, level 20 (full)
 3  -  -  -  +  -  -  -  -  3
 4  -  -  +  O  X  -  -  -  4   ply 1: black to move
 5  -  -  -  X  O  +  -  -  5
@@ -110,8 +110,8 @@ def test_exact_scores_are_in_discs(score, is_reversed, said):
         ("save", "usage: save FILE"),
         ("level 2 3", "usage: level N"),
         ("\ufffd\x00", "unknown command '\ufffd\\x00': a move is like f5; try 'help'"),
-        ("level x", "level 'x': levels are 1 (beginner) to 20, and 21 for full strength"),
-        ("level 22", "level 22: levels are 1 (beginner) to 20, and 21 for full strength"),
+        ("level x", "level 'x': levels are 1 (beginner) to 20 (full)"),
+        ("level 21", "level 21: levels are 1 (beginner) to 20 (full)"),
         ("play green", "play 'green': choose black, white, both or none"),
         ("load absent", "absent: cannot be read: No such file or directory"),
         ("load x y", "load: 'y' is not a game number"),

@@ -96,7 +96,7 @@ def test_the_end_of_a_game_is_solved():
         ("/api/think", question(role="admin"), "role: Input should be 'play' or 'advise'"),
         ("/api/think", question(num_simulations=10**6), "at most 20000 simulations at a time"),
         ("/api/think", question(seconds=3600), "at most 30 seconds at a time"),
-        ("/api/think", question(level=22, role="play"), "level 22: levels are 1 (beginner)"),
+        ("/api/think", question(level=21, role="play"), "level 21: levels are 1 (beginner)"),
         ("/api/think", question(level=0, role="play"), "level: Input should be greater than 0"),
         (
             "/api/think",

@@ -41,7 +41,7 @@ def _expected(moves, size=6):
 
 def test_a_whole_game_is_played_by_clicks_against_the_lowest_level(visit):
     visit.page.select_option("#level", "1")
-    visit.wait_for("#white .who", "azo, beginner")
+    visit.wait_for("#white .who", "azo, 1 beginner")
     while visit.wait_for_turn():
         played = len(visit.moves)
         visit.cell(visit.legal[0]).click()
