@@ -78,8 +78,8 @@ class _Level(NamedTuple):
     num_empties: int = 0  # from which positions are solved
 
 
-# Each level is about 100 Elo above the one below it, with the 8x8 network that comes with azo and
-# 20,000 simulations at full strength (`azo tournament levels`). Those that draw prove nothing.
+# Each level is meant to be 100 Elo above the one below it, with the 8x8 network that comes with azo
+# and 20,000 simulations at full strength: docs/levels.md. Those that draw prove nothing.
 _LEVELS = (
     _Level(32, temperature=8.0),
     _Level(32, temperature=4.1),
