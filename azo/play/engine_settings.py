@@ -79,7 +79,8 @@ class _Level(NamedTuple):
 
 
 # Each level is meant to be 100 Elo above the one below it, with the 8x8 network that comes with azo
-# and 20,000 simulations at full strength: docs/levels.md. Those that draw prove nothing.
+# and 20,000 simulations at full strength: docs/levels.md has what was measured. A level that draws
+# its moves at random searches without proofs.
 _LEVELS = (
     _Level(32, temperature=8.0),
     _Level(32, temperature=4.1),
@@ -120,7 +121,7 @@ def at_level(config: EngineConfig, level: int) -> EngineConfig:
     if level == NUM_LEVELS:
         return config
     num_simulations, temperature, num_empties = _LEVELS[level - 1]
-    prior_temperature = _DRAWN_PRIOR_TEMPERATURE if temperature else config.prior_temperature
+    prior_temperature = _DRAWN_PRIOR_TEMPERATURE if temperature else 0.0
     # A level never makes weak settings stronger.
     return config.model_copy(
         update={

@@ -47,9 +47,6 @@ class LiveSearch:
             (stream, live_tree.make_batch(self._batch_size))
             for stream in reversed(range(num_batches))
         ]
-        if not evaluator.simulate:
-            for stream in range(num_batches):
-                evaluator.compiled(self._batch_size, stream)
         self._rules = live_tree.SearchRules(
             board=last_squares.make_rules(game.size, is_reversed=game.is_reversed),
             size=game.size,
@@ -73,6 +70,8 @@ class LiveSearch:
         if self._evaluator.simulate:
             self._simulate(0)
             return
+        for stream, _ in self._free:
+            self._evaluator.compiled(self._batch_size, stream)
         batch = self._free[0][1]
         num_outputs = self._evaluator.game.num_actions + 2
         predictions = np.zeros((self._batch_size, num_outputs), np.float32)
