@@ -1,8 +1,8 @@
-"""Folders of networks: an exported network, or a run with its checkpoints.
+"""Folders of networks: an exported network, a run with its checkpoints, or one of them.
 
 An exported network has the files of `exported_network`, or Orbax's folder `network/` in place of
 the arrays, as earlier versions wrote it. A run's folder gives the network of its best checkpoint,
-or of its latest if none was evaluated.
+or of its latest if none was evaluated; RUN/checkpoints/ITERATION gives that of one checkpoint.
 """
 
 import pathlib
@@ -58,7 +58,7 @@ def load(
     """Returns a network, on the default device, and the settings that it was trained with.
 
     Args:
-      folder: an exported network's or a run's.
+      folder: an exported network's, a run's or a checkpoint's.
       is_latest: take the latest checkpoint of a run, not the best.
 
     Raises:
@@ -176,12 +176,16 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
             checksums.verify(folder, [exported_network.SETTINGS, checkpoint_folder.NETWORK])
             text = files.read_text(settings_file)
             return place, config.from_json(text, str(settings_file))
+    parts = (checkpoint_folder.NETWORK, checkpoint_folder.SETTINGS)
+    if folder.parent.name == checkpoint_folder.CHECKPOINTS and folder.name.isdecimal():
+        checksums.verify(folder, parts)
+        settings = checkpoint.read_settings(folder.parent.parent, int(folder.name))
+        return folder / checkpoint_folder.NETWORK, settings
     on_disk = checkpoint_folder.CheckpointFolder(folder)
     if not on_disk.path.is_dir():
         raise ValueError(
             f"{folder}: neither a run nor an exported network: no {on_disk.path.name}/"
         )
-    parts = (checkpoint_folder.NETWORK, checkpoint_folder.SETTINGS)
     step, _ = on_disk.find_sound(parts, first=None if is_latest else on_disk.best_step())
     if step is None:
         raise ValueError(f"{folder}: the run has no checkpoint yet")
