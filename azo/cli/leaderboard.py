@@ -7,6 +7,11 @@ simulations and with 0.1 seconds a move, and the record is added to `--records` 
 folder of an exported network is rated, but gives no record, since it does not say what the training
 took. Without RUN the page is written from the records. The games are kept in RUN/ladder, so the
 same command continues a stopped rating. Time limits need an otherwise idle machine.
+
+    azo leaderboard runs/zero-fast --time-to-strength
+
+finds the first kept checkpoint of a run that scores 50 % against each of five fixed opponents, and
+adds its minutes of training to `--times` and `--page`. The games are kept in RUN/strength.
 """
 
 import pathlib
@@ -19,8 +24,16 @@ import tyro
 from azo.cli import command_line
 from azo.formats import files
 from azo.games import setting_types
-from azo.measure import elo
-from azo.run import ladder_matches, metrics, network_files, origin, records, shipped_files
+from azo.measure import elo, journal
+from azo.run import (
+    ladder_matches,
+    metrics,
+    network_files,
+    origin,
+    records,
+    shipped_files,
+    strength_times,
+)
 
 
 class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -34,16 +47,30 @@ class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Simulations a move, one rating each."""
     seconds: tuple[setting_types.PositiveFloat, ...] = (0.1,)
     """Seconds a move of the engine, one rating each."""
+    time_to_strength: bool = False
+    """Measure the training until equal strength with fixed opponents, in place of the Elo."""
+    num_processes: setting_types.Processes = 1
+    """Time to strength: processes of each external engine."""
+    times: pathlib.Path = pathlib.Path("docs/strength_times.jsonl")
+    """File of the times to strength."""
     records: pathlib.Path = pathlib.Path("docs/records.jsonl")
     """File of the records."""
     page: pathlib.Path = pathlib.Path("docs/leaderboard.md")
     """Page to write."""
 
+    @pydantic.model_validator(mode="after")
+    def _check_run(self) -> "LeaderboardConfig":
+        if self.time_to_strength and self.run is None:
+            raise ValueError("--time-to-strength measures a run: give its folder")
+        return self
+
 
 def main(argv: Sequence[str]) -> int:
     """Rates a network, adds its record, and writes the page; returns the exit code."""
     flags = command_line.parse(LeaderboardConfig, argv, prog="azo leaderboard", description=__doc__)
-    if flags.run is not None:
+    if flags.run is not None and flags.time_to_strength:
+        _measure(flags, flags.run)
+    elif flags.run is not None:
         run = shipped_files.find_network(flags.run)
         has_record = (run / metrics.FILE).is_file()
         matches = _rated(flags, run, run if has_record else pathlib.Path("runs") / run.name)
@@ -53,9 +80,20 @@ def main(argv: Sequence[str]) -> int:
             print(f"{flags.run}: an exported network, which gives no record")
             return 0
         records.add(flags.records, records.of_run(run, matches))
-    files.write(flags.page, records.page(records.read(flags.records)).encode())
+    times = strength_times.section(strength_times.read(flags.times))
+    files.write(flags.page, f"{records.page(records.read(flags.records))}\n{times}".encode())
     print(f"written: {flags.page}")
     return 0
+
+
+def _measure(flags: LeaderboardConfig, run: pathlib.Path) -> None:
+    """Prints the time to strength against each opponent, and adds the record."""
+    times = {}
+    for name in strength_times.OPPONENTS:
+        times[name] = strength_times.measure(run, name, flags.num_games, flags.num_processes)
+        print(f"{name}: {strength_times.describe(times[name])}", flush=True)
+    record = strength_times.of_run(run, flags.num_games, times)
+    journal.append(flags.times, record.model_dump_json())
 
 
 def _rated(

@@ -4,5 +4,6 @@ Read `config` and `checks` (settings), `trainer` and `hooks` (the main loop), `c
 `interruption` (signals), `orbax_calls`, `checkpoint_folder`, `checkpoint`, `exported_network` and
 `network_files` (state on disk), `metrics`, `shown_games` and `console`. Then come
 `supervised_training`, `run_queue` with `queue_runner`, `tournament_file` with `tournament_runner`,
-and `run_report`. This room must not know how a live game is played, and reads no command line.
+`records` with `strength_times`, and `run_report`. This room must not know how a live game is
+played, and reads no command line.
 """

@@ -54,6 +54,22 @@ def by_seconds(
     return _play(player, NAME, folder, num_games, games_at_once=1)
 
 
+def play(
+    tournament: tournament_file.TournamentConfig, folder: pathlib.Path, names: Sequence[str]
+) -> list[elo.Pairing]:
+    """Plays the missing games of a tournament; returns all of its matches.
+
+    Args:
+      tournament: the players and the number of games.
+      folder: for the games.
+      names: of its players, with simulations and levels.
+    """
+    tournament_runner.run(tournament, folder, NAME)
+    played = game_log.read(folder / tournament_runner.GAMES, tournament.game.size)
+    wanted = [one for one in played if one.opening < tournament.num_games // 2]
+    return standings.pairings(names, wanted)
+
+
 def rate(pairings: Sequence[elo.Pairing]) -> elo.Standing:
     """Returns the rating of the network on the scale of the ladder."""
     rated = ladder.rate(pairings, ladder.ANCHOR)
@@ -80,10 +96,7 @@ def _play(
         games_at_once=games_at_once,
         game=ladder.GAME,
     )
-    tournament_runner.run(tournament, folder, NAME)
-    played = game_log.read(folder / tournament_runner.GAMES, ladder.GAME.size)
-    wanted = [one for one in played if one.opening < num_games // 2]
     return [
         elo.Pairing(NAME, names[p.second], p.wins, p.draws, p.losses, p.pair_scores)
-        for p in standings.pairings([name, *names], wanted)
+        for p in play(tournament, folder, [name, *names])
     ]

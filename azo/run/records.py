@@ -39,8 +39,8 @@ _FREE = {"evaluation", "ratings", "run", "curriculum", "distributed", "origin"}
 _MAX_CHANGES = 6  # of a recipe, to be named as a shipped one with changes
 
 
-class Record(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """One run, and the strength of its network."""
+class Training(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """What was trained, with which source, and where."""
 
     date: datetime.date
     """Day of the matches."""
@@ -51,6 +51,12 @@ class Record(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Shipped settings file, with the settings that differ."""
     hardware: str
     """Processor and devices of the training."""
+    from_rules_alone: bool
+
+
+class Record(Training):
+    """One run, and the strength of its network."""
+
     hours: float
     """Processor time of the iterations."""
     training_hours: float
@@ -58,7 +64,6 @@ class Record(pydantic.BaseModel, frozen=True, extra="forbid"):
     iterations: int
     games: int
     evaluations: int
-    from_rules_alone: bool
     matches: dict[str, dict[str, tuple[int, int, int]]]
     """Won, drawn and lost by way to play, such as "100" (simulations) or "0.1 s", and opponent."""
     elo: dict[str, tuple[float, float, float]]
@@ -76,26 +81,14 @@ def of_run(run: pathlib.Path, matches: Mapping[str, Sequence[elo.Pairing]]) -> R
       ValueError: One line: the metrics do not say what the run took.
     """
     step = latest_step(run)
-    settings = checkpoint.read_settings(run, step)
-    past = [event for event in metrics.read(run) if event["iteration"] <= step]
-    last = next((event for event in reversed(past) if event["event"] == "iteration"), None)
-    starts = [event for event in past if event["event"] == "start"]
-    if last is None or last["iteration"] != step:
-        raise ValueError(f"{run}: its metrics do not have iteration {step}, the latest checkpoint")
-    is_complete = bool(starts) and starts[0]["iteration"] == 0
-    missing = [] if is_complete else ["not recorded"]  # by earlier versions
-    machines = [f"{event['start/processor']}; {event['start/devices']}" for event in starts]
+    (last,) = figures(run, [step])
     return Record(
-        date=datetime.datetime.now(tz=datetime.UTC).date(),
-        commit=_joined([*missing, *(event["start/commit"] for event in starts)]),
-        recipe=recipe(settings),
-        hardware=_joined([*missing, *machines]),
+        **dict(of_training(run, step)),
         hours=round(last["time/processor_seconds"] / 3600, 3),
         training_hours=round(last["time/training_seconds"] / 3600, 3),
         iterations=step,
         games=last["selfplay/games"],
         evaluations=last["selfplay/evaluations"],
-        from_rules_alone=origin.is_from_rules_alone(network_files.origin_of(settings)),
         matches={
             way: {one.second: (one.wins, one.draws, one.losses) for one in pairings}
             for way, pairings in matches.items()
@@ -104,12 +97,48 @@ def of_run(run: pathlib.Path, matches: Mapping[str, Sequence[elo.Pairing]]) -> R
     )
 
 
+def of_training(run: pathlib.Path, step: int) -> Training:
+    """Returns what led to the checkpoint of an iteration."""
+    settings = checkpoint.read_settings(run, step)
+    starts = [event for event in metrics.read(run, "start") if event["iteration"] <= step]
+    is_complete = bool(starts) and starts[0]["iteration"] == 0
+    missing = [] if is_complete else ["not recorded"]  # by earlier versions
+    machines = [f"{event['start/processor']}; {event['start/devices']}" for event in starts]
+    return Training(
+        date=datetime.datetime.now(tz=datetime.UTC).date(),
+        commit=_joined([*missing, *(event["start/commit"] for event in starts)]),
+        recipe=recipe(settings),
+        hardware=_joined([*missing, *machines]),
+        from_rules_alone=origin.is_from_rules_alone(network_files.origin_of(settings)),
+    )
+
+
+def figures(run: pathlib.Path, steps: Sequence[int]) -> list[dict[str, Any]]:
+    """Returns the metrics of the iterations of checkpoints.
+
+    Raises:
+      ValueError: One line: an iteration is not in the metrics, or has no processor time.
+    """
+    found = {event["iteration"]: event for event in metrics.read(run, "iteration")}
+    for step in steps:
+        if "time/processor_seconds" not in found.get(step, {}):
+            raise ValueError(
+                f"{run}: its metrics do not have the processor time of checkpoint {step}"
+            )
+    return [found[step] for step in steps]
+
+
 def latest_step(run: pathlib.Path) -> int:
     """Returns the iteration of the latest checkpoint; raises ValueError without one."""
+    return all_steps(run)[-1]
+
+
+def all_steps(run: pathlib.Path) -> list[int]:
+    """Returns the iterations of all checkpoints, in order; raises ValueError without any."""
     steps = checkpoint_folder.CheckpointFolder(run).steps()
     if not steps:
-        raise ValueError(f"{run}: the run has no checkpoint yet")
-    return steps[-1]
+        raise ValueError(f"{run}: not the folder of a run with a checkpoint")
+    return steps
 
 
 def recipe(settings: config.Config) -> str:
@@ -158,8 +187,13 @@ def page(records: Sequence[Record]) -> str:
         ]
         for record in reversed(records)
     ]
+    return f"{_HEADER}\n{table(head, signs, rows)}\n"
+
+
+def table(head: Sequence[str], signs: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table in Markdown; `signs` are those of its second line."""
     lines = [f"| {' | '.join(cells)} |" for cells in (head, signs, *rows)]
-    return f"{_HEADER}\n" + ("\n".join(lines) if rows else "No record yet.") + "\n"
+    return "\n".join(lines) if rows else "No record yet."
 
 
 def _rating(pairings: Sequence[elo.Pairing]) -> tuple[float, float, float]:

@@ -18,6 +18,7 @@ from azo.run import (
     provenance,
     records,
     shipped_files,
+    strength_times,
     trainer,
 )
 
@@ -70,7 +71,7 @@ def test_a_record_has_the_figures_of_the_latest_checkpoint(run):
 
 def test_a_run_without_the_figures_of_its_checkpoint_gives_no_record(run):
     (run / metrics.FILE).write_text("")
-    with pytest.raises(ValueError, match="do not have iteration 6, the latest checkpoint"):
+    with pytest.raises(ValueError, match="do not have the processor time of checkpoint 6"):
         records.of_run(run, MATCHES)
 
 
@@ -117,7 +118,8 @@ def test_the_commit_is_that_of_the_source():
 def test_the_page_in_the_repository_is_that_of_the_records():
     docs = pathlib.Path(__file__).parents[2] / "docs"
     page = (docs / "leaderboard.md").read_text()
-    assert page == records.page(records.read(docs / "records.jsonl"))
+    times = strength_times.section(strength_times.read(docs / "strength_times.jsonl"))
+    assert page == f"{records.page(records.read(docs / 'records.jsonl'))}\n{times}"
 
 
 OTHELLO_4X4 = {
