@@ -32,8 +32,8 @@ def test_queues_and_tournaments_are_found_by_their_names(tmp_path):
         (tournament_file.load, "strenght: no such tournament file. Did you mean 'strength'?"),
         (
             lambda path: run_queue.load(path, path),
-            "strenght: no such queue file. There are: ablation, efficiency, patterns, recipes,"
-            " small-board",
+            "strenght: no such queue file. There are: ablation, efficiency,"
+            " efficiency8, patterns, recipes, small-board, systems8, towers",
         ),
     ],
 )
