@@ -6,8 +6,15 @@ arXiv:2403.03950). The expected result and the expected score follow from it. De
 board may replace the policy head. A further head for training predicts the final owner of each
 square, as KataGo's does.
 
+With `has_pooled_bias` each block sees the whole board at once (`PooledBias`). KataGo has such a
+bias in some of its blocks.
+
 Normalisation uses batch statistics in training and running averages in play. `fold` turns it into
 biases and scales.
+
+With `heads = "pooled"` all parameters but those of the outputs for final scores are the same for
+boards of any size. ScalableAlphaZero has such heads by graph layers (arXiv:2107.08387), KataGo by
+pooled features: the logit of a square sees the tower there and, by a bias, the whole board.
 
 Parameters, statistics, the residual stream and all heads are float32. `precision` may make the
 factors of the tower's 3x3 convolutions bfloat16. Channels are not padded: NVIDIA advises multiples
@@ -59,11 +66,10 @@ class ResidualNetwork(nn.Module):
         if config.input == "signed_plane":
             board = board[..., :1] - board[..., 1:]
         x = self._tower(board)
-        p = self._policy_features(board, x)
-        logits = nn.Dense(self.num_actions, name="policy_logits")(p)
-
+        logits = self._policy_logits(board, x)
         v = self._projected(x, config.value_channels, "value_projection")
-        hidden = self._hidden(_flat(v), config.value_units, "value_hidden")
+        of_board = pooled_features(v) if config.heads == "pooled" else _flat(v)
+        hidden = self._hidden(of_board, config.value_units, "value_hidden")
         score_logits = heads.small_output(hidden, len(self.scores), "score_output")
         ownership = None
         if config.has_ownership_head:
@@ -74,6 +80,20 @@ class ResidualNetwork(nn.Module):
     def block_size(self) -> int:
         """Positions that a core evaluates at a time, see `cpu.batches`."""
         return batches.block_size(self.config.num_channels)
+
+    def _policy_logits(self, board: jax.Array, x: jax.Array) -> jax.Array:
+        """Returns `[M, A]`."""
+        config = self.config
+        if config.heads == "flat":
+            p = self._policy_features(board, x)
+            return nn.Dense(self.num_actions, name="policy_logits")(p)
+        p = self._projected(x, config.policy_channels, "policy_projection")
+        p = nn.relu(PooledBias(name="policy_pooled")(p))
+        if config.policy_units:
+            p = self._hidden(p, config.policy_units, "policy_hidden")
+        logits = _flat(nn.Dense(1, use_bias=False, name="policy_logits")(p))
+        missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
+        return jnp.pad(logits, ((0, 0), (0, missing)))
 
     def _policy_features(self, board: jax.Array, x: jax.Array) -> jax.Array:
         """Returns `[M, features]`, from which the logits are a linear map."""
@@ -94,6 +114,8 @@ class ResidualNetwork(nn.Module):
         for number, channels in enumerate(config.block_channels or same):
             block = f"block{number}"
             y = self._convolved(x, channels, f"{block}_first")
+            if config.has_pooled_bias:
+                y = PooledBias(name=f"{block}_pooled")(y)
             if x.shape[-1] != channels:
                 x = self._projected(x, channels, f"{block}_shortcut", rectify=False)
             x = self._convolved(y, channels, f"{block}_second", skip=x)
@@ -122,7 +144,7 @@ class ResidualNetwork(nn.Module):
         return self._normalisation(name)(x, rectify=rectify)
 
     def _hidden(self, x: jax.Array, units: int, name: str) -> jax.Array:
-        """Returns `[M, units]`: a dense layer and a rectifier."""
+        """Returns `[..., units]` of `[..., features]`: a dense layer and a rectifier."""
         return nn.relu(nn.Dense(units, name=name)(x))
 
     def _bias(self, name: str, channels: int) -> jax.Array:
@@ -130,6 +152,26 @@ class ResidualNetwork(nn.Module):
 
     def _normalisation(self, name: str) -> normalisation.BatchNorm:
         return normalisation.BatchNorm(self.is_training, self.axis_name, name=f"{name}_norm")
+
+
+class PooledBias(nn.Module):
+    """Adds to every square a linear map of the pooled features; it is 0 before training."""
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Returns `[rows, columns, M, C]` float32, as `x`."""
+        channels = x.shape[-1]
+        kernel = self.param("kernel", nn.initializers.zeros, (2 * channels, channels))
+        return x + jnp.dot(pooled_features(x), kernel)[None, None]
+
+
+def pooled_features(x: jax.Array) -> jax.Array:
+    """Returns `[M, 2 * C]` of `[rows, columns, M, C]`: means over the squares, then maxima.
+
+    KataGo's global pooling (arXiv:1902.10565, section 3.3) has also the mean times functions of the
+    board's size. A network learns on one size at a time, so these would add nothing.
+    """
+    return jnp.concatenate([x.mean(axis=(0, 1)), x.max(axis=(0, 1))], axis=-1)
 
 
 def _flat(x: jax.Array) -> jax.Array:
