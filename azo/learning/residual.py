@@ -132,6 +132,26 @@ class ResidualNetwork(nn.Module):
         return normalisation.BatchNorm(self.is_training, self.axis_name, name=f"{name}_norm")
 
 
+class PooledBias(nn.Module):
+    """Adds to every square a linear map of the pooled features; it is 0 before training."""
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Returns `[rows, columns, M, C]` float32, as `x`."""
+        channels = x.shape[-1]
+        kernel = self.param("kernel", nn.initializers.zeros, (2 * channels, channels))
+        return x + jnp.dot(pooled_features(x), kernel)[None, None]
+
+
+def pooled_features(x: jax.Array) -> jax.Array:
+    """Returns `[M, 2 * C]` of `[rows, columns, M, C]`: means over the squares, then maxima.
+
+    KataGo's global pooling (arXiv:1902.10565, section 3.3) has also the mean times functions of the
+    board's size. A network learns on one size at a time, so these would add nothing.
+    """
+    return jnp.concatenate([x.mean(axis=(0, 1)), x.max(axis=(0, 1))], axis=-1)
+
+
 def _flat(x: jax.Array) -> jax.Array:
     """Returns `[M, squares * channels]` of `[rows, columns, M, channels]`."""
     return x.transpose(2, 0, 1, 3).reshape(x.shape[2], -1)

@@ -64,7 +64,11 @@ def seasoned(config):
 
 
 @pytest.mark.parametrize(
-    "kind", ["mlp", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("widening", "final"))]
+    "kind",
+    [
+        "mlp",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("widening", "final")),
+    ],
 )
 def test_folding_leaves_every_kind_of_network_the_same_function(kind):
     config = make(kind)
