@@ -18,6 +18,7 @@ KINDS = {
     "widening": {"block_channels": (3, 4), "policy_units": 5},
     "mlp": {"policy_network": "mlp", "policy_mlp_units": (7, 5), "input": "signed_plane"},
     "final": {"has_ownership_head": True},
+    "pooled-bias": {"has_pooled_bias": True, "block_channels": (3, 4)},
 }
 PYTHONNUT = network.NetworkConfig(
     num_channels=16,
@@ -66,6 +67,7 @@ def seasoned(config):
 @pytest.mark.parametrize(
     "kind",
     [
+        "pooled-bias",
         "mlp",
         *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("widening", "final")),
     ],
@@ -120,15 +122,20 @@ def slow_tower(params, x, num_blocks):
     x = relu(step(x, "stem"))
     for number in range(num_blocks):
         block = f"block{number}"
-        y = step(relu(step(x, f"{block}_first")), f"{block}_second")
+        y = relu(step(x, f"{block}_first"))
+        if f"{block}_pooled" in params:
+            means_and_maxima = np.concatenate([y.mean(axis=(1, 2)), y.max(axis=(1, 2))], axis=1)
+            y = y + (means_and_maxima @ params[f"{block}_pooled"]["kernel"])[:, None, None]
+        y = step(y, f"{block}_second")
         if f"{block}_shortcut" in params:
             x = x @ params[f"{block}_shortcut"]["kernel"] + params[f"{block}_shortcut_bias"]
         x = relu(x + y)
     return x
 
 
-def test_towers_and_heads_give_what_a_plain_network_gives():
-    config = make("final", policy_units=5, block_channels=(3, 4))
+@pytest.mark.parametrize("has_pooled_bias", [False, True])
+def test_towers_and_heads_give_what_a_plain_network_gives(has_pooled_bias):
+    config = make("final", policy_units=5, block_channels=(3, 4), has_pooled_bias=has_pooled_bias)
     config = config.model_copy(update={"normalisation": "none"})
     variables, planes = seasoned(config), GAME.planes(positions())
     apply = functools.partial(network.build(GAME, config).apply, method="predict")
