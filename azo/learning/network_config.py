@@ -62,12 +62,15 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     input: Literal["two_planes", "signed_plane", "with_moves"] = "two_planes"
     """A plane a side; one plane, 1 for the mover's pieces and -1 for the opponent's; or a plane a
     side and one for the moves of each."""
+    heads: Literal["flat", "pooled"] = "flat"
+    """Dense layers on all squares; or 1x1 convolutions, and means and maxima over the board, for
+    boards of any size. The value head then sees two features a channel."""
     policy_network: Literal["head", "mlp"] = "head"
     """A head of the tower, or a network of its own: dense layers on the board."""
     policy_channels: setting_types.Units = 16
     """Input channels of the policy head."""
     policy_units: Annotated[int, pydantic.Field(ge=0, le=2**14)] = 0
-    """Hidden units of the policy head; 0: no hidden layer."""
+    """Hidden units of the policy head, of each square if heads is 'pooled'; 0: no hidden layer."""
     policy_mlp_units: setting_types.Layers = (128, 256, 256, 256, 128)
     """Hidden units of policy_network 'mlp', from the board to the logits."""
     value_channels: setting_types.Units = 8
@@ -86,6 +89,15 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         if self.kind == "patterns" and self.has_ownership_head:
             raise ValueError(
                 "a pattern network has no head for ownership: set has_ownership_head to false"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _check_heads(self) -> "NetworkConfig":
+        if self.heads == "pooled" and self.policy_network == "mlp":
+            raise ValueError(
+                "policy_network 'mlp' sees a board of one size: set heads to 'flat', or"
+                " policy_network to 'head'"
             )
         return self
 

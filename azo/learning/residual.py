@@ -12,6 +12,10 @@ bias in some of its blocks.
 Normalisation uses batch statistics in training and running averages in play. `fold` turns it into
 biases and scales.
 
+With `heads = "pooled"` all parameters but those of the outputs for final scores are the same for
+boards of any size. ScalableAlphaZero has such heads by graph layers (arXiv:2107.08387), KataGo by
+pooled features: the logit of a square sees the tower there and, by a bias, the whole board.
+
 Parameters, statistics, the residual stream and all heads are float32. `precision` may make the
 factors of the tower's 3x3 convolutions bfloat16. Channels are not padded: NVIDIA advises multiples
 of 8, better of 64 (docs.nvidia.com/deeplearning/performance/dl-performance-convolutional).
@@ -62,11 +66,10 @@ class ResidualNetwork(nn.Module):
         if config.input == "signed_plane":
             board = board[..., :1] - board[..., 1:]
         x = self._tower(board)
-        p = self._policy_features(board, x)
-        logits = nn.Dense(self.num_actions, name="policy_logits")(p)
-
+        logits = self._policy_logits(board, x)
         v = self._projected(x, config.value_channels, "value_projection")
-        hidden = self._hidden(_flat(v), config.value_units, "value_hidden")
+        of_board = pooled_features(v) if config.heads == "pooled" else _flat(v)
+        hidden = self._hidden(of_board, config.value_units, "value_hidden")
         score_logits = heads.small_output(hidden, len(self.scores), "score_output")
         ownership = None
         if config.has_ownership_head:
@@ -77,6 +80,20 @@ class ResidualNetwork(nn.Module):
     def block_size(self) -> int:
         """Positions that a core evaluates at a time, see `cpu.batches`."""
         return batches.block_size(self.config.num_channels)
+
+    def _policy_logits(self, board: jax.Array, x: jax.Array) -> jax.Array:
+        """Returns `[M, A]`."""
+        config = self.config
+        if config.heads == "flat":
+            p = self._policy_features(board, x)
+            return nn.Dense(self.num_actions, name="policy_logits")(p)
+        p = self._projected(x, config.policy_channels, "policy_projection")
+        p = nn.relu(PooledBias(name="policy_pooled")(p))
+        if config.policy_units:
+            p = self._hidden(p, config.policy_units, "policy_hidden")
+        logits = _flat(nn.Dense(1, use_bias=False, name="policy_logits")(p))
+        missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
+        return jnp.pad(logits, ((0, 0), (0, missing)))
 
     def _policy_features(self, board: jax.Array, x: jax.Array) -> jax.Array:
         """Returns `[M, features]`, from which the logits are a linear map."""
@@ -127,7 +144,7 @@ class ResidualNetwork(nn.Module):
         return self._normalisation(name)(x, rectify=rectify)
 
     def _hidden(self, x: jax.Array, units: int, name: str) -> jax.Array:
-        """Returns `[M, units]`: a dense layer and a rectifier."""
+        """Returns `[..., units]` of `[..., features]`: a dense layer and a rectifier."""
         return nn.relu(nn.Dense(units, name=name)(x))
 
     def _bias(self, name: str, channels: int) -> jax.Array:

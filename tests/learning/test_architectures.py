@@ -16,6 +16,7 @@ GAME = tictactoe.TicTacToe()
 SMALL = {"num_blocks": 1, "num_channels": 3, "value_channels": 4, "value_units": 8}
 KINDS = {
     "widening": {"block_channels": (3, 4), "policy_units": 5},
+    "pooled-heads": {"heads": "pooled", "policy_units": 5, "policy_channels": 4},
     "mlp": {"policy_network": "mlp", "policy_mlp_units": (7, 5), "input": "signed_plane"},
     "final": {"has_ownership_head": True},
     "pooled-bias": {"has_pooled_bias": True, "block_channels": (3, 4)},
@@ -70,6 +71,7 @@ def seasoned(config):
         "pooled-bias",
         "mlp",
         *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("widening", "final")),
+        "pooled-heads",
     ],
 )
 def test_folding_leaves_every_kind_of_network_the_same_function(kind):
@@ -163,6 +165,55 @@ def test_towers_and_heads_give_what_a_plain_network_gives(has_pooled_bias):
     }
     for name, numbers in expected.items():
         np.testing.assert_allclose(getattr(actual, name), numbers, atol=1e-5, err_msg=name)
+
+
+def test_pooled_heads_give_what_a_plain_network_gives():
+    config = make("pooled-heads", normalisation="none", has_ownership_head=True)
+    variables, planes = seasoned(config), GAME.planes(positions())
+    apply = functools.partial(network.build(GAME, config).apply, method="predict")
+    actual = jax.jit(apply)(variables, planes)
+
+    params = jax.tree.map(lambda x: np.asarray(x, np.float64), variables["params"])
+    tower = slow_tower(params, np.asarray(planes, np.float64), 1)
+
+    def projected(name):
+        x = tower @ params[f"{name}_projection"]["kernel"] + params[f"{name}_projection_bias"]
+        return relu(x)
+
+    def pooled(x):
+        return np.concatenate([x.mean(axis=(1, 2)), x.max(axis=(1, 2))], axis=1)
+
+    p = projected("policy")
+    p = relu(p + (pooled(p) @ params["policy_pooled"]["kernel"])[:, None, None])
+    logits = relu(dense(p, params["policy_hidden"])) @ params["policy_logits"]["kernel"]
+    v = projected("value")
+    score_logits = dense(relu(dense(pooled(v), params["value_hidden"])), params["score_output"])
+    expected = {
+        "prior_logits": logits.reshape(8, 9),
+        "score_logits": score_logits,
+        "ownership": np.tanh(dense(v, params["ownership_output"])).reshape(8, 9),
+    }
+    for name, numbers in expected.items():
+        np.testing.assert_allclose(getattr(actual, name), numbers, atol=1e-5, err_msg=name)
+    assert logits.std(axis=0).min() > 1e-2
+
+
+def test_pooled_heads_have_the_same_parameters_on_all_boards_but_for_the_outputs_of_scores():
+    config = make("pooled-heads", has_ownership_head=True)
+    small, large = (shapes(othello.Othello(size), config) for size in (4, 8))
+    different = {
+        name
+        for name, layer in small["params"].items()
+        if jax.tree.map(np.shape, layer) != jax.tree.map(np.shape, large["params"][name])
+    }
+    assert different == {"score_output"}
+    assert small["batch_stats"] == large["batch_stats"]
+    assert large["params"]["policy_logits"]["kernel"].shape == (5, 1)
+
+
+def test_a_pooled_policy_sees_no_board_of_one_size():
+    with pytest.raises(ValueError, match="'mlp' sees a board of one size: set heads to 'flat', or"):
+        make("mlp", heads="pooled")
 
 
 def test_a_policy_of_dense_layers_sees_the_board_and_nothing_of_the_tower():
