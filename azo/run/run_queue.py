@@ -3,7 +3,7 @@
 An arm starts from the settings of the arm that it is compared with, so the two differ only in the
 settings of the arm. All jobs of a queue have the same budget, of network evaluations in self-play
 and gates or of processor time. The phases of a curriculum share it: each phase has the rest of the
-earlier ones.
+earlier ones, or less if its own settings limit it.
 """
 
 import dataclasses
@@ -163,10 +163,12 @@ class Job:
 
     def phase(self, index: int, budget_left: float) -> config.Config:
         """Returns the settings of one of its runs, from 0, with the rest of the budget."""
-        budget = {f"run.{self.queue.limit}": budget_left}
+        limit = f"run.{self.queue.limit}"
         if self.settings.curriculum:
-            return config.with_settings(config.of_phase(self.settings, index), budget)
-        changes = {"run.folder": self.folder / "run"} | budget
+            own = self.settings.curriculum[index].set.get(limit, budget_left)
+            phase = config.of_phase(self.settings, index)
+            return config.with_settings(phase, {limit: min(own, budget_left)})
+        changes = {"run.folder": self.folder / "run", limit: budget_left}
         if "run.num_iterations" not in self.request["overrides"]:
             changes["run.num_iterations"] = _MAX_ITERATIONS
         return config.with_settings(self.settings, changes)

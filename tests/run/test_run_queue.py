@@ -107,6 +107,17 @@ def test_the_phases_of_a_curriculum_share_the_budget_and_may_be_changed(tmp_path
     assert two.run.num_iterations == 6  # the file's own: a phase may end before the budget does
 
 
+def test_a_phase_takes_no_more_of_the_budget_than_its_own_limit(tmp_path):
+    phases = '[[curriculum]]\nname = "one"\nset = {"run.max_evaluations" = 300}\n'
+    phases += '[[curriculum]]\nname = "two"\n'
+    (tmp_path / "phases.toml").write_text(tiny_run.toml() + phases)
+    arm = '[[arms]]\nname = "a"\nquestion = "?"\nconfig = "phases.toml"\n'
+    _, (job, _) = load(tmp_path, HEAD + arm)
+    assert job.phase(0, 1000).run.max_evaluations == 300
+    assert job.phase(0, 200).run.max_evaluations == 200
+    assert job.phase(1, 700).run.max_evaluations == 700
+
+
 @pytest.mark.parametrize("path", QUEUES, ids=lambda path: path.name)
 def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
     queue, jobs = run_queue.load(path, tmp_path)
