@@ -147,11 +147,13 @@ def create(
       config: the settings.
       seed: of the run's random keys.
       num_devices: number of devices over which games and replay are split.
-      start: initial network; a fresh one if None.
+      start: initial network; layers that it lacks are fresh, all if None.
       teacher: the actor's network, if the settings have a teacher.
     """
     network_key, games_key, run_key = jax.random.split(jax.random.key(seed), 3)
-    variables = network.init(game, config.network, network_key) if start is None else start
+    variables = network.init(game, config.network, network_key)
+    if start is not None:
+        variables = {kind: layers | start[kind] for kind, layers in variables.items()}
     optimiser = learner.make_optimiser(config.learner, config.network)
     num_games = config.selfplay.num_games
     games = starts.spread_games(

@@ -73,7 +73,8 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """When a loss, gradient, weight or value is not finite: 0 stops the run; a factor goes back to
     the latest checkpoint and multiplies the learning rates by it, at most 8 times."""
     start_from: pathlib.Path | None = None
-    """Folder of a run or network whose network the run begins with, instead of a fresh one."""
+    """Folder of a run or network whose network the run begins with, instead of a fresh one; of one
+    for Othello on a board of another size, the layers that fit."""
 
 
 class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):

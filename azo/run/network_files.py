@@ -146,6 +146,35 @@ def load_setting(
         raise ValueError(f"{name}: there is no network at {str(folder)!r} ({error})") from None
 
 
+def load_start(
+    settings: config.Config, game: protocol.Game
+) -> tuple[network.Variables | None, str | None]:
+    """Returns the network that a run begins with, and a line to print; both None by default.
+
+    The line is for a network that was trained on a board of another size, which hands on the layers
+    that fit.
+
+    Raises:
+      ValueError: One line: there is no such network, it has another shape, or it is for another
+        game.
+    """
+    name, folder = "run.start_from", settings.run.start_from
+    source = game
+    learned = folder and game_of(str(folder))
+    if learned and learned.model_copy(update={"size": settings.game.size}) == settings.game:
+        source = registry.make(learned)
+    start = load_setting(name, folder, loader(source))
+    if start is None:
+        return None, None
+    if start.network_config != settings.network:
+        raise ValueError(f"{name} {folder} holds a network of another shape than [network]")
+    if source == game:
+        return start.variables, None
+    carried, others = network.carry_over(settings.network, start.variables, source, game)
+    fresh = ", ".join(sorted(others)) or "none"
+    return carried, f"{name} {folder}: from {source.name} to {game.name}, fresh layers: {fresh}"
+
+
 def folder_of(player: str) -> pathlib.Path | None:
     """Returns the folder of the network that a player's name contains, None without a network."""
     name = player.removeprefix("network:").removeprefix("policy:")

@@ -66,13 +66,8 @@ def _train(settings: config.Config, stop: interruption.StopRequest) -> run_state
     matches |= {"ratings": settings.ratings} if settings.ratings.is_enabled else {}
     checks.check_memory(settings, game, mesh.size, **matches)
     load = network_files.loader(game)
-    start = network_files.load_setting("run.start_from", settings.run.start_from, load)
+    start, carried = network_files.load_start(settings, game)
     teacher = network_files.load_setting("selfplay.teacher", settings.selfplay.teacher, load)
-    if start and start.network_config != settings.network:
-        raise ValueError(
-            f"run.start_from {settings.run.start_from} holds a network of another shape than"
-            " [network]"
-        )
     with contextlib.ExitStack() as stack:
         keep = settings.run.keep_checkpoints
         checkpoints = stack.enter_context(checkpoint.Checkpoints(settings.run.folder, keep=keep))
@@ -84,7 +79,7 @@ def _train(settings: config.Config, stop: interruption.StopRequest) -> run_state
             settings,
             mesh,
             seed=settings.run.seed,
-            start=start.variables if start else None,
+            start=start,
             teacher=teacher.variables if teacher else None,
         )
         first = checkpoints.latest_step() or 0
@@ -110,6 +105,8 @@ def _train(settings: config.Config, stop: interruption.StopRequest) -> run_state
             console=None if devices.is_first() else rich.console.Console(quiet=True),
         )
         stack.enter_context(screen)
+        if carried and not first:
+            screen.note(carried)
         solver = None
         if settings.endings.waits_for_host:
             assert isinstance(game, othello.Othello)

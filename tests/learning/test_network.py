@@ -142,6 +142,47 @@ def test_folding_changes_neither_the_network_nor_its_variables():
     tiny_run.assert_same_bits(before, variables)
 
 
+POOLED = TINY.model_copy(update={"heads": "pooled", "policy_units": 3, "normalisation": "none"})
+
+
+def perturbed(variables):
+    rng = np.random.default_rng(0)
+    return jax.tree.map(lambda x: x + 0.3 * rng.normal(size=x.shape).astype(np.float32), variables)
+
+
+def test_a_network_for_4x4_gives_the_same_policy_features_on_6x6():
+    small, large = GAMES[:2]
+    variables = perturbed(fresh(small, POOLED))
+    carried, others = network.carry_over(POOLED, variables, small, large)
+    assert others == []
+    planes = large.planes(positions(large, 20))
+    before = network.build(small, POOLED).clone(num_actions=large.num_actions)
+    before, after = (
+        jax.jit(functools.partial(net.apply, method="predict"))(v, planes)
+        for net, v in ((before, variables), (network.build(large, POOLED), carried))
+    )
+    np.testing.assert_array_equal(after.prior_logits, before.prior_logits)
+    assert after.prior_logits.shape == (8, 37)
+    assert after.prior_logits[:, :-1].std() > 1e-2
+    # Scores of 0, a half and all of the squares: 0, 8 and 16 of 16; 0, 18 and 36 of 36.
+    for old, new in ((0, 0), (4, 9), (8, 18), (12, 27), (16, 36)):
+        np.testing.assert_allclose(
+            after.score_logits[:, new], before.score_logits[:, old], atol=1e-5
+        )
+    # A score of 4 of 36 is 16 / 9 of 16, between 0 and 2.
+    between = (before.score_logits[:, 8] + 8 * before.score_logits[:, 9]) / 9
+    np.testing.assert_allclose(after.score_logits[:, 20], between, atol=1e-5)
+
+
+def test_flat_heads_hand_on_the_tower_alone():
+    small, large = GAMES[:2]
+    variables = fresh(small, TINY)
+    carried, others = network.carry_over(TINY, variables, small, large)
+    assert set(others) == {"policy_logits", "value_hidden", "score_output"}
+    kept = {name: x for name, x in variables["params"].items() if name not in others}
+    tiny_run.assert_same_bits(carried, variables | {"params": kept})
+
+
 # Without this option XLA's CPU backend keeps bits that bfloat16 would round away.
 rounding_jit = functools.partial(jax.jit, compiler_options={"xla_allow_excess_precision": False})
 PRECISE = network.NetworkConfig(precision="float32")

@@ -155,6 +155,27 @@ def test_a_run_starts_from_the_network_of_another(tmp_path, scores, num_devices)
     tiny_run.assert_same_bits(jax.device_get(state.variables()), network_in(tmp_path / "first"))
 
 
+@pytest.mark.slow
+def test_phases_on_boards_of_two_sizes_hand_on_the_network(tmp_path, scores, capsys):
+    common = {
+        "game.name": "othello",
+        "network.heads": "pooled",
+        "replay.capacity": 1024,
+        "replay.min_positions": 1024,  # nothing is learned
+        "run.num_iterations": 1,
+    }
+    phases = [(f"size-{size}", common | {"game.size": size}) for size in (4, 6)]
+    scores += [5, 5]
+    train_phases(of_phases(tmp_path, *phases))
+    first, second = tmp_path / "1-size-4", tmp_path / "2-size-6"
+    shown = capsys.readouterr().out
+    assert f"run.start_from {first}: from othello4 to othello6, fresh layers: none" in shown
+    small, large = (network_in(folder)["params"] for folder in (first, second))
+    assert large["score_output"]["bias"].shape == (37,)
+    for name in small.keys() - {"score_output"}:
+        tiny_run.assert_same_bits(large[name], small[name])
+
+
 @pytest.mark.parametrize(
     ("sections", "expected"),
     [

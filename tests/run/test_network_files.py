@@ -1,9 +1,10 @@
 import jax
+import numpy as np
 import pytest
 from support import damage, tiny_run
 
-from azo.games import othello
-from azo.learning import network
+from azo.games import othello, registry
+from azo.learning import network, placement
 from azo.run import network_files
 
 
@@ -82,3 +83,68 @@ def test_an_export_that_fails_leaves_nothing(tmp_path):
         network_files.save(new, tiny_run.begin(1).variables(), tiny_run.settings(), add=fail)
     assert str(error.value) == f"{new}: cannot write here (No space left on device)"
     assert list(tmp_path.iterdir()) == []
+
+
+OF_ANY_SIZE = {"num_blocks": 1, "num_channels": 4, "value_units": 4, "heads": "pooled"}
+FLAT = OF_ANY_SIZE | {"heads": "flat"}
+
+
+def saved(folder, shape, **game):
+    """Saves a network for Othello on 4x4; returns its variables."""
+    settings = tiny_run.settings(
+        game={"name": "othello", "size": 4} | game, network=shape, replay={"capacity": 1024}
+    )
+    variables = network.init(othello.Othello(4), settings.network, jax.random.key(0))
+    network_files.save(folder, variables, settings)
+    return variables
+
+
+def load_start(folder, shape, **game):
+    """Returns the start of a run on 6x6."""
+    settings = tiny_run.settings(
+        game={"name": "othello", "size": 6} | game,
+        network=shape,
+        replay={"capacity": 1024},
+        run={"start_from": str(folder)},
+    )
+    return network_files.load_start(settings, registry.make(settings.game))
+
+
+@pytest.mark.parametrize(
+    ("shape", "fresh"),
+    [(OF_ANY_SIZE, []), (FLAT, ["policy_logits", "score_output", "value_hidden"])],
+)
+def test_a_run_begins_with_the_layers_of_a_network_for_a_smaller_board(tmp_path, shape, fresh):
+    folder = tmp_path / "small"
+    variables = saved(folder, shape)
+    start, note = load_start(folder, shape)
+    names = ", ".join(fresh) or "none"
+    assert note == f"run.start_from {folder}: from othello4 to othello6, fresh layers: {names}"
+    assert variables["params"].keys() - start["params"].keys() == set(fresh)
+    for name in ("stem_kernel", "policy_projection", "stem_norm"):
+        tiny_run.assert_same_bits(start["params"][name], variables["params"][name])
+    tiny_run.assert_same_bits(start["batch_stats"], variables["batch_stats"])
+
+
+@pytest.mark.parametrize(
+    ("game", "expected"),
+    [
+        ({}, "run.start_from {} holds a network of another shape than [network]"),
+        ({"is_reversed": True}, "{}: a network for othello4, not for othello6-reversed"),
+    ],
+)
+def test_only_the_size_of_the_board_may_differ_from_that_of_the_start(tmp_path, game, expected):
+    saved(tmp_path, FLAT)
+    with pytest.raises(ValueError) as caught:
+        load_start(tmp_path, OF_ANY_SIZE, **game)
+    assert str(caught.value) == expected.format(tmp_path)
+
+
+def test_layers_that_a_start_lacks_are_fresh():
+    settings, game = tiny_run.settings(), tiny_run.game()
+    whole = tiny_run.begin(1).variables()
+    kernel = np.asarray(whole["params"]["stem_kernel"]) + 1
+    start = {"params": {"stem_kernel": kernel}, "batch_stats": {}}
+    state = placement.begin(game, settings, placement.make_mesh(1), seed=0, start=start)
+    expected = whole | {"params": whole["params"] | {"stem_kernel": kernel}}
+    tiny_run.assert_same_bits(state.variables(), expected)

@@ -24,6 +24,7 @@ def test_a_settings_file_loads_and_names_its_own_folder(path):
 
 # What a settings file is reduced to; its switches, formulas, schedules and phases stay.
 REDUCED = {
+    "game.size": 4,
     "search.num_simulations": 4,
     "search.max_considered_actions": 3,
     "network.num_blocks": 1,
@@ -82,8 +83,6 @@ def reduced(settings, folder):
     for name in AT_MOST:
         section, _, setting = name.partition(".")
         tree[section][setting] = smaller(name, tree[section][setting])
-    if tree["game"]["name"] == "othello":
-        tree["game"]["size"] = 4
     tree["run"]["folder"] = folder
     if tree["curriculum"]:
         tree["run"]["num_iterations"] = 1
