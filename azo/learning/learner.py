@@ -15,7 +15,7 @@ import optax
 import pydantic
 
 from azo.games import protocol, setting_types, symmetry
-from azo.learning import heads, network, pattern_tables, ply_records, replay, row_optimiser
+from azo.learning import heads, muon, network, pattern_tables, ply_records, replay, row_optimiser
 from azo.search import objective, search_tree
 
 _LAST_RATE = 0.05  # learning rate at the end of a schedule, as a share of its peak
@@ -25,8 +25,9 @@ _LATE_SHARE = 0.2  # of a run, over which a trapezoid falls
 class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Loss and optimiser."""
 
-    optimiser: Literal["adamw", "sgd"] = "adamw"
-    """AdamW, or SGD with momentum that adds the weight decay to the gradient."""
+    optimiser: Literal["adamw", "sgd", "muon"] = "adamw"
+    """AdamW; SGD with momentum that adds the weight decay to the gradient; or Muon for hidden
+    kernels and AdamW for the rest."""
     learning_rate: setting_types.PositiveFloat = 2e-3
     """Step size after warm-up."""
     table_feature_rate: setting_types.PositiveFloat = 1e-3
@@ -39,9 +40,9 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     warmup_steps: setting_types.NonNegativeInt = 100
     """Steps over which the learning rate rises from nearly 0."""
     momentum: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.9
-    """Momentum of SGD, first decay of AdamW."""
+    """Momentum of SGD, first decay of AdamW; Muon's momentum is 0.95."""
     weight_decay: setting_types.NonNegativeFloat = 1e-4
-    """Weight decay of kernels; biases and scales do not decay."""
+    """Weight decay of kernels; biases and scales do not decay, nor do output layers with Muon."""
     l2_weight: setting_types.NonNegativeFloat = 0.0
     """Weight in the loss of the sum of squares of all kernels, without tables of patterns."""
     max_gradient_norm: setting_types.PositiveFloat = 5.0
@@ -148,6 +149,8 @@ def make_optimiser(
     decay = config.weight_decay
     if config.optimiser == "adamw":
         descent = optax.adamw(rate, b1=config.momentum, weight_decay=decay, mask=_is_kernel)
+    elif config.optimiser == "muon":
+        descent = muon.muon(rate, momentum=config.momentum, weight_decay=decay)
     else:
         descent = optax.chain(
             optax.add_decayed_weights(decay, mask=_is_kernel),

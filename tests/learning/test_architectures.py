@@ -68,7 +68,8 @@ def seasoned(config):
 @pytest.mark.parametrize(
     "kind",
     [
-        *("mlp", "pooled-bias"),
+        "pooled-bias",
+        "mlp",
         *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("widening", "final")),
         "pooled-heads",
     ],

@@ -119,12 +119,14 @@ def learned(config, num_devices, sample):
     return jax.device_get(jax.jit(run)(some_examples.finished()))
 
 
-def test_a_few_positions_are_learned_by_heart():
+@pytest.mark.parametrize("optimiser", ["adamw", pytest.param("muon", marks=pytest.mark.slow)])
+def test_a_few_positions_are_learned_by_heart(optimiser):
     def draw(some, key):
         row = jax.random.randint(key, (32,), 0, len(some.value))
         return jax.tree.map(lambda x: x[row], some)
 
     config = learner.LearnerConfig(
+        optimiser=optimiser,
         num_steps=600,
         learning_rate=1e-2,
         augment=False,
