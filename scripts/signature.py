@@ -27,7 +27,7 @@ from azo.learning import loop, placement
 from azo.run import config, shipped_files
 
 FILE = pathlib.Path(__file__).with_name("signature.json")
-NUM_ITERATIONS = {"quickstart": 2, "tictactoe": 4}
+NUM_ITERATIONS = {"tower6": 2, "tictactoe": 4}
 NUM_DEVICES = 2
 TOLERANCE = {"learning": 0.05, "games": 40.0}
 
