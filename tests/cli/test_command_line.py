@@ -69,7 +69,7 @@ def test_flags_read_switches_numbers_paths_and_none():
         ("--config", "--config needs the name or the path of a settings file"),
         ("--config quikstart", "quikstart: no such settings file. Did you mean 'quickstart'?"),
         ("--config configs/quikstart.toml", "configs/quikstart.toml: no such settings file. Did"),
-        ("--run.num-devices 3", "selfplay.num_games is 128, but should be a multiple of 3"),
+        ("--run.num-devices 3", "selfplay.num_games is 256, but should be a multiple of 3"),
     ],
 )
 def test_a_wrong_flag_is_named_with_what_would_work(flags, expected):
