@@ -42,7 +42,7 @@ _E2E = (
 )
 # Rooms and files whose tests compile or lower large programs for the device.
 _COMPILED = ("search", "learning", "measure", "run", "faults")
-_LARGE = ("test_batched.py", "test_benchmarks.py", "test_lowering.py")
+_LARGE = ("test_batched.py", "test_benchmarks.py", "test_lowering.py", "test_rules_benchmark.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

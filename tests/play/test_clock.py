@@ -98,3 +98,17 @@ def test_a_hard_move_takes_at_most_a_share_of_the_clock():
     assert clocks.most_seconds(True, 2.0, 2.0) == 2.0
     assert clocks.most_seconds(True, 90.0) == 90.0
     assert clock.GameClock().most_seconds(True, 5.0) is None
+
+
+def test_the_clock_lasts_for_the_game():
+    """With every move at its limit, a game uses most of its 60 s and never all."""
+    remaining = 60.0
+    for num_empties in range(60, 0, -2):
+        seconds = clock.seconds_for_move(remaining, num_empties)
+        remaining -= seconds
+        assert remaining > 0.25
+    assert remaining < 12
+    assert clock.seconds_for_move(10.0, 40, moves_left=2) == pytest.approx(4.85)
+    assert clock.seconds_for_move(5.0, 40, increment=1.0) > 1.0
+    assert clock.seconds_for_move(1.0, 40, increment=9.0) == pytest.approx(0.7)
+    assert clock.seconds_for_move(0.0, 40) == pytest.approx(0.02)

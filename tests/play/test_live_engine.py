@@ -8,7 +8,7 @@ import pytest
 from support import hash_evaluator, slow_minimax, wipe_outs
 
 from azo.games import notation, othello, replaying
-from azo.play import clock, engine_settings, live_engine
+from azo.play import live_engine
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.solver.host import endgame
 
@@ -342,26 +342,6 @@ def test_the_end_of_a_game_is_reported_once():
     assert len(ended) == 1
 
 
-def test_levels_go_from_beginner_to_full():
-    full = EngineConfig(num_simulations=1000)
-    levels = [
-        engine_settings.at_level(full, level) for level in range(1, engine_settings.NUM_LEVELS + 1)
-    ]
-    assert levels[-1] == full
-    simulations = [level.num_simulations for level in levels]
-    assert simulations == sorted(simulations)
-    assert len(set(levels)) == len(levels)
-    solved = [level.solve_empties for level in levels]
-    assert solved == sorted(solved)
-    temperatures = [level.temperature for level in levels]
-    assert temperatures == sorted(temperatures, reverse=True)
-    assert engine_settings.LEVEL_NAMES[0] == "beginner"
-    assert engine_settings.LEVEL_NAMES[-1] == "full"
-    for level in (0, engine_settings.NUM_LEVELS + 1):
-        with pytest.raises(ValueError, match=f"level {level}: levels are 1"):
-            engine_settings.at_level(full, level)
-
-
 def test_settings_can_change_during_a_game():
     live = make()
     live.think(Limits(50))
@@ -369,20 +349,6 @@ def test_settings_can_change_during_a_game():
     assert live.think(Limits(0)).moves[0].visits == 0
     live.think(Limits(50))
     assert max(live.evaluator.batches[-10:]) == 2
-
-
-def test_the_clock_lasts_for_the_game():
-    """With every move at its limit, a game uses most of its 60 s and never all."""
-    remaining = 60.0
-    for num_empties in range(60, 0, -2):
-        seconds = clock.seconds_for_move(remaining, num_empties)
-        remaining -= seconds
-        assert remaining > 0.25
-    assert remaining < 12
-    assert clock.seconds_for_move(10.0, 40, moves_left=2) == pytest.approx(4.85)
-    assert clock.seconds_for_move(5.0, 40, increment=1.0) > 1.0
-    assert clock.seconds_for_move(1.0, 40, increment=9.0) == pytest.approx(0.7)
-    assert clock.seconds_for_move(0.0, 40) == pytest.approx(0.02)
 
 
 def test_a_stop_ends_the_line_of_a_solved_position_too():
@@ -400,12 +366,3 @@ def test_a_stop_ends_the_line_of_a_solved_position_too():
     live._solver.solve = counted
     report = live.think(is_stopped=lambda: bool(calls))
     assert (report.source, report.line) == ("exact", (report.action,))
-
-
-def test_a_level_is_never_stronger_than_the_settings():
-    weak = EngineConfig(num_simulations=20, solve_empties=3, exact_empties=2, temperature=0.6)
-    weaker = engine_settings.at_level(weak, engine_settings.NUM_LEVELS - 1)
-    assert (weaker.num_simulations, weaker.solve_empties, weaker.exact_empties) == (20, 3, 2)
-    assert weaker.temperature == 0.6
-    only_time = EngineConfig(num_simulations=None, seconds=5.0)
-    assert engine_settings.at_level(only_time, 1).num_simulations == 32

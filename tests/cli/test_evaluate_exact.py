@@ -1,0 +1,211 @@
+"""Comparisons of networks with known scores, through the entry point."""
+
+import gzip
+import json
+import re
+
+import jax
+import numpy as np
+import pytest
+from support import tiny_run
+from support.untrained_network import export
+
+from azo.cli import command_line, evaluate
+from azo.games import othello
+from azo.learning import network
+from azo.measure import accuracy, position_sets
+from azo.run import score_comparison
+
+START = "-----OX--XO-----"  # 4x4
+
+SCORED = f"{START} X; B1:-10; A2:-10; D3:-10; C4:-10;\n"  # they are equal by symmetry
+
+
+def main(*arguments):
+    return command_line.run_main(evaluate.main, [str(argument) for argument in arguments])
+
+
+def table(text):
+    """Returns the cells of the rows below the heading, and the lines after the table."""
+    lines = text.splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
+    assert rows[0][:3] == ["positions from", "number", "player"]
+    return rows[2:], [line for line in lines if line and not line.startswith("|")]
+
+
+def test_a_network_is_compared_with_the_scores_of_files(othello_net, tmp_path, capsys):
+    plain, packed = tmp_path / "moves.obf", tmp_path / "scores.csv.gz"
+    plain.write_text(SCORED)
+    packed.write_bytes(gzip.compress(f"board,mover,score\n{START},X,-10\n".encode()))
+    flags = ["--exact", plain, packed, "--solve-empties", 0]
+    assert main(f"network:{othello_net}:3", *flags) == 0
+    rows, rest = table(capsys.readouterr().out)
+    assert rest == []
+    assert [row[:3] for row in rows] == [
+        ["moves.obf", "1", "raw"],
+        ["moves.obf", "1", "3 simulations"],
+        ["scores.csv.gz", "1", "raw"],
+        ["scores.csv.gz", "1", "3 simulations"],
+    ]
+    # Black loses: the right value is -1.
+    net = network.build(othello.Othello(4), tiny_run.settings().network)
+    variables = network.init(othello.Othello(4), tiny_run.settings().network, jax.random.key(0))
+    said = jax.jit(net.apply)(variables, othello.Othello(4).planes(othello.Othello(4).start(1)))
+    assert float(rows[0][3]) == pytest.approx(abs(float(said.value[0]) + 1), abs=6e-4)
+    assert rows[0][4].startswith("1.000" if said.value[0] < 0 else "0.000")
+    assert rows[2][3:5] == rows[0][3:5]
+    assert [row[5] for row in rows] == ["1.000, 0.207 to 1.000, of 1"] * 2 + ["-"] * 2
+    assert [row[6] for row in rows] == ["0.00", "0.00", "-", "-"]
+
+
+def test_a_large_file_is_sampled_by_the_seed(othello_net, tmp_path, capsys):
+    path = tmp_path / "many.csv"
+    scores = np.random.default_rng(0).choice([-2, 2], 200)
+    rows = "".join(f"{START},X,{score}\n" for score in scores)
+    path.write_text(f"board,mover,score\n{rows}")
+    samples = []
+    for seed in (0, 0, 1):
+        flags = ["--exact", path, "--limit", 20, "--solve-empties", 0, "--seed", seed]
+        assert main(f"policy:{othello_net}", *flags) == 0
+        samples.append(table(capsys.readouterr().out)[0][0])
+    assert samples[0] == samples[1]
+    assert {row[1] for row in samples} == {"20"}
+    assert samples[0] != samples[2]
+
+
+@pytest.mark.slow
+def test_numbers_of_simulations_are_rows_objects_and_curves(othello_net, tmp_path, capsys):
+    picture = tmp_path / "plot.html"
+    flags = ["--exact", "random:6", "--limit", 40, "--simulations", 0, 3]
+    assert main(othello_net, *flags, "--plot", picture) == 0
+    rows, _ = table(capsys.readouterr().out)
+    assert [row[:3] for row in rows] == [
+        ["random:6", "40", "raw"],
+        ["random:6", "40", "3 simulations"],
+    ]
+    assert "Plotly.newPlot" in picture.read_text(encoding="utf-8")
+    assert main(othello_net, *flags, "--json") == 0
+    data = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["set"], one["player"], one["positions"]) for one in data] == [
+        ("random:6", "raw", 40),
+        ("random:6", "3 simulations", 40),
+    ]
+    for one, row in zip(data, rows, strict=True):
+        assert f"{one['value_error']['mean']:.3f}" == row[3].split(",")[0]
+        assert f"{one['rank_correlation']['mean']:.3f}" == row[8].split(",")[0]
+        assert f"{one['calibration']['error']:.3f}" == row[9]
+        assert sum(part["count"] for part in one["calibration"]["bins"]) == 40
+
+
+def test_random_positions_and_the_variant_of_the_network(othello_net, capsys):
+    flags = ["--exact", "random:12", "random:11", "--limit", 64]
+    assert main(f"policy:{othello_net}", *flags) == 0
+    rows, _ = table(capsys.readouterr().out)
+    # Of 12 empty squares there is the start alone, and four positions follow it.
+    assert [row[:3] for row in rows] == [["random:12", "1", "raw"], ["random:11", "4", "raw"]]
+    assert rows[0][5].startswith("1.000, ")
+
+
+def test_moves_of_a_perfect_game_are_counted(tmp_path, capsys):
+    sections = {"game": {"name": "othello", "size": 6}, "replay": {"capacity": 4096}}
+    folder = export(tmp_path / "six", othello.Othello(6), **sections)
+    assert main(f"policy:{folder}", "--exact", "line", "--solve-empties", 0) == 0
+    rows, (line,) = table(capsys.readouterr().out)
+    assert rows[0][:3] == ["perfect game 1", "32", "raw"]
+    assert rows[0][5:7] == ["-", "-"]
+    count, others = re.fullmatch(r"perfect game 1, raw: (\d+) of 32 moves; (.*)", line).groups()
+    assert len(others.split(", ")) == 32 - int(count)
+    assert all(re.fullmatch(r"\d+ [a-f][1-6] for [a-f][1-6]", part) for part in others.split(", "))
+    assert not others.startswith("1 ")  # any first move will do
+
+
+def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
+    utility = np.full((4, 17), position_sets.NO_UTILITY)
+    utility[1, [0, 1, 2]] = [2, 2, -4]
+    utility[2, [0, 1, 2]] = [2, 2, -4]
+    start = othello.Othello(4).start(4)
+    positions = position_sets.PositionSet(start, np.array([2] * 4), utility, np.full(4, -1))
+    moves = tuple(map(frozenset, ([0, 5], [0], [0], [0])))
+    line = position_sets.PerfectLine(positions, moves, ("a1",) * 4)
+    assessment = accuracy.Assessment(np.zeros(4), np.array([5, 1, 2, 3]), None)
+    assert score_comparison.followed(line, assessment, 4) == (
+        "1 of 4 moves; 2 b1 for a1 (as good), 3 c1 for a1, 4 d1 for a1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["random", "--exact", "line"], "--exact measures a network, not 'random'"),
+        (
+            ["random", "greedy", "--exact", "line"],
+            "--exact measures one network: leave 'greedy' out",
+        ),
+        (
+            ["policy:{net}", "--exact", "line"],
+            "--exact needs a network for Othello, not for tictactoe",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "line"],
+            "perfect games are stored only for 6x6 from its usual start",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "random:ten"],
+            "random:ten: 'ten' is not a number of empty squares, as in random:10",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "random:13"],
+            "random:13: 13 empty squares: choose 1 to 12",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/none.obf"],
+            "{folder}/none.obf: cannot be read: No such file or directory",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/plain.obf"],
+            "{folder}/plain.obf: no position in it has a score",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/large.obf"],
+            "{folder}/large.obf:2: a board of 8x8 squares, not 4x4",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/illegal.obf"],
+            "{folder}/illegal.obf:1: a1 is illegal",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/illegal.csv"],
+            "{folder}/illegal.csv:2: a1 is illegal",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "{folder}/over.obf"],
+            "{folder}/over.obf:1: the game is over, and so are all games of positions with a score:"
+            " add a position with a legal move",
+        ),
+        (
+            ["policy:{othello_net}", "--exact", "line", "--simulations", "0", "8"],
+            "policy:{othello_net} has no search: leave 'policy:' or --simulations out",
+        ),
+        (["random", "--simulations", "8"], "--simulations and --plot are for --exact SET ..."),
+        (
+            ["{othello_net}", "--exact", "x", "--plot", "x.html", "--simulations", *"012345"],
+            "--plot shows up to 5 numbers of simulations, not 6",
+        ),
+        (
+            ["{othello_net}", "--exact", "{folder}/over.obf", "--plot", "{folder}/none/plot.html"],
+            "{folder}/none/plot.html: cannot write here (No such file or directory)",
+        ),
+    ],
+)
+def test_errors_in_exact_sets_are_reported(net, othello_net, tmp_path, capsys, arguments, message):
+    large = "-" * 27 + "OX------XO" + "-" * 27
+    (tmp_path / "plain.obf").write_text(f"{START} X;\n")
+    (tmp_path / "large.obf").write_text(f"{SCORED}{large} X; D3:+0;\n")
+    (tmp_path / "illegal.obf").write_text(f"{START} X; A1:+2;\n")
+    (tmp_path / "illegal.csv").write_text(f"board,mover,score,best_move\n{START},X,2,a1\n")
+    (tmp_path / "over.obf").write_text("XXXXXXXXXXXXXXXX X; A1:+16;\n")
+    names = {"net": net, "othello_net": othello_net, "folder": tmp_path}
+    assert main(*(argument.format(**names) for argument in arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.err == message.format(**names) + "\n"
+    assert captured.out == ""

@@ -1,0 +1,41 @@
+"""A game in the terminal with typed lines, scripted evaluations and no real terminal."""
+
+import io
+
+import rich.console
+
+from azo.games import notation, othello, replaying
+from azo.play import engine_settings, kept_game, terminal
+from support import scripted_engine
+
+_GAME = othello.Othello()
+
+
+def played(lines, *, game=_GAME, evaluations=None, moves="", board=None, width=80, **options):
+    """Returns what was shown for some typed lines, and the engine as they left it."""
+    full = engine_settings.EngineConfig(num_simulations=100)
+    engine = scripted_engine.ScriptedEngine(game, evaluations, full)
+    engine.new_game(board, replaying.replay(moves, game).actions)
+    console = rich.console.Console(file=io.StringIO(), width=width, color_system=None)
+    typed = iter(lines)
+
+    def read(prompt):
+        console.print(prompt, markup=False)
+        line = next(typed, None)
+        if isinstance(line, BaseException):
+            raise line
+        return line
+
+    terminal.Terminal(engine, full, console, read, **options).run()
+    return console.file.getvalue(), engine
+
+
+def session(folder, lines, **options):
+    """Returns what `played` does, with the unfinished game in a folder as in a new process."""
+    kept = kept_game.KeptGame(folder, _GAME)
+    with kept.lock:
+        return played(lines, kept=kept, **options)
+
+
+def moves_of(engine):
+    return notation.transcript(engine.actions, engine.game.size, has_passes=True)
