@@ -3,7 +3,8 @@
 Strength rises almost monotonically in training, so bisection over the checkpoints of a run finds
 the first one that scores 50 %. Where strength falls for a while, or chance decides a match, there
 are several crossings, and the result is one of them. The standard error of a score of 100 games is
-at most 0.05. All matches have the same openings.
+at most 0.05. A match that is clear after the first games ends there. All matches have the same
+openings.
 
 `docs/strength_times.jsonl` has one line a measurement. RUN/strength/OPPONENT/ITERATION/games.jsonl
 has the games of a match, so a stopped measurement continues and repeats no game.
@@ -27,6 +28,10 @@ from azo.run import (
 
 NUM_SIMULATIONS = 400
 """Simulations a move of the measured networks."""
+FEW_GAMES = 20
+"""Games after which a clear match ends."""
+CLEAR_SCORE = 0.85
+"""A score of `FEW_GAMES` that is clear for either side: once in 400 matches of equal players."""
 _RHINO = shipped_files.CONFIGS / "engines" / "gtp-rhino.toml"
 OPPONENTS = {
     "iagno-hard": tournament_file.PlayerConfig(name="iagno-hard", player="iagno:hard"),
@@ -44,9 +49,9 @@ _HEADER = """\
 The training until a kept checkpoint scores 50 % or more against an opponent in paired games with
 400 simulations a move, newest first: processor minutes / minutes of wall time / evaluations, of the
 iterations alone. "over": the last checkpoint does not score 50 %. "at most": the first one that was
-kept does. `azo leaderboard RUN --time-to-strength` measures a run and adds a row to
-`docs/strength_times.jsonl`; it needs many kept checkpoints (`run.save_every`,
-`run.keep_checkpoints`).
+kept does. A match that is clear after 20 games ends there. `azo leaderboard RUN --time-to-strength`
+measures a run and adds a row to `docs/strength_times.jsonl`; it needs many kept checkpoints
+(`run.save_every`, `run.keep_checkpoints`).
 """
 
 
@@ -94,7 +99,7 @@ def measure(
     Args:
       run: its folder.
       opponent: a name in `OPPONENTS`.
-      num_games: games of each match, even.
+      num_games: games of each match, even; of a clear one at most `FEW_GAMES`.
       num_processes: processes of an external engine.
 
     Returns:
@@ -117,13 +122,19 @@ def measure(
         player = tournament_file.PlayerConfig(
             name=ladder_matches.NAME, network=network, simulations=(NUM_SIMULATIONS,)
         )
-        tournament = tournament_file.TournamentConfig(
-            players=(player, other), num_games=num_games, games_at_once=num_games, game=ladder.GAME
-        )
         names = [f"{ladder_matches.NAME}-{NUM_SIMULATIONS}", opponent]
         folder = run / "strength" / opponent / str(step)
-        (match,) = ladder_matches.play(tournament, folder, names)
-        return arena.MatchResult(match.wins, match.draws, match.losses)
+
+        def result_of(number: int) -> arena.MatchResult:
+            tournament = tournament_file.TournamentConfig(
+                players=(player, other), num_games=number, games_at_once=number, game=ladder.GAME
+            )
+            (match,) = ladder_matches.play(tournament, folder, names)
+            return arena.MatchResult(match.wins, match.draws, match.losses)
+
+        first = result_of(min(FEW_GAMES, num_games))
+        is_clear = max(first.score, 1 - first.score) >= CLEAR_SCORE
+        return first if is_clear else result_of(num_games)
 
     first, results = find_first(steps, play)
     at = figures[steps[-1] if first is None else first]

@@ -54,16 +54,21 @@ def run(saved, tmp_path):
     return shutil.copytree(saved, tmp_path / "run")
 
 
+def pairing(tournament, names, score):
+    """Returns a match in which a checkpoint scores so much for each iteration."""
+    wins = round(score * int(tournament.players[0].network.name) * tournament.num_games)
+    return elo.Pairing(*names, wins, 0, tournament.num_games - wins)
+
+
 @pytest.fixture
 def played(monkeypatch):
     """Replaces the games: a checkpoint scores 1 % an iteration. Returns the matches by folder."""
     tournaments = {}
 
     def play(tournament, folder, names):
-        assert folder not in tournaments
+        assert folder not in tournaments or tournaments[folder].num_games == 20
         tournaments[folder] = tournament
-        wins = int(tournament.players[0].network.name)
-        return [elo.Pairing(*names, wins, 0, 100 - wins)]
+        return [pairing(tournament, names, 0.01)]
 
     monkeypatch.setattr(ladder_matches, "play", play)
     return tournaments
@@ -97,8 +102,7 @@ def test_the_time_is_that_of_the_first_checkpoint_of_equal_strength(run, played,
     assert drawn == {(0, tournament_file.OpeningsConfig(), 100, ladder.GAME)}
 
     def play_better(tournament, folder, names):
-        wins = 2 * int(tournament.players[0].network.name)
-        return [elo.Pairing(*names, wins, 0, 100 - wins)]
+        return [pairing(tournament, names, 0.02)]
 
     monkeypatch.setattr(ladder_matches, "play", play_better)
     time = strength_times.measure(run, "alphabeta-4", 100, 1)
@@ -111,6 +115,19 @@ def test_the_time_is_that_of_the_first_checkpoint_of_equal_strength(run, played,
     assert "; iteration 20: 40/0/60 (score 0.400" in shown
     at_first = time.model_copy(update={"iteration": 20})
     assert str(at_first).startswith("at most ")
+
+
+def test_a_match_that_is_clear_after_the_first_games_ends(run, monkeypatch):
+    def play(tournament, folder, names):
+        return [pairing(tournament, names, 0.025)]  # 0.25, 0.5, 0.75 and 1
+
+    monkeypatch.setattr(ladder_matches, "play", play)
+    time = strength_times.measure(run, "iagno-hard", 100, 1)
+    assert time.matches == {10: (25, 0, 75), 20: (50, 0, 50), 30: (75, 0, 25)}
+    monkeypatch.setattr(strength_times, "CLEAR_SCORE", 0.75)
+    time = strength_times.measure(run, "iagno-hard", 100, 1)
+    assert time.matches == {10: (5, 0, 15), 20: (50, 0, 50), 30: (15, 0, 5)}
+    assert strength_times.measure(run, "iagno-hard", 4, 1).matches[30] == (3, 0, 1)
 
 
 def test_an_engine_has_the_processes_asked_for_and_may_be_absent(run, played, monkeypatch):
