@@ -46,8 +46,10 @@ def score_output(value_output: Mapping[str, jax.Array], scores: jax.Array) -> di
       scores: `[Z]`, symmetric around 0.
     """
     signs = jnp.sign(scores).astype(jnp.float32)
-    layer = {name: jnp.asarray(value_output[name]) * signs for name in ("kernel", "bias")}
-    return layer | {"bias": jnp.where(signs == 0, DRAW, layer["bias"])}
+    return {
+        "kernel": jnp.outer(value_output["kernel"], signs),
+        "bias": jnp.where(signs == 0, DRAW, value_output["bias"] * signs),
+    }
 
 
 def read_settings(early: Mapping[str, Any]) -> config.Config:

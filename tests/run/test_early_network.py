@@ -26,8 +26,8 @@ def test_the_chances_of_scores_give_the_value_through_tanh():
         )
     )
     layer = convert.score_output({"kernel": kernel, "bias": bias}, jnp.array(scores))
-    logits = units @ layer["kernel"] + layer["bias"]
+    logits = units @ layer["kernel"] + layer["bias"][None]
     prediction = heads.predict(jnp.zeros((50, 37)), logits, scores)
-    expected = jnp.tanh(units @ kernel + bias)[:, 0]
+    expected = jnp.tanh(units @ kernel + bias[None])[:, 0]
     assert np.ptp(expected) > 1
     np.testing.assert_allclose(prediction.value, expected, atol=1e-5)
