@@ -208,7 +208,8 @@ def load_file(path: pathlib.Path) -> Config:
     """Returns the settings of a file.
 
     Args:
-      path: a TOML file, the name of a shipped one, or the `settings.json` of a run.
+      path: a TOML file, the name of a shipped one, or the `settings.json` of a run. A TOML file
+        may begin with `base`, the path from its folder to a file whose settings it changes.
 
     Raises:
       ValueError: One line; the file is missing or unreadable, or a setting is wrong.
@@ -216,11 +217,34 @@ def load_file(path: pathlib.Path) -> Config:
     path = shipped_files.find_config(path)
     if path.suffix == ".json":
         return from_json(files.read_text(path), str(path))
-    tree = validation.read_toml(path, "settings")
+    tree = _read(path, ())
     run = tree.setdefault("run", {})
     if isinstance(run, dict):
         run.setdefault("folder", f"runs/{path.stem}")
     return validation.validate(Config, tree, str(path))
+
+
+def _read(path: pathlib.Path, readers: tuple[pathlib.Path, ...]) -> dict[str, Any]:
+    """Returns the settings in a file and in its bases; `readers` are the files that name it."""
+    if path.resolve() in readers:
+        raise ValueError(f"{path}: base leads back to this file")
+    tree = validation.read_toml(path, "settings")
+    base = tree.pop("base", None)
+    if base is None:
+        return tree
+    if not isinstance(base, str):
+        raise ValueError(f"{path}: base is {base!r}, but should be the path of a settings file")
+    return _merged(_read(path.parent / base, (*readers, path.resolve())), tree)
+
+
+def _merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a tree of settings with some changed; lists are replaced as a whole."""
+    merged = dict(tree)
+    for name, value in changes.items():
+        old = merged.get(name)
+        are_sections = isinstance(old, dict) and isinstance(value, dict)
+        merged[name] = _merged(old, value) if are_sections else value
+    return merged
 
 
 def to_json(config: Config) -> str:

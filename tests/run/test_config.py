@@ -40,6 +40,34 @@ def test_the_folder_of_a_run_is_called_as_its_file_unless_set(write):
     assert chosen.run.folder == pathlib.Path("elsewhere")
 
 
+def test_a_file_changes_the_settings_of_its_base(write):
+    schedule = '[[generation.schedule]]\nstart = {}\nset = {{ "learner.num_steps" = 2 }}\n'
+    write(
+        "[search]\nnum_simulations = 7\nc_puct = 3.0\n" + schedule.format(1) + schedule.format(2),
+        "grandparent.toml",
+    )
+    write('base = "grandparent.toml"\n[learner]\nnum_steps = 5\n', "parent.toml")
+    own = 'base = "parent.toml"\n[search]\nnum_simulations = 9\n' + schedule.format(3)
+    loaded = config.load_file(write(own))
+    assert (loaded.search.num_simulations, loaded.search.c_puct) == (9, 3.0)
+    assert loaded.learner.num_steps == 5
+    assert [entry.start for entry in loaded.generation.schedule] == [3]
+    assert loaded.run.folder == pathlib.Path("runs/small")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("base = 3", "small.toml: base is 3, but should be the path of a settings file"),
+        ('base = "none.toml"', "none.toml: no such settings file"),
+        ('base = "small.toml"', "small.toml: base leads back to this file"),
+        ('base = "../configs"', "no such settings file"),
+    ],
+)
+def test_a_wrong_base_is_named(write, text, expected):
+    assert expected in message_of(write(text))
+
+
 def test_settings_survive_json():
     loaded = small(search={"num_simulations": 3}, run={"num_devices": 2})
     assert config.from_json(config.to_json(loaded)) == loaded
