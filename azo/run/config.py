@@ -242,8 +242,9 @@ def _merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     merged = dict(tree)
     for name, value in changes.items():
         old = merged.get(name)
-        are_sections = isinstance(old, dict) and isinstance(value, dict)
-        merged[name] = _merged(old, value) if are_sections else value
+        if isinstance(old, dict) and isinstance(value, dict):
+            value = _merged(old, value)
+        merged[name] = value
     return merged
 
 
