@@ -213,6 +213,7 @@ def _check_flags(argv: Sequence[str], flags: Sequence[str]) -> None:
         is_number = re.match(r"-[\d.]", name)
         if not name.startswith("-") or name in ("-", "-h", "--") or is_number:
             continue
+        name = re.sub(r"\.\d+\..*", "", name)  # --generation.schedule.0.start is part of a list
         if re.sub(r"(^--|\.)no-", r"\1", name) in flags or name in flags:
             continue
         if not name.startswith("--tyro-"):  # tyro's own flags write completions for shells

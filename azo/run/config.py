@@ -209,7 +209,8 @@ def load_file(path: pathlib.Path) -> Config:
 
     Args:
       path: a TOML file, the name of a shipped one, or the `settings.json` of a run. A TOML file
-        may begin with `base`, the path from its folder to a file whose settings it changes.
+        may begin with `base`, the file whose settings it changes: the path from its folder, or the
+        name of a shipped one.
 
     Raises:
       ValueError: One line; the file is missing or unreadable, or a setting is wrong.
@@ -234,7 +235,11 @@ def _read(path: pathlib.Path, readers: tuple[pathlib.Path, ...]) -> dict[str, An
         return tree
     if not isinstance(base, str):
         raise ValueError(f"{path}: base is {base!r}, but should be the path of a settings file")
-    return _merged(_read(path.parent / base, (*readers, path.resolve())), tree)
+    try:
+        base_path = shipped_files.find_config(pathlib.Path(base), beside=path.parent)
+    except ValueError as error:
+        raise ValueError(f"{path}: base: {error}") from None
+    return _merged(_read(base_path, (*readers, path.resolve())), tree)
 
 
 def _merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,26 +24,34 @@ def networks() -> tuple[str, ...]:
     return tuple(sorted(path.name for path in NETWORKS.iterdir() if path.is_dir()))
 
 
-def find_config(path: pathlib.Path, what: str = "settings", folder: str = ".") -> pathlib.Path:
-    """Returns the path of a TOML file; the bare name of a shipped file is enough.
+def find_config(
+    path: pathlib.Path,
+    what: str = "settings",
+    folder: str = ".",
+    beside: pathlib.Path = pathlib.Path(),
+) -> pathlib.Path:
+    """Returns the path of a TOML file; the name of a shipped file is enough.
 
     Args:
-      path: the path or the name of a file, with or without `.toml`.
+      path: the path or the name of a file, such as `champions/zero-fast`, with or without `.toml`.
       what: the kind of file in messages, such as "queue".
       folder: the folder in `CONFIGS` that holds files of this kind.
+      beside: the folder from which a relative path leads to the file.
 
     Raises:
       ValueError: One line; there is no such file.
     """
-    is_bare = len(path.parts) == 1
-    for place in [pathlib.Path(), CONFIGS / folder] if is_bare else [pathlib.Path()]:
+    for place in (beside, CONFIGS / folder):
         for name in (path, path.with_name(f"{path.name}.toml")):
             if (place / name).is_file():
                 return place / name
-    if path.exists():  # a folder, which cannot be read as a file
-        return path
-    beside = [] if is_bare else list(path.parent.glob("*.toml"))
-    names = sorted(file.stem for file in beside or (CONFIGS / folder).glob("*.toml"))
+    if (beside / path).exists():  # a folder, which cannot be read as a file
+        return beside / path
+    folders = [CONFIGS / folder / path.parent, CONFIGS / folder]
+    if len(path.parts) > 1:
+        folders.insert(0, beside / path.parent)
+    found = (sorted(file.stem for file in near.glob("*.toml")) for near in folders)
+    names = next(filter(None, found))
     raise ValueError(f"{path}: no such {what} file. {validation.suggest(path.stem, names)}")
 
 

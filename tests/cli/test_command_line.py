@@ -45,6 +45,11 @@ def test_flags_read_switches_numbers_paths_and_none():
     assert loaded.run.num_devices is None
 
 
+def test_a_flag_overrides_an_entry_of_a_list():
+    loaded = train.load(["--config", "azo8", "--generation.schedule.0.start", "100"])
+    assert [entry.start for entry in loaded.generation.schedule] == [100, 700, 950]
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [

@@ -55,11 +55,16 @@ def test_a_file_changes_the_settings_of_its_base(write):
     assert loaded.run.folder == pathlib.Path("runs/small")
 
 
+def test_a_base_may_be_the_name_of_a_shipped_file(write):
+    champion = config.load_file(pathlib.Path("champions/zero-fast"))
+    assert config.load_file(write('base = "champions/zero-fast"')).ratings == champion.ratings
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("base = 3", "small.toml: base is 3, but should be the path of a settings file"),
-        ('base = "none.toml"', "none.toml: no such settings file"),
+        ('base = "azo9"', "small.toml: base: azo9: no such settings file. Did you mean 'azo'?"),
         ('base = "small.toml"', "small.toml: base leads back to this file"),
         ('base = "../configs"', "no such settings file"),
     ],
