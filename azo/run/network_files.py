@@ -224,22 +224,15 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
 
 def _load_arrays(place: pathlib.Path, settings: config.Config) -> Any:
     """Returns nested dictionaries of arrays on the default device."""
-    device = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     shapes = network.shapes(registry.make(settings.game), settings.network)
     expected = {name: leaf.shape for name, leaf in _named(shapes)}
     if place.name == exported_network.ARRAYS:
-        return jax.device_put(exported_network.read_arrays(place.parent, expected), device)
+        arrays = exported_network.read_arrays(place.parent, expected)
+        return jax.device_put(arrays, jax.local_devices()[0])
     saved = orbax_calls.metadata(place)
     found = [(name, (tuple(leaf.shape), leaf.dtype)) for name, leaf in _named(saved)]
     exported_network.check_arrays(place, found, expected)
-    template = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device),
-        saved,
-    )
-    with orbax_calls.open_checkpointer() as checkpointer:
-        arrays = orbax_calls.call_library(
-            f"{place}: cannot be read", lambda: checkpointer.restore(place.absolute(), template)
-        )
+    arrays = orbax_calls.restore(place, saved)
     exported_network.check_finite(place, dict(_named(jax.device_get(arrays))))
     return arrays
 

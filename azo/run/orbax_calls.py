@@ -40,6 +40,23 @@ def metadata(folder: pathlib.Path) -> Any:
         )
 
 
+def restore(folder: pathlib.Path, saved: Any) -> Any:
+    """Returns the arrays in a folder, on the default device.
+
+    Args:
+      folder: as `open_checkpointer` or `run_checkpointer` wrote it.
+      saved: its `metadata`.
+    """
+    device = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    template = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device), saved
+    )
+    with open_checkpointer() as checkpointer:
+        return call_library(
+            f"{folder}: cannot be read", lambda: checkpointer.restore(folder.absolute(), template)
+        )
+
+
 def call_library(message: str, action: Callable[[], Result]) -> Result:
     """Returns the result of a function of Orbax; any error of it becomes a ValueError of one line.
 

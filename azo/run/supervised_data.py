@@ -1,4 +1,4 @@
-"""Supervised data: examples from archives of games, or from games that are made for the purpose.
+"""Supervised data: examples from archives, from games made for the purpose, or from runs.
 
 Errors in files or settings are ValueErrors that name the place.
 """
@@ -16,7 +16,7 @@ from azo.games import protocol, registry, setting_types
 from azo.learning import network, pretraining, supervised
 from azo.learning.learner import LearnerConfig
 from azo.learning.network import NetworkConfig
-from azo.run import data, network_files
+from azo.run import data, kept_positions, network_files
 from azo.search import improvement
 
 DEFAULT_ARCHIVE = pathlib.Path("games/eothello_top100.csv.gz")
@@ -29,9 +29,10 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     files: Annotated[
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="FILES")
     ] = ()
-    """Archives of games; by default that of eOthello in the data folder."""
-    source: Literal["files", "random", "search"] = "files"
-    """Games of the files, random games (which teach only the value), or games of --player."""
+    """Archives of games, by default that of eOthello in the data folder; or folders of runs."""
+    source: Literal["files", "random", "search", "runs"] = "files"
+    """Games of the files; random games (which teach only the value); games of --player; or the
+    positions in the replays of runs, with the targets of their searches."""
     num_games: setting_types.PositiveInt = 10_000
     """Games to make with --source random, and to play in parallel with --source search."""
     player: pathlib.Path | None = None
@@ -66,6 +67,8 @@ def check(settings: SuperviseConfig) -> SuperviseConfig:
         raise ValueError("remove --game.*: archives hold the usual game on 8x8")
     if settings.source == "search" and settings.player is None:
         raise ValueError("--source search needs --player, the folder of a network")
+    if settings.source == "runs":
+        return _as_run(settings)
     if settings.source != "random":
         return settings
     # Random moves teach no policy.
@@ -73,10 +76,26 @@ def check(settings: SuperviseConfig) -> SuperviseConfig:
     return settings.model_copy(update={"learner": without_policy})
 
 
+def _as_run(settings: SuperviseConfig) -> SuperviseConfig:
+    """Returns settings with the game and search of the first run, and what else has its default."""
+    if not settings.files:
+        raise ValueError("--source runs needs the folders of runs")
+    run, default = network_files.load_settings(settings.files[0]), SuperviseConfig()
+    changes = {"game": run.game, "search": run.search}
+    if settings.network == default.network:
+        changes["network"] = run.network
+    if settings.learner == default.learner:
+        kept = default.learner.model_dump(include={"schedule", "num_steps"})
+        changes["learner"] = run.learner.model_copy(update=kept)
+    return settings.model_copy(update=changes)
+
+
 def prepare(
     settings: SuperviseConfig, game: protocol.Game
 ) -> tuple[supervised.Dataset, supervised.RecordedPlies]:
     """Returns the examples to learn and the held-out plies that place a disc; prints counts."""
+    if settings.source == "runs":
+        return _from_runs(settings, game)
     is_learned, plies = _plies(settings, game)
     learned = supervised.thinned(plies.select(is_learned), settings.examples, settings.seed)
     rows, columns = game.board_shape
@@ -91,6 +110,22 @@ def prepare(
         f"{len(np.unique(plies.game)):,} games, {len(plies):,} plies;"
         f" learned: {len(learned):,} plies, {examples.num_rows:,} positions;"
         f" held out: {len(np.unique(held_out.game)):,} games, {len(held_out):,} plies",
+        flush=True,
+    )
+    return examples, held_out
+
+
+def _from_runs(
+    settings: SuperviseConfig, game: protocol.Game
+) -> tuple[supervised.Dataset, supervised.RecordedPlies]:
+    parts = [kept_positions.read(run, game) for run in settings.files]
+    positions = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    examples, held_out = kept_positions.dataset(positions, settings.examples.held_out)
+    if not examples.num_rows or not len(held_out):
+        raise ValueError("too few positions in these runs: train them longer")
+    print(
+        f"{len(parts)} runs; learned: {examples.num_rows:,} positions; held out:"
+        f" {len(held_out):,} positions",
         flush=True,
     )
     return examples, held_out

@@ -6,6 +6,7 @@ the figures of every evaluation.
 
 import dataclasses
 import functools
+import itertools
 import math
 import shutil
 import time
@@ -48,7 +49,7 @@ def train(
         optimiser = learner.make_optimiser(settings.learner, settings.network, progress)
         train_state, losses = learner.learn(
             game, train_model, optimiser, key, train_state, data.examples, rows,
-            config=learner_config,
+            config=learner_config, score_share=settings.search.score_share,
         )  # fmt: skip
         return train_state, losses, statistics.check_finite(train_state, losses)
 
@@ -214,6 +215,9 @@ def _origin(settings: supervised_data.SuperviseConfig) -> origin.Origin:
     start = network_files.origin_from("network", settings.start)
     if settings.source == "search":
         return start + network_files.origin_from("teacher", settings.player)
+    if settings.source == "runs":
+        runs = [network_files.origin_from("teacher", run) for run in settings.files]
+        return tuple(dict.fromkeys(itertools.chain(start, *runs)))
     if settings.source == "files":
         return start + origin.of_files(settings.files or [supervised_data.DEFAULT_ARCHIVE])
     return start
