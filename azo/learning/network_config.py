@@ -56,9 +56,6 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Channels of every convolution of the tower. Multiples of 64 suit accelerators."""
     block_channels: setting_types.Layers = ()
     """Channels of each block, in place of num_blocks; the stem keeps num_channels."""
-    has_pooled_bias: bool = False
-    """Add to the input of each block's second convolution a linear map of the means and maxima
-    over the board of the first one's output."""
     input: Literal["two_planes", "signed_plane", "with_moves"] = "two_planes"
     """A plane a side; one plane, 1 for the mover's pieces and -1 for the opponent's; or a plane a
     side and one for the moves of each."""

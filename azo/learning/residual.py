@@ -6,9 +6,6 @@ arXiv:2403.03950). The expected result and the expected score follow from it. De
 board may replace the policy head. A further head for training predicts the final owner of each
 square, as KataGo's does.
 
-With `has_pooled_bias` each block sees the whole board at once (`PooledBias`). KataGo has such a
-bias in some of its blocks.
-
 Normalisation uses batch statistics in training and running averages in play. `fold` turns it into
 biases and scales.
 
@@ -114,8 +111,6 @@ class ResidualNetwork(nn.Module):
         for number, channels in enumerate(config.block_channels or same):
             block = f"block{number}"
             y = self._convolved(x, channels, f"{block}_first")
-            if config.has_pooled_bias:
-                y = PooledBias(name=f"{block}_pooled")(y)
             if x.shape[-1] != channels:
                 x = self._projected(x, channels, f"{block}_shortcut", rectify=False)
             x = self._convolved(y, channels, f"{block}_second", skip=x)

@@ -45,6 +45,9 @@ _FIXED_WITH_HOST = (
     "endings.deep_positions",
 )
 
+# Settings of earlier versions, and the values at which they changed nothing.
+_REMOVED = {"network": {"has_pooled_bias": False}}
+
 
 class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Length, devices and folder of a run."""
@@ -268,4 +271,8 @@ def from_json(text: str, place: str = "settings.json") -> Config:
             f"{place}: a network of an earlier version, which gives one value in place of the"
             " chances of all final scores: train it again"
         )
+    for section, settings in _REMOVED.items():
+        for name, value in settings.items():
+            if isinstance(tree.get(section), dict) and tree[section].get(name) == value:
+                del tree[section][name]
     return validation.validate(Config, tree, place)

@@ -19,7 +19,6 @@ KINDS = {
     "pooled-heads": {"heads": "pooled", "policy_units": 5, "policy_channels": 4},
     "mlp": {"policy_network": "mlp", "policy_mlp_units": (7, 5), "input": "signed_plane"},
     "final": {"has_ownership_head": True},
-    "pooled-bias": {"has_pooled_bias": True, "block_channels": (3, 4)},
 }
 PYTHONNUT = network.NetworkConfig(
     num_channels=16,
@@ -68,7 +67,6 @@ def seasoned(config):
 @pytest.mark.parametrize(
     "kind",
     [
-        "pooled-bias",
         "mlp",
         *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("widening", "final")),
         "pooled-heads",
@@ -125,9 +123,6 @@ def slow_tower(params, x, num_blocks):
     for number in range(num_blocks):
         block = f"block{number}"
         y = relu(step(x, f"{block}_first"))
-        if f"{block}_pooled" in params:
-            means_and_maxima = np.concatenate([y.mean(axis=(1, 2)), y.max(axis=(1, 2))], axis=1)
-            y = y + (means_and_maxima @ params[f"{block}_pooled"]["kernel"])[:, None, None]
         y = step(y, f"{block}_second")
         if f"{block}_shortcut" in params:
             x = x @ params[f"{block}_shortcut"]["kernel"] + params[f"{block}_shortcut_bias"]
@@ -135,9 +130,8 @@ def slow_tower(params, x, num_blocks):
     return x
 
 
-@pytest.mark.parametrize("has_pooled_bias", [False, True])
-def test_towers_and_heads_give_what_a_plain_network_gives(has_pooled_bias):
-    config = make("final", policy_units=5, block_channels=(3, 4), has_pooled_bias=has_pooled_bias)
+def test_towers_and_heads_give_what_a_plain_network_gives():
+    config = make("final", policy_units=5, block_channels=(3, 4))
     config = config.model_copy(update={"normalisation": "none"})
     variables, planes = seasoned(config), GAME.planes(positions())
     apply = functools.partial(network.build(GAME, config).apply, method="predict")

@@ -265,3 +265,12 @@ def test_settings_of_a_network_with_one_value_are_refused_by_one_line():
     tree["network"]["has_margin_head"] = False
     with pytest.raises(ValueError, match=r"^run/settings.json: a network of an earlier version"):
         config.from_json(json.dumps(tree), "run/settings.json")
+
+
+def test_a_removed_setting_may_have_the_value_that_changed_nothing():
+    tree = json.loads(config.to_json(config.Config()))
+    tree["network"]["has_pooled_bias"] = False
+    assert config.from_json(json.dumps(tree)) == config.Config()
+    tree["network"]["has_pooled_bias"] = True
+    with pytest.raises(ValueError, match="unknown setting 'has_pooled_bias'"):
+        config.from_json(json.dumps(tree))
