@@ -8,7 +8,8 @@ from support import random_games, slow_minimax
 
 from azo.formats import obf
 from azo.games import othello
-from benchmarks import labels, measure, solver
+from azo.play.engine_settings import EngineConfig
+from benchmarks import engine_accuracy, labels, measure, solver
 
 FOUR = othello.Othello(4)
 
@@ -56,3 +57,26 @@ def test_labels_are_compared_with_exact_results_by_empty_squares(tmp_path):
     assert fifteen == "none"
     kept = list(obf.parse_lines(hard.read_text().splitlines(), "hard.obf"))
     assert [problem.num_empties for problem in kept] == [5, 6]
+
+
+def test_an_engine_with_exact_leaves_finds_all_results_and_best_moves(capsys):
+    config = engine_accuracy.AccuracyBenchConfig(
+        sets=("random:8",),
+        size=6,
+        limit=20,
+        engine=EngineConfig(
+            num_simulations=200,
+            solve_empties=0,
+            probe_nodes=0,
+            has_proofs=False,
+            score_share=0.9,
+            prior_temperature=10.0,
+        ),
+    )
+    *_, row = engine_accuracy.report(config)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[:3] == ["random:8", "20", "engine, 200 simulations"]
+    assert cells[4].startswith("1.000")  # right sign
+    assert cells[5].startswith("1.000")  # best move
+    assert cells[6].startswith("0.00")  # discs lost
+    assert capsys.readouterr().err.strip() == row

@@ -48,7 +48,7 @@ class Training(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Of the training; several if the run was resumed with another one. Earlier versions of azo
     recorded none."""
     recipe: str
-    """Shipped settings file, with the settings that differ."""
+    """Shipped settings file, with the settings that differ, and the network that it began with."""
     hardware: str
     """Processor and devices of the training."""
     from_rules_alone: bool
@@ -142,7 +142,12 @@ def all_steps(run: pathlib.Path) -> list[int]:
 
 
 def recipe(settings: config.Config) -> str:
-    """Returns the shipped settings file nearest to settings, and the settings that differ."""
+    """Returns the shipped settings file nearest to settings, and what differs.
+
+    The training of a network that a run began with is not in the figures of the run.
+    """
+    start = settings.run.start_from
+    begun = [] if start is None else [f"begun with the network {start.name}"]
     own = _flat(settings.model_dump(mode="json", exclude=_FREE))
     changes = {}
     for path in [*shipped_files.CONFIGS.glob("*.toml"), *shipped_files.CONFIGS.glob("champions/*")]:
@@ -153,8 +158,8 @@ def recipe(settings: config.Config) -> str:
         ]
     name = min(changes, key=lambda one: len(changes[one]))
     if len(changes[name]) > _MAX_CHANGES:
-        return "own settings"
-    return ", ".join([name, *changes[name]])
+        return ", ".join(["own settings", *begun])
+    return ", ".join([name, *changes[name], *begun])
 
 
 def read(path: pathlib.Path) -> list[Record]:

@@ -47,12 +47,12 @@ def compare(
     """
     searchers = _searchers(game, player, simulations)
     write_plot = _plot_writer(plot, len(searchers))
-    sets = list(_sets(game, sources, limit, solve_empties, seed))
+    drawn = list(sets(game, sources, limit, solve_empties, seed))
     remarks: list[str] = []
     measured: dict[str, dict[str, accuracy.Accuracy]] = {}
     yield accuracy.HEADING, None
     yield accuracy.RULE, None
-    for name, positions, perfect_line in sets:
+    for name, positions, perfect_line in drawn:
         measured[name] = {}
         for searcher in searchers:
             who, key = accuracy.name_of(searcher), jax.random.key(seed)
@@ -120,7 +120,7 @@ def _plot_writer(
     return lambda measured: files.write(path, calibration_figure.page(measured).encode())
 
 
-def _sets(
+def sets(
     game: othello.Othello, sources: Sequence[str], limit: int, solve_empties: int, seed: int
 ) -> Iterator[_Set]:
     """Yields the name and the positions of each set, and the perfect game that they are from."""

@@ -105,6 +105,8 @@ def test_a_recipe_is_named_by_the_shipped_file_and_what_differs():
     assert records.recipe(longer) == "azo8"
     other = config.with_settings(settings, {"learner.schedule": "cosine"})
     assert records.recipe(other) == 'azo8, learner.schedule "cosine"'
+    begun = config.with_settings(settings, {"run.start_from": "runs/small"})
+    assert records.recipe(begun) == "azo8, begun with the network small"
     assert records.recipe(tiny_run.settings(learner={"momentum": 0.5, "l2_weight": 0.1})) == (
         "own settings"
     )
