@@ -10,7 +10,7 @@ _CONFIGS_OF_WHEEL = _PACKAGE / "configs"
 CONFIGS = _CONFIGS_OF_WHEEL if _CONFIGS_OF_WHEEL.exists() else _PACKAGE.parent / "configs"
 NETWORKS = _PACKAGE / "play" / "networks"
 # The shipped network that plays by default, for each game that has one (see docs/models.md).
-STRONGEST = {"othello6": "othello6", "othello8": "zero-fast"}
+STRONGEST = {"othello6": "zero-fast6", "othello8": "zero-fast"}
 
 
 def find_network(path: pathlib.Path) -> pathlib.Path:
