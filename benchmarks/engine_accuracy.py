@@ -3,8 +3,9 @@
     python -m benchmarks.engine_accuracy edax_full_20.obf.gz edax_hard_30.obf.gz
 
 The engine of `azo gtp` searches each position, by default without the solver at the root: only
-leaves of the tree with few empty squares are solved. docs/puzzles.md explains sets and columns;
-discs are those that the search expects. `azo evaluate --exact` measures the batched search.
+leaves of the tree with few empty squares are solved. docs/puzzles.md explains the sets and the
+columns. Here the disc error is that of the search. `azo evaluate --exact` measures the batched
+search.
 """
 
 import pathlib
@@ -12,7 +13,6 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated
 
-import jax
 import numpy as np
 import pydantic
 import tyro
@@ -64,7 +64,7 @@ def report(config: AccuracyBenchConfig) -> list[str]:
 def assess(engine: Engine, positions: position_sets.PositionSet) -> accuracy.Assessment:
     """Returns the values, moves and scores of the engine for a set of positions."""
     value, action, score = [], [], []
-    sides = jax.device_get((positions.position.player, positions.position.opponent))
+    sides = positions.position.player, positions.position.opponent
     for player, opponent in zip(*map(bitboard.to_ints, sides), strict=True):
         engine.new_game(notation.Board(player, opponent, is_black_to_move=True))
         found = engine.think()

@@ -157,9 +157,8 @@ def recipe(settings: config.Config) -> str:
             f"{name} {json.dumps(value)}" for name, value in own.items() if theirs[name] != value
         ]
     name = min(changes, key=lambda one: len(changes[one]))
-    if len(changes[name]) > _MAX_CHANGES:
-        return ", ".join(["own settings", *begun])
-    return ", ".join([name, *changes[name], *begun])
+    is_own = len(changes[name]) > _MAX_CHANGES
+    return ", ".join([*(["own settings"] if is_own else [name, *changes[name]]), *begun])
 
 
 def read(path: pathlib.Path) -> list[Record]:

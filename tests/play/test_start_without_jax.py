@@ -62,5 +62,5 @@ def test_a_move_is_played_without_jax_and_without_loading_a_compiler(
 
 def test_without_flags_nothing_is_loaded_that_reads_them():
     done = played("gtp", "genmove b\n")
-    assert done.stdout.startswith(("= D3\n", "= C4\n", "= F5\n", "= E6\n"))
+    assert "= C4" in done.stdout
     assert (done.returncode, done.stderr) == (0, "")

@@ -51,10 +51,20 @@ def supervise(folder, **changes):
     return folder / supervised_training.BEST
 
 
+TAUGHT = [("teacher", "runs/5"), ("teacher", "runs/6"), ("teacher", "runs/7")]
+CHAINS = {
+    "zero-fast": [("network", "checkpoints/azo8-5"), *TAUGHT],
+    "zero-conv": [("network", "checkpoints/zero-conv"), *TAUGHT],
+}
+
+
 @pytest.mark.parametrize("name", shipped_files.networks())
 def test_the_shipped_networks_are_from_the_rules_alone(name):
     settings = network_files.load_settings(pathlib.Path(name))
-    assert origin.is_from_rules_alone(network_files.origin_of(settings))
+    assert (settings.run.start_from, settings.selfplay.teacher) == (None, None)
+    sources = network_files.origin_of(settings)
+    assert [(source.kind, source.name) for source in sources] == CHAINS.get(name, [])
+    assert origin.is_from_rules_alone(sources)
 
 
 def test_a_run_from_a_run_from_games_of_people_is_not_from_the_rules_alone(tmp_path):
