@@ -16,6 +16,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.games import setting_types
+from azo.learning import network, pattern_tables
 from azo.run import network_files, origin, portable_files
 
 
@@ -26,6 +27,8 @@ class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Folder of a run: its best checkpoint, or its latest if none was evaluated."""
     latest: bool = False
     """Take the latest checkpoint; the best one depends on a single match with one opponent."""
+    compact: bool = False
+    """Round the tables of a pattern network to multiples of 1/512: about half the size."""
     portable: bool = False
     """Add the network as programs that run without azo: for JAX, and for other compilers."""
     batch_size: setting_types.Games | None = None
@@ -40,6 +43,8 @@ def main(argv: Sequence[str]) -> int:
     if flags.batch_size is not None and not flags.portable:
         raise ValueError("--batch-size is for the programs of --portable; a network takes any")
     variables, settings = network_files.load(flags.run, is_latest=flags.latest)
+    if flags.compact:
+        variables = _compact(variables, settings.network.kind)
 
     def add(folder: pathlib.Path) -> None:
         if flags.portable:
@@ -51,3 +56,11 @@ def main(argv: Sequence[str]) -> int:
     print(f"{flags.run} exported to {flags.folder}, {size / 1e6:.2f} MB")
     print(origin.describe(network_files.origin_of(settings)))
     return 0
+
+
+def _compact(variables: network.Variables, kind: str) -> network.Variables:
+    if kind != "patterns":
+        raise ValueError(f"--compact rounds tables of patterns; a network of kind {kind!r} has none")
+    params = variables["params"]
+    tables = pattern_tables.rounded(params[pattern_tables.TABLES])
+    return variables | {"params": params | {pattern_tables.TABLES: tables}}

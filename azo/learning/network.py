@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from azo.games import protocol, variant
 from azo.games.symmetry import inverse, move_planes, move_policy
-from azo.learning import heads, network_config, pattern_network, residual
+from azo.learning import heads, network_config, pattern_network, pattern_tables, residual
 from azo.learning.cpu import batches
 from azo.search import improvement
 
@@ -82,6 +82,32 @@ def carry_over(
     others = [name for name in of_target if of_source[name] != of_target[name]]
     carried = {name: layer for name, layer in params.items() if name not in others}
     return variables | {"params": carried}, others
+
+
+def with_stages(
+    variables: Variables, config: NetworkConfig, target: NetworkConfig
+) -> Variables | None:
+    """Returns a pattern network with more stages, each with the tables of the one before.
+
+    Args:
+      variables: of the network.
+      config: its shape.
+      target: the new shape.
+
+    Returns:
+      Variables of the shape `target`, of the same function; the argument if the shapes are equal;
+      None if they differ in more than the stages, or the network has several.
+    """
+    if config == target:
+        return variables
+    one = target.model_copy(
+        update={"patterns": target.patterns.model_copy(update={"num_stages": 1})}
+    )
+    if config != one or config.kind != "patterns":
+        return None
+    params = variables["params"]
+    tables = jnp.repeat(params[pattern_tables.TABLES], target.patterns.num_stages, axis=0)
+    return variables | {"params": params | {pattern_tables.TABLES: tables}}
 
 
 def fold(model: Network, variables: Variables) -> tuple[Network, Variables]:

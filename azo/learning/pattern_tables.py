@@ -15,6 +15,7 @@ MOVE_WEIGHTS = "move_weights"  # the layer that weighs the counts of each move
 NUM_GLOBAL_FEATURES = 4  # inputs of the first layer besides those of the tables
 TYPICAL_MOVES = 8.0  # legal moves in the unit of the network
 NUM_MOVE_COUNTS = 14  # of each move, see `move_counts`
+ENTRY_STEPS = 512  # in a unit of an entry, in compact exports
 REGION_STEPS = 8  # king's steps from a move within which these see a region of empty squares
 
 
@@ -45,6 +46,11 @@ def array_shapes(
     else:
         shapes["log_deviation"] = (num_discs, 1)
     return {f"params/{name}": shape for name, shape in shapes.items()}
+
+
+def rounded(tables: Any) -> np.ndarray:
+    """Returns the entries of tables as the nearest multiples of 1 / ENTRY_STEPS, which compress well."""
+    return np.rint(np.asarray(tables) * ENTRY_STEPS).astype(np.float32) / ENTRY_STEPS
 
 
 def merge(shapes: patterns.PatternSet, tables: Any, num_features: int) -> list[Any]:

@@ -166,11 +166,12 @@ def load_start(
     start = load_setting(name, folder, loader(source))
     if start is None:
         return None, None
-    if start.network_config != settings.network:
+    variables = network.with_stages(start.variables, start.network_config, settings.network)
+    if variables is None:
         raise ValueError(f"{name} {folder} holds a network of another shape than [network]")
     if source == game:
-        return start.variables, None
-    carried, others = network.carry_over(settings.network, start.variables, source, game)
+        return variables, None
+    carried, others = network.carry_over(settings.network, variables, source, game)
     fresh = ", ".join(sorted(others)) or "none"
     return carried, f"{name} {folder}: from {source.name} to {game.name}, fresh layers: {fresh}"
 

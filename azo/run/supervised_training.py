@@ -169,12 +169,14 @@ def _score(
 def _begin(
     settings: supervised_data.SuperviseConfig, game: protocol.Game, optimiser: Any
 ) -> learner.TrainState:
-    variables = network.init(game, settings.network, jax.random.key(settings.seed))
-    if settings.start is not None:
-        variables, start = network_files.load(settings.start)
-        if start.network != settings.network:
-            raise ValueError(f"{settings.start}: its network has other settings: {start.network}")
-    return learner.init(optimiser, variables, settings.learner)
+    if settings.start is None:
+        variables = network.init(game, settings.network, jax.random.key(settings.seed))
+        return learner.init(optimiser, variables, settings.learner)
+    loaded, start = network_files.load(settings.start)
+    begun = network.with_stages(loaded, start.network, settings.network)
+    if begun is None:
+        raise ValueError(f"{settings.start}: its network has other settings: {start.network}")
+    return learner.init(optimiser, begun, settings.learner)
 
 
 def _batches(

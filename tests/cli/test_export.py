@@ -84,6 +84,31 @@ def test_a_place_that_cannot_be_written_is_refused(run, tmp_path, capsys):
     assert capsys.readouterr().err == message
 
 
+def test_a_compact_export_has_rounded_tables(tmp_path, capsys):
+    shape = {"kind": "patterns", "patterns": {"set": "small", "num_features": 3}}
+    settings = tiny_run.settings(network=shape)
+    variables = network.init(tiny_run.game(), settings.network, jax.random.key(0))
+    shape = variables["params"]["tables"].shape
+    tables = jax.random.normal(jax.random.key(1), shape)
+    network_files.save(
+        tmp_path / "whole", {"params": variables["params"] | {"tables": tables}}, settings
+    )
+    assert main(tmp_path / "whole", tmp_path / "compact", "--compact") == 0
+    found = network_files.load(tmp_path / "compact")[0]["params"]
+    np.testing.assert_allclose(found["tables"], tables, rtol=0, atol=0.5 / 512 + 1e-6)
+    assert np.all(found["tables"] * 512 == np.rint(found["tables"] * 512))
+    tiny_run.assert_same_bits(found["score_output"], variables["params"]["score_output"])
+    sizes = [(tmp_path / name / "network.npz").stat().st_size for name in ("whole", "compact")]
+    assert sizes[1] < 0.7 * sizes[0]
+
+
+def test_only_tables_are_made_compact(run, tmp_path, capsys):
+    assert main(run, tmp_path / "new", "--compact") == 2
+    message = "--compact rounds tables of patterns; a network of kind 'residual' has none\n"
+    assert capsys.readouterr().err == message
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.fixture(scope="module")
 def portable(run, tmp_path_factory):
     """A folder with programs, and what `network.json` says of them."""

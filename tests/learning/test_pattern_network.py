@@ -195,3 +195,36 @@ def test_a_board_that_is_not_square_has_no_patterns():
 def _without_counts(variables):
     params = {name: x for name, x in variables["params"].items() if name != "move_weights"}
     return {"params": params}
+
+
+def test_a_network_with_more_stages_is_the_one_it_was_and_then_learns_by_stage():
+    shape = configured(SHAPE.model_copy(update={"num_stages": 3}))
+    before = seasoned(FOUR)
+    after = network.with_stages(before, CONFIG, shape)
+    for num_plies in (0, 4, 10):
+        position = positions(FOUR, num_plies)
+        expected, found = (
+            predicted(FOUR, config, variables, position)
+            for config, variables in ((CONFIG, before), (shape, after))
+        )
+        np.testing.assert_array_equal(found.score, expected.score)
+        np.testing.assert_array_equal(found.prior_logits, expected.prior_logits)
+    assert after["params"]["tables"].shape[0] == 3
+    assert network.with_stages(before, CONFIG, CONFIG) is before
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (SHAPE.model_copy(update={"num_stages": 2}), SHAPE.model_copy(update={"num_stages": 4})),
+        (SHAPE, SHAPE.model_copy(update={"num_stages": 2, "num_features": 4})),
+    ],
+)
+def test_stages_are_added_to_a_network_with_one_and_the_same_features(one, other):
+    assert network.with_stages({}, configured(one), configured(other)) is None
+
+
+def test_stages_are_for_patterns():
+    tower = network.NetworkConfig()
+    staged = tower.model_copy(update={"patterns": SHAPE.model_copy(update={"num_stages": 2})})
+    assert network.with_stages({}, tower, staged) is None

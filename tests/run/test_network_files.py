@@ -90,11 +90,11 @@ FLAT = OF_ANY_SIZE | {"heads": "flat"}
 
 
 def saved(folder, shape, **game):
-    """Saves a network for Othello on 4x4; returns its variables."""
+    """Saves a network for Othello, on 4x4 by default; returns its variables."""
     settings = tiny_run.settings(
         game={"name": "othello", "size": 4} | game, network=shape, replay={"capacity": 1024}
     )
-    variables = network.init(othello.Othello(4), settings.network, jax.random.key(0))
+    variables = network.init(registry.make(settings.game), settings.network, jax.random.key(0))
     network_files.save(folder, variables, settings)
     return variables
 
@@ -138,6 +138,18 @@ def test_only_the_size_of_the_board_may_differ_from_that_of_the_start(tmp_path, 
     with pytest.raises(ValueError) as caught:
         load_start(tmp_path, OF_ANY_SIZE, **game)
     assert str(caught.value) == expected.format(tmp_path)
+
+
+def test_a_run_with_stages_begins_with_a_network_of_one(tmp_path):
+    one = {"kind": "patterns", "patterns": {"set": "small", "num_features": 2}}
+    several = one | {"patterns": one["patterns"] | {"num_stages": 3}}
+    variables = saved(tmp_path / "one", one, size=6)
+    start, note = load_start(tmp_path / "one", several)
+    assert note is None
+    for stage in range(3):
+        np.testing.assert_array_equal(
+            start["params"]["tables"][stage], variables["params"]["tables"][0]
+        )
 
 
 def test_layers_that_a_start_lacks_are_fresh():
