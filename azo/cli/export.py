@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _compact(variables: network.Variables, kind: str) -> network.Variables:
     if kind != "patterns":
-        raise ValueError(f"--compact rounds tables of patterns; a network of kind {kind!r} has none")
+        raise ValueError(f"--compact rounds tables; a network of kind {kind!r} has none")
     params = variables["params"]
     tables = pattern_tables.rounded(params[pattern_tables.TABLES])
     return variables | {"params": params | {pattern_tables.TABLES: tables}}

@@ -49,7 +49,7 @@ def array_shapes(
 
 
 def rounded(tables: Any) -> np.ndarray:
-    """Returns the entries of tables as the nearest multiples of 1 / ENTRY_STEPS, which compress well."""
+    """Returns the nearest multiples of 1 / ENTRY_STEPS to the entries, which compress well."""
     return np.rint(np.asarray(tables) * ENTRY_STEPS).astype(np.float32) / ENTRY_STEPS
 
 

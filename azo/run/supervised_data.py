@@ -42,8 +42,8 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     max_opening_plies: setting_types.Plies = 10
     """--source search: games begin after 0 to this many random plies."""
     start: pathlib.Path | None = None
-    """Folder of a network of the same shape to start from; a pattern network may have one stage where
-    the new one has several."""
+    """Folder of a network of the same shape to start from. A pattern network may have one stage
+    where the new one has several."""
     folder: pathlib.Path = pathlib.Path("runs/supervised")
     """New folder for the best network and the metrics."""
     num_epochs: setting_types.PositiveFloat = 10.0

@@ -104,7 +104,7 @@ def test_a_compact_export_has_rounded_tables(tmp_path, capsys):
 
 def test_only_tables_are_made_compact(run, tmp_path, capsys):
     assert main(run, tmp_path / "new", "--compact") == 2
-    message = "--compact rounds tables of patterns; a network of kind 'residual' has none\n"
+    message = "--compact rounds tables; a network of kind 'residual' has none\n"
     assert capsys.readouterr().err == message
     assert not (tmp_path / "new").exists()
 
