@@ -13,6 +13,7 @@ from azo.cli import command_line
 from azo.games import othello
 from azo.learning import network
 from azo.learning import starts as azo_starts
+from azo.play.engine_settings import EngineConfig
 from azo.search import improvement
 from benchmarks import all as every
 from benchmarks import (
@@ -20,6 +21,7 @@ from benchmarks import (
     classical,
     command,
     compilation,
+    duel,
     host_evaluation,
     iteration,
     labels,
@@ -377,3 +379,11 @@ def test_without_a_core_of_its_own_only_the_spread_marks_a_timing():
 def test_core_that_the_process_may_not_use_is_refused():
     with pytest.raises(ValueError, match="core 99999: this process may use"):
         measure.pin_to_cores(1, 99999)
+
+
+@pytest.mark.parametrize("opponent", ["random", "patterns:2"])
+def test_the_engine_meets_a_player_without_a_network(opponent):
+    first = EngineConfig(num_simulations=4, solve_empties=0)
+    config = duel.DuelConfig(first=first, opponent=opponent, num_games=2, solved_empties=10)
+    (line,) = duel.report(config)
+    assert f" against {opponent}: " in line

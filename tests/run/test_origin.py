@@ -54,7 +54,17 @@ def supervise(folder, **changes):
 TAUGHT = [("teacher", "runs/5"), ("teacher", "runs/6"), ("teacher", "runs/7")]
 CHAINS = {
     "zero-fast": [("network", "checkpoints/azo8-5"), *TAUGHT],
-    "zero-conv": [("network", "checkpoints/zero-conv"), *TAUGHT],
+    "zero-conv": [
+        ("network", "runs/conv/best"),
+        ("network", "zero-conv of commit 7f741a6"),
+        ("network", "checkpoints/zero-conv"),
+        *TAUGHT,
+        ("teacher", "runs/11"),
+        ("network", "zero-fast"),
+        ("network", "checkpoints/azo8-5"),
+        ("teacher", "runs/11-first"),
+        ("teacher", "runs/12-first"),
+    ],
 }
 
 
