@@ -34,6 +34,8 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Games of each pair, in place of the number in the file; a larger number adds games."""
     openings: pathlib.Path | None = None
     """File with one opening a line, to draw from in place of those of the tournament."""
+    first: str | None = None
+    """Shipped engine and level in place of the first player, such as zero-conv:800."""
     report: pathlib.Path | None = None
     """Also write the tables as a page in Markdown."""
     table: bool = False
@@ -45,7 +47,9 @@ def main(argv: Sequence[str]) -> int:
     flags = command_line.parse(TournamentFlags, argv, prog="azo tournament", description=__doc__)
     try:
         tables = tournament_runner.run(
-            tournament_file.load(flags.file, num_games=flags.num_games, openings=flags.openings),
+            tournament_file.load(
+                flags.file, num_games=flags.num_games, openings=flags.openings, first=flags.first
+            ),
             flags.folder or pathlib.Path("runs") / flags.file.stem,
             flags.file.stem,
             report=flags.report,

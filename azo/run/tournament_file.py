@@ -131,7 +131,11 @@ class TournamentPlayer:
 
 
 def load(
-    path: pathlib.Path, *, num_games: int | None = None, openings: pathlib.Path | None = None
+    path: pathlib.Path,
+    *,
+    num_games: int | None = None,
+    openings: pathlib.Path | None = None,
+    first: str | None = None,
 ) -> TournamentConfig:
     """Returns the tournament of a TOML file, with paths relative to the current folder.
 
@@ -139,6 +143,7 @@ def load(
       path: the file, or the name of a shipped one.
       num_games: replaces the number in the file.
       openings: replaces the openings of the file by transcripts in this one.
+      first: replaces the first player by a shipped engine at a level, such as "zero-conv:800".
 
     Raises:
       ValueError: One line about the error.
@@ -149,6 +154,15 @@ def load(
         if num_games % 2:
             raise ValueError(f"--num-games is {num_games}, but openings are played in pairs")
         config = config.model_copy(update={"num_games": num_games})
+    if first is not None:
+        engine, level = _shipped_level(first)
+        if engine is None:
+            raise ValueError(
+                f"--first is {first!r}, but should be a shipped engine and its level, such as"
+                " zero-conv:800"
+            )
+        player = PlayerConfig(name=engine.stem, engine=engine, levels=(level,))
+        config = config.model_copy(update={"players": (player, *config.players[1:])})
 
     def located(place: pathlib.Path | None) -> pathlib.Path | None:
         if place is None or (path.parent / place).exists():
@@ -188,9 +202,15 @@ def load_engine(
 
 def shipped_engine(text: str) -> engine_protocols.ExternalEngineConfig | None:
     """Returns the shipped engine that a name with a level means, such as "gtp-rhino:3", or None."""
+    path, level = _shipped_level(text)
+    return None if path is None else load_engine(path, level)
+
+
+def _shipped_level(text: str) -> tuple[pathlib.Path | None, int]:
+    """Returns the file of a shipped engine, None if there is none, and its level."""
     name, _, level = text.partition(":")
     path = shipped_files.CONFIGS / "engines" / f"{name}.toml"
-    return load_engine(path, int(level)) if level.isdecimal() and path.is_file() else None
+    return (path, int(level)) if level.isdecimal() and path.is_file() else (None, 0)
 
 
 def make_players(config: TournamentConfig, game: protocol.Game) -> list[TournamentPlayer]:

@@ -39,6 +39,26 @@ def test_formats_choose_who_meets_whom(tmp_path):
     }
 
 
+def test_a_shipped_engine_may_take_the_place_of_the_first_player():
+    loaded = tournament_file.load(pathlib.Path("champion"))
+    other = tournament_file.load(pathlib.Path("champion"), first="zero-conv:200")
+    engine = shipped_files.CONFIGS / "engines" / "zero-conv.toml"
+    assert other.players[0] == tournament_file.PlayerConfig(
+        name="zero-conv", engine=engine, levels=(200,)
+    )
+    assert other.players[1:] == loaded.players[1:]
+    command = tournament_file.load_engine(engine, 200).command
+    assert command[-2:] == ("--engine.num-simulations", "{level}")
+
+
+@pytest.mark.parametrize("first", ["zero-conv", "zero-conv:high", "absent:3"])
+def test_the_first_player_is_a_shipped_engine_with_a_level(first):
+    with pytest.raises(ValueError) as caught:
+        tournament_file.load(pathlib.Path("champion"), first=first)
+    message = "but should be a shipped engine and its level, such as zero-conv:800"
+    assert str(caught.value) == f"--first is {first!r}, {message}"
+
+
 @pytest.mark.slow
 def test_networks_are_entered_with_several_simulations_and_settings(tmp_path):
     settings = tiny_run.settings(
