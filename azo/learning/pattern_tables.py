@@ -15,8 +15,8 @@ MOVE_WEIGHTS = "move_weights"  # the layer that weighs the counts of each move
 NUM_GLOBAL_FEATURES = 4  # inputs of the first layer besides those of the tables
 TYPICAL_MOVES = 8.0  # legal moves in the unit of the network
 NUM_MOVE_COUNTS = 14  # of each move, see `move_counts`
-ENTRY_STEPS = 512  # in a unit of an entry, in compact exports
 REGION_STEPS = 8  # king's steps from a move within which these see a region of empty squares
+ENTRY_STEPS = 512  # in a unit of an entry, in compact exports
 
 
 def array_shapes(
