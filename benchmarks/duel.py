@@ -22,7 +22,7 @@ import numpy as np
 import pydantic
 import tyro
 
-from azo.games import notation, protocol, registry, replaying
+from azo.games import notation, othello, replaying
 from azo.measure import arena, players
 from azo.play import engine_factory
 from azo.play.engine_settings import NUM_LEVELS, EngineConfig, at_level
@@ -76,10 +76,8 @@ def report(config: DuelConfig) -> list[str]:
     if config.opponent is None:
         pair.append(functools.partial(_think, Engine(evaluator, second, seed=config.seed)))
     else:
-        rules = registry.GameConfig(
-            size=evaluator.game.size, is_reversed=evaluator.game.is_reversed
-        )
-        pair.append(_player(config.opponent, registry.make(rules), config.seed))
+        rules = othello.rules_of(evaluator.game)
+        pair.append(_player(config.opponent, rules, config.seed))
     solver = endgame.Solver(evaluator.game.size, is_reversed=evaluator.game.is_reversed)
     rng = random.Random(config.seed)
     results = []
@@ -118,7 +116,7 @@ def _think(engine: Engine, played: LiveGame) -> int:
     return engine.think().action
 
 
-def _player(name: str, game: protocol.Game, seed: int) -> Choice:
+def _player(name: str, game: othello.Othello, seed: int) -> Choice:
     """Returns the moves of a player of `azo.measure.players` that needs no network."""
     player = jax.jit(players.parse(name, game, _load_nothing))
 

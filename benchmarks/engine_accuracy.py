@@ -17,7 +17,7 @@ import numpy as np
 import pydantic
 import tyro
 
-from azo.games import bitboard, notation, registry
+from azo.games import bitboard, notation, othello
 from azo.measure import accuracy, position_sets
 from azo.play import engine_factory
 from azo.play.engine_settings import EngineConfig
@@ -50,7 +50,7 @@ def report(config: AccuracyBenchConfig) -> list[str]:
     """Searches all positions; returns lines of markdown."""
     choice = engine_factory.NetworkChoice(network=config.network, size=config.size)
     engine = Engine(engine_factory.load_evaluator(choice), config.engine, seed=config.seed)
-    game = registry.make(registry.GameConfig(size=engine.game.size))
+    game = othello.rules_of(engine.game)
     lines = [accuracy.HEADING, accuracy.RULE]
     sets = score_comparison.sets(game, config.sets, config.limit, 0, config.seed)
     for name, positions, _ in sets:

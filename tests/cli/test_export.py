@@ -84,9 +84,9 @@ def test_a_place_that_cannot_be_written_is_refused(run, tmp_path, capsys):
     assert capsys.readouterr().err == message
 
 
-def test_a_compact_export_has_rounded_tables(tmp_path, capsys):
-    shape = {"kind": "patterns", "patterns": {"set": "small", "num_features": 3}}
-    settings = tiny_run.settings(network=shape)
+def test_a_compact_export_has_rounded_tables(tmp_path):
+    config = {"kind": "patterns", "patterns": {"set": "small", "num_features": 3}}
+    settings = tiny_run.settings(network=config)
     variables = network.init(tiny_run.game(), settings.network, jax.random.key(0))
     shape = variables["params"]["tables"].shape
     tables = jax.random.normal(jax.random.key(1), shape)

@@ -197,7 +197,7 @@ def _without_counts(variables):
     return {"params": params}
 
 
-def test_a_network_with_more_stages_is_the_one_it_was_and_then_learns_by_stage():
+def test_a_network_with_more_stages_is_the_one_it_was():
     shape = configured(SHAPE.model_copy(update={"num_stages": 3}))
     before = seasoned(FOUR)
     after = network.with_stages(before, CONFIG, shape)
