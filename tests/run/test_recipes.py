@@ -61,6 +61,9 @@ AT_MOST = {
     "generation.num_samples": 8,
     "gate.num_games": 2,
     "gate.num_simulations": 2,
+    "endings.solver": "device",  # the host labels an iteration later
+    "run.log_every": 1,
+    "run.start_from": None,  # a network of full size
 }
 
 
