@@ -128,7 +128,7 @@ class Engine(live_game.LiveGame):
                 value=self._search.value,
                 raw_value=self._search.raw_value,
                 discs=self._search.discs,
-                score=None,
+                score=self._search.score,
                 source="search",
                 num_simulations=num_simulations,
                 num_evaluations=self._search.num_evaluations - num_before,

@@ -56,6 +56,7 @@ class LiveSearch:
             score_share=config.score_share,
             exact_empties=config.exact_empties if game.size in last_squares.SIZES else 0,
             has_proofs=config.has_proofs,
+            most=game.size**2 if config.score_share else live_tree.WIN,
         )
         # Memory for `last_squares.few`, which solves leaves.
         self._stack, self._counters = last_squares.make_stack(), np.zeros(1, np.int64)
@@ -83,7 +84,7 @@ class LiveSearch:
 
     def restart(self, board: notation.Board) -> None:
         """Starts at a position with an empty tree; the cache is kept."""
-        self._tree = live_tree.make_tree(board.player, board.opponent)
+        self._tree = live_tree.make_tree(board.player, board.opponent, self._rules.most)
 
     def advance(self, action: int, board: notation.Board) -> None:
         """Makes the position after a move the root, and keeps its part of the tree.
@@ -165,13 +166,20 @@ class LiveSearch:
         """The mean final score of the root's visits, in discs; only after `grow`."""
         return self._mean(0)[1]
 
+    @property
+    def score(self) -> int | None:
+        """The final score under perfect play, if the search has proven it."""
+        return self._score(0, sign=1)
+
     def look(self) -> tuple[MoveReport, ...]:
         """Returns the moves of the root, best first; () before its evaluation.
 
-        Moves are ordered by visits. Proven wins come first, proven draws before moves of negative
-        value, proven losses last.
+        Moves are ordered by visits. The best proven move comes before moves of less value, and
+        other proven moves last.
         """
-        branches = [self._branch(edge) for edge in self._edges(0)]
+        edges = self._edges(0)
+        values = {int(self._tree.action[edge]): self._value_of_move(edge) for edge in edges}
+        branches = [self._branch(edge) for edge in edges]
         # Undoes the prior temperature, relative to the likeliest move: powers get very small.
         highest = max((branch.prior for branch in branches), default=1.0)
         weights = [(b.prior / highest) ** self._config.prior_temperature for b in branches]
@@ -180,17 +188,22 @@ class LiveSearch:
             dataclasses.replace(branch, prior=weight / total)
             for branch, weight in zip(branches, weights, strict=True)
         ]
-        can_draw = any(b.is_proven and b.value == 0 for b in branches)
-        return tuple(
-            sorted(branches, key=lambda b: (_rank(b, can_draw), -b.visits, -b.prior, b.action))
-        )
+        certain = max((values[b.action] for b in branches if b.is_proven), default=-np.inf)
+
+        def rank(move: MoveReport) -> int:
+            if move.is_proven:
+                return 1 if values[move.action] == certain else 3
+            return 0 if values[move.action] > certain else 2
+
+        return tuple(sorted(branches, key=lambda b: (rank(b), -b.visits, -b.prior, b.action)))
 
     def _hopeful_visits(self) -> np.ndarray:
-        """Returns the visits of each move of the root, 0 for moves that are proven losses."""
+        """Returns the visits of each move of the root, 0 for moves that are proven to be worse."""
         tree, edges = self._tree, self._edges(0)
         child = tree.child[edges.start : edges.stop]
-        is_lost = (child < 0) | (tree.lower[child] == live_tree.WIN)
-        return np.where(is_lost, 0, tree.visits[child])
+        highest = -tree.lower[child]
+        is_worse = (child < 0) | (highest == -self._rules.most) | (highest < tree.lower[0])
+        return np.where(is_worse, 0, tree.visits[child])
 
     def _is_full(self) -> bool:
         tree = self._tree
@@ -276,9 +289,10 @@ class LiveSearch:
     def _branch(self, edge: int) -> MoveReport:
         tree, child = self._tree, int(self._tree.child[edge])
         visits = int(tree.visits[child]) if child >= 0 else 0
-        value = discs = None
+        value = discs = score = None
         if visits or self._is_proven_move(edge):
             value, discs = (-x for x in self._mean(child))
+            score = self._score(child, sign=-1)
         line = [int(tree.action[edge])]
         while child >= 0 and (edges := self._edges(child)):
             best = max(edges, key=self._visits)
@@ -293,7 +307,7 @@ class LiveSearch:
             value=value,
             discs=discs,
             is_proven=self._is_proven_move(edge),
-            score=None,
+            score=score,
             line=tuple(line),
         )
 
@@ -306,15 +320,34 @@ class LiveSearch:
         value, score = tree.raw_value[node], tree.raw_score[node]
         if visits:
             value, score = tree.value_sum[node] / visits, tree.score_sum[node] / visits
-        game = self._evaluator.game
+        game, share = self._evaluator.game, self._config.score_share
         discs = float(score) * game.size**2
+        if share:
+            discs = float(np.clip(discs, tree.lower[node], tree.upper[node]))
         return self._result(node, float(value), float(score)), -discs if game.is_reversed else discs
+
+    def _score(self, node: int, sign: int) -> int | None:
+        """Returns the proven final score of a node in discs, times the sign."""
+        lower, upper = int(self._tree.lower[node]), int(self._tree.upper[node])
+        if lower < upper or not self._config.score_share:
+            return None
+        return -sign * lower if self._evaluator.game.is_reversed else sign * lower
 
     def _result(self, node: int, value: float, score: float) -> float:
         """Returns the result in a value, which may have a share of the score."""
         share = self._config.score_share
         result = (value - share * score) / (1 - share)
-        return float(np.clip(result, self._tree.lower[node], self._tree.upper[node]))
+        bounds = np.sign([self._tree.lower[node], self._tree.upper[node]])
+        return float(np.clip(result, *bounds))
+
+    def _value_of_move(self, edge: int) -> float:
+        """Returns the value that the search maximises, 0 for moves that have not been visited."""
+        tree, child = self._tree, int(self._tree.child[edge])
+        if child < 0:
+            return 0.0
+        lower, upper, visits = tree.lower[child], tree.upper[child], tree.visits[child]
+        mean = tree.value_sum[child] / visits if visits else 0.0
+        return -float(live_simulation.clip(mean, lower, upper, self._rules))
 
     def _is_proven_move(self, edge: int) -> bool:
         child = int(self._tree.child[edge])
@@ -323,11 +356,3 @@ class LiveSearch:
     def _visits(self, edge: int) -> int:
         child = int(self._tree.child[edge])
         return int(self._tree.visits[child]) if child >= 0 else 0
-
-
-def _rank(move: MoveReport, can_draw: bool) -> int:
-    """Returns the rank of a move before visits decide, the best first."""
-    value = move.value or 0.0
-    if move.is_proven:
-        return {1: 0, 0: 2, -1: 4}[round(value)]
-    return 3 if can_draw and value < 0 else 1

@@ -6,9 +6,9 @@ takes its predictions. Meanwhile each pending path counts as a visit, and as a l
 `virtual_loss`, so that the next path differs.
 
 Moves are selected as in `azo.search.selection.puct_action`. Leaves that are finished, solved or
-cached need no network and are backed up at once. Bounds of results pass up as in
-`azo.search.proofs`. The root makes all its children at once, so it sees the end of the game two
-plies ahead.
+cached need no network and are backed up at once. Bounds pass up as in `azo.search.proofs`: of the
+result, or of the final score if the search maximises a share of it. The root makes all its children
+at once, so it sees the end of the game two plies ahead.
 """
 
 import numpy as np
@@ -89,9 +89,8 @@ def _descend(tree, path, rules, stack, counters):
 @jit
 def _best_edge(tree, node, rules):
     begin = tree.first_edge[node]
-    share = rules.score_share
     mean = tree.value_sum[node] / tree.visits[node]
-    unvisited = clip(mean, tree.lower[node], tree.upper[node], share)
+    unvisited = clip(mean, tree.lower[node], tree.upper[node], rules)
     explore = rules.c_puct * np.sqrt(tree.visits[node] + tree.virtual[node])
     best, best_score = begin, -np.inf
     for edge in range(begin, begin + tree.num_edges[node]):
@@ -104,7 +103,7 @@ def _best_edge(tree, node, rules):
             lost = rules.virtual_loss * tree.virtual[child]
             if tree.visits[child] + lost > 0:
                 mean = (tree.value_sum[child] + lost) / (tree.visits[child] + lost)
-                q = -clip(mean, tree.lower[child], tree.upper[child], share)
+                q = -clip(mean, tree.lower[child], tree.upper[child], rules)
             visits = tree.visits[child] + tree.virtual[child]
         score = q + explore * tree.prior[edge] / (1 + visits)
         if score > best_score:
@@ -114,7 +113,7 @@ def _best_edge(tree, node, rules):
 
 @jit
 def _add_node(tree, parent, action, rules, stack, counters):
-    """Returns the new child node of an action; it is DONE if the result is exact."""
+    """Returns the new child node of an action; it is DONE if its bounds are equal."""
     P, O = host_position.after(tree.player[parent], tree.opponent[parent], action, rules.size)
     node = tree.counts[NODES]
     tree.counts[NODES] += 1
@@ -123,18 +122,18 @@ def _add_node(tree, parent, action, rules, stack, counters):
     tree.value_sum[node], tree.score_sum[node], tree.num_edges[node] = 0, 0, 0
     board = rules.board
     empties = board.num_squares - count(P | O)
-    lower, upper, score = LOSS, WIN, 0
+    lower, upper, score = -rules.most, rules.most, 0
     if _is_over(P, O, board):
         score = last_squares.final_score(P, O, board)
-        lower = upper = _sign(score)
+        lower = upper = _bound(score, rules)
     elif empties <= rules.exact_empties:
         score = _exact_score(P, O, empties, board, stack, counters)
-        lower = upper = _sign(score)
+        lower = upper = _bound(score, rules)
     elif rules.has_proofs:
-        lower, upper, score = _look_ahead(P, O, board)
+        lower, upper, score = _look_ahead(P, O, rules)
     _set_bounds(tree, node, lower, upper)
     if lower == upper:  # the network never evaluates the node
-        _set_raw(tree, node, lower, score / board.num_squares, rules)
+        _set_raw(tree, node, _sign(lower), score / board.num_squares, rules)
     return node
 
 
@@ -157,21 +156,28 @@ def _is_over(P, O, board):
 
 
 @jit
-def _look_ahead(P, O, board):
+def _look_ahead(P, O, rules):
     """Returns the bounds of an unfinished game, seen one ply ahead, and the best score there."""
+    board = rules.board
     moves = legal_moves(P, O, board.on_board)
-    upper, best = LOSS, -last_squares.INFINITE
+    upper, best = -rules.most, -board.num_squares
     if not moves:
-        return LOSS, WIN, 0
+        return -rules.most, rules.most, 0
     while moves:
         after_P, after_O = play(P, O, first(moves))
         moves &= moves - ONE
         if _is_over(after_P, after_O, board):
             best = max(best, -last_squares.final_score(after_P, after_O, board))
         else:
-            upper = WIN
-    lower = _sign(best)
+            upper = rules.most
+    lower = _bound(best, rules)
     return lower, max(lower, upper), best
+
+
+@jit
+def _bound(score, rules):
+    """Returns a final score in the unit of the bounds."""
+    return score if rules.score_share > 0 else _sign(score)
 
 
 @jit
@@ -244,27 +250,39 @@ def _open(tree, node, logits, result, score, symmetry, rules):
 def _back_up(tree, path, length, rules):
     leaf = path[length - 1]
     value, score = np.float64(tree.raw_value[leaf]), np.float64(tree.raw_score[leaf])
-    value = clip(value, tree.lower[leaf], tree.upper[leaf], rules.score_share)
     for i in range(length - 1, -1, -1):
-        tree.visits[path[i]] += 1
-        tree.value_sum[path[i]] += value
-        tree.score_sum[path[i]] += score
+        node = path[i]
+        if tree.lower[node] > -rules.most or tree.upper[node] < rules.most:
+            # With a proven move that is better than this path, the side would play that one.
+            value, score = _inside(value, score, tree.lower[node], tree.upper[node], rules)
+        tree.visits[node] += 1
+        tree.value_sum[node] += value
+        tree.score_sum[node] += score
         value, score = -value, -score
-    if rules.has_proofs and (tree.lower[leaf] > LOSS or tree.upper[leaf] < WIN):
+    if rules.has_proofs and (tree.lower[leaf] > -rules.most or tree.upper[leaf] < rules.most):
         i = length - 2
-        while i >= 0 and _tighten(tree, path[i]):
+        while i >= 0 and _tighten(tree, path[i], rules):
             i -= 1
 
 
 @jit
-def _tighten(tree, node):
+def _inside(value, score, lower, upper, rules):
+    """Returns the nearest value and score in [-1, 1] that two bounds allow."""
+    if rules.score_share > 0:
+        num_squares = rules.board.num_squares
+        score = min(max(score, lower / num_squares), upper / num_squares)
+    return clip(value, lower, upper, rules), score
+
+
+@jit
+def _tighten(tree, node, rules):
     """Tightens the bounds of an open node by those of its children; returns whether it did."""
-    lower, upper = LOSS, LOSS
+    lower, upper = -rules.most, -rules.most
     begin = tree.first_edge[node]
     for edge in range(begin, begin + tree.num_edges[node]):
         child = tree.child[edge]
         if child == UNVISITED:
-            upper = WIN
+            upper = rules.most
         else:
             lower, upper = max(lower, -tree.upper[child]), max(upper, -tree.lower[child])
     lower, upper = max(lower, tree.lower[node]), min(upper, tree.upper[node])
@@ -275,11 +293,16 @@ def _tighten(tree, node):
 
 
 @jit
-def clip(value, lower, upper, score_share):
-    """Returns a value moved between those of two bounds, as `search_tree.Bounds.clip` does."""
-    lowest = 1 - score_share if lower == WIN else np.float64(lower)
-    highest = score_share - 1 if upper == LOSS else np.float64(upper)
-    return min(max(value, lowest), highest)
+def clip(value, lower, upper, rules):
+    """Returns a value moved between those of two bounds."""
+    return min(max(value, value_of(lower, rules)), value_of(upper, rules))
+
+
+@jit
+def value_of(bound, rules):
+    """Returns the value of a bound: the result, with its share of the final score."""
+    share = rules.score_share
+    return (1 - share) * _sign(bound) + share * bound / rules.board.num_squares
 
 
 @jit
@@ -291,7 +314,7 @@ def expand_root(tree, rules, stack, counters):
     for edge in range(begin, begin + tree.num_edges[0]):
         if tree.child[edge] == UNVISITED:
             tree.child[edge] = _add_node(tree, 0, tree.action[edge], rules, stack, counters)
-    _tighten(tree, 0)
+    _tighten(tree, 0, rules)
 
 
 @jit

@@ -35,7 +35,7 @@ class LiveTree(NamedTuple):
     score_sum: np.ndarray  # [N] float64, likewise
     raw_value: np.ndarray  # [N] float32, by the network, or exact if the node was never evaluated
     raw_score: np.ndarray  # [N] float32, likewise
-    lower: np.ndarray  # [N] int8, lower bound of the result under perfect play
+    lower: np.ndarray  # [N] int8, lower bound under perfect play, see `SearchRules.most`
     upper: np.ndarray  # [N] int8, upper bound
     first_edge: np.ndarray  # [N] int32
     num_edges: np.ndarray  # [N] int16
@@ -66,6 +66,7 @@ class SearchRules(NamedTuple):
     score_share: float  # of the values
     exact_empties: int
     has_proofs: bool
+    most: int  # the best bound: WIN, or all squares if bounds are of the final score
 
 
 class LeafBatch(NamedTuple):
@@ -79,9 +80,9 @@ class LeafBatch(NamedTuple):
 
 
 def make_tree(
-    player: int, opponent: int, num_nodes: int = 1024, num_edges: int = 16384
+    player: int, opponent: int, most: int = WIN, num_nodes: int = 1024, num_edges: int = 16384
 ) -> LiveTree:
-    """Returns a tree with only a root."""
+    """Returns a tree with only a root; `most` is that of the `SearchRules`."""
     tree = LiveTree(
         player=np.zeros(num_nodes, np.uint64),
         opponent=np.zeros(num_nodes, np.uint64),
@@ -92,8 +93,8 @@ def make_tree(
         score_sum=np.zeros(num_nodes),
         raw_value=np.zeros(num_nodes, np.float32),
         raw_score=np.zeros(num_nodes, np.float32),
-        lower=np.full(num_nodes, LOSS, np.int8),
-        upper=np.full(num_nodes, WIN, np.int8),
+        lower=np.full(num_nodes, -most, np.int8),
+        upper=np.full(num_nodes, most, np.int8),
         first_edge=np.zeros(num_nodes, np.int32),
         num_edges=np.zeros(num_nodes, np.int16),
         action=np.zeros(num_edges, np.int8),
@@ -149,7 +150,8 @@ def make_batch(num_leaves: int) -> LeafBatch:
 
 def subtree(tree: LiveTree, root: int) -> LiveTree:
     """Returns the subtree of a node as a tree of its own."""
-    copy = make_tree(0, 0, *(int(number) for number in tree.counts))
+    num_nodes, num_edges = (int(number) for number in tree.counts)
+    copy = make_tree(0, 0, num_nodes=num_nodes, num_edges=num_edges)
     _copy(tree, root, copy)
     return copy
 

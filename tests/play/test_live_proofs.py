@@ -9,6 +9,7 @@ from azo.games import othello
 from azo.learning import network, network_config
 from azo.play import live_game, live_search, live_tree, pattern_evaluator
 from azo.play.engine_settings import EngineConfig, Limits
+from azo.solver.host import endgame
 
 CONFIG = EngineConfig(leaves_per_step=1, exact_empties=0)
 
@@ -31,6 +32,7 @@ def ending(size, num_empties, seed, *, is_reversed=False):
     return None if live.is_over else live.board
 
 
+@pytest.mark.parametrize("score_share", [0, 0.5])
 @pytest.mark.parametrize(
     ("size", "num_empties", "is_reversed", "num_leaves"),
     [
@@ -39,14 +41,15 @@ def ending(size, num_empties, seed, *, is_reversed=False):
         pytest.param(8, 8, False, 1, marks=pytest.mark.slow),
     ],
 )
-def test_every_bound_is_that_of_minimax(size, num_empties, is_reversed, num_leaves):
+def test_every_bound_is_that_of_minimax(size, num_empties, is_reversed, num_leaves, score_share):
     game = othello.Othello(size, is_reversed)
     boards, lower, upper = [], [], []
     for seed in range(20):
         board = ending(size, num_empties, seed, is_reversed=is_reversed)
         if board is None:
             continue
-        tree = search_at(board, game, 200, leaves_per_step=num_leaves)._tree
+        changes = {"leaves_per_step": num_leaves, "score_share": score_share}
+        tree = search_at(board, game, 200, **changes)._tree
         used = slice(int(tree.counts[live_tree.NODES]))
         bit = 8 * np.arange(size)[:, None] + np.arange(size)
         player, opponent = (
@@ -57,11 +60,33 @@ def test_every_bound_is_that_of_minimax(size, num_empties, is_reversed, num_leav
         lower.append(tree.lower[used])
         upper.append(tree.upper[used])
     scores = slow_minimax.scores(np.concatenate(boards), is_reversed=is_reversed)
-    results = np.sign(scores) * (-1 if is_reversed else 1)
+    scores = scores * (-1 if is_reversed else 1)
+    exact = scores if score_share else np.sign(scores)
     lower, upper = np.concatenate(lower), np.concatenate(upper)
-    assert (lower == upper).mean() > 0.2
-    assert (lower <= results).all()
-    assert (upper >= results).all()
+    assert (lower == upper).mean() > 0.05
+    assert (lower <= exact).all()
+    assert (upper >= exact).all()
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_search_for_the_score_proves_it(is_reversed):
+    game = othello.Othello(6, is_reversed)
+    num_proven = 0
+    for seed in range(20):
+        board = ending(6, 6, seed, is_reversed=is_reversed)
+        if board is None:
+            continue
+        search = search_at(board, game, 2_000, score_share=0.9)
+        exact = endgame.Solver(6, is_reversed=is_reversed).solve(
+            board.player, board.opponent, every_move=True
+        )
+        assert (search.score, search.discs) == (exact.score, exact.score)
+        best, *others = search.look()
+        assert (best.score, exact.move_scores[best.action]) == (exact.score, exact.score)
+        for move in others:
+            assert move.score in (None, exact.move_scores[move.action])
+            num_proven += move.score is not None
+    assert num_proven > 10
 
 
 @pytest.fixture(scope="module")
