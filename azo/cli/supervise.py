@@ -3,8 +3,10 @@
     azo supervise games.wtb --folder runs/supervised
 
 FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`), GGF (`.ggf`) or transcripts, one a line
-(`.txt`), each also as `.gz`; a folder stands for its WTHOR files. `--source random` and `--source
-search` make games instead, as the 6x6 project does to pretrain first its value, then its policy.
+(`.txt`), each also as `.gz`; a folder stands for its WTHOR files. Positions of a WTHOR game up to
+the one that the archive has solved, with 24 empty squares, get its exact score; others get the
+score of the game. `--source random` and `--source search` make games instead, as the 6x6 project
+does to pretrain first its value, then its policy.
 With `--source runs` FILES are folders of runs: the network learns from all positions in the replays
 of their checkpoints. Game, search, network and rates are those of the first run by default.
 `--config FILE` reads settings from a TOML file, and flags override it.

@@ -35,6 +35,8 @@ class GameArchive:
     is_finished: np.ndarray  # [G] bool, played until neither side could move
     black_score: np.ndarray  # [G] int32, at the last position: discs, the empties to the winner
     black_value: np.ndarray  # [G] float32, result for the first player: see `replay`
+    num_solved: np.ndarray  # [G] int32, plies before which the recorded exact score holds
+    exact_score: np.ndarray  # [G] int32, for the first player; meaningless if num_solved is 0
 
     @property
     def num_plies(self) -> np.ndarray:
@@ -50,6 +52,8 @@ class RecordedGame:
     moves: Sequence[int]  # squares as actions; passes may be left out
     black_value: float = np.nan  # result for black as recorded; NaN if unknown
     black_discs: int | None = None  # black's final discs as recorded, the empties to the winner
+    exact_discs: int = 0  # black's final discs under perfect play from `exact_empties` on
+    exact_empties: int = 0  # 0: unknown
 
 
 def read_eothello(text: str, place: str) -> GameArchive:
@@ -167,12 +171,28 @@ def _replay_batch(game: othello.Othello, records: Sequence[RecordedGame]) -> Gam
     discs_placed = np.where(moves == game.pass_action, NO_ACTION, moves)
     plies = np.stack([passes, discs_placed], axis=-1).reshape(len(moves), 2 * length)
     in_order = np.argsort(plies == NO_ACTION, axis=1, kind="stable")
+    action = np.take_along_axis(plies, in_order, axis=1)[:, : game.max_plies].astype(np.int8)
+    discs = np.array([record.exact_discs for record in records], np.int32)
     return GameArchive(
-        action=np.take_along_axis(plies, in_order, axis=1)[:, : game.max_plies].astype(np.int8),
+        action=action,
         is_finished=played.is_over,
         black_score=played.black_score,
         black_value=value,
+        num_solved=_num_solved(game, action, records),
+        exact_score=2 * discs - game.size**2,
     )
+
+
+def _num_solved(
+    game: othello.Othello, action: np.ndarray, records: Sequence[RecordedGame]
+) -> np.ndarray:
+    """Returns the plies `[G]` int32 up to the solved position; 0 if the game has none."""
+    solved = np.array([record.exact_empties for record in records], np.int32)[:, None]
+    places_disc = (action != NO_ACTION) & (action != game.pass_action)
+    empties = game.size**2 - 4 - (np.cumsum(places_disc, axis=1) - places_disc)
+    is_before = (action != NO_ACTION) & (empties >= solved)
+    has_solved = (solved > 0) & (is_before & (empties == solved)).any(axis=1, keepdims=True)
+    return (is_before & has_solved).sum(axis=1, dtype=np.int32)
 
 
 def _contradiction(record: RecordedGame, value: float, discs: int) -> str:

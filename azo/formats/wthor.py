@@ -50,7 +50,7 @@ def parse(content: bytes) -> Iterator[archives.RecordedGame]:
     if len(content) < _HEADER_BYTES:
         raise ValueError(f"{len(content)} bytes, but a WTHOR header has {_HEADER_BYTES}")
     num_games = int.from_bytes(content[4:8], "little", signed=True)
-    size = content[12]
+    size, exact_empties = content[12], content[14]
     if size not in (0, 8):  # 0 means 8 in old files
         raise ValueError(f"games on {size}x{size}, not 8x8")
     num_whole, rest = divmod(len(content) - _HEADER_BYTES, _RECORD_BYTES)
@@ -60,7 +60,7 @@ def parse(content: bytes) -> Iterator[archives.RecordedGame]:
         raise ValueError(f"the header says {num_games} games, but {num_whole} follow")
     for index in range(num_whole):
         begin = _HEADER_BYTES + index * _RECORD_BYTES
-        yield _parse_record(index + 1, content[begin : begin + _RECORD_BYTES])
+        yield _parse_record(index + 1, content[begin : begin + _RECORD_BYTES], exact_empties)
 
 
 def write(games: Sequence[WthorGame], tournament: str, date: Date) -> dict[str, bytes]:
@@ -85,16 +85,19 @@ def write(games: Sequence[WthorGame], tournament: str, date: Date) -> dict[str, 
     }
 
 
-def _parse_record(number: int, record: bytes) -> archives.RecordedGame:
-    black_discs, squares = record[6], record[8:].rstrip(b"\0")
+def _parse_record(number: int, record: bytes, exact_empties: int) -> archives.RecordedGame:
+    black_discs, exact_discs, squares = record[6], record[7], record[8:].rstrip(b"\0")
     for move, byte in enumerate(squares, start=1):
         if byte not in _ACTION_OF:
             raise ValueError(f"record {number}: byte {byte} as move {move} is not a square")
-    if black_discs > 64:
-        raise ValueError(f"record {number}: bad score: black has {black_discs} discs")
+    if max(black_discs, exact_discs) > 64:
+        most = max(black_discs, exact_discs)
+        raise ValueError(f"record {number}: bad score: black has {most} discs")
     black_value = float((black_discs > 32) - (black_discs < 32))
     moves = [_ACTION_OF[byte] for byte in squares]
-    return archives.RecordedGame(number, moves, black_value, black_discs)
+    return archives.RecordedGame(
+        number, moves, black_value, black_discs, exact_discs, exact_empties
+    )
 
 
 def _header(date: Date, *, num_games: int = 0, num_names: int = 0, year: int = 0) -> bytes:

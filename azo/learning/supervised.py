@@ -43,8 +43,8 @@ class RecordedPlies:
 
     board: np.ndarray  # [P, words] uint32, the position before the move, packed
     action: np.ndarray  # [P] int32, the move played
-    value: np.ndarray  # [P] float32, the game's result for the side to move
-    score: np.ndarray  # [P] int8, the game's final score for that side, or UNKNOWN_SCORE
+    value: np.ndarray  # [P] float32, result for the side to move: the game's, or an exact one
+    score: np.ndarray  # [P] int8, final score likewise, or UNKNOWN_SCORE
     ply: np.ndarray  # [P] int32, plies played before
     game: np.ndarray  # [P] int32, number of the game
     policy: np.ndarray | None = None  # [P, A] uint8, policy of a search, see `quantise`
@@ -90,24 +90,36 @@ class HeldOutScore:
     value_error: Any  # squared difference of the network's value and the result, both in [-1, 1]
 
 
-def plies_of(game: protocol.Game, action: np.ndarray, value: np.ndarray) -> RecordedPlies:
+def plies_of(
+    game: protocol.Game,
+    action: np.ndarray,
+    value: np.ndarray,
+    *,
+    exact_score: np.ndarray | int = 0,
+    num_solved: np.ndarray | int = 0,
+) -> RecordedPlies:
     """Returns all plies of the games with a result.
 
     Args:
       game: the rules.
       action: `[G, L]` legal actions, passes included, negative after the last.
       value: `[G]` float32, results for the first player; plies of a game with NaN are left out.
+      exact_score: `[G]` final score under perfect play from a later position on, for this player.
+      num_solved: `[G]` plies up to that position, which get this score and its result.
     """
     is_ply = (action >= 0) & ~np.isnan(value)[:, None]
     blocks = [_replayed(game, action[i : i + _BLOCK]) for i in range(0, len(action), _BLOCK)]
     board, first_score = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     row, ply = np.nonzero(is_ply)
-    score = np.where((ply % 2 == 0) | (first_score == _UNKNOWN)[row], 1, -1) * first_score[row]
+    is_solved = ply < np.broadcast_to(num_solved, len(action))[row]
+    exact = np.broadcast_to(exact_score, len(action))[row]
+    score = np.where(is_solved, exact, first_score[row])
+    sign = np.where(ply % 2 == 0, 1, -1)
     return RecordedPlies(
         board=board[is_ply],
         action=action[is_ply].astype(np.int32),
-        value=np.where(ply % 2 == 0, value[row], -value[row]).astype(np.float32),
-        score=score.astype(np.int8),
+        value=(sign * np.where(is_solved, np.sign(exact), value[row])).astype(np.float32),
+        score=np.where(score == _UNKNOWN, _UNKNOWN, sign * score).astype(np.int8),
         ply=ply.astype(np.int32),
         game=row.astype(np.int32),
     )

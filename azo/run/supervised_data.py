@@ -144,10 +144,17 @@ def _plies(
     if settings.source == "random":
         made = pretraining.random_games(game, key, settings.num_games)
         action, value = jax.device_get(made)
+        plies = supervised.plies_of(game, action, value)
     else:
         games = game_files.read_archives(settings.files or [_default_archive()])
-        action, value = games.action, games.black_value
-    plies = supervised.plies_of(game, action, value)
+        action = games.action
+        plies = supervised.plies_of(
+            game,
+            action,
+            games.black_value,
+            exact_score=games.exact_score,
+            num_solved=games.num_solved,
+        )
     return ~supervised.is_held_out(game, action, share)[plies.game], plies
 
 

@@ -1,5 +1,7 @@
 """Archives of games: OLIVAW's published games written in every format, random games, bad files."""
 
+import csv
+import gzip
 import pathlib
 import struct
 
@@ -32,10 +34,10 @@ def squares_of(number, length=None):
     return [text[i : i + 2].lower() for i in range(0, len(text), 2)][:length]
 
 
-def wthor_record(squares, black_discs):
+def wthor_record(squares, black_discs, exact_discs=32):
     codes = [10 * int(square[1]) + "abcdefgh".index(square[0]) + 1 for square in squares]
     moves = bytes(codes).ljust(60, b"\0")
-    return struct.pack("<hhhBB", 3, 1, 2, black_discs, 32) + moves
+    return struct.pack("<hhhBB", 3, 1, 2, black_discs, exact_discs) + moves
 
 
 def wthor_file(records, *, num_games=None, size=8):
@@ -122,6 +124,7 @@ def test_a_record_that_stops_early_has_the_result_that_its_archive_says():
 
 
 GOOD = wthor_record(squares_of(1), 32)
+STOPPED = wthor_record(squares_of(1, 20), 20)
 ILLEGAL = wthor_record(["f5", "d6", "a1"], 32)
 OUTSIDE = bytearray(GOOD)
 OUTSIDE[8 + 4] = 99
@@ -214,6 +217,32 @@ def test_bad_transcripts_are_named_by_line():
     with pytest.raises(ValueError) as error:
         archives.read_transcripts("\n \n", "a.txt")
     assert str(error.value) == "a.txt: no game in it"
+
+
+def test_wthor_knows_the_exact_score_from_24_empty_squares_on():
+    # Two passes among the first 36 discs of game 1; a game that stops at 23 discs has none.
+    games = wthor.read(wthor_file([wthor_record(squares_of(1), 32, 40), GOOD, STOPPED]), "a.wtb")
+    num_passes = [int((games.action[0, :n] == 64).sum()) for n in games.num_solved[:1]]
+    assert games.num_solved.tolist() == [36 + num_passes[0] + 1, 36 + num_passes[0] + 1, 0]
+    assert games.exact_score[:2].tolist() == [16, 0]
+    transcripts = archives.read_transcripts("f5d6c3\n", "a.txt")
+    assert transcripts.num_solved.tolist() == [0]
+
+
+def test_exact_scores_of_wthor_are_those_of_its_positions(data_folder):
+    with gzip.open(data_folder / "labelled/wthor_24empties.csv.gz", "rt") as lines:
+        known = [row for row in csv.DictReader(lines) if row["game"].startswith("1985:")]
+    games = wthor.read((data_folder / "games/wthor/WTH_1985.wtb").read_bytes(), "WTH_1985.wtb")
+    assert len(known) > 300
+    for row in known:
+        number = int(row["game"].split(":")[1])
+        last = games.num_solved[number] - 1
+        replay = replaying.replay_actions(games.action[number, :last].tolist(), othello.Othello())
+        board = replay.last_board
+        sign = 1 if row["mover"] == "X" else -1
+        assert sign * games.exact_score[number] == int(row["score_mover"])
+        assert (64 - (board.black | board.white).bit_count()) == 24
+        assert board.black == sum(1 << i for i, c in enumerate(row["board"]) if c == "X")
 
 
 def test_joined_archives_keep_order():

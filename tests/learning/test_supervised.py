@@ -55,6 +55,16 @@ def test_plies_are_the_positions_before_each_move_with_the_movers_result():
     assert len(plies) == row + games.num_plies[2]
 
 
+def test_plies_before_a_solved_position_have_its_score():
+    game = othello.Othello()
+    action = games_of("f5d6c3d3c4", "f5f6").action
+    exact = {"exact_score": np.array([-6, 0]), "num_solved": np.array([3, 2])}
+    plies = supervised.plies_of(game, action, np.array([1, -1], np.float32), **exact)
+    unknown = ply_records.UNKNOWN_SCORE
+    assert plies.value.tolist() == [-1, 1, -1, -1, 1, 0, 0]
+    assert plies.score.tolist() == [-6, 6, -6, unknown, unknown, 0, 0]
+
+
 def test_games_are_held_out_together_with_their_copies_and_images():
     rng = np.random.default_rng(0)
     game = othello.Othello()
