@@ -49,7 +49,8 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     probe_nodes: setting_types.NonNegativeInt = 100_000
     """With more empty squares, nodes to prove the result, and to refute the move found; 0: none."""
     has_proofs: bool = True
-    """Look for the end of the game ahead, and never search or play what is proven worse."""
+    """Look for the end of the game ahead, and never search or play what is proven worse: by the
+    result, or by the final score if `score_share` is above 0."""
     move_choice: Literal["visits", "q"] = "visits"
     """Play the most visited move, or the move of highest Q among the much visited ones."""
     ponder: bool = False
