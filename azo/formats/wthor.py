@@ -90,8 +90,7 @@ def _parse_record(number: int, record: bytes, exact_empties: int) -> archives.Re
     for move, byte in enumerate(squares, start=1):
         if byte not in _ACTION_OF:
             raise ValueError(f"record {number}: byte {byte} as move {move} is not a square")
-    if max(black_discs, exact_discs) > 64:
-        most = max(black_discs, exact_discs)
+    if (most := max(black_discs, exact_discs)) > 64:
         raise ValueError(f"record {number}: bad score: black has {most} discs")
     black_value = float((black_discs > 32) - (black_discs < 32))
     moves = [_ACTION_OF[byte] for byte in squares]

@@ -220,7 +220,7 @@ def test_bad_transcripts_are_named_by_line():
 
 
 def test_wthor_knows_the_exact_score_from_24_empty_squares_on():
-    # Two passes among the first 36 discs of game 1; a game that stops at 23 discs has none.
+    # A game that stops before its position with 24 empty squares has no exact score.
     games = wthor.read(wthor_file([wthor_record(squares_of(1), 32, 40), GOOD, STOPPED]), "a.wtb")
     num_passes = [int((games.action[0, :n] == 64).sum()) for n in games.num_solved[:1]]
     assert games.num_solved.tolist() == [36 + num_passes[0] + 1, 36 + num_passes[0] + 1, 0]

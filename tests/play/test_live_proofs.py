@@ -63,7 +63,7 @@ def test_every_bound_is_that_of_minimax(size, num_empties, is_reversed, num_leav
     scores = scores * (-1 if is_reversed else 1)
     exact = scores if score_share else np.sign(scores)
     lower, upper = np.concatenate(lower), np.concatenate(upper)
-    assert (lower == upper).mean() > 0.05
+    assert (lower == upper).mean() > (0.05 if score_share else 0.2)  # scores take longer
     assert (lower <= exact).all()
     assert (upper >= exact).all()
 
