@@ -55,6 +55,7 @@ TAUGHT = [("teacher", "runs/5"), ("teacher", "runs/6"), ("teacher", "runs/7")]
 CHAINS = {
     "zero-fast": [("network", "checkpoints/azo8-5"), *TAUGHT],
     "zero-conv": [
+        ("network", "zero-conv of commit bdd4480"),
         ("network", "runs/conv/best"),
         ("network", "zero-conv of commit 7f741a6"),
         ("network", "checkpoints/zero-conv"),
@@ -64,6 +65,7 @@ CHAINS = {
         ("network", "checkpoints/azo8-5"),
         ("teacher", "runs/11-first"),
         ("teacher", "runs/12-first"),
+        *[("teacher", f"runs/{number}") for number in (11, 8, 9, 10)],
     ],
     "taught": [
         ("network", "runs/people/best"),
