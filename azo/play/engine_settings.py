@@ -80,8 +80,8 @@ class _Level(NamedTuple):
 
 
 # Each level is meant to be 100 Elo above the one below it, with the 8x8 network that comes with azo
-# and 20,000 simulations at full strength: docs/levels.md has what was measured. A level that draws
-# its moves at random searches without proofs.
+# and 20,000 simulations at full strength: docs/play-settings.md has what was measured. A level that
+# draws its moves at random searches without proofs.
 _LEVELS = (
     _Level(32, temperature=3.0),
     _Level(32, temperature=2.1),
