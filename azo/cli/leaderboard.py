@@ -3,10 +3,11 @@
     azo leaderboard runs/zero-fast
 
 RUN is the folder of a run: its latest network meets all players of the ladder with 100, 400 and 800
-simulations and with 0.1 seconds a move, and the record is added to `--records` and `--page`. The
-folder of an exported network is rated, but gives no record, since it does not say what the training
-took. Without RUN the page is written from the records. The games are kept in RUN/ladder, so the
-same command continues a stopped rating. Time limits need an otherwise idle machine.
+simulations and with 0.1 seconds a move, and the record is added to `--records` and `--page`, in
+place of an earlier one of the same training. The folder of an exported network is rated, but gives
+no record, since it does not say what the training took. Without RUN the page is written from the
+records. The games are kept in RUN/ladder, so the same command continues a stopped rating. Time
+limits need an otherwise idle machine.
 
     azo leaderboard runs/zero-fast --time-to-strength
 

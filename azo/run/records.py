@@ -12,6 +12,7 @@ from typing import Any
 
 import pydantic
 
+from azo.formats import files
 from azo.measure import elo, journal
 from azo.run import (
     checkpoint,
@@ -167,8 +168,23 @@ def read(path: pathlib.Path) -> list[Record]:
 
 
 def add(path: pathlib.Path, record: Record) -> None:
-    """Appends a record to a file."""
-    journal.append(path, record.model_dump_json())
+    """Adds a record to a file.
+
+    It replaces earlier records of the same training, and keeps their ratings by other ways to play.
+    """
+    earlier = read(path)
+    same = [one for one in earlier if _trained(one) == _trained(record)]
+    for one in reversed(same):
+        matches, ratings = one.matches | record.matches, one.elo | record.elo
+        record = record.model_copy(update={"matches": matches, "elo": ratings})
+    kept = [one for one in earlier if one not in same]
+    lines = [one.model_dump_json() + "\n" for one in (*kept, record)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.write(path, "".join(lines).encode())
+
+
+def _trained(record: Record) -> dict[str, Any]:
+    return record.model_dump(exclude={"date", "matches", "elo"})
 
 
 def page(records: Sequence[Record]) -> str:

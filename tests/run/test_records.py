@@ -97,6 +97,18 @@ def test_records_make_a_table_newest_first(run, tmp_path):
     assert " | abc1234, then def5678 | A CPU, 2 cores; 1 x cpu | 1.00 | " in oldest
 
 
+def test_a_training_rated_again_keeps_its_other_ratings(run, tmp_path):
+    path = tmp_path / "new" / "records.jsonl"
+    other = records.of_run(run, MATCHES).model_copy(update={"hours": 24.0})
+    first = other.model_copy(update={"hours": 1.0, "elo": {"100": (1, 0, 2), "400": (3, 2, 4)}})
+    later = first.model_copy(update={"elo": {"400": (5, 4, 6), "0.1 s": (7, 6, 8)}})
+    for record in (first, other, later):
+        records.add(path, record)
+    kept, replaced = records.read(path)
+    assert kept == other
+    assert replaced.elo == {"100": (1, 0, 2), "400": (5, 4, 6), "0.1 s": (7, 6, 8)}
+
+
 def test_a_recipe_is_named_by_the_shipped_file_and_what_differs():
     path = shipped_files.CONFIGS / "champions" / "zero-fast.toml"
     settings = config.load_file(path)
@@ -155,8 +167,7 @@ def test_a_tiny_run_is_trained_rated_and_recorded(tmp_path, monkeypatch, capsys)
     # The same command plays no game again.
     assert command_line.run_main(leaderboard.main, [*flags, *places]) == 0
     assert (folder / "ladder" / "3" / "2" / "games.jsonl").read_bytes() == games
-    first, second = records.read(tmp_path / "r.jsonl")
-    assert first.matches == second.matches
+    assert records.read(tmp_path / "r.jsonl") == [record]
 
     # An exported network is rated alone.
     network_files.save(tmp_path / "net", *network_files.load(folder))
@@ -167,7 +178,7 @@ def test_a_tiny_run_is_trained_rated_and_recorded(tmp_path, monkeypatch, capsys)
     shown = capsys.readouterr().out
     assert "2: Elo " in shown
     assert "net: learned from the rules alone" in shown
-    assert len(records.read(tmp_path / "r.jsonl")) == 2
+    assert len(records.read(tmp_path / "r.jsonl")) == 1
 
 
 def test_matches_are_named_as_on_the_ladder(monkeypatch, tmp_path):
