@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
         if not path.parent.is_dir():  # before a long search
             raise ValueError(f"{path}: cannot write here (no such folder)")
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
-    with command_line.waiting("loading the network"):
+    with command_line.waiting("loading the network; the first start compiles for a minute"):
         evaluator = engine_factory.load_evaluator(settings)
     game = _read(settings, evaluator.game)
     if settings.ply is not None and settings.ply > len(game.moves) + 1:

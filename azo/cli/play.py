@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     """Plays until the person leaves; returns the exit code."""
     settings = command_line.parse(TerminalConfig, argv, prog="azo play", description=__doc__)
     console = rich.console.Console(highlight=False, emoji=False)
-    with command_line.waiting("loading the network"):
+    with command_line.waiting("loading the network; the first start compiles for a minute"):
         engine = engine_factory.load_engine(settings)
     session = terminal.Terminal(
         engine,

@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
         from azo.play.web import app, server, sessions
     with server.listen(web.host, web.port) as listener:
         start = time.perf_counter()
-        with command_line.waiting("loading the network"):
+        with command_line.waiting("loading the network; the first start compiles for a minute"):
             offers = {
                 game.name: sessions.Offer(game, web.network_name, make_engine)
                 for game, make_engine in engine_factory.engines(web).items()
@@ -49,7 +49,10 @@ def main(argv: Sequence[str]) -> int:
             engine_factory.warm_up(next(iter(offers.values())).make_engine())
         pages = sessions.SessionPool()
         application = app.make_app(offers, pages, level=web.level, names=web.names)
-        print(f"network ({web.network_name}) loaded in {time.perf_counter() - start:.1f} s")
+        print(
+            f"network ({web.network_name}) loaded in {time.perf_counter() - start:.1f} s",
+            flush=True,
+        )
         address = server.url(listener)
         print(f"azo plays at {address}; Ctrl-C ends", flush=True)
         if web.open:

@@ -143,8 +143,9 @@ def _of_ggf(parsed: ggf.GgfGame, game: variant.Variant) -> ggf.GgfGame:
 def _of_wthor(path: pathlib.Path, game: variant.Variant, number: int | None) -> ggf.GgfGame:
     if game.name != "othello8":
         raise ValueError(f"{path}: games of othello8, but the network plays {game.name}")
+    content = files.read(path)
     try:
-        records = list(wthor.parse(files.read(path)))
+        records = list(wthor.parse(content))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     if number is None or not 1 <= number <= len(records):

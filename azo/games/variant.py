@@ -32,8 +32,8 @@ class Variant:
             raise ValueError(f"Othello boards are 4x4 to 8x8, not {self.size}x{self.size}")
         if self.start_bits is None and self.size % 2:
             raise ValueError(
-                f"a {self.size}x{self.size} board has no centre square of four: give a start "
-                "position as text"
+                f"a {self.size}x{self.size} board has no centre square of four: choose an even "
+                "size, or give a start position as text (game.start)"
             )
 
     @property

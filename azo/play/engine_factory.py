@@ -46,7 +46,7 @@ class PlayConfig(NetworkChoice):
     level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = (
         engine_settings.NUM_LEVELS
     )
-    """Playing strength in steps of about 80 Elo, from 1 (beginner) to 20, the engine settings."""
+    """Playing strength in steps of about 100 Elo, from 1 (beginner) to 20, the engine settings."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=20_000)
     """Settings of the search."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None

@@ -11,6 +11,7 @@ import functools
 import inspect
 import os
 import pathlib
+import textwrap
 from collections.abc import Callable, Iterator
 
 import rich.console
@@ -90,7 +91,7 @@ class Terminal:
             "save": self._save,
             "load": self._load,
             "board": self._show,
-            "help": lambda: self._say(_HELP),
+            "help": self._help,
             "quit": self._quit,
         }
 
@@ -382,6 +383,11 @@ class Terminal:
 
     def _quit(self) -> None:
         self._has_quit = True
+
+    def _help(self) -> None:
+        for line in _HELP.splitlines():
+            indent = " " * _HELP.index("play a move")
+            self._say(textwrap.fill(line, self._console.width, subsequent_indent=indent))
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False)

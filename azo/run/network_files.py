@@ -124,7 +124,8 @@ def loader(game: protocol.Game) -> players.Load:
 
     def load_path(path: str) -> players.NetworkPlayer:
         if not shipped_files.find_network(pathlib.Path(path)).is_dir():
-            raise FileNotFoundError("no such folder")
+            there = ", ".join(shipped_files.networks())
+            raise FileNotFoundError(f"no such folder; networks that come with azo: {there}")
         return load_trained(pathlib.Path(path), game)
 
     return load_path

@@ -47,12 +47,19 @@ def find_config(
                 return place / name
     if (beside / path).exists():  # a folder, which cannot be read as a file
         return beside / path
-    folders = [CONFIGS / folder / path.parent, CONFIGS / folder]
+    places = [_stems(CONFIGS / folder)]
+    if folder == ".":
+        places[0] |= _stems(CONFIGS / "champions", "champions/")
     if len(path.parts) > 1:
-        folders.insert(0, beside / path.parent)
-    found = (sorted(file.stem for file in near.glob("*.toml")) for near in folders)
-    names = next(filter(None, found))
+        places.insert(0, _stems(CONFIGS / folder / path.parent, f"{path.parent.as_posix()}/"))
+        places.insert(0, _stems(beside / path.parent))
+    names = next(filter(None, places))
     raise ValueError(f"{path}: no such {what} file. {validation.suggest(path.stem, names)}")
+
+
+def _stems(folder: pathlib.Path, prefix: str = "") -> dict[str, str]:
+    """Returns the names of the TOML files of a folder by their stems."""
+    return {file.stem: prefix + file.stem for file in sorted(folder.glob("*.toml"))}
 
 
 def version(package: str = "azo") -> str:

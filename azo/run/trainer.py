@@ -221,7 +221,7 @@ class Trainer:
         settings = recovery.with_lower_rates(settings, self.num_retries)
         if self.programs.get(kind, (None, None))[0] == settings:
             return self.programs[kind]
-        self.screen.note("compiling, about 30 s")
+        self.screen.note("compiling, half a minute or longer")
         start = time.perf_counter()
         iterate = loop.build(self.game, settings, self.mesh, kind=kind, actor=self.actor)
         moves = []

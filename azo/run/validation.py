@@ -92,11 +92,16 @@ def describe(
     return _message(place, section, f"{name} is {first['input']!r}, but {reason}")
 
 
-def suggest(name: str, names: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Returns a hint with the closest of `names`, or with all of them."""
-    names = list(names)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
-    return f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(names)}"
+def suggest(name: str, names: Iterable[str] | Mapping[str, str], *, cutoff: float = 0.6) -> str:
+    """Returns a hint with the closest of `names`, or with all of them.
+
+    A mapping has the texts to show by the names to compare with.
+    """
+    shown = names if isinstance(names, Mapping) else {one: one for one in names}
+    close = difflib.get_close_matches(name, shown, n=1, cutoff=cutoff)
+    return (
+        f"Did you mean '{shown[close[0]]}'?" if close else f"There are: {', '.join(shown.values())}"
+    )
 
 
 def _check_texts(tree: Any, place: str | None) -> None:

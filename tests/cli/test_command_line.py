@@ -73,6 +73,14 @@ def test_a_flag_overrides_an_entry_of_a_list():
         ("--game.name z", "--game.name is 'z', but should be one of 'othello', 'tictactoe'"),
         ("--config", "--config needs the name or the path of a settings file"),
         ("--config quikstart", "quikstart: no such settings file. Did you mean 'quickstart'?"),
+        (
+            "--config zero-fast",
+            "zero-fast: no such settings file. Did you mean 'champions/zero-fast'",
+        ),
+        (
+            "--config champions/zero-fst",
+            "champions/zero-fst: no such settings file. Did you mean 'champions/",
+        ),
         ("--config configs/quikstart.toml", "configs/quikstart.toml: no such settings file. Did"),
         ("--run.num-devices 3", "selfplay.num_games is 256, but should be a multiple of 3"),
     ],

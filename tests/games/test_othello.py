@@ -307,7 +307,9 @@ def test_boards_of_other_sizes_are_refused(size):
 
 
 def test_an_odd_board_without_a_start_is_refused():
-    with pytest.raises(ValueError, match="a 5x5 board has no centre square of four: give a start"):
+    with pytest.raises(
+        ValueError, match="a 5x5 board has no centre square of four: choose an even"
+    ):
         othello.Othello(5)
 
 
