@@ -2,11 +2,15 @@
 
 A command that trains catches them by a `StopRequest`: it saves, and its exit code is 0. A signal
 that is ignored when the command starts, as SIGHUP under `nohup`, stays ignored.
+
+Python handles signals between two of its instructions, so not while a compiled program or a
+compilation runs, which can take minutes. `signals_end_computations` covers these.
 """
 
 import contextlib
 import os
 import signal
+import socket
 import stat
 import sys
 import threading
@@ -14,7 +18,10 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+import rich.console
+
 _SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PATIENCE = 1.0  # seconds after which Python is taken to be inside a computation
 
 
 class StopRequest:
@@ -45,6 +52,70 @@ def signals_interrupt() -> Iterator[None]:
     """Within the block, the signals raise KeyboardInterrupt with their number."""
     with _caught(_interrupt):
         yield
+
+
+@contextlib.contextmanager
+def signals_end_computations() -> Iterator[None]:
+    """Within the block, a signal during a computation gives a line, and a second one ends all.
+
+    The exit code is then 128 and the number of the signal. Does nothing outside the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    answered = threading.Event()
+    # SIGURG is otherwise ignored. Its handler shows that Python is not inside a computation.
+    before = signal.signal(signal.SIGURG, lambda *_: answered.set())
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    previous = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(receiver, answered), daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(previous)
+        sender.close()  # ends the thread
+        signal.signal(signal.SIGURG, before)
+
+
+def leave_threads(code: int) -> int:
+    """Ends an interrupted command at once if threads still compute; Python would wait for them.
+
+    Without such threads it returns the exit code.
+    """
+    others = set(threading.enumerate()) - {threading.current_thread()}
+    if any(not thread.daemon for thread in others):
+        sys.stdout.flush()
+        _exit(code)
+    return code
+
+
+def _exit(code: int) -> None:
+    rich.console.Console(stderr=True).show_cursor()  # which a progress display has hidden
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _watch(receiver: socket.socket, answered: threading.Event) -> None:
+    """Reads the numbers of the signals that arrive, each of them one byte."""
+    main_thread = threading.main_thread().ident
+    assert main_thread is not None
+    has_asked = False
+    with receiver:
+        while numbers := receiver.recv(1024):
+            stopping = [number for number in numbers if number in _SIGNALS]
+            if not stopping:
+                continue
+            answered.clear()
+            signal.pthread_kill(main_thread, signal.SIGURG)
+            if answered.wait(_PATIENCE):
+                has_asked = False
+            elif has_asked:
+                _exit(128 + stopping[-1])
+            else:
+                line = "stopping after the present computation; Ctrl-C again ends at once"
+                print(line, file=sys.stderr, flush=True)
+                has_asked = True
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,5 +1,8 @@
 import os
 import signal
+import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -59,3 +62,64 @@ def test_output_to_a_terminal_that_hung_up_is_discarded(capfd):
             os.dup2(kept, 1)
             os.close(kept)
             os.close(stream)
+
+
+COMPUTES = """
+import hashlib, threading
+from azo.run import interruption
+with interruption.signals_end_computations(), interruption.StopRequest():
+    threading.Timer(0.5, print, ("begun",), {{"flush": True}}).start()
+    {}
+"""
+
+
+def started(statement):
+    """Returns a process that runs a statement where signals end computations."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMPUTES.format(statement)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def test_a_second_signal_ends_a_computation_that_python_cannot_interrupt():
+    with started("hashlib.pbkdf2_hmac('sha256', b'', b'', 100_000_000)") as process:
+        process.send_signal(signal.SIGINT)
+        assert "Ctrl-C again ends at once" in process.stderr.readline()
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+
+
+def test_a_first_signal_that_python_handles_prints_nothing():
+    with started("input()") as process:  # its handler runs, and input goes on
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(interruption._PATIENCE * 2)
+        process.kill()
+        assert process.stderr.read() == ""
+
+
+LEAVES = """
+import threading, time
+from azo.run import interruption
+thread = threading.Thread(target=time.sleep, args=(3600,))
+thread.start()
+print("computes")
+interruption.leave_threads(130)
+"""
+
+
+def test_an_interrupted_command_does_not_wait_for_threads():
+    command = [sys.executable, "-c", LEAVES]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "computes\n", "")
+
+
+def test_without_threads_a_command_ends_as_usual(monkeypatch):
+    monkeypatch.setattr(threading, "enumerate", lambda: [threading.current_thread()])
+    assert interruption.leave_threads(7) == 7

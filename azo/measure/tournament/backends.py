@@ -96,8 +96,8 @@ class DeviceBackend:
         return self._thread.submit(choose).result
 
     def close(self) -> None:
-        """See `Backend`."""
-        self._thread.shutdown(cancel_futures=True)
+        """See `Backend`; a search that runs is not awaited."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 class ClassicalBackend:
