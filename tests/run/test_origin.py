@@ -67,6 +67,7 @@ CHAINS = {
         ("teacher", "runs/12-first"),
         *[("teacher", f"runs/{number}") for number in (11, 8, 9, 10)],
     ],
+    "zero-conv6": [("teacher", "runs/own6"), ("network", "zero-fast6")],
     "taught": [
         ("network", "runs/people/best"),
         ("network", "zero-fast"),
