@@ -12,6 +12,8 @@ A symmetry is stored as a permutation that gathers: `moved = board[permutation]`
 commute with all eight: the legal moves of the moved board are the moved legal moves.
 """
 
+import math
+
 import numpy as np
 
 NUM_SYMMETRIES = 8
@@ -20,6 +22,20 @@ NUM_SYMMETRIES = 8
 def reflections(k: int) -> tuple[bool, bool, bool]:
     """Returns whether symmetry `k` mirrors columns, then mirrors rows, then transposes."""
     return bool((k ^ k >> 1 ^ k >> 2) & 1), bool(k >> 1 & 1), bool(k & 1)
+
+
+def are_equivalent(board: np.ndarray, first: int, second: int) -> bool:
+    """Returns whether a symmetry of a board maps one square to another.
+
+    Args:
+      board: `[size * size]`, the contents of the squares.
+      first: a square; beyond the last one, as Othello's pass is, it is equivalent to itself alone.
+      second: another one.
+    """
+    if first == second or max(first, second) >= len(board):
+        return first == second
+    permutations = square_permutations(math.isqrt(len(board)))
+    return any(p[second] == first and (board[p] == board).all() for p in permutations)
 
 
 def square_permutations(size: int) -> np.ndarray:

@@ -7,16 +7,18 @@ discs. The search tree is kept from ply to ply.
 The loss of a move is counted in discs: the expected final score before the move minus the worth of
 the move. Both are exact where both positions are solved. The worth of the played move is minus the
 expected score of the next position. That position had a search of its own; the played move may
-have had only a few visits before. `web/static/losses.js` has the same rule for the page.
+have had only a few visits before. The engine's choice and its images by symmetries of the board
+lose nothing. `web/static/losses.js` has the same rule for the page.
 """
 
 import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pydantic
 
-from azo.games import notation, setting_types, variant
+from azo.games import board_symmetry, notation, setting_types, variant
 from azo.play import engine_settings, live_engine
 from azo.play.search_report import MoveReport, SearchReport
 
@@ -173,7 +175,7 @@ def analyse(
     finally:
         if engine.actions != actions:
             engine.new_game(start, actions)
-    positions = _with_losses(positions, is_reversed=engine.game.is_reversed)
+    positions = _with_losses(positions, engine.game)
     return GameAnalysis(
         game=engine.game,
         config=config,
@@ -210,17 +212,25 @@ def _analyse_position(
     )
 
 
+def _is_best(position: AnalysedPosition, size: int) -> bool:
+    """Returns whether the played move is the engine's, or its image by a symmetry of the board."""
+    if position.played is None or position.best is None:
+        return position.played == position.best
+    squares = np.array(list(notation.board_text(position.board, size))[: size * size])
+    return board_symmetry.are_equivalent(squares, position.played, position.best)
+
+
 def _with_losses(
-    positions: Sequence[AnalysedPosition], *, is_reversed: bool
+    positions: Sequence[AnalysedPosition], game: variant.Variant
 ) -> list[AnalysedPosition]:
     """Returns the positions with the cost of each move."""
     complete: list[AnalysedPosition] = []
     for before, after in itertools.pairwise(positions):
         loss = loss_discs = 0.0
-        if before.played != before.best:
+        if not _is_best(before, game.size):
             discs = before.discs + after.discs
             loss = max(before.value + after.value, 0.0)
-            loss_discs = max(-discs if is_reversed else discs, 0.0)
+            loss_discs = max(-discs if game.is_reversed else discs, 0.0)
         is_exact = before.score is not None and after.score is not None
         complete.append(
             dataclasses.replace(before, loss=loss, loss_discs=loss_discs, is_loss_exact=is_exact)

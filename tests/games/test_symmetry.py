@@ -75,3 +75,16 @@ def test_moving_by_the_inverse_gives_the_policy_back():
     moved = symmetry.move_policy(permutations, jnp.arange(8), policy)
     back = symmetry.move_policy(symmetry.inverse(permutations), jnp.arange(8), moved)
     np.testing.assert_array_equal(back, policy)
+
+
+def test_squares_are_equivalent_if_a_symmetry_keeps_the_board():
+    board = np.zeros((4, 4), int)
+    board[1, 1] = board[2, 2] = 1
+    board[1, 2] = board[2, 1] = 2
+    start = board.reshape(-1)
+    assert all(board_symmetry.are_equivalent(start, 1, square) for square in (1, 4, 11, 14))
+    assert not any(board_symmetry.are_equivalent(start, 1, square) for square in (0, 2, 5, 7, 16))
+    assert board_symmetry.are_equivalent(start, 16, 16)  # the pass
+    start[0] = 1  # the diagonal through a1 remains
+    assert board_symmetry.are_equivalent(start, 1, 4)
+    assert not board_symmetry.are_equivalent(start, 1, 11)

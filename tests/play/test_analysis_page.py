@@ -4,12 +4,13 @@ import pathlib
 import re
 
 import pytest
-from support import slow_board, web_games
+from support import scripted_engine, slow_board, web_games
 from support.web_visit import Visit
 
 from azo.cli import analyse
 from azo.formats import ggf
-from azo.games import notation
+from azo.games import notation, othello, replaying
+from azo.play import analysis_page, game_analysis
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -181,4 +182,22 @@ def test_it_fits_the_screen_and_axe_finds_nothing_serious(browser, address, size
     background = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, re.findall(r"\d+", background))) / 3
     assert (brightness > 128) == (scheme == "light")
+    visit.end()
+
+
+def test_a_first_move_like_the_best_one_is_no_mistake(browser, tmp_path):
+    game = othello.Othello()
+    best = [notation.parse_action(move, 8) for move in ("d3", "f4", "c3", "d3", "c4")]
+    discs = (5.0, 3.0, 0.0, 0.0, 0.0)  # d3 is as good as f5, by symmetry; d6 loses 3
+    evaluations = {
+        ply: {"discs": discs, "best": action, "visits": {action: 100}}
+        for ply, (action, discs) in enumerate(zip(best, discs, strict=True))
+    }
+    engine = scripted_engine.ScriptedEngine(game, evaluations)
+    engine.new_game(None, replaying.replay("f5d6c3d3", game).actions)
+    analysis = game_analysis.analyse(engine, game_analysis.AnalysisConfig())
+    file = tmp_path / "game.html"
+    file.write_text(analysis_page.render(analysis, "a game", "a network"))
+    visit = Visit(browser, None, file.as_uri())
+    assert _mistakes(visit) == [["2", "d6?!", "~3.0"]]
     visit.end()

@@ -1,5 +1,6 @@
 """Analyses of scripted evaluations, worked out by hand, and the command with its network."""
 
+import dataclasses
 import io
 import json
 import pathlib
@@ -14,7 +15,9 @@ from azo.games import notation, othello, replaying
 from azo.play import analysis_page, analysis_text, engine_settings, game_analysis
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
-_GAME = othello.Othello()
+# Discs far from the centre make the four first moves differ.
+_START = notation.parse_board("-X" + "-" * 25 + "OX------XO" + "-" * 26 + "O X", 8)
+_GAME = othello.Othello(start_bits=(_START.black, _START.white))
 _SMALL = othello.Othello(4)
 
 
@@ -49,6 +52,12 @@ def test_a_loss_is_the_difference_before_and_after_a_move_that_was_not_best():
     assert (white.num_choices, white.loss_discs, white.accuracy) == (1, 0.0, 1.0)
 
 
+def test_the_four_first_moves_are_one():
+    evaluations = {0: {"discs": 5.0, "best": action("d3")}, 1: {"discs": 3.0, "best": action("f4")}}
+    analysis, _ = analysed("f5d6", evaluations, othello.Othello())
+    assert [position.loss_discs for position in analysis.positions] == [0.0, 3.0, None]
+
+
 def test_a_move_that_turned_out_well_loses_nothing():
     evaluations = {0: {"discs": 2.0, "best": action("d3")}, 1: {"discs": -4.0}}
     analysis, _ = analysed("f5d6", evaluations)
@@ -72,7 +81,7 @@ def test_a_loss_is_exact_where_both_positions_are_solved(is_reversed, scores):
         1: {"value": -1.0, "score": scores[1], "best": action("f4")},  # black gave 4 away
         2: {"value": 0.9, "discs": 0.0},
     }
-    analysis, _ = analysed("f5d6", evaluations, othello.Othello(is_reversed=is_reversed))
+    analysis, _ = analysed("f5d6", evaluations, dataclasses.replace(_GAME, is_reversed=is_reversed))
     first, second, _ = analysis.positions
     assert (first.loss_discs, first.is_loss_exact, first.mark) == (4, True, "?")
     assert first.loss == 0.0  # still a win
