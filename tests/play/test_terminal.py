@@ -238,9 +238,9 @@ def test_a_loaded_game_waits_before_the_engine_moves():
 
 
 def test_an_analysis_shows_the_largest_loss():
-    evaluations = {0: {"value": 0.2, "best": 19}, 1: {"value": 0.3}}
+    evaluations = {1: {"value": 0.2, "best": 29}, 2: {"value": 0.3}}
     out, engine = played(["analyse"], evaluations=evaluations, moves="f5d6", sides="both")
-    assert "1. black f5??: ~32.0 discs, from +12.8 to -19.2 (better: d3)" in out
+    assert "2. white d6??: ~32.0 discs, from +12.8 to -19.2 (better: f4)" in out
     assert moves_of(engine) == "f5d6"
 
 

@@ -15,6 +15,7 @@ from azo.run import (
     interruption,
     metrics,
     network_files,
+    shipped_files,
     trainer,
 )
 
@@ -185,11 +186,11 @@ def test_phases_on_boards_of_two_sizes_hand_on_the_network(tmp_path, scores, cap
         ),
         (
             {"run": {"start_from": "{place}/absent"}},
-            "run.start_from: there is no network at '{place}/absent' (no such folder)",
+            "run.start_from: there is no network at '{place}/absent' (no such folder; {shipped})",
         ),
         (
             {"selfplay": {"teacher": "{place}/absent"}},
-            "selfplay.teacher: there is no network at '{place}/absent' (no such folder)",
+            "selfplay.teacher: there is no network at '{place}/absent' (no such folder; {shipped})",
         ),
     ],
 )
@@ -204,7 +205,8 @@ def test_a_network_that_does_not_fit_or_is_not_there_is_named(tmp_path, sections
     filled["run"] = {"folder": str(tmp_path / "run"), "num_devices": 1} | filled.get("run", {})
     with pytest.raises(ValueError) as caught:
         trainer.train(tiny_run.settings(**filled))
-    assert str(caught.value) == expected.format(place=tmp_path)
+    shipped = f"networks that come with azo: {', '.join(shipped_files.networks())}"
+    assert str(caught.value) == expected.format(place=tmp_path, shipped=shipped)
 
 
 @pytest.mark.parametrize(
