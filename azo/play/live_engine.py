@@ -210,6 +210,10 @@ class Engine(live_game.LiveGame):
         if limits.is_analysis and not has_score:
             return None
         seconds = _SOLVER_SHARE * max(deadline - time.perf_counter(), 0.0)
+        if is_probe:
+            return self._solver.probe(
+                board.player, board.opponent, config.probe_nodes, max_seconds=seconds
+            )
         solved = self._solved if self._solved and self._solved[0] in self.boards else None
         guess = 0
         if solved is not None and solved[1].is_solved:
@@ -222,12 +226,10 @@ class Engine(live_game.LiveGame):
             result_only=not has_score,
             guess=guess,
             keeps_table=solved is not None,
-            max_nodes=config.probe_nodes if is_probe else None,
             max_seconds=min(config.solve_seconds, seconds),
             is_stopped=is_stopped,
         )
-        if not is_probe:
-            self._solved = board, solution
+        self._solved = board, solution
         return solution
 
     def _verified(self, report: SearchReport) -> SearchReport:
@@ -238,12 +240,8 @@ class Engine(live_game.LiveGame):
         ordered = sorted(report.moves, key=lambda move: move.action != report.action)
         for move in ordered:
             after = self._after(self.board, move.action)
-            reply = self._solver.solve(
-                after.player,
-                after.opponent,
-                result_only=True,
-                keeps_table=True,
-                max_nodes=self.config.probe_nodes,
+            reply = self._solver.probe(
+                after.player, after.opponent, self.config.probe_nodes, keeps_table=True
             )
             if self._lowest(reply) < 1:
                 moves = (*ordered[len(refuted) :], *refuted)

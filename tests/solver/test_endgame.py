@@ -5,7 +5,8 @@ import pytest
 from support import slow_minimax
 
 from azo.formats import obf
-from azo.games import notation
+from azo.games import notation, othello, replaying
+from azo.play import live_game
 from azo.run import data
 from azo.solver.host import endgame, kernels, last_squares
 
@@ -264,6 +265,45 @@ def test_stable_discs(text, stable):
     rules = last_squares.make_rules(8, is_reversed=False)
     result = kernels.stable_discs(np.uint64(player), np.uint64(opponent), rules.on_board)
     assert int(result) == stable
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize(("size", "most"), [(4, 8), (6, 5), (8, 5)])
+def test_with_few_empty_squares_each_win_is_an_early_end(size, most, is_reversed):
+    boards = np.concatenate(
+        [_random_boards(size, empties, 8, empties) for empties in range(most + 1)]
+    )
+    moves = _slow_move_scores(boards, is_reversed=is_reversed)
+    solver = endgame.Solver(size, is_reversed=is_reversed)
+    num_won = 0
+    for board, scores in zip(boards, moves, strict=True):
+        won = {action for action, score in scores.items() if score * (1 - 2 * is_reversed) > 0}
+        solution = solver.probe(*_words(board), 10_000_000)
+        assert (solution.best_move in won) == bool(won)
+        num_won += bool(won)
+        if won:
+            assert solution.lower <= scores[solution.best_move] <= solution.upper
+    assert num_won > 10
+
+
+@pytest.mark.parametrize(
+    ("game", "expected"),
+    [
+        ("e6d6c7f5d3b8g6d2c5h7c6d7f6", "b6"),  # any reply, then a wipe-out
+        ("d3c5d6c7e6e3e2f6c4e1c6", "c3"),
+        ("e6d6c7f5d3b8g6d2c5h7c6d7", None),
+    ],
+)
+def test_few_nodes_find_a_wipe_out_with_many_empty_squares(game, expected):
+    """Games lost to greedy: few nodes of the solver alone prove nothing in them."""
+    played = live_game.LiveGame(othello.Othello(8))
+    played.new_game(actions=replaying.replay(game, played.game).actions)
+    words = played.board.player, played.board.opponent
+    solver = endgame.Solver()
+    solution = solver.probe(*words, 100_000)
+    move = None if solution.best_move is None else notation.action_text(solution.best_move, 8)
+    assert (move, solution.lower > 0) == (expected, expected is not None)
+    assert not solver.solve(*words, result_only=True, max_nodes=100_000).lower > 0
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])

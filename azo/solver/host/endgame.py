@@ -17,10 +17,19 @@ from collections.abc import Callable
 import numpy as np
 
 from azo.games import notation
-from azo.solver.host import deep, kernels, last_squares, probcut, table
+from azo.solver.host import (
+    deep,
+    early_end,
+    fixed_depth,
+    kernels,
+    last_squares,
+    probcut,
+    table,
+)
 
 _SLICE_NODES = 1_000_000  # about 0.1 s
 _MAX_LOG_ROWS = 21  # 128 MiB
+_MOST_PROBED = 36  # empty squares; with more, few nodes prove nothing but early ends
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +85,7 @@ class Solver:
         self._search = deep.make_search(self._rules)._replace(
             evaluator=probcut.load_evaluator(size, is_reversed=is_reversed)
         )
+        self._early_path = fixed_depth.make_path(early_end.MAX_DEPTH)
         self._compile()
 
     def solve(
@@ -154,6 +164,48 @@ class Solver:
             seconds=time.perf_counter() - start,
         )
 
+    def probe(
+        self,
+        player: int,
+        opponent: int,
+        max_nodes: int,
+        *,
+        keeps_table: bool = False,
+        max_seconds: float | None = None,
+    ) -> Solution:
+        """Returns bounds of the score that few nodes prove, with many empty squares.
+
+        First a search for an early end of the game that the side to move can force; then, with at
+        most 36 empty squares, that of `solve` for the result.
+
+        Args:
+          player: as for `solve`.
+          opponent: as for `solve`.
+          max_nodes: limit on the positions visited, for each of the two.
+          keeps_table: as for `solve`.
+          max_seconds: as for `solve`.
+
+        Raises:
+          ValueError: see `solve`.
+        """
+        self._check(player, opponent)
+        P, O = np.uint64(player), np.uint64(opponent)
+        square = early_end.winning_square(P, O, max_nodes, self._rules, self._early_path)
+        whole = self._rules.num_squares
+        if square is not None:
+            bounds = sorted((2 * self._rules.sign, whole * self._rules.sign))
+            return Solution(*bounds, self._action(square), {})
+        if self._num_empties(P, O) > _MOST_PROBED:
+            return Solution(-whole, whole, None, {})
+        return self.solve(
+            player,
+            opponent,
+            result_only=True,
+            keeps_table=keeps_table,
+            max_nodes=max_nodes,
+            max_seconds=max_seconds,
+        )
+
     def play(self, player: int, opponent: int, action: int) -> tuple[int, int]:
         """Returns the discs after a legal action or a pass, those of the next side to move first.
 
@@ -174,6 +226,7 @@ class Solver:
         last_squares.final_score(P, O, self._rules)
         self._legal(P, O)
         _after(P, O, 0)
+        early_end.winning_square(P, O, 0, self._rules, self._early_path)
 
     def _cuts(self, confidence: float) -> np.ndarray:
         if confidence == 1.0:

@@ -1,0 +1,67 @@
+"""Wins by an early end of the game, such as a wipe-out, that are a few plies away.
+
+The solver follows each move down to the last square, so with many empty squares it may never come
+to the reply that wins in three plies. This search deepens by two plies at a time instead.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from azo.solver.host import fixed_depth, last_squares
+from azo.solver.host.kernels import ONE, ZERO, first, jit, legal_moves, play
+
+MAX_DEPTH = 15  # plies
+_LEAST_GROWTH = 8  # of the positions visited, by two plies more
+
+
+class ResultEvaluator(NamedTuple):
+    """Values finished games alone, as an evaluator of `fixed_depth.search`."""
+
+
+@jit
+def _result(P, O, moves, is_over, evaluator, rules):
+    """Returns 1 for a won game, -1 for a lost one, 0 for a drawn one or one that goes on."""
+    return np.sign(np.float64(last_squares.final_score(P, O, rules))) if is_over else 0.0
+
+
+fixed_depth.register(ResultEvaluator, _result)
+
+
+def winning_square(
+    P: np.uint64, O: np.uint64, max_nodes: int, rules: last_squares.SolverRules, path: np.ndarray
+) -> int | None:
+    """Returns where the side to move wins by an early end of the game, whatever the replies are.
+
+    Args:
+      P: discs of the side to move.
+      O: discs of the opponent.
+      max_nodes: positions to visit, about.
+      rules: board and variant.
+      path: memory from `fixed_depth.make_path(MAX_DEPTH)`.
+
+    Returns:
+      A square of the board with 8 columns; None if there is no move, or no such end was found.
+    """
+    return _winning_square(P, O, max_nodes, ResultEvaluator(), rules, path)
+
+
+@jit
+def _winning_square(P, O, max_nodes, evaluator, rules, path):
+    num_nodes, num_before = 0, 0
+    for depth in range(0, MAX_DEPTH, 2):
+        moves = legal_moves(P, O, rules.on_board)
+        while moves != ZERO:
+            square = first(moves)
+            moves &= ~(ONE << square)
+            child_P, child_O = play(P, O, square)
+            value, num_visited = fixed_depth.search(
+                child_P, child_O, depth, -1.0, 0.0, 1, evaluator, rules, path
+            )
+            num_nodes += num_visited
+            if value < 0:
+                return np.int64(square)
+        if num_nodes + _LEAST_GROWTH * (num_nodes - num_before) > max_nodes:
+            break
+        num_before = num_nodes
+    return None
