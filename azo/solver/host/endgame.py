@@ -193,8 +193,8 @@ class Solver:
         square = early_end.winning_square(P, O, max_nodes, self._rules, self._early_path)
         whole = self._rules.num_squares
         if square is not None:
-            bounds = sorted((2 * self._rules.sign, whole * self._rules.sign))
-            return Solution(*bounds, self._action(square), {})
+            lower, upper = (2, whole) if self._rules.sign > 0 else (-whole, -2)
+            return Solution(lower, upper, self._action(square), {})
         if self._num_empties(P, O) > _MOST_PROBED:
             return Solution(-whole, whole, None, {})
         return self.solve(
