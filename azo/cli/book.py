@@ -82,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
         terminal.print(__doc__, markup=False)
     else:
         given = f"unknown command '{command}'" if command else "a command is missing"
-        raise ValueError(f"azo book: {given}. {validation.suggest(command, list(commands))}")
+        raise ValueError(f"azo book: {given}. {validation.suggest(command, commands)}")
     return 0
 
 

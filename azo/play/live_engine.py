@@ -210,6 +210,7 @@ class Engine(live_game.LiveGame):
         if limits.is_analysis and not has_score:
             return None
         seconds = _SOLVER_SHARE * max(deadline - time.perf_counter(), 0.0)
+        seconds = min(config.solve_seconds, seconds)
         if is_probe:
             return self._solver.probe(
                 board.player, board.opponent, config.probe_nodes, max_seconds=seconds
@@ -226,7 +227,7 @@ class Engine(live_game.LiveGame):
             result_only=not has_score,
             guess=guess,
             keeps_table=solved is not None,
-            max_seconds=min(config.solve_seconds, seconds),
+            max_seconds=seconds,
             is_stopped=is_stopped,
         )
         self._solved = board, solution

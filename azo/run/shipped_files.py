@@ -54,7 +54,8 @@ def find_config(
         places.insert(0, _stems(CONFIGS / folder / path.parent, f"{path.parent.as_posix()}/"))
         places.insert(0, _stems(beside / path.parent))
     names = next(filter(None, places))
-    raise ValueError(f"{path}: no such {what} file. {validation.suggest(path.stem, names)}")
+    hint = validation.suggest(path.stem, names, texts=names)
+    raise ValueError(f"{path}: no such {what} file. {hint}")
 
 
 def _stems(folder: pathlib.Path, prefix: str = "") -> dict[str, str]:

@@ -92,12 +92,22 @@ def describe(
     return _message(place, section, f"{name} is {first['input']!r}, but {reason}")
 
 
-def suggest(name: str, names: Iterable[str] | Mapping[str, str], *, cutoff: float = 0.6) -> str:
+def suggest(
+    name: str,
+    names: Iterable[str],
+    *,
+    texts: Mapping[str, str] | None = None,
+    cutoff: float = 0.6,
+) -> str:
     """Returns a hint with the closest of `names`, or with all of them.
 
-    A mapping has the texts to show by the names to compare with.
+    Args:
+      name: the unknown name.
+      names: the known names.
+      texts: the text to show for a name, by name; without it the name itself.
+      cutoff: least similarity of a close name, 0 to 1.
     """
-    shown = names if isinstance(names, Mapping) else {one: one for one in names}
+    shown = {known: known for known in names} | dict(texts or {})
     close = difflib.get_close_matches(name, shown, n=1, cutoff=cutoff)
     return (
         f"Did you mean '{shown[close[0]]}'?" if close else f"There are: {', '.join(shown.values())}"

@@ -1,7 +1,7 @@
-"""Wins by an early end of the game, such as a wipe-out, that are a few plies away.
+"""Search for a forced early end of the game, such as a wipe-out, within a few plies.
 
-The solver follows each move down to the last square, so with many empty squares it may never come
-to the reply that wins in three plies. This search deepens by two plies at a time instead.
+The solver searches each move down to the last square. With many empty squares it reaches its limit
+before it looks at the reply that wins in three plies. This search deepens two plies at a time.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ fixed_depth.register(ResultEvaluator, _result)
 def winning_square(
     P: np.uint64, O: np.uint64, max_nodes: int, rules: last_squares.SolverRules, path: np.ndarray
 ) -> int | None:
-    """Returns where the side to move wins by an early end of the game, whatever the replies are.
+    """Returns a move by which the side to move forces an early end of the game and wins.
 
     Args:
       P: discs of the side to move.
@@ -49,8 +49,9 @@ def winning_square(
 @jit
 def _winning_square(P, O, max_nodes, evaluator, rules, path):
     num_nodes, num_before = 0, 0
+    legal = legal_moves(P, O, rules.on_board)
     for depth in range(0, MAX_DEPTH, 2):
-        moves = legal_moves(P, O, rules.on_board)
+        moves = legal
         while moves != ZERO:
             square = first(moves)
             moves &= ~(ONE << square)
