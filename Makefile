@@ -8,6 +8,8 @@ LOCK ?=
 RECORD ?= runs/record-$(shell date +%Y%m%d-%H%M%S)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK))
 LOWEST := $(VENV)-lowest/bin
+# With a restart, --dist loadfile waits for ever after the crash of a worker.
+WORKERS := -n 2 --dist loadfile --max-worker-restart 0
 
 .PHONY: help train record test test-all faults lowest lock signature bench lint types format clean
 .DEFAULT_GOAL := help
@@ -54,10 +56,10 @@ record: $(VENV)/.installed-run$(EXTRAS)
 	$(BIN)/azo leaderboard $(RECORD)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 test-all: test
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not gpu" $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) -m "slow and not gpu" $(ARGS)
 
 faults: $(VENV)/.installed-test
 	timeout 3600 $(BIN)/python -m pytest tests/faults -m "faults or not faults" $(ARGS)

@@ -10,11 +10,22 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 COMMANDS = (
     "train", "watch", "evaluate", "play", "web", "analyse", "gtp", "nboard", "tournament",
     "report", "solve", "book", "export", "supervise", "ablate", "leaderboard",
 )  # fmt: skip
+
+
+def process() -> NoReturn:
+    """Runs the command of this process and ends it, at a second signal even while it computes."""
+    with _importing():
+        from azo.run import interruption
+
+    with interruption.signals_end_computations():
+        code = main()
+    interruption.end_process(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,4 +102,4 @@ def _overview() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    process()

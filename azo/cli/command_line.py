@@ -23,7 +23,7 @@ import rich.console
 import tyro
 
 from azo.formats import files
-from azo.run import interruption, validation
+from azo.run import validation
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the messages of XLA
@@ -111,12 +111,10 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
 
     So do files that cannot be read or written, and a lack of memory. A ValueError that is raised
     inside a library is a bug of azo, and keeps its traceback, as all other exceptions do. An
-    interrupting signal gives 128 and its number without a traceback: 130 for Ctrl-C. A second one
-    also ends a compiled program or a compilation.
+    interrupting signal gives 128 and its number without a traceback: 130 for Ctrl-C.
     """
     try:
-        with interruption.signals_end_computations():
-            code = main(sys.argv[1:] if argv is None else argv) or 0
+        code = main(sys.argv[1:] if argv is None else argv) or 0
         sys.stdout.flush()
         return code
     except ValueError as error:

@@ -20,7 +20,7 @@ import tyro
 
 from azo.cli import command_line, markdown_tables
 from azo.games import setting_types
-from azo.run import interruption, tournament_file, tournament_runner
+from azo.run import tournament_file, tournament_runner
 
 
 class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         )
     except KeyboardInterrupt:
         print("stopped; finished games are kept, the same command resumes")
-        return interruption.leave_threads(0)
+        return 0
     console = rich.console.Console(highlight=False, emoji=False)
     if console.is_terminal:
         markdown_tables.show(tables, console)

@@ -16,12 +16,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import rich.console
 
 _SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = 1.0  # seconds after which Python is taken to be inside a computation
+_has_arrived = threading.Event()  # one of the signals, since the process began
 
 
 class StopRequest:
@@ -40,6 +41,7 @@ class StopRequest:
         self._stack.close()
 
     def _make(self, number: int, frame: FrameType | None) -> None:
+        _has_arrived.set()
         if self.is_made:
             _interrupt(number, frame)
         if number == signal.SIGHUP:
@@ -78,19 +80,19 @@ def signals_end_computations() -> Iterator[None]:
         signal.signal(signal.SIGURG, before)
 
 
-def leave_threads(code: int) -> int:
-    """Ends an interrupted command at once if threads still compute; Python would wait for them.
+def end_process(code: int) -> NoReturn:
+    """Ends the process of a command; after a signal at once, even if threads still compute.
 
-    Without such threads it returns the exit code.
+    Python would wait for them.
     """
     others = set(threading.enumerate()) - {threading.current_thread()}
-    if any(not thread.daemon for thread in others):
+    if _has_arrived.is_set() and any(not thread.daemon for thread in others):
         sys.stdout.flush()
         _exit(code)
-    return code
+    sys.exit(code)
 
 
-def _exit(code: int) -> None:
+def _exit(code: int) -> NoReturn:
     rich.console.Console(stderr=True).show_cursor()  # which a progress display has hidden
     sys.stderr.flush()
     os._exit(code)
@@ -120,6 +122,7 @@ def _watch(receiver: socket.socket, answered: threading.Event) -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     del frame
+    _has_arrived.set()
     if number == signal.SIGHUP:
         _leave_terminal()
     raise KeyboardInterrupt(number)

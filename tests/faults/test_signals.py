@@ -5,6 +5,7 @@ import pty
 import select
 import signal
 import subprocess
+import threading
 import time
 import warnings
 
@@ -140,9 +141,12 @@ def test_an_interrupted_tournament_keeps_its_games_and_goes_on(
         if len(count) == 5:
             os.kill(os.getpid(), number)
 
+    is_done = threading.Event()
+    threading.Thread(target=is_done.wait).start()  # ends no process that the command has not begun
     with monkeypatch.context() as patch:
         patch.setattr("azo.measure.journal.append", append_then_stop)
         assert small_tournament.main(path, "--folder", tmp_path / "games") == 0
+    is_done.set()
     assert "the same command resumes" in capsys.readouterr().out
     games = tmp_path / "games" / "games.jsonl"
     assert games.read_text().splitlines() == count

@@ -2,7 +2,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+import time
 
 import pytest
 
@@ -104,22 +104,23 @@ def test_a_first_signal_that_python_handles_prints_nothing():
         assert process.stderr.read() == ""
 
 
-LEAVES = """
-import threading, time
+ENDS = """
+import signal, threading, time
 from azo.run import interruption
-thread = threading.Thread(target=time.sleep, args=(3600,))
-thread.start()
-print("computes")
-interruption.leave_threads(130)
+with interruption.StopRequest() as stop:
+    signal.raise_signal({})
+print(stop.is_made)
+threading.Thread(target=time.sleep, args=({},)).start()
+interruption.end_process(7)
 """
 
 
-def test_an_interrupted_command_does_not_wait_for_threads():
-    command = [sys.executable, "-c", LEAVES]
+@pytest.mark.parametrize(
+    ("number", "seconds", "printed"), [(signal.SIGTERM, 3600, "True"), (signal.SIGURG, 2, "False")]
+)
+def test_after_a_signal_a_process_does_not_wait_for_its_threads(number, seconds, printed):
+    command = [sys.executable, "-c", ENDS.format(int(number), seconds)]
+    start = time.monotonic()
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "computes\n", "")
-
-
-def test_without_threads_a_command_ends_as_usual(monkeypatch):
-    monkeypatch.setattr(threading, "enumerate", lambda: [threading.current_thread()])
-    assert interruption.leave_threads(7) == 7
+    assert (ended.returncode, ended.stdout, ended.stderr) == (7, printed + "\n", "")
+    assert number == signal.SIGTERM or time.monotonic() - start > seconds
