@@ -47,7 +47,8 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     solve_seconds: setting_types.PositiveFloat = 5.0
     """Time limit of solving, at most half the time of the move; then the position is searched."""
     probe_nodes: setting_types.NonNegativeInt = 100_000
-    """With more empty squares, nodes to prove the result, and to refute the move found; 0: none."""
+    """With more empty squares, nodes to prove the result, and to refute the move found; 0: none.
+    Analyses look for early ends alone."""
     has_proofs: bool = True
     """Look for the end of the game ahead, and never search or play what is proven worse: by the
     result, or by the final score if `score_share` is above 0."""

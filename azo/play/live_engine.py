@@ -11,11 +11,12 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from azo.games import notation
-from azo.play import live_game, live_search, opening_book
+from azo.play import live_game, live_search, opening_book, proven_report
 from azo.play.engine_settings import EngineConfig, Limits
 from azo.play.evaluator import Evaluator
 from azo.play.search_report import MoveReport, SearchReport
@@ -142,11 +143,13 @@ class Engine(live_game.LiveGame):
         if not limits.is_analysis and (action := self._book_move()) is not None:
             return dataclasses.replace(unsearched(), action=action, source="book")
         solution = self._solve(limits, deadline, is_stopped)
-        if solution is not None and solution.is_solved:
-            exact = self._exact(solution, unsearched(), deadline, is_stopped)
+        is_in_reach = self.num_empties <= self.config.solve_empties
+        if solution is not None and solution.is_solved and is_in_reach:
+            line = self._exact_line(solution, deadline, is_stopped)
+            exact = proven_report.exact(unsearched(), solution, line, self)
             return dataclasses.replace(exact, seconds=time.perf_counter() - start)
-        if solution is not None and self._lowest(solution) > 0 and not limits.is_analysis:
-            return self._bounded(unsearched(), solution)
+        if solution is not None and proven_report.is_won(solution, self) and not limits.is_analysis:
+            return proven_report.bounded(unsearched(), solution, self)
         if len(legal) == 1 and not limits.is_analysis:
             return dataclasses.replace(unsearched(), source="forced")
         if limits.seconds is not None:
@@ -163,7 +166,7 @@ class Engine(live_game.LiveGame):
         final = dataclasses.replace(final, action=self._choice(final))
         if solution is None:
             return final
-        return self._bounded(final if limits.is_analysis else self._verified(final), solution)
+        return proven_report.bounded(self._verified(final, limits), solution, self)
 
     def ponder(self, is_stopped: Callable[[], bool]) -> None:
         """Searches the present position until it is stopped, the result proven or memory full."""
@@ -205,16 +208,13 @@ class Engine(live_game.LiveGame):
         config, board = self.config, self.board
         has_score = self.num_empties <= min(config.score_empties, config.solve_empties)
         is_probe = self.num_empties > config.solve_empties
+        is_probe |= limits.is_analysis and not has_score
         if self._solver is None or (is_probe and not config.probe_nodes):
-            return None
-        if limits.is_analysis and not has_score:
             return None
         seconds = _SOLVER_SHARE * max(deadline - time.perf_counter(), 0.0)
         seconds = min(config.solve_seconds, seconds)
         if is_probe:
-            return self._solver.probe(
-                board.player, board.opponent, config.probe_nodes, max_seconds=seconds
-            )
+            return self._probe(board, limits, max_seconds=seconds)
         solved = self._solved if self._solved and self._solved[0] in self.boards else None
         guess = 0
         if solved is not None and solved[1].is_solved:
@@ -233,108 +233,57 @@ class Engine(live_game.LiveGame):
         self._solved = board, solution
         return solution
 
-    def _verified(self, report: SearchReport) -> SearchReport:
-        """Returns a report with the best move that the solver cannot refute with few nodes."""
+    def _probe(self, board: notation.Board, limits: Limits, **options: Any) -> endgame.Solution:
+        """Returns the bounds that few nodes prove, in analyses those of early ends alone."""
+        assert self._solver is not None
+        words, max_nodes = (board.player, board.opponent), self.config.probe_nodes
+        if limits.is_analysis:  # which look at all moves
+            return self._solver.find_early_win(*words, max_nodes)
+        return self._solver.probe(*words, max_nodes, **options)
+
+    def _verified(self, report: SearchReport, limits: Limits) -> SearchReport:
+        """Returns a report with the best move that a probe does not refute.
+
+        Analyses probe all moves; otherwise the rest is left as it is.
+        """
         if self._solver is None or not self.config.probe_nodes:
             return report
         refuted: list[MoveReport] = []
-        ordered = sorted(report.moves, key=lambda move: move.action != report.action)
-        for move in ordered:
-            after = self._after(self.board, move.action)
-            reply = self._solver.probe(
-                after.player, after.opponent, self.config.probe_nodes, keeps_table=True
+        others: list[MoveReport] = []
+        for move in sorted(report.moves, key=lambda move: move.action != report.action):
+            if others and not limits.is_analysis:
+                others.append(move)
+                continue
+            reply = self._probe(self._after(self.board, move.action), limits, keeps_table=True)
+            if proven_report.is_won(reply, self):
+                refuted.append(proven_report.refuted(move, reply, self))
+            else:
+                others.append(move)
+        if not others:
+            refuted.sort(key=lambda move: move.discs or 0.0, reverse=not self.game.is_reversed)
+        moves = (*others, *refuted)
+        if moves[0].action != report.action or not others:
+            report = dataclasses.replace(
+                report,
+                action=moves[0].action,
+                value=report.value if moves[0].value is None else moves[0].value,
+                discs=report.discs if moves[0].discs is None else moves[0].discs,
+                score=None if others else moves[0].score,
             )
-            if self._lowest(reply) < 1:
-                moves = (*ordered[len(refuted) :], *refuted)
-                return dataclasses.replace(report, action=move.action, moves=moves)
-            refuted.append(dataclasses.replace(move, value=-1.0, is_proven=True))
-        return dataclasses.replace(report, moves=tuple(refuted), value=-1.0)
-
-    def _lowest(self, solution: endgame.Solution) -> float:
-        """Returns the proven lower bound of the result."""
-        return min(self.result(solution.lower), self.result(solution.upper))
-
-    def _bounded(self, report: SearchReport, solution: endgame.Solution) -> SearchReport:
-        """Returns a report inside the proven bounds; a proven win is its move."""
-        lower, upper = sorted((self.result(solution.lower), self.result(solution.upper)))
-        report = dataclasses.replace(
-            report,
-            value=min(max(report.value, lower), upper),
-            discs=min(max(report.discs, solution.lower), solution.upper),
-        )
-        if lower < 1 or solution.best_move is None:
-            return report
-
-        def proven(move: MoveReport) -> MoveReport:
-            if move.action != solution.best_move:
-                return move
-            return dataclasses.replace(move, value=1.0, discs=report.discs, is_proven=True)
-
-        return dataclasses.replace(
-            report,
-            action=solution.best_move,
-            moves=tuple(
-                sorted(map(proven, report.moves), key=lambda x: x.action != solution.best_move)
-            ),
-            source="exact",
-        )
-
-    def _exact(
-        self,
-        solution: endgame.Solution,
-        report: SearchReport,
-        deadline: float,
-        is_stopped: Callable[[], bool] | None,
-    ) -> SearchReport:
-        """Returns a report with exact scores and values in place of searched ones."""
-        assert solution.best_move is not None
-        scores = solution.move_scores or {solution.best_move: solution.score}
-
-        def exact(move: MoveReport) -> MoveReport:
-            score = scores.get(move.action)
-            if score is None:
-                return self._at_most(move, solution.score)
-            line = move.line
-            if move.action == solution.best_move:
-                line = self._exact_line(move.action, score, deadline, is_stopped)
-            return dataclasses.replace(
-                move,
-                score=score,
-                discs=float(score),
-                value=self.result(score),
-                is_proven=True,
-                line=line,
-            )
-
-        def rank(move: MoveReport) -> tuple[bool, bool, int]:
-            is_best = move.action == solution.best_move
-            return not is_best, move.score is None, -self.utility(move.score or 0)
-
-        return dataclasses.replace(
-            report,
-            action=solution.best_move,
-            moves=tuple(sorted(map(exact, report.moves), key=rank)),
-            value=self.result(solution.score),
-            discs=float(solution.score),
-            score=solution.score,
-            source="exact",
-        )
-
-    def _at_most(self, move: MoveReport, score: int) -> MoveReport:
-        """Returns an estimated move of a solved position, no better than the exact score."""
-        if move.value is None or move.discs is None:
-            return move
-        worse = max if self.game.is_reversed else min
-        value = min(move.value, self.result(score))
-        return dataclasses.replace(move, value=value, discs=worse(move.discs, float(score)))
+        return dataclasses.replace(report, moves=moves)
 
     def _exact_line(
-        self, action: int, score: int, deadline: float, is_stopped: Callable[[], bool] | None
+        self,
+        solution: endgame.Solution,
+        deadline: float,
+        is_stopped: Callable[[], bool] | None,
     ) -> tuple[int, ...]:
         """Returns a line of best moves, to the end of the game if there is time."""
         assert self._solver is not None
+        assert solution.best_move is not None
+        score = solution.score
         line = live_game.LiveGame(self.game)
-        line.new_game(self.board, [action])
+        line.new_game(self.board, [solution.best_move])
         end = min(deadline, time.perf_counter() + self.config.solve_seconds)
         while not line.is_over and (left := end - time.perf_counter()) > 0:
             is_same_side = line.board.is_black_to_move == self.board.is_black_to_move

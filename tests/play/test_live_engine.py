@@ -254,6 +254,28 @@ def test_a_move_that_few_nodes_refute_is_not_played():
     assert num_verified > 40
 
 
+def test_an_analysis_shows_each_move_that_allows_a_wipe_out():
+    config = QUICK.model_copy(update={"solve_empties": 1, "has_proofs": False})
+    live = make(8, config)
+    num_lost = 0
+    for board, (blunder, _) in wipe_outs.before_the_end(2):
+        live.new_game(board)
+        report = live.think(Limits(10, is_analysis=True))
+        move = next(move for move in report.moves if move.action == blunder)
+        assert (move.value, move.discs, move.score) == (-1, -64, -64)
+        assert move.line[0] == blunder
+        is_lost = all(move.score == -64 for move in report.moves)
+        assert (report.score == report.discs == -64) == is_lost
+        assert is_lost or report.action != blunder
+        num_lost += is_lost
+        live.play(blunder)
+        report = live.think(Limits(10, is_analysis=True))
+        assert (report.score, report.value, report.source) == (64, 1, "exact")
+        live.play(report.action)
+        assert live.is_over
+    assert 0 < num_lost < 10
+
+
 def test_an_analysis_solves_only_where_scores_are_solved():
     config = QUICK.model_copy(update={"solve_empties": 12, "score_empties": 8})
     live, rng = make(6, config), random.Random(2)

@@ -15,22 +15,22 @@ MAX_DEPTH = 15  # plies
 _LEAST_GROWTH = 8  # of the positions visited, by two plies more
 
 
-class ResultEvaluator(NamedTuple):
+class EndEvaluator(NamedTuple):
     """Values finished games alone, as an evaluator of `fixed_depth.search`."""
 
 
 @jit
-def _result(P, O, moves, is_over, evaluator, rules):
-    """Returns 1 for a won game, -1 for a lost one, 0 for a drawn one or one that goes on."""
-    return np.sign(np.float64(last_squares.final_score(P, O, rules))) if is_over else 0.0
+def _final_score(P, O, moves, is_over, evaluator, rules):
+    """Returns the final score, 0 for a game that goes on."""
+    return np.float64(last_squares.final_score(P, O, rules)) if is_over else 0.0
 
 
-fixed_depth.register(ResultEvaluator, _result)
+fixed_depth.register(EndEvaluator, _final_score)
 
 
-def winning_square(
+def winning_move(
     P: np.uint64, O: np.uint64, max_nodes: int, rules: last_squares.SolverRules, path: np.ndarray
-) -> int | None:
+) -> tuple[int, int] | None:
     """Returns a move by which the side to move forces an early end of the game and wins.
 
     Args:
@@ -41,13 +41,14 @@ def winning_square(
       path: memory from `fixed_depth.make_path(MAX_DEPTH)`.
 
     Returns:
-      A square of the board with 8 columns; None if there is no move, or no such end was found.
+      A square of the board with 8 columns, and the least utility that it leads to, as of
+      `last_squares.final_score`; None if there is no move, or no such end was found.
     """
-    return _winning_square(P, O, max_nodes, ResultEvaluator(), rules, path)
+    return _winning_move(P, O, max_nodes, EndEvaluator(), rules, path)
 
 
 @jit
-def _winning_square(P, O, max_nodes, evaluator, rules, path):
+def _winning_move(P, O, max_nodes, evaluator, rules, path):
     num_nodes, num_before = 0, 0
     legal = legal_moves(P, O, rules.on_board)
     for depth in range(0, MAX_DEPTH, 2):
@@ -57,11 +58,11 @@ def _winning_square(P, O, max_nodes, evaluator, rules, path):
             moves &= ~(ONE << square)
             child_P, child_O = play(P, O, square)
             value, num_visited = fixed_depth.search(
-                child_P, child_O, depth, -1.0, 0.0, 1, evaluator, rules, path
+                child_P, child_O, depth, -64.0, 0.0, 1, evaluator, rules, path
             )
             num_nodes += num_visited
             if value < 0:
-                return np.int64(square)
+                return np.int64(square), np.int64(-value)
         if num_nodes + _LEAST_GROWTH * (num_nodes - num_before) > max_nodes:
             break
         num_before = num_nodes

@@ -164,6 +164,30 @@ class Solver:
             seconds=time.perf_counter() - start,
         )
 
+    def find_early_win(self, player: int, opponent: int, max_nodes: int) -> Solution:
+        """Returns bounds of the score: that of an early end that the side to move can force.
+
+        A wipe-out, which no score is better than, solves the position. If no such end is found, no
+        move is best, and the bounds are those of the board.
+
+        Args:
+          player: as for `solve`.
+          opponent: as for `solve`.
+          max_nodes: limit on the positions visited, about.
+
+        Raises:
+          ValueError: see `solve`.
+        """
+        self._check(player, opponent)
+        P, O = np.uint64(player), np.uint64(opponent)
+        found = early_end.winning_move(P, O, max_nodes, self._rules, self._early_path)
+        whole = self._rules.num_squares
+        if found is None:
+            return Solution(-whole, whole, None, {})
+        square, utility = found
+        lower, upper = (utility, whole) if self._rules.sign > 0 else (-whole, -utility)
+        return Solution(lower, upper, self._action(square), {})
+
     def probe(
         self,
         player: int,
@@ -175,8 +199,7 @@ class Solver:
     ) -> Solution:
         """Returns bounds of the score that few nodes prove, with many empty squares.
 
-        First a search for an early end of the game that the side to move can force; then, with at
-        most 36 empty squares, that of `solve` for the result.
+        First `find_early_win`; then, with at most 36 empty squares, `solve` for the result.
 
         Args:
           player: as for `solve`.
@@ -188,15 +211,12 @@ class Solver:
         Raises:
           ValueError: see `solve`.
         """
-        self._check(player, opponent)
-        P, O = np.uint64(player), np.uint64(opponent)
-        square = early_end.winning_square(P, O, max_nodes, self._rules, self._early_path)
-        whole = self._rules.num_squares
-        if square is not None:
-            lower, upper = (2, whole) if self._rules.sign > 0 else (-whole, -2)
-            return Solution(lower, upper, self._action(square), {})
-        if self._num_empties(P, O) > _MOST_PROBED:
-            return Solution(-whole, whole, None, {})
+        solution = self.find_early_win(player, opponent, max_nodes)
+        if (
+            solution.best_move is not None
+            or self._num_empties(np.uint64(player), np.uint64(opponent)) > _MOST_PROBED
+        ):
+            return solution
         return self.solve(
             player,
             opponent,
@@ -226,7 +246,7 @@ class Solver:
         last_squares.final_score(P, O, self._rules)
         self._legal(P, O)
         _after(P, O, 0)
-        early_end.winning_square(P, O, 0, self._rules, self._early_path)
+        early_end.winning_move(P, O, 0, self._rules, self._early_path)
 
     def _cuts(self, confidence: float) -> np.ndarray:
         if confidence == 1.0:
