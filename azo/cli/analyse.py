@@ -25,6 +25,7 @@ from azo.play import (
     analysis_text,
     engine_factory,
     engine_settings,
+    formatting,
     game_analysis,
     live_engine,
 )
@@ -65,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
         engine = live_engine.Engine(evaluator, settings.engine)
     engine.new_game(game.board, game.moves)
     analysis = _analyse(engine, settings)
-    title = " - ".join(filter(None, (game.black, game.white))) or analysis.game.name
+    title = " - ".join(filter(None, (game.black, game.white))) or formatting.title(analysis.game)
     _print(terminal, analysis, title, settings.ply)
     if settings.json_file is not None:
         text = json.dumps(analysis_text.to_json(analysis, title), indent=1) + "\n"

@@ -25,7 +25,7 @@ def render(analysis: game_analysis.GameAnalysis, title: str, network: str) -> st
 
     Args:
       analysis: the game and its positions.
-      title: players or name of the game.
+      title: players, or the board.
       network: name of the network that evaluated the positions.
     """
     settings = json.dumps(_settings(analysis, title, network)).replace("<", "\\u003c")

@@ -40,6 +40,11 @@ def colour(board: notation.Board) -> str:
     return "black" if board.is_black_to_move else "white"
 
 
+def title(game: variant.Variant) -> str:
+    """Returns the name of a game without players, such as "Othello 8x8"."""
+    return f"Othello {game.size}x{game.size}" + (", fewer discs win" if game.is_reversed else "")
+
+
 def outlook(report: SearchReport, who: str, game: variant.Variant) -> str:
     """Returns the expected result for the side to move, which is called `who`."""
     if report.score is None:

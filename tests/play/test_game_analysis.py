@@ -229,12 +229,12 @@ def test_the_command_writes_table_json_and_page(tmp_path, capsys):
     files = [tmp_path / name for name in ("a.json", "a.html")]
     code, out, _ = run(capsys, "f5d6c3", *_QUICK, "--json", files[0], "--html", files[1])
     assert code == 0
-    assert out.splitlines()[0] == "othello8. The game stops after 3 plies."
+    assert out.splitlines()[0] == "Othello 8x8. The game stops after 3 plies."
     printed = json.loads(files[0].read_text())
     assert [position["played"] for position in printed["positions"]] == ["f5", "d6", "c3", None]
     assert sum(move["visits"] for move in printed["positions"][0]["moves"]) >= 8
     assert sum(move["prior"] for move in printed["positions"][0]["moves"]) == pytest.approx(1)
-    assert "<title>othello8</title>" in files[1].read_text()
+    assert "<title>Othello 8x8</title>" in files[1].read_text()
 
 
 def test_one_position_is_shown_with_its_moves(capsys, monkeypatch):
