@@ -67,7 +67,13 @@ CHAINS = {
         ("teacher", "runs/12-first"),
         *[("teacher", f"runs/{number}") for number in (11, 8, 9, 10)],
     ],
-    "zero-conv6": [("teacher", "runs/own6"), ("network", "zero-fast6")],
+    "zero-conv6": [
+        ("network", "runs/conv6/best"),
+        ("teacher", "runs/own6"),
+        ("network", "zero-fast6"),
+        ("teacher", "runs/own6-20"),
+        ("teacher", "runs/own6-21"),
+    ],
     "taught": [
         ("network", "runs/people/best"),
         ("network", "zero-fast"),
