@@ -207,8 +207,7 @@ class Engine(live_game.LiveGame):
         """Returns the bounds of the score that were proven; None with too many empty squares."""
         config, board = self.config, self.board
         has_score = self.num_empties <= min(config.score_empties, config.solve_empties)
-        is_probe = self.num_empties > config.solve_empties
-        is_probe |= limits.is_analysis and not has_score
+        is_probe = not has_score if limits.is_analysis else self.num_empties > config.solve_empties
         if self._solver is None or (is_probe and not config.probe_nodes):
             return None
         seconds = _SOLVER_SHARE * max(deadline - time.perf_counter(), 0.0)

@@ -17,15 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from azo.games import notation
-from azo.solver.host import (
-    deep,
-    early_end,
-    fixed_depth,
-    kernels,
-    last_squares,
-    probcut,
-    table,
-)
+from azo.solver.host import deep, early_end, fixed_depth, kernels, last_squares, probcut, table
 
 _SLICE_NODES = 1_000_000  # about 0.1 s
 _MAX_LOG_ROWS = 21  # 128 MiB
@@ -211,12 +203,10 @@ class Solver:
         Raises:
           ValueError: see `solve`.
         """
-        solution = self.find_early_win(player, opponent, max_nodes)
-        if (
-            solution.best_move is not None
-            or self._num_empties(np.uint64(player), np.uint64(opponent)) > _MOST_PROBED
-        ):
-            return solution
+        found = self.find_early_win(player, opponent, max_nodes)
+        num_empties = self._num_empties(np.uint64(player), np.uint64(opponent))
+        if found.best_move is not None or num_empties > _MOST_PROBED:
+            return found
         return self.solve(
             player,
             opponent,
