@@ -6,7 +6,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 LOCK ?=
 RECORD ?= runs/record-$(shell date +%Y%m%d-%H%M%S)
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK))
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOWEST := $(VENV)-lowest/bin
 # With a restart, --dist loadfile waits for ever after the crash of a worker.
 WORKERS := -n 2 --dist loadfile --max-worker-restart 0
@@ -16,11 +16,11 @@ WORKERS := -n 2 --dist loadfile --max-worker-restart 0
 
 help:
 	@echo "make train   install into $(VENV) and train (ARGS=\"--config configs/...\"; EXTRAS=cuda or tpu)"
-	@echo "make record  train the record run, an hour of processor time, and rate it: docs/leaderboard.md (RECORD=FOLDER resumes one)"
+	@echo "make record  train the record run, an hour of processor time, and rate it: docs/notebook/leaderboard.md (RECORD=FOLDER resumes one)"
 	@echo "make test    install with the test tools and run pytest (ARGS=\"-m 'unit and not slow'\" for the quickest)"
 	@echo "make test-all   make test, then the slow tests"
 	@echo "make faults  damage files, fill disks, send signals and kill processes: docs/reliability.md"
-	@echo "make lowest  install the lowest versions that pyproject.toml allows, and test them: docs/dependencies.md"
+	@echo "make lowest  install the lowest versions that pyproject.toml allows, and test them: docs/notebook/dependencies.md"
 	@echo "make lock    renew requirements.lock, the versions of CI (make LOCK=requirements.lock test installs them)"
 	@echo "make signature  compare the behaviour of self-play and learning with the stored numbers"
 	@echo "make bench   measure speed and memory against others, into benchmarks/README.md (ARGS=\"--preset gpu\")"
@@ -37,8 +37,14 @@ $(VENV)/.installed-run$(EXTRAS): pyproject.toml | $(BIN)/python
 	$(PIP) -e ".$(if $(EXTRAS),[$(EXTRAS)])"
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+# An editable installation has no hash: the lock has all that it needs, the build's packages too.
+$(VENV)/.installed-test: pyproject.toml $(LOCK) | $(BIN)/python
+ifdef LOCK
+	$(PIP) --require-hashes -r $(LOCK)
+	$(PIP) --no-deps --no-build-isolation -e .
+else
 	$(PIP) -e ".[test]"
+endif
 	@touch $@
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
@@ -74,7 +80,7 @@ lowest:
 lock: $(BIN)/python
 	$(PIP) uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --extra test \
-	  --custom-compile-command "make lock" --upgrade -o requirements.lock pyproject.toml
+	  --generate-hashes --custom-compile-command "make lock" --upgrade -o requirements.lock pyproject.toml
 
 signature: $(VENV)/.installed-test
 	$(BIN)/python scripts/signature.py

@@ -5,6 +5,7 @@ import contextlib
 import difflib
 import gc
 import importlib
+import os
 import pathlib
 import signal
 import sys
@@ -20,8 +21,9 @@ COMMANDS = (
 
 def process() -> NoReturn:
     """Runs the command of this process and ends it, at a second signal even while it computes."""
+    _open_closed_streams()
     with _importing():
-        from azo.run import interruption
+        from azo.training import interruption
 
     with interruption.signals_end_computations():
         code = main()
@@ -35,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_overview())
         return 0
     if name == "--version":
-        from azo.run import shipped_files
+        from azo.training import shipped_files
 
         print(f"azo {shipped_files.version()}")
         return 0
@@ -59,35 +61,40 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _open_closed_streams() -> None:
+    """Opens the null device in place of standard streams that the shell has closed, as by `>&-`.
+
+    Python sets these to None, and the next file that is opened would get the number of the stream.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)  # the lowest free one: that of the stream
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
 @contextlib.contextmanager
 def _importing() -> Iterator[None]:
-    """Within the block, Ctrl-C ends the process at once, and no garbage is collected.
+    """Within the block, Ctrl-C ends the process at once, and garbage collection is off.
 
-    Libraries catch the KeyboardInterrupt that is raised while they are imported, and go on. The
-    collector would look through all modules again and again, a quarter of the time of a start.
+    Libraries catch the KeyboardInterrupt that is raised while they are imported, and go on. Garbage
+    collection would take a quarter of the start-up time.
     """
+    # Else Ctrl-C is ignored, or handled by a program that calls this.
+    is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    is_ours &= threading.current_thread() is threading.main_thread()
     was_enabled = gc.isenabled()
     gc.disable()
-    try:
-        with _ctrl_c_kills():
-            yield
-    finally:
-        if was_enabled:
-            gc.freeze()  # what was imported stays until the end
-            gc.enable()
-
-
-@contextlib.contextmanager
-def _ctrl_c_kills() -> Iterator[None]:
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield  # Ctrl-C is ignored, or handled by a program that calls this
-        return
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if is_ours:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if was_enabled:
+            gc.freeze()  # what was imported stays until the end
+            gc.enable()
 
 
 def _overview() -> str:

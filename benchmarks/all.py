@@ -59,8 +59,6 @@ PRESETS = {
             "--before-ply 40 --repeats 3",
         ),
         Section("Kinds of networks", "networks"),
-        Section("Pattern networks on the host", "host_evaluation", "--games 64"),
-        Section("Classical players", "classical", "--num-positions 100"),
         Section("The whole iteration on two cores", "iteration"),
         Section("Memory", "memory"),
         Section("Compilation", "compilation"),

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import mctx
 
 from azo.games import protocol
-from azo.search import improvement, search_tree
+from azo.search import improvement, search_tree, settings
 
 # Evaluates planes `[B, 8, 8, 2]`.
 Apply = Callable[[jax.Array], improvement.Evaluation]
@@ -92,7 +92,7 @@ def _azo_gumbel(config: improvement.SearchConfig) -> dict[str, Any]:
         "qtransform": functools.partial(
             mctx.qtransform_completed_by_mix_value,
             value_scale=config.value_scale,
-            maxvisit_init=config.visit_offset,
+            maxvisit_init=settings.VISIT_OFFSET,
             rescale_values=False,
         ),
         "max_num_considered_actions": config.max_considered_actions,

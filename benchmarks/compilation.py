@@ -16,13 +16,13 @@ from collections.abc import Sequence
 
 from azo.games import registry
 from azo.learning import loop, placement
-from azo.run import config, devices
-from benchmarks import command, measure
+from azo.training import config, devices
+from benchmarks import measure
 
 AIMS = {"cold": 60, "from the cache": 10}  # seconds, of the default settings
 
 
-class CompilationBenchConfig(command.Settings):
+class CompilationBenchConfig(measure.Settings):
     """How long does a run take to compile, at first and from JAX's persistent cache?"""
 
     config: pathlib.Path = config.DEFAULT_CONFIG
@@ -38,7 +38,7 @@ class CompilationBenchConfig(command.Settings):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark and returns the exit code."""
-    return command.run("benchmarks.compilation", CompilationBenchConfig, report, argv)
+    return measure.run("benchmarks.compilation", CompilationBenchConfig, report, argv)
 
 
 def report(bench: CompilationBenchConfig) -> list[str]:

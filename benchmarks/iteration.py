@@ -23,14 +23,11 @@ from jax.sharding import Mesh, PartitionSpec
 
 from azo.games import protocol, registry
 from azo.learning import loop, network, placement, replay, run_state
-from azo.run import config, devices
-from benchmarks import command, measure, reference_network, roofline
-
-# A step computes the forward pass and the gradients of kernels and of inputs.
-PASSES_A_STEP = 3
+from azo.training import config, devices
+from benchmarks import inputs, measure
 
 
-class IterationBenchConfig(command.Settings):
+class IterationBenchConfig(measure.Settings):
     """How long does a whole iteration take, and its parts?"""
 
     config: pathlib.Path = config.DEFAULT_CONFIG
@@ -44,7 +41,7 @@ class IterationBenchConfig(command.Settings):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark and returns the exit code."""
-    return command.run("benchmarks.iteration", IterationBenchConfig, report, argv)
+    return measure.run("benchmarks.iteration", IterationBenchConfig, report, argv)
 
 
 def report(bench: IterationBenchConfig) -> list[str]:
@@ -52,12 +49,12 @@ def report(bench: IterationBenchConfig) -> list[str]:
     settings = config.load_file(bench.config)
     mesh = placement.make_mesh(devices.prepare(settings))
     game = registry.make(settings.game)
-    programs, work = _programs(settings, game, mesh, bench.seed)
+    programs = _programs(settings, game, mesh, bench.seed)
     timings = measure.take_turns(
         {name: program.call for name, program in programs.items()}, bench.repeats
     )
     num_games = int(programs["playing"].call()[1].selfplay.num_games)
-    lines = [
+    return [
         f"{game.name}, settings of {bench.config.name}, devices: {mesh.size}, {bench.repeats}"
         " repetitions: median (smallest to largest). Compiled in"
         f" {programs['whole'].compile_seconds:.0f} s.",
@@ -68,17 +65,6 @@ def report(bench: IterationBenchConfig) -> list[str]:
         ),
         "",
     ]
-    peaks = roofline.measure_peaks(bench.repeats)
-    learning = measure.less(timings["whole"].seconds, timings["playing"].seconds)
-    flops = PASSES_A_STEP * settings.learner.batch_size * work.flops
-    speed = measure.rate(learning, settings.learner.num_steps * flops).median / mesh.size
-    lines += [
-        f"A learning step has {measure.short(flops / 1e9)} GFLOP ({PASSES_A_STEP} passes). It"
-        f" reaches {measure.short(speed / 1e9)} GFLOP/s on each device; a {peaks.dtype} product"
-        f" reaches {measure.short(peaks.flops_per_second / 1e9)}.",
-        "",
-    ]
-    return lines
 
 
 def _rows(
@@ -124,8 +110,8 @@ def _rows(
 
 def _programs(
     settings: config.Config, game: protocol.Game, mesh: Mesh, seed: int
-) -> tuple[dict[str, measure.Program], roofline.Work]:
-    """Returns the programs to time, and the work of evaluating one position."""
+) -> dict[str, measure.Program]:
+    """Returns the programs to time."""
     capacity = settings.replay.capacity
     # Learning then begins exactly when the ring is full.
     replay_config = settings.replay.model_copy(update={"min_positions": capacity})
@@ -153,25 +139,17 @@ def _programs(
 
     def evaluate(variables: network.Variables, position: protocol.Position) -> jax.Array:
         see = network.evaluator(game, folded, variables, symmetry=settings.search.symmetry)
-        return reference_network.evaluate_repeatedly(
-            see, key, position, _times_alone(settings, mesh)
-        )
+        return inputs.evaluate_repeatedly(see, key, position, _times_alone(settings, mesh))
 
     everywhere, games = PartitionSpec(), PartitionSpec(run_state.AXIS)
     sharded = jax.shard_map(
         evaluate, mesh=mesh, in_specs=(everywhere, games), out_specs=games, check_vma=False
     )
-    programs = {
+    return {
         "whole": whole,
         "playing": dataclasses.replace(whole, inputs=(empty,)),
         "network": measure.compile_program(sharded, variables, empty.games.position),
     }
-    start = game.start(settings.learner.batch_size)
-    planes = network.planes_of(game, settings.network, start)
-    work = roofline.count(folded.apply, jax.device_get(variables), planes)
-    return programs, roofline.Work(
-        work.flops / settings.learner.batch_size, work.num_bytes / settings.learner.batch_size
-    )
 
 
 def _run_copied(
@@ -184,7 +162,7 @@ def _run_copied(
 
 
 def _times_alone(settings: config.Config, mesh: Mesh) -> int:
-    return reference_network.num_repeats(settings.selfplay.num_games // mesh.size)
+    return inputs.num_repeats(settings.selfplay.num_games // mesh.size)
 
 
 def _full_of_starts(

@@ -16,15 +16,15 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello
-from azo.learning import pending_plies, replay
+from azo.learning import ply_records, replay
 from azo.search import improvement
-from benchmarks import baselines, command, measure
+from benchmarks import baselines, measure
 
 MAX_NODE_BYTES = 500
 BOARDS = (6, 8)
 
 
-class MemoryBenchConfig(command.Settings):
+class MemoryBenchConfig(measure.Settings):
     """How many bytes do a game, a node of a search and a recorded position take?"""
 
     simulations: pydantic.PositiveInt = 100
@@ -35,7 +35,7 @@ class MemoryBenchConfig(command.Settings):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark and returns the exit code."""
-    return command.run("benchmarks.memory", MemoryBenchConfig, report, argv)
+    return measure.run("benchmarks.memory", MemoryBenchConfig, report, argv)
 
 
 def report(config: MemoryBenchConfig) -> list[str]:
@@ -79,7 +79,7 @@ def azo_bytes(game: othello.Othello, simulations: int) -> list[float]:
     mctx_search = functools.partial(baselines.mctx_search, game, config=config)
     by_mctx = jax.eval_shape(functools.partial(mctx_search, _evaluation(game)), key, position)
     ring = jax.eval_shape(functools.partial(replay.empty_buffer, game, 1))
-    history = jax.eval_shape(functools.partial(pending_plies.empty, game, 1))
+    history = jax.eval_shape(functools.partial(ply_records.empty_history, game, 1))
     counters = num_bytes((ring.next_row, ring.size, ring.window_starts))
     return [
         num_bytes(position),

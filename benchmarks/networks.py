@@ -19,7 +19,7 @@ import pydantic
 from azo.games import othello
 from azo.learning import learner, network, network_config, ply_records, replay, selfplay, starts
 from azo.search import improvement
-from benchmarks import command, measure, positions, reference_network
+from benchmarks import inputs, measure
 
 _LEARNER = learner.LearnerConfig(warmup_steps=0, num_steps=16)
 _PLIES = 16  # of self-play in a call, which folds the network once
@@ -28,7 +28,7 @@ _MILLION = 1e6
 Name = Annotated[str, pydantic.Field(pattern=r"^(\d+x\d+|patterns:\d+)$")]
 
 
-class NetworksBenchConfig(command.Settings):
+class NetworksBenchConfig(measure.Settings):
     """How long do evaluation, self-play and learning take, by kind of network?"""
 
     networks: tuple[Name, ...] = (
@@ -48,7 +48,7 @@ class NetworksBenchConfig(command.Settings):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark and returns the exit code."""
-    return command.run("benchmarks.networks", NetworksBenchConfig, report, argv)
+    return measure.run("benchmarks.networks", NetworksBenchConfig, report, argv)
 
 
 def report(config: NetworksBenchConfig) -> list[str]:
@@ -89,9 +89,8 @@ def network_settings(name: Name) -> network.NetworkConfig:
     """Returns the settings of the network of this name."""
     kind, _, features = name.partition(":")
     if not features:
-        return reference_network.config(kind)
-    shape = {"num_features": int(features)} | ({"hidden_units": ()} if features == "1" else {})
-    patterns = network_config.PatternsConfig.model_validate(shape)
+        return inputs.config(kind)
+    patterns = network_config.PatternsConfig(num_features=int(features))
     return network.NetworkConfig(kind="patterns", patterns=patterns)
 
 
@@ -104,13 +103,13 @@ def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure
     leaves = [x + jax.random.normal(network_key, x.shape, x.dtype) / 100 for x in leaves]
     variables = variables | {"params": jax.tree.unflatten(tree, leaves)}
     begin = functools.partial(jax.jit(starts.spread_games, static_argnums=(0, 2)), game, games_key)
-    games = positions.spread(begin, 64, config.batch, None)
+    games = inputs.spread(begin, 64, config.batch, None)
     folded, folded_variables = network.fold(model, variables)
-    times = reference_network.num_repeats(config.batch)
+    times = inputs.num_repeats(config.batch)
 
     def evaluate(variables, key, position):
         see = network.evaluator(game, folded, variables)
-        return reference_network.evaluate_repeatedly(see, key, position, times)
+        return inputs.evaluate_repeatedly(see, key, position, times)
 
     def play(has_proofs: bool) -> Callable:
         search = improvement.SearchConfig(num_simulations=config.simulations, has_proofs=has_proofs)

@@ -23,14 +23,16 @@ import pydantic
 from azo.games import othello
 from azo.learning import network, selfplay, starts
 from azo.search import improvement
-from benchmarks import command, gpu_cost, measure, networks, positions
+from benchmarks import inputs, measure, networks
 
+PARTS = ("evaluation", "descent", "rules", "proofs")  # scopes of a search
+OTHER = "other"  # the root, storing of nodes, and backing up
 UNKNOWN = "without a name"  # copies, and kernels of CUDA graphs
 _NOT_KERNELS = ("while", "conditional", "call")  # a CPU's trace has them besides their contents
 _MAX_NAME = 60  # characters of a scope in the table
 
 
-class ProfilingConfig(command.Settings):
+class ProfilingConfig(measure.Settings):
     """Which kernels take the time of a step of self-play?"""
 
     folder: pathlib.Path = pathlib.Path("runs/profile")
@@ -49,7 +51,7 @@ class ProfilingConfig(command.Settings):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark and returns the exit code."""
-    return command.run("benchmarks.profiling", ProfilingConfig, report, argv)
+    return measure.run("benchmarks.profiling", ProfilingConfig, report, argv)
 
 
 def report(config: ProfilingConfig) -> list[str]:
@@ -69,7 +71,7 @@ def report(config: ProfilingConfig) -> list[str]:
     total = sum(times.values())
     by_part: collections.Counter[str] = collections.Counter()
     for name, duration in times.items():
-        by_part[gpu_cost.part(scopes[name]) if name in scopes else UNKNOWN] += duration
+        by_part[part(scopes[name]) if name in scopes else UNKNOWN] += duration
     parts = [
         (name, measure.short(1e3 * one), f"{one / total:.1%}")
         for name, one in by_part.most_common()
@@ -87,7 +89,8 @@ def report(config: ProfilingConfig) -> list[str]:
     return [
         f"{config.network}, {config.batch} games, {config.simulations} simulations, plies:"
         f" {config.num_plies}. The call took {measure.short(1e3 * seconds)} ms, all kernels"
-        f" {measure.short(1e3 * total)} ms. Parts are those of `benchmarks.gpu_cost`.",
+        f' {measure.short(1e3 * total)} ms. The part "{OTHER}" has the root,'
+        " the storing of nodes and the backup.",
         "",
         measure.markdown_table(("part", "ms", "share"), parts),
         "",
@@ -109,8 +112,13 @@ def _program(config: ProfilingConfig) -> measure.Program:
         return selfplay.play(game, see, key, games, search=search, config=plies)
 
     variables = network.init(game, settings, network_key)
-    games = positions.spread(begin, 64, config.batch, None)
+    games = inputs.spread(begin, 64, config.batch, None)
     return measure.compile_program(play, variables, key, games)
+
+
+def part(scope: str) -> str:
+    """Returns the part of a search to which a scope belongs."""
+    return next((name for name in reversed(scope.split("/")) if name in PARTS), OTHER)
 
 
 def scopes_of_operations(text: str) -> dict[str, str]:

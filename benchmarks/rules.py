@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import pydantic
 
 from azo.games import othello
-from benchmarks import baselines, command, measure
+from benchmarks import baselines, measure
 
 PGX_SIZE = 8
 PGX_END = 1024  # a game that ended, in the total that also adds up rewards of -1, 0 and 1
@@ -39,7 +39,7 @@ STEP_BASELINE = "Pgx, step only"
 PLAY_BASELINES = ("Pgx, random play, k-th legal", "Pgx, random play, categorical")
 
 
-class RulesConfig(command.Settings):
+class RulesConfig(measure.Settings):
     """How fast are the rules on one core, and how many times faster than those of Pgx?"""
 
     batch: pydantic.PositiveInt = 4096
@@ -62,7 +62,7 @@ class Contender:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark and returns the exit code."""
-    return command.run("benchmarks.rules", RulesConfig, report, argv)
+    return measure.run("benchmarks.rules", RulesConfig, report, argv)
 
 
 def report(config: RulesConfig) -> list[str]:

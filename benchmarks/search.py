@@ -29,7 +29,7 @@ import pydantic
 from azo.games import othello, protocol
 from azo.learning import network, starts
 from azo.search import improvement
-from benchmarks import baselines, command, measure, positions, reference_network
+from benchmarks import baselines, inputs, measure
 
 # Targets by algorithm, games and simulations: cost of mctx's tree with its defaults, relative to
 # azo's, in games at all plies.
@@ -38,7 +38,7 @@ AIMS = {("puct", 256, 100): 8, ("puct", 1024, 100): 20}
 GROWTH = 1.5
 
 
-class SearchBenchConfig(command.Settings):
+class SearchBenchConfig(measure.Settings):
     """What does a search cost, without and with a network, compared with mctx?"""
 
     algorithm: Literal["puct", "gumbel"] = "puct"
@@ -51,9 +51,9 @@ class SearchBenchConfig(command.Settings):
     """Rows and columns of the board."""
     same_trees: bool = False
     """Let mctx select moves by azo's rules, so that trees are equal; otherwise by its defaults."""
-    before_ply: positions.BeforePly = None
+    before_ply: inputs.BeforePly = None
     """Games are at plies before this one; by default at all plies of a game."""
-    network: reference_network.Size = "3x32"
+    network: inputs.Size = "3x32"
     """Residual blocks and channels."""
     with_network: bool = True
     """Measure searches with a network too."""
@@ -103,7 +103,7 @@ class Cell:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark and returns the exit code."""
-    return command.run("benchmarks.search", SearchBenchConfig, report, argv)
+    return measure.run("benchmarks.search", SearchBenchConfig, report, argv)
 
 
 def report(config: SearchBenchConfig) -> list[str]:
@@ -166,7 +166,7 @@ def _network_row(cell: Cell) -> tuple[str, ...]:
 def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
     begin_key, search_key, network_key = jax.random.split(jax.random.key(config.seed), 3)
     game = othello.Othello(config.size)
-    network_config = reference_network.config(config.network)
+    network_config = inputs.config(config.network)
     variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
     folded, variables = network.fold(network.build(game, network_config), variables)
     measured: dict[str, dict[tuple[int, int], float]] = {}
@@ -175,11 +175,11 @@ def _measure_cells(config: SearchBenchConfig) -> list[Cell]:
         begin = functools.partial(
             jax.jit(starts.spread_games, static_argnums=(0, 2)), game, begin_key
         )
-        games = positions.spread(begin, config.size**2, batch, config.before_ply)
+        games = inputs.spread(begin, config.size**2, batch, config.before_ply)
         for simulations in config.simulations:
             loops = _loops(config, game, folded, batch, simulations)
-            inputs = (variables, search_key, games.position)
-            cell = _measure_cell(config, loops, inputs, batch, simulations, measured)
+            arguments = (variables, search_key, games.position)
+            cell = _measure_cell(config, loops, arguments, batch, simulations, measured)
             for name, timing in cell.timings.items():
                 size = batch, loops[name].length
                 measured.setdefault(name, {})[size] = max(timing.seconds)
@@ -221,10 +221,10 @@ def _loops(
     def rules(variables, key, position):
         return plies_alone(game, hashed(variables), key, position, simulations)
 
-    times = reference_network.num_repeats(batch)
+    times = inputs.num_repeats(batch)
 
     def network_alone(variables, key, position):
-        return reference_network.evaluate_repeatedly(learned(variables), key, position, times)
+        return inputs.evaluate_repeatedly(learned(variables), key, position, times)
 
     programs = {
         "rules": Loop(rules, simulations),
@@ -285,7 +285,7 @@ def plies_alone(
 def _measure_cell(
     config: SearchBenchConfig,
     loops: dict[str, Loop],
-    inputs: tuple,
+    arguments: tuple,
     batch: int,
     simulations: int,
     measured: dict[str, dict[tuple[int, int], float]],
@@ -298,7 +298,7 @@ def _measure_cell(
         if expected * (config.repeats + 1) > config.limit_seconds:
             skipped[name] = too_long
             continue
-        program = measure.compile_program(loop.function, *inputs)
+        program = measure.compile_program(loop.function, *arguments)
         gigabytes = program.num_bytes / 1e9
         if gigabytes > config.limit_gigabytes:
             skipped[name] = f"{gigabytes:.1f} GB"

@@ -1,10 +1,10 @@
-"""How fast is self-play, against the AlphaZero example of Pgx and the limits of the device?
+"""How fast is self-play, against the AlphaZero example of Pgx?
 
     python -m benchmarks.selfplay --cells 5x64:32 3x32:200 --batch 64
 
 A ply is a Gumbel search, the move, and a new game where one ended, for a batch of 8x8 games. Games
 are at all plies, as azo's are from the start and the example's in the long run. With
-`--before-ply 40` no game is near its end (see `positions.py`). All programs have the same network
+`--before-ply 40` no game is near its end (see `inputs.py`). All programs have the same network
 with the same parameters, 16 considered moves at the root and no random openings:
 
 * azo as in training: `selfplay.play`, with the normalisation folded into the convolutions;
@@ -26,7 +26,7 @@ import pydantic
 from azo.games import othello
 from azo.learning import network, selfplay, starts
 from azo.search import improvement
-from benchmarks import baselines, command, measure, positions, reference_network, roofline
+from benchmarks import baselines, inputs, measure
 
 PLIES_A_GAME = 60
 NETWORK = "azo's network alone"
@@ -35,8 +35,8 @@ EXAMPLE, EXAMPLE_BY_AZO = "Pgx example", "Pgx example, azo's network"
 AIMS = {"5x64:32": 1.1, "3x32:32": 2.0, "3x32:200": 2.5}
 
 
-class SelfplayBenchConfig(command.Settings):
-    """How fast is self-play, against the AlphaZero example of Pgx and the device's limits?"""
+class SelfplayBenchConfig(measure.Settings):
+    """How fast is self-play, against the AlphaZero example of Pgx?"""
 
     cells: tuple[Annotated[str, pydantic.Field(pattern=r"^\d+x\d+:\d+$")], ...] = tuple(AIMS)
     """Residual blocks, channels and simulations, such as 5x64:32."""
@@ -44,7 +44,7 @@ class SelfplayBenchConfig(command.Settings):
     """Games side by side."""
     num_plies: pydantic.PositiveInt = 2
     """Plies of one call."""
-    before_ply: positions.BeforePly = None
+    before_ply: inputs.BeforePly = None
     """Games are at plies before this one; by default at all plies of a game."""
     repeats: pydantic.PositiveInt = 5
     """Repetitions; each times every program once."""
@@ -54,15 +54,14 @@ class SelfplayBenchConfig(command.Settings):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark and returns the exit code."""
-    return command.run("benchmarks.selfplay", SelfplayBenchConfig, report, argv)
+    return measure.run("benchmarks.selfplay", SelfplayBenchConfig, report, argv)
 
 
 def report(config: SelfplayBenchConfig) -> list[str]:
     """Runs the benchmark and returns its lines of markdown."""
-    peaks = roofline.measure_peaks(config.repeats)
-    speeds, ratios, limits = [], [], []
+    speeds, ratios, shares = [], [], []
     for cell in config.cells:
-        timings, work = _measure_cell(config, cell)
+        timings = _measure_cell(config, cell)
         azo = timings["azo"]
         speeds += [
             _speed_row(config, cell, name, timing)
@@ -74,7 +73,7 @@ def report(config: SelfplayBenchConfig) -> list[str]:
                 ratio = measure.speedup(azo.seconds, timings[name].seconds)
                 aim = f"at least {AIMS[cell]}" if name == EXAMPLE and cell in AIMS else ""
                 ratios.append((f"{_title(cell)}, against {name}", str(ratio), aim))
-        limits.append(_limits_row(config, cell, timings, work, peaks))
+        shares.append((_title(cell), str(_network_share(config, cell, timings))))
 
     lines = [
         f"{config.batch} games at"
@@ -93,25 +92,8 @@ def report(config: SelfplayBenchConfig) -> list[str]:
         lines += [measure.markdown_table(columns, ratios), ""]
     else:
         lines += ["Pgx was left out: switched off, or not installed (extra `bench`).", ""]
-    limit_columns = (
-        "azo and the device's limits",
-        "network's share of the time",
-        "MFLOP an evaluation",
-        "GFLOP/s",
-        "share of peak",
-        "MB an evaluation",
-        "GB/s",
-        "share of peak",
-    )
-    lines += [
-        f"Measured peaks: {measure.short(peaks.flops_per_second / 1e9)} GFLOP/s in a {peaks.dtype}"
-        f" product, {measure.short(peaks.bytes_per_second / 1e9)} GB/s in passes over an array."
-        " Operations and bytes are XLA's counts for the network, divided by the time of all"
-        " self-play. Rates above the peak of memory come from the caches.",
-        "",
-        measure.markdown_table(limit_columns, limits),
-        "",
-    ]
+    columns = ("azo", "network's share of the time")
+    lines += [measure.markdown_table(columns, shares), ""]
     return lines
 
 
@@ -134,45 +116,27 @@ def _speed_row(
     )
 
 
-def _limits_row(
-    config: SelfplayBenchConfig,
-    cell: str,
-    timings: dict[str, measure.Timing],
-    work: roofline.Work,
-    peaks: roofline.Peaks,
-) -> tuple[str, ...]:
-    """Returns a row of the limits; `work` is that of one evaluation of the whole batch."""
+def _network_share(
+    config: SelfplayBenchConfig, cell: str, timings: dict[str, measure.Timing]
+) -> measure.Range:
+    """Returns the network's share of the time of azo's self-play."""
     simulations = int(cell.split(":")[1])
-    azo = timings["azo"].seconds
     evaluations = config.num_plies * (simulations + 1)  # of the batch, the roots' included
-    repeated = evaluations / reference_network.num_repeats(config.batch)
-    share = measure.speedup(azo, [repeated * one for one in timings[NETWORK].seconds])
-    flops = measure.rate(azo, evaluations * work.flops).median
-    num_bytes = measure.rate(azo, evaluations * work.num_bytes).median
-    return (
-        _title(cell),
-        str(share),
-        measure.short(work.flops / config.batch / 1e6),
-        measure.short(flops / 1e9),
-        f"{flops / peaks.flops_per_second:.1%}",
-        measure.short(work.num_bytes / config.batch / 1e6),
-        measure.short(num_bytes / 1e9),
-        f"{num_bytes / peaks.bytes_per_second:.1%}",
-    )
+    repeated = evaluations / inputs.num_repeats(config.batch)
+    alone = [repeated * one for one in timings[NETWORK].seconds]
+    return measure.speedup(timings["azo"].seconds, alone)
 
 
-def _measure_cell(
-    config: SelfplayBenchConfig, cell: str
-) -> tuple[dict[str, measure.Timing], roofline.Work]:
-    """Returns timings by program, and the work of one evaluation of the batch."""
+def _measure_cell(config: SelfplayBenchConfig, cell: str) -> dict[str, measure.Timing]:
+    """Returns timings by program."""
     size, simulations = cell.split(":")
     begin_key, play_key, network_key = jax.random.split(jax.random.key(config.seed), 3)
     game = othello.Othello(8)
-    network_config = reference_network.config(size)
+    network_config = inputs.config(size)
     model = network.build(game, network_config)
     variables = jax.jit(functools.partial(network.init, game, network_config))(network_key)
     begin = functools.partial(jax.jit(starts.spread_games, static_argnums=(0, 2)), game, begin_key)
-    games = positions.spread(begin, 64, config.batch, config.before_ply)
+    games = inputs.spread(begin, 64, config.batch, config.before_ply)
 
     def azo(variables, key, games):
         return selfplay.play(
@@ -188,22 +152,22 @@ def _measure_cell(
 
     def alone(variables, key, position):
         evaluate = network.evaluator(game, folded, variables)
-        times = reference_network.num_repeats(config.batch)
-        return reference_network.evaluate_repeatedly(evaluate, key, position, times)
+        times = inputs.num_repeats(config.batch)
+        return inputs.evaluate_repeatedly(evaluate, key, position, times)
 
-    inputs = folded_variables, play_key, games.position
+    arguments = folded_variables, play_key, games.position
     programs = {
         "azo": measure.compile_program(azo, variables, play_key, games),
-        NETWORK: measure.compile_program(alone, *inputs),
+        NETWORK: measure.compile_program(alone, *arguments),
     }
     if config.with_pgx and baselines.has_pgx():
         env = baselines.pgx_othello()
         pgx_begin = jax.jit(functools.partial(baselines.pgx_begin, env), static_argnums=1)
         begin = functools.partial(pgx_begin, begin_key)
-        state = positions.spread(begin, 64, config.batch, config.before_ply)
+        state = inputs.spread(begin, 64, config.batch, config.before_ply)
 
         def plain_network(variables):
-            return functools.partial(reference_network.evaluate_plainly, variables)
+            return functools.partial(inputs.evaluate_plainly, variables)
 
         def azo_network(variables):
             return functools.partial(folded.apply, network.fold(model, variables)[1])
@@ -211,11 +175,8 @@ def _measure_cell(
         for name, network_of in {EXAMPLE: plain_network, EXAMPLE_BY_AZO: azo_network}.items():
             play = functools.partial(_example, config, env, network_of, int(simulations))
             programs[name] = measure.compile_program(play, variables, play_key, state)
-    timings = measure.take_turns(
-        {name: program.call for name, program in programs.items()}, config.repeats
-    )
-    planes = game.planes(games.position)
-    return timings, roofline.count(folded.apply, folded_variables, planes)
+    calls = {name: program.call for name, program in programs.items()}
+    return measure.take_turns(calls, config.repeats)
 
 
 def _example(

@@ -23,10 +23,10 @@ from azo.games import bitboard, othello
 from azo.learning import endings
 from azo.solver.device import batched
 from azo.solver.host import endgame
-from benchmarks import command, measure
+from benchmarks import measure
 
 
-class SolverBenchConfig(command.Settings):
+class SolverBenchConfig(measure.Settings):
     """How many positions and nodes a second do the solvers process?"""
 
     empties: tuple[pydantic.PositiveInt, ...] = (6, 8, 10, 12)
@@ -56,7 +56,7 @@ class SolverBenchConfig(command.Settings):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark and returns the exit code."""
-    return command.run("benchmarks.solver", SolverBenchConfig, report, argv)
+    return measure.run("benchmarks.solver", SolverBenchConfig, report, argv)
 
 
 def report(config: SolverBenchConfig) -> list[str]:

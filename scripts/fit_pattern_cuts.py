@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import fit_pattern_weights
 import numpy as np
 
-from azo.measure.pattern_search import evaluation, search, shipped
+from azo.lab.pattern_search import evaluation, search
 from azo.solver.host import table
 
 SHALLOW = {3: 1, 4: 2, 5: 1, 6: 2, 7: 3, 8: 4, 9: 3, 10: 4, 11: 5, 12: 6}  # depths
@@ -35,23 +35,23 @@ def main(argv: Sequence[str]) -> int:
     games = fit_pattern_weights.positions_of_games(flags.data)
     chosen = np.random.default_rng(20).choice(games, 20_000, replace=False)
     positions = fit_pattern_weights.after_random_moves(chosen, 2, seed=20)
-    with np.load(shipped.FILE) as file:
+    with np.load(search.FILE) as file:
         weights = file["weights"]
     fits = measure(positions, weights[:, evaluation.shared_entries()])
     for depth, shallow in SHALLOW.items():
         deviation = fits["deviation"][list(STAGES), depth] / evaluation.UNIT
         print(f"depth {depth} by {shallow}: deviation {np.round(deviation, 1)} discs")
-    np.savez_compressed(shipped.FILE, weights=weights, cuts=fits)
+    np.savez_compressed(search.FILE, weights=weights, cuts=fits)
     return 0
 
 
 def measure(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Returns `[NUM_STAGES, depths]` CUT_FIT; other stages have the fit of the nearest one."""
-    fits = np.zeros((evaluation.NUM_STAGES, MAX_DEPTH + 1), shipped.CUT_FIT)
+    fits = np.zeros((evaluation.NUM_STAGES, MAX_DEPTH + 1), search.CUT_FIT)
     empties = fit_pattern_weights.num_empties(positions)
     stages = np.array([evaluation.stage(number) for number in empties])
     for top in (FULL_DEPTH, MAX_DEPTH):
-        cuts = shipped.make_cuts(fits, CONFIDENCE)
+        cuts = search.make_cuts(fits, CONFIDENCE)
         memory = search.make_search(weights, cuts, max_depth=top, log_rows=16)
         for stage in STAGES:
             rows = positions[stages == stage][:NUM_POSITIONS]

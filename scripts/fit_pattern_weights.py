@@ -1,7 +1,7 @@
 """Fits the weights of the player `patterns:DEPTH` to positions with known scores.
 
 `python scripts/fit_pattern_weights.py DATA` reads `games/wthor`, `games/eothello_top100.csv.gz` and
-`labelled/wthor_24empties.csv.gz` in the folder DATA and writes `azo/measure/weights/patterns.npz`,
+`labelled/wthor_24empties.csv.gz` in the folder DATA and writes `azo/lab/weights/patterns.npz`,
 in two rounds:
 
 1. All positions of the finished games. The target is the exact score of the position with 24 empty
@@ -25,10 +25,11 @@ import numpy as np
 
 from azo.formats import wthor
 from azo.games import notation
-from azo.measure.pattern_search import evaluation, search, shipped
-from azo.solver.host import deep, endgame, kernels, last_squares
+from azo.games.host import host_rules, kernels
+from azo.lab.pattern_search import evaluation, search
+from azo.solver.host import endgame, probcut
 
-RULES = last_squares.make_rules(8, is_reversed=False)
+RULES = host_rules.make_rules(8, is_reversed=False)
 POSITION = np.dtype(
     [
         ("player", np.uint64),
@@ -68,9 +69,9 @@ def main(argv: Sequence[str]) -> int:
 
 def save(weights: np.ndarray) -> None:
     """Writes the weights without ProbCut."""
-    shipped.FILE.parent.mkdir(exist_ok=True)
-    cuts = np.zeros((evaluation.NUM_STAGES, 1), shipped.CUT_FIT)
-    np.savez_compressed(shipped.FILE, weights=weights, cuts=cuts)
+    search.FILE.parent.mkdir(exist_ok=True)
+    cuts = np.zeros((evaluation.NUM_STAGES, 1), search.CUT_FIT)
+    np.savez_compressed(search.FILE, weights=weights, cuts=cuts)
 
 
 def positions_of_games(data: pathlib.Path) -> np.ndarray:
@@ -95,9 +96,9 @@ def _read_wthor(data: pathlib.Path) -> tuple[list[Sequence[int]], list[int]]:
             scores[row["game"]] = sign * int(row["score_mover"])
     moves, black_24 = [], []
     for path in sorted((data / "games" / "wthor").glob("*.wtb")):
-        for record in wthor.parse(path.read_bytes()):
-            moves.append(record.moves)
-            black_24.append(scores.get(f"{path.stem[-4:]}:{record.number - 1}", _UNKNOWN))
+        for number, game in enumerate(wthor.parse(path.read_bytes())):
+            moves.append(game.moves)
+            black_24.append(scores.get(f"{path.stem[-4:]}:{number}", _UNKNOWN))
     return moves, black_24
 
 
@@ -121,7 +122,7 @@ def _replay(moves, black_24, rules, positions):
         if kernels.legal_moves(P, O, rules.on_board) or kernels.legal_moves(O, P, rules.on_board):
             num = start
             continue
-        score = sign * last_squares.final_score(P, O, rules)
+        score = sign * host_rules.final_score(P, O, rules)
         for i in range(start, num):
             empties = 64 - kernels.count(positions[i].player | positions[i].opponent)
             is_exact = empties >= 24 and black_24[g] != _UNKNOWN
@@ -183,7 +184,7 @@ def label(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
         labelled[i]["target"] = solution.score
     memory = search.make_search(
         weights[:, evaluation.shared_entries()],
-        np.zeros((evaluation.NUM_STAGES, 1), deep.CUT),
+        np.zeros((evaluation.NUM_STAGES, 1), probcut.CUT),
         max_depth=SEARCH_DEPTH,
         log_rows=14,
     )

@@ -1,7 +1,7 @@
 """Two numbers for the behaviour of self-play and learning.
 
-`python scripts/signature.py` runs some iterations of two shipped recipes from seed 0, and compares
-the numbers of each with `scripts/signature.json`:
+`python scripts/signature.py` runs some iterations of shipped recipes from seed 0, one also by PUCT,
+and compares the numbers of each run with `scripts/signature.json`:
 
 * `learning`: the sum of all weights and states of the optimiser, each times a fixed random factor.
 * `games`: the same sum over the replay and the games, where boards count as their bits.
@@ -24,27 +24,34 @@ import numpy as np
 
 from azo.games import registry
 from azo.learning import loop, placement
-from azo.run import config, shipped_files
+from azo.training import config, shipped_files
 
 FILE = pathlib.Path(__file__).with_name("signature.json")
-NUM_ITERATIONS = {"tower6": 2, "tictactoe": 4}
+# Recipe, iterations and changed settings of each run.
+RUNS = {
+    "tower6": ("tower6", 2, {}),
+    "tictactoe": ("tictactoe", 4, {}),
+    "tictactoe-puct": ("tictactoe", 4, {"search.algorithm": "puct"}),
+}
 NUM_DEVICES = 2
 TOLERANCE = {"learning": 0.05, "games": 40.0}
 
 
-def signature(recipe: str) -> dict[str, float]:
-    """Returns the numbers of a recipe in `configs/`."""
+def signature(name: str) -> dict[str, float]:
+    """Returns the numbers of a run."""
+    recipe, num_iterations, changes = RUNS[name]
     settings = config.load_file(shipped_files.CONFIGS / f"{recipe}.toml")
+    settings = config.with_settings(settings, changes)
     game = registry.make(settings.game)
     mesh = placement.make_mesh(NUM_DEVICES)
     state = placement.begin(game, settings, mesh, seed=0)
     iterate = loop.build(game, settings, mesh)
-    for number in range(NUM_ITERATIONS[recipe]):
+    for number in range(num_iterations):
         state, _ = iterate(state, number / settings.run.num_iterations)
     if not int(state.learner.num_steps):
-        raise ValueError(f"{recipe}: no optimiser step in {NUM_ITERATIONS[recipe]} iterations")
+        raise ValueError(f"{name}: no optimiser step in {num_iterations} iterations")
     parts = {"learning": state.learner, "games": (state.replay, state.games.position)}
-    return {name: round(projection(part), 4) for name, part in parts.items()}
+    return {part: round(projection(arrays), 4) for part, arrays in parts.items()}
 
 
 def projection(arrays: object) -> float:
@@ -66,18 +73,18 @@ def main(argv: list[str]) -> int:
     )
     flags = parser.parse_args(argv)
     jax.config.update("jax_num_cpu_devices", NUM_DEVICES)
-    found = {recipe: signature(recipe) for recipe in NUM_ITERATIONS}
+    found = {name: signature(name) for name in RUNS}
     if flags.write:
         FILE.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     expected = json.loads(FILE.read_text(encoding="utf-8"))
     num_different = 0
-    for recipe, numbers in found.items():
+    for run, numbers in found.items():
         for name, number in numbers.items():
-            stored = expected[recipe][name]
+            stored = expected[run][name]
             is_same = abs(number - stored) < TOLERANCE[name]
             num_different += not is_same
             verdict = "as stored" if is_same else "DIFFERENT"
-            print(f"{recipe} {name} {number} (stored: {stored}): {verdict}")
+            print(f"{run} {name} {number} (stored: {stored}): {verdict}")
     return int(num_different > 0)
 
 

@@ -6,21 +6,26 @@ Tests run on the CPU unless told otherwise: `JAX_PLATFORMS=cuda,cpu pytest -m gp
 import gc
 import os
 import pathlib
+import shutil
 import signal
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Most programs run once or twice, so most of the time goes into compiling them: a third less.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+# XLA's newer emitters of fused loops double the time of compiling, for a speed that tests do not
+# need.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false"
 # Programs that tests start inherit these, and so share the cache.
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parents[1] / ".cache" / "jax")
 )
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 import jax
 import pytest
 
-from azo.run import data
+from azo.lab import data
+from azo.learning import learner, loop, placement, run_state
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
@@ -35,14 +40,15 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # took 8 % of the time.
 gc.set_threshold(200_000, 20, 100)
 
-# Tests that start a browser, a notebook or whole programs; they have the tier e2e by their file.
+# Tests that start a browser, a notebook or whole programs; they have the tier e2e by their file,
+# those in journeys/ by their folder.
 _E2E = (
-    *("test_web_page.py", "test_web_board.py", "test_web_lessons.py", "test_analysis_page.py"),
-    *("test_notebook.py", "test_front_end_noise.py", "test_wheel.py"),
+    *("test_web_page.py", "test_web_board.py", "test_analysis_page.py"),
+    *("test_notebook.py", "test_wheel.py", "test_examples.py"),
 )
 # Rooms and files whose tests compile or lower large programs for the device.
-_COMPILED = ("search", "learning", "measure", "run", "faults")
-_LARGE = ("test_batched.py", "test_benchmarks.py", "test_lowering.py", "test_rules_benchmark.py")
+_COMPILED = ("search", "learning", "training", "lab", "faults")
+_LARGE = ("test_batched.py", "test_benchmarks.py", "test_lowering.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,12 +56,50 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     folder = pathlib.Path(__file__).parent
     for item in items:
         place = item.path.relative_to(folder)
-        if place.name in _E2E:
+        if place.name in _E2E or place.parts[0] == "journeys":
             item.add_marker("e2e")
         elif place.parts[0] in _COMPILED or place.name in _LARGE:
             item.add_marker("compiled")
         else:
             item.add_marker("unit")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _programs_are_shared():
+    """Runs with equal recipes share their first state and their program, which takes 4 s each."""
+    build, begin = loop.build, placement.begin
+    programs, states = {}, {}
+
+    def key(game, config, mesh, **others):
+        recipe = config.model_dump_json(include=set(run_state.RecipeConfig.model_fields))
+        # A test may change the rate, or compile thoroughly.
+        changed = learner.rate_factor, jax.config.read("jax_disable_most_optimizations")
+        return game, recipe, mesh, changed, str(others)
+
+    def shared_build(*recipe, **others):
+        if "kind" not in others:  # not by a trainer: arguments of other types would trace it again
+            return build(*recipe, **others)
+        name = key(*recipe, **others)
+        if name not in programs:
+            programs[name] = build(*recipe, **others)
+        if len(programs) > 8:  # the oldest one goes
+            programs.pop(next(iter(programs)))
+        return programs[name]
+
+    def shared_begin(*recipe, seed, start=None, teacher=None):
+        if start is not None or teacher is not None:
+            return begin(*recipe, seed=seed, start=start, teacher=teacher)
+        name = key(*recipe, seed=seed)
+        state = states[name] if name in states else begin(*recipe, seed=seed)
+        if sum(x.size for x in jax.tree.leaves(state)) > 1_000_000:
+            return state  # too large to keep
+        states[name] = state
+        return jax.tree.map(lambda x: x.copy(), state)  # a run donates its state
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "build", shared_build)
+        patch.setattr(placement, "begin", shared_begin)
+        yield
 
 
 @pytest.fixture
@@ -64,6 +108,22 @@ def thorough_compilation():
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium without a window."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as driver:
+        try:
+            launched = driver.chromium.launch()
+        except sync_api.Error:
+            path = shutil.which("chromium") or shutil.which("google-chrome")
+            if path is None:
+                pytest.skip("no browser: `playwright install chromium`, or Debian's chromium")
+            launched = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="session")

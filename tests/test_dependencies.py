@@ -1,7 +1,9 @@
 """Bounds of dependencies: the locked versions are within them, and each package has a reason."""
 
+import os
 import pathlib
 import re
+import subprocess
 import tomllib
 
 import pytest
@@ -31,9 +33,45 @@ def test_the_lock_names_no_registry():
     assert not re.search(r"://|index-url|find-links", LOCK)
 
 
+def test_every_locked_package_has_hashes_and_the_build_needs_no_other():
+    entries = re.split(r"^(?=[a-z0-9])", LOCK, flags=re.MULTILINE)[1:]
+    assert len(entries) > 100
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+    names = {entry.partition("==")[0] for entry in entries}
+    assert {"hatchling", "editables"} <= names
+
+
+def test_the_lock_is_installed_by_its_hashes(tmp_path):
+    stamp = f"{tmp_path}/.installed-test"
+    command = ["make", "-n", f"VENV={tmp_path}", "LOCK=requirements.lock", stamp]
+    shown = subprocess.check_output(command, cwd=REPOSITORY, text=True)
+    lines = [line.partition("version-check ")[2] for line in shown.splitlines() if "pip" in line]
+    expected = ["--require-hashes -r requirements.lock", "--no-deps --no-build-isolation -e ."]
+    assert lines == expected
+
+
+@pytest.mark.parametrize("chosen", [None, ""])
+def test_ci_fails_if_it_cannot_install_what_was_chosen(tmp_path, chosen):
+    for name in ("make", "apt-get"):
+        (tmp_path / name).write_text(
+            f'#!/bin/sh\necho "$LOCK $*" >> {tmp_path}/{name}.calls\nexit 1\n'
+        )
+        (tmp_path / name).chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name != "LOCK"}
+    environment |= {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    environment |= {} if chosen is None else {"LOCK": chosen}
+    done = subprocess.run(
+        [REPOSITORY / ".ci" / "run"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    lock = "requirements.lock" if chosen is None else ""
+    assert (tmp_path / "make.calls").read_text() == f"{lock} test\n"
+    assert (lock or "the newest versions") in done.stdout
+
+
 @pytest.mark.parametrize("package", required(*EXTRAS), ids=str)
 def test_each_package_has_a_reason(package):
-    page = (REPOSITORY / "docs" / "dependencies.md").read_text()
+    page = (REPOSITORY / "docs" / "notebook" / "dependencies.md").read_text()
     assert f"`{package.name}`" in page
 
 

@@ -13,9 +13,10 @@ from azo.cli import command_line
 REPOSITORY = pathlib.Path(__file__).parents[1]
 PAGES = sorted(
     path
-    for folder in (".", "docs", "benchmarks", "checkpoints", "tests/data")
+    for folder in (".", "docs", "benchmarks", "tests/data")
     for path in (REPOSITORY / folder).glob("*.md")
 )
+NOTEBOOK = sorted((REPOSITORY / "docs" / "notebook").glob("*.md"))  # its commands are of their day
 CONFIGS = sorted((REPOSITORY / "configs").rglob("*.toml"))
 SHORT_FORMS = REPOSITORY / "CHANGELOG.md"  # names flags without required arguments
 PLACEHOLDERS = {"SEED": "0", "N": "1", "LEVEL": "1"}
@@ -69,13 +70,7 @@ def test_commands_of_the_pages_have_valid_flags(path, monkeypatch):
         pytest.fail(f"azo {name} {shlex.join(flags)}: not parsed")
 
 
-def test_commands_are_found_in_code_and_comments():
-    page = "`azo play --level\n3` x\n```\necho f5 | azo solve - \\\n  --limit 2\n```\n"
-    assert _commands(page) == [["solve", "-", "--limit", "2"], ["play", "--level", "3"]]
-    assert _commands("#   azo train --config azo\n") == [["train", "--config", "azo"]]
-
-
-@pytest.mark.parametrize("path", PAGES, ids=_name)
+@pytest.mark.parametrize("path", PAGES + NOTEBOOK, ids=_name)
 def test_links_of_the_pages_lead_to_files_and_headings(path):
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
         file, _, anchor = target.partition("#")
@@ -93,17 +88,27 @@ def _anchors(text):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", PAGES, ids=_name)
+@pytest.mark.parametrize("path", PAGES + NOTEBOOK, ids=_name)
 def test_no_page_needs_files_beside_the_repository(path):
     assert "../shared" not in path.read_text()
 
 
 @pytest.mark.parametrize("path", PAGES, ids=_name)
 def test_paths_that_the_pages_name_exist(path):
-    roots = "azo|tests|configs|docs|benchmarks|checkpoints|scripts"
-    for named in re.findall(rf"(?<![\w./-])(?:{roots})/[\w./-]+\w", path.read_text()):
+    text, roots = path.read_text(), "azo|tests|configs|docs|benchmarks|scripts|examples"
+    for named in re.findall(rf"(?<![\w./-])(?:{roots})/[\w./-]+\w", text):
         assert (REPOSITORY / named).exists(), f"{_name(path)}: no file {named}"
+    modules = [file.as_posix() for file in (REPOSITORY / "azo").rglob("*.py")]
+    for named in re.findall(r"`([a-z_/]+\.py)`", text):
+        places = (REPOSITORY / named, path.parent / named)
+        is_module = any(module.endswith(f"/{named}") for module in modules)
+        assert is_module or any(x.exists() for x in places), f"{_name(path)}: no module {named}"
 
 
-def test_the_readme_has_at_most_100_lines():
-    assert len((REPOSITORY / "README.md").read_text().splitlines()) <= 100
+def test_pages_are_short():
+    def num_words(pages):
+        return sum(len(page.read_text().split()) for page in pages)
+
+    assert len((REPOSITORY / "README.md").read_text().splitlines()) <= 90
+    assert num_words((REPOSITORY / "docs").glob("*.md")) <= 20_000
+    assert num_words(NOTEBOOK) <= 15_000

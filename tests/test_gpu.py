@@ -93,4 +93,4 @@ def test_an_iteration_runs_and_learns():
         state, results = tiny_run.iteration(1)(state, 0.0)
     assert int(state.iteration) == 4
     assert int(results.replay_size) > 0
-    assert np.isfinite(float(results.losses.policy))
+    assert np.isfinite(float(results.others["learner/policy_loss"]))

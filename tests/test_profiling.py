@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from benchmarks import gpu_cost, profiling
+from benchmarks import profiling
 
 
 def test_scopes_are_those_of_the_program():
@@ -14,7 +14,7 @@ def test_scopes_are_those_of_the_program():
 
     text = jax.jit(scoped).lower(jnp.ones((4, 4))).compile().as_text()
     scopes = profiling.scopes_of_operations(text)
-    assert "descent" in {gpu_cost.part(scope) for scope in scopes.values()}
+    assert "descent" in {profiling.part(scope) for scope in scopes.values()}
 
 
 @pytest.mark.slow

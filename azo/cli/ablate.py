@@ -15,17 +15,18 @@ from typing import Annotated
 import pydantic
 import tyro
 
-from azo.cli import command_line
-from azo.formats import locks
+from azo.cli import command_line, markdown_tables
 from azo.games import setting_types
-from azo.run import interruption, queue_runner, run_queue
+from azo.lab import comparison, queue_runner, run_queue
+from azo.storage import locks
+from azo.training import interruption
 
 
 class AblateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Runs a queue of comparisons, or shows its results."""
 
     queue: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="QUEUE")]
-    """Name of a shipped queue, or a TOML file; azo/run/run_queue.py lists its settings."""
+    """Name of a shipped queue, or a TOML file; azo/lab/run_queue.py lists its settings."""
     folder: pathlib.Path | None = None
     """Folder of runs and results; by default runs/ and the name of the queue."""
     num_workers: setting_types.Processes = 2
@@ -41,11 +42,12 @@ def main(argv: Sequence[str]) -> int:
     queue, jobs = run_queue.load(flags.queue, folder)
     path = folder / queue_runner.RESULTS
     if flags.table:
-        print(queue_runner.table(queue, queue_runner.read_results(path, jobs)))
+        results = queue_runner.read_results(path, jobs)
+        markdown_tables.print_lines(comparison.table(results, queue.arms, queue.seeds))
         return 0
     with locks.lock_folder(folder), interruption.StopRequest() as stop:
         results = queue_runner.read_results(path, jobs)
-        waiting = [job for job in jobs if (job.arm, job.seed) not in results]
+        waiting = [job for job in jobs if (job.arm.name, job.seed) not in results]
         num_failed = queue_runner.work_off(
             waiting, path, results, num_workers=flags.num_workers, stop=stop
         )

@@ -2,9 +2,10 @@
 
     azo analyse f5d6c3d3c4 --html game.html
 
-GAME is a transcript, a file (a transcript, GGF, or WTHOR with --number), or - for standard input.
+GAME is a transcript, a link to a game of `azo web`, a file (a transcript, GGF, SGF, PGN, OBF, or
+WTHOR with --number), or - for standard input.
 The engine searches every position, and solves those near the end. A table shows the worth of each
-move in discs, then the largest losses. docs/analysis.md explains the figures.
+move in discs, then the largest losses. docs/play.md explains the figures.
 """
 
 import json
@@ -15,33 +16,33 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import rich.console
+import rich.table
 import tyro
 
 from azo.cli import command_line
-from azo.formats import files, game_files, ggf
+from azo.formats import game_files, ggf
 from azo.games import notation, setting_types, variant
-from azo.play import (
-    analysis_page,
-    analysis_text,
-    engine_factory,
-    engine_settings,
-    formatting,
-    game_analysis,
-    live_engine,
-)
-from azo.run import console
+from azo.play.analysis import analysis_page, analysis_text, formatting, game_analysis
+from azo.play.engine import engine_factory, engine_settings, live_engine
+from azo.play.protocols import interruptible
+from azo.storage import files
+from azo.training import console
+
+# Columns that a narrow terminal leaves out, in this order.
+_LESS_USEFUL = ("alone", "prior", "visits", "black")
 
 
 class AnalyseConfig(engine_factory.NetworkChoice):
     """What to analyse, how deeply, and where to write it."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
-    """A transcript such as f5d6c3, a file of one, of GGF or WTHOR, or - for standard input."""
+    """A transcript such as f5d6c3, a link, a file of games, or - for standard input."""
     number: setting_types.PositiveInt | None = None
     """Which game of a file with several, from 1."""
     ply: setting_types.PositiveInt | None = None
     """Show every move of one position, the one before this ply, in place of the whole game."""
-    look: game_analysis.AnalysisConfig = game_analysis.AnalysisConfig()
+    solve: bool = False
+    """With --ply: solve that position, with any number of empty squares; 26 take minutes."""
     json_file: Annotated[pathlib.Path | None, tyro.conf.arg(name="json")] = None
     """File for everything as JSON."""
     html: pathlib.Path | None = None
@@ -56,25 +57,34 @@ def main(argv: Sequence[str]) -> int:
     for path in filter(None, (settings.json_file, settings.html)):
         if not path.parent.is_dir():  # before a long search
             raise ValueError(f"{path}: cannot write here (no such folder)")
-    terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
+    terminal = rich.console.Console(highlight=False, emoji=False)
+    terminal.soft_wrap = not terminal.is_terminal  # no line breaks in files
     with command_line.waiting("loading the network; the first start compiles for a minute"):
         evaluator = engine_factory.load_evaluator(settings)
     game = _read(settings, evaluator.game)
+    if settings.solve and settings.ply is None:
+        raise ValueError("--solve is for one position: give its ply with --ply")
     if settings.ply is not None and settings.ply > len(game.moves) + 1:
         raise ValueError(f"--ply {settings.ply}: the game has {len(game.moves)} plies")
     with command_line.waiting("preparing the search"):
         engine = live_engine.Engine(evaluator, settings.engine)
     engine.new_game(game.board, game.moves)
-    analysis = _analyse(engine, settings)
+    with console.ProgressBar(rich.console.Console(stderr=True)) as progress:
+        task = progress.add_task("positions", total=len(engine.boards))
+        analysis = game_analysis.analyse(
+            engine, on_position=lambda num: progress.update(task, completed=num)
+        )
+    if settings.solve and settings.ply is not None:
+        analysis = _with_solved(analysis, engine, settings.ply)
     title = " - ".join(filter(None, (game.black, game.white))) or formatting.title(analysis.game)
     _print(terminal, analysis, title, settings.ply)
     if settings.json_file is not None:
         text = json.dumps(analysis_text.to_json(analysis, title), indent=1) + "\n"
         files.write(settings.json_file, text.encode())
     if settings.html is not None:
-        files.write(
-            settings.html, analysis_page.render(analysis, title, settings.network_name).encode()
-        )
+        players = game.black, game.white
+        page = analysis_page.render(analysis, title, settings.network_name, players)
+        files.write(settings.html, page.encode())
     for path in filter(None, (settings.json_file, settings.html)):
         print(f"wrote {path}", file=sys.stderr)
     return 0
@@ -89,17 +99,26 @@ def _read(settings: AnalyseConfig, rules: variant.Variant) -> ggf.GgfGame:
             raise ValueError(f"standard input: {error}") from None
     path = pathlib.Path(settings.game)
     is_path = path.suffix or "/" in settings.game
-    if "(;" not in settings.game and len(settings.game) < 256 and (is_path or os.path.isfile(path)):
+    is_text = "(;" in settings.game or "://" in settings.game  # GGF, SGF or a link
+    if not is_text and len(settings.game) < 256 and (is_path or os.path.isfile(path)):
         return game_files.read(path, rules, number=number)
     return game_files.parse(settings.game, rules, number=number)
 
 
-def _analyse(engine: live_engine.Engine, settings: AnalyseConfig) -> game_analysis.GameAnalysis:
-    with console.ProgressBar(rich.console.Console(stderr=True)) as progress:
-        task = progress.add_task("positions", total=len(engine.boards))
-        return game_analysis.analyse(
-            engine, settings.look, on_position=lambda num: progress.update(task, completed=num)
-        )
+def _with_solved(
+    analysis: game_analysis.GameAnalysis, engine: live_engine.Engine, ply: int
+) -> game_analysis.GameAnalysis:
+    """Returns an analysis with the exact score of one position; Ctrl-C keeps the likely one."""
+    before = analysis.positions[ply - 1]
+    if before.report is None or before.score is not None:
+        return analysis
+    engine.new_game(engine.start, engine.actions[: ply - 1])
+    waiting = interruptible.waiting(
+        rich.console.Console(stderr=True), engine.game.size, "solving", ending="stop"
+    )
+    with waiting as (is_stopped, show):
+        report = engine.solve(is_stopped=is_stopped, on_progress=show)
+    return analysis.with_report(ply, report)
 
 
 def _print(
@@ -111,7 +130,7 @@ def _print(
     size = analysis.game.size
     terminal.print(f"{title}. {analysis_text.outcome(analysis)}", markup=False)
     if ply is None:
-        terminal.print(analysis_text.game_table(analysis))
+        terminal.print(_fitted(analysis_text.game_table(analysis), terminal))
         terminal.print(analysis_text.legend(), markup=False)
         for line in analysis_text.summary(analysis):
             terminal.print(line, markup=False)
@@ -121,3 +140,12 @@ def _print(
     terminal.print(analysis_text.worth(position), markup=False)
     if position.moves:
         terminal.print(analysis_text.move_table(position, size))
+
+
+def _fitted(table: rich.table.Table, terminal: rich.console.Console) -> rich.table.Table:
+    """Returns a table without the less useful columns for which a terminal is too narrow."""
+    unlimited = terminal.options.update(max_width=10_000)
+    for name in _LESS_USEFUL:
+        if terminal.measure(table, options=unlimited).maximum > terminal.width:
+            table.columns = [column for column in table.columns if column.header != name]
+    return table

@@ -9,26 +9,28 @@ the games of WTHOR files, eOthello's CSV or transcripts (one a line), also .gz. 
 moves of a position. `azo book build --help` and `azo book show --help` list the flags.
 """
 
+import functools
 import pathlib
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import pydantic
 import rich.console
 import tyro
 
 from azo.cli import command_line
-from azo.formats import game_files, locks
+from azo.formats import game_files
 from azo.games import notation, replaying, setting_types, variant
-from azo.play import (
+from azo.play.analysis import formatting
+from azo.play.engine import (
     book_building,
     engine_factory,
     engine_settings,
-    formatting,
     live_engine,
     opening_book,
 )
-from azo.run import console, interruption, validation
+from azo.storage import locks
+from azo.training import console, interruption, validation
 
 _SAVE_EVERY = 25  # positions
 
@@ -41,7 +43,7 @@ class BuildConfig(engine_factory.NetworkChoice):
     files: Annotated[
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="[FILE ...]")
     ] = ()
-    """Archives of games: .wtb, .csv, .ggf or .txt, also .gz."""
+    """Archives of games: .wtb, .csv, or a text such as .ggf, .sgf or .txt, also .gz."""
     source: Annotated[Literal["self-play", "archives"], tyro.conf.arg(name="from")] = "self-play"
     """Where the moves come from."""
     growth: book_building.GrowthConfig = book_building.GrowthConfig()
@@ -60,7 +62,7 @@ class ShowConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """File of a book."""
     moves: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[MOVES]")] = ""
     """A transcript such as f5d6c3 that leads to the position."""
-    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
+    size: Literal[4, 6, 8] = 8
     """Rows and columns of the board."""
     reversed: bool = False
     """The side with fewer discs wins."""
@@ -70,60 +72,48 @@ def main(argv: Sequence[str]) -> int:
     """Builds or shows a book; returns the exit code."""
     command, rest = (argv[0], argv[1:]) if argv else ("", ())
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
-    commands: dict[str, tuple[Any, Callable[[Any, rich.console.Console], None]]] = {
-        "build": (BuildConfig, build),
-        "show": (ShowConfig, show),
-    }
-    if command in commands:
-        kind, run = commands[command]
-        prog = f"azo book {command}"
-        run(command_line.parse(kind, rest, prog=prog, description=__doc__), terminal)
+    parse = functools.partial(
+        command_line.parse, argv=rest, prog=f"azo book {command}", description=__doc__
+    )
+    if command == "build":
+        build(parse(BuildConfig), terminal)
+    elif command == "show":
+        show(parse(ShowConfig), terminal)
     elif command in ("-h", "--help"):
         terminal.print(__doc__, markup=False)
     else:
         given = f"unknown command '{command}'" if command else "a command is missing"
-        raise ValueError(f"azo book: {given}. {validation.suggest(command, commands)}")
+        raise ValueError(f"azo book: {given}. {validation.suggest(command, ('build', 'show'))}")
     return 0
 
 
 def build(settings: BuildConfig, terminal: rich.console.Console) -> None:
     """Builds a book; Ctrl-C keeps the positions so far."""
-    engine, game = None, variant.Variant(settings.size, settings.reversed)
-    if settings.source == "archives" and not settings.files:
+    path, archives = settings.book, settings.files
+    if settings.source == "archives" and not archives:
         raise ValueError("--from archives: name the files")
+    if settings.source == "self-play" and archives:
+        raise ValueError(f"{archives[0]}: --from self-play reads no files")
+    engine, game = None, variant.Variant(settings.size, settings.reversed)
     if settings.source == "self-play":
-        if settings.files:
-            raise ValueError(f"{settings.files[0]}: --from self-play reads no files")
         engine = live_engine.Engine(engine_factory.load_evaluator(settings), settings.engine)
         game = engine.game
-    with locks.lock_file(settings.book):
-        _build(engine, game, settings, terminal)
-
-
-def _build(
-    engine: live_engine.Engine | None,
-    game: variant.Variant,
-    settings: BuildConfig,
-    terminal: rich.console.Console,
-) -> None:
-    book = opening_book.Book(game)
-    if settings.book.exists():
-        book = opening_book.load(settings.book, game)
-    if engine is not None:
-        _grow(book, engine, settings, terminal)
-    elif book.positions:
-        raise ValueError(f"{settings.book}: exists already: choose a new file")
-    else:
-        num_games = book_building.add_games(
-            book,
-            game_files.read_archives(settings.files, game),
-            max_plies=settings.max_plies,
-            min_games=settings.min_games,
-        )
-        terminal.print(f"{num_games} games", markup=False)
-        book.save(settings.book)
-    text = f"{_sizes(settings.book, book)}, {settings.book.stat().st_size} bytes"
-    terminal.print(text, markup=False)
+    with locks.lock_file(path):
+        book = opening_book.load(path, game) if path.exists() else opening_book.Book(game)
+        if engine is not None:
+            _grow(book, engine, settings, terminal)
+        elif book.positions:
+            raise ValueError(f"{path}: exists already: choose a new file")
+        else:
+            num_games = book_building.add_games(
+                book,
+                game_files.read_archives(archives, game),
+                max_plies=settings.max_plies,
+                min_games=settings.min_games,
+            )
+            terminal.print(f"{num_games} games", markup=False)
+            book.save(path)
+        terminal.print(f"{_sizes(path, book)}, {path.stat().st_size} bytes", markup=False)
 
 
 def _grow(
@@ -153,22 +143,24 @@ def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
     """Shows the moves of a position in a book."""
     game = variant.Variant(settings.size, settings.reversed)
     book = opening_book.load(settings.book, game)
-    board = replaying.replay(settings.moves, game).last_board
+    board = replaying.replay(settings.moves, game).board
     terminal.print(_sizes(settings.book, book), markup=False)
     terminal.print(notation.diagram(board, game.size), markup=False)
     moves = book.lookup(board)
     if not moves:
         terminal.print("not in the book")
         return
-    table = formatting.table("move", "wins>", "visits>", "games>", "won>", "drawn>", "lost>")
-    for move in moves:
-        entry = move.entry
+    has_games = any(entry.num_games for entry in moves.values())
+    of_games = ("games>", "won>", "drawn>", "lost>") if has_games else ()
+    table = formatting.table("move", "wins>", "visits>", *of_games)
+    for action, entry in moves.items():
         num_lost = entry.num_games - entry.num_wins - entry.num_draws
         results = (entry.num_wins, entry.num_draws, num_lost) if entry.num_games else ()
         table.add_row(
-            formatting.move(move.action, game.size),
+            formatting.move(action, game.size),
             formatting.chance(entry.value),
-            *(str(count or "") for count in (entry.num_visits, entry.num_games)),
+            str(entry.num_visits or ""),
+            *([str(entry.num_games or "")] if has_games else []),
             *(f"{num / entry.num_games:.0%}" for num in results),
         )
     terminal.print(table)

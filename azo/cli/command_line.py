@@ -22,8 +22,8 @@ import pydantic
 import rich.console
 import tyro
 
-from azo.formats import files
-from azo.run import validation
+from azo.storage import files
+from azo.training import validation
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the messages of XLA
@@ -48,17 +48,10 @@ def parse(
     description: str | None = None,
     load_file: Callable[[pathlib.Path | None], validation.Settings | None] | None = None,
 ) -> validation.Settings:
-    """Returns the settings of a command from its flags.
+    """Returns the settings of a command from its flags; ValueError, one line, names a wrong one.
 
-    Args:
-      kind: the class of the settings.
-      argv: the flags. `--help` prints all of them and exits.
-      prog: the command, as `--help` shows it.
-      description: text above the flags in `--help`; the class docstring by default.
-      load_file: allows `--config FILE`; returns the settings of the file, which flags override.
-
-    Raises:
-      ValueError: One line with the wrong flag, its value and the allowed values.
+    `--help` prints the description, by default the docstring of the class, and all flags, and
+    exits. `load_file` allows `--config FILE`, and returns its settings, which flags override.
     """
     flags, default = [*_flag_names(kind), "--help"], None
     if load_file is not None:
@@ -120,8 +113,7 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
     except ValueError as error:
         if not _is_raised_here(error):
             raise
-        print(files.one_line(error), file=sys.stderr)
-        return 2
+        line = str(error)
     except KeyboardInterrupt as error:
         return 128 + (error.args or (signal.SIGINT,))[0]
     except BrokenPipeError:
@@ -135,15 +127,12 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
             line = f"{error.filename}: {error.strerror}"
         else:
             raise
-        print(files.one_line(line), file=sys.stderr)
-        return 2
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and _OUT_OF_MEMORY not in str(error):
             raise
-        print(
-            files.one_line(f"not enough memory: choose smaller numbers ({error})"), file=sys.stderr
-        )
-        return 2
+        line = f"not enough memory: choose smaller numbers ({error})"
+    print(files.one_line(line), file=sys.stderr)
+    return 2
 
 
 def waiting(what: str) -> contextlib.AbstractContextManager[object]:
@@ -191,6 +180,7 @@ def _read_quietly(read: Callable[[], Any]) -> Any:
 def _unframe(text: str) -> str:
     """Returns the sentence in a message that tyro has framed, between its title and its hints."""
     parts: list[list[str]] = [[]]
+    text = re.sub(r"\x1b\[[\d;]*m", "", text)  # colours, if standard output is a terminal
     for line in text.splitlines():
         content = line.strip(" │")
         if re.fullmatch("[─-]{3,}", content):
@@ -229,10 +219,8 @@ def _nearest_flag(name: str, flags: Sequence[str]) -> str:
         return f"Did you mean '{near[0]}'?"
     section = name.partition(".")[0] + "."
     in_section = [flag for flag in flags if flag.startswith(section)]
-    if in_section:
-        return f"There are: {', '.join(in_section)}"
     groups = dict.fromkeys(flag.partition(".")[0] + ".*" * ("." in flag) for flag in flags)
-    return f"There are: {', '.join(groups)}"
+    return f"There are: {', '.join(in_section or groups)}"
 
 
 def _flag_names(kind: type[pydantic.BaseModel], prefix: str = "--") -> list[str]:

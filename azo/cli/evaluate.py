@@ -1,43 +1,65 @@
-"""Measures players: by a match, or a network by known scores.
+"""Measures players: by a match, or by known scores.
 
     azo evaluate runs/quickstart rollouts:100
     azo evaluate runs/quickstart rollouts:100 --sprt.elo1 30
+    azo evaluate engine:zero-fast engine:zero-fast --engine.c-puct 1 --against.c-puct 3
     azo evaluate runs/quickstart --exact random:10 ffo.obf --simulations 0 100
+    azo evaluate engine:zero-fast --exact edax_full_20.obf.gz --simulations 800 10000
 
 PLAYER and OPPONENT are `random`, `greedy`, `iagno:LEVEL` (easy, medium or hard), `alphabeta:DEPTH`
 (in plies), `patterns:DEPTH` (alpha-beta on pattern weights, in discs), `rollouts:N` (PUCT with N
 random games a move), the FOLDER of a run or of an exported network (searching as in its self-play,
-but greedily), `network:FOLDER:N` (with N simulations a move) or `policy:FOLDER` (without search).
-`othello8` is a shipped network. The game is that of the first network; `--game.*` gives it if no
-player is a network.
+but greedily), `network:FOLDER:N` (with N simulations a move), `policy:FOLDER` (without search),
+`engine:FOLDER:N` (the engine of `azo gtp`, one game at a time, by default without the solver at the
+root), or the name of a file in configs/engines with a level, such as `gtp-rhino:3`. `zero-fast` is
+a shipped network. The game is that of the first network; `--game.*` gives it if no player is a
+network.
 
 With `--sprt.*`, batches of games with new openings are played until a sequential test decides
-whether the first player is better. With `--exact`, the values and moves of a network are compared
-with known scores of positions: docs/puzzles.md. A set is a FILE of OBF lines or CSV (also .gz) with
-exact scores or estimates, `random:N` for solved positions with N empty squares from random games,
-or `line` for the published perfect games of 6x6. With `--json`, each match and each row of the
-table is one JSON object.
+whether the first player is better.
+
+With `--exact`, the values and moves of a network or of the engine are compared with known scores of
+positions: docs/notebook/puzzles.md. A set is a FILE of OBF lines or CSV (also .gz) with exact
+scores or estimates, `random:N` for solved positions with N empty squares from random games, or
+`line` for the published perfect games of 6x6. A terminal shows means; a file, a pipe or `--report
+PAGE.md` has the intervals too.
+
+With `--json`, each match and each row of the table is one JSON object.
 """
 
-import functools
+import dataclasses
 import json
 import pathlib
 import re
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import jax
 import pydantic
 import tyro
 
-from azo.cli import command_line
+from azo.cli import command_line, engine_player, markdown_tables
 from azo.games import othello, protocol, registry, setting_types
-from azo.measure import arena, elo, players, sequential
-from azo.measure.tournament import openings
-from azo.run import metrics, network_files, score_comparison
+from azo.lab import (
+    accuracy,
+    arena,
+    elo,
+    external_engines,
+    players,
+    sequential,
+    tables,
+    tournament_file,
+)
+from azo.lab.tournament import backends, openings
+from azo.play.engine.engine_settings import EngineConfig
 from azo.search import settings
+from azo.training import network_files
 
 _OPPONENT = "rollouts:100"
+_NO_SOLVER = EngineConfig(solve_empties=0, probe_nodes=0)  # at the root
+_INTERVAL = r"(, -?[\d.]+ to -?[\d.]+)?(, of [\d,]+)?(?= \|)"  # in a row of the table of --exact
 # A line of text, and the object that `--json` prints in its place, if any.
 _Output = Iterator[tuple[str, dict[str, Any] | None]]
 
@@ -58,7 +80,7 @@ class SprtConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """A match between two players; with --exact, a network against known scores."""
+    """A match between two players; with --exact, a player against known scores."""
 
     first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAYER")]
     """The player whose result is given."""
@@ -69,7 +91,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     opening_plies: setting_types.Plies = 4
     """Random plies at the start of each game."""
     openings: pathlib.Path | None = None
-    """File with one opening a line, all of one length, to draw from in place of random plies."""
+    """File with one opening a line, to draw from in place of random plies."""
     seed: setting_types.Seed = 0
     """Of openings, players and sets of positions; the same seed repeats the result."""
     game: registry.GameConfig = registry.GameConfig()
@@ -78,7 +100,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     json_lines: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object a match, or a row of the table, in place of text."""
     exact: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]")] = ()
-    """Compare a network with known scores: FILE, random:EMPTIES or line."""
+    """Compare a network or the engine with known scores: FILE, random:EMPTIES or line."""
     simulations: tuple[Annotated[int, pydantic.Field(ge=0, le=settings.MAX_SIMULATIONS)], ...] = ()
     """With --exact: simulations a move, 0 without search; by default 0 and those of the player."""
     limit: setting_types.PositiveInt = 1000
@@ -87,6 +109,14 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """With --exact: solve moves without known scores up to so many empty squares."""
     plot: pathlib.Path | None = None
     """With --exact: HTML page to write, with a plot of the mean result by value."""
+    report: pathlib.Path | None = None
+    """With --exact: page in Markdown to write, with the table and its intervals."""
+    search_for: Literal["score", "move"] = "score"
+    """With --exact and the engine: measure the search of analyses, or the search for a move."""
+    engine: EngineConfig = _NO_SOLVER
+    """Settings of PLAYER if it is engine:NETWORK."""
+    against: EngineConfig = _NO_SOLVER
+    """Settings of OPPONENT if it is engine:NETWORK."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -95,17 +125,26 @@ def main(argv: Sequence[str]) -> int:
     game = _rules(match, is_game_given=any(flag.startswith("--game.") for flag in argv))
     if match.exact:
         output = compare(match, game)
-    elif match.simulations or match.plot is not None:
-        raise ValueError("--simulations and --plot are for --exact SET ...")
-    elif match.sprt != SprtConfig():
-        output = decide(match, game)
+    elif match.simulations or match.plot is not None or match.report is not None:
+        raise ValueError("--simulations, --plot and --report are for --exact SET ...")
     else:
-        output = play(match, game)
-    for line, data in output:
-        if not match.json_lines:
-            print(line, flush=True)
-        elif data is not None:
-            print(json.dumps(data), flush=True)
+        output = decide(match, game) if match.sprt != SprtConfig() else play(match, game)
+    is_drawn = bool(match.exact) and not match.json_lines and sys.stdout.isatty()
+    lines = []
+    try:
+        for line, data in output:
+            lines.append(line)
+            if match.json_lines and data is not None:
+                print(json.dumps(data), flush=True)
+            elif not match.json_lines and not is_drawn:
+                print(line, flush=True)
+    except external_engines.EngineError as error:  # at its start
+        raise ValueError(str(error)) from None
+    if is_drawn:
+        markdown_tables.print_lines(re.sub(_INTERVAL, "", line) for line in lines)
+    if match.report is not None:
+        command = shlex.join(["azo", "evaluate", *argv])
+        tables.write_page(match.report, "Accuracy", command, f"Seed {match.seed}", lines)
     return 0
 
 
@@ -114,43 +153,11 @@ def play(match: EvaluateConfig, game: protocol.Game) -> _Output:
     with command_line.waiting(f"compiling and playing {match.num_games} games"):
         result = _batch_player(match, game)(jax.random.key(match.seed))
     yield f"{match.first} against {match.second}: {result}", _match_data(match, result)
-    if note := _training_note(match):
-        yield note, None
-
-
-def _training_note(match: EvaluateConfig) -> str:
-    """Returns how the matches of a run against this opponent differ from this one, "" without."""
-    name, trained = "evaluation/opponent", network_files.folder_of(match.first)
-    if trained is None:
-        return ""
-    events = metrics.read(trained, "evaluation")
-    scores = [event["evaluation/score"] for event in events if event.get(name) == match.second]
-    if not scores:
-        return ""
-    settings = network_files.load_settings(trained)
-    here = str(settings.search.num_simulations)
-    if match.first.startswith("policy:"):
-        here = "0"
-    elif counted := re.fullmatch(r"network:.+:(\d+)", match.first):
-        here = counted[1]
-    return (
-        f"Matches of its training against {match.second}: {len(scores)}, best score"
-        f" {max(scores):.3f}, with {settings.evaluation.num_simulations} simulations a move (here"
-        f" {here}) and other openings, of {settings.evaluation.opening_plies} random plies. The"
-        " best of several scores is too high on average."
-    )
 
 
 def _match_data(match: EvaluateConfig, result: arena.MatchResult) -> dict[str, Any]:
-    return {
-        "players": [match.first, match.second],
-        "wins": result.wins,
-        "draws": result.draws,
-        "losses": result.losses,
-        "pair_scores": result.pair_scores,
-        "score": result.score,
-        "interval": result.interval(),
-    }
+    figures = {"score": result.score, "interval": result.interval()}
+    return {"players": [match.first, match.second], **dataclasses.asdict(result), **figures}
 
 
 def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
@@ -189,21 +196,24 @@ def _batch_player(
     match: EvaluateConfig, game: protocol.Game
 ) -> Callable[[jax.Array], arena.MatchResult]:
     """Returns a function from a key to the result of a match or of a batch of a test."""
-    load = network_files.loader(game)
-    first, second = (players.parse(text, game, load) for text in (match.first, match.second))
-    play_match = functools.partial(arena.play_match, game, first, second, num_games=match.num_games)
-    path = match.openings
-    if path is None:
-        return functools.partial(play_match, opening_plies=match.opening_plies)
-    if not isinstance(game, othello.Othello):
-        raise ValueError(f"--openings needs Othello, not {game.name}")
 
-    def play_from_file(key: jax.Array) -> arena.MatchResult:
-        drawn = openings.from_file(path, game, key, count=match.num_games // 2)
-        starts = openings.positions_after(game, drawn)
-        return play_match(key, opening_plies=len(starts.actions), openings=starts)
+    def contender(text: str, config: EngineConfig) -> backends.Contender:
+        if (external := tournament_file.shipped_engine(text)) is not None:
+            return external
+        engine = engine_player.parse(text, config)
+        return players.parse(text, game) if engine is None else engine.contender(match.seed)
 
-    return play_from_file
+    sides = contender(match.first, match.engine), contender(match.second, match.against)
+    path, num_games = match.openings, match.num_games
+
+    def play_batch(key: jax.Array) -> arena.MatchResult:
+        drawn = path and openings.from_file(path, game, key, count=num_games // 2)
+        plies = match.opening_plies
+        return arena.play_match(
+            game, *sides, key, num_games=num_games, opening_plies=plies, drawn=drawn
+        )
+
+    return play_batch
 
 
 def _conclusion(match: EvaluateConfig, verdict: sequential.Verdict) -> str:
@@ -225,27 +235,42 @@ def compare(match: EvaluateConfig, game: protocol.Game) -> _Output:
         raise ValueError(f"--exact measures one network: leave {match.second!r} out")
     if not isinstance(game, othello.Othello):
         raise ValueError(f"--exact needs a network for Othello, not for {game.name}")
-    player = players.parse(match.first, game, network_files.loader(game))
-    if not isinstance(player, players.NetworkPlayer | players.PolicyPlayer):
-        raise ValueError(f"--exact measures a network, not {match.first!r}")
-    if isinstance(player, players.PolicyPlayer) and any(match.simulations):
+    with command_line.waiting("measuring"):
+        yield from accuracy.compare(
+            game,
+            _assessors(match, game),
+            match.exact,
+            limit=match.limit,
+            solve_empties=match.solve_empties,
+            seed=match.seed,
+            plot=match.plot,
+        )
+
+
+def _assessors(match: EvaluateConfig, game: othello.Othello) -> list[accuracy.Assessor]:
+    """Returns the player of --exact, once for each number of simulations."""
+    if (engine := engine_player.parse(match.first, match.engine)) is not None:
+        configs = [engine_player.with_simulations(engine.config, n) for n in match.simulations]
+        return [
+            engine_player.assessor(
+                engine._replace(config=config),
+                match.seed,
+                is_analysis=match.search_for == "score",
+            )
+            for config in configs or [engine.config]
+        ]
+    player = players.parse(match.first, game)
+    if not isinstance(player, players.NetworkPlayer):
+        raise ValueError(f"--exact measures a network or the engine, not {match.first!r}")
+    if player.search_config is None and any(match.simulations):
         raise ValueError(f"{match.first} has no search: leave 'policy:' or --simulations out")
-    return score_comparison.compare(
-        game,
-        player,
-        match.exact,
-        simulations=match.simulations,
-        limit=match.limit,
-        solve_empties=match.solve_empties,
-        seed=match.seed,
-        plot=match.plot,
-    )
+    return accuracy.assessors(game, player, jax.random.key(match.seed), match.simulations)
 
 
 def _rules(match: EvaluateConfig, *, is_game_given: bool) -> protocol.Game:
     """Returns the game of the first network, or that of the flags if there is none."""
     for player in (match.first, match.second):
-        trained_for = network_files.game_of(player)
+        trained_for = network_files.game_of(player.removeprefix(engine_player.PREFIX))
         if trained_for is None:
             continue
         game = registry.make(trained_for)

@@ -4,7 +4,7 @@
 
 The new folder holds parameters and settings only; every command that takes a network takes it. The
 last line says whether the network learned from the rules alone, or from which games and networks.
-With `--portable` it also holds `portable/`, for programs that run without azo: docs/export.md.
+With `--portable` it also holds `portable/`, for programs that run without azo: docs/networks.md.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ import tyro
 from azo.cli import command_line
 from azo.games import setting_types
 from azo.learning import network, pattern_tables
-from azo.run import network_files, origin, portable_files
+from azo.training import network_files, origin, portable_files
 
 
 class ExportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -45,13 +45,11 @@ def main(argv: Sequence[str]) -> int:
     variables, settings = network_files.load(flags.run, is_latest=flags.latest)
     if flags.compact:
         variables = _compact(variables, settings.network.kind)
-
-    def add(folder: pathlib.Path) -> None:
-        if flags.portable:
-            name = flags.run.resolve().name
-            portable_files.write(folder, variables, settings, name, flags.batch_size or 1)
-
-    network_files.save(flags.folder, variables, settings, add=add)
+    programs: dict[str, bytes] = {}
+    if flags.portable:
+        name, size = flags.run.resolve().name, flags.batch_size or 1
+        programs = portable_files.contents(variables, settings, name, size)
+    network_files.save(flags.folder, variables, settings, programs)
     size = sum(path.stat().st_size for path in flags.folder.rglob("*") if path.is_file())
     print(f"{flags.run} exported to {flags.folder}, {size / 1e6:.2f} MB")
     print(origin.describe(network_files.origin_of(settings)))

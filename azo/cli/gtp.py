@@ -2,14 +2,15 @@
 
     azo gtp --level 5
 
-For Quarry and tournaments; see docs/front-ends.md. Messages go to standard error.
+For Quarry and tournaments; see docs/protocols.md. Messages go to standard error.
 """
 
 from collections.abc import Sequence
 
 from azo.cli import command_line
-from azo.play import engine_factory, gtp, line_reader
-from azo.play.live_engine import Engine
+from azo.play.engine import engine_factory
+from azo.play.engine.live_engine import Engine
+from azo.play.protocols import gtp, line_reader
 
 
 def main(argv: Sequence[str]) -> int:
@@ -17,14 +18,14 @@ def main(argv: Sequence[str]) -> int:
     kind = engine_factory.PlayConfig
     play = command_line.parse(kind, argv, prog="azo gtp", description=__doc__)
     with line_reader.standard_streams() as (lines, write):
-        engine = engine_factory.load_engine(play)
+        engine = engine_factory.make_engine(play)
 
         def load(size: int) -> Engine:
             if size == engine.game.size:
                 return engine
             other = {"network": None, "size": size, "reversed": engine.game.is_reversed}
             other |= {"book": None, "learn": False}  # the book is for the first game alone
-            return engine_factory.load_engine(play.model_copy(update=other))
+            return engine_factory.make_engine(play.model_copy(update=other))
 
-        gtp.GtpServer(engine, lines, write, full=play.engine, load=load).run()
+        gtp.GtpServer(engine, lines, write, load).run()
     return 0

@@ -12,7 +12,7 @@ limits need an otherwise idle machine.
     azo leaderboard runs/zero-fast --time-to-strength
 
 finds the first kept checkpoint of a run that scores 50 % against each of five fixed opponents, and
-adds its minutes of training to `--times` and `--page`. The games are kept in RUN/strength.
+adds its minutes of training to `--records` and `--page`. The games are kept in RUN/strength.
 """
 
 import pathlib
@@ -23,18 +23,10 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.formats import files
 from azo.games import setting_types
-from azo.measure import elo, journal
-from azo.run import (
-    ladder_matches,
-    metrics,
-    network_files,
-    origin,
-    records,
-    shipped_files,
-    strength_times,
-)
+from azo.lab import arena, elo, ladder, records, strength_times
+from azo.storage import files
+from azo.training import metrics, network_files, origin, shipped_files
 
 
 class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -52,71 +44,71 @@ class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Measure the training until equal strength with fixed opponents, in place of the Elo."""
     num_processes: setting_types.Processes = 1
     """Time to strength: processes of each external engine."""
-    times: pathlib.Path = pathlib.Path("docs/strength_times.jsonl")
-    """File of the times to strength."""
     records: pathlib.Path = pathlib.Path("docs/records.jsonl")
     """File of the records."""
-    page: pathlib.Path = pathlib.Path("docs/leaderboard.md")
+    page: pathlib.Path = pathlib.Path("docs/notebook/leaderboard.md")
     """Page to write."""
-
-    @pydantic.model_validator(mode="after")
-    def _check_run(self) -> "LeaderboardConfig":
-        if self.time_to_strength and self.run is None:
-            raise ValueError("--time-to-strength measures a run: give its folder")
-        return self
 
 
 def main(argv: Sequence[str]) -> int:
     """Rates a network, adds its record, and writes the page; returns the exit code."""
     flags = command_line.parse(LeaderboardConfig, argv, prog="azo leaderboard", description=__doc__)
+    if flags.run is None and flags.time_to_strength:
+        raise ValueError("--time-to-strength measures a run: give its folder")
     if flags.run is not None and flags.time_to_strength:
-        _measure(flags, flags.run)
+        times = _measured(flags, flags.run)
+        records.add(flags.records, records.of_run(flags.run, {}, times))
     elif flags.run is not None:
         run = shipped_files.find_network(flags.run)
-        has_record = (run / metrics.FILE).is_file()
-        matches = _rated(flags, run, run if has_record else pathlib.Path("runs") / run.name)
-        if not has_record:
+        if not (run / metrics.FILE).is_file():
+            _rated(flags, run, pathlib.Path("runs") / run.name / "ladder" / "exported")
             settings = network_files.load_settings(run)
             print(f"{flags.run}: {origin.describe(network_files.origin_of(settings))}")
             print(f"{flags.run}: an exported network, which gives no record")
             return 0
-        records.add(flags.records, records.of_run(run, matches))
-    times = strength_times.section(strength_times.read(flags.times))
-    files.write(flags.page, f"{records.page(records.read(flags.records))}\n{times}".encode())
+        matches = _rated(flags, run, run / "ladder" / str(records.all_steps(run)[-1]))
+        records.add(flags.records, records.of_run(run, matches, {}))
+    files.write(flags.page, records.page(records.read(flags.records)).encode())
     print(f"written: {flags.page}")
     return 0
 
 
-def _measure(flags: LeaderboardConfig, run: pathlib.Path) -> None:
-    """Prints the time to strength against each opponent, and adds the record."""
+def _measured(flags: LeaderboardConfig, run: pathlib.Path) -> dict[str, records.StrengthTime]:
+    """Returns the time to strength by opponent, and prints it with the scores on which it rests."""
     times = {}
     for name in strength_times.OPPONENTS:
-        times[name] = strength_times.measure(run, name, flags.num_games, flags.num_processes)
-        print(f"{name}: {strength_times.describe(times[name])}", flush=True)
-    record = strength_times.of_run(run, flags.num_games, times)
-    journal.append(flags.times, record.model_dump_json())
+        time = strength_times.measure(run, name, flags.num_games, flags.num_processes)
+        if time is None:
+            print(f"{name}: not installed", flush=True)
+            continue
+        times[name] = time
+        scores = [
+            f"iteration {step}: {arena.MatchResult(*time.matches[step])}"
+            for step in sorted(time.matches)
+            if step <= time.iteration
+        ]
+        print("; ".join([f"{name}: {time}", *scores[-2:]]), flush=True)
+    return times
 
 
 def _rated(
     flags: LeaderboardConfig, run: pathlib.Path, folder: pathlib.Path
 ) -> dict[str, list[elo.Pairing]]:
     """Returns the matches by way to play, and prints the ratings; keeps all in a folder."""
+    network = folder / "network"
     variables, settings = network_files.load(run, is_latest=True)
-    name = str(records.latest_step(run)) if folder == run else "exported"
-    place = folder / "ladder" / name
-    network = place / "network"
     if not network.exists():
         network_files.save(network, variables, settings)
-    matches = {}
-    for count in flags.simulations:
-        way = str(count)
-        matches[way] = ladder_matches.by_simulations(network, place / way, count, flags.num_games)
+    number = flags.num_games
+    matches = {
+        str(count): ladder.by_simulations(network, folder / str(count), count, number)
+        for count in flags.simulations
+    }
     for seconds in flags.seconds:
-        way = f"{seconds:g} s"
-        games = place / f"{seconds:g}s"
-        matches[way] = ladder_matches.by_seconds(network, games, seconds, flags.num_games)
+        games = folder / f"{seconds:g}s"
+        matches[f"{seconds:g} s"] = ladder.by_seconds(network, games, seconds, number)
     for way, pairings in matches.items():
-        rated = ladder_matches.rate(pairings)
+        rated = ladder.rate(pairings)[ladder.NAME]
         low, high = rated.interval
         print(f"{way}: Elo {rated.rating:.0f}, 95 % {low:.0f} to {high:.0f}")
     return matches

@@ -1,4 +1,4 @@
-"""Markdown with tables on a terminal, which may be too narrow for all columns."""
+"""Markdown with tables: as tables on a terminal, which may be too narrow, else as it is."""
 
 import itertools
 from collections.abc import Iterable
@@ -7,7 +7,17 @@ import rich.console
 import rich.table
 import rich.text
 
-from azo.play import formatting
+from azo.play.analysis import formatting
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines of Markdown, with tables drawn on a terminal."""
+    console = rich.console.Console(highlight=False, emoji=False)
+    if console.is_terminal:
+        show(lines, console)
+        return
+    for line in lines:
+        print(line, flush=True)
 
 
 def show(lines: Iterable[str], console: rich.console.Console) -> None:

@@ -2,13 +2,14 @@
 
     azo nboard --engine.num-simulations 1000
 
-For NBoard and tournaments; see docs/front-ends.md. Messages go to standard error.
+For NBoard and tournaments; see docs/protocols.md. Messages go to standard error.
 """
 
 from collections.abc import Sequence
 
 from azo.cli import command_line
-from azo.play import engine_factory, line_reader, nboard
+from azo.play.engine import engine_factory
+from azo.play.protocols import line_reader, nboard
 
 
 def main(argv: Sequence[str]) -> int:
@@ -16,5 +17,5 @@ def main(argv: Sequence[str]) -> int:
     kind = engine_factory.PlayConfig
     play = command_line.parse(kind, argv, prog="azo nboard", description=__doc__)
     with line_reader.standard_streams() as (lines, write):
-        nboard.NBoardServer(engine_factory.load_engine(play), lines, write).run()
+        nboard.NBoardServer(engine_factory.make_engine(play), lines, write).run()
     return 0

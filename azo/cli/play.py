@@ -16,9 +16,9 @@ from collections.abc import Sequence
 import rich.console
 
 from azo.cli import command_line
-from azo.play import engine_factory, kept_game, live_engine, terminal
+from azo.play.engine import engine_factory, live_engine
+from azo.play.protocols import kept_game, line_reader, terminal
 
-_MAX_LINE = 1 << 16  # characters
 _MAX_SHOWN = 1000  # characters of a line that are repeated after the prompt
 
 
@@ -34,13 +34,11 @@ def main(argv: Sequence[str]) -> int:
     settings = command_line.parse(TerminalConfig, argv, prog="azo play", description=__doc__)
     console = rich.console.Console(highlight=False, emoji=False)
     with command_line.waiting("loading the network; the first start compiles for a minute"):
-        engine = engine_factory.load_engine(settings)
+        engine = engine_factory.make_engine(settings)
     session = terminal.Terminal(
         engine,
-        settings.engine,
         console,
         _reader(console),
-        level=settings.level,
         sides=settings.play,
         kept=_kept_game(engine) if _is_interactive() else None,
     )
@@ -63,26 +61,25 @@ def _kept_game(engine: live_engine.Engine) -> kept_game.KeptGame | None:
 
 def _reader(console: rich.console.Console) -> terminal.Reader:
     """Returns the reader of input lines. On a terminal it offers editing and history."""
+    if not _is_interactive():
+        lines = iter(line_reader.standard_input())
+
+        def read_pipe(prompt: str) -> str | None:
+            line = next(lines, None)
+            # rich takes a minute to wrap a line of 64 kB
+            console.print(prompt + (line or "")[:_MAX_SHOWN], markup=False)
+            return line
+
+        return read_pipe
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # invalid UTF-8 becomes an unknown command
-    if _is_interactive():
-        with contextlib.suppress(ModuleNotFoundError):  # editing and history for `input`
-            import readline  # noqa: F401
+    with contextlib.suppress(ModuleNotFoundError):  # editing and history for `input`
+        import readline  # noqa: F401
 
-        def read(prompt: str) -> str | None:
-            try:
-                return input(prompt)
-            except EOFError:
-                return None
+    def read(prompt: str) -> str | None:
+        try:
+            return input(prompt)
+        except EOFError:
+            return None
 
-        return read
-
-    def read_pipe(prompt: str) -> str | None:
-        line = rest = sys.stdin.readline(_MAX_LINE)
-        while rest and not rest.endswith("\n"):  # the rest of a longer line is dropped
-            rest = sys.stdin.readline(_MAX_LINE)
-        shown = line.rstrip("\n")[:_MAX_SHOWN]  # rich takes a minute to wrap a line of 64 kB
-        console.print(prompt + shown, markup=False)
-        return line or None
-
-    return read_pipe
+    return read

@@ -15,7 +15,7 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.run import run_report
+from azo.lab import extras
 
 
 class ReportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -28,5 +28,7 @@ class ReportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 def main(argv: Sequence[str]) -> int:
     """Writes the report and prints its path; returns the exit code."""
     flags = command_line.parse(ReportConfig, argv, prog="azo report", description=__doc__)
-    print(run_report.write(flags.run))
+    with extras.needed("a report", "plotly"):
+        from azo.lab.report import page
+    print(page.write(flags.run))
     return 0

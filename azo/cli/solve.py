@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import rich.console
 
 from azo.cli import command_line
-from azo.run import endgame_file
+from azo.lab import endgame_file
 
 
 def main(argv: Sequence[str]) -> int:

@@ -2,7 +2,7 @@
 
     azo supervise games.wtb --folder runs/supervised
 
-FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`), GGF (`.ggf`) or transcripts, one a line
+FILES are WTHOR files (`.wtb`), eOthello's CSV (`.csv`), GGF, SGF, PGN or transcripts, one a line
 (`.txt`), each also as `.gz`; a folder stands for its WTHOR files. Positions of a WTHOR game up to
 the one that the archive has solved, with 24 empty squares, get its exact score; others get the
 score of the game. `--source random` and `--source search` make games instead, as the 6x6 project
@@ -20,9 +20,10 @@ import pathlib
 from collections.abc import Sequence
 
 from azo.cli import command_line
-from azo.formats import locks
 from azo.games import registry
-from azo.run import interruption, supervised_data, supervised_training, validation
+from azo.lab import supervised_data, supervised_training
+from azo.storage import locks
+from azo.training import interruption, validation
 
 
 def main(argv: Sequence[str]) -> int:

@@ -3,7 +3,7 @@
     azo tournament strength --num-games 20
 
 TOURNAMENT is the name of a shipped tournament or the path of a TOML file, whose settings are listed
-in azo/run/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the same
+in azo/lab/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the same
 command resumes a tournament and repeats no finished game. FOLDER also holds the games as
 transcripts, GGF and WTHOR files, and engines.log with the messages of a program that failed.
 `--report PAGE.md` writes a page.
@@ -15,12 +15,11 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import pydantic
-import rich.console
 import tyro
 
 from azo.cli import command_line, markdown_tables
 from azo.games import setting_types
-from azo.run import tournament_file, tournament_runner
+from azo.lab import tables, tournament_file, tournament_runner
 
 
 class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -45,23 +44,19 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
 def main(argv: Sequence[str]) -> int:
     """Plays the missing games, writes and prints the tables; returns the exit code."""
     flags = command_line.parse(TournamentFlags, argv, prog="azo tournament", description=__doc__)
+    config = tournament_file.load(
+        flags.file, num_games=flags.num_games, openings=flags.openings, first=flags.first
+    )
+    title = flags.file.stem
+    folder = flags.folder or pathlib.Path("runs") / title
     try:
-        tables = tournament_runner.run(
-            tournament_file.load(
-                flags.file, num_games=flags.num_games, openings=flags.openings, first=flags.first
-            ),
-            flags.folder or pathlib.Path("runs") / flags.file.stem,
-            flags.file.stem,
-            report=flags.report,
-            command=shlex.join(["azo", "tournament", *argv]),
-            is_playing=not flags.table,
-        )
+        pairings, lines = tournament_runner.run(config, folder, title, is_playing=not flags.table)
     except KeyboardInterrupt:
         print("stopped; finished games are kept, the same command resumes")
         return 0
-    console = rich.console.Console(highlight=False, emoji=False)
-    if console.is_terminal:
-        markdown_tables.show(tables, console)
-    else:
-        print("\n".join(tables))
+    if flags.report is not None:
+        command = shlex.join(["azo", "tournament", *argv])
+        count = sum(pairing.num_games for pairing in pairings)
+        tables.write_page(flags.report, title, command, f"{count:,} games", lines)
+    markdown_tables.print_lines(lines)
     return 0

@@ -6,21 +6,62 @@
 it; without it, the settings are those of `quickstart`. Ctrl-C, SIGTERM and SIGHUP end the run after
 the current iteration, save it and give exit code 0; the same command resumes it. With
 `--distributed`, several processes train together, and the first one prints and saves:
-docs/scaling.md.
+docs/devices.md.
 """
 
-from collections.abc import Sequence
+import importlib
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from azo.cli import command_line
-from azo.run import config, curriculum, interruption
+from azo.training import config, curriculum, interruption
 
 
 def main(argv: Sequence[str]) -> int:
     """Trains until the last iteration or a request to stop; returns the exit code."""
-    settings = load(argv)
-    with interruption.StopRequest() as stop:
-        curriculum.train(settings, stop)
+    _train(load(argv))
     return 0
+
+
+def run_training(
+    recipe: str | os.PathLike[str] = "quickstart",
+    settings: Mapping[str, Any] | None = None,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+) -> pathlib.Path:
+    """Trains a network by self-play, and returns the folder of its run.
+
+        folder = azo.run_training("tictactoe", {"run.num_iterations": 20}, folder="runs/first")
+        network = azo.load_network(folder)
+
+    The run prints its progress, and saves checkpoints and metrics. A call with the folder of a run
+    that has not ended resumes it, also after Ctrl-C, which saves the run and lets the call return.
+
+    Args:
+      recipe: name of a settings file that comes with azo, or path of a TOML file.
+      settings: changes by full name, such as `search.num_simulations`; docs/recipes.md has them.
+      folder: of the run; by default `runs/` and the name of the recipe. The phases of a curriculum
+        have folders of their own in it, and that of the last phase is returned.
+
+    Raises:
+      ValueError: One line: a setting is wrong, or the folder holds a run with other settings.
+    """
+    changes = dict(settings or {})
+    if folder is not None:
+        changes["run.folder"] = str(folder)
+    run = config.with_settings(config.load_file(pathlib.Path(recipe)), changes)
+    _train(run)
+    last = config.of_phase(run, len(run.curriculum) - 1) if run.curriculum else run
+    return last.run.folder
+
+
+def _train(settings: config.Config) -> None:
+    # By name, since training can be read, and can run, without the laboratory.
+    run_matches = importlib.import_module("azo.lab.run_matches")
+    with interruption.StopRequest() as stop:
+        curriculum.train(settings, stop, run_matches.RunMatches)
 
 
 def load(argv: Sequence[str]) -> config.Config:

@@ -14,8 +14,8 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.measure import extras
-from azo.run import run_report
+from azo.lab import extras
+from azo.lab.report import run_log
 
 
 class WatchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     with extras.needed("the page", "plotly", "starlette", "uvicorn"):
         from azo.play.watch import app
         from azo.play.web import server
-    run_report.phases(watch.run)  # that there is a run
+    run_log.folders(watch.run)  # that there is a run
     with server.listen(watch.host, watch.port) as listener:
         address = server.url(listener)
         print(f"{watch.run} is shown at {address}; Ctrl-C ends", flush=True)

@@ -14,8 +14,8 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.measure import extras
-from azo.play import engine_factory, engine_settings
+from azo.lab import extras
+from azo.play.engine import engine_factory, engine_settings
 
 
 class WebConfig(engine_factory.PlayConfig):
@@ -48,13 +48,15 @@ def main(argv: Sequence[str]) -> int:
             }
             engine_factory.warm_up(next(iter(offers.values())).make_engine())
         pages = sessions.SessionPool()
-        application = app.make_app(offers, pages, level=web.level, names=web.names)
+        shared = server.shared_url(listener)
+        application = app.make_app(offers, pages, level=web.level, names=web.names, address=shared)
         print(
             f"network ({web.network_name}) loaded in {time.perf_counter() - start:.1f} s",
             flush=True,
         )
         address = server.url(listener)
-        print(f"azo plays at {address}; Ctrl-C ends", flush=True)
+        others = f", for other machines at {shared}" if shared not in (None, address) else ""
+        print(f"azo plays at {address}{others}; Ctrl-C ends", flush=True)
         if web.open:
             server.open_browser(address)
         server.Server(application, pages.stop_all).run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""Games in the Generic Game Format of GGS, which the NBoard protocol sends to engines.
+"""Games as text in the Generic Game Format of GGS, which the NBoard protocol sends to engines.
 
 A game is one text of properties, `(;GM[Othello]PB[name]PW[name]RE[+4]TY[8]BO[8 ... *]B[F5]W[D6];)`:
 
@@ -13,41 +13,59 @@ be illegal; `replaying.replay_actions` checks them.
 
 import dataclasses
 import re
+from collections.abc import Iterator, Sequence
 
-from azo.formats import files
-from azo.games import notation
+from azo.games import notation, variant
+from azo.storage import files
 
 MAX_NAME = 100  # characters of a player's name; control characters are replaced
 
-_PROPERTY = re.compile(r"\s*([A-Za-z]+)\s*\[([^\]]*)\]")
+TOKEN = re.compile(r"\s*(?:([();])|([A-Za-z]+)|\[([^\]]*)\])")
 _TYPE = re.compile(r"[sbw]?(\d+)(a?)(?:r\d+)?(a?)", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
 class GgfGame:
-    """One game, or the beginning of one."""
+    """One game as written in any format, or the beginning of one."""
 
     size: int
     board: notation.Board  # the start position
-    moves: tuple[int, ...] = ()  # actions since then, passes included
+    moves: tuple[int, ...] = ()  # actions since then; some formats leave passes out
     black: str = ""  # name of the player
     white: str = ""
-    black_score: float | None = None  # black's discs minus white's, only written; None if unknown
+    black_score: float | None = None  # black's discs minus white's at the end; None if unknown
     is_reversed: bool = False  # fewer discs win
     time: str = ""  # the clocks, such as "15:00"
+    # Of other formats:
+    unread: str = ""  # why the moves end here although the text goes on
+    note: str = ""  # what else the text says of the game, in one line
+    black_value: float | None = None  # result for black, 1, 0 or -1; None if unknown
+    exact_score: int = 0  # black's under perfect play from `exact_empties` empty squares on
+    exact_empties: int = 0  # 0: unknown
+
+
+def usual_start(game: variant.Variant) -> notation.Board:
+    """Returns the start position of the rules."""
+    return notation.Board(*game.start_discs, is_black_to_move=True)
 
 
 def parse(text: str) -> GgfGame:
-    """Returns the game of a GGF text.
+    """Returns the game of a GGF text, from `(;` to `;)`; ValueError otherwise, see `game_of`."""
+    body = text.strip()
+    if not (body.startswith("(;") and body.endswith(";)") and len(body) >= 4):
+        raise ValueError(f"GGF: text is {files.one_line(body, 40)!r}, but should be (; ... ;)")
+    return game_of(next(properties(body)))
 
-    Raises:
-      ValueError: a text that does not begin with `(;` and end with `;)`, another game than Othello,
-        no start position, a bad board, or a move that cannot be read or is of the wrong
-        side.
+
+def game_of(pairs: Sequence[tuple[str, str]]) -> GgfGame:
+    """Returns the game of the `properties` of GGF.
+
+    ValueError for another game than Othello, no start position, a bad board, or a move that cannot
+    be read or is of the wrong side.
     """
     values: dict[str, str] = {}
     moves = []
-    for name, value in _properties(text):
+    for name, value in pairs:
         if name in ("B", "W"):
             moves.append((name, value))
         elif name in ("KB", "KW"):
@@ -70,11 +88,44 @@ def parse(text: str) -> GgfGame:
     )
 
 
+def properties(text: str, token: re.Pattern[str] = TOKEN) -> Iterator[list[tuple[str, str]]]:
+    """Yields the properties of each game in a text of GGF or SGF, in order.
+
+    Only the main line is read, which is written before all variations, up to the first `)`. Between
+    games the text may say anything. A `token` is one of `(`, `)` and `;`, or the name of a
+    property, or a value in brackets; ValueError if there is another.
+    """
+    place = text.find("(;")
+    while place >= 0:
+        game: list[tuple[str, str]] = []
+        depth, is_main, key = 0, True, ""
+        while depth or is_main:
+            match = token.match(text, place)
+            if match is None:
+                if not text[place:].strip():
+                    break  # cut short
+                rest = files.one_line(text[place : place + 40])
+                raise ValueError(
+                    f"cannot read {rest!r} at character {place + 1}: expected a property such as"
+                    " B[F5]"
+                )
+            sign, letters, value = match.groups()
+            place = match.end()
+            if sign in ("(", ")"):
+                depth += 1 if sign == "(" else -1
+                is_main &= sign == "("
+            elif letters:
+                key = letters.upper()
+            elif value is not None and is_main:
+                game.append((key, value))
+        yield game
+        place = text.find("(;", place)
+
+
 def to_text(game: GgfGame) -> str:
     """Returns the game as one line of GGF, which `parse` reads back.
 
-    Raises:
-      ValueError: if a name or time has a bracket `]`, which ends a property.
+    ValueError if a name or time has a bracket `]`, which ends a property.
     """
     result = "?" if game.black_score is None else f"{game.black_score:+g}"
     squares, mover = notation.board_text(game.board, game.size).replace("X", "*").split()
@@ -102,33 +153,15 @@ def move_text(action: int, size: int) -> str:
     return notation.action_text(action, size)[:2].upper()
 
 
-def _properties(text: str) -> list[tuple[str, str]]:
-    body = text.strip()
-    if not (body.startswith("(;") and body.endswith(";)") and len(body) >= 4):
-        raise ValueError(f"GGF: text is {_short(body)!r}, but should be (; ... ;)")
-    body = body[:-2].rstrip()
-    properties, place = [], 2
-    while place < len(body):
-        match = _PROPERTY.match(body, place)
-        if match is None:
-            raise ValueError(
-                f"GGF: cannot read {_short(body[place : place + 41])!r} at character {place + 1}:"
-                " expected a property such as B[F5]"
-            )
-        properties.append((match[1].upper(), match[2]))
-        place = match.end()
-    return properties
-
-
 def _parse_board(text: str) -> tuple[int, notation.Board]:
     """Returns the size and the start position of `BO`, whose rows may be separated by spaces."""
     if not text:
         raise ValueError("GGF: there is no start position, such as BO[8 ... *]")
     size, *rows, mover = text.split() if len(text.split()) > 2 else ("", "")
-    if size not in ("4", "5", "6", "7", "8"):
+    if size not in map(str, variant.SIZES):
         raise ValueError(
-            f"GGF: BO is {_short(text)!r}, but should be the size (4 to 8), the squares and"
-            " the side to move"
+            f"GGF: BO is {files.one_line(text, 40)!r}, but should be the size (4, 6 or 8), the"
+            " squares and the side to move"
         )
     try:
         return int(size), notation.parse_board(f"{''.join(rows)} {mover}", int(size))
@@ -137,7 +170,6 @@ def _parse_board(text: str) -> tuple[int, notation.Board]:
 
 
 def _parse_type(text: str, size: int) -> bool:
-    """Returns whether the side with fewer discs wins."""
     match = _TYPE.fullmatch(text)
     if match is None or int(match[1]) != size:
         raise ValueError(
@@ -160,7 +192,3 @@ def _parse_moves(moves: list[tuple[str, str]], size: int, board: notation.Board)
             raise ValueError(f"{where}: {error}") from None
         is_black = not is_black
     return tuple(actions)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."

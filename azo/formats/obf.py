@@ -6,7 +6,6 @@ columns `board` and `mover`, and optionally `score` or `score_mover`, and `best_
 numbered from 1.
 """
 
-import csv
 import dataclasses
 import math
 import pathlib
@@ -14,8 +13,8 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 
-from azo.formats import files
 from azo.games import notation
+from azo.storage import files
 
 _FILLER = "--"  # Edax fills lines up with --:-127, which is no move
 _NUMBER = re.compile(r"[+-]?\d+")
@@ -44,25 +43,15 @@ class Problem:
 
 
 def read(path: pathlib.Path) -> list[Problem]:
-    """Returns the positions of an OBF file or of a CSV, also .gz.
-
-    Raises:
-      ValueError: one line that begins with the path.
-    """
+    """Returns the positions of an OBF file or of a CSV, also .gz; messages begin with the path."""
     return list(parse_lines(files.read_text(path).splitlines(), str(path)))
 
 
 def read_scored(path: pathlib.Path, *, size: int, limit: int, seed: int) -> list[Problem]:
     """Returns the positions of a file that have a score, in its order.
 
-    Args:
-      path: the file.
-      size: rows of every board.
-      limit: the most positions; from more, this many are drawn at random.
-      seed: of that draw.
-
-    Raises:
-      ValueError: one line, also if a board has another size, or no position has a score.
+    From more than `limit` this many are drawn by the `seed`. ValueError, one line, also if a board
+    has not `size` rows, or no position has a score.
     """
     problems = read(path)
     for problem in problems:
@@ -83,29 +72,26 @@ def read_scored(path: pathlib.Path, *, size: int, limit: int, seed: int) -> list
 def parse_lines(lines: Iterable[str], place: str) -> Iterator[Problem]:
     """Yields the positions of OBF or CSV; a comma in the first line means CSV.
 
-    Raises:
-      ValueError: at the first bad line; the message begins with `place` and the line's number.
+    ValueError at the first bad line: the message begins with `place` and the line's number.
     """
-    rows = iter(lines)
-    first = next(rows, "")
-    if "," in first.partition("%")[0]:
-        yield from _parse_csv(first, rows, place)
-        return
-    for number, line in enumerate([first, *rows], start=1):
+    names: list[str] | None = None
+    for number, line in enumerate(lines, start=1):
         text = line.partition("%")[0].strip()
-        if text:
+        if number == 1 and "," in text:
+            names = [name.strip() for name in line.split(",")]
+            if missing := [name for name in ("board", "mover") if name not in names]:
+                raise ValueError(
+                    f"{place}: no column {missing[0]!r}; there are: {', '.join(names)}"
+                )
+        elif text:
             try:
-                yield parse_line(text, number)
+                yield parse_line(text, number) if names is None else _parse_row(names, line, number)
             except ValueError as error:
                 raise ValueError(f"{place}:{number}: {error}") from None
 
 
 def parse_line(text: str, number: int = 1) -> Problem:
-    """Returns the position of one OBF line.
-
-    Raises:
-      ValueError: if the board, a move or a score cannot be read, or the board is impossible.
-    """
+    """Returns the position of one OBF line; ValueError if it cannot be read, or is impossible."""
     first, *rest = text.partition("%")[0].split(";")
     size, board = _parse_board(first)
     move_scores = {}
@@ -123,22 +109,16 @@ def parse_line(text: str, number: int = 1) -> Problem:
     return Problem(number, size, board, None, move_scores)
 
 
-def _parse_csv(heading: str, rows: Iterable[str], place: str) -> Iterator[Problem]:
-    names = [name.strip() for name in heading.split(",")]
-    missing = [name for name in ("board", "mover") if name not in names]
-    if missing:
-        raise ValueError(f"{place}: no column {missing[0]!r}; there are: {', '.join(names)}")
-    for number, row in enumerate(csv.DictReader(rows, names), start=2):
-        try:
-            size, board = _parse_board(f"{row['board']} {row['mover']}")
-            text = row.get("score_mover") or row.get("score")
-            if text and not _NUMBER.fullmatch(text):
-                raise ValueError(f"score {text!r} is not a whole number")
-            best = row.get("best_move")
-            best_move = notation.parse_action(best, size) if best else None
-            yield Problem(number, size, board, int(text) if text else None, {}, best_move)
-        except ValueError as error:
-            raise ValueError(f"{place}:{number}: {error}") from None
+def _parse_row(names: list[str], line: str, number: int) -> Problem:
+    (fields,) = files.csv_rows([line])
+    row = dict(zip(names, fields, strict=False))
+    size, board = _parse_board(f"{row.get('board', '')} {row.get('mover', '')}")
+    text = row.get("score_mover") or row.get("score")
+    if text and not _NUMBER.fullmatch(text):
+        raise ValueError(f"score {text!r} is not a whole number")
+    best = row.get("best_move")
+    best_move = notation.parse_action(best, size) if best else None
+    return Problem(number, size, board, int(text) if text else None, {}, best_move)
 
 
 def _parse_board(text: str) -> tuple[int, notation.Board]:

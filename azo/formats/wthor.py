@@ -8,11 +8,12 @@ discs, black's discs under perfect play from a late position, and 60 squares as 
 little endian.
 """
 
-import dataclasses
 import struct
 from collections.abc import Iterator, Sequence
 
-from azo.formats import archives
+from azo.formats import ggf
+from azo.games import variant
+from azo.storage import files
 
 _HEADER_BYTES = 16
 _RECORD_BYTES = 68
@@ -25,28 +26,12 @@ _PLAYER_BYTES, _TOURNAMENT_BYTES = 20, 26
 Date = tuple[int, int, int]  # year, month, day
 
 
-@dataclasses.dataclass(frozen=True)
-class WthorGame:
-    """A game on 8x8 from the usual start, to be written."""
+def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.GgfGame]:
+    """Yields the games of a `.wtb` file as written; `names` are those of the players.
 
-    black: str
-    white: str
-    actions: Sequence[int]  # passes, 64, are left out in the file
-    black_discs: int  # at the end, the empties to the winner
-
-
-def read(content: bytes, place: str) -> archives.GameArchive:
-    """Returns the games of a `.wtb` file; see `archives.replay`.
-
-    Raises:
-      ValueError: the header is cut short, is for another board size, or announces another number
-        of games; a record is cut short; a square, move or score is impossible.
+    ValueError if header or a record is cut short, the header announces another board size or number
+    of games, or a square or score is impossible.
     """
-    return archives.replay(archives.OTHELLO, parse(content), place)
-
-
-def parse(content: bytes) -> Iterator[archives.RecordedGame]:
-    """Yields the records of a `.wtb` file, not yet replayed; raises ValueError as `read` does."""
     if len(content) < _HEADER_BYTES:
         raise ValueError(f"{len(content)} bytes, but a WTHOR header has {_HEADER_BYTES}")
     num_games = int.from_bytes(content[4:8], "little", signed=True)
@@ -58,14 +43,41 @@ def parse(content: bytes) -> Iterator[archives.RecordedGame]:
         raise ValueError(f"record {num_whole + 1}: cut short, {rest} of {_RECORD_BYTES} bytes")
     if num_games != num_whole:
         raise ValueError(f"the header says {num_games} games, but {num_whole} follow")
-    for index in range(num_whole):
-        begin = _HEADER_BYTES + index * _RECORD_BYTES
-        yield _parse_record(index + 1, content[begin : begin + _RECORD_BYTES], exact_empties)
+    start = ggf.usual_start(variant.Variant())
+    by_number = dict(enumerate(names))
+    records = struct.iter_unpack("<3h2B60s", content[_HEADER_BYTES:])
+    for number, (_, black, white, discs, exact_discs, squares) in enumerate(records, start=1):
+        squares = squares.rstrip(b"\0")
+        for move, byte in enumerate(squares, start=1):
+            if byte not in _ACTION_OF:
+                raise ValueError(f"record {number}: byte {byte} as move {move} is not a square")
+        if (most := max(discs, exact_discs)) > 64:
+            raise ValueError(f"record {number}: bad score: black has {most} discs")
+        yield ggf.GgfGame(
+            8,
+            start,
+            tuple(_ACTION_OF[byte] for byte in squares),
+            black=by_number.get(black, ""),
+            white=by_number.get(white, ""),
+            black_score=2 * discs - 64,
+            black_value=float((discs > 32) - (discs < 32)),
+            exact_score=2 * exact_discs - 64,
+            exact_empties=exact_empties,
+        )
 
 
-def write(games: Sequence[WthorGame], tournament: str, date: Date) -> dict[str, bytes]:
+def parse_players(content: bytes) -> list[str]:
+    """Returns the names of a `.JOU` file; the number of a player is the place in it."""
+    names = content[_HEADER_BYTES:]
+    rows = (names[start : start + _PLAYER_BYTES] for start in range(0, len(names), _PLAYER_BYTES))
+    decoded = (row.partition(b"\0")[0].decode("latin-1") for row in rows)
+    return [files.one_line(name, _PLAYER_BYTES) for name in decoded]
+
+
+def write(games: Sequence[ggf.GgfGame], tournament: str, date: Date) -> dict[str, bytes]:
     """Returns the files `wtb`, `JOU` and `TRN` for games of one tournament.
 
+    The games are on 8x8 from the usual start, and their scores give the empties to the winner.
     Names are cut to 19 and 25 characters, and characters outside of Latin-1 become "?". Players
     whose names are then equal keep different numbers. The score under perfect play is
     written as 0, at depth 0. The date is that of the files and of the games.
@@ -73,8 +85,8 @@ def write(games: Sequence[WthorGame], tournament: str, date: Date) -> dict[str, 
     names = list(dict.fromkeys(name for game in games for name in (game.black, game.white)))
     number = {name: index for index, name in enumerate(names)}
     records = b"".join(
-        struct.pack("<3h2B", 0, number[game.black], number[game.white], game.black_discs, 0)
-        + _squares(game.actions)
+        struct.pack("<3h2B", 0, number[game.black], number[game.white], _black_discs(game), 0)
+        + _squares(game.moves)
         for game in games
     )
     players = b"".join(_name(name, _PLAYER_BYTES) for name in names)
@@ -85,24 +97,14 @@ def write(games: Sequence[WthorGame], tournament: str, date: Date) -> dict[str, 
     }
 
 
-def _parse_record(number: int, record: bytes, exact_empties: int) -> archives.RecordedGame:
-    black_discs, exact_discs, squares = record[6], record[7], record[8:].rstrip(b"\0")
-    for move, byte in enumerate(squares, start=1):
-        if byte not in _ACTION_OF:
-            raise ValueError(f"record {number}: byte {byte} as move {move} is not a square")
-    if (most := max(black_discs, exact_discs)) > 64:
-        raise ValueError(f"record {number}: bad score: black has {most} discs")
-    black_value = float((black_discs > 32) - (black_discs < 32))
-    moves = [_ACTION_OF[byte] for byte in squares]
-    return archives.RecordedGame(
-        number, moves, black_value, black_discs, exact_discs, exact_empties
-    )
-
-
 def _header(date: Date, *, num_games: int = 0, num_names: int = 0, year: int = 0) -> bytes:
     year_made, month, day_made = date
     day = struct.pack("4B", *divmod(year_made, 100), month, day_made)
     return day + struct.pack("<ihh4B", num_games, num_names, year, 8, 0, 0, 0)
+
+
+def _black_discs(game: ggf.GgfGame) -> int:
+    return 32 + int(game.black_score or 0) // 2
 
 
 def _squares(actions: Sequence[int]) -> bytes:

@@ -8,7 +8,8 @@ CPU, because XLA computed both words for each element of the stack.
 
 The kernels fill the eight directions by doubling (Kogge-Stone algorithm,
 https://www.chessprogramming.org/Kogge-Stone_Algorithm), without tables or branches, so they compile
-to vector code. In them `P` and `O` are the discs of the player and of the opponent.
+to vector code. In them `P` and `O` are the discs of the player and of the opponent, which are
+disjoint; `board_bits` are the squares of the board as a Python integer.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,11 +37,9 @@ class Bitboard:
     upper: jax.Array  # [...] uint32, bits 32-63: rows 5 to 8
 
     def __and__(self, other: "Bitboard") -> "Bitboard":
-        """Returns the squares in both sets."""
         return Bitboard(self.lower & other.lower, self.upper & other.upper)
 
     def __or__(self, other: "Bitboard") -> "Bitboard":
-        """Returns the squares in either set."""
         return Bitboard(self.lower | other.lower, self.upper | other.upper)
 
     def __invert__(self) -> "Bitboard":
@@ -116,14 +115,9 @@ def from_squares(is_set: jax.Array) -> Bitboard:
 
 
 def select_bit(board: Bitboard, rank: jax.Array) -> jax.Array:
-    """Returns the index of the set bit that has `rank` set bits below it, by binary search.
+    """Returns the index `[...]` int32 of the set bit that has `rank` set bits below it.
 
-    Args:
-      board: bitboards `[...]`.
-      rank: `[...]` int32, at least 0. The result is undefined if at most `rank` bits are set.
-
-    Returns:
-      `[...]` int32 in 0..63.
+    It is undefined if at most `rank` `[...]` int32 bits are set. The search is binary.
     """
     count = jax.lax.population_count(board.lower).astype(jnp.int32)
     is_above = rank >= count
@@ -141,13 +135,7 @@ def select_bit(board: Bitboard, rank: jax.Array) -> jax.Array:
 
 
 def legal_moves(player: Bitboard, opponent: Bitboard, board_bits: int) -> Bitboard:
-    """Returns the squares where the side to move may place a disc.
-
-    Args:
-      player: discs of the side to move, `[...]`.
-      opponent: discs of the other side, disjoint from `player`.
-      board_bits: the squares of the board as a Python integer.
-    """
+    """Returns the squares where the player may place a disc on the squares `board_bits`."""
     P, O = player, opponent
     ends = from_int(0)
     for step, columns in _STEPS:
@@ -158,12 +146,9 @@ def legal_moves(player: Bitboard, opponent: Bitboard, board_bits: int) -> Bitboa
 
 
 def flips(player: Bitboard, opponent: Bitboard, disc: Bitboard) -> Bitboard:
-    """Returns the opponent discs that a new disc flips.
+    """Returns the opponent discs that a new disc of the player flips.
 
-    Args:
-      player: discs of the side to move, `[...]`.
-      opponent: discs of the other side, disjoint from `player`.
-      disc: one empty square, or no bit (a pass, which flips nothing).
+    `disc` is one empty square, or no bit (a pass, which flips nothing).
     """
     P, O = player, opponent
     flipped = from_int(0)
@@ -189,11 +174,6 @@ def is_blocked(player: Bitboard, opponent: Bitboard, board_bits: int) -> jax.Arr
     On a line with an empty square, neighbouring discs of both colours give one side a move: at the
     empty square that ends their run. So both sides are blocked if each pair of such discs lies on
     a full line. This takes less than half of the time of both sides' `legal_moves`.
-
-    Args:
-      player: discs of one side, `[...]`.
-      opponent: discs of the other side, disjoint from `player`.
-      board_bits: the squares of the board as a Python integer.
     """
     P, O = player, opponent
     empty = ~(P | O) & from_int(board_bits)
@@ -259,11 +239,9 @@ def _materialised(result: Bitboard, operand: Bitboard) -> Bitboard:
         predicate = operand.lower.ravel()[0] == 0
         return jax.lax.cond(predicate, lambda x: ~~x, lambda x: ~~x, result)
 
-    def unchanged(result: Bitboard, operand: Bitboard) -> Bitboard:
-        del operand
-        return result
-
-    return jax.lax.platform_dependent(result, operand, cpu=through_branch, default=unchanged)
+    return jax.lax.platform_dependent(
+        result, operand, cpu=through_branch, default=lambda result, _: result
+    )
 
 
 def _both_words(word: int) -> Bitboard:

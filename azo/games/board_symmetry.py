@@ -25,12 +25,9 @@ def reflections(k: int) -> tuple[bool, bool, bool]:
 
 
 def are_equivalent(board: np.ndarray, first: int, second: int) -> bool:
-    """Returns whether a symmetry of a board maps one square to another.
+    """Returns whether a symmetry of a board `[size * size]` maps one square to another.
 
-    Args:
-      board: `[size * size]`, the contents of the squares.
-      first: a square; beyond the last one, as Othello's pass is, it is equivalent to itself alone.
-      second: another one.
+    An action beyond the squares, as Othello's pass is, is equivalent to itself alone.
     """
     if first == second or max(first, second) >= len(board):
         return first == second

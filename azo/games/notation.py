@@ -1,9 +1,10 @@
 """Moves, transcripts and boards as text: the only module of `games` that names colours.
 
 A square is a column letter and a row number from the upper left corner, so "f5" is action 37 of an
-8x8 board. A transcript is one string of moves, "f5d6c3", possibly with white space, commas and
-move numbers ("1. f5 d6 2. c3") between them. Forced passes are written ("pa") or left out. Black
-moves first, unless a start position says otherwise, and colours alternate with every ply.
+8x8 board. A transcript is one string of moves, "f5d6c3". Between them may be white space, commas,
+hyphens, move numbers ("1. f5 d6 2. c3"), marks ("!?") and comments ("{...}"); a result ("33-31",
+"1-0") may follow. Forced passes are written ("pa") or left out. Black moves first, unless a start
+position says otherwise, and colours alternate with every ply.
 
 A board is `size * size` characters row by row from a1, `X` black, `O` white, `-` empty, then a
 space and the colour to move, as in the OBF files of Edax.
@@ -17,10 +18,12 @@ from collections.abc import Sequence
 PASS_TEXT = "pass"
 
 _COLUMNS = "abcdefgh"
-_PASS_TEXTS = ("pass", "pa", "ps", "--")
-_GAP = r"(?:[\s,;]|\b\d+\.(?:\.\.)?)*"
-_LEADING_GAP = re.compile(_GAP)
-_MOVE = re.compile(rf"([a-h][1-8]|pass|pa|ps|--){_GAP}", re.IGNORECASE)
+_PASS_TEXTS = ("pass", "pa", "ps", "--", "@@")
+_NUMBER = r"\b\d{1,3}(?:[.)](?:\.\.)?|(?=\s[a-h][1-8]))"  # of a move: "12.", "12...", "12)", "12"
+_GAP = rf"(?:[\s,;!?–—]|-(?!-)|{_NUMBER}|\{{[^}}]*\}})*+"
+_LEADING_GAP = re.compile(_GAP, re.IGNORECASE)
+_MOVE = re.compile(rf"([a-h][1-8]|pass|pa|ps|--|@@){_GAP}", re.IGNORECASE)
+_RESULT = re.compile(rf"(?:\d{{1,2}}[ ]?[-:][ ]?\d{{1,2}}|1/2-1/2|\*|[+-]\d{{1,2}}){_GAP}")
 _USUAL_SYMBOLS = str.maketrans("xo*.", "XOX-")
 
 
@@ -55,8 +58,7 @@ def action_text(action: int, size: int) -> str:
 def parse_action(text: str, size: int) -> int:
     """Returns the action of one move: a square such as "f5", or "pass", "pa", "ps" or "--".
 
-    Raises:
-      ValueError: if `text` is neither, or names a square outside the board.
+    Other texts, and squares outside the board, raise ValueError.
     """
     move = text.strip().lower()
     if move in _PASS_TEXTS:
@@ -71,8 +73,18 @@ def parse_action(text: str, size: int) -> int:
 def parse_moves(text: str, size: int) -> list[int]:
     """Returns the actions of a transcript as written: nothing is played, no pass is added.
 
-    Raises:
-      ValueError: at the first part that is not a move on this board.
+    The first part that is not a move on this board raises ValueError.
+    """
+    actions, problem = read_moves(text, size)
+    if problem:
+        raise ValueError(problem)
+    return actions
+
+
+def read_moves(text: str, size: int) -> tuple[list[int], str]:
+    """Returns the actions of a transcript up to the first part that is not a move on this board.
+
+    The second value says what that part is; it is "" if the whole text was read.
     """
     actions: list[int] = []
     gap = _LEADING_GAP.match(text)
@@ -84,13 +96,15 @@ def parse_moves(text: str, size: int) -> list[int]:
                 raise ValueError
             actions.append(parse_action(match[1], size))
         except ValueError:
+            if actions and _RESULT.fullmatch(text, place):
+                break
             corner = action_text(size * size - 1, size)
-            raise ValueError(
+            return actions, (
                 f"cannot read {text[place : place + 10].rstrip()!r} after {len(actions)} moves: "
                 f"squares are a1 to {corner}, a pass is 'pa'"
-            ) from None
+            )
         place = match.end()
-    return actions
+    return actions, ""
 
 
 def transcript(actions: Sequence[int], size: int, *, has_passes: bool = False) -> str:
@@ -102,13 +116,9 @@ def transcript(actions: Sequence[int], size: int, *, has_passes: bool = False) -
 def parse_board(text: str, size: int) -> Board:
     """Returns the board that a text describes.
 
-    Args:
-      text: `size * size` characters, X or * black, O white, - or . empty, in any case of letters;
-        then white space and the colour to move, which is black if left out.
-      size: rows of the board.
-
-    Raises:
-      ValueError: for a wrong number of squares, an unknown character or an unknown mover.
+    The text has `size * size` characters, X or * black, O white, - or . empty, in any case of
+    letters; then white space and the colour to move, which is black if left out. Any other text
+    raises ValueError.
     """
     words = text.translate(_USUAL_SYMBOLS).split()
     if len(words) not in (1, 2):

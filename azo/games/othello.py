@@ -1,4 +1,4 @@
-"""Othello rules on batches of positions, for boards from 4x4 to 8x8, normal and reversed.
+"""Othello rules on batches of positions, for 4x4, 6x6 and 8x8 boards, normal and reversed.
 
 A position is seen by the side to move: `player` are its discs, `opponent` the other side's.
 Colour appears only in `notation` and the front ends. Action `row * n + column` places a disc, and
@@ -61,10 +61,7 @@ class Othello(variant.Variant):
     def place(self, position: Position, disc: bitboard.Bitboard) -> Position:
         """Returns the positions after a disc on a legal square, or a pass where it has no bit."""
         flips = bitboard.flips(position.player, position.opponent, disc)
-        return Position(
-            player=position.opponent & ~flips,
-            opponent=position.player | flips | disc,
-        )
+        return Position(position.opponent & ~flips, position.player | flips | disc)
 
     def step(self, position: Position, action: jax.Array) -> protocol.Step:
         """Plays the legal actions `[...]` int32; a finished game does not change."""
@@ -81,8 +78,7 @@ class Othello(variant.Variant):
 
     def empties(self, position: Position) -> bitboard.Bitboard:
         """Returns the empty squares `[...]`."""
-        board = bitboard.from_int(self.board_bits)
-        return ~(position.player | position.opponent) & board
+        return ~(position.player | position.opponent) & bitboard.from_int(self.board_bits)
 
     def num_empties(self, position: Position) -> jax.Array:
         """Returns `[...]` int32, the number of empty squares."""
@@ -162,8 +158,3 @@ class Othello(variant.Variant):
         """Returns the bits `[...]` of the actions `[...]`; -1 for the pass."""
         index = 8 * (action // self.size) + action % self.size
         return jnp.where(action == self.pass_action, -1, index)
-
-
-def rules_of(described: variant.Variant) -> Othello:
-    """Returns the rules of a variant."""
-    return Othello(described.size, described.is_reversed, described.start_bits)

@@ -7,14 +7,13 @@ that a symmetry maps to itself in another order has two images on the same squar
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from azo.games import board_symmetry
 
-SetName = Literal["logistello", "edax", "small"]
+SetName = Literal["logistello", "small"]
 MAX_LENGTH = 10
 _Squares = list[tuple[int, int]]  # rows and columns
 
@@ -93,52 +92,34 @@ class PatternSet:
             weights[squares[:length], column] = 3 ** np.arange(length)
         return weights
 
+    def contents(self, unit: int) -> np.ndarray:
+        """Returns `[8, 256, P]` uint16: the contents of the merged images by one side's discs.
 
-def _row(number: int, size: int) -> _Squares:
-    return [(number, column) for column in range(size)]
-
-
-def _edge_with_x(size: int) -> _Squares:
-    """Returns the first row and the X squares beside its corners."""
-    return [*_row(0, size), (1, 1), (1, size - 2)]
-
-
-def _edge_with_centre(size: int) -> _Squares:
-    """Returns the first row without C squares, and the middle of the second row."""
-    middle = range(2, size - 2)
-    return [(0, 0), *((0, c) for c in middle), (0, size - 1), *((1, c) for c in middle)]
-
-
-def _angle(size: int) -> _Squares:
-    """Returns two arms of five squares from a corner, and its X square."""
-    arm = range(1, min(5, size))
-    return [(0, 0), (1, 1), *((0, i) for i in arm), *((i, 0) for i in arm)]
+        The axes are the row of the board, its eight squares as bits, and the images, with zeros up
+        to a multiple of `unit`. The content of an image is the sum over the rows of the board, for
+        the mover's discs once, for the opponent's twice.
+        """
+        weights = self.weights(self.merged)
+        digits = np.zeros((8, 8, -(-weights.shape[1] // unit) * unit), np.uint16)
+        by_place = weights.reshape(self.size, self.size, -1)
+        digits[: self.size, : self.size, : weights.shape[1]] = by_place
+        bits = (np.arange(256)[:, None] >> np.arange(8) & 1).astype(np.uint16)
+        return np.einsum("bc,rcp->rbp", bits, digits)
 
 
-def _block(rows: int, columns: int, size: int) -> _Squares:
-    """Returns a rectangle in a corner."""
-    return [(row, column) for row in range(rows) for column in range(min(columns, size))]
+def _shapes(name: SetName, size: int) -> list[_Squares]:
+    """Returns one image of each pattern of a set; squares below the board do not count."""
 
+    def block(height: int, width: int) -> _Squares:
+        """Returns a rectangle in a corner."""
+        return [(row, column) for row in range(height) for column in range(min(width, size))]
 
-def _diagonal(offset: int, size: int) -> _Squares:
-    """Returns a diagonal, `offset` columns from the longest one."""
-    return [(row, row + offset) for row in range(size - offset)]
-
-
-_LINES = [
-    *(functools.partial(_row, number) for number in (1, 2, 3)),
-    *(functools.partial(_diagonal, offset) for offset in range(5)),
-]
-_SHAPES: dict[SetName, list[Callable[[int], _Squares]]] = {
-    "logistello": [
-        _edge_with_x,
-        functools.partial(_block, 2, 5),
-        functools.partial(_block, 3, 3),
-        *_LINES,
-    ],
-    "edax": [_edge_with_x, _edge_with_centre, _angle, functools.partial(_block, 3, 3), *_LINES],
-    "small": [functools.partial(_block, 2, 3), *(functools.partial(_row, i) for i in range(4))],
-}
+    rows = [[(row, column) for column in range(size)] for row in range(4)]
+    if name == "small":
+        return [block(2, 3), *rows]
+    edge_with_x = [*rows[0], (1, 1), (1, size - 2)]  # and the X squares beside its corners
+    diagonals = [[(row, row + offset) for row in range(size - offset)] for offset in range(5)]
+    return [edge_with_x, block(2, 5), block(3, 3), *rows[1:], *diagonals]
 
 
 def pattern_set(name: SetName, size: int) -> PatternSet:
@@ -147,8 +128,8 @@ def pattern_set(name: SetName, size: int) -> PatternSet:
     Shapes of fewer than three squares, and images of an earlier shape, are left out.
     """
     kept: dict[frozenset[int], tuple[int, ...]] = {}
-    for shape in _SHAPES[name]:
-        squares = tuple(row * size + column for row, column in shape(size) if row < size)
+    for shape in _shapes(name, size):
+        squares = tuple(row * size + column for row, column in shape if row < size)
         images = [frozenset(image) for image in _images(size, squares)]
         if len(squares) >= 3 and not kept.keys() & images:
             kept[frozenset(squares)] = squares

@@ -57,7 +57,10 @@ class Game(Protocol):
 
     @property
     def square_symmetries(self) -> np.ndarray:
-        """`[K, squares]` int32 permutations, numbered as in `games.board_symmetry`."""
+        """`[K, squares]` int32 permutations, the identity first.
+
+        All eight of a square board are numbered as in `board_symmetry`.
+        """
 
     def start(self, *batch_shape: int) -> Position:
         """Returns start positions of a batch shape, seen by the side that moves first."""
@@ -100,8 +103,13 @@ class Game(Protocol):
 
 
 def where(condition: jax.Array, chosen: Any, other: Any) -> Any:
-    """Returns the arrays of one pytree where a condition `[...]` holds, else those of another."""
-    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), chosen, other)
+    """Returns the arrays `[..., *]` of one pytree where `condition` `[...]`, else of another."""
+
+    def choose(x: Any, y: Any) -> jax.Array:
+        axes = (1,) * (jnp.ndim(x) - condition.ndim)
+        return jnp.where(condition.reshape(*condition.shape, *axes), x, y)
+
+    return jax.tree.map(choose, chosen, other)
 
 
 def actions_from_mask(legal: jax.Array, num_slots: int) -> jax.Array:

@@ -1,7 +1,7 @@
 """Types of settings with bounds, so that a wrong number is refused in one line.
 
 Counts fit into 32 bits, as the compiled programs need. Bounds of shapes are far above what was ever
-useful and far below what no machine can hold; `run.memory` compares the whole with the memory.
+useful and far below what no machine can hold; the run compares the whole with the memory.
 """
 
 from typing import Annotated
@@ -14,6 +14,7 @@ MAX_SIMULATIONS = 2**15 - 2  # nodes and actions are stored in 16 bits
 PositiveInt = Annotated[int, pydantic.Field(gt=0, le=_LARGEST)]
 NonNegativeInt = Annotated[int, pydantic.Field(ge=0, le=_LARGEST)]
 LargeInt = Annotated[int, pydantic.Field(gt=0, le=2**53)]  # exact as a float too
+Count = Annotated[int, pydantic.Field(ge=0, le=2**53)]  # of what has happened
 Seed = Annotated[int, pydantic.Field(ge=0, lt=2**32)]
 Games = Annotated[int, pydantic.Field(gt=0, le=2**20)]  # side by side; examples too
 PairedGames = Annotated[int, pydantic.Field(ge=2, le=2**20, multiple_of=2)]

@@ -11,15 +11,9 @@ def inverse(permutations: np.ndarray) -> np.ndarray:
 
 
 def move_planes(permutations: np.ndarray, which: jax.Array, planes: jax.Array) -> jax.Array:
-    """Moves each board by its own symmetry.
+    """Returns planes `[M, rows, columns, C]`, each board moved by its own symmetry `which` `[M]`.
 
-    Args:
-      permutations: `[K, squares]` int32, from `board_symmetry.square_permutations` or `inverse`.
-      which: `[M]` int32 below K, the symmetry of each board.
-      planes: `[M, rows, columns, C]`, any dtype.
-
-    Returns:
-      `[M, rows, columns, C]`.
+    `permutations` `[K, squares]` int32 are those of a game or their `inverse`.
     """
     size, rows, columns, channels = planes.shape
     flat = planes.reshape(size, rows * columns, channels)

@@ -7,10 +7,13 @@ rules on batches of positions.
 import dataclasses
 import functools
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from azo.games import board_symmetry
+
+SIZES = (4, 6, 8)  # rows and columns of the boards; all scores are even
 
 
 def square_bits(lines: Sequence[int]) -> int:
@@ -22,19 +25,15 @@ def square_bits(lines: Sequence[int]) -> int:
 class Variant:
     """Othello on a `size` x `size` board; `othello.Othello` is equal to its variant."""
 
+    packed_words: ClassVar[int] = 4  # uint32 words of a packed position: two for each side
+
     size: int = 8
     is_reversed: bool = False  # fewer discs win
     start_bits: tuple[int, int] | None = None  # discs of the first and of the second player
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a size without rules or without a start position."""
-        if not 4 <= self.size <= 8:
-            raise ValueError(f"Othello boards are 4x4 to 8x8, not {self.size}x{self.size}")
-        if self.start_bits is None and self.size % 2:
-            raise ValueError(
-                f"a {self.size}x{self.size} board has no centre square of four: choose an even "
-                "size, or give a start position as text (game.start)"
-            )
+        if self.size not in SIZES:
+            raise ValueError(f"Othello boards are 4x4, 6x6 or 8x8, not {self.size}x{self.size}")
 
     @property
     def name(self) -> str:
@@ -75,13 +74,7 @@ class Variant:
     @functools.cached_property
     def scores(self) -> np.ndarray:
         """`[Z]` int32, the final scores in ascending order, see `final_score`."""
-        won = np.arange(2 - self.size % 2, self.size**2 + 1, 2)
-        return np.concatenate([-won[::-1], [0], won]).astype(np.int32)
-
-    @property
-    def packed_words(self) -> int:
-        """Number of uint32 words of a packed position: two for each side."""
-        return 4
+        return np.arange(-(self.size**2), self.size**2 + 1, 2, dtype=np.int32)
 
     @functools.cached_property
     def square_symmetries(self) -> np.ndarray:
@@ -107,9 +100,7 @@ class Variant:
         return self.size, self.is_reversed, self.start_bits
 
     def __eq__(self, other: object) -> bool:
-        """Returns whether the other has equal rules and an equal start."""
         return isinstance(other, Variant) and self._fields == other._fields
 
     def __hash__(self) -> int:
-        """Returns equal numbers for equal variants."""
         return hash(self._fields)

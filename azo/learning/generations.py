@@ -14,6 +14,7 @@ from azo.games import setting_types
 
 IterationKind = Literal["play_and_learn", "play", "learn"]
 _SIGNIFICANCE_LEVEL = 0.05
+MAX_FAILURES = 5  # in a row, after which new games are played in any case
 
 
 class ScheduledSettings(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -50,9 +51,8 @@ class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     threshold: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.55
     """Share of the points that the new network must exceed."""
     after_failure: Literal["play", "learn"] = "play"
-    """After a failure: play new games with the old network, or learn without new games."""
-    max_failures: setting_types.PositiveInt = 5
-    """Failures in a row after which new games are played in any case."""
+    """After a failure: play new games with the old network, or learn without new games. The fifth
+    failure in a row leads to new games in any case."""
 
 
 def next_iteration(

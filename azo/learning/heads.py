@@ -16,15 +16,11 @@ class Prediction:
     prior_logits: jax.Array  # [M, A] float32, of all actions, legal or not
     score_logits: jax.Array  # [M, Z] float32, of all final scores
     value: jax.Array  # [M] float32 in [-1, 1], expected result
-    score: jax.Array  # [M] float32 in [-1, 1], expected score by the largest, see `objective`
-    ownership: jax.Array | None  # [M, squares] float32 in (-1, 1), None without such a head
+    score: jax.Array  # [M] float32 in [-1, 1], expected score by the largest, see `mix_values`
 
 
 def predict(
-    prior_logits: jax.Array,
-    score_logits: jax.Array,
-    scores: tuple[int, ...],
-    ownership: jax.Array | None = None,
+    prior_logits: jax.Array, score_logits: jax.Array, scores: tuple[int, ...]
 ) -> Prediction:
     """Returns the outputs of a network, given the logits of all final `scores`, ascending."""
     chances = jax.nn.softmax(score_logits)
@@ -34,7 +30,6 @@ def predict(
         score_logits=score_logits,
         value=chances @ jnp.sign(score),
         score=chances @ score / scores[-1],
-        ownership=ownership,
     )
 
 
@@ -49,15 +44,8 @@ def resize_scores(output: dict[str, jax.Array], scores: np.ndarray, new: np.ndar
     """Returns the layer of the logits of final scores for the final scores of another board.
 
     A logit is interpolated between those of the scores that are nearest by their share of the
-    largest score, so a distribution keeps its shape.
-
-    Args:
-      output: kernel `[units, Z]` and bias `[Z]` of the layer.
-      scores: `[Z]`, ascending.
-      new: `[Y]`, ascending, of the other board.
-
-    Returns:
-      Kernel `[units, Y]` and bias `[Y]`.
+    largest score, so a distribution keeps its shape. `output` is the kernel `[units, Z]` and bias
+    `[Z]` of the layer for the ascending `scores` `[Z]`; the result is for the scores `new`.
     """
     parts = [np.interp(new / new[-1], scores / scores[-1], part) for part in np.eye(len(scores))]
     weights = jnp.asarray(parts, jnp.float32)  # [Z, Y]

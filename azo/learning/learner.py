@@ -4,7 +4,6 @@ The policy loss masks illegal moves, as the search does.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -15,9 +14,10 @@ import optax
 import pydantic
 
 from azo.games import protocol, setting_types, symmetry
-from azo.learning import heads, muon, network, pattern_tables, ply_records, replay, row_optimiser
-from azo.search import objective, search_tree
+from azo.learning import heads, network, optimisers, pattern_tables, ply_records, replay
+from azo.search import search_tree
 
+MAX_GRADIENT_NORM = 5.0  # larger gradients are scaled down
 _LAST_RATE = 0.05  # learning rate at the end of a schedule, as a share of its peak
 _LATE_SHARE = 0.2  # of a run, over which a trapezoid falls
 
@@ -45,22 +45,16 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Weight decay of kernels; biases and scales do not decay, nor do output layers with Muon."""
     l2_weight: setting_types.NonNegativeFloat = 0.0
     """Weight in the loss of the sum of squares of all kernels, without tables of patterns."""
-    max_gradient_norm: setting_types.PositiveFloat = 5.0
-    """Norm to which larger gradients are scaled down."""
     batch_size: setting_types.Games = 512
     """Examples of a step, over all devices."""
     num_steps: Annotated[int, pydantic.Field(gt=0, le=10**6)] = 16
     """Optimiser steps in an iteration."""
     policy_weight: setting_types.NonNegativeFloat = 1.0
-    """Weight of the policy loss."""
-    value_weight: setting_types.NonNegativeFloat = 1.0
-    """Weight of the value loss, the squared error of the expected value."""
+    """Weight of the policy loss, against that of the value, the squared error."""
     score_weight: setting_types.NonNegativeFloat = 0.25
     """Weight of the score loss, the cross-entropy of the final score."""
     entropy_bonus: setting_types.NonNegativeFloat = 0.0
     """Weight of the policy's entropy over legal moves, which lowers the loss."""
-    ownership_weight: setting_types.NonNegativeFloat = 0.0
-    """Weight of the ownership loss; needs network.has_ownership_head."""
     average_decay: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
     """Decay, an iteration, of the average of weights that plays and is saved; 0: the newest."""
     augment: bool = True
@@ -92,7 +86,6 @@ class Losses:
     policy_entropy: jax.Array  # of the targets, the lower bound of the cross-entropy
     gradient_norm: jax.Array  # before scaling down; 0 if no step is taken
     entropy: jax.Array  # of the network's policy over legal moves, nats
-    ownership: jax.Array  # squared error of a square, 0 without such a head
 
 
 def unknown_losses() -> Losses:
@@ -100,23 +93,8 @@ def unknown_losses() -> Losses:
     return Losses(*[jnp.float32(jnp.nan)] * len(dataclasses.fields(Losses)))
 
 
-def check_heads(network_config: network.NetworkConfig, config: LearnerConfig) -> None:
-    """Raises ValueError if a loss has a weight but the network has no such head."""
-    if config.ownership_weight and not network_config.has_ownership_head:
-        raise ValueError(
-            f"learner.ownership_weight is {config.ownership_weight}, but the network has no such"
-            " head: set network.has_ownership_head to true, or the weight to 0"
-        )
-
-
 def rate_factor(config: LearnerConfig, num_steps: jax.Array, progress: jax.Array) -> jax.Array:
-    """Returns the step size as a share of its peak.
-
-    Args:
-      config: the settings.
-      num_steps: steps taken before.
-      progress: share of the run that is done, 0 to 1.
-    """
+    """Returns the step size after a share `progress` of the run, as a share of the peak."""
     factor = jnp.minimum((num_steps + 1) / (config.warmup_steps + 1), 1.0)
     progress = jnp.minimum(progress, 1.0)
     decays: dict[str, jax.Array | float] = {
@@ -133,54 +111,48 @@ def make_optimiser(
     progress: jax.Array | float = 0.0,
 ) -> optax.GradientTransformation:
     """Returns the optimiser of a network at a share of the run, see `rate_factor`."""
-    progress = jnp.asarray(progress)
 
     def factor(num_steps: jax.Array) -> jax.Array:
-        return rate_factor(config, num_steps, progress)
+        return rate_factor(config, num_steps, jnp.asarray(progress))
 
     def rate(num_steps: jax.Array) -> jax.Array:
         return config.learning_rate * factor(num_steps)
 
-    def table_rates(tables: jax.Array) -> jax.Array:
+    def scaled_tables(tables: jax.Array, _: Any) -> jax.Array:
         column = jax.lax.broadcasted_iota(jnp.int32, tables.shape, tables.ndim - 1)
         is_feature = column < network_config.patterns.num_features
-        return jnp.where(is_feature, config.table_feature_rate, config.table_logit_rate)
+        return tables * jnp.where(is_feature, config.table_feature_rate, config.table_logit_rate)
 
     decay = config.weight_decay
     if config.optimiser == "adamw":
         descent = optax.adamw(rate, b1=config.momentum, weight_decay=decay, mask=_is_kernel)
     elif config.optimiser == "muon":
-        descent = muon.muon(rate, momentum=config.momentum, weight_decay=decay)
+        descent = optimisers.muon(rate, momentum=config.momentum, weight_decay=decay)
     else:
         descent = optax.chain(
             optax.add_decayed_weights(decay, mask=_is_kernel),
             optax.sgd(rate, momentum=config.momentum),
         )
-    dense = optax.chain(optax.clip_by_global_norm(config.max_gradient_norm), descent)
+    dense = optax.chain(optax.clip_by_global_norm(MAX_GRADIENT_NORM), descent)
     tables = optax.chain(
-        row_optimiser.scale_met_rows(),
+        optimisers.scale_met_rows(),
         optax.scale_by_learning_rate(factor),
-        optax.stateless_with_tree_map(lambda update, _: update * table_rates(update)),
+        optax.stateless_with_tree_map(scaled_tables),
     )
-    return optax.partition({"dense": dense, "tables": tables}, _kinds)
-
-
-def _kinds(params: Any) -> Any:
-    """Returns which optimiser each parameter has, as a prefix of the parameters."""
-    return {name: "tables" if name == pattern_tables.TABLES else "dense" for name in params}
+    return optax.partition(
+        {"dense": dense, "tables": tables},
+        lambda params: {x: "tables" if x == pattern_tables.TABLES else "dense" for x in params},
+    )
 
 
 def init(
-    optimiser: optax.GradientTransformation,
-    variables: network.Variables,
-    config: LearnerConfig,
+    optimiser: optax.GradientTransformation, variables: network.Variables, config: LearnerConfig
 ) -> TrainState:
     """Returns the state of a network before the first step."""
     params, batch_stats = variables["params"], variables.get("batch_stats", {})
-    state = TrainState(params, batch_stats, optimiser.init(params), jnp.int32(0), None)
-    if not config.average_decay:
-        return state
-    return dataclasses.replace(state, average=jax.tree.map(jnp.copy, state.variables()))
+    variables = {"params": params, "batch_stats": batch_stats}
+    average = jax.tree.map(jnp.copy, variables) if config.average_decay else None
+    return TrainState(params, batch_stats, optimiser.init(params), jnp.int32(0), average)
 
 
 def learn(
@@ -196,22 +168,12 @@ def learn(
     score_share: float = 0.0,
     axis_name: str | None = None,
 ) -> tuple[TrainState, Losses]:
-    """Takes `config.num_steps` steps `S`, each on newly drawn examples.
+    """Takes `config.num_steps` steps `S`, each on newly drawn examples, and returns mean losses.
 
-    Args:
-      game: the rules.
-      model: the network in its form for training.
-      optimiser: from `make_optimiser`.
-      key: for draws and symmetries; different on each device.
-      train_state: before the first step.
-      sample: returns this device's share of a batch, given the step's entry of `draws`.
-      draws: `[S, ...]`, such as the rows of each batch; None for a random key a step.
-      config: the settings.
-      score_share: of the value targets, see `objective`.
-      axis_name: mesh axis over which gradients are averaged; None for one device.
-
-    Returns:
-      The train state after the last step, and the mean losses of all steps.
+    The `model` is in its form for training. The `key` for draws and symmetries differs on each
+    device. `sample` returns this device's share of a batch, given the step's entry of `draws`
+    `[S, ...]`, such as the rows of each batch; without `draws`, a random key a step. Gradients are
+    averaged over the mesh axis `axis_name`; None for one device.
     """
     gradient_of = jax.value_and_grad(loss, argnums=2, has_aux=True)
 
@@ -226,32 +188,28 @@ def learn(
                 (gradient, losses, batch_stats), axis_name
             )
         updates, optimiser_state = optimiser.update(gradient, state.optimiser_state, state.params)
-        params = optax.apply_updates(state.params, updates)
-        losses = losses.replace(gradient_norm=optax.tree.norm(gradient))
         state = dataclasses.replace(
             state,
-            params=params,
+            params=optax.apply_updates(state.params, updates),
             batch_stats=batch_stats,
             optimiser_state=optimiser_state,
             num_steps=state.num_steps + 1,
         )
-        return state, losses
+        return state, losses.replace(gradient_norm=optax.tree.norm(gradient))
 
     keys = jax.vmap(jax.random.split)(jax.random.split(key, config.num_steps))
     inputs = keys[:, 1], keys[:, 0] if draws is None else draws
     train_state, losses = jax.lax.scan(step, train_state, inputs)
     if config.average_decay:
-        train_state = dataclasses.replace(train_state, average=_averaged(train_state, config))
+        done = train_state.num_steps / config.num_steps
+        decay = jnp.minimum(config.average_decay, done / (done + 9))  # less in the first iterations
+        average = jax.tree.map(
+            lambda old, new: decay * old + (1 - decay) * new,
+            train_state.average,
+            train_state.variables(),
+        )
+        train_state = dataclasses.replace(train_state, average=average)
     return train_state, jax.tree.map(jnp.mean, losses)
-
-
-def _averaged(state: TrainState, config: LearnerConfig) -> network.Variables:
-    """Returns the average with the newest weights, which count more in the first iterations."""
-    done = state.num_steps / config.num_steps
-    decay = jnp.minimum(config.average_decay, done / (done + 9))
-    return jax.tree.map(
-        lambda old, new: decay * old + (1 - decay) * new, state.average, state.variables()
-    )
 
 
 def loss(
@@ -268,11 +226,8 @@ def loss(
 ) -> tuple[jax.Array, tuple[Losses, Any]]:
     """Returns the total loss of a batch, its terms, and the new running averages.
 
-    Raises:
-      ValueError: ownership has a weight, but the examples have no final boards.
+    It is that of play if the model is not in training and `config` does not augment.
     """
-    if config.ownership_weight and examples.ownership is None:
-        raise ValueError("learner.ownership_weight needs examples with final boards")
     position = game.unpack(examples.board)
     planes = network.planes_of(game, model.config, position)
     legal = game.legal_mask(position)
@@ -280,37 +235,26 @@ def loss(
         permutations = game.square_symmetries
         which = jax.random.randint(key, examples.value.shape, 0, len(permutations))
         planes = symmetry.move_planes(permutations, which, planes)
-        legal, policy, ownership = jax.tree.map(
-            functools.partial(symmetry.move_policy, permutations, which),
-            (legal, examples.policy, examples.ownership),
+        legal, policy = (
+            symmetry.move_policy(permutations, which, x) for x in (legal, examples.policy)
         )
-        examples = dataclasses.replace(examples, policy=policy, ownership=ownership)
+        examples = dataclasses.replace(examples, policy=policy)
     prediction, updated = model.apply(
         {"params": params, "batch_stats": batch_stats},
         planes,
         mutable=["batch_stats"],
-        method="predict",
     )
     losses = _losses(game, prediction, legal, examples, score_share, axis_name)
-    return _total(losses, params, config), (losses, updated.get("batch_stats", batch_stats))
-
-
-def evaluate_loss(
-    game: protocol.Game,
-    model: network.Network,
-    variables: network.Variables,
-    examples: replay.Examples,
-    *,
-    score_share: float = 0.0,
-) -> Losses:
-    """Returns the losses of the network in its form for play, without augmentation."""
-    position = game.unpack(examples.board)
-    model = model.clone(is_training=False)
-    planes = network.planes_of(game, model.config, position)
-    prediction = model.apply(variables, planes, method="predict")
-    assert isinstance(prediction, heads.Prediction)
-    legal = game.legal_mask(position)
-    return _losses(game, prediction, legal, examples, score_share, axis_name=None)
+    total = config.policy_weight * losses.policy + losses.value
+    if config.entropy_bonus:
+        total -= config.entropy_bonus * losses.entropy
+    if config.score_weight:
+        total += config.score_weight * losses.score
+    if config.l2_weight:
+        dense = {name: x for name, x in params.items() if name != pattern_tables.TABLES}
+        kernels = jax.tree.map(lambda x, is_kernel: x * is_kernel, dense, _is_kernel(dense))
+        total += config.l2_weight * optax.tree.norm(kernels, squared=True)
+    return total, (losses, updated.get("batch_stats", batch_stats))
 
 
 def _losses(
@@ -326,61 +270,22 @@ def _losses(
     cross_entropy = -jnp.where(legal, target * log_policy, 0.0).sum(axis=-1)
     entropy = -jnp.where(legal, jnp.exp(log_policy) * log_policy, 0.0).sum(axis=-1)
     target_entropy = -jnp.where(target > 0, target * jnp.log(jnp.maximum(target, 1e-9)), 0.0)
-    target_entropy = target_entropy.sum(axis=-1)
-    value = objective.mix(prediction.value, prediction.score, score_share)
+    value = search_tree.mix_values(prediction.value, prediction.score, score_share)
+    row = jnp.searchsorted(jnp.asarray(game.scores), examples.score)
+    log_chance = jax.nn.log_softmax(prediction.score_logits)
+    log_chance = jnp.take_along_axis(log_chance, row[:, None], axis=1)[:, 0]
+    is_known = examples.score != ply_records.UNKNOWN_SCORE
+    num_known = is_known.sum(dtype=jnp.float32)
+    if axis_name is not None:  # so that the mean over devices is the mean over all examples
+        num_known = jax.lax.pmean(num_known, axis_name)
     return Losses(
         policy=cross_entropy.mean(),
         value=jnp.square(value - examples.value).mean(),
-        score=_score_loss(game, prediction.score_logits, examples.score, axis_name),
-        policy_entropy=target_entropy.mean(),
+        score=jnp.where(is_known, -log_chance, 0.0).sum() / jnp.maximum(num_known, 1e-9),
+        policy_entropy=target_entropy.sum(axis=-1).mean(),
         gradient_norm=jnp.float32(0),
         entropy=entropy.mean(),
-        ownership=_ownership_loss(prediction.ownership, examples, axis_name),
     )
-
-
-def _score_loss(
-    game: protocol.Game, score_logits: jax.Array, score: jax.Array, axis_name: str | None
-) -> jax.Array:
-    """Returns the mean cross-entropy of the known ones of final scores `[M]`."""
-    row = jnp.searchsorted(jnp.asarray(game.scores), score)
-    log_chance = jax.nn.log_softmax(score_logits)
-    log_chance = jnp.take_along_axis(log_chance, row[:, None], axis=1)[:, 0]
-    return _mean_of_known(-log_chance, score, axis_name)
-
-
-def _ownership_loss(
-    ownership: jax.Array | None, examples: replay.Examples, axis_name: str | None
-) -> jax.Array:
-    """Returns the squared error of a square, a mean over the examples with a final board."""
-    if ownership is None or examples.ownership is None:
-        return jnp.float32(0)
-    error = jnp.square(ownership - examples.ownership).mean(axis=-1)
-    return _mean_of_known(error, examples.score, axis_name)
-
-
-def _mean_of_known(error: jax.Array, score: jax.Array, axis_name: str | None) -> jax.Array:
-    """Returns the mean of errors `[M]` where the final score is known, 0 if it nowhere is."""
-    is_known = score != ply_records.UNKNOWN_SCORE
-    number = is_known.sum(dtype=jnp.float32)
-    if axis_name is not None:  # so that the mean over devices is the mean over all examples
-        number = jax.lax.pmean(number, axis_name)
-    return jnp.where(is_known, error, 0.0).sum() / jnp.maximum(number, 1e-9)
-
-
-def _total(losses: Losses, params: Any, config: LearnerConfig) -> jax.Array:
-    total = config.policy_weight * losses.policy + config.value_weight * losses.value
-    if config.entropy_bonus:
-        total -= config.entropy_bonus * losses.entropy
-    if config.ownership_weight:
-        total += config.ownership_weight * losses.ownership
-    if config.score_weight:
-        total += config.score_weight * losses.score
-    if config.l2_weight:
-        dense = {name: x for name, x in params.items() if name != pattern_tables.TABLES}
-        kernels = jax.tree.map(lambda x, is_kernel: x * is_kernel, dense, _is_kernel(dense))
-        total += config.l2_weight * optax.tree.norm(kernels, squared=True)
-    return total
 
 
 def _is_kernel(params: Any) -> Any:

@@ -20,49 +20,19 @@ from jax.sharding import Mesh, PartitionSpec
 
 from azo.games import othello, protocol
 from azo.learning import (
-    duplicates,
     endings,
     generations,
     learner,
     network,
-    pending_plies,
     ply_records,
     replay,
     resignation,
-    rules,
     run_state,
     selfplay,
     starts,
     statistics,
     targets,
 )
-
-
-def fill(
-    game: protocol.Game,
-    config: run_state.RecipeConfig,
-    mesh: Mesh,
-    state: run_state.RunState,
-    lines: endings.ExactLines,
-) -> run_state.RunState:
-    """Returns the state, which is donated, with solved positions `[K, M]` in the replay.
-
-    `M` is split over the devices of the mesh.
-    """
-
-    def add(state: run_state.RunState, lines: endings.ExactLines) -> run_state.RunState:
-        rows = _exact_rows(game, config, lines, state.iteration, state.iteration)
-        return dataclasses.replace(state, replay=replay.insert(state.replay, rows))
-
-    specs = run_state.partition(config)
-    by_ply: Any = PartitionSpec(None, run_state.AXIS)
-    fields = dict.fromkeys((field.name for field in dataclasses.fields(lines)), by_ply)
-    line_specs = endings.ExactLines(**fields | {"end": PartitionSpec(run_state.AXIS)})
-    sharded = jax.shard_map(
-        add, mesh=mesh, in_specs=(specs, line_specs), out_specs=specs, check_vma=False
-    )
-    # The lines may lie on one device only, so they come from the host.
-    return jax.jit(sharded, donate_argnums=0)(state, jax.device_get(lines))
 
 
 def build(
@@ -73,44 +43,30 @@ def build(
     kind: generations.IterationKind = "play_and_learn",
     actor: network.NetworkConfig | None = None,
 ) -> Any:
-    """Returns `iteration(state, progress, *moves) -> (state, statistics.Metrics)`, jitted.
+    """Returns `iteration(state, progress) -> (state, statistics.Metrics)`, jitted.
 
     It donates its state. `progress` is the share of the run that is done before it, a float32 from
-    0 to 1 on which the learning rate depends. `moves` are `endings.LineMoves` `[K, T, B]` for the
-    oldest turns of `state.unlabelled`, in iterations that play and wait for the host's solver; else
-    none.
-
-    Args:
-      game: the rules.
-      config: the settings; batches must divide over the devices of the mesh.
-      mesh: from `placement.make_mesh`.
-      kind: whether the iteration plays, learns, or both.
-      actor: shape of the actor's network; None for that of the learner's.
+    0 to 1 on which the learning rate depends. Batches must divide over the devices of the mesh. The
+    actor's network has the shape `actor`; None for that of the learner's.
     """
     traces = itertools.count(1)
     iteration = _Iteration(game, config, actor or config.network, kind, mesh.size)
 
     def iterate(
-        state: run_state.RunState, progress: jax.Array, *moves: endings.LineMoves
+        state: run_state.RunState, progress: jax.Array
     ) -> tuple[run_state.RunState, statistics.Metrics]:
         assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
-        return iteration(state, progress, *moves)
+        return iteration(state, progress)
 
     specs = run_state.partition(config)
-    moves: Any = (PartitionSpec(None, None, run_state.AXIS),) * needs_moves(config, kind)
     sharded = jax.shard_map(
         iterate,
         mesh=mesh,
-        in_specs=(specs, PartitionSpec(), *moves),
+        in_specs=(specs, PartitionSpec()),
         out_specs=(specs, PartitionSpec()),
         check_vma=False,
     )
     return jax.jit(sharded, donate_argnums=0)
-
-
-def needs_moves(config: run_state.RecipeConfig, kind: generations.IterationKind) -> bool:
-    """Returns whether an iteration labels turns with moves from the host's solver."""
-    return config.endings.waits_for_host and kind != "learn"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,10 +80,7 @@ class _Iteration:
     num_devices: int
 
     def __call__(
-        self,
-        state: run_state.RunState,
-        progress: jax.Array,
-        moves: endings.LineMoves | None = None,
+        self, state: run_state.RunState, progress: jax.Array
     ) -> tuple[run_state.RunState, statistics.Metrics]:
         key = jax.random.fold_in(state.key, state.iteration)
         key = jax.random.fold_in(key, jax.lax.axis_index(run_state.AXIS))
@@ -139,7 +92,7 @@ class _Iteration:
                 rows = [self.solve(play_key, state)]
             else:
                 state, turns = self.play(play_key, state)
-                state, rows, sums = self.label(play_key, state, turns, moves)
+                state, rows, sums = self.label(play_key, state, turns)
             buffer = state.replay
             if self.config.replay.window_iterations:
                 buffer = replay.begin_window(buffer)
@@ -150,10 +103,7 @@ class _Iteration:
         if self.kind != "play":
             state, losses = self.learn(learn_key, state, progress)
 
-        threshold = share = None
-        if state.resignation_counts is not None:
-            counts = state.resignation_counts
-            threshold, share = resignation.threshold(counts, self.config.resignation)
+        threshold, share = self.threshold(state)
         config = self.config.learner
         factor = learner.rate_factor(config, state.learner.num_steps, progress)
         has_learned = state.learner.num_steps > num_steps
@@ -161,15 +111,25 @@ class _Iteration:
         metrics = statistics.Metrics(
             # Whether all devices agree.
             finite=jax.tree.map(lambda x: self.total((~x).astype(jnp.int32)) == 0, finite),
-            losses=losses,
-            new_losses=new_losses,
             selfplay=sums,
             replay_size=self.total(state.replay.size[0]),
-            replay_age=age,
-            unique_share=unique_share,
-            learning_rate=config.learning_rate * factor,
-            threshold=threshold,
-            false_positive_share=share,
+            others={
+                # Means over the steps; NaN if nothing is learned.
+                "learner/policy_loss": losses.policy,
+                "learner/value_loss": losses.value,
+                "learner/score_loss": losses.score,
+                "learner/target_entropy": losses.policy_entropy,
+                "learner/entropy": losses.entropy,
+                "learner/gradient_norm": losses.gradient_norm,
+                # Of new examples, before any step on them; NaN if there are none.
+                "learner/new_policy_loss": new_losses.policy,
+                "learner/new_value_loss": new_losses.value,
+                "learner/learning_rate": config.learning_rate * factor,
+                "replay/age": age,
+                "replay/unique_share": unique_share,
+                "resignation/threshold": threshold,
+                "resignation/false_positive_share": share,
+            },
         )
         return dataclasses.replace(state, iteration=state.iteration + 1), metrics
 
@@ -177,86 +137,72 @@ class _Iteration:
         self, key: jax.Array, state: run_state.RunState
     ) -> tuple[run_state.RunState, ply_records.Turns]:
         """Plays the plies of an iteration with the actor's network."""
-        config = self.config
+        game, config, played = self.game, self.config, self.config.selfplay
         variables, actor_version = state.variables(), state.iteration
         if state.actor_params is not None:
             variables, actor_version = state.actor_params, state.actor_version
-        threshold = None
-        if state.resignation_counts is not None:
-            threshold, _ = resignation.threshold(state.resignation_counts, config.resignation)
         archived = None
-        if config.selfplay.archive_share:
+        if played.archive_share:
             archived = starts.draw_archived(
-                self.game,
+                game,
                 state.replay,
-                jax.random.fold_in(key, config.selfplay.num_plies + 1),
-                (config.selfplay.num_plies, state.games.ply.shape[0]),
-                share=config.selfplay.archive_share,
-                num_candidates=config.selfplay.archive_candidates,
+                jax.random.fold_in(key, played.num_plies + 1),
+                (played.num_plies, state.games.ply.shape[0]),
+                share=played.archive_share,
+                num_candidates=played.archive_candidates,
                 adjudicate_empties=config.endings.adjudicate_empties,
             )
         games, turns = selfplay.play(
-            self.game,
-            network.folded_evaluator(
-                self.game, self.actor, variables, symmetry=config.search.symmetry
-            ),
+            game,
+            network.folded_evaluator(game, self.actor, variables, symmetry=config.search.symmetry),
             key,
             state.games,
-            threshold,
+            self.threshold(state)[0],
             search=config.search,
-            config=config.selfplay,
+            config=played,
             resigning=config.resignation,
             archived=archived,
             adjudicate_empties=config.endings.adjudicate_empties,
             iteration=state.iteration,
             actor_version=actor_version,
         )
-        num_positions = config.selfplay.num_games * config.selfplay.num_plies
         state = dataclasses.replace(state, games=games)
+        num_positions = played.num_games * played.num_plies
         return state.with_evaluations(num_positions * (config.search.num_simulations + 1)), turns
 
     def label(
-        self,
-        key: jax.Array,
-        state: run_state.RunState,
-        turns: ply_records.Turns,
-        moves: endings.LineMoves | None,
+        self, key: jax.Array, state: run_state.RunState, turns: ply_records.Turns
     ) -> tuple[run_state.RunState, list[replay.NewRows], statistics.SelfplayStatistics]:
-        """Returns the rows of all games that have ended; other plies wait in the history.
-
-        With the host's solver, the new turns wait, and older ones are labelled with its `moves`.
-        """
-        explored, predictions, versions = turns.explored, turns.predictions, _versions(turns)
-        labelled: ply_records.UnlabelledTurns = turns
-        if moves is not None:
-            state, labelled = state.exchange(turns)
-        config, lines, counts = self.config, None, state.resignation_counts
-        if labelled.is_adjudicated is not None:
-            solve_key = jax.random.fold_in(key, config.selfplay.num_plies)
-            score_share = config.search.score_share
-            labelled, lines = rules.score_adjudicated(
-                self.game, solve_key, labelled, config.endings, moves, score_share=score_share
+        """Returns the rows of all games that have ended; other plies wait in the history."""
+        game, config, share = self.game, self.config, self.config.search.score_share
+        counts, lines = state.resignation_counts, None
+        if turns.is_adjudicated is not None:
+            turns, lines = selfplay.score_adjudicated(
+                game,
+                jax.random.fold_in(key, config.selfplay.num_plies),
+                turns,
+                max_empties=config.endings.adjudicate_empties,
+                score_share=share,
             )
-        plies = labelled.plies
-        if labelled.resignation is not None:
-            new = resignation.count(labelled.resignation, plies.ply, plies.reward, plies.discount)
+        plies = turns.plies
+        if turns.resignation is not None:
+            new = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
             assert counts is not None
-            counts = resignation.update_counts(counts, self.total(new), config.resignation)
+            counts = resignation.update_counts(counts, self.total(new))
 
-        finalised, history = pending_plies.finalise(state.history, plies)
-        window, final = finalised.plies, None
+        finalised, history = ply_records.finalise(state.history, plies)
+        window = finalised.plies
         value = targets.value_targets(
             config.targets, window.reward, window.discount, window.value.astype(jnp.float32)
         )
-        if state.replay.final is not None:
-            final = pending_plies.final_boards(self.game, finalised, labelled.after)
-        rows = [replay.played_rows(finalised, value, final)]
-        if explored is not None:
-            rows.append(replay.explored_rows(explored, **versions))
+        rows = [replay.played_rows(finalised, value)]
+        origin = plies.iteration[0, 0], plies.actor_version[0, 0]
+        if turns.explored is not None:
+            rows.append(replay.explored_rows(turns.explored, *origin))
         if lines is not None:
-            rows.append(_exact_rows(self.game, config, lines, **_versions(labelled)))
+            rows.append(replay.exact_rows(game, lines, *origin, score_share=share))
 
-        sums = self.total(statistics.gather(self.game, labelled, finalised, predictions))
+        sums = self.total(statistics.gather(game, turns, finalised))
         state = dataclasses.replace(
             state,
             history=history,
@@ -267,13 +213,14 @@ class _Iteration:
 
     def solve(self, key: jax.Array, state: run_state.RunState) -> replay.NewRows:
         """Returns the rows of random endings, solved exactly."""
-        game, config = self.game, self.config.endings
+        game, config, share = self.game, self.config.endings, self.config.search.score_share
         assert isinstance(game, othello.Othello), game.name
         ending_key, solve_key = jax.random.split(key)
         num_endings = config.num_positions // self.num_devices
         position, is_valid = endings.random_endings(game, ending_key, num_endings, config)
         lines = endings.solve(game, solve_key, position, is_valid, max_empties=config.max_empties)
-        return _exact_rows(game, self.config, lines, state.iteration, state.iteration)
+        origin = state.iteration, state.iteration
+        return replay.exact_rows(game, lines, *origin, score_share=share)
 
     def inspect(
         self, key: jax.Array, state: run_state.RunState, rows: list[replay.NewRows]
@@ -284,19 +231,24 @@ class _Iteration:
         num_added = sum((some.is_valid.sum(dtype=jnp.int32) for some in rows), jnp.int32(0))
         newest = jax.random.randint(row_key, (self.num_examples,), 0, jnp.maximum(num_added, 1))
         row = (buffer.next_row[0] - 1 - newest) % buffer.value.shape[0]
-        new_losses = learner.evaluate_loss(
+        variables = state.variables()
+        _, (new_losses, _) = learner.loss(
             self.game,
             network.build(self.game, self.config.network),
-            state.variables(),
-            replay.take(self.game, buffer, row),
+            variables["params"],
+            variables["batch_stats"],
+            row_key,  # for augmentation
+            replay.take(buffer, row),
+            config=self.config.learner.model_copy(update={"augment": False}),
             score_share=self.config.search.score_share,
         )
         new_losses = jax.tree.map(lambda x: jnp.where(num_added > 0, x, jnp.nan), new_losses)
 
         row = replay.draw(buffer, row_key, self.num_examples, self.config.replay.window)
         age = (state.iteration - buffer.iteration[row]).astype(jnp.float32).mean()
-        count = duplicates.groups(buffer.board[row], jnp.ones(row.shape, bool)).count
-        return self.over_devices(jax.lax.pmean, (new_losses, age, (1 / count).mean()))
+        group = replay.find_duplicates(buffer.board[row], jnp.ones(row.shape, bool))
+        unique_share = (group.max() + 1) / self.num_examples
+        return self.over_devices(jax.lax.pmean, (new_losses, age, unique_share))
 
     def learn(
         self, key: jax.Array, state: run_state.RunState, progress: jax.Array
@@ -308,9 +260,7 @@ class _Iteration:
             buffer = replay.averaged(state.replay, config.targets)
 
             def sample(key: jax.Array) -> replay.Examples:
-                return replay.take(
-                    game, buffer, replay.draw(buffer, key, self.num_examples, window)
-                )
+                return replay.take(buffer, replay.draw(buffer, key, self.num_examples, window))
 
             model = network.build(game, config.network)
             return learner.learn(
@@ -335,6 +285,12 @@ class _Iteration:
         train_state, losses = jax.lax.cond(can_learn, take_steps, wait, state.learner)
         return dataclasses.replace(state, learner=train_state), losses
 
+    def threshold(self, state: run_state.RunState) -> tuple[jax.Array | None, jax.Array | None]:
+        """Returns the threshold of resignation and its share of false positives, if any."""
+        if state.resignation_counts is None:
+            return None, None
+        return resignation.threshold(state.resignation_counts, self.config.resignation)
+
     def total(self, x: Any) -> Any:
         """Returns the sum over all devices."""
         return self.over_devices(jax.lax.psum, x)
@@ -352,25 +308,3 @@ class _Iteration:
     def num_examples(self) -> int:
         """Examples of a batch on this device."""
         return self.config.learner.batch_size // self.num_devices
-
-
-def _exact_rows(
-    game: protocol.Game,
-    config: run_state.RecipeConfig,
-    lines: endings.ExactLines,
-    iteration: jax.Array,
-    actor_version: jax.Array,
-) -> replay.NewRows:
-    return replay.exact_rows(
-        game,
-        lines,
-        score_share=config.search.score_share,
-        iteration=iteration,
-        actor_version=actor_version,
-    )
-
-
-def _versions(turns: ply_records.UnlabelledTurns) -> dict[str, jax.Array]:
-    """Returns the iteration and the actor version of turns of one iteration."""
-    plies = turns.plies
-    return {"iteration": plies.iteration[0, 0], "actor_version": plies.actor_version[0, 0]}

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 
 from azo.games import protocol, variant
 from azo.games.symmetry import inverse, move_planes, move_policy
-from azo.learning import heads, network_config, pattern_network, pattern_tables, residual
-from azo.learning.cpu import batches
+from azo.learning import heads, network_config, pattern_network, residual
+from azo.learning.cpu import convolution
 from azo.search import improvement
 
 Symmetry = Literal["none", "random", "average"]
@@ -26,9 +26,8 @@ Variables = dict[str, Any]  # flax collections: "params", and "batch_stats" unle
 def build(game: protocol.Game, config: NetworkConfig) -> Network:
     """Returns the network for a game, in its form for play.
 
-    Raises:
-      ValueError: A pattern network on a board that is not square, or counts of moves of another
-        game than Othello.
+    Patterns on a board that is not square, and counts of moves of another game than Othello, raise
+    ValueError.
     """
     scores = tuple(int(score) for score in game.scores)
     if config.kind == "residual":
@@ -84,32 +83,6 @@ def carry_over(
     return variables | {"params": carried}, others
 
 
-def with_stages(
-    variables: Variables, config: NetworkConfig, target: NetworkConfig
-) -> Variables | None:
-    """Returns a pattern network with more stages, each with the tables of the one before.
-
-    Args:
-      variables: of the network.
-      config: its shape.
-      target: the new shape.
-
-    Returns:
-      Variables of the shape `target`, of the same function; the argument if the shapes are equal;
-      None if they differ in more than the stages, or the network has several.
-    """
-    if config == target:
-        return variables
-    one = target.model_copy(
-        update={"patterns": target.patterns.model_copy(update={"num_stages": 1})}
-    )
-    if config != one or config.kind != "patterns":
-        return None
-    params = variables["params"]
-    tables = jnp.repeat(params[pattern_tables.TABLES], target.patterns.num_stages, axis=0)
-    return variables | {"params": params | {pattern_tables.TABLES: tables}}
-
-
 def fold(model: Network, variables: Variables) -> tuple[Network, Variables]:
     """Returns an equal network that is faster to evaluate, and its variables."""
     if isinstance(model, residual.ResidualNetwork):
@@ -145,12 +118,12 @@ def evaluator(
     undo = inverse(permutations)
 
     def apply_model(planes: jax.Array) -> improvement.Evaluation:
-        evaluation = model.apply(variables, planes)
-        assert isinstance(evaluation, improvement.Evaluation)
-        return evaluation
+        prediction = model.apply(variables, planes)
+        assert isinstance(prediction, heads.Prediction)
+        return improvement.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
 
     def apply(planes: jax.Array) -> improvement.Evaluation:
-        return batches.apply(apply_model, planes, block_size=model.block_size)
+        return convolution.apply_in_blocks(apply_model, planes, block_size=model.block_size)
 
     def apply_moved(which: jax.Array, planes: jax.Array) -> improvement.Evaluation:
         evaluation = apply(move_planes(permutations, which, planes))

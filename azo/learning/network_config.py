@@ -16,26 +16,11 @@ class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The patterns, by name."""
     num_features: setting_types.Units = 16
     """Features that each table entry adds to those of a position."""
-    hidden_units: setting_types.Layers = (32, 32)
-    """Units of the layers between features and score; none: the one feature is the mean score."""
-    num_stages: Annotated[int, pydantic.Field(gt=0, le=65)] = 1
-    """Sets of tables, by the number of discs on the board."""
+    hidden_units: Annotated[setting_types.Layers, pydantic.Field(min_length=1)] = (32, 32)
+    """Units of the layers between features and score."""
     has_move_counts: bool = False
     """Add to each logit what the move leaves, such as the number of replies; the position weighs
     these counts."""
-
-    @pydantic.model_validator(mode="after")
-    def _check_linear(self) -> "PatternsConfig":
-        if not self.hidden_units and self.num_features != 1:
-            raise ValueError(
-                f"without hidden_units the evaluation is one feature: num_features is"
-                f" {self.num_features}, set it to 1"
-            )
-        if not self.hidden_units and self.has_move_counts:
-            raise ValueError(
-                "without hidden_units nothing weighs counts of moves: set has_move_counts to false"
-            )
-        return self
 
     @property
     def num_columns(self) -> int:
@@ -74,20 +59,10 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Input channels of the value head."""
     value_units: setting_types.Units = 64
     """Hidden units of the value head."""
-    has_ownership_head: bool = False
-    """Predict the final owner of each square; see learner.ownership_weight."""
     normalisation: Literal["batch", "none"] = "batch"
     """Batch normalisation after every convolution, or none."""
     precision: Precision = "auto"
     """Precision of the tower's convolutions; auto: float32 on the CPU, bfloat16 elsewhere."""
-
-    @pydantic.model_validator(mode="after")
-    def _check_ownership(self) -> "NetworkConfig":
-        if self.kind == "patterns" and self.has_ownership_head:
-            raise ValueError(
-                "a pattern network has no head for ownership: set has_ownership_head to false"
-            )
-        return self
 
     @pydantic.model_validator(mode="after")
     def _check_heads(self) -> "NetworkConfig":

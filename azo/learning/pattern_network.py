@@ -8,8 +8,8 @@ leaves, such as the moves of both sides or the parity of its region (`move_count
 before the scores weighs them, since what counts for a move depends on the whole position.
 
 Images of a pattern share a table, so the network commutes with the symmetries of the board, and
-examples need no augmentation. With one feature and no dense layers it is the classical linear
-evaluation. Adding features of patterns before a small network is that of Rapfi (arXiv:2503.13178).
+examples need no augmentation. Adding features of patterns before a small network is that of Rapfi
+(arXiv:2503.13178).
 """
 
 from typing import Any
@@ -19,11 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import patterns
-from azo.learning import heads, move_counts, network_config, pattern_tables
-from azo.search import improvement
-
-_FIRST_DEVIATION = 0.5  # of the score, by the largest, before training
+from azo.games import bitboard, patterns, variant
+from azo.learning import heads, network_config, pattern_tables
 
 
 class PatternNetwork(nn.Module):
@@ -37,13 +34,8 @@ class PatternNetwork(nn.Module):
     axis_name: str | None = None  # likewise
     is_merged: bool = False  # tables for one image on each set of squares, see `fold`
 
-    def __call__(self, planes: jax.Array) -> improvement.Evaluation:
-        """Evaluates positions; arguments and results as of `residual.ResidualNetwork`."""
-        prediction = self.predict(planes)
-        return improvement.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
-
     @nn.compact
-    def predict(self, planes: jax.Array) -> heads.Prediction:
+    def __call__(self, planes: jax.Array) -> heads.Prediction:
         """Evaluates positions `[M, size, size, 4]`: pieces of both sides, moves of both."""
         config = self.config.patterns
         shapes = patterns.pattern_set(config.set, self.size)
@@ -51,18 +43,16 @@ class PatternNetwork(nn.Module):
         planes = planes.reshape(planes.shape[0], self.size**2, 4).astype(jnp.float32)
         num_discs = planes[..., :2].sum(axis=(1, 2)).astype(jnp.int32)
 
-        shape = (config.num_stages, shapes.num_rows, config.num_columns)
+        shape = (1, shapes.num_rows, config.num_columns)
         tables = self.param(pattern_tables.TABLES, nn.initializers.zeros, shape)
-        stage = num_discs * config.num_stages // (self.size**2 + 1)
-        row = _rows(shapes, images, planes) + stage[:, None] * shapes.num_rows
-        entries = tables.reshape(-1, config.num_columns)[row]  # [M, images, columns]
+        entries = tables[0][_rows(shapes, images, planes)]  # [M, images, columns]
 
         features = entries[..., : config.num_features].sum(axis=1)
         features += self._by_discs("feature_bias", num_discs, config.num_features)
         score_logits, move_weights = self._score_logits(features, planes, num_discs)
         logits = _by_square(entries[..., config.num_features :], images, self.size**2)
         if move_weights is not None:
-            counts = move_counts.of_legal_moves(planes, self.size)
+            counts = move_counts(planes, self.size)
             logits += sum(x * move_weights[:, i : i + 1] for i, x in enumerate(counts))
         missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
         return heads.predict(
@@ -75,15 +65,8 @@ class PatternNetwork(nn.Module):
         self, features: jax.Array, planes: jax.Array, num_discs: jax.Array
     ) -> tuple[jax.Array, jax.Array | None]:
         """Returns the logits `[M, Z]` of final scores, and weights `[M, C]` of a move's counts."""
-        units = self.config.patterns.hidden_units
-        if not units:
-            first = nn.initializers.constant(np.log(_FIRST_DEVIATION))
-            deviation = jnp.exp(self._by_discs("log_deviation", num_discs, 1, first))
-            score = jnp.array(self.scores, jnp.float32)[None] / self.scores[-1]
-            logits = -0.5 * jnp.square((score - features) / deviation)
-            return logits, None
         x = jnp.concatenate([features, _global_features(planes, num_discs)], axis=-1)
-        for layer, number in enumerate(units):
+        for layer, number in enumerate(self.config.patterns.hidden_units):
             x = nn.Dense(number, name=f"hidden{layer}")(x)
             if layer == 0:
                 x += self._by_discs("hidden_bias", num_discs, number)
@@ -94,15 +77,9 @@ class PatternNetwork(nn.Module):
             move_weights = heads.small_output(x, number, pattern_tables.MOVE_WEIGHTS)
         return heads.small_output(x, len(self.scores), "score_output"), move_weights
 
-    def _by_discs(
-        self,
-        name: str,
-        num_discs: jax.Array,
-        width: int,
-        first: nn.initializers.Initializer = nn.initializers.zeros,
-    ) -> jax.Array:
+    def _by_discs(self, name: str, num_discs: jax.Array, width: int) -> jax.Array:
         """Returns `[M, width]`, a parameter for each number of discs on the board."""
-        return self.param(name, first, (self.size**2 + 1, width))[num_discs]
+        return self.param(name, nn.initializers.zeros, (self.size**2 + 1, width))[num_discs]
 
     @property
     def block_size(self) -> int:
@@ -155,3 +132,63 @@ def _global_features(planes: jax.Array, num_discs: jax.Array) -> jax.Array:
         ],
         axis=-1,
     )
+
+
+def move_counts(planes: jax.Array, size: int) -> list[jax.Array]:
+    """Returns 14 numbers of each move, `[M, size**2]` float32 each; 0 where no move is legal.
+
+    For each move: whether the other side may play there too; of the position after it the replies
+    that are new, own discs beside empty squares, empty squares beside the discs that are new or
+    flipped, and those of them that are no replies; whether the region of empty squares with the
+    move had an odd number of squares, one, or two; the replies, their square, whether there are
+    none, those in corners, the moves of the own side if the other passed, and the discs flipped.
+    Numbers of squares are in units of `pattern_tables.TYPICAL_MOVES`, other than those of regions.
+
+    They are separate arrays because XLA's CPU backend computes a stack of them one by one.
+
+    Args:
+      planes: `[M, size**2, 4]`, pieces of the mover and of the other side, and moves of both.
+      size: of the board.
+    """
+    own, other, legal, others_moves = (
+        bitboard.from_squares(planes[..., i].reshape(-1, size, size) > 0) for i in range(4)
+    )
+    player, opponent, before = map(_for_each_move, (own, other, others_moves))
+    index = jnp.arange(size**2)[None]
+    disc = bitboard.square_bit(index // size * 8 + index % size)
+    flipped = bitboard.flips(player, opponent, disc)
+    player, opponent = player | flipped | disc, opponent & ~flipped
+    board_bits = variant.square_bits(range(size))
+    empty = ~(player | opponent) & bitboard.from_int(board_bits)
+    replies = bitboard.legal_moves(opponent, player, board_bits)
+    opened = bitboard.surrounded(flipped | disc) & empty
+    region = disc
+    for _ in range(pattern_tables.REGION_STEPS):
+        region = region | bitboard.surrounded(region) & empty
+    region_size = region.count()
+
+    def number(board: bitboard.Bitboard) -> jax.Array:
+        return board.count() / pattern_tables.TYPICAL_MOVES
+
+    counts = [
+        ~(disc & before).is_empty(),
+        number(replies & ~before),
+        number(bitboard.surrounded(empty) & player),
+        number(opened),
+        number(opened & ~replies),
+        region_size % 2,
+        region_size == 1,
+        region_size == 2,
+        number(replies),
+        jnp.square(number(replies)),
+        replies.is_empty(),
+        (replies & bitboard.from_int(variant.square_bits((0, size - 1)))).count(),
+        number(bitboard.legal_moves(player, opponent, board_bits)),
+        number(flipped),
+    ]
+    is_legal = ~(disc & _for_each_move(legal)).is_empty()
+    return [jnp.where(is_legal, count.astype(jnp.float32), 0.0) for count in counts]
+
+
+def _for_each_move(board: bitboard.Bitboard) -> bitboard.Bitboard:
+    return bitboard.Bitboard(board.lower[:, None], board.upper[:, None])

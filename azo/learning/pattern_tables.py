@@ -10,7 +10,7 @@ import numpy as np
 from azo.games import patterns
 from azo.learning import network_config
 
-TABLES = "tables"  # the parameter whose rows are learned one by one, see `row_optimiser`
+TABLES = "tables"  # the parameter whose rows are learned one by one, see `optimisers`
 MOVE_WEIGHTS = "move_weights"  # the layer that weighs the counts of each move
 NUM_GLOBAL_FEATURES = 4  # inputs of the first layer besides those of the tables
 TYPICAL_MOVES = 8.0  # legal moves in the unit of the network
@@ -29,8 +29,9 @@ def array_shapes(
     num_rows = patterns.pattern_set(config.set, size).num_rows
     num_discs = size**2 + 1
     shapes: dict[str, tuple[int, ...]] = {
-        TABLES: (config.num_stages, num_rows, config.num_columns),
+        TABLES: (1, num_rows, config.num_columns),
         "feature_bias": (num_discs, config.num_features),
+        "hidden_bias": (num_discs, config.hidden_units[0]),
     }
     num_inputs = config.num_features + NUM_GLOBAL_FEATURES
     for layer, number in enumerate(config.hidden_units):
@@ -39,12 +40,8 @@ def array_shapes(
     outputs = {"score_output": num_scores}
     if config.has_move_counts:
         outputs[MOVE_WEIGHTS] = NUM_MOVE_COUNTS
-    if config.hidden_units:
-        shapes["hidden_bias"] = (num_discs, config.hidden_units[0])
-        for name, number in outputs.items():
-            shapes |= {f"{name}/kernel": (num_inputs, number), f"{name}/bias": (number,)}
-    else:
-        shapes["log_deviation"] = (num_discs, 1)
+    for name, number in outputs.items():
+        shapes |= {f"{name}/kernel": (num_inputs, number), f"{name}/bias": (number,)}
     return {f"params/{name}": shape for name, shape in shapes.items()}
 
 
@@ -57,14 +54,8 @@ def merge(shapes: patterns.PatternSet, tables: Any, num_features: int) -> list[A
     """Returns the table of each pattern for one image on each set of squares, not for two.
 
     The entry of a content is then the sum of the entries that the images on these squares have.
-
-    Args:
-      shapes: the patterns.
-      tables: `[stages, rows, width]`, an array of NumPy or JAX.
-      num_features: of an entry.
-
-    Returns:
-      Arrays of the same library, `[stages, rows of the pattern, width]`.
+    Given `[1, rows, width]` of NumPy or JAX, the results are arrays of the same library, `[1, rows
+    of the pattern, width]`.
     """
     merged = []
     for number, first in enumerate(shapes.first_rows):

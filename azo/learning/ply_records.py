@@ -1,11 +1,17 @@
-"""Records of self-play: games between plies, and the plies themselves."""
+"""Records of self-play: games between plies, the plies, and their history until the game ends.
+
+Games continue from iteration to iteration. The history is as long as the longest possible game, so
+no position is lost.
+"""
+
+from typing import Any
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.learning import resignation
+from azo.learning import resignation, targets
 from azo.search import explored
 
 UNKNOWN_SCORE = -128
@@ -38,37 +44,83 @@ class Plies:
     score: jax.Array  # [T, B] int8, on the last ply of a game its final score for the player who
     # moved, or UNKNOWN_SCORE; undefined before
     reward: jax.Array  # [T, B] float32, value of the end for the player who moved, see
-    # `objective`; 0 until a game ends
+    # `mix_values`; 0 until a game ends
     discount: jax.Array  # [T, B] float32, -1 before the last ply of a game, 0 on it
 
 
 @flax.struct.dataclass
-class PredictionStatistics:
-    """Policies of network and search in each ply, means over the games."""
-
-    policy_entropy: jax.Array  # [T] float32, nats, of the search's policy
-    prior_entropy: jax.Array  # [T] float32, nats, of the network's policy over legal moves
-    prior_divergence: jax.Array  # [T] float32, nats, KL of the search's policy from the network's
-    legal_mass: jax.Array  # [T] float32, share of the network's policy on legal moves
-
-
-@flax.struct.dataclass
-class UnlabelledTurns:
-    """What labels of plies depend on, time first; the last two fields belong to rules."""
+class Turns:
+    """Plies of self-play, time first; the last three fields belong to rules."""
 
     plies: Plies  # [T, B]
     after: protocol.Position  # [T, B], after each ply, seen by the side that moves next
+    predictions: dict[str, jax.Array]  # [T] float32 means over the games, by names of metrics
     start_regret: jax.Array | None  # [T, B], as in `GamesInProgress`
+    explored: explored.ExploredPositions | None  # [T, M], if a rule adds them
     resignation: resignation.ResignationState | None  # [T, B], after each ply
     is_adjudicated: jax.Array | None  # [T, B] bool, the solver ends the game after this ply
 
 
 @flax.struct.dataclass
-class Turns(UnlabelledTurns):
-    """Plies of self-play without labels, time first."""
+class History:
+    """The latest plies."""
 
-    predictions: PredictionStatistics  # [T]
-    explored: explored.ExploredPositions | None  # [T, M], if a rule adds them
+    plies: Plies  # [L, B]
+    is_waiting: jax.Array  # [L, B] bool, the game has not ended yet
+
+
+@flax.struct.dataclass
+class FinalisedPlies:
+    """A window of plies `W` = `L + T`, the history and then the new plies."""
+
+    plies: Plies  # [W, B]
+    is_ready: jax.Array  # [W, B] bool, the game ended with one of the new plies
+    outcome: jax.Array  # [W, B] float32, value of the end for the player to move, where ready
+    score: jax.Array  # [W, B] int8, final score for the player to move or UNKNOWN_SCORE, likewise
+
+
+def empty_history(game: protocol.Game, num_games: int) -> History:
+    """Returns a history without plies."""
+    shape = (game.max_plies, num_games)
+    plies = Plies(
+        board=jnp.zeros((*shape, game.packed_words), jnp.uint32),
+        policy=jnp.zeros((*shape, game.num_actions), jnp.uint8),
+        action=jnp.zeros(shape, jnp.int16),
+        ply=jnp.zeros(shape, jnp.int32),
+        value=jnp.zeros(shape, jnp.float16),
+        raw_value=jnp.zeros(shape, jnp.float16),
+        iteration=jnp.zeros(shape, jnp.int32),
+        actor_version=jnp.zeros(shape, jnp.int32),
+        score=jnp.full(shape, UNKNOWN_SCORE, jnp.int8),
+        reward=jnp.zeros(shape),
+        discount=jnp.full(shape, -1.0, jnp.float32),
+    )
+    return History(plies=plies, is_waiting=jnp.zeros(shape, bool))
+
+
+def finalise(history: History, plies: Plies) -> tuple[FinalisedPlies, History]:
+    """Returns the window with new plies `[T, B]`, and the history of the plies that still wait."""
+    window = jax.tree.map(lambda old, new: jnp.concatenate([old, new]), history.plies, plies)
+    is_waiting = jnp.concatenate([history.is_waiting, jnp.ones(plies.ply.shape, bool)])
+    is_ready = is_waiting & targets.is_decided(window.discount)
+    outcome = targets.outcome_targets(window.reward, window.discount)
+    length = history.is_waiting.shape[0]
+    latest = jax.tree.map(lambda x: x[-length:], (window, is_waiting & ~is_ready))
+    score = final_scores(window.score, window.discount)
+    return FinalisedPlies(window, is_ready, outcome, score), History(*latest)
+
+
+def final_scores(score: jax.Array, discount: jax.Array) -> jax.Array:
+    """Returns `[W, B]` int8, the scores of the ends carried back to all plies of their games."""
+
+    def step_back(later: jax.Array, ply: tuple[jax.Array, jax.Array]) -> Any:
+        score_t, discount_t = ply
+        turned = jnp.where(later == UNKNOWN_SCORE, later, -later)
+        score_t = jnp.where(discount_t == 0, score_t, turned)
+        return score_t, score_t
+
+    unknown = jnp.full_like(score[0], UNKNOWN_SCORE)
+    return jax.lax.scan(step_back, unknown, (score, discount), reverse=True)[1]
 
 
 def quantise(policy: jax.Array) -> jax.Array:

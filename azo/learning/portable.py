@@ -13,8 +13,7 @@ import jax.export
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.learning import network
-from azo.search import improvement
+from azo.learning import heads, network
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
@@ -34,20 +33,16 @@ def export(
     side to move may play, then 1 where the opponent may. Its results are logits `[B, A]` float32 of
     all actions, and values `[B]` float32 in (-1, 1) for the side to move.
 
-    Args:
-      game: for the size of the board and the number of actions.
-      config: shape of the network.
-      variables: of the trained network.
-      batch_size: `B`; None for a symbolic size. A program for one platform and a fixed `B` has no
-        dynamic shapes, which some compilers do not support.
-      platforms: of the program. A program for several platforms has the branches of all of them.
+    `batch_size` is `B`; None for a symbolic size. A program for one platform and a fixed `B` has no
+    dynamic shapes, which some compilers do not support. A program for several platforms has the
+    branches of all of them.
     """
     model, folded = network.fold(network.build(game, config), variables)
 
     def evaluate(planes: jax.Array) -> tuple[jax.Array, jax.Array]:
-        evaluation = model.apply(folded, planes)
-        assert isinstance(evaluation, improvement.Evaluation)
-        return evaluation.prior_logits, evaluation.value
+        prediction = model.apply(folded, planes)
+        assert isinstance(prediction, heads.Prediction)
+        return prediction.prior_logits, prediction.value
 
     size = jax.export.symbolic_shape("b")[0] if batch_size is None else batch_size
     planes = jax.ShapeDtypeStruct((size, *game.board_shape, config.num_planes), jnp.float32)

@@ -6,13 +6,14 @@ positions; games searched with these values teach the policy.
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import pending_plies, selfplay, starts, supervised, targets
+from azo.learning import ply_records, selfplay, starts, supervised
 from azo.search import improvement
 
 
@@ -22,7 +23,7 @@ def random_games(
 ) -> tuple[jax.Array, jax.Array]:
     """Returns actions `[G, L]` int32, negative after the last, and results `[G]` float32."""
 
-    def play(state, inputs):
+    def play(state: Any, inputs: Any) -> Any:
         position, value = state
         ply_key, ply = inputs
         action = game.random_action(ply_key, position)
@@ -60,15 +61,7 @@ def searched_plies(
 
     The games are played side by side for the longest possible game, and games that end early are
     followed by others. Unfinished games are left out. `action` is the most likely move of the
-    search's policy.
-
-    Args:
-      game: the rules.
-      evaluate: the network.
-      key: for openings and searches.
-      num_games: games side by side.
-      search: settings of the search.
-      max_opening_plies: maximum number of random opening plies.
+    search's policy. A game begins after up to `max_opening_plies` random plies.
     """
     begin_key, play_key, _ = jax.random.split(key, 3)
     games = starts.new_games(game, begin_key, num_games, max_opening_plies=max_opening_plies)
@@ -76,23 +69,18 @@ def searched_plies(
         num_games=num_games, num_plies=game.max_plies, max_opening_plies=max_opening_plies
     )
     _, turns = selfplay.play(game, evaluate, play_key, games, search=search, config=config)
-    played = turns.plies
-    value = targets.outcome_targets(played.reward, played.discount)
-    score = pending_plies.final_scores(played.score, played.discount)
-    is_decided = targets.is_decided(played.discount)
+    finalised, _ = ply_records.finalise(ply_records.empty_history(game, num_games), turns.plies)
     # Game after game, as the games of a column follow one another.
-    played, value, score, is_decided = jax.tree.map(
-        lambda x: np.asarray(x).swapaxes(0, 1), (played, value, score, is_decided)
-    )
-    ended_before = np.cumsum(played.discount == 0, axis=1) - (played.discount == 0)
-    number = ended_before + np.arange(num_games)[:, None] * game.max_plies
-    policy = played.policy[is_decided]
+    finalised = jax.tree.map(lambda x: np.asarray(x).swapaxes(0, 1), finalised)
+    is_ready = finalised.is_ready
+    plies = jax.tree.map(lambda x: x[is_ready], finalised.plies)
+    is_first = np.diff(plies.ply, prepend=plies.ply[:1]) != 1
     return supervised.RecordedPlies(
-        board=played.board[is_decided],
-        action=policy.argmax(axis=1).astype(np.int32),
-        value=value[is_decided],
-        score=score[is_decided],
-        ply=played.ply[is_decided],
-        game=np.unique(number[is_decided], return_inverse=True)[1].astype(np.int32),
-        policy=policy,
+        board=plies.board,
+        action=plies.policy.argmax(axis=1).astype(np.int32),
+        value=finalised.outcome[is_ready],
+        score=finalised.score[is_ready],
+        ply=plies.ply,
+        game=np.cumsum(is_first, dtype=np.int32) - 1,
+        policy=plies.policy,
     )

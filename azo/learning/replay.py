@@ -1,25 +1,26 @@
 """The replay buffer: a ring of the latest positions of finished games, on the device.
 
 A position takes 4 bytes a packed word, 1 byte an action and 11 bytes for value, score and origin:
-92 bytes on 8x8, 64 on 6x6. Final boards for ownership add 4 bytes a word and one. The regrets of an
-archive of starts (`selfplay.archive_share`) add 2 bytes. Each device has its own ring and samples
-from it alone, so nothing is gathered.
+92 bytes on 8x8, 64 on 6x6. The regrets of an archive of starts (`selfplay.archive_share`) add 2
+bytes. Each device has its own ring and samples from it alone, so nothing is gathered.
 
 Rows are in the order of their entry. A window of the last generations or iterations is therefore a
 number of newest rows: `window_starts` counts the rows since the beginning of each.
 """
 
 import dataclasses
+import functools
 from typing import Annotated, Any
 
+import chex
 import flax.struct
 import jax
 import jax.numpy as jnp
 import pydantic
 
 from azo.games import protocol, setting_types
-from azo.learning import duplicates, endings, pending_plies, ply_records, targets
-from azo.search import explored, objective
+from azo.learning import endings, ply_records, targets
+from azo.search import explored, search_tree
 
 MAX_WINDOW = 64
 
@@ -51,16 +52,21 @@ class ReplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 @flax.struct.dataclass
-class Rows:
-    """Positions with their targets."""
+class Examples:
+    """Positions with their targets: stored in 84 bytes each on 8x8, wider once they are taken."""
 
     board: jax.Array  # [R, words] uint32
-    policy: jax.Array  # [R, A] uint8, see `ply_records.quantise`
-    value: jax.Array  # [R] float16, target for the side to move
-    score: jax.Array  # [R] int8, final score for the side to move, or UNKNOWN_SCORE
+    policy: jax.Array  # [R, A] uint8, see `ply_records.quantise`; then float32, summing to 1
+    value: jax.Array  # [R] float16, then float32, target for the side to move
+    score: jax.Array  # [R] int8, then int32, final score for this side, or UNKNOWN_SCORE
+
+
+@flax.struct.dataclass
+class Rows(Examples):
+    """Positions of self-play."""
+
     iteration: jax.Array  # [R] int32, iteration in which the position was played
     actor_version: jax.Array  # [R] int32, see `ply_records.Plies`
-    final: pending_plies.FinalBoards | None  # [R], if ownership is learned
     regret: jax.Array | None  # [R] float16, if there is an archive of starts: difference of the
     # search's value from the value of the end, 0 to 2; 0 if one of them is unknown
 
@@ -82,31 +88,14 @@ class NewRows(Rows):
     is_valid: jax.Array  # [...] bool; other positions are left out
 
 
-@flax.struct.dataclass
-class Examples:
-    """Positions to learn from."""
-
-    board: jax.Array  # [M, words] uint32
-    policy: jax.Array  # [M, A] float32, summing to 1
-    value: jax.Array  # [M] float32, for the side to move
-    score: jax.Array  # [M] int32, final score for the side to move, or UNKNOWN_SCORE
-    ownership: jax.Array | None = None  # [M, squares] float32, final discs: 1 the mover's, -1, 0;
-    # undefined if the score is unknown
-
-
 def empty_buffer(
     game: protocol.Game,
     capacity: int,
     *,
-    has_final: bool = False,
     has_regret: bool = False,
     num_devices: int = 1,
 ) -> ReplayBuffer:
     """Returns empty rings with `capacity` rows in total."""
-    final = pending_plies.FinalBoards(
-        board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
-        sign=jnp.zeros(capacity, jnp.int8),
-    )
     return ReplayBuffer(
         board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
         policy=jnp.zeros((capacity, game.num_actions), jnp.uint8),
@@ -114,7 +103,6 @@ def empty_buffer(
         score=jnp.zeros(capacity, jnp.int8),
         iteration=jnp.zeros(capacity, jnp.int32),
         actor_version=jnp.zeros(capacity, jnp.int32),
-        final=final if has_final else None,
         regret=jnp.zeros(capacity, jnp.float16) if has_regret else None,
         next_row=jnp.zeros(num_devices, jnp.int32),
         size=jnp.zeros(num_devices, jnp.int32),
@@ -122,11 +110,7 @@ def empty_buffer(
     )
 
 
-def played_rows(
-    finalised: pending_plies.FinalisedPlies,
-    value: jax.Array,
-    final: pending_plies.FinalBoards | None = None,
-) -> NewRows:
+def played_rows(finalised: ply_records.FinalisedPlies, value: jax.Array) -> NewRows:
     """Returns the plies `[W, B]` whose game has ended now; `value` `[W, B]` is their target."""
     plies = finalised.plies
     return NewRows(
@@ -137,13 +121,12 @@ def played_rows(
         score=finalised.score,
         iteration=plies.iteration,
         actor_version=plies.actor_version,
-        final=final,
         regret=jnp.abs(plies.value.astype(jnp.float32) - finalised.outcome),
     )
 
 
 def explored_rows(
-    positions: explored.ExploredPositions, *, iteration: jax.Array, actor_version: jax.Array
+    positions: explored.ExploredPositions, iteration: jax.Array, actor_version: jax.Array
 ) -> NewRows:
     """Returns positions `[T, M]` that were searched but not played, with the search's values."""
     return NewRows(
@@ -154,30 +137,28 @@ def explored_rows(
         score=jnp.int8(ply_records.UNKNOWN_SCORE),
         iteration=iteration,
         actor_version=actor_version,
-        final=None,
-        regret=None,
+        regret=jnp.float16(0),
     )
 
 
 def exact_rows(
     game: protocol.Game,
     lines: endings.ExactLines,
-    *,
-    score_share: float,
     iteration: jax.Array,
     actor_version: jax.Array,
+    *,
+    score_share: float,
 ) -> NewRows:
     """Returns solved positions `[K, M]` with their scores and best moves."""
     return NewRows(
         is_valid=lines.is_valid,
         board=lines.board,
         policy=lines.policy,
-        value=objective.of_score(game, lines.score, score_share),
+        value=search_tree.value_of_score(game, lines.score, score_share),
         score=lines.score,
         iteration=iteration,
         actor_version=actor_version,
-        final=pending_plies.FinalBoards(board=lines.end, sign=lines.sign),
-        regret=None,
+        regret=jnp.float16(0),
     )
 
 
@@ -192,15 +173,8 @@ def insert(buffer: ReplayBuffer, rows: NewRows) -> ReplayBuffer:
         full = jnp.broadcast_to(new, (*rows.is_valid.shape, *old.shape[1:]))
         return old.at[row].set(full.reshape(-1, *old.shape[1:]).astype(old.dtype), mode="drop")
 
-    final = rows.final
-    if buffer.final is None:
-        final = None
-    elif final is None:
-        final = pending_plies.FinalBoards(board=jnp.uint32(0), sign=jnp.int8(0))
-    regret = None if buffer.regret is None else rows.regret
-    if buffer.regret is not None and regret is None:
-        regret = jnp.float16(0)
-    rows = dataclasses.replace(rows, final=final, regret=regret)
+    if buffer.regret is None:
+        rows = dataclasses.replace(rows, regret=None)
     num_added = is_valid.sum(dtype=jnp.int32)
     return dataclasses.replace(
         buffer,
@@ -230,20 +204,13 @@ def draw(buffer: ReplayBuffer, key: jax.Array, num_examples: int, window: int = 
     return (buffer.next_row[0] - 1 - back) % buffer.value.shape[0]
 
 
-def take(game: protocol.Game, buffer: ReplayBuffer, row: jax.Array) -> Examples:
-    """Returns the positions in rows `[M]`."""
-    ownership = None
-    if buffer.final is not None:
-        sign = buffer.final.sign[row].astype(jnp.float32)
-        discs = game.planes(game.unpack(buffer.final.board[row])).astype(jnp.float32)
-        difference = (discs[..., 0] - discs[..., 1]).reshape(row.shape[0], -1)
-        ownership = sign[:, None] * difference
+def take(packed: Examples, row: jax.Array) -> Examples:
+    """Returns the positions in rows `[M]`, ready to learn from."""
     return Examples(
-        board=buffer.board[row],
-        policy=ply_records.restore(buffer.policy[row]),
-        value=buffer.value[row].astype(jnp.float32),
-        score=buffer.score[row].astype(jnp.int32),
-        ownership=ownership,
+        board=packed.board[row],
+        policy=ply_records.restore(packed.policy[row]),
+        value=packed.value[row].astype(jnp.float32),
+        score=packed.score[row].astype(jnp.int32),
     )
 
 
@@ -260,12 +227,40 @@ def averaged(buffer: ReplayBuffer, config: targets.TargetsConfig) -> ReplayBuffe
     is_used = jnp.arange(buffer.value.shape[0]) < buffer.size[0]
     value = buffer.value[:, None].astype(jnp.float32)
     both = jnp.concatenate([ply_records.restore(buffer.policy), value], axis=1)
-    means = duplicates.means(duplicates.groups(keys, is_used), both)
+    means = group_means(find_duplicates(keys, is_used), both)
     return dataclasses.replace(
         buffer,
         policy=jnp.where(is_used[:, None], ply_records.quantise(means[:, :-1]), 0),
         value=means[:, -1].astype(buffer.value.dtype),
     )
+
+
+def find_duplicates(keys: jax.Array, is_used: jax.Array) -> jax.Array:
+    """Returns the group `[R]` int32 of each row, those with equal keys `[R, W]` uint32.
+
+    Groups are numbered from 0 on, in ascending order of the keys. The group of rows that are not
+    used is `R`.
+    """
+    chex.assert_rank([keys, is_used], [2, 1])
+    num_rows, num_words = keys.shape
+    rows = jnp.arange(num_rows, dtype=jnp.int32)
+    # Unused rows come last, so they split no group.
+    is_unused, *words, row = jax.lax.sort([~is_used, *keys.T, rows], num_keys=1 + num_words)
+    begins = jnp.stack([word[1:] != word[:-1] for word in words]).any(axis=0)
+    is_first = jnp.concatenate([jnp.ones_like(is_unused[:1]), begins]) & ~is_unused
+    group = jnp.where(is_unused, num_rows, jnp.cumsum(is_first, dtype=jnp.int32) - 1)
+    return jnp.zeros_like(group).at[row].set(group, unique_indices=True)
+
+
+def group_means(group: jax.Array, values: jax.Array) -> jax.Array:
+    """Returns `[R, K]` float32, the mean of each row's group from `find_duplicates`; 0 if unused.
+
+    Values of unused rows do not count, even if they are not finite.
+    """
+    # Unused rows have a number out of range: the sums drop them, and `get` fills in 0.
+    total = functools.partial(jax.ops.segment_sum, segment_ids=group, num_segments=len(group))
+    means = total(values) / jnp.maximum(total(jnp.ones_like(values[:, :1])), 1)
+    return means.at[group].get(mode="fill", fill_value=0)
 
 
 def redistribute(buffer: ReplayBuffer, num_devices: int) -> ReplayBuffer:
@@ -275,9 +270,7 @@ def redistribute(buffer: ReplayBuffer, num_devices: int) -> ReplayBuffer:
     fill alike, so this is nearly the order of entry. The total number of rows stays the same, so no
     position is lost.
 
-    Args:
-      buffer: of a whole state; not for use within `shard_map`.
-      num_devices: of the new rings; divides the rows.
+    The buffer is that of a whole state, outside of `shard_map`; the number divides its rows.
     """
     num_rows = buffer.value.shape[0]
     old, new = num_rows // buffer.size.shape[0], num_rows // num_devices

@@ -3,8 +3,7 @@
 The value head gives the chances of every final score, as KataGo's score belief (arXiv:1902.10565,
 section 4.1); learning a value by its distribution is that of Farebrother et al. (2024,
 arXiv:2403.03950). The expected result and the expected score follow from it. Dense layers on the
-board may replace the policy head. A further head for training predicts the final owner of each
-square, as KataGo's does.
+board may replace the policy head.
 
 Normalisation uses batch statistics in training and running averages in play. `fold` turns it into
 biases and scales.
@@ -28,8 +27,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.learning import heads, network_config
-from azo.learning.cpu import batches, convolution, normalisation
-from azo.search import improvement
+from azo.learning.cpu import convolution, normalisation
 
 
 class ResidualNetwork(nn.Module):
@@ -41,24 +39,11 @@ class ResidualNetwork(nn.Module):
     is_training: bool = False  # normalise by this batch and update the averages
     axis_name: str | None = None  # in training, the mesh axis over which a batch is spread
 
-    def __call__(self, planes: jax.Array) -> improvement.Evaluation:
-        """Evaluates positions with the heads that the search uses.
-
-        Args:
-          planes: `[M, rows, columns, config.num_planes]` bool or float, see `network.planes_of`.
-
-        Returns:
-          Logits `[M, A]` float32 of all actions, expected results and expected scores `[M]`
-          float32 for the side to move.
-        """
-        prediction = self.predict(planes)
-        return improvement.Evaluation(prediction.prior_logits, prediction.value, prediction.score)
-
     @nn.compact
-    def predict(self, planes: jax.Array) -> heads.Prediction:
-        """Evaluates positions with all heads; `planes` as in `__call__`."""
+    def __call__(self, planes: jax.Array) -> heads.Prediction:
+        """Evaluates `[M, rows, columns, num_planes]` bool or float, see `network.planes_of`."""
         config = self.config
-        # Squares before examples: see `azo.learning.cpu.winograd`.
+        # Squares before examples: see `azo.learning.cpu.convolution`.
         board = planes.astype(jnp.float32).transpose(1, 2, 0, 3)
         if config.input == "signed_plane":
             board = board[..., :1] - board[..., 1:]
@@ -68,18 +53,14 @@ class ResidualNetwork(nn.Module):
         of_board = pooled_features(v) if config.heads == "pooled" else _flat(v)
         hidden = self._hidden(of_board, config.value_units, "value_hidden")
         score_logits = heads.small_output(hidden, len(self.scores), "score_output")
-        ownership = None
-        if config.has_ownership_head:
-            ownership = jnp.tanh(_flat(heads.small_output(v, 1, "ownership_output")))
-        return heads.predict(logits, score_logits, self.scores, ownership)
+        return heads.predict(logits, score_logits, self.scores)
 
     @property
     def block_size(self) -> int:
         """Positions that a core evaluates at a time, see `cpu.batches`."""
-        return batches.block_size(self.config.num_channels)
+        return convolution.block_size(self.config.num_channels)
 
     def _policy_logits(self, board: jax.Array, x: jax.Array) -> jax.Array:
-        """Returns `[M, A]`."""
         config = self.config
         if config.heads == "flat":
             p = self._policy_features(board, x)

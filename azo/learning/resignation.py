@@ -14,11 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from azo.games import setting_types
+from azo.games import protocol
 
 # Possible thresholds, ascending.
 THRESHOLDS = -np.arange(99, 0, -1, dtype=np.float32) / 100
 NEVER = -2.0  # below every value
+_MIN_GAMES = 50  # played-out games that a threshold must end early before it is used
+_HALF_LIFE = 2000.0  # newer played-out games that halve the weight of a game
 
 
 class ResignationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -30,10 +32,6 @@ class ResignationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Share of games that are always played to their end, to measure false positives."""
     max_false_positives: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.05
     """Upper bound of the share of resigned games that the player would have won."""
-    min_games: setting_types.PositiveInt = 50
-    """Played-out games that a threshold must end early before it is used."""
-    half_life: setting_types.PositiveFloat = 2000.0
-    """Number of newer played-out games that halves the weight of a game."""
 
 
 @flax.struct.dataclass
@@ -64,8 +62,7 @@ def init_state(key: jax.Array, num_games: int, config: ResignationConfig) -> Res
 
 def init_counts() -> ResignationCounts:
     """Returns counts of no games."""
-    zeros = jnp.zeros(len(THRESHOLDS), jnp.float32)
-    return ResignationCounts(num_games=jnp.float32(0), resigned=zeros, won=zeros)
+    return ResignationCounts(jnp.float32(0), *jnp.zeros((2, len(THRESHOLDS)), jnp.float32))
 
 
 def apply(
@@ -73,11 +70,7 @@ def apply(
 ) -> tuple[jax.Array, ResignationState]:
     """Returns the players who resign, `[B]` bool, and the state after the ply.
 
-    Args:
-      state: of the games `[B]`.
-      value: `[B]` float32, the search's value for the player to move.
-      ply: `[B]` int32, plies played so far.
-      threshold: `[]` float32, from `threshold`.
+    `value` is the search's for the player to move, `[B]` float32, after `ply` `[B]` int32 plies.
     """
     mover = jnp.where(ply % 2 == 0, 1, -1).astype(jnp.int8)
     is_below = value[:, None] < jnp.asarray(THRESHOLDS)[None]
@@ -91,11 +84,7 @@ def count(
 ) -> ResignationCounts:
     """Returns the counts of the games that end with these plies `[..., B]`.
 
-    Args:
-      state: after each ply, `[..., B]`.
-      ply: `[..., B]` int32, plies played before.
-      reward: `[..., B]` float32, value of the end for the player who moved.
-      discount: `[..., B]` float32, 0 on the last ply of a game.
+    `state` is that after each ply; the others are those of `ply_records.Plies`.
     """
     is_counted = state.is_played_out & (discount == 0)
     result = jnp.sign(jnp.where(ply % 2 == 0, reward, -reward))  # of the player who began
@@ -109,11 +98,9 @@ def count(
     )
 
 
-def update_counts(
-    counts: ResignationCounts, new: ResignationCounts, config: ResignationConfig
-) -> ResignationCounts:
+def update_counts(counts: ResignationCounts, new: ResignationCounts) -> ResignationCounts:
     """Returns the counts with new games added and the weight of earlier games reduced."""
-    weight = 0.5 ** (new.num_games / config.half_life)
+    weight = 0.5 ** (new.num_games / _HALF_LIFE)
     return jax.tree.map(lambda old, x: weight * old + x, counts, new)
 
 
@@ -123,10 +110,7 @@ def threshold(counts: ResignationCounts, config: ResignationConfig) -> tuple[jax
     They are `NEVER` and NaN if no threshold has proved safe.
     """
     share = counts.won / jnp.maximum(counts.resigned, 1e-9)
-    is_safe = (share < config.max_false_positives) & (counts.resigned >= config.min_games)
+    is_safe = (share < config.max_false_positives) & (counts.resigned >= _MIN_GAMES)
     highest = len(THRESHOLDS) - 1 - jnp.argmax(is_safe[::-1])
-    is_any = is_safe.any()
-    return (
-        jnp.where(is_any, jnp.asarray(THRESHOLDS)[highest], NEVER),
-        jnp.where(is_any, share[highest], jnp.nan),
-    )
+    chosen = jnp.asarray(THRESHOLDS)[highest], share[highest]
+    return protocol.where(is_safe.any(), chosen, (NEVER, jnp.nan))

@@ -14,14 +14,13 @@ import pydantic
 from jax.sharding import PartitionSpec
 
 from azo.games import protocol
-from azo.learning import generations, learner, network, pending_plies, replay, resignation, starts
+from azo.learning import generations, learner, network, ply_records, replay, resignation, starts
 
 # Classes by name, since a field named like its module would hide the module in the class body.
 from azo.learning.endings import EndingsConfig
 from azo.learning.learner import LearnerConfig, TrainState
 from azo.learning.network import NetworkConfig, Variables
-from azo.learning.pending_plies import History
-from azo.learning.ply_records import GamesInProgress, UnlabelledTurns
+from azo.learning.ply_records import GamesInProgress, History
 from azo.learning.replay import ReplayBuffer, ReplayConfig
 from azo.learning.resignation import ResignationConfig, ResignationCounts
 from azo.learning.selfplay import SelfplayConfig
@@ -59,8 +58,6 @@ class RunState:
     learner: TrainState
     actor_params: Variables | None  # actor's network with a gate or a teacher, else None
     games: GamesInProgress
-    unlabelled: UnlabelledTurns | None  # [2T, B], of the last two iterations that played, if their
-    # labels wait for the host's solver
     history: History
     replay: ReplayBuffer
     resignation_counts: ResignationCounts | None  # if games may be resigned
@@ -88,15 +85,6 @@ class RunState:
         rest = self.evaluations[1] + number
         evaluations = jnp.stack([self.evaluations[0] + rest // _MILLION, rest % _MILLION])
         return dataclasses.replace(self, evaluations=evaluations)
-
-    def exchange(self, turns: UnlabelledTurns) -> tuple["RunState", UnlabelledTurns]:
-        """Returns the state with new turns `[T, B]`, and the oldest ones, which it gives up."""
-        fields = [field.name for field in dataclasses.fields(UnlabelledTurns)]
-        new = UnlabelledTurns(**{name: getattr(turns, name) for name in fields})
-        half = turns.plies.ply.shape[0]
-        oldest = jax.tree.map(lambda x: x[:half], self.unlabelled)
-        both = jax.tree.map(lambda x, y: jnp.concatenate([x[half:], y]), self.unlabelled, new)
-        return dataclasses.replace(self, unlabelled=both), oldest
 
     def next_generation(self, *, is_promoted: bool, begins_window: bool) -> "RunState":
         """Returns the state at the beginning of a new generation.
@@ -142,13 +130,8 @@ def create(
 ) -> RunState:
     """Returns the state before the first iteration; jittable.
 
-    Args:
-      game: the rules.
-      config: the settings.
-      seed: of the run's random keys.
-      num_devices: number of devices over which games and replay are split.
-      start: initial network; layers that it lacks are fresh, all if None.
-      teacher: the actor's network, if the settings have a teacher.
+    Layers that the initial network `start` lacks are fresh, all if it is None. The `teacher` is the
+    actor's network, if the settings have one.
     """
     network_key, games_key, run_key = jax.random.split(jax.random.key(seed), 3)
     variables = network.init(game, config.network, network_key)
@@ -160,16 +143,13 @@ def create(
         game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties
     )
     if config.selfplay.archive_share:
-        games = starts.from_openings(games)
-    resignation_counts = None
+        games = dataclasses.replace(games, start_regret=jnp.full(num_games, -1, jnp.float16))
+    counts = None
     if config.resignation.is_enabled:
-        resignation_key = jax.random.fold_in(games_key, 0)
-        resignation_state = resignation.init_state(resignation_key, num_games, config.resignation)
-        games = dataclasses.replace(games, resignation=resignation_state)
-        resignation_counts = resignation.init_counts()
-    unlabelled = None
-    if config.endings.waits_for_host:
-        unlabelled = _no_turns(game, games, 2 * config.selfplay.num_plies)
+        key = jax.random.fold_in(games_key, 0)
+        resigning = resignation.init_state(key, num_games, config.resignation)
+        games = dataclasses.replace(games, resignation=resigning)
+        counts = resignation.init_counts()
     actor_params = None
     if config.has_own_actor:
         actor_params = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
@@ -178,16 +158,14 @@ def create(
         learner=learner.init(optimiser, variables, config.learner),
         actor_params=actor_params,
         games=games,
-        unlabelled=unlabelled,
-        history=pending_plies.empty(game, num_games),
+        history=ply_records.empty_history(game, num_games),
         replay=replay.empty_buffer(
             game,
             config.replay.capacity,
-            has_final=config.network.has_ownership_head,
             has_regret=config.selfplay.archive_share > 0,
             num_devices=num_devices,
         ),
-        resignation_counts=resignation_counts,
+        resignation_counts=counts,
         iteration=zero,
         generation=zero,
         generation_games=zero,
@@ -204,32 +182,14 @@ def partition(config: RecipeConfig) -> Any:
     """Returns the partition of each field over the mesh, as a prefix of a `RunState`."""
     everywhere: Any = PartitionSpec()
     games: Any = PartitionSpec(AXIS)
-    plies: Any = PartitionSpec(None, AXIS)
     fields = dict.fromkeys((field.name for field in dataclasses.fields(RunState)), everywhere)
     return RunState(
         **fields
         | {
             "actor_params": everywhere if config.has_own_actor else None,
             "games": games,
-            "unlabelled": plies if config.endings.waits_for_host else None,
-            "history": plies,
+            "history": PartitionSpec(None, AXIS),
             "replay": games,
             "resignation_counts": everywhere if config.resignation.is_enabled else None,
         }
-    )
-
-
-def _no_turns(game: protocol.Game, games: GamesInProgress, num_plies: int) -> UnlabelledTurns:
-    """Returns the place of turns of these games, `[num_plies, B]`, as if none had ended."""
-    num_games = games.ply.shape[0]
-
-    def repeated(x: jax.Array) -> jax.Array:
-        return jnp.broadcast_to(x[None], (num_plies, *x.shape))
-
-    return UnlabelledTurns(
-        plies=pending_plies.no_plies(game, num_plies, num_games),
-        after=jax.tree.map(repeated, games.position),
-        start_regret=jax.tree.map(repeated, games.start_regret),
-        resignation=jax.tree.map(repeated, games.resignation),
-        is_adjudicated=jnp.zeros((num_plies, num_games), bool),
     )

@@ -1,4 +1,7 @@
-"""Self-play: `B` games side by side. A ply searches, moves, records and restarts finished games."""
+"""Self-play: `B` games side by side. A ply searches, moves, records and restarts finished games.
+
+Options of the settings are branches while the program is traced: one that is off costs nothing.
+"""
 
 import dataclasses
 from typing import Annotated
@@ -7,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
-from azo.games import protocol, setting_types
-from azo.learning import ply_records, resignation, rules, starts
-from azo.search import improvement, objective
+from azo.games import othello, protocol, setting_types
+from azo.learning import endings, ply_records, resignation, starts
+from azo.search import explored, improvement, search_tree
 
 
 class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -52,41 +55,26 @@ def play(
     search: improvement.SearchConfig,
     config: SelfplayConfig,
     resigning: resignation.ResignationConfig | None = None,
-    archived: starts.ArchivedStarts | None = None,
+    archived: ply_records.GamesInProgress | None = None,
     adjudicate_empties: int = 0,
     iteration: jax.Array | int = 0,
     actor_version: jax.Array | int = 0,
 ) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
     """Plays `config.num_plies` plies `T` of every game.
 
-    Args:
-      game: the rules.
-      evaluate: the actor's network.
-      key: for searches and new games.
-      games: the games so far.
-      threshold: `[]` float32, value below which a player resigns; None if nobody resigns.
-      search: settings of the search.
-      config: number of plies, openings and explored positions.
-      resigning: share of the games that ignore the threshold, if there is one.
-      archived: `[T, B]`, starts of new games after each ply; None for openings alone.
-      adjudicate_empties: number of empty squares at which games are adjudicated; 0 for never.
-      iteration: number to record with the plies.
-      actor_version: number to record with the plies.
+    A player resigns below the `threshold`, `[]` float32; None if nobody resigns. Games are
+    adjudicated at `adjudicate_empties` empty squares; 0 for never. The numbers of `iteration` and
+    `actor_version` are recorded with the plies. New games begin at `archived` positions `[T, B]`
+    where these are used; None for openings alone.
 
-    Returns:
-      The games after the last ply, and the turns; a column of turns may hold several games. The
-      reward of adjudicated games is still 0, see `rules.score_adjudicated`.
+    Returns the games after the last ply, and the turns; a column of turns may hold several games.
+    The reward of adjudicated games is still 0, see `score_adjudicated`.
     """
     num_games = games.ply.shape[0]
-    chosen_rules = rules.select(
-        game,
-        num_explored=round(config.explored_share * num_games),
-        threshold=threshold,
-        adjudicate_empties=adjudicate_empties,
-    )
+    num_explored = round(config.explored_share * num_games)
 
     def open_games(
-        key: jax.Array, resignation_key: jax.Array, archived: starts.ArchivedStarts | None
+        key: jax.Array, resignation_key: jax.Array, archived: ply_records.GamesInProgress | None
     ) -> ply_records.GamesInProgress:
         games = starts.new_games(
             game,
@@ -106,7 +94,7 @@ def play(
 
     def play_ply(
         games: ply_records.GamesInProgress,
-        inputs: tuple[jax.Array, starts.ArchivedStarts | None],
+        inputs: tuple[jax.Array, ply_records.GamesInProgress | None],
     ) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
         key, archived = inputs
         search_key, opening_key, resignation_key = jax.random.split(key, 3)
@@ -114,6 +102,22 @@ def play(
         result = improvement.search(game, evaluate, search_key, position, config=search, ply=ply)
         step = game.step(position, result.action)
         is_last, score = step.discount == 0, -game.final_score(step.position)
+        reward = jnp.where(
+            is_last, search_tree.value_of_score(game, score, search.score_share), 0.0
+        )
+        discount, score = step.discount, score.astype(jnp.int8)
+        positions = resigned = is_adjudicated = None
+        if num_explored:
+            positions = explored.most_visited(game, result.tree, result.action, num_explored)
+        if threshold is not None:  # the player who resigns loses
+            assert games.resignation is not None
+            resigns, resigned = resignation.apply(games.resignation, result.value, ply, threshold)
+            score = jnp.where(resigns, ply_records.UNKNOWN_SCORE, score)
+            reward, discount = jnp.where(resigns, -1.0, reward), jnp.where(resigns, 0.0, discount)
+        if adjudicate_empties:
+            is_ending = endings.is_ending(game, step.position, adjudicate_empties)
+            is_adjudicated = (discount != 0) & is_ending
+            discount = jnp.where(is_adjudicated, 0.0, discount)
         plies = ply_records.Plies(
             board=game.pack(position),
             policy=ply_records.quantise(result.policy),
@@ -123,37 +127,64 @@ def play(
             raw_value=result.raw_value.astype(jnp.float16),
             iteration=jnp.full_like(ply, iteration),
             actor_version=jnp.full_like(ply, actor_version),
-            score=score.astype(jnp.int8),
-            reward=jnp.where(is_last, objective.of_score(game, score, search.score_share), 0.0),
-            discount=step.discount,
+            score=score,
+            reward=reward,
+            discount=discount,
         )
         turn = ply_records.Turns(
             plies=plies,
             after=step.position,
-            predictions=_prediction_statistics(result),
+            predictions=_predictions(result),
             start_regret=games.start_regret,
-            explored=None,
-            resignation=None,
-            is_adjudicated=None,
+            explored=positions,
+            resignation=resigned,
+            is_adjudicated=is_adjudicated,
         )
-        for rule in chosen_rules:
-            turn = rule(games, result, turn)
-        games = ply_records.GamesInProgress(
-            turn.after, ply + 1, turn.resignation, games.start_regret
-        )
+        games = ply_records.GamesInProgress(step.position, ply + 1, resigned, games.start_regret)
         fresh = open_games(opening_key, resignation_key, archived)
-        return starts.restart(games, turn.plies.discount == 0, fresh), turn
+        return protocol.where(discount == 0, fresh, games), turn
 
     keys = jax.random.split(key, config.num_plies)
     return jax.lax.scan(play_ply, games, (keys, archived))
 
 
-def _prediction_statistics(result: improvement.SearchResult) -> ply_records.PredictionStatistics:
+def _predictions(result: improvement.SearchResult) -> dict[str, jax.Array]:
+    """Returns means over the games: shares, and nats of entropies and divergence."""
     tiny = jnp.finfo(jnp.float32).tiny
     divergence = jax.scipy.special.rel_entr(result.policy, jnp.maximum(result.prior, tiny))
-    return ply_records.PredictionStatistics(
-        policy_entropy=jax.scipy.special.entr(result.policy).sum(axis=-1).mean(),
-        prior_entropy=jax.scipy.special.entr(result.prior).sum(axis=-1).mean(),
-        prior_divergence=divergence.sum(axis=-1).mean(),
-        legal_mass=result.legal_mass.mean(),
+    return {
+        "policy_entropy": jax.scipy.special.entr(result.policy).sum(axis=-1).mean(),
+        "prior_entropy": jax.scipy.special.entr(result.prior).sum(axis=-1).mean(),
+        "prior_divergence": divergence.sum(axis=-1).mean(),
+        "legal_mass": result.legal_mass.mean(),
+    }
+
+
+def score_adjudicated(
+    game: protocol.Game,
+    key: jax.Array,
+    turns: ply_records.Turns,
+    *,
+    max_empties: int,
+    score_share: float,
+) -> tuple[ply_records.Turns, endings.ExactLines]:
+    """Solves the endings of adjudicated games of turns `[T, B]`, all plies at once.
+
+    Returns the turns with exact scores and rewards, and in `after` the ends of the lines seen by
+    the same side; and the lines `[K, T * B]`. The key is for the choice among best moves.
+    """
+    assert isinstance(game, othello.Othello), game.name
+    assert turns.is_adjudicated is not None
+    plies, is_adjudicated = turns.plies, turns.is_adjudicated
+    position, is_requested = jax.tree.map(jnp.ravel, (turns.after, is_adjudicated))
+    lines = endings.solve(game, key, position, is_requested, max_empties=max_empties)
+    end = game.unpack(lines.end.reshape(plies.board.shape))
+    score = -game.final_score(end)
+    reward = search_tree.value_of_score(game, score, score_share)
+    plies = dataclasses.replace(
+        plies,
+        score=jnp.where(is_adjudicated, score.astype(jnp.int8), plies.score),
+        reward=jnp.where(is_adjudicated, reward, plies.reward),
     )
+    after = protocol.where(is_adjudicated, end, turns.after)
+    return dataclasses.replace(turns, plies=plies, after=after), lines

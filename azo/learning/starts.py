@@ -10,21 +10,11 @@ Tsai et al. (2026, arXiv:2602.20809), who also train a network to predict regret
 import dataclasses
 from typing import Any
 
-import flax.struct
 import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
 from azo.learning import endings, ply_records, replay
-
-
-@flax.struct.dataclass
-class ArchivedStarts:
-    """Archived positions at which new games may begin."""
-
-    position: protocol.Position  # [T, B], undefined where not used
-    regret: jax.Array  # [T, B] float16, see `replay.Rows`
-    is_used: jax.Array  # [T, B] bool, a game that begins here begins at the position
 
 
 def draw_archived(
@@ -36,22 +26,18 @@ def draw_archived(
     share: float,
     num_candidates: int,
     adjudicate_empties: int = 0,
-) -> ArchivedStarts:
-    """Draws an archived start for each game and ply, with replacement.
+) -> ply_records.GamesInProgress:
+    """Draws an archived start for each game and ply `(T, B)`, with replacement.
 
-    No start is used while the replay has no position that can be played on.
+    A start that is not used has a regret of -1.
 
-    Args:
-      game: the rules.
-      buffer: the replay of one device, with regrets. Its positions are never over.
-      key: for the draws.
-      shape: `(T, B)`.
-      share: probability that a start is used.
-      num_candidates: `k` rows are drawn uniformly for a start, and the one with the largest regret
-        is taken. So the row with rank `r` of `n` in ascending order of regret has the probability
-        `(r**k - (r - 1)**k) / n**k`.
-      adjudicate_empties: number of empty squares at which games are adjudicated; 0 for never.
-        Positions with so few empty squares are not drawn.
+    The `buffer` is the replay of one device, with regrets. A start is used with the probability
+    `share`, but never while the buffer has no position that can be played on: with more than
+    `adjudicate_empties` empty squares, if that is not 0.
+
+    Of the `k = num_candidates` rows that are drawn uniformly for a start, the one with the largest
+    regret is taken. So the row with rank `r` of `n` in ascending order of regret has the
+    probability `(r**k - (r - 1)**k) / n**k`.
     """
     share_key, row_key = jax.random.split(key)
     is_open = jnp.arange(buffer.value.shape[0]) < buffer.size[0]
@@ -64,30 +50,22 @@ def draw_archived(
     assert buffer.regret is not None
     best = buffer.regret[row].argmax(axis=-1, keepdims=True)
     row = jnp.take_along_axis(row, best, axis=-1)[..., 0]
-    return ArchivedStarts(
+    is_used = (jax.random.uniform(share_key, shape) < share) & (last > 0)
+    return ply_records.GamesInProgress(
         position=game.unpack(buffer.board[row]),
-        regret=buffer.regret[row],
-        is_used=(jax.random.uniform(share_key, shape) < share) & (last > 0),
+        ply=jnp.zeros(shape, jnp.int32),
+        resignation=None,
+        start_regret=jnp.where(is_used, buffer.regret[row], -1),
     )
 
 
 def with_archived(
-    games: ply_records.GamesInProgress, archived: ArchivedStarts
+    games: ply_records.GamesInProgress, archived: ply_records.GamesInProgress
 ) -> ply_records.GamesInProgress:
     """Returns new games, at the archived positions `[B]` where these are used."""
-    branched = ply_records.GamesInProgress(
-        position=archived.position,
-        ply=jnp.zeros_like(games.ply),
-        resignation=games.resignation,
-        start_regret=archived.regret,
-    )
-    return restart(from_openings(games), archived.is_used, branched)
-
-
-def from_openings(games: ply_records.GamesInProgress) -> ply_records.GamesInProgress:
-    """Returns games that did not begin at archived positions, for a run with an archive."""
-    no_regret = jnp.full(games.ply.shape, -1, jnp.float16)
-    return dataclasses.replace(games, start_regret=no_regret)
+    assert archived.start_regret is not None
+    games = dataclasses.replace(games, start_regret=archived.start_regret)
+    return protocol.where(archived.start_regret >= 0, archived, games)
 
 
 def new_games(
@@ -111,7 +89,7 @@ def new_games(
 
     def advance(index: jax.Array, games: ply_records.GamesInProgress) -> Any:
         after, is_end = _random_ply(game, jax.random.fold_in(key, index), games, adjudicate_empties)
-        return restart(games, (index < num_plies) & ~is_end, after)
+        return protocol.where((index < num_plies) & ~is_end, after, games)
 
     return jax.lax.fori_loop(0, max_opening_plies, advance, start)
 
@@ -130,20 +108,9 @@ def spread_games(
 
     def advance(ply: jax.Array, games: ply_records.GamesInProgress) -> Any:
         after, is_end = _random_ply(game, jax.random.fold_in(key, ply), games, adjudicate_empties)
-        return restart(games, ply < target, restart(after, is_end, start))
+        return protocol.where(ply < target, protocol.where(is_end, start, after), games)
 
     return jax.lax.fori_loop(0, rows * columns, advance, start)
-
-
-def restart(
-    games: ply_records.GamesInProgress, is_replaced: jax.Array, fresh: ply_records.GamesInProgress
-) -> ply_records.GamesInProgress:
-    """Returns the games, `fresh` ones where `is_replaced` `[B]`."""
-
-    def choose(new: jax.Array, old: jax.Array) -> jax.Array:
-        return jnp.where(is_replaced.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
-
-    return jax.tree.map(choose, fresh, games)
 
 
 def _random_ply(

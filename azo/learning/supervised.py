@@ -7,7 +7,6 @@ on the device; `learner.learn` takes given rows in each step.
 """
 
 import functools
-import hashlib
 from typing import Annotated, Any
 
 import flax.struct
@@ -16,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from azo.games import protocol, symmetry
-from azo.learning import duplicates, ply_records, replay
-from azo.search import improvement, search_tree
+from azo.games import protocol
+from azo.learning import network, ply_records, replay
+from azo.search import search_tree
 
 _Share = Annotated[float, pydantic.Field(ge=0, le=1)]
 _NO_ACTION = -1
@@ -57,39 +56,6 @@ class RecordedPlies:
         return jax.tree.map(lambda column: column[rows], self)
 
 
-@flax.struct.dataclass
-class Dataset:
-    """`R` examples on the device, 84 bytes each on 8x8."""
-
-    board: jax.Array  # [R, words] uint32
-    policy: jax.Array  # [R, A] uint8, see `ply_records.quantise`
-    value: jax.Array  # [R] float16, mean result for the side to move
-    score: jax.Array  # [R] int8, final score of one game for that side, or UNKNOWN_SCORE
-
-    @property
-    def num_rows(self) -> int:
-        """Returns the number of examples `R`."""
-        return int(self.value.shape[0])
-
-    def examples(self, row: jax.Array) -> replay.Examples:
-        """Returns the examples of rows `[M]`."""
-        return replay.Examples(
-            board=self.board[row],
-            policy=ply_records.restore(self.policy[row]),
-            value=self.value[row].astype(jnp.float32),
-            score=self.score[row].astype(jnp.int32),
-        )
-
-
-@flax.struct.dataclass
-class HeldOutScore:
-    """Results of a network on held-out plies, each `[M]` float32; or their means, each a float."""
-
-    accuracy: Any  # 1 where the network's likeliest legal move is the move played, else 0
-    policy_loss: Any  # cross-entropy of the move played, nats
-    value_error: Any  # squared difference of the network's value and the result, both in [-1, 1]
-
-
 def plies_of(
     game: protocol.Game,
     action: np.ndarray,
@@ -98,18 +64,22 @@ def plies_of(
     exact_score: np.ndarray | int = 0,
     num_solved: np.ndarray | int = 0,
 ) -> RecordedPlies:
-    """Returns all plies of the games with a result.
+    """Returns all plies of the games with a result, `value` `[G]` float32 for the first player.
 
-    Args:
-      game: the rules.
-      action: `[G, L]` legal actions, passes included, negative after the last.
-      value: `[G]` float32, results for the first player; plies of a game with NaN are left out.
-      exact_score: `[G]` final score under perfect play from a later position on, for this player.
-      num_solved: `[G]` plies up to that position, which get this score and its result.
+    Legal actions `[G, L]` include passes and are negative after the last. Games whose result is NaN
+    are left out. The first `num_solved` `[G]` plies get the score `exact_score` `[G]` under perfect
+    play, also for the first player, and its result.
     """
     is_ply = (action >= 0) & ~np.isnan(value)[:, None]
-    blocks = [_replayed(game, action[i : i + _BLOCK]) for i in range(0, len(action), _BLOCK)]
-    board, first_score = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    blocks = []
+    for first in range(0, len(action), _BLOCK):
+        block = action[first : first + _BLOCK].T.astype(np.int32)
+        missing = _BLOCK - block.shape[1]  # so that one shape is compiled
+        padded = np.pad(block, ((0, 0), (0, missing)), constant_values=_NO_ACTION)
+        blocks.append(jax.device_get(_replay(game, jnp.asarray(padded))))
+    packed, scores = zip(*blocks, strict=True)
+    board = np.concatenate(packed, axis=1).swapaxes(0, 1)[: len(action)]
+    first_score = np.concatenate(scores)[: len(action)]
     row, ply = np.nonzero(is_ply)
     is_solved = ply < np.broadcast_to(num_solved, len(action))[row]
     exact = np.broadcast_to(exact_score, len(action))[row]
@@ -131,20 +101,14 @@ def is_held_out(game: protocol.Game, action: np.ndarray, share: float) -> np.nda
     Games with equal moves up to symmetry get the same answer, also if they are in different
     archives. `action` is as in `plies_of`.
     """
-    num_symmetries = len(game.square_symmetries)
-    beyond = np.arange(game.square_symmetries.shape[1], 128)  # the pass, and after the last ply
-    moved = [
-        np.concatenate([row, beyond]).astype(np.uint8)[action]
-        for row in symmetry.inverse(game.square_symmetries)
-    ]
-    limit = share * 2.0**64
-    held_out = np.zeros(len(action), bool)
-    for index in range(len(action)):
-        length = int((action[index] >= 0).sum())
-        least = min(moved[k][index, :length].tobytes() for k in range(num_symmetries))
-        number = int.from_bytes(hashlib.blake2b(least, digest_size=8).digest(), "little")
-        held_out[index] = number < limit
-    return held_out
+    size = (action.shape[1], game.num_actions + 1)
+    numbers = np.random.default_rng(0).integers(2**64, size=size, dtype=np.uint64)
+    numbers[:, -1] = 0  # after the last ply
+    total = np.zeros(len(action), np.uint64)
+    for turned in game.square_symmetries:  # the sum of all images is that of each of them
+        moved = np.append(turned, np.arange(len(turned), game.num_actions + 1))[action]
+        total += numbers[np.arange(action.shape[1]), moved].sum(axis=1, dtype=np.uint64)
+    return total < share * 2.0**64
 
 
 def thinned(plies: RecordedPlies, config: ExamplesConfig, seed: int) -> RecordedPlies:
@@ -155,16 +119,14 @@ def thinned(plies: RecordedPlies, config: ExamplesConfig, seed: int) -> Recorded
     return plies.select(np.random.default_rng(seed).random(len(plies)) < keep)
 
 
-def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
+def dataset(game: protocol.Game, plies: RecordedPlies) -> replay.Examples:
     """Returns one example for each position among the plies.
 
     Its value is the mean result, its score that of one game. Its policy is the most played move,
     the lowest of equal ones; or the mean policy, if the plies have policies.
     """
-    groups = duplicates.groups(jnp.asarray(plies.board), jnp.ones(len(plies), bool))
-    group, is_first = np.asarray(groups.index), np.asarray(groups.is_first)
-    first = np.flatnonzero(is_first)[np.argsort(group[is_first])]
-
+    _, first, group = np.unique(plies.board, axis=0, return_index=True, return_inverse=True)
+    group = group.reshape(-1)  # of two axes in NumPy 2.0
     weights = np.zeros((len(first), game.num_actions), np.float32)
     if plies.policy is None:
         np.add.at(weights, (group, plies.action), 1)
@@ -174,7 +136,7 @@ def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
         np.add.at(weights, group, policy)
     largest = weights.max(axis=1, keepdims=True)
     value = np.bincount(group, plies.value) / np.bincount(group)
-    return Dataset(
+    return replay.Examples(
         board=jnp.asarray(plies.board[first]),
         policy=jnp.asarray(np.rint(255 * (weights / largest)).astype(np.uint8)),
         value=jnp.asarray(value.astype(np.float16)),
@@ -182,40 +144,40 @@ def dataset(game: protocol.Game, plies: RecordedPlies) -> Dataset:
     )
 
 
+@functools.partial(jax.jit, static_argnums=(0, 1))
 def score(
     game: protocol.Game,
-    evaluate: improvement.Evaluate,
+    config: network.NetworkConfig,
+    variables: network.Variables,
     board: jax.Array,
     action: jax.Array,
     value: jax.Array,
-) -> HeldOutScore:
-    """Returns the score of a network on `[M]` plies, see `RecordedPlies`."""
+) -> dict[str, jax.Array]:
+    """Returns the results of a network on plies `[M]`, see `RecordedPlies`, each `[M]` float32.
+
+    They are `accuracy`, 1 where the network's likeliest legal move is the move played, else 0;
+    `policy_loss`, the cross-entropy of that move in nats; and `value_error`, the squared difference
+    of the network's value and the result.
+    """
     position = game.unpack(board)
-    evaluation = evaluate(jax.random.key(0), position)
+    evaluation = network.folded_evaluator(game, config, variables)(jax.random.key(0), position)
     logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(position))
     log_policy = jax.nn.log_softmax(logits)
-    return HeldOutScore(
-        accuracy=(logits.argmax(axis=1) == action).astype(jnp.float32),
-        policy_loss=-jnp.take_along_axis(log_policy, action[:, None], axis=1)[:, 0],
-        value_error=jnp.square(evaluation.value - value),
-    )
-
-
-def _replayed(game: protocol.Game, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the packed position before every ply, and the final scores for the first player.
-
-    They are `[G, L, words]` uint32 and `[G]` int32, UNKNOWN_SCORE where the game is not over.
-    """
-    width = max(8, 1 << (len(action) - 1).bit_length())  # few shapes, each compiled once
-    padded = np.full((action.shape[1], width), _NO_ACTION, np.int32)
-    padded[:, : len(action)] = action.T
-    board, score = jax.device_get(_replay(game, jnp.asarray(padded)))
-    return board.swapaxes(0, 1)[: len(action)], score[: len(action)]
+    return {
+        "accuracy": (logits.argmax(axis=1) == action).astype(jnp.float32),
+        "policy_loss": -jnp.take_along_axis(log_policy, action[:, None], axis=1)[:, 0],
+        "value_error": jnp.square(evaluation.value - value),
+    }
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _replay(game: protocol.Game, action: jax.Array) -> tuple[jax.Array, jax.Array]:
-    def play(position, action):
+    """Returns the packed position before every ply, and the final scores for the first player.
+
+    They are `[L, G, words]` uint32 and `[G]` int32, UNKNOWN_SCORE where the game is not over.
+    """
+
+    def play(position: Any, action: jax.Array) -> Any:
         after = game.step(position, jnp.maximum(action, 0)).position
         return protocol.where(action >= 0, after, position), game.pack(position)
 

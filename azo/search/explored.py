@@ -32,11 +32,7 @@ def most_visited(
     move played, which the next search explores more deeply, and positions from which no move was
     visited: finished games, unused nodes and nodes visited once.
 
-    Args:
-      game: the rules.
-      tree: from a search, `B` trees of `N` nodes.
-      action: `[B]` int32, the moves played.
-      num_positions: `M`, at most `B * N`.
+    The moves played are `action` `[B]` int32; `num_positions` is at most the number of nodes.
     """
     has_children = (tree.child != search_tree.UNVISITED).any(axis=-1)
     is_root = jnp.arange(tree.visits.shape[1])[None] == 0
@@ -64,13 +60,11 @@ def _is_behind(tree: search_tree.Tree, action: jax.Array) -> jax.Array:
     """Returns `[B, N]` bool, the nodes behind the roots' moves `[B]`, at any depth."""
     num_nodes = tree.visits.shape[1]
     is_played = tree.moves.action[:, 0] == action[:, None]
-    played = jnp.where(is_played, tree.child[:, 0], search_tree.UNVISITED).max(
-        axis=-1, keepdims=True
-    )
+    played = jnp.where(is_played, tree.child[:, 0], search_tree.UNVISITED)
+    played = played.max(axis=-1, keepdims=True)
     nodes = jnp.arange(num_nodes)[None]
-    is_end = nodes == played
     # The played node is its own ancestor, like the root. Each jump doubles the distance upwards.
-    above = jnp.where(is_end, nodes, jnp.maximum(tree.parent.astype(jnp.int32), 0))
+    above = jnp.where(nodes == played, nodes, jnp.maximum(tree.parent.astype(jnp.int32), 0))
 
     def jump(_: jax.Array, above: jax.Array) -> jax.Array:
         return jnp.take_along_axis(above, above, axis=1)

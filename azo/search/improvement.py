@@ -11,7 +11,9 @@ All algorithms share the trees of `search_tree` and the loop of `simulation`:
 Positions, values and policies are seen by the side to move.
 """
 
+import dataclasses
 import functools
+from collections.abc import Callable
 
 import flax.struct
 import jax
@@ -19,7 +21,7 @@ import jax.numpy as jnp
 import mctx
 
 from azo.games import protocol
-from azo.search import noise, objective, proofs, search_tree, selection, settings, simulation
+from azo.search import proofs, search_tree, selection, settings, simulation
 
 Evaluation = search_tree.Evaluation
 Evaluate = search_tree.Evaluate
@@ -35,7 +37,7 @@ class SearchResult:
 
     action: jax.Array  # [B] int32, the move to play
     policy: jax.Array  # [B, A] float32, the improved policy, a learning target
-    value: jax.Array  # [B] float32, mean value of the root's visits, see `objective`
+    value: jax.Array  # [B] float32, mean value of the root's visits, see `mix_values`
     prior: jax.Array  # [B, A] float32, the tempered policy before search and noise
     legal_mass: jax.Array  # [B] float32, probability of legal moves in the network's policy
     raw_value: jax.Array  # [B] float32, the network's own value of the position, likewise
@@ -52,17 +54,12 @@ def search(
     ply: jax.Array | int = 0,
     is_greedy: bool = False,
 ) -> SearchResult:
-    """Searches a batch of positions.
+    """Searches positions `[B]`. Results for a finished game are finite, but meaningless.
 
-    Args:
-      game: the rules.
-      evaluate: returns logits `[B, A]` and values `[B]` of a batch of positions, given a key. With
-        several leaves a step its batches below the root are `[B * leaves]`.
-      key: for noise, the choice of a move, and `evaluate`.
-      position: `[B]` positions. Results for a finished game are finite, but meaningless.
-      config: the settings.
-      ply: `[B]` int32 or a number, plies played so far, for the temperature.
-      is_greedy: play the best move, without noise, as in matches.
+    With several leaves a step, `evaluate` gets batches `[B * leaves]` below the root. The `key` is
+    for noise, the choice of a move, and `evaluate`; the plies played so far, `[B]` int32 or a
+    number, are for the temperature. A greedy search plays the best move, without noise, as in
+    matches.
     """
     noise_key, root_key, tree_key, move_key = jax.random.split(key, 4)
 
@@ -72,57 +69,69 @@ def search(
         value = evaluation.value
         if config.score_share:
             assert evaluation.score is not None, "this evaluator gives no scores"
-            value = objective.mix(value, evaluation.score, config.score_share)
+            value = search_tree.mix_values(value, evaluation.score, config.score_share)
         return Evaluation(evaluation.prior_logits / config.prior_temperature, value)
 
     root = adapted(root_key, position)
     root_moves = search_tree.compact(game, position, root.prior_logits)
     moves = root_moves
     if config.algorithm != "gumbel" and not is_greedy and config.root_noise_fraction > 0:
-        moves = noise.add_dirichlet(
-            noise_key,
-            moves,
-            fraction=config.root_noise_fraction,
-            alpha=config.root_noise_alpha,
-        )
+        moves = _with_noise(noise_key, moves, config)
 
-    run = functools.partial(
-        simulation.run,
-        game,
-        adapted,
-        tree_key,
-        position,
-        moves,
-        root.value,
-        num_simulations=config.num_simulations,
-        leaves_per_step=config.leaves_per_step,
-        virtual_loss=config.virtual_loss,
-        has_proofs=config.has_proofs,
-        score_share=config.score_share,
-    )
-    temperature = 0.0 if is_greedy else temperature_at(config, jnp.asarray(ply))
-    temperature = jnp.broadcast_to(temperature, root.value.shape)
-    prior = jnp.exp(root_moves.logits)
+    def run(**rules: search_tree.Select) -> tuple[search_tree.Tree, mctx.Tree, jax.Array]:
+        tree = simulation.run(
+            game, adapted, tree_key, position, moves, root.value, config=config, **rules
+        )
+        is_best = tree.moves.is_legal()[:, 0]
+        if config.has_proofs:
+            tree, is_best = proofs.look_ahead_at_root(game, tree)
+        return tree, search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0])), is_best
+
+    temperature = config.temperature * (jnp.asarray(ply) < config.temperature_plies)
+    temperature = jnp.broadcast_to(0.0 if is_greedy else temperature, root.value.shape)
     if config.algorithm == "gumbel":
-        tree, slot, policy = _gumbel(game, run, noise_key, moves, temperature, config)
+        tree, slot, policy = _gumbel(run, noise_key, moves, temperature, config)
     else:
-        tree, slot, policy = _by_formula(game, run, move_key, moves, temperature, config)
+        tree, slot, policy = _by_formula(run, move_key, moves, temperature, config)
     raw_policy = jax.nn.softmax(root.prior_logits * config.prior_temperature)
     return SearchResult(
         action=moves.at(slot),
         policy=moves.spread(policy, game.num_actions),
         value=tree.value()[:, 0],
-        prior=moves.spread(prior, game.num_actions),
+        prior=moves.spread(jnp.exp(root_moves.logits), game.num_actions),
         legal_mass=jnp.where(game.legal_mask(position), raw_policy, 0).sum(axis=-1),
         raw_value=root.value,
         tree=tree,
     )
 
 
-def temperature_at(config: SearchConfig, ply: jax.Array) -> jax.Array:
-    """Returns `[...]` float32, the temperature of the move after `ply` `[...]` int32 plies."""
-    is_early = ply < config.temperature_plies
-    return jnp.where(is_early, config.temperature, config.final_temperature)
+@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("config", "is_greedy"))
+def search_moves(
+    game: protocol.Game,
+    evaluate: Evaluate,
+    key: jax.Array,
+    position: protocol.Position,
+    *,
+    config: SearchConfig | None = None,
+    is_greedy: bool = True,
+) -> SearchResult:
+    """Searches `B` positions at once, in a program that is compiled at the first call.
+
+        network = azo.load_network("zero-fast")
+        start = network.game.start(16)
+        result = azo.search_moves(network.game, network.evaluate, jax.random.key(0), start)
+
+    Each game, evaluator, configuration and number of positions has a program of its own, so pass
+    the same evaluator to each call. Arrays that it holds are constants of the program: inside a
+    jitted function whose parameters change, call `improvement.search`.
+
+    Any implementation of `protocol.Game` will do. `evaluate` is a pure function of a key and
+    positions `[B]` that returns an `azo.Evaluation`: logits `[B, A]` and values `[B]` in [-1, 1],
+    for the side to move. The positions are not over. Without `is_greedy`, moves have noise and
+    temperature, as in self-play.
+    """
+    config = config or SearchConfig()
+    return search(game, evaluate, key, position, config=config, is_greedy=is_greedy)
 
 
 def _visits_of_best(tree: search_tree.Tree, root: mctx.Tree, is_best: jax.Array) -> jax.Array:
@@ -138,31 +147,25 @@ def _visits_of_best(tree: search_tree.Tree, root: mctx.Tree, is_best: jax.Array)
     return jnp.where(visits.any(axis=-1, keepdims=True), visits, is_best.astype(visits.dtype))
 
 
-def _look_ahead(
-    game: protocol.Game, tree: search_tree.Tree, config: SearchConfig
-) -> tuple[search_tree.Tree, jax.Array]:
-    """Returns trees and the moves `[B, S]` bool that may be played; without proofs all moves."""
-    if config.has_proofs:
-        return proofs.look_ahead_at_root(game, tree)
-    return tree, tree.moves.is_legal()[:, 0]
-
-
+# Runs the simulations, by the rules `select_at_root` and `select_below`. Returns trees, their roots
+# as `search_tree.view` shows them, and the moves `[B, S]` bool that may be played, see `proofs`.
+_Run = Callable[..., tuple[search_tree.Tree, mctx.Tree, jax.Array]]
 # Every algorithm returns trees, slots to play `[B]` and improved policies `[B, S]`.
 _Improvement = tuple[search_tree.Tree, jax.Array, jax.Array]
 
 
 def _by_formula(
-    game, run, key, moves: search_tree.Moves, temperature, config: SearchConfig
+    run: _Run,
+    key: jax.Array,
+    moves: search_tree.Moves,
+    temperature: jax.Array,
+    config: SearchConfig,
 ) -> _Improvement:
     """Searches by one formula at all nodes."""
-    select = functools.partial(
-        selection.puct_action, c_puct=config.c_puct, unvisited_value=config.unvisited_value
-    )
-    if config.algorithm == "puct_over_visits":
-        select = functools.partial(selection.puct_over_visits_action, c_puct=config.c_puct)
-    tree = run(select_at_root=select, select_below=select)
-    tree, is_best = _look_ahead(game, tree, config)
-    root = search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0]))
+    over_visits = config.algorithm == "puct_over_visits"
+    formula = selection.puct_over_visits_action if over_visits else selection.puct_action
+    select = functools.partial(formula, c_puct=config.c_puct)
+    tree, root, is_best = run(select_at_root=select, select_below=select)
     visits = root.children_visits[:, 0]
     if config.has_proofs:
         visits = _visits_of_best(tree, root, is_best)
@@ -180,7 +183,11 @@ def _by_formula(
 
 
 def _gumbel(
-    game, run, key, moves: search_tree.Moves, temperature, config: SearchConfig
+    run: _Run,
+    key: jax.Array,
+    moves: search_tree.Moves,
+    temperature: jax.Array,
+    config: SearchConfig,
 ) -> _Improvement:
     """Searches by sequential halving at the root and by the improved policy below it."""
     gumbel = temperature[:, None] * jax.random.gumbel(key, moves.logits.shape)
@@ -188,7 +195,7 @@ def _gumbel(
     qtransform = functools.partial(
         mctx.qtransform_completed_by_mix_value,
         value_scale=config.value_scale,
-        maxvisit_init=config.visit_offset,
+        maxvisit_init=settings.VISIT_OFFSET,
         rescale_values=False,
     )
     at_root = functools.partial(
@@ -201,7 +208,7 @@ def _gumbel(
         mctx.gumbel_muzero_interior_action_selection, depth=None, qtransform=qtransform
     )
 
-    def select(rule, node: mctx.Tree) -> jax.Array:
+    def select(rule: Callable, node: mctx.Tree) -> jax.Array:
         return jax.vmap(lambda one: rule(None, one, 0))(node)
 
     def select_at_root(node: mctx.Tree) -> jax.Array:
@@ -213,9 +220,9 @@ def _gumbel(
         q = jax.vmap(lambda one: qtransform(one, 0))(node)
         return _unless_excluded(slot, node, visits[:, 0], gumbel + moves.logits + q)
 
-    tree = run(select_at_root=select_at_root, select_below=functools.partial(select, below))
-    tree, is_best = _look_ahead(game, tree, config)
-    root = search_tree.view(tree, jnp.zeros_like(tree.visits[:, 0]))
+    tree, root, is_best = run(
+        select_at_root=select_at_root, select_below=functools.partial(select, below)
+    )
     visits = root.children_visits[:, 0]
     q = jax.vmap(lambda one: qtransform(one, 0))(root)
     # The best of the most visited moves, as in `mctx.gumbel_muzero_policy`.
@@ -241,3 +248,24 @@ def _unless_excluded(
     is_next = jnp.where(is_next.any(axis=-1, keepdims=True), is_next, is_open)
     other = jnp.argmax(jnp.where(is_next, score, -jnp.inf), axis=-1).astype(slot.dtype)
     return jnp.where(jnp.take_along_axis(is_open, slot[:, None], axis=1)[:, 0], slot, other)
+
+
+def _with_noise(
+    key: jax.Array, moves: search_tree.Moves, config: SearchConfig
+) -> search_tree.Moves:
+    """Returns moves `[B, S]` with noise mixed into their prior, which still sums to 1.
+
+    The noise is drawn over the legal moves (Silver et al., 2017, arXiv:1712.01815). mctx draws it
+    over all actions and masks the illegal ones, so most of the noise is lost: with 10 legal moves
+    of 65 the effective share is 5 % instead of 25 %.
+    """
+    legal, alpha = moves.is_legal(), config.root_noise_alpha
+    usual = jnp.minimum(1.0, 10.0 / legal.sum(axis=-1, keepdims=True))
+    alphas = usual if alpha is None else jnp.float32(alpha)
+    log_gamma = jax.random.loggamma(key, jnp.broadcast_to(alphas, legal.shape))
+    noise = jax.nn.softmax(jnp.where(legal, log_gamma, -jnp.inf))
+    fraction = config.root_noise_fraction
+    prior = (1 - fraction) * jnp.exp(moves.logits) + fraction * noise
+    tiny = jnp.finfo(prior.dtype).tiny
+    logits = jnp.where(legal, jnp.log(jnp.maximum(prior, tiny)), moves.logits)
+    return dataclasses.replace(moves, logits=logits)

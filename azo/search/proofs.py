@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import objective, search_tree
+from azo.search import search_tree
 from azo.search.search_tree import LOSS, WIN, Bounds
 
 
@@ -22,23 +22,17 @@ def reply_bounds(
     moves: search_tree.Moves,
     score_share: float,
 ) -> tuple[Bounds, jax.Array]:
-    """Returns the bounds of moves: their result if they end the game; a loss if no move.
+    """Returns the bounds of the moves of positions `[B]`, and the value of the best end or -1.
 
-    Args:
-      game: the rules.
-      position: `[B]`.
-      moves: of these positions.
-      score_share: of the values, see `objective`.
-
-    Returns:
-      Bounds `[B, S]`, and the value `[B]` float32 of the best move that ends the game, or -1.
+    Bounds `[B, S]` are the result of a move that ends the game, and a loss in an empty slot. The
+    value `[B]` float32 is that of the best move that ends the game.
     """
     before = jax.tree.map(lambda x: x[:, None], position)
     replies = game.step(before, jnp.maximum(moves.action, 0).astype(jnp.int32))
     legal, is_last = moves.is_legal(), replies.discount == 0
     value = replies.reward
     if score_share:
-        value = objective.of_score(game, -game.final_score(replies.position), score_share)
+        value = search_tree.value_of_score(game, -game.final_score(replies.position), score_share)
     bounds = Bounds(
         lower=jnp.where(legal & is_last, replies.reward, LOSS).astype(jnp.int8),
         upper=jnp.where(legal, jnp.where(is_last, replies.reward, WIN), LOSS).astype(jnp.int8),
@@ -62,12 +56,9 @@ def look_ahead(
 
 
 def pass_up(game: protocol.Game, tree: search_tree.Tree, node: jax.Array) -> search_tree.Tree:
-    """Returns trees in which better bounds of children have passed up.
+    """Returns trees in which the bounds of new nodes have passed up from their parents.
 
-    Args:
-      game: the rules.
-      tree: the trees; the bounds of other nodes are up to date.
-      node: `[B, L]` int32, parents of new nodes, or -1.
+    The parents `node` are `[B, L]` int32, or -1; the bounds of other nodes are up to date.
     """
     rows = jnp.arange(node.shape[0])[:, None]
 
@@ -112,17 +103,13 @@ def look_ahead_at_root(
         upper=jnp.minimum(ending.upper, visited.upper),
     )
     before = search_tree.at_node(tree.bounds, root)
-    after = _unless_over(before, _tightened(before, known, _has_all(game, moves)))
+    after = _tightened(before, known, _has_all(game, moves))
+    after = protocol.where(before.is_proven(), before, after)  # of a finished game
     bounds = jax.tree.map(lambda all_nodes, x: all_nodes.at[:, 0].set(x), tree.bounds, after)
     tree = dataclasses.replace(tree, bounds=bounds)
     sure = after.lower[:, None]
     is_best = (known.upper > sure) | (known.lower >= jnp.maximum(sure, 0))
     return tree, jnp.where(is_best.any(axis=-1, keepdims=True), is_best, moves.is_legal())
-
-
-def _unless_over(bounds: Bounds, better: Bounds) -> Bounds:
-    """Returns better bounds, but those of finished games: replies there do not count."""
-    return protocol.where(bounds.is_proven(), bounds, better)
 
 
 def _tightened(bounds: Bounds, moves: Bounds, has_all: jax.Array) -> Bounds:

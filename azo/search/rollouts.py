@@ -1,5 +1,7 @@
 """Random games as evaluations: the classic baseline of tree search without a network."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -26,11 +28,10 @@ def random_result(game: protocol.Game, key: jax.Array, position: protocol.Positi
     """
     sign = jnp.ones(game.is_over(position).shape)
 
-    def is_unfinished(state) -> jax.Array:
-        _, position, _ = state
-        return ~game.is_over(position).all()
+    def is_unfinished(state: Any) -> jax.Array:
+        return ~game.is_over(state[1]).all()
 
-    def play(state):
+    def play(state: Any) -> Any:
         ply, position, sign = state
         action = game.random_action(jax.random.fold_in(key, ply), position)
         is_over = game.is_over(position)

@@ -10,8 +10,8 @@ takes 285 bytes.
 
 A node's value is seen by the side to move there. Rewards come only with the last ply and the sides
 alternate. So the value of a finished game is that of its final score, and Q of a move is minus the
-value of the node behind it. Bounds of the result limit a node's value; see `proofs`. `objective`
-says how a value mixes result and score.
+value of the node behind it. Bounds of the result limit a node's value; see `proofs`. The search
+maximises a mix of the result and the final score, see `mix_values`.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class Evaluation:
 
     prior_logits: jax.Array  # [B, A] float32, before softmax, illegal moves not masked
     value: jax.Array  # [B] float32 in [-1, 1], expected result for the side to move
-    score: jax.Array | None = None  # [B] float32 in [-1, 1], expected score, see `objective`
+    score: jax.Array | None = None  # [B] float32 in [-1, 1], expected score, see `mix_values`
 
 
 @flax.struct.dataclass
@@ -74,9 +74,9 @@ class Bounds:
         return self.lower == self.upper
 
     def clip(self, value: jax.Array, score_share: float) -> jax.Array:
-        """Returns the values `[...]` float32, moved between those of the bounds.
+        """Returns the values `[...]` float32, clipped to those that the bounds allow.
 
-        The value of a won game is at least `1 - score_share`, see `objective`.
+        The value of a won game is at least `1 - score_share`, see `mix_values`.
         """
         lowest = jnp.where(self.lower == WIN, 1 - score_share, self.lower)
         highest = jnp.where(self.upper == LOSS, score_share - 1, self.upper)
@@ -89,14 +89,14 @@ class Tree:
 
     position: protocol.Position  # [B, N, ...]
     parent: jax.Array  # [B, N] int16, -1 at the root and at unused nodes
-    bounds: Bounds  # [B, N], equal if the game is over
+    bounds: Bounds  # [B, N], equal if proven or over
     moves: Moves  # [B, N, S]
     raw_value: jax.Array  # [B, N] float32, the evaluation's value, or the result of a finished game
     visits: jax.Array  # [B, N] int32
     value_sum: jax.Array  # [B, N] float32, sum of the values of all visits
     child: jax.Array  # [B, N, S] int16, node behind a move, or UNVISITED
     has_proofs: bool = flax.struct.field(pytree_node=False)  # bounds pass up, see `proofs`
-    score_share: float = flax.struct.field(pytree_node=False)  # of the values, see `objective`
+    score_share: float = flax.struct.field(pytree_node=False)  # of the values, see `mix_values`
 
     def value(self) -> jax.Array:
         """Returns `[B, N]` float32, the mean value of the visits to each node; 0 if none."""
@@ -145,13 +145,10 @@ def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.
     """Returns one node `[B]` of each tree in the form of mctx: index 0 of a tree of one node.
 
     Its actions are slots. Fields about the rest of the tree hold the values of a root. Moves that
-    cannot improve on what is certain look like empty slots.
+    cannot improve on the lower bound of the node look like empty slots, unless that is all moves.
 
-    Args:
-      tree: the trees.
-      node: `[B]` int32.
-      virtual: `[B, N]` float32, virtual losses, 0 or at least 1. They count as visits, and as
-        losses for the side that moved to the node. The value of `node` itself is unchanged.
+    Virtual losses `[B, N]` float32 are 0 or at least 1. They count as visits, and as losses for the
+    side that moved to the node. The value of `node` itself is unchanged.
     """
     child, moves = at_node((tree.child, tree.moves), node)
     is_visited = child != UNVISITED
@@ -163,7 +160,8 @@ def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.
     excluded = ~moves.is_legal()
     if tree.has_proofs:
         edges, bounds = move_bounds(tree, node), at_node(tree.bounds, node)
-        excluded |= is_excluded(edges, bounds)
+        useless = edges.upper <= bounds.lower[:, None]
+        excluded |= useless & ~useless.all(axis=-1, keepdims=True)
         node_value = bounds.clip(node_value, tree.score_share)
     if virtual is not None:
         losses = jnp.where(is_visited, at_node(virtual, index), 0.0)
@@ -175,7 +173,7 @@ def view(tree: Tree, node: jax.Array, virtual: jax.Array | None = None) -> mctx.
         behind = Bounds(lower=-edges.upper, upper=-edges.lower)
         values = jnp.where(is_visited, behind.clip(values, tree.score_share), 0.0)
 
-    def one_node(x):
+    def one_node(x: jax.Array) -> jax.Array:
         return x[:, None]
 
     no_parent = jnp.full((node.shape[0], 1), mctx.Tree.NO_PARENT)
@@ -214,15 +212,6 @@ def move_bounds(tree: Tree, node: jax.Array) -> Bounds:
     )
 
 
-def is_excluded(moves: Bounds, node: Bounds) -> jax.Array:
-    """Returns `[B, S]` bool, the moves that cannot improve on the lower bound of their node `[B]`.
-
-    If that is all moves, none is excluded.
-    """
-    excluded = moves.upper <= node.lower[:, None]
-    return excluded & ~excluded.all(axis=-1, keepdims=True)
-
-
 def _likeliest(
     game: protocol.Game, position: protocol.Position, logits: jax.Array, num_slots: int
 ) -> jax.Array:
@@ -231,3 +220,18 @@ def _likeliest(
     _, best = jax.lax.top_k(jnp.where(legal, logits, -jnp.inf), num_slots)
     is_kept = jnp.zeros_like(legal).at[jnp.arange(legal.shape[0])[:, None], best].set(True)
     return protocol.actions_from_mask(is_kept & legal, num_slots)
+
+
+def mix_values(result: jax.Array, score: jax.Array, score_share: float) -> jax.Array:
+    """Returns the value `[...]` float32 that the search maximises.
+
+    Results and scores are `[...]` in [-1, 1] for the side to move: 1, 0 or -1, and the final score
+    by the largest one of the game. With a share of 0 only the result counts.
+    """
+    return (1 - score_share) * result + score_share * score
+
+
+def value_of_score(game: protocol.Game, score: jax.Array, score_share: float) -> jax.Array:
+    """Returns the value `[...]` float32 of final scores `[...]`, see `Game.scores`."""
+    result = jnp.sign(score).astype(jnp.float32)
+    return mix_values(result, score.astype(jnp.float32) / int(game.scores[-1]), score_share)

@@ -10,23 +10,19 @@ logits are normalised, `log P`. In the formulas:
 N and n include virtual losses, and are then not always integers. Ties go to the lowest action.
 """
 
-from typing import Literal
-
 import jax
 import jax.numpy as jnp
 import mctx
 
 
-def puct_action(
-    node: mctx.Tree, *, c_puct: float, unvisited_value: Literal["parent", "draw", "loss"]
-) -> jax.Array:
+def puct_action(node: mctx.Tree, *, c_puct: float) -> jax.Array:
     """Returns `[B]` int32, the slot with the highest `Q + c_puct * P * sqrt(N) / (1 + n)`.
 
-    Since N counts the node's own evaluation, the prior decides from the first move on.
+    Q of an unvisited move is the value of the node so far. Since N counts the node's own
+    evaluation, the prior decides from the first move on.
     """
     visits = node.children_visits[:, 0]
-    unvisited = {"parent": node.node_values, "draw": 0.0, "loss": -1.0}[unvisited_value]
-    q = jnp.where(visits > 0, _q(node), unvisited)
+    q = jnp.where(visits > 0, _q(node), node.node_values)
     prior = jnp.exp(node.children_prior_logits[:, 0])
     explore = c_puct * prior * jnp.sqrt(node.node_visits) / (1 + visits)
     return _best(q + explore, _is_legal(node))

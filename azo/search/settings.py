@@ -1,4 +1,7 @@
-"""Settings of the search, in self-play and in play."""
+"""Settings of the batched search, in self-play and in matches.
+
+The engine of live games has settings of its own, `play/engine/engine_settings.py`.
+"""
 
 from typing import Annotated, Literal
 
@@ -9,6 +12,7 @@ from azo.games import setting_types
 MAX_SIMULATIONS = setting_types.MAX_SIMULATIONS
 # Moves chosen by Q need this share of the visits of the most visited move.
 MUCH_VISITED = 0.1
+VISIT_OFFSET = 50.0  # c_visit of the Gumbel paper: added to the visits
 
 
 class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -23,17 +27,16 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     virtual_loss: Annotated[float, pydantic.Field(ge=1)] = 1.0
     """Lost visits that a pending path adds, with several leaves a step."""
     temperature: setting_types.NonNegativeFloat = 1.0
-    """Initial temperature t: exponent 1 / t of the visits, or scale of the Gumbel noise."""
-    final_temperature: setting_types.NonNegativeFloat = 0.0
-    """Final temperature; 0 plays the best move."""
+    """Temperature t: exponent 1 / t of the visits, or scale of the Gumbel noise."""
     temperature_plies: setting_types.NonNegativeInt = 1000
-    """Plies with the initial temperature; the final one follows."""
+    """Plies with this temperature; later moves are the best ones."""
     move_choice: Literal["visits", "q"] = "visits"
     """All but Gumbel: choose by visits, or by Q among the moves with many visits."""
     prior_temperature: setting_types.PositiveFloat = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
     has_proofs: bool = True
-    """Look one ply ahead for the end of the game, and never search or play what is proven worse."""
+    """Look one ply ahead for the end of the game. A move that is proven no better than another is
+    neither searched nor played."""
     score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
     """Share of the final score in the value that the search maximises; 0: the result alone."""
     symmetry: Literal["none", "random", "average"] = "none"
@@ -42,12 +45,8 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Gumbel: moves that share the simulations at the root."""
     value_scale: setting_types.PositiveFloat = 0.3
     """Gumbel: weight of Q against the logits, c_scale of the paper."""
-    visit_offset: setting_types.NonNegativeFloat = 50.0
-    """Gumbel: constant added to the visits, c_visit of the paper."""
     c_puct: setting_types.PositiveFloat = 2.0
     """All but Gumbel: weight of exploration against Q."""
-    unvisited_value: Literal["parent", "draw", "loss"] = "parent"
-    """PUCT: Q of an unvisited move: the value of its node so far, 0 or -1."""
     root_noise_fraction: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.25
     """All but Gumbel: share of Dirichlet noise in the root's prior."""
     root_noise_alpha: setting_types.PositiveFloat | None = None

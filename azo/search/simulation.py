@@ -20,13 +20,14 @@ would have made stays unused.
 """
 
 import dataclasses
+from typing import Any
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 
 from azo.games import protocol
-from azo.search import objective, proofs, search_tree
+from azo.search import proofs, search_tree, settings
 
 UNVISITED = search_tree.UNVISITED
 
@@ -39,40 +40,19 @@ def run(
     root_moves: search_tree.Moves,
     root_value: jax.Array,
     *,
-    num_simulations: int,
-    leaves_per_step: int,
-    virtual_loss: float,
-    has_proofs: bool,
-    score_share: float,
+    config: settings.SearchConfig,
     select_at_root: search_tree.Select,
     select_below: search_tree.Select,
 ) -> search_tree.Tree:
-    """Runs the simulations.
+    """Runs the simulations from positions `[B]`, and returns trees of `num_simulations + 1` nodes.
 
-    Args:
-      game: the rules.
-      evaluate: evaluates a batch `[B * L]` of positions; illegal moves need not be masked.
-        Its value is the one that the search maximises.
-      key: for `evaluate`.
-      root: `[B]` positions. The tree of a finished game is finite, but meaningless.
-      root_moves: of these positions, from `search_tree.compact`.
-      root_value: `[B]` float32, for the side to move.
-      num_simulations: evaluations after the root's, at most `settings.MAX_SIMULATIONS`.
-      leaves_per_step: `L`, evaluations of each tree in one batch; divides `num_simulations`.
-      virtual_loss: visits that a pending path counts as, at least 1; no effect if `L` is 1.
-      has_proofs: whether nodes look one ply ahead, and bounds pass up; see `proofs`.
-      score_share: of the values; see `objective`.
-      select_at_root: rule for the first move of a path.
-      select_below: rule for the moves after it.
-
-    Returns:
-      Trees with `num_simulations + 1` nodes. Nodes of paths that ended at an existing node are
-      unused.
+    `evaluate` gets batches `[B * L]`, where `L` is `leaves_per_step`, and its values are those that
+    the search maximises. The root's moves are from `search_tree.compact`. Nodes of paths that ended
+    at an existing node are unused. The tree of a finished game is finite, but meaningless.
     """
-    tree = _init_tree(
-        game, root, root_moves, root_value, num_simulations + 1, has_proofs, score_share
-    )
-    descent = _Descent(select_at_root, select_below, virtual_loss)
+    tree = _init_tree(game, root, root_moves, root_value, config)
+    leaves_per_step, score_share = config.leaves_per_step, config.score_share
+    descent = _Descent(select_at_root, select_below, config.virtual_loss)
 
     def step(index: jax.Array, tree: search_tree.Tree) -> search_tree.Tree:
         new_node = index * leaves_per_step + 1 + jnp.arange(leaves_per_step)
@@ -88,9 +68,9 @@ def run(
         bounds = _result_bounds(played.discount == 0, -played.reward)
         value = bounds.clip(evaluation.value, score_share)
         if score_share:
-            end = objective.of_score(game, game.final_score(played.position), score_share)
+            end = search_tree.value_of_score(game, game.final_score(played.position), score_share)
             value = jnp.where(played.discount == 0, end, value)
-        if has_proofs:
+        if config.has_proofs:
             with jax.named_scope("proofs"):
                 bounds, value = proofs.look_ahead(
                     game, played.position, moves, bounds, value, score_share
@@ -98,12 +78,12 @@ def run(
         leaves = _split_leaves((played.position, bounds, moves, value), leaves_per_step)
         parent = jnp.where(paths.end_node == UNVISITED, paths.node, UNVISITED)
         tree = dataclasses.replace(_store(tree, new_node[0], parent, *leaves), child=child)
-        if has_proofs:
+        if config.has_proofs:
             with jax.named_scope("proofs"):
                 tree = proofs.pass_up(game, tree, parent)
         return _back_up(tree, paths, new_node)
 
-    return jax.lax.fori_loop(0, num_simulations // leaves_per_step, step, tree)
+    return jax.lax.fori_loop(0, config.num_simulations // leaves_per_step, step, tree)
 
 
 @flax.struct.dataclass
@@ -203,14 +183,12 @@ def _init_tree(
     root: protocol.Position,
     root_moves: search_tree.Moves,
     root_value: jax.Array,
-    num_nodes: int,
-    has_proofs: bool,
-    score_share: float,
+    config: settings.SearchConfig,
 ) -> search_tree.Tree:
     """Returns trees whose only visited node is the root."""
-    batch, num_slots = root_moves.action.shape
+    (batch, num_slots), num_nodes = root_moves.action.shape, config.num_simulations + 1
 
-    def zeros(x):
+    def zeros(x: jax.Array) -> jax.Array:
         return jnp.zeros((batch, num_nodes, *x.shape[1:]), x.dtype)
 
     tree = search_tree.Tree(
@@ -225,8 +203,8 @@ def _init_tree(
         visits=jnp.zeros((batch, num_nodes), jnp.int32).at[:, 0].set(1),
         value_sum=zeros(root_value).at[:, 0].set(root_value),
         child=jnp.full((batch, num_nodes, num_slots), UNVISITED, jnp.int16),
-        has_proofs=has_proofs,
-        score_share=score_share,
+        has_proofs=config.has_proofs,
+        score_share=config.score_share,
     )
     no_parent = jnp.full((batch, 1), UNVISITED)
     bounds = _result_bounds(game.is_over(root), game.result(root))
@@ -252,7 +230,7 @@ def _store(
 ) -> search_tree.Tree:
     """Returns trees with `L` nodes stored from node `first` on; arguments are `[B, L, ...]`."""
 
-    def put(old, new):
+    def put(old: jax.Array, new: jax.Array) -> jax.Array:
         return jax.lax.dynamic_update_slice_in_dim(old, new, first, axis=1)
 
     return dataclasses.replace(
@@ -286,11 +264,11 @@ def _back_up(tree: search_tree.Tree, paths: _Path, new_node: jax.Array) -> searc
     )
 
 
-def _merge_leaves(x):
+def _merge_leaves(x: Any) -> Any:
     """Returns `[B * L, ...]` of `[B, L, ...]`."""
     return jax.tree.map(lambda y: y.reshape(-1, *y.shape[2:]), x)
 
 
-def _split_leaves(x, num_leaves: int):
+def _split_leaves(x: Any, num_leaves: int) -> Any:
     """Returns `[B, L, ...]` of `[B * L, ...]`."""
     return jax.tree.map(lambda y: y.reshape(-1, num_leaves, *y.shape[1:]), x)

@@ -2,18 +2,14 @@
 
 import pytest
 from support import tiny_run
-from support.untrained_network import export
-
-from azo.games import othello
 
 
 @pytest.fixture(scope="session")
 def net(tmp_path_factory):
-    return export(tmp_path_factory.mktemp("networks") / "net", tiny_run.game())
+    return tiny_run.export(tmp_path_factory.mktemp("networks") / "net")
 
 
 @pytest.fixture(scope="session")
 def othello_net(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("networks") / "othello"
     sections = {"game": {"name": "othello", "size": 4}, "replay": {"capacity": 4096}}
-    return export(folder, othello.Othello(4), **sections)
+    return tiny_run.export(tmp_path_factory.mktemp("networks") / "othello", **sections)

@@ -1,18 +1,16 @@
 """Matches through the entry point."""
 
+import functools
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
+from support import commands
 
-from azo.cli import command_line, evaluate
-from azo.run import metrics
+from azo.lab import engine_protocols, tournament_file
 
-
-def main(*arguments):
-    return command_line.run_main(evaluate.main, [str(argument) for argument in arguments])
+main = functools.partial(commands.run, "evaluate")
 
 
 def test_a_match_is_reported_from_the_first_players_side_and_repeats(capsys):
@@ -36,35 +34,6 @@ def test_a_match_is_reported_from_the_first_players_side_and_repeats(capsys):
     assert capsys.readouterr().out != one
 
 
-@pytest.mark.parametrize(
-    ("player", "simulations"),
-    [("{}", 4), ("network:{}", 4), ("network:{}:3", 3), ("policy:{}", 0)],
-)
-def test_a_match_of_a_run_says_how_those_of_its_training_differed(
-    net, tmp_path, capsys, player, simulations
-):
-    shutil.copytree(net, tmp_path / "run")
-    with metrics.MetricsWriter(tmp_path / "run") as writer:
-        for iteration, opponent, score in [
-            (1, "random", 0.75),
-            (2, "random", 0.5),
-            (3, "greedy", 1),
-        ]:
-            fields = {"evaluation/opponent": opponent, "evaluation/score": score}
-            writer.write("evaluation", iteration, fields)
-    first = player.format(tmp_path / "run")
-    flags = [first, "random", "--num-games", 2, "--opening-plies", 2]
-    assert main(*flags) == 0
-    _, note = capsys.readouterr().out.splitlines()
-    assert note == (
-        "Matches of its training against random: 2, best score 0.750, with 2 simulations a move"
-        f" (here {simulations}) and other openings, of 4 random plies. The best of several scores"
-        " is too high on average."
-    )
-    assert main(net, "random", *flags[2:]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
-
-
 def test_a_match_from_a_file_of_openings(tmp_path, capsys):
     path = tmp_path / "openings.txt"
     path.write_text("a2\nb1\nc4\nd3\n")  # one by symmetry
@@ -74,7 +43,7 @@ def test_a_match_from_a_file_of_openings(tmp_path, capsys):
     # White wins the 4x4 board, and both players see the end.
     assert (data["wins"], data["losses"], data["pair_scores"]) == (2, 2, [0, 0, 2, 0, 0])
     assert main("greedy", "random", "--game.name", "tictactoe", "--openings", path) == 2
-    assert "--openings needs Othello, not tictactoe" in capsys.readouterr().err
+    assert "openings from a file are for Othello, not for tictactoe" in capsys.readouterr().err
     assert main("greedy", "random", *flags[:-1], "--num-games", 12) == 2
     assert "4 different openings, but 6 are needed" in capsys.readouterr().err
 
@@ -106,13 +75,6 @@ def test_a_better_player_is_found_out_in_batches_of_new_games(capsys):
     )
 
 
-def test_an_equal_player_is_not_found_better(capsys):
-    flags = ["--sprt.elo1", 40, "--sprt.alpha", 1e-4]  # hardly ever wrong
-    counts, conclusion = sequence(capsys, "random", "random", *flags)
-    assert conclusion.startswith("random is not better than random, by as much as 40 Elo")
-    assert sum(counts[-1]) > 100
-
-
 def test_a_test_gives_up_after_so_many_games(capsys):
     flags = ["--sprt.elo0", -1, "--sprt.elo1", 1, "--sprt.max-games", 149]
     counts, conclusion = sequence(capsys, "random", "random", *flags)
@@ -120,68 +82,48 @@ def test_a_test_gives_up_after_so_many_games(capsys):
     assert conclusion.startswith("undecided whether random is better than random after 100 games")
 
 
-def test_the_game_is_that_of_the_network_on_either_side(net, capsys):
-    for players in (["policy:{}", "random"], ["random", "policy:{}"]):
-        named = [player.format(net) for player in players]
-        assert main(*named, "--num-games", 2, "--opening-plies", 2) == 0
-        assert capsys.readouterr().out.startswith(f"{named[0]} against {named[1]}: ")
-
-
 def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
-    assert main(net, othello_net) == 2
-    message = f"{othello_net}: a network for othello4, not for tictactoe\n"
-    assert capsys.readouterr().err == message
+    message = f"{othello_net}: a network for othello4, not for tictactoe"
+    assert commands.refused(capsys, "evaluate", net, othello_net) == message
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["rolouts:9", "random"], "unknown player 'rolouts:9': there is no checkpoint at"),
-        (["random", "rollouts:0"], "player 'rollouts:0': the number of simulations is '0'"),
         (["random", "random", "--num-games", "3"], "num_games is 3, but openings are played in"),
-        (["random", "random", "--opening-plies", "99"], "opening_plies is 99: random openings"),
-        (["random", "random", "--games", "3"], "--games"),
-        (["random", "random", "--sprt.alpha", "0.1"], "a test with --sprt.* needs --sprt.elo1"),
-        (["random", "random", "--sprt.elo1", "-1"], "elo0 0 is not below elo1 -1"),
-        (["random", "random", "--sprt.elo1", "1", "--sprt.beta", "2"], "beta 2 must be between"),
         (
             ["random", "random", "--sprt.elo1", "1", "--sprt.max-games", "9"],
             "--sprt.max-games 9 is less than a batch, --num-games 128",
-        ),
-        (
-            ["random", "--exact", "line", "--sprt.elo1", "1"],
-            "--exact plays no games, but --sprt.* is a test on games: remove one",
         ),
         ([], "PLAYER is missing: The player"),
     ],
 )
 def test_wrong_input_is_one_line_and_code_2(capsys, arguments, expected):
-    assert main(*arguments) == 2
-    message = capsys.readouterr().err
+    message = commands.refused(capsys, "evaluate", *arguments)
     assert expected.lower() in message.lower()
-    assert message.count("\n") == 1
 
 
-def test_flags_may_name_the_game_of_the_network(net, capsys):
+def test_flags_may_name_the_game_of_the_network_but_no_other(net, othello_net, tmp_path, capsys):
     flags = ["--game.name", "tictactoe", "--num-games", 2, "--opening-plies", 2]
     assert main("random", f"policy:{net}", *flags) == 0
     assert capsys.readouterr().out.startswith(f"random against policy:{net}: ")
-
-
-def test_flags_that_ask_for_another_game_than_the_networks_are_refused(net, othello_net, capsys):
     # Also by a value that is the default.
-    assert main("random", othello_net, "--game.size=6") == 2
-    assert capsys.readouterr().err == (
-        f"--game.* asks for size 6, but {othello_net} was trained with size 4: leave --game.* out\n"
+    assert commands.refused(capsys, "evaluate", "random", othello_net, "--game.size=6") == (
+        f"--game.* asks for size 6, but {othello_net} was trained with size 4: leave --game.* out"
     )
-    assert main(f"network:{net}:3", "random", "--game.is-reversed") == 2
-    assert capsys.readouterr().err == (
-        f"--game.* asks for name othello, is_reversed True, but network:{net}:3 was trained with"
-        " name tictactoe, is_reversed False: leave --game.* out\n"
-    )
+    message = f"{tmp_path}: neither a run nor an exported network: no checkpoints/"
+    assert commands.refused(capsys, "evaluate", tmp_path, "random") == message
 
 
-def test_a_folder_that_holds_no_network_is_refused(tmp_path, capsys):
-    assert main(tmp_path, "random") == 2
-    message = f"{tmp_path}: neither a run nor an exported network: no checkpoints/\n"
-    assert capsys.readouterr().err == message
+def test_the_engine_plays_with_settings_of_its_own_on_either_side(capsys):
+    flags = ["--num-games", "2", "--engine.c-puct", "2", "--against.solve-empties", "8"]
+    assert main("engine:zero-fast6:2", "engine:zero-fast6:1", *flags) == 0
+    assert capsys.readouterr().out.startswith("engine:zero-fast6:2 against engine:zero-fast6:1: ")
+
+
+def test_a_shipped_engine_that_cannot_start_is_one_line(capsys, monkeypatch):
+    config = engine_protocols.ExternalEngineConfig(name="x", command=("false",), protocol="gtp")
+    monkeypatch.setattr(tournament_file, "shipped_engine", {"x:3": config}.get)
+    assert main("greedy", "x:3", "--num-games", "2", "--game.size", "8") == 2
+    assert capsys.readouterr().err.startswith("x: ")

@@ -1,5 +1,6 @@
 """Comparisons of networks with known scores, through the entry point."""
 
+import functools
 import gzip
 import json
 import re
@@ -7,29 +8,26 @@ import re
 import jax
 import numpy as np
 import pytest
-from support import tiny_run
-from support.untrained_network import export
+from support import commands, tiny_run
 
-from azo.cli import command_line, evaluate
 from azo.games import othello
+from azo.lab import accuracy, position_sets
 from azo.learning import network
-from azo.measure import accuracy, position_sets
-from azo.run import score_comparison
+from azo.training import network_files
 
 START = "-----OX--XO-----"  # 4x4
 
 SCORED = f"{START} X; B1:-10; A2:-10; D3:-10; C4:-10;\n"  # they are equal by symmetry
 
 
-def main(*arguments):
-    return command_line.run_main(evaluate.main, [str(argument) for argument in arguments])
+main = functools.partial(commands.run, "evaluate")
 
 
 def table(text):
     """Returns the cells of the rows below the heading, and the lines after the table."""
     lines = text.splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
-    assert rows[0][:3] == ["positions from", "number", "player"]
+    assert rows[0][:3] == ["set", "number", "player"]
     return rows[2:], [line for line in lines if line and not line.startswith("|")]
 
 
@@ -48,13 +46,13 @@ def test_a_network_is_compared_with_the_scores_of_files(othello_net, tmp_path, c
         ["scores.csv.gz", "1", "3 simulations"],
     ]
     # Black loses: the right value is -1.
-    net = network.build(othello.Othello(4), tiny_run.settings().network)
-    variables = network.init(othello.Othello(4), tiny_run.settings().network, jax.random.key(0))
-    said = jax.jit(net.apply)(variables, othello.Othello(4).planes(othello.Othello(4).start(1)))
+    (variables, settings), game = network_files.load(othello_net), othello.Othello(4)
+    apply = network.build(game, settings.network).apply
+    said = jax.jit(apply)(variables, game.planes(game.start(1)))
     assert float(rows[0][3]) == pytest.approx(abs(float(said.value[0]) + 1), abs=6e-4)
     assert rows[0][4].startswith("1.000" if said.value[0] < 0 else "0.000")
     assert rows[2][3:5] == rows[0][3:5]
-    assert [row[5] for row in rows] == ["1.000, 0.207 to 1.000, of 1"] * 2 + ["-"] * 2
+    assert [row[5] for row in rows] == ["1.000, 0.207 to 1.000"] * 2 + ["-"] * 2
     assert [row[6] for row in rows] == ["0.00", "0.00", "-", "-"]
 
 
@@ -97,18 +95,9 @@ def test_numbers_of_simulations_are_rows_objects_and_curves(othello_net, tmp_pat
         assert sum(part["count"] for part in one["calibration"]["bins"]) == 40
 
 
-def test_random_positions_and_the_variant_of_the_network(othello_net, capsys):
-    flags = ["--exact", "random:12", "random:11", "--limit", 64]
-    assert main(f"policy:{othello_net}", *flags) == 0
-    rows, _ = table(capsys.readouterr().out)
-    # Of 12 empty squares there is the start alone, and four positions follow it.
-    assert [row[:3] for row in rows] == [["random:12", "1", "raw"], ["random:11", "4", "raw"]]
-    assert rows[0][5].startswith("1.000, ")
-
-
 def test_moves_of_a_perfect_game_are_counted(tmp_path, capsys):
     sections = {"game": {"name": "othello", "size": 6}, "replay": {"capacity": 4096}}
-    folder = export(tmp_path / "six", othello.Othello(6), **sections)
+    folder = tiny_run.export(tmp_path / "six", **sections)
     assert main(f"policy:{folder}", "--exact", "line", "--solve-empties", 0) == 0
     rows, (line,) = table(capsys.readouterr().out)
     assert rows[0][:3] == ["perfect game 1", "32", "raw"]
@@ -124,11 +113,10 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
     utility[1, [0, 1, 2]] = [2, 2, -4]
     utility[2, [0, 1, 2]] = [2, 2, -4]
     start = othello.Othello(4).start(4)
-    positions = position_sets.PositionSet(start, np.array([2] * 4), utility, np.full(4, -1))
-    moves = tuple(map(frozenset, ([0, 5], [0], [0], [0])))
-    line = position_sets.PerfectLine(positions, moves, ("a1",) * 4)
+    best = np.full(4, -1)
+    positions = position_sets.PositionSet(start, np.array([2] * 4), utility, best, (0,) * 4)
     assessment = accuracy.Assessment(np.zeros(4), np.array([5, 1, 2, 3]), None)
-    assert score_comparison.followed(line, assessment, 4) == (
+    assert accuracy.followed(positions, assessment, 4) == (
         "1 of 4 moves; 2 b1 for a1 (as good), 3 c1 for a1, 4 d1 for a1"
     )
 
@@ -136,46 +124,14 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["random", "--exact", "line"], "--exact measures a network, not 'random'"),
-        (
-            ["random", "greedy", "--exact", "line"],
-            "--exact measures one network: leave 'greedy' out",
-        ),
+        (["random", "--exact", "line"], "--exact measures a network or the engine, not 'random'"),
         (
             ["policy:{net}", "--exact", "line"],
             "--exact needs a network for Othello, not for tictactoe",
         ),
         (
-            ["policy:{othello_net}", "--exact", "line"],
-            "perfect games are stored only for 6x6 from its usual start",
-        ),
-        (
-            ["policy:{othello_net}", "--exact", "random:ten"],
-            "random:ten: 'ten' is not a number of empty squares, as in random:10",
-        ),
-        (
-            ["policy:{othello_net}", "--exact", "random:13"],
-            "random:13: 13 empty squares: choose 1 to 12",
-        ),
-        (
-            ["policy:{othello_net}", "--exact", "{folder}/none.obf"],
-            "{folder}/none.obf: cannot be read: No such file or directory",
-        ),
-        (
-            ["policy:{othello_net}", "--exact", "{folder}/plain.obf"],
-            "{folder}/plain.obf: no position in it has a score",
-        ),
-        (
-            ["policy:{othello_net}", "--exact", "{folder}/large.obf"],
-            "{folder}/large.obf:2: a board of 8x8 squares, not 4x4",
-        ),
-        (
             ["policy:{othello_net}", "--exact", "{folder}/illegal.obf"],
             "{folder}/illegal.obf:1: a1 is illegal",
-        ),
-        (
-            ["policy:{othello_net}", "--exact", "{folder}/illegal.csv"],
-            "{folder}/illegal.csv:2: a1 is illegal",
         ),
         (
             ["policy:{othello_net}", "--exact", "{folder}/over.obf"],
@@ -183,13 +139,8 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
             " add a position with a legal move",
         ),
         (
-            ["policy:{othello_net}", "--exact", "line", "--simulations", "0", "8"],
-            "policy:{othello_net} has no search: leave 'policy:' or --simulations out",
-        ),
-        (["random", "--simulations", "8"], "--simulations and --plot are for --exact SET ..."),
-        (
-            ["{othello_net}", "--exact", "x", "--plot", "x.html", "--simulations", *"012345"],
-            "--plot shows up to 5 numbers of simulations, not 6",
+            ["random", "--simulations", "8"],
+            "--simulations, --plot and --report are for --exact SET ...",
         ),
         (
             ["{othello_net}", "--exact", "{folder}/over.obf", "--plot", "{folder}/none/plot.html"],
@@ -198,14 +149,37 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
     ],
 )
 def test_errors_in_exact_sets_are_reported(net, othello_net, tmp_path, capsys, arguments, message):
-    large = "-" * 27 + "OX------XO" + "-" * 27
-    (tmp_path / "plain.obf").write_text(f"{START} X;\n")
-    (tmp_path / "large.obf").write_text(f"{SCORED}{large} X; D3:+0;\n")
     (tmp_path / "illegal.obf").write_text(f"{START} X; A1:+2;\n")
-    (tmp_path / "illegal.csv").write_text(f"board,mover,score,best_move\n{START},X,2,a1\n")
     (tmp_path / "over.obf").write_text("XXXXXXXXXXXXXXXX X; A1:+16;\n")
     names = {"net": net, "othello_net": othello_net, "folder": tmp_path}
-    assert main(*(argument.format(**names) for argument in arguments)) == 2
-    captured = capsys.readouterr()
-    assert captured.err == message.format(**names) + "\n"
-    assert captured.out == ""
+    words = [argument.format(**names) for argument in arguments]
+    assert commands.refused(capsys, "evaluate", *words) == message.format(**names)
+
+
+def test_an_engine_with_exact_leaves_finds_all_results_and_best_moves(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    settings = {"has-proofs": False, "score-share": 0.9, "prior-temperature": 10.0}
+    flags = [f"--engine.{name}={value}" for name, value in settings.items() if value is not False]
+    flags += ["--engine.no-has-proofs", "--limit", 8, "--report", page]
+    assert main("engine:zero-fast6:200", "--exact", "random:8", *flags) == 0
+    shown = capsys.readouterr().out
+    ((*heads, _, right_sign, best_move, lost, _, _, _),), _ = table(shown)
+    assert heads == ["random:8", "8", "engine, 200 simulations"]
+    assert (right_sign[:6], best_move[:6], lost[:5]) == ("1.000,", "1.000,", "0.00,")
+    assert page.read_text().endswith(shown)
+    assert "`azo evaluate engine:zero-fast6:200 --exact random:8 " in page.read_text()
+
+
+def test_a_terminal_shows_means_of_an_engine_by_simulations(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "100")
+    flags = ["--exact", "random:8", "--limit", 3, "--simulations", 1, 2, "--search-for", "move"]
+    assert main("engine:zero-fast6", *flags) == 0
+    lines = capsys.readouterr().out.splitlines()
+    cells = [re.split("  +", line.strip()) for line in lines if line.startswith("random:8")]
+    assert [row[:3] for row in cells] == [
+        ["random:8", "3", f"engine, {count} simulations"] for count in (1, 2)
+    ]
+    assert cells[0][7] == "-"  # a search for a move has no score
+    words = ["evaluate", "engine:zero-fast6", *flags, "--simulations", 0]
+    assert "at least 1 simulation" in commands.refused(capsys, *words)

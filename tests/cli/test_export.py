@@ -1,29 +1,25 @@
 """Exports by way of the entry point; what is in a network's folder, `test_checkpoint` says."""
 
+import functools
 import json
 
 import jax
-import jax.export
 import numpy as np
 import pytest
-from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import stablehlo
-from support import tiny_run
+from support import commands, tiny_run
 
-from azo.cli import command_line, export
 from azo.learning import network
-from azo.run import checkpoint, network_files
+from azo.training import checkpoint, network_files
 
-
-def main(*arguments):
-    return command_line.run_main(export.main, [str(argument) for argument in arguments])
+main = functools.partial(commands.run, "export")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
     with checkpoint.Checkpoints(folder, keep=1) as checkpoints:
-        checkpoints.save(1, tiny_run.begin(1), tiny_run.settings(), 0.5)
+        settings = tiny_run.settings().model_copy(update={"origin": ()})
+        checkpoints.save(1, tiny_run.begin(1), settings, 0.5)
     return folder
 
 
@@ -56,32 +52,32 @@ def test_the_best_checkpoint_is_taken_unless_the_latest_is_requested(tmp_path):
         tiny_run.assert_same_bits(variables["params"], state.variables()["params"])
 
 
-def test_an_export_can_be_exported_again(run, tmp_path):
-    assert main(run, tmp_path / "one") == 0
-    assert main(tmp_path / "one", tmp_path / "two") == 0
-    one, two = (network_files.load(tmp_path / name)[0] for name in ("one", "two"))
-    tiny_run.assert_same_bits(one, two)
-
-
-def test_nothing_is_written_over(run, tmp_path, capsys):
-    (tmp_path / "thesis.tex").write_text("precious")
-    assert main(run, tmp_path) == 2
-    assert capsys.readouterr().err == f"{tmp_path}: exists already: choose a new folder\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
-def test_a_run_that_does_not_exist_is_refused(tmp_path, capsys):
-    assert main(tmp_path / "absent", tmp_path / "new") == 2
-    message = f"{tmp_path}/absent: no such folder; give that of a run or an exported network, "
-    assert capsys.readouterr().err.startswith(message)
-    assert not (tmp_path / "new").exists()
-
-
-def test_a_place_that_cannot_be_written_is_refused(run, tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    assert main(run, tmp_path / "file" / "new") == 2
-    message = f"{tmp_path}/file/new: cannot write here (Not a directory)\n"
-    assert capsys.readouterr().err == message
+@pytest.mark.parametrize(
+    ("source", "target", "flags", "message"),
+    [
+        ("{run}", "{folder}", [], "{folder}: exists already: choose a new folder"),
+        (
+            "{folder}/absent",
+            "{folder}/new",
+            [],
+            "{folder}/absent: no such folder; give that of a run",
+        ),
+        (
+            "{run}",
+            "{folder}/new",
+            ["--compact"],
+            "--compact rounds tables; a network of kind 'residual' has none",
+        ),
+    ],
+)
+def test_a_refused_export_is_one_line_and_writes_nothing(
+    run, tmp_path, capsys, source, target, flags, message
+):
+    (tmp_path / "file").write_text("precious")
+    names = {"run": run, "folder": tmp_path}
+    words = [source.format(**names), target.format(**names), *flags]
+    assert commands.refused(capsys, "export", *words).startswith(message.format(**names))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_compact_export_has_rounded_tables(tmp_path):
@@ -102,17 +98,8 @@ def test_a_compact_export_has_rounded_tables(tmp_path):
     assert sizes[1] < 0.7 * sizes[0]
 
 
-def test_only_tables_are_made_compact(run, tmp_path, capsys):
-    assert main(run, tmp_path / "new", "--compact") == 2
-    message = "--compact rounds tables; a network of kind 'residual' has none\n"
-    assert capsys.readouterr().err == message
-    assert not (tmp_path / "new").exists()
-
-
-@pytest.fixture(scope="module")
-def portable(run, tmp_path_factory):
-    """A folder with programs, and what `network.json` says of them."""
-    new = tmp_path_factory.mktemp("portable") / "new"
+def test_a_portable_export_says_what_its_programs_take_and_give(run, tmp_path):
+    new = tmp_path / "new"
     assert main(run, new, "--portable", "--batch-size", 3) == 0
     assert sorted(path.name for path in new.iterdir()) == [
         "SHA256SUMS",
@@ -120,11 +107,7 @@ def portable(run, tmp_path_factory):
         "portable",
         "settings.json",
     ]
-    return new, json.loads((new / "portable" / "network.json").read_text())
-
-
-def test_a_portable_export_says_what_its_programs_take_and_give(portable):
-    new, said = portable
+    said = json.loads((new / "portable" / "network.json").read_text())
     names = sorted(path.name for path in (new / "portable").iterdir())
     assert names == sorted([*said["files"], "network.json"])
     assert said["game"]["name"] == "tictactoe"
@@ -132,37 +115,7 @@ def test_a_portable_export_says_what_its_programs_take_and_give(portable):
     assert said["output"]["logits"]["shape"] == ["b", 9]
     assert said["output"]["logits"]["meaning"].endswith("move row * 3 + column is a square")
     assert said["made"]["from"] == "run"
-
-
-def test_the_program_for_jax_is_the_exported_network(portable):
-    new, said = portable
-    program = jax.export.deserialize((new / "portable" / "network.jaxexport").read_bytes())
-    assert list(program.platforms) == said["files"]["network.jaxexport"]["platforms"]
-    variables, settings = network_files.load(new)
-    planes = np.eye(9, 18, dtype=np.float32).reshape(9, 3, 3, 2)
-    apply = network.build(tiny_run.game(), settings.network).apply
-    expected = jax.jit(apply)(variables, planes)
-    logits, value = jax.jit(program.call)(planes)
-    np.testing.assert_allclose(logits, expected.prior_logits, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(value, expected.value, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize(("kind", "number"), [("cpu", "float32"), ("accelerator", "bfloat16")])
-def test_the_stablehlo_programs_have_the_requested_batch_size(portable, kind, number):
-    new, said = portable
-    file = f"network-{kind}.mlirbc"
-    assert said["files"][file] == {"form": "StableHLO", "b": 3, "convolutions": number}
-    with ir.Context() as context:
-        stablehlo.register_dialect(context)
-        content = (new / "portable" / file).read_bytes()
-        text = str(stablehlo.deserialize_portable_artifact(context, content))
-    takes = next(line for line in text.splitlines() if "@main" in line)
-    assert "(%arg0: tensor<3x3x3x2xf32>) -> (tensor<3x9xf32>" in takes
-    assert ("bf16" in text) == (number == "bfloat16")
-
-
-def test_a_batch_size_without_programs_to_have_it_is_refused(run, tmp_path, capsys):
-    assert main(run, tmp_path / "new", "--batch-size", 8) == 2
-    message = "--batch-size is for the programs of --portable; a network takes any\n"
-    assert capsys.readouterr().err == message
-    assert not (tmp_path / "new").exists()
+    program = {"form": "StableHLO", "b": 3, "convolutions": "float32"}
+    assert said["files"]["network-cpu.mlirbc"] == program
+    bfloat16 = program | {"convolutions": "bfloat16"}
+    assert said["files"]["network-accelerator.mlirbc"] == bfloat16

@@ -36,6 +36,13 @@ def test_the_help_of_each_command_opens_with_an_example(name):
     assert "description=__doc__" in (FOLDER / f"{name}.py").read_text()
 
 
+def test_python_m_azo_train_is_azo_train():
+    command = [sys.executable, "-m", "azo.train", "--run.seed", "x"]
+    shown = subprocess.run(command, capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr == "--run.seed: not a whole number: 'x'\n"
+
+
 def test_a_wrong_command_is_answered_with_the_right_one(capsys):
     assert __main__.main(["trian"]) == 2
     assert capsys.readouterr().err == "unknown command 'trian'. Did you mean 'azo train'?\n"
@@ -43,9 +50,11 @@ def test_a_wrong_command_is_answered_with_the_right_one(capsys):
     assert capsys.readouterr().err.startswith("unknown command 'zebra'. There are: train, ")
 
 
-def test_the_version_is_printed(capsys):
-    assert __main__.main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("azo ")
+@pytest.mark.parametrize("command", ["leaderboard --help >&-", "gtp <&-", "nboard <&- >&- 2>&-"])
+def test_a_closed_stream_is_like_the_null_device(command):
+    words = ["sh", "-c", f"exec {sys.executable} -m azo {command}"]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 def test_the_collector_of_garbage_works_again_after_the_imports(capsys):

@@ -1,29 +1,18 @@
 """Supervised learning by way of the entry point: on tic-tac-toe, and on archives of Othello."""
 
 import pathlib
-import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support import commands
 
-from azo.cli import command_line, supervise
-from azo.games import othello, registry, tictactoe
-from azo.learning import network, supervised
-from azo.run import interruption, metrics, network_files, supervised_data, supervised_training
-
-GAMES = pathlib.Path(__file__).parents[1] / "data"
-
-
-def olivaw(number):
-    lines = (GAMES / f"olivaw_game{number:02}.txt").read_text().splitlines()
-    return next(line.removeprefix("moves: ") for line in lines if line.startswith("moves: "))
-
-
-def run(*flags):
-    return command_line.run_main(supervise.main, [str(flag) for flag in flags])
-
+from azo.cli import supervise
+from azo.games import registry, tictactoe
+from azo.lab import supervised_data, supervised_training
+from azo.learning import network
+from azo.training import interruption, metrics, network_files
 
 TICTACTOE = (
     "--game.name", "tictactoe", "--learner.batch-size", 32, "--learner.num-steps", 8,
@@ -36,23 +25,8 @@ RANDOM = (*TICTACTOE, "--source", "random", "--num-games", 1000, "--num-epochs",
 @pytest.fixture(scope="module")
 def value_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("supervised") / "value"
-    assert run("--folder", folder, *RANDOM) == 0
+    assert commands.run("supervise", "--folder", folder, *RANDOM) == 0
     return folder
-
-
-@pytest.mark.slow
-def test_random_games_teach_the_value_alone(value_run):
-    events = metrics.read(value_run)
-    assert [event["event"] for event in events] == ["evaluation"] * 12 + ["result"]
-    errors = [event["held_out/value_error"] for event in events[:-1]]
-    # Of random games 13 % are drawn: always calling 0 errs by 0.87.
-    assert min(errors) < 0.83
-    assert events[-1]["held_out/value_error"] == pytest.approx(min(errors))  # all held-out plies
-    variables, settings = network_files.load(value_run / "best")
-    assert settings.network.num_channels == 8
-    assert settings.learner.policy_weight == 0
-    policy_biases = variables["params"]["policy_logits"]["bias"]
-    np.testing.assert_array_equal(policy_biases, np.zeros(9))
 
 
 @pytest.fixture(scope="module")
@@ -88,23 +62,6 @@ def test_searched_plies_are_whole_games_with_their_results(searched):
     assert 0.75 < is_learned.mean() < 1
 
 
-@pytest.mark.slow
-def test_searched_games_teach_the_policy(searched, tmp_path, monkeypatch, capsys):
-    settings, *made = searched
-    monkeypatch.setattr(supervised_data, "_plies", lambda settings, game: made)
-    settings = settings.model_copy(update={"folder": tmp_path / "policy"})
-    game = registry.make(settings.game)
-    result = supervised_training.train(
-        settings, game, *supervised_data.prepare(settings, game), interruption.StopRequest()
-    )
-    losses = [one["held_out/policy_loss"] for one in metrics.read(settings.folder, "evaluation")]
-    assert min(losses) < losses[0]
-    assert result.accuracy > 0.4  # about 1 in 5 at random
-    printed = capsys.readouterr().out
-    assert re.search(r"^\d+ games, [\d,]+ plies; learned: \d+ plies, \d+ positions;", printed)
-    assert f"best network: accuracy {result.accuracy:.4f}, " in printed
-
-
 @pytest.mark.parametrize("num_rows", [1, 40, 700, 5_000, 51_200, 1_000_000])
 @pytest.mark.parametrize(("num_epochs", "per_epoch"), [(10, 1), (3, 2), (0.5, 1), (40, 0.1)])
 def test_the_epochs_and_their_evaluations_are_those_asked_for(num_rows, num_epochs, per_epoch):
@@ -133,38 +90,19 @@ def test_stopping_early_keeps_the_network_so_far(tmp_path):
     events = metrics.read(tmp_path / "run", "evaluation")
     assert [event["iteration"] for event in events] == [8]
     assert 0 < events[0]["supervised/epoch"] < 1
-    assert result.accuracy == events[0]["held_out/accuracy"]
+    assert result["held_out/accuracy"] == events[0]["held_out/accuracy"]
     assert network_files.load_settings(tmp_path / "run" / "best").game.name == "tictactoe"
-
-
-def test_archives_are_read_by_kind(tmp_path, monkeypatch):
-    (tmp_path / "games.txt").write_text("\n".join([olivaw(1), olivaw(8), olivaw(11)]))
-    settings = supervise.load([str(tmp_path / "games.txt")])
-    monkeypatch.setattr(
-        supervised, "is_held_out", lambda game, action, share: np.array([False, False, True])
-    )
-    data, held_out = supervised_data.prepare(settings, othello.Othello())
-    # 60 discs and a pass in the last game; passes are not measured.
-    assert len(held_out) == 60
-    assert (held_out.action < 64).all()
-    assert 80 < data.num_rows < 122
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["nowhere.wtb"], "nowhere.wtb: cannot be read: No such file or directory"),
-        (["{}"], "{}: no .wtb file in this folder"),
-        (["{}/a.pgn"], "{}/a.pgn: unknown kind of file: use .wtb, .csv, .ggf or .txt, also .gz"),
-        (["{}/a.csv.gz"], "{}/a.csv.gz: cannot be read: Not a gzipped file (b'no')"),
         (
             ["{}/a.txt"],
             "{}/a.txt: record 2: illegal move 'a1' at ply 2 (f5): white may play f4, d6 or f6",
         ),
         (["--source", "search"], "--source search needs --player, the folder of a network"),
-        (["--game.size", "6"], "remove --game.*: archives hold the usual game on 8x8"),
         (["--folder", "{}"], "{}: exists already: choose a new --folder"),
-        (["--config", "{}/none.toml"], "{}/none.toml: no such settings file"),
         (
             ["--config", "{}/a.toml"],
             "{}/a.toml [network]: num_blocks is -1, but should be greater than or equal to 0",
@@ -172,13 +110,12 @@ def test_archives_are_read_by_kind(tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_wrong_input_is_named_in_one_line(flags, message, tmp_path, capsys):
-    (tmp_path / "a.pgn").write_text("1. e4")
-    (tmp_path / "a.csv.gz").write_text("no gzip")
     (tmp_path / "a.txt").write_text("f5d6\nf5a1\n")
     (tmp_path / "a.toml").write_text("[network]\nnum_blocks = -1\n")
     new = [] if "--folder" in flags else ["--folder", tmp_path / "run"]
-    assert run(*(flag.replace("{}", str(tmp_path)) for flag in flags), *new) == 2
-    assert capsys.readouterr().err.strip() == message.replace("{}", str(tmp_path))
+    words = [flag.replace("{}", str(tmp_path)) for flag in flags]
+    shown = commands.refused(capsys, "supervise", *words, *new)
+    assert shown == message.replace("{}", str(tmp_path))
 
 
 def test_flags_override_a_settings_file(tmp_path):

@@ -6,12 +6,11 @@ import signal
 import time
 
 import pytest
-from support import child_runs, small_queue, small_tournament, tiny_run
+from support import child_runs, small_tournament, tiny_run
 
-from azo.measure import journal
-from azo.run import checkpoint, metrics, network_files
+from azo.training import checkpoint, metrics
 
-NUM_KILLS = {"train": 20, "supervise": 10, "ablate": 10, "tournament": 10}
+NUM_KILLS = {"train": 20, "tournament": 10}
 NUM_ITERATIONS = 50
 LIMIT_SECONDS = 1000
 
@@ -62,56 +61,12 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tmp_pat
             break
         kills += 1
         names = [path.name for path in (folder / "checkpoints").iterdir()]
-        during_saves += any(".partial" in name or ".pruned" in name for name in names)
+        during_saves += any(name.startswith(".") for name in names)
     print(f"{kills} kills, {during_saves} during saves")
     finish(words)
     tiny_run.assert_same_bits(state(folder), state(tmp_path / "whole"))
     done = [event["iteration"] for event in metrics.read(folder, "iteration")]
     assert done == [*range(1, NUM_ITERATIONS + 1)]
-
-
-@pytest.mark.faults
-def test_the_best_network_of_a_killed_training_is_whole(tmp_path):
-    """Supervised training does not resume; it replaces its best network again and again."""
-    seconds, networks = random.Random(1), 0
-    for number in range(NUM_KILLS["supervise"]):
-        folder = tmp_path / str(number)
-        words = child_runs.azo(
-            *("supervise", "--folder", folder, "--game.name", "tictactoe"),
-            *("--source", "random", "--num-games", 256),
-            *("--num-epochs", 1000, "--evaluations-per-epoch", 100),
-            *("--learner.num-steps", 1, "--learner.batch-size", 16),
-            *("--network.num-blocks", 1, "--network.num-channels", 8),
-        )
-        progress = lambda folder=folder: len(metrics.read(folder, "evaluation"))  # noqa: E731
-        assert not kill(words, progress, seconds.random())
-        whole = [name for name in ("best", ".old") if (folder / name).exists()]
-        if whole:
-            network_files.load(folder / whole[0])
-            networks += 1
-    print(f"{NUM_KILLS['supervise']} kills, {networks} networks loaded")
-    assert networks >= NUM_KILLS["supervise"] - 1  # the first may not have been saved
-
-
-@pytest.mark.faults
-def test_a_queue_that_is_killed_again_and_again_ends_with_every_job(tmp_path):
-    queue = small_queue.write(tmp_path)
-    results = tmp_path / "runs" / "results.jsonl"
-    words = child_runs.azo("ablate", queue, "--folder", results.parent)
-    seconds, kills = random.Random(2), 0
-
-    def progress():
-        runs = results.parent.glob(f"*/*/run/{metrics.FILE}")
-        return sum(len(metrics.read(path.parent, "iteration")) for path in runs)
-
-    for _ in range(NUM_KILLS["ablate"]):
-        if kill(words, progress, seconds.random()):
-            break
-        kills += 1
-    print(f"{kills} kills")
-    finish(words)
-    jobs = [(line["arm"], line["seed"]) for line in journal.read(results, json.loads)]
-    assert sorted(jobs) == [(arm, seed) for arm in "abc" for seed in (0, 1)]
 
 
 @pytest.mark.faults

@@ -2,20 +2,20 @@
 
 import dataclasses
 import json
+import re
 import shutil
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import damage, tiny_run
+from support import commands, damage, tiny_run
 
-from azo import __main__
-from azo.formats import checksums
 from azo.games import registry
 from azo.learning import learner, network, statistics
-from azo.play import engine_factory
-from azo.run import checkpoint, config, exported_network, metrics, network_files, recovery
+from azo.play.engine import engine_factory
+from azo.storage import array_files, files
+from azo.training import checkpoint, config, exported_network, metrics, network_files
 
 POISONED = 6  # step from which the first rate is infinite
 
@@ -26,12 +26,11 @@ def settings(folder, **run):
 
 @pytest.fixture
 def failing_rate(monkeypatch):
-    """The learning rate becomes infinite after some steps, except lower ones."""
+    """The learning rate becomes infinite after some steps."""
     rate_factor = learner.rate_factor
 
     def failing(recipe, num_steps, progress):
-        is_bad = (num_steps >= POISONED) & (recipe.learning_rate > 5e-3)
-        return jnp.where(is_bad, jnp.inf, rate_factor(recipe, num_steps, progress))
+        return jnp.where(num_steps >= POISONED, jnp.inf, rate_factor(recipe, num_steps, progress))
 
     monkeypatch.setattr(learner, "rate_factor", failing)
 
@@ -47,61 +46,25 @@ def restored(folder):
         return checkpoints.latest_step(), checkpoints.restore(tiny_run.begin(1))
 
 
-def rates(folder):
-    return [event["learner/learning_rate"] for event in metrics.read(folder, "iteration")]
-
-
 def test_a_run_stops_at_a_number_that_is_not_finite_and_keeps_its_checkpoints(
     failing_rate, tmp_path, capsys
 ):
     run = tmp_path / "run"
     flags = ["--run.keep-checkpoints", "1", "--run.save-every", "1"]
-    assert __main__.main(command(tmp_path, *flags)) == 2
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1
+    message = commands.refused(capsys, *command(tmp_path, *flags))
     step, state = restored(run)
     assert f"not finite in iteration {step + 1}: " in message
-    assert "parameters (see not_finite.jsonl). Stopped; checkpoint" in message
+    assert "parameters (see metrics.jsonl). Stopped: begin another run from" in message
+    assert f"--run.start-from {run}) with a learner.learning_rate below 0.01" in message
     assert statistics.all_finite(state.learner)
-    [record] = [json.loads(line) for line in (run / recovery.FILE).read_text().splitlines()]
+    (record,) = metrics.read(run, "not_finite")
     assert record["iteration"] == step + 1
-    assert record["checkpoint"] == step
-    assert record["is_retried"] is False
-    assert any(name.startswith("params.") for name in record["arrays"])
-    assert record["figures"]["selfplay/games"] > 0
+    assert "parameters" in record["not_finite"]
+    assert record["selfplay/games"] > 0
 
     before = {p: p.read_bytes() for p in damage.files(run / "checkpoints")}
-    assert __main__.main(command(tmp_path, *flags)) == 2
+    commands.refused(capsys, *command(tmp_path, *flags))
     assert {p: p.read_bytes() for p in damage.files(run / "checkpoints")} == before
-
-
-def test_a_run_goes_back_to_its_checkpoint_and_continues_with_lower_rates(
-    failing_rate, tmp_path, capsys
-):
-    flags = ["--run.retry-rate", "0.1", "--run.num-iterations"]
-    assert __main__.main(command(tmp_path, *flags, "5")) == 0
-    run = tmp_path / "run"
-    assert "Going back to checkpoint 4 with rates times 0.1" in capsys.readouterr().err
-    assert [event["iteration"] for event in metrics.read(run, "iteration")] == [1, 2, 3, 4, 5]
-    assert rates(run)[4] <= 1.001e-3
-    assert recovery.num_retries(run) == 1
-
-    # The rates stay low in a process that resumes it.
-    assert __main__.main(command(tmp_path, *flags, "6")) == 0
-    assert len(rates(run)) == 6
-    assert rates(run)[5] <= 1.001e-3
-    step, state = restored(run)
-    assert step == 6
-    assert statistics.all_finite(state.learner)
-
-
-def test_a_run_does_not_go_back_for_ever(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(recovery, "MAX_RETRIES", 1)
-    flags = ["--learner.learning-rate", "1e30", "--run.retry-rate", "0.9"]
-    assert __main__.main(command(tmp_path, *flags)) == 2
-    first, second = capsys.readouterr().err.splitlines()
-    assert "Going back to " in first
-    assert "Stopped after 1 lower rates" in second
 
 
 @pytest.mark.parametrize("num_devices", [1, 2])
@@ -110,32 +73,24 @@ def test_the_iteration_finds_bad_weights_on_all_devices(num_devices):
     params = jax.tree.map(lambda x: x.at[..., 0].set(jnp.inf), state.learner.params)
     bad = state.replace(learner=state.learner.replace(params=params))
     _, report = tiny_run.iteration(num_devices)(bad, 0.0)
-    assert not report.finite.parameters
-    assert not report.finite.search_values
+    assert not report.finite["parameters"]
+    assert not report.finite["search values"]
     _, report = tiny_run.iteration(num_devices)(tiny_run.begin(num_devices), 0.0)
     assert jax.tree.all(report.finite)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("name", ["losses", "gradient_norm", "parameters"])
+@pytest.mark.parametrize("name", ["losses", "gradient norm", "parameters"])
 def test_each_number_is_checked_by_its_own(name, value):
     state = tiny_run.trained().learner
     losses = learner.Losses(*[jnp.float32(1)] * len(dataclasses.fields(learner.Losses)))
-    value = jnp.float32(value)
-    if name == "losses":
-        losses = losses.replace(score=value)
-    elif name == "gradient_norm":
-        losses = losses.replace(gradient_norm=value)
+    if name == "parameters":
+        state = state.replace(average={"params": jnp.float32(value)})
     else:
-        state = state.replace(average={"params": value})
-    finite = dataclasses.asdict(statistics.check_finite(state, losses))
+        field = "score" if name == "losses" else "gradient_norm"
+        losses = losses.replace(**{field: jnp.float32(value)})
+    finite = statistics.check_finite(state, losses)
     assert [other for other, is_finite in finite.items() if not is_finite] == [name]
-
-
-def test_an_iteration_without_steps_has_no_losses_to_check():
-    state, losses = tiny_run.trained().learner, learner.unknown_losses()
-    assert jax.tree.all(statistics.check_finite(state, losses, False))
-    assert not statistics.check_finite(state, losses, True).losses
 
 
 def warnings(**figures):
@@ -156,7 +111,7 @@ def test_a_collapsed_policy_or_a_stuck_value_is_a_warning():
 
 def test_a_warning_is_shown_once_and_written_to_the_metrics(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(statistics, "_COLLAPSED_ENTROPY", 100.0)
-    assert __main__.main(command(tmp_path, "--run.num-iterations", "3")) == 0
+    assert commands.run(*command(tmp_path, "--run.num-iterations", "3")) == 0
     assert capsys.readouterr().out.count("warning: the policy has collapsed") == 1
     events = metrics.read(tmp_path / "run", "warning")
     assert [event["warning"] for event in events] == ["collapsed policy"]
@@ -195,10 +150,7 @@ def test_a_network_that_is_not_finite_is_refused_everywhere(kind, value, tmp_pat
         ["supervise", "--source", "search", "--player", tmp_path / "net"],
     ]
     for one in words:
-        assert __main__.main([str(word) for word in one]) == 2
-        message = capsys.readouterr().err
-        assert message.count("\n") == 1
-        assert " are infinite or NaN" in message, one
+        assert " are infinite or NaN" in commands.refused(capsys, *one), one
     assert not (tmp_path / "new").exists()
     network_files.save(tmp_path / "good", variables, chosen)
     choice = engine_factory.NetworkChoice(network=tmp_path / "good")
@@ -208,12 +160,14 @@ def test_a_network_that_is_not_finite_is_refused_everywhere(kind, value, tmp_pat
 def test_a_checkpoint_that_is_not_finite_is_refused(tmp_path):
     state = tiny_run.begin(1)
     params = jax.tree.map(lambda x: x * jnp.nan, state.learner.params)
-    bad = state.replace(learner=state.learner.replace(params=params))
+    bad = state.replace(
+        iteration=jnp.ones_like(state.iteration), learner=state.learner.replace(params=params)
+    )
     with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
         checkpoints.save(1, bad, tiny_run.settings())
         with pytest.raises(ValueError, match=r"checkpoints/1: weights or .* are infinite or NaN"):
             checkpoints.restore(tiny_run.begin(1))
-    with pytest.raises(ValueError, match=r"checkpoints/1/network: .* are infinite or NaN"):
+    with pytest.raises(ValueError, match=r"checkpoints/1/network.npz: .* are infinite or NaN"):
         network_files.load(tmp_path)
 
 
@@ -223,39 +177,38 @@ def saved(folder, arrays, chosen):
     folder.mkdir()
     np.savez_compressed(folder / exported_network.ARRAYS, **arrays)
     (folder / exported_network.SETTINGS).write_text(config.to_json(chosen))
-    checksums.write(folder)
+    files.write_checksums(folder)
 
 
-@pytest.mark.parametrize("kind", ["residual", "patterns"])
-def test_arrays_that_do_not_belong_to_the_settings_are_refused_unread(kind, tmp_path, monkeypatch):
-    variables, chosen = a_network(kind)
-    sound = exported_network._flat(jax.device_get(variables))
-    name = min(name for name in sound if name.startswith("params/"))
+def test_arrays_that_do_not_belong_to_the_settings_are_refused_unread(tmp_path, monkeypatch):
+    variables, chosen = a_network("patterns")
+    sound = checkpoint.named(jax.device_get(variables))
+    name = min(sound)
     cases = {
         "array 'params/more' does not belong": sound | {"params/more": np.zeros(3, np.float32)},
         f"no array '{name}'": {key: x for key, x in sound.items() if key != name},
         f"array '{name}' is int32 of shape": sound | {name: sound[name].astype(np.int32)},
-        f"array '{name}' is float64 of": sound | {name: sound[name].astype(np.float64)},
         f"array '{name}' is float32 of shape [999999]": sound | {name: np.zeros(999_999, "f4")},
     }
-    monkeypatch.setattr(exported_network, "_array", None)  # which reads an array
+    monkeypatch.setattr(array_files, "_array", None)  # which reads an array
+    choice = engine_factory.NetworkChoice(network=tmp_path / "net")
     for message, arrays in cases.items():
         saved(tmp_path / "net", arrays, chosen)
-        for load in (network_files.load, lambda x: engine_factory.load_evaluator(
-            engine_factory.NetworkChoice(network=x)
-        )):  # fmt: skip
-            with pytest.raises(ValueError) as error:
-                load(tmp_path / "net")
-            assert message in str(error.value)
+        for load in (
+            lambda: network_files.load(choice.network),
+            lambda: engine_factory.load_evaluator(choice),
+        ):
+            with pytest.raises(ValueError, match=re.escape(message)):
+                load()
 
 
 def test_a_network_of_too_many_bytes_is_refused_before_its_file_is_read(tmp_path, monkeypatch):
     variables, chosen = a_network("residual")
-    saved(tmp_path / "net", exported_network._flat(jax.device_get(variables)), chosen)
+    saved(tmp_path / "net", checkpoint.named(jax.device_get(variables)), chosen)
     tree = json.loads((tmp_path / "net" / exported_network.SETTINGS).read_text())
     tree["network"] |= {"num_blocks": 8, "num_channels": 4096}
     (tmp_path / "net" / exported_network.SETTINGS).write_text(json.dumps(tree))
-    checksums.write(tmp_path / "net")
-    monkeypatch.setattr(exported_network, "_header", None)
+    files.write_checksums(tmp_path / "net")
+    monkeypatch.setattr(array_files, "_header", None)
     with pytest.raises(ValueError, match=r"a network of 9\.\d GiB by its settings; at most 1 GiB"):
         network_files.load(tmp_path / "net")

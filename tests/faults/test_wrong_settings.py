@@ -14,15 +14,12 @@ from hypothesis import strategies as st
 
 from azo import __main__
 from azo.cli import command_line
-from azo.games import registry
-from azo.measure import engine_protocols
-from azo.run import checks, config, run_queue, tournament_file, validation
+from azo.lab import engine_protocols, run_queue, tournament_file
+from azo.training import config, validation
 
-FEW = settings(
-    max_examples=10, deadline=None, derandomize=True, database=None,
-    suppress_health_check=list(HealthCheck),
-)  # fmt: skip
-MANY = settings(FEW, max_examples=400)
+CASES = settings(
+    deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+)
 TEXTS = [
     "x", "0", "-1", "1", "2", "7", "1e400", "nan", "inf", "-inf", ".", "..", "--", "{", "[]", "é",
     "٣", "true", "None", "random", "network:", "/dev/null/x", "~nobody/x", "rollouts:9999999",
@@ -82,11 +79,6 @@ def flags_of(command):
     [(kind, load_file)] = kinds
     names = command_line._flag_names(kind) + (["--config"] if load_file else [])
     return before[:1], [name for name in names if name != "--tyro"]
-
-
-def test_flags_of_every_command_are_known():
-    for command in set(__main__.COMMANDS) - {"report"}:  # it has none
-        assert len(flags_of(command)[1]) > 0, command
 
 
 def attempt_flags(data):
@@ -175,40 +167,10 @@ def attempt_names(data):
     refused(lambda: validation.validate(config.Config, {"generation": schedule}, "file.toml"))
 
 
-def attempt_memory(data):
-    """Shapes of any size are compared with the memory before anything is allocated."""
-    number = st.integers(1, 2**31) | st.sampled_from([1, 8, 64, 1024, 2**14, 2**20])
-    tree = {
-        "game": {"name": "tictactoe"},
-        "network": {"num_blocks": data.draw(st.integers(0, 2)), "num_channels": data.draw(number)},
-        "selfplay": {"num_games": data.draw(number), "num_plies": data.draw(st.integers(1, 2000))},
-        "replay": {"capacity": data.draw(number), "min_positions": 1},
-        "learner": {"batch_size": data.draw(number)},
-        "search": {"num_simulations": data.draw(st.integers(1, 40_000))},
-        "run": {"num_devices": 1},
-    }
-
-    def check():
-        chosen = validation.validate(config.Config, tree, "file.toml")
-        checks.check_memory(chosen, registry.make(chosen.game), 1, evaluation=chosen.evaluation)
-
-    refused(check)
-
-
-ATTEMPTS = {
-    "flags": attempt_flags, "file": attempt_file, "names": attempt_names, "memory": attempt_memory
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ATTEMPTS)
-def test_a_few_wrong_settings_are_accepted_or_refused_in_one_line(name):
-    FEW(given(data=st.data())(lambda data: ATTEMPTS[name](data)))()
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize("name", ATTEMPTS)
-def test_wrong_settings_are_accepted_or_refused_in_one_line(name):
-    MANY(given(data=st.data())(lambda data: ATTEMPTS[name](data)))()
+@pytest.mark.parametrize("attempt", [attempt_flags, attempt_file, attempt_names])
+@pytest.mark.parametrize("number", [10, pytest.param(400, marks=pytest.mark.faults)])
+def test_wrong_settings_are_accepted_or_refused_in_one_line(attempt, number):
+    settings(CASES, max_examples=number)(given(data=st.data())(lambda data: attempt(data)))()
 
 
 def test_every_count_has_an_upper_bound():
@@ -222,7 +184,8 @@ def test_every_count_has_an_upper_bound():
         f"{name} {path}"
         for name, kind in kinds.items()
         for path, node in _nodes(kind.model_json_schema())
-        if node.get("type") == "integer" and not {"maximum", "exclusiveMaximum"} & node.keys()
+        if node.get("type") == "integer"
+        and not {"maximum", "exclusiveMaximum", "enum"} & node.keys()
     }
     assert not unbounded
 

@@ -1,6 +1,5 @@
 """Settings that choose a game, and their messages."""
 
-import pydantic
 import pytest
 
 from azo.games import bitboard, othello, registry, tictactoe
@@ -27,9 +26,9 @@ def test_equal_settings_make_equal_games_so_that_nothing_compiles_twice():
 
 
 def test_a_start_position_is_seen_by_its_mover():
-    start = "------XO---OXO---OX------ O"
-    position = registry.make(registry.GameConfig(size=5, start=start)).start()
-    opponent = 1 << (8 + 1) | 1 << (16 + 2) | 1 << (24 + 3)
+    start = "X----XO--OX----- O"
+    position = registry.make(registry.GameConfig(size=4, start=start)).start()
+    opponent = 1 | 1 << (8 + 1) | 1 << (16 + 2)
     assert bitboard.to_int(position.opponent) == opponent
 
 
@@ -37,17 +36,9 @@ def test_a_start_position_is_seen_by_its_mover():
     ("settings", "message"),
     [
         ({"name": "tictactoe", "is_reversed": True}, "apply only to Othello"),
-        ({"name": "tictactoe", "start": "---------"}, "apply only to Othello"),
-        ({"size": 5}, "give a start position as text"),
-        ({"size": 5, "start": "XO"}, "2 squares, but a 5x5 board has 25"),
+        ({"size": 4, "start": "XO"}, "2 squares, but a 4x4 board has 16"),
     ],
 )
 def test_contradicting_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         registry.make(registry.GameConfig(**settings))
-
-
-@pytest.mark.parametrize("settings", [{"size": 3}, {"size": 9}, {"name": "chess"}, {"rows": 8}])
-def test_impossible_and_unknown_settings_are_refused(settings):
-    with pytest.raises(pydantic.ValidationError):
-        registry.GameConfig(**settings)

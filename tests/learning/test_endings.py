@@ -11,11 +11,9 @@ from support import random_games, slow_minimax, tiny_run
 from azo.games import othello
 from azo.learning import (
     endings,
-    pending_plies,
     ply_records,
     replay,
     resignation,
-    rules,
     selfplay,
     starts,
     statistics,
@@ -82,7 +80,6 @@ def test_lines_hold_exact_results_and_all_best_moves_down_to_the_end(is_reversed
             if not slow_minimax.can_play(board[None])[0]:
                 sign, board, num_passes = -sign, -board, num_passes + 1
             np.testing.assert_array_equal(row_boards[row, one], board)
-            assert lines.sign[row, one] == sign
             best = np.flatnonzero(lines.policy[row, one, :-1])
             after = [slow_minimax.play(board[None], *divmod(a, 4))[1][0] for a in best]
             following = row_boards[row + 1, one] if row + 1 < len(rows) else sign * -ends[one]
@@ -136,21 +133,15 @@ def adjudicated_games():
             resigning=resigning,
             adjudicate_empties=5,
         )
-        turns, lines = rules.score_adjudicated(
-            FOUR, key, turns, endings.EndingsConfig(adjudicate_empties=5), score_share=0.0
-        )
-        plies = turns.plies
-        counts = resignation.count(turns.resignation, plies.ply, plies.reward, plies.discount)
-        finalised, _ = pending_plies.finalise(pending_plies.empty(FOUR, 16), plies)
-        final = pending_plies.final_boards(FOUR, finalised, turns.after)
-        figures = statistics.gather(FOUR, turns, finalised, turns.predictions)
-        buffer = replay.empty_buffer(FOUR, 4096, has_final=True)
+        turns, lines = selfplay.score_adjudicated(FOUR, key, turns, max_empties=5, score_share=0.0)
+        finalised, _ = ply_records.finalise(ply_records.empty_history(FOUR, 16), turns.plies)
+        figures = statistics.gather(FOUR, turns, finalised)
+        buffer = replay.empty_buffer(FOUR, 4096)
         rows = replay.exact_rows(
             FOUR, lines, score_share=0.25, iteration=jnp.int32(3), actor_version=jnp.int32(2)
         )
         buffer = replay.insert(buffer, rows)
-        new = jax.tree.map(lambda x: x[FOUR.max_plies :], (finalised, final))
-        return games, after, turns, lines, counts, *new, figures, buffer
+        return games, after, turns, lines, figures, buffer
 
     return jax.device_get(play(jax.random.key(5)))
 
@@ -166,8 +157,8 @@ def test_positions_inside_the_solved_range_are_never_searched():
     assert turns.plies.ply[1:][is_first].max() >= 5
 
 
-def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
-    _, _, turns, _, _, finalised, final, figures, _ = adjudicated_games()
+def test_adjudicated_games_end_with_the_exact_result():
+    _, _, turns, _, figures, _ = adjudicated_games()
     plies, begins = turns.plies, turns.is_adjudicated
     position = FOUR.unpack(jnp.asarray(plies.board))
     after = boards_of(FOUR.play(position, jnp.asarray(plies.action, jnp.int32)), 4)
@@ -176,59 +167,15 @@ def test_adjudicated_games_end_with_the_exact_result_at_every_ply():
     assert (is_end & ~begins).any()  # the board of a wiped-out side can have more empty squares
     score = slow_minimax.scores(after[begins], is_reversed=False)
     np.testing.assert_array_equal(plies.reward[begins], -np.sign(score))
+    np.testing.assert_array_equal(plies.score[begins], -score)
     assert {-1, 0, 1} == set(plies.reward[begins])
 
-    ends = boards_of(FOUR.unpack(jnp.asarray(final.board)), 4)
-    for b in range(16):
-        for last in np.flatnonzero(is_end[:, b]):
-            first = last
-            while first and not is_end[first - 1, b]:
-                first -= 1
-            seen = (-1.0) ** np.arange(last - first, -1, -1)
-            rows = slice(first, last + 1)
-            assert finalised.is_ready[rows, b].all()
-            np.testing.assert_array_equal(finalised.outcome[rows, b], seen * plies.reward[last, b])
-            # The final board is that of the exact line, so its margin tells the same result.
-            margin = ends[rows, b].sum(axis=(-2, -1)) * final.sign[rows, b]
-            np.testing.assert_array_equal(np.sign(margin), finalised.outcome[rows, b])
-            num_empties = (ends[rows, b] == 0).sum(axis=(-2, -1))
-            score = margin + np.sign(margin) * num_empties
-            np.testing.assert_array_equal(finalised.score[rows, b], score)
-
     described = statistics.describe(figures)
-    assert described["selfplay/adjudicated_share"] == begins.sum() / is_end.sum()
     assert described["selfplay/resigned_share"] == 0
     assert figures.num_games == is_end.sum()
 
 
-def test_resignation_is_judged_by_the_exact_results():
-    _, _, turns, _, counts, *_ = adjudicated_games()
-    plies = turns.plies
-    values = np.abs(plies.value.astype(np.float32))
-    # One from which no value is so near that its 16 bits could be on the other side.
-    gaps = np.abs(values[..., None] + resignation.THRESHOLDS).min(axis=(0, 1))
-    number = 50 + gaps[50:].argmax()
-    num_games = resigned = won = 0
-    for b in range(16):
-        by = 0
-        for t in range(len(plies.ply)):
-            mover = 1 if plies.ply[t, b] % 2 == 0 else -1
-            if not by and plies.value[t, b] < resignation.THRESHOLDS[number]:
-                by = mover
-            if plies.discount[t, b] == 0:
-                num_games += 1
-                resigned += by != 0
-                won += by != 0 and by == mover * plies.reward[t, b]
-                by = 0
-    assert 0 < won < resigned < num_games
-    assert (counts.num_games, counts.resigned[number], counts.won[number]) == (
-        num_games,
-        resigned,
-        won,
-    )
-
-
-def test_solved_positions_enter_the_ring_with_their_final_boards():
+def test_solved_positions_enter_the_ring():
     _, _, _, lines, *_, buffer = adjudicated_games()
     k, m = np.nonzero(lines.is_valid)
     size = int(buffer.size[0])
@@ -241,9 +188,6 @@ def test_solved_positions_enter_the_ring_with_their_final_boards():
     np.testing.assert_array_equal(buffer.policy[:size], lines.policy[k, m])
     assert set(buffer.iteration[:size]) == {3}
     assert set(buffer.actor_version[:size]) == {2}
-    ends = boards_of(FOUR.unpack(jnp.asarray(buffer.final.board[:size])), 4)
-    margin = ends.sum(axis=(-2, -1)) * buffer.final.sign[:size]
-    np.testing.assert_array_equal(np.sign(margin), np.sign(score))
 
 
 @pytest.mark.parametrize("made_share", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])
@@ -265,19 +209,6 @@ def test_random_endings_have_the_requested_empty_squares(made_share):
     assert 0.4 < share < 0.6
 
 
-@pytest.mark.slow
-def test_made_up_endings_have_few_moves():
-    game, draw = othello.Othello(6), jax.jit(endings.random_endings, static_argnums=(0, 2, 3))
-    num_moves = {}
-    for share in (0.0, 1.0):
-        config = endings.EndingsConfig(min_empties=9, max_empties=9, made_share=share)
-        position, is_found = draw(game, jax.random.key(1), 300, config)
-        both = (position, othello.Position(position.opponent, position.player))
-        count = sum(game.legal_squares(one).count() for one in both)
-        num_moves[share] = float(count[is_found].mean())
-    assert num_moves[1.0] < num_moves[0.0]
-
-
 def test_settings_that_cannot_be_solved_are_refused():
     def refused(match, **sections):
         with pytest.raises(ValueError, match=match):
@@ -288,8 +219,6 @@ def test_settings_that_cannot_be_solved_are_refused():
     four = {"name": "othello", "size": 4}
     refused("at most 11", game=four, endings={"adjudicate_empties": 12})
     refused("more than max_empties, 5", game=four, endings={"min_empties": 6, "max_empties": 5})
-    refused("host. may have 18", endings={"adjudicate_empties": 15})
-    refused("or equal to 18", endings={"adjudicate_empties": 19, "solver": "host"})
     generation = {"num_games": 8}
     solving = {"num_positions": 8, "max_empties": 8}
     refused("replaces self-play", game=four, endings=solving, generation=generation)

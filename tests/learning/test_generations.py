@@ -29,64 +29,48 @@ def scale_of(variables, state):
     return float(kernel[0, 0] / own[0, 0])
 
 
-@pytest.mark.parametrize(
-    ("result", "is_promoted"),
-    [
-        ((56, 0, 44), True),
-        ((55, 0, 45), False),
-        ((50, 12, 38), True),  # a draw is half a win
-        ((0, 100, 0), False),
-        ((10, 0, 90), False),
-    ],
-)
-def test_a_network_is_promoted_if_it_exceeds_the_threshold(result, is_promoted):
-    config = generations.GateConfig(threshold=0.55)
-    wins, draws, losses = result
-    assert generations.passes(config, wins=wins, draws=draws, losses=losses) == is_promoted
-
-
 def chance(wins, games):
     """Returns the probability that one of two equal players wins at least `wins` games."""
     return sum(math.comb(games, k) for k in range(wins, games + 1)) / 2**games
 
 
 @pytest.mark.parametrize(
-    ("wins", "draws", "losses", "is_promoted"),
+    ("test", "result", "is_promoted"),
     [
-        (26, 0, 14, True),  # 0.040
-        (25, 0, 15, False),  # 0.077
-        (5, 35, 0, True),  # 0.031: draws say nothing
-        (4, 36, 0, False),  # 0.063
-        (0, 40, 0, False),
-        (14, 0, 26, False),
+        ("threshold", (56, 0, 44), True),
+        ("threshold", (55, 0, 45), False),
+        ("threshold", (50, 12, 38), True),  # a draw is half a win
+        ("threshold", (0, 100, 0), False),
+        ("significant", (26, 0, 14), True),  # 0.040
+        ("significant", (25, 0, 15), False),  # 0.077
+        ("significant", (5, 35, 0), True),  # 0.031: draws say nothing
+        ("significant", (4, 36, 0), False),  # 0.063
+        ("significant", (0, 40, 0), False),
     ],
 )
-def test_a_significant_match_is_one_that_equals_play_in_less_than_a_twentieth_of_cases(
-    wins, draws, losses, is_promoted
+def test_a_network_is_promoted_above_the_threshold_or_if_it_wins_significantly(
+    test, result, is_promoted
 ):
-    config = generations.GateConfig(test="significant")
-    assert (chance(wins, wins + losses) < 0.05) == is_promoted
+    config = generations.GateConfig(test=test, threshold=0.55)
+    wins, draws, losses = result
+    if test == "significant":
+        assert (chance(wins, wins + losses) < 0.05) == is_promoted
     assert generations.passes(config, wins=wins, draws=draws, losses=losses) == is_promoted
 
 
 @pytest.mark.parametrize(
-    ("num_games", "num_samples", "steps"),
+    ("num_games", "num_samples", "expected"),
     [
-        # Each of `steps`: games and samples of the generation, and the next iteration.
-        (0, 0, [(0, 0, "play_and_learn"), (1, 0, None)]),
-        (20, 0, [(0, 0, "play_and_learn"), (19, 99, "play_and_learn"), (20, 0, None)]),
-        (
-            20,
-            50,
-            [(0, 0, "play"), (19, 0, "play"), (20, 0, "learn"), (25, 49, "learn"), (25, 50, None)],
-        ),
+        (0, 0, {(0, 0): "play_and_learn", (1, 0): None}),
+        (20, 0, {(0, 0): "play_and_learn", (19, 99): "play_and_learn", (20, 0): None}),
+        (20, 50, {(19, 0): "play", (20, 0): "learn", (25, 49): "learn", (25, 50): None}),
     ],
 )
-def test_a_generation_plays_then_learns_or_does_both(num_games, num_samples, steps):
+def test_a_generation_plays_then_learns_or_does_both(num_games, num_samples, expected):
     config = generations.GenerationConfig(num_games=num_games, num_samples=num_samples)
-    for games, samples, expected in steps:
+    for (games, samples), kind in expected.items():
         actual = generations.next_iteration(config, num_games=games, num_samples=samples)
-        assert actual == expected, (games, samples)
+        assert actual == kind, (games, samples)
 
 
 def advanced(state):
@@ -112,6 +96,9 @@ def test_a_promotion_makes_the_learners_network_the_best_of_the_next_generation(
     assert int(after.num_failures) == 0
     # A window of one generation is cleared; a window of two keeps its positions.
     assert [int(replay.num_in_window(after.replay, k)[0]) for k in (1, 2, 0)] == [0, 20, 20]
+    # It is a copy that outlives the learner's.
+    jax.tree.map(lambda x: x.delete(), (after.learner.params, after.learner.batch_stats))
+    assert np.isfinite(after.actor_params["params"]["policy_logits"]["kernel"]).all()
 
 
 def test_after_a_failure_the_same_generation_goes_on_with_or_without_new_games():
@@ -122,21 +109,11 @@ def test_after_a_failure_the_same_generation_goes_on_with_or_without_new_games()
     assert (int(plays.generation_games), int(plays.generation_steps)) == (30, 7)
     assert [int(x.num_failures) for x in (before, learns, plays)] == [0, 1, 2]
     assert [int(x.generation) for x in (before, learns, plays)] == [0, 0, 0]
-    assert scale_of(plays.actor_params, plays) == 2.0
-    assert int(replay.num_in_window(plays.replay, 1)[0]) == 20
-
-
-def test_without_a_promotion_a_generation_keeps_its_window_by_default():
-    after = advanced(gated()).next_generation(is_promoted=False, begins_window=False)
-    assert int(after.generation) == 1
-    assert scale_of(after.actor_params, after) == 2.0
-    assert int(replay.num_in_window(after.replay, 1)[0]) == 20
-
-
-def test_the_promoted_network_is_a_copy_that_outlives_the_learners():
-    state = gated().next_generation(is_promoted=True, begins_window=False)
-    jax.tree.map(lambda x: x.delete(), (state.learner.params, state.learner.batch_stats))
-    assert np.isfinite(state.actor_params["params"]["policy_logits"]["kernel"]).all()
+    without_gate = before.next_generation(is_promoted=False, begins_window=False)
+    assert int(without_gate.generation) == 1
+    for after in (plays, without_gate):
+        assert scale_of(after.actor_params, after) == 2.0
+        assert int(replay.num_in_window(after.replay, 1)[0]) == 20
 
 
 @pytest.mark.slow

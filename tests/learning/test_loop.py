@@ -19,25 +19,6 @@ def run(num_iterations, num_devices=1):
     return state, all_metrics
 
 
-def equations(jaxpr):
-    """Yields all equations, including those of inner programs."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for value in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "eqns")):
-            inner = getattr(value, "jaxpr", value)
-            if hasattr(inner, "eqns"):
-                yield from equations(inner)
-
-
-def test_an_iteration_is_one_call_that_never_comes_back_to_the_host():
-    jaxpr = jax.make_jaxpr(tiny_run.iteration(1))(tiny_run.begin(1), 0.0).jaxpr
-    (call,) = jaxpr.eqns
-    assert call.primitive.name in ("jit", "pjit")
-    names = {equation.primitive.name for equation in equations(jaxpr)}
-    assert {"scan", "shard_map", "cond", "conv_general_dilated"} <= names
-    assert not [name for name in names if "callback" in name or "infeed" in name]
-
-
 def test_nothing_is_traced_or_compiled_again_after_the_first_iteration():
     state, _ = run(1)
     work = []
@@ -55,21 +36,8 @@ def test_nothing_is_traced_or_compiled_again_after_the_first_iteration():
     assert not [event for event in work if "trace" in event or "compile" in event]
 
 
-def test_each_iteration_that_is_built_may_be_traced_once_and_no_more():
-    mesh = placement.make_mesh(1)
-    state = tiny_run.begin(1)
-    for _ in range(2):
-        iterate = loop.build(tiny_run.game(), tiny_run.settings(), mesh)
-        jax.eval_shape(iterate, state, 0.0)
-    other = state.replace(num_games=jax.ShapeDtypeStruct((), np.uint32))
-    with pytest.raises(AssertionError, match="traced again"):
-        jax.eval_shape(iterate, other, 0.0)
-
-
 @needs_devices
-@pytest.mark.parametrize(
-    "num_devices", [1, *(pytest.param(number, marks=pytest.mark.slow) for number in (2, 8))]
-)
+@pytest.mark.parametrize("num_devices", [1, pytest.param(8, marks=pytest.mark.slow)])
 def test_the_state_keeps_its_structure_types_and_places(num_devices):
     before = tiny_run.begin(num_devices)
     places = jax.tree.map(lambda x: (x.shape, x.dtype, x.sharding), before)
@@ -82,12 +50,7 @@ def test_the_state_keeps_its_structure_types_and_places(num_devices):
         assert new.sharding.is_equivalent_to(sharding, new.ndim)
 
     jax.tree.map(check, after, places)
-
-
-def test_the_state_is_given_away():
-    before = tiny_run.begin(1)
-    after, _ = tiny_run.iteration(1)(before, 0.0)
-    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(before))
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(before))  # the state is given away
     assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(after))
 
 
@@ -103,7 +66,7 @@ def test_learning_waits_for_enough_positions():
         state, metrics = iterate(state, 0.0)
         sizes.append(int(metrics.replay_size))
         num_steps.append(int(state.learner.num_steps))
-        assert np.isnan(metrics.losses.policy) == (sizes[-1] < 32)
+        assert np.isnan(metrics.others["learner/policy_loss"]) == (sizes[-1] < 32)
     learning = np.array(sizes) >= 32
     assert 0 < learning.sum() < 6
     np.testing.assert_array_equal(num_steps, 2 * learning.cumsum())
@@ -111,13 +74,15 @@ def test_learning_waits_for_enough_positions():
 
 @pytest.mark.slow
 @needs_devices
-@pytest.mark.parametrize("num_devices", [1, 2, 8])
+@pytest.mark.parametrize("num_devices", [1, 8])
 def test_counters_and_metrics_cover_all_devices(num_devices):
     state, all_metrics = run(5, num_devices)
     assert int(state.iteration) == 5
     assert int(state.num_games) == sum(int(m.selfplay.num_games) for m in all_metrics) > 8
     assert state.replay.size.shape == (num_devices,)
     assert int(all_metrics[-1].replay_size) == int(state.replay.size.sum())
+    board = np.asarray(state.history.plies.board)
+    assert len({board[:, game].tobytes() for game in range(8)}) == 8  # devices play different games
     state, all_metrics = run(3, num_devices)
     # Every recorded ply is in the buffer or waits for the end of its game.
     assert int(all_metrics[-1].replay_size) + int(state.history.is_waiting.sum()) == 3 * 8 * 4
@@ -146,37 +111,14 @@ def test_evaluations_are_counted_beyond_a_million():
 def test_the_window_of_iterations_turns_with_each_of_them():
     recipe = tiny_run.settings(replay={"window_iterations": 2, "min_positions": 1})
     iterate = loop.build(tiny_run.game(), recipe, placement.make_mesh(1))
-    state, sizes = tiny_run.begin(1), [0]
+    state, sizes = tiny_run.begin(1), [0, 0]
     for _ in range(5):
         state, metrics = iterate(state, 0.0)
         sizes.append(int(metrics.replay_size))
-        iteration = np.asarray(state.replay.iteration)[: sizes[-1]]
         # Rows enter in order, so the window has the positions of the last two iterations.
-        in_window = int(replay.num_in_window(state.replay, 2)[0])
-        assert in_window == sizes[-1] - sizes[max(len(sizes) - 3, 0)]
-        assert (np.diff(sizes) > 0).all()
-        assert iteration.max() == int(state.iteration) - 1
-    assert (
-        float(metrics.replay_age) < 3
-    )  # examples are recent, or have waited for the end of their game
-
-
-@needs_devices
-def test_devices_play_different_games():
-    state, _ = run(5, 8)
-    board = np.asarray(state.history.plies.board)
-    assert len({board[:, game].tobytes() for game in range(8)}) == 8
-
-
-@pytest.mark.slow
-@needs_devices
-@pytest.mark.usefixtures("thorough_compilation")
-@pytest.mark.parametrize("num_devices", [1, 2, 8])
-def test_the_network_learns_alike_on_any_number_of_devices(num_devices):
-    _, all_metrics = run(300, num_devices)
-    value_loss = [float(metrics.losses.value) for metrics in all_metrics]
-    start, end = np.nanmean(value_loss[:50]), np.nanmean(value_loss[-100:])
-    assert end < 0.6 * start, (start, end)
+        assert int(replay.num_in_window(state.replay, 2)[0]) == sizes[-1] - sizes[-3]
+    # Examples are recent, or have waited for the end of their game.
+    assert float(metrics.others["replay/age"]) < 3
 
 
 def test_the_average_of_weights_plays_and_learning_goes_on_from_the_newest():

@@ -1,13 +1,10 @@
 """The loss of `azo.learning.learner`, on positions of tic-tac-toe with made-up policies."""
 
 import dataclasses
-import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
-from support import some_examples
 from support.some_examples import GAME, NUM_EXAMPLES, examples
 
 from azo.learning import heads, learner, network, ply_records, replay
@@ -24,10 +21,9 @@ class Table:
 
     config = network.NetworkConfig()
 
-    def apply(self, variables, planes, *, mutable, method):
-        del planes, mutable, method
-        score = jnp.zeros(NUM_EXAMPLES), jnp.zeros((NUM_EXAMPLES, 3)), None
-        given = dict(zip(("score", "score_logits", "ownership"), score, strict=True))
+    def apply(self, variables, planes, *, mutable):
+        del planes, mutable
+        given = {"score": jnp.zeros(NUM_EXAMPLES), "score_logits": jnp.zeros((NUM_EXAMPLES, 3))}
         return heads.Prediction(**(given | variables["params"])), {}
 
 
@@ -54,62 +50,24 @@ def test_illegal_moves_get_no_gradient_and_legal_ones_the_difference_to_the_targ
     np.testing.assert_allclose(gradient, expected, atol=1e-6)
 
 
-def test_the_logits_of_illegal_moves_do_not_matter():
-    params = answers()
-    odd = answers(jnp.where(legal_moves(), params["prior_logits"], 50.0))
-    assert loss(params)[0] == loss(odd)[0]
+@dataclasses.dataclass
+class Lines:
+    """In place of a network: logits by the pieces in the row of a square, and in its column."""
 
-
-def test_a_perfect_prediction_costs_the_entropy_of_the_target():
-    some = examples()
-    perfect = answers(jnp.log(jnp.maximum(some.policy, 1e-30)), some.value)
-    total, (losses, _) = loss(perfect)
-    target = np.asarray(some.policy, np.float64)
-    entropy = -(target * np.log(np.where(target > 0, target, 1))).sum(axis=1).mean()
-    assert losses.value == 0
-    np.testing.assert_allclose([losses.policy, losses.policy_entropy, total], entropy, rtol=1e-5)
-    assert loss(answers())[1][0].policy > losses.policy
-
-
-def test_the_loss_is_the_mean_over_the_batch_of_two_weighted_parts():
-    config = PLAIN.model_copy(update={"value_weight": 3.0})
-    params = answers()
-    total, (losses, _) = loss(params, config=config)
-    np.testing.assert_allclose(total, losses.policy + 3 * losses.value, rtol=1e-6)
-    singles = [
-        loss(*jax.tree.map(lambda x, i=i: x[i : i + 1], (params, None)), config=config,
-             some=jax.tree.map(lambda x, i=i: x[i : i + 1], examples()))[0]
-        for i in range(NUM_EXAMPLES)
-    ]  # fmt: skip
-    np.testing.assert_allclose(total, np.mean(singles), rtol=1e-5)
-
-
-class Neighbours:
-    """In place of a network: logits by a fixed kernel over the planes it is shown."""
-
-    def __init__(self, is_symmetric):
-        corner, edge, centre = (1.0, 2.0, 3.0) if is_symmetric else (1.0, -2.0, 3.0)
-        kernel = np.array([[corner, edge, corner], [edge, centre, edge], [corner, edge, corner]])
-        if not is_symmetric:
-            kernel[0] = 5.0
-        self.kernel = jnp.asarray(np.stack([kernel, -0.5 * kernel], axis=-1)[..., None], "float32")
-
+    is_symmetric: bool
     config = network.NetworkConfig()
 
-    def apply(self, variables, planes, *, mutable, method):
-        del mutable, method
-        layout = ("NHWC", "HWIO", "NHWC")
-        kernel = self.kernel * variables["params"]
-        shown = planes.astype(jnp.float32)
-        logits = jax.lax.conv_general_dilated(
-            shown, kernel, (1, 1), "SAME", dimension_numbers=layout
-        )
+    def apply(self, variables, planes, *, mutable):
+        del mutable
+        pieces = variables["params"] * (planes[..., 0] - 0.5 * planes[..., 1])
+        logits = pieces.sum(axis=2, keepdims=True) + jnp.zeros_like(pieces)
+        logits += pieces.sum(axis=1, keepdims=True) * self.is_symmetric
         value, scores = jnp.zeros(len(planes)), jnp.zeros((len(planes), 3))
-        return heads.Prediction(logits.reshape(len(planes), -1), scores, value, value, None), {}
+        return heads.Prediction(logits.reshape(len(planes), -1), scores, value, value), {}
 
 
 def test_planes_legal_moves_and_target_are_turned_alike():
-    symmetric, lopsided = Neighbours(True), Neighbours(False)
+    symmetric, lopsided = Lines(True), Lines(False)
     turned = PLAIN.model_copy(update={"augment": True})
     one = jnp.float32(1)
     plain = loss(one, symmetric)[0]
@@ -122,7 +80,7 @@ LOG2, LOG3 = np.log(2), np.log(3)
 
 
 def two_positions(*, score=(1, 0)):
-    """The first has moves 6, 7 and 8, the second 6 and 8; targets and final boards by hand."""
+    """The first has moves 6, 7 and 8, the second 6 and 8; targets by hand."""
     position, boards = GAME.start(1), []
     for ply, action in enumerate([0, 1, 2, 4, 3, 5, 7]):
         if ply == 6:
@@ -132,13 +90,11 @@ def two_positions(*, score=(1, 0)):
     policy = np.zeros((2, GAME.num_actions), np.float32)
     policy[0, [6, 7]] = 0.5
     policy[1, 6] = 1.0
-    final = [[1, 1, 1, 1, 1, -1, -1, 0, 0], [1, -1, -1, -1, -1, 0, 0, 0, 0]]
     return replay.Examples(
         board=jnp.concatenate(boards),
         policy=jnp.asarray(policy),
         value=jnp.array([1.0, 0.5]),
         score=jnp.array(score),
-        ownership=jnp.array(final, jnp.float32),
     )
 
 
@@ -150,50 +106,38 @@ def two_answers():
     return {
         "prior_logits": jnp.asarray(logits),
         "value": jnp.array([0.5, -1.0]),
-        "ownership": jnp.array([[0.0] * 9, [-1.0] * 9]),
         "score": jnp.array([0.0, -0.5]),
         "score_logits": jnp.array([[0, 0, LOG2], [LOG3, 0, 0]]),  # chances 1/2 and 1/5
     }
 
 
 def test_every_loss_of_two_positions_is_as_worked_by_hand():
-    config = PLAIN.model_copy(
-        update={
-            "policy_weight": 2.0,
-            "value_weight": 3.0,
-            "entropy_bonus": 0.5,
-            "ownership_weight": 5.0,
-            "score_weight": 7.0,
-        }
-    )
-    total, (actual, _) = loss(two_answers(), config=config, some=two_positions())
+    weights = {"policy_weight": 2.0, "entropy_bonus": 0.5, "score_weight": 7.0}
+    config = PLAIN.model_copy(update=weights)
+    some, params = two_positions(), two_answers()
+    total, (actual, _) = loss(params, config=config, some=some)
     policy = (1.5 * LOG2 + 2 * LOG2) / 2
     value = (0.5**2 + 1.5**2) / 2
     entropy = (1.5 * LOG2 + (2 * LOG2 - 0.75 * LOG3)) / 2
-    # Five discs to two and two empty squares; one disc to four and four empty squares.
-    ownership = (7 / 9 + (2**2 + 4 * 1**2) / 9) / 2
     score = (LOG2 + np.log(5)) / 2
     np.testing.assert_allclose(
-        [actual.policy, actual.value, actual.entropy, actual.ownership, actual.score],
-        [policy, value, entropy, ownership, score],
+        [actual.policy, actual.value, actual.entropy, actual.score],
+        [policy, value, entropy, score],
         rtol=1e-5,
     )
     np.testing.assert_allclose(actual.policy_entropy, LOG2 / 2, rtol=1e-5)
-    expected = 2 * policy + 3 * value - 0.5 * entropy + 5 * ownership + 7 * score
+    expected = 2 * policy + value - 0.5 * entropy + 7 * score
     np.testing.assert_allclose(total, expected, rtol=1e-5)
-
-
-def test_the_value_mixes_result_and_score_by_the_share_of_the_score():
-    some, params = two_positions(), two_answers()
-    _, (losses, _) = learner.loss(
+    # The value of results and scores, mixed by the share of the score.
+    _, (mixed, _) = learner.loss(
         GAME, Table(), params, {}, jax.random.key(0), some, config=PLAIN, score_share=0.25
     )
-    value = 0.75 * 0.5, 0.75 * -1 + 0.25 * -0.5
-    np.testing.assert_allclose(losses.value, ((1 - value[0]) ** 2 + (0.5 - value[1]) ** 2) / 2)
+    value = ((1 - 0.75 * 0.5) ** 2 + (0.5 + 0.75 + 0.25 * 0.5) ** 2) / 2
+    np.testing.assert_allclose(mixed.value, value)
 
 
-def test_examples_whose_end_is_unknown_have_no_part_in_ownership_and_score():
-    config = PLAIN.model_copy(update={"ownership_weight": 1.0, "score_weight": 1.0})
+def test_examples_whose_end_is_unknown_have_no_part_in_the_score():
+    config = PLAIN.model_copy(update={"score_weight": 1.0})
     unknown = ply_records.UNKNOWN_SCORE
 
     def actual(*score):
@@ -201,41 +145,12 @@ def test_examples_whose_end_is_unknown_have_no_part_in_ownership_and_score():
         return jax.grad(lambda p: loss(p, config=config, some=some), has_aux=True)(two_answers())
 
     gradient, (losses, _) = actual(1, unknown)
-    np.testing.assert_allclose([losses.ownership, losses.score], [7 / 9, LOG2], rtol=1e-5)
-    assert (gradient["ownership"][1] == 0).all()
+    np.testing.assert_allclose(losses.score, LOG2, rtol=1e-5)
     expected = [[0.25, 0.25, -0.5], [0, 0, 0]]  # chances minus the score that came
     np.testing.assert_allclose(gradient["score_logits"], expected, atol=1e-6)
     gradient, (losses, _) = actual(unknown, unknown)
-    assert (losses.ownership, losses.score) == (0, 0)
-    assert not gradient["ownership"].any()
+    assert losses.score == 0
     assert not gradient["score_logits"].any()
-
-
-def test_ownership_is_not_learned_without_final_boards():
-    config = PLAIN.model_copy(update={"ownership_weight": 1.0})
-    with pytest.raises(ValueError, match="needs examples with final boards"):
-        loss(answers(), config=config)
-    assert loss(answers())[1][0].ownership == 0
-
-
-def test_the_entropy_bonus_has_the_gradient_of_finite_differences():
-    params, legal = answers(), legal_moves()
-    config = PLAIN.model_copy(update={"policy_weight": 0.0, "entropy_bonus": 0.3})
-    gradient = jax.grad(lambda p: loss(p, config=config)[0])(params)["prior_logits"]
-
-    def bonus(logits):
-        weight = np.where(legal, np.exp(logits), 0)
-        policy = weight / weight.sum(axis=1, keepdims=True)
-        return 0.3 * -(policy * np.log(np.where(legal, policy, 1))).sum(axis=1) / NUM_EXAMPLES
-
-    logits = np.asarray(params["prior_logits"], np.float64)
-    expected = np.zeros_like(logits)
-    for action in range(GAME.num_actions):
-        step = np.zeros_like(logits)
-        step[:, action] = 1e-5
-        expected[:, action] = -(bonus(logits + step) - bonus(logits - step)) / 2e-5
-    assert np.abs(expected).max() > 1e-3
-    np.testing.assert_allclose(gradient, expected, atol=1e-7)
 
 
 def test_the_l2_loss_is_the_sum_of_squares_of_kernels_alone():
@@ -251,62 +166,3 @@ def test_the_l2_loss_is_the_sum_of_squares_of_kernels_alone():
         gradient["prior_logits"] - plain_gradient["prior_logits"], 0.02 * kernel, atol=1e-7
     )
     np.testing.assert_array_equal(gradient["value"], plain_gradient["value"])
-
-
-class Echo:
-    """A stand-in for a network: predicts that the final board is the present one."""
-
-    config = network.NetworkConfig()
-
-    def apply(self, variables, planes, *, mutable, method):
-        del variables, mutable, method
-        shown = planes.astype(jnp.float32)
-        ownership = (shown[..., 0] - shown[..., 1]).reshape(len(planes), -1)
-        logits = jnp.zeros((len(planes), GAME.num_actions))
-        scores = jnp.zeros((len(planes), 3))
-        return heads.Prediction(logits, scores, ownership[:, 0], ownership[:, 0], ownership), {}
-
-
-@pytest.mark.parametrize("key", range(3))
-def test_final_boards_are_turned_with_the_position(key):
-    pieces = GAME.planes(GAME.unpack(examples().board)).astype(jnp.float32)
-    final = (pieces[..., 0] - pieces[..., 1]).reshape(NUM_EXAMPLES, -1)
-    some = dataclasses.replace(examples(), ownership=final)
-    turned = learner.LearnerConfig(augment=True)
-    assert loss({}, Echo(), turned, some, key)[1][0].ownership == 0
-    other = dataclasses.replace(some, ownership=final[:, ::-1])
-    assert loss({}, Echo(), turned, other, key)[1][0].ownership > 0.1
-
-
-@functools.cache
-def normalising():
-    """A network that normalises, and its variables."""
-    config = network.NetworkConfig(
-        num_blocks=0, num_channels=4, policy_units=16, has_ownership_head=True
-    )
-    init = jax.jit(functools.partial(network.init, GAME, config))
-    return network.build(GAME, config), init(jax.random.key(0))
-
-
-def test_validation_is_the_loss_of_the_network_as_it_plays():
-    net, variables = normalising()
-    config = learner.LearnerConfig()  # which augments in training
-    some = some_examples.finished()
-
-    @jax.jit
-    def both(variables):
-        actual = learner.evaluate_loss(GAME, net.clone(is_training=True), variables, some)
-        params, batch_stats = variables["params"], variables["batch_stats"]
-        plain = config.model_copy(update={"augment": False})
-        key = jax.random.key(0)
-        _, (expected, _) = learner.loss(GAME, net, params, batch_stats, key, some, config=plain)
-        return actual, expected
-
-    actual, expected = both(variables)
-    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), actual, expected)
-    assert actual.ownership > 0.1
-
-
-def test_losses_of_a_step_not_taken_are_unknown():
-    assert np.isnan(jax.tree.leaves(learner.unknown_losses())).all()
-    assert len(jax.tree.leaves(learner.unknown_losses())) == 7

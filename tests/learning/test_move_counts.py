@@ -10,7 +10,7 @@ import pytest
 from support import random_games, slow_board
 
 from azo.games import othello
-from azo.learning import move_counts, pattern_tables
+from azo.learning import pattern_network, pattern_tables
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
@@ -25,7 +25,7 @@ def test_counts_are_those_of_the_position_after_each_move(size):
     boards = [board(one) for one in pieces]
     moves = [[is_legal(one, colour) for colour in "XO"] for one in boards]
     planes = np.concatenate([pieces, np.moveaxis(moves, 1, -1)], axis=-1)
-    counts = move_counts.of_legal_moves(jnp.asarray(planes).reshape(-1, size**2, 4), size)
+    counts = pattern_network.move_counts(jnp.asarray(planes).reshape(-1, size**2, 4), size)
     assert len(counts) == pattern_tables.NUM_MOVE_COUNTS
     found = np.stack(counts, axis=-1).reshape(-1, size, size, len(counts))
     expected = np.zeros_like(found)

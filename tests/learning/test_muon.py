@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from azo.games import othello
-from azo.learning import learner, muon, network, network_config
+from azo.learning import learner, network, network_config, optimisers
 
 RATE = 0.1
 CONFIG = learner.LearnerConfig(
-    optimiser="muon", learning_rate=RATE, warmup_steps=0, weight_decay=0.5, max_gradient_norm=1e9
+    optimiser="muon", learning_rate=RATE, warmup_steps=0, weight_decay=0.5
 )
 PATTERNS = network_config.PatternsConfig(hidden_units=(6, 5), has_move_counts=True)
 
@@ -18,7 +18,7 @@ PATTERNS = network_config.PatternsConfig(hidden_units=(6, 5), has_move_counts=Tr
 def hidden(config):
     """Returns the names of the layers with a kernel that Muon learns."""
     params = network.shapes(othello.Othello(6), config)["params"]
-    kernels = muon.hidden_kernels(params)
+    kernels = optimisers.hidden_kernels(params)
     return {name for name in params if jax.tree.leaves(kernels[name])}
 
 
@@ -26,7 +26,7 @@ def hidden(config):
     ("settings", "expected"),
     [
         (
-            {"num_blocks": 1, "policy_units": 4, "has_ownership_head": True},
+            {"num_blocks": 1, "policy_units": 4},
             {"stem_kernel", "block0_first_kernel", "block0_second_kernel", "policy_projection"}
             | {"policy_hidden", "value_projection", "value_hidden"},
         ),
@@ -49,32 +49,22 @@ def draw(*shape):
     return jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
 
 
-@pytest.mark.parametrize("shape", [(3, 3, 4, 6), (30, 8), (5, 20)])
-def test_steps_of_a_hidden_kernel_are_nearly_orthogonal_and_as_large_as_those_of_adamw(shape):
-    gradient = draw(*shape) * jnp.linspace(1.0, 0.2, shape[-1])[*[None] * (len(shape) - 1)]
-    step, _ = first_step({"stem_kernel": gradient})
-    matrix = (np.asarray(step["stem_kernel"]) + 0.5 * RATE).reshape(-1, shape[-1])  # no decay
-    before, after = (
-        np.linalg.svd(x, compute_uv=False) for x in (gradient.reshape(matrix.shape), matrix)
-    )
-    assert before.max() / before.min() > 3
-    assert after.max() / after.min() < 1.8  # five iterations end between about 0.7 and 1.2
+def test_steps_of_a_hidden_kernel_are_as_large_as_those_of_adamw():
+    step, _ = first_step({"stem_kernel": draw(3, 3, 4, 6)})
+    matrix = np.asarray(step["stem_kernel"]) + 0.5 * RATE  # no decay
     np.testing.assert_allclose(np.sqrt(np.square(matrix).mean()), 0.2 * RATE, rtol=0.2)
 
 
-def test_other_parameters_have_steps_of_adamw_and_do_not_decay():
-    output = {"kernel": draw(4, 3), "bias": draw(3)}
-    step, _ = first_step({"score_output": output, "stem_norm": {"scale": jnp.zeros(3)}})
+def test_other_parameters_have_steps_of_adamw_and_hidden_kernels_alone_decay():
+    output, kernel = {"kernel": draw(4, 3), "bias": draw(3)}, jnp.zeros((3, 3, 4, 6))
+    gradient = {"score_output": output, "stem_norm": {"scale": jnp.zeros(3)}}
+    step, _ = first_step(gradient | {"stem_kernel": kernel})
+    np.testing.assert_allclose(step["stem_kernel"], -0.5 * RATE, rtol=1e-5)
     for name, gradient in output.items():
         # The first step of Adam with Nesterov's momentum: (1 + 0.9 * 0.1 / 0.19) rates.
         expected = -1.4737 * RATE * np.sign(gradient)
         np.testing.assert_allclose(step["score_output"][name], expected, rtol=1e-3)
     np.testing.assert_array_equal(step["stem_norm"]["scale"], 0)
-
-
-def test_a_hidden_kernel_decays():
-    step, _ = first_step({"stem_kernel": jnp.zeros((3, 3, 4, 6))})
-    np.testing.assert_allclose(step["stem_kernel"], -0.5 * RATE, rtol=1e-5)
 
 
 def test_tables_of_patterns_keep_their_optimiser():
@@ -83,10 +73,3 @@ def test_tables_of_patterns_keep_their_optimiser():
     other, _ = first_step(gradient, CONFIG.model_copy(update={"optimiser": "adamw"}))
     np.testing.assert_array_equal(step["tables"], other["tables"])
     assert np.abs(step["hidden0"]["kernel"] - other["hidden0"]["kernel"]).max() > 0.1 * RATE
-
-
-def test_the_state_has_one_number_for_each_hidden_entry_and_two_for_each_other():
-    gradient = {"stem_kernel": draw(3, 3, 4, 6), "score_output": {"bias": draw(50)}}
-    _, state = first_step(gradient)
-    sizes = [x.size for x in jax.tree.leaves(state) if x.size > 3]  # no counters
-    assert sum(sizes) == 3 * 3 * 4 * 6 + 2 * 50

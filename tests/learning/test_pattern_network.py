@@ -9,13 +9,12 @@ import pytest
 from support import random_games
 
 from azo.games import othello, patterns, symmetry, tictactoe
-from azo.learning import learner, network, network_config, pattern_network, portable, row_optimiser
+from azo.learning import learner, network, network_config, optimisers, pattern_network
 
 FOUR = othello.Othello(4)
 SHAPE = network_config.PatternsConfig(set="small", num_features=3, hidden_units=(5,))
 CONFIG = network.NetworkConfig(kind="patterns", patterns=SHAPE)
 COUNTS = SHAPE.model_copy(update={"has_move_counts": True})
-LINEAR = SHAPE.model_copy(update={"num_features": 1, "hidden_units": (), "num_stages": 3})
 
 
 def configured(shape):
@@ -38,7 +37,7 @@ def positions(game, num_plies=5, num_games=8):
 
 @functools.partial(jax.jit, static_argnums=0)
 def predict(net, variables, planes):
-    return net.apply(variables, planes, method="predict")
+    return net.apply(variables, planes)
 
 
 def predicted(game, config, variables, position):
@@ -65,7 +64,7 @@ def test_logits_are_sums_of_the_entries_of_all_images_on_a_square(game):
     np.testing.assert_array_equal(logits, expected)
 
 
-@pytest.mark.parametrize("shape", [SHAPE, LINEAR, COUNTS], ids=["layers", "linear", "counts"])
+@pytest.mark.parametrize("shape", [SHAPE, COUNTS], ids=["layers", "counts"])
 @pytest.mark.parametrize("game", [FOUR, othello.Othello(8)], ids=str)
 def test_the_network_commutes_with_all_symmetries_to_the_last_bit(game, shape):
     config = configured(shape)
@@ -83,7 +82,7 @@ def test_the_network_commutes_with_all_symmetries_to_the_last_bit(game, shape):
             np.testing.assert_array_equal(seen.score_logits, plain.score_logits)
 
 
-@pytest.mark.parametrize("name", ["small", "logistello", "edax"])
+@pytest.mark.parametrize("name", ["small", "logistello"])
 def test_the_folded_network_is_the_same_function_with_half_of_the_images(name):
     game, config = othello.Othello(6), configured(COUNTS.model_copy(update={"set": name}))
     variables, position = seasoned(game, config), positions(game, 20)
@@ -97,53 +96,8 @@ def test_the_folded_network_is_the_same_function_with_half_of_the_images(name):
     assert network.fold(net, folded) == (net, folded)
 
 
-def test_one_feature_without_layers_is_the_mean_score_of_a_normal_distribution():
-    game, config = othello.Othello(8), configured(LINEAR)
-    variables, position = seasoned(game, config), positions(game, 30)
-    variables["params"]["tables"] /= 64
-    prediction = predicted(game, config, variables, position)
-    found = patterns.pattern_set("small", 8)
-    planes = np.asarray(game.planes(position)).reshape(8, -1, 2)
-    rows = (planes[..., 0] + 2 * planes[..., 1]) @ found.weights(found.images)
-    rows += found.first_rows[found.images.pattern]
-    stage = planes.sum(axis=(1, 2)) * 3 // 65
-    assert set(stage) == {1}
-    mean = np.asarray(variables["params"]["tables"])[1, rows, 0].sum(axis=1)
-    logits = np.asarray(prediction.score_logits)
-    np.testing.assert_allclose(logits, -2 * (game.scores / 64 - mean[:, None]) ** 2, rtol=1e-4)
-
-
-def test_layers_without_features_and_many_features_without_layers_are_refused():
-    with pytest.raises(ValueError, match="num_features is 16, set it to 1"):
-        network_config.PatternsConfig(hidden_units=())
-
-
-def test_an_exported_pattern_network_takes_any_number_of_positions():
-    variables, position = seasoned(FOUR), positions(FOUR)
-    exported = portable.export(FOUR, CONFIG, variables, platforms=("cpu",))
-    planes = network.planes_of(FOUR, CONFIG, position)
-    logits, value = exported.call(planes.astype(jnp.float32))
-    expected = predict(network.build(FOUR, CONFIG), variables, planes)
-    np.testing.assert_array_equal(logits, expected.prior_logits)
-    np.testing.assert_allclose(value, expected.value, atol=1e-6)
-
-
-def test_ownership_needs_a_tower():
-    with pytest.raises(ValueError, match="no head for ownership: set has_ownership_head to false"):
-        network.NetworkConfig(kind="patterns", has_ownership_head=True)
-
-
-def test_the_number_of_discs_and_of_moves_changes_the_score():
-    """The same tables of zeros see positions apart only by discs, moves and parity."""
-    variables = network.init(FOUR, CONFIG, jax.random.key(0))
-    variables["params"]["score_output"]["kernel"] += 1
-    start = predicted(FOUR, CONFIG, variables, FOUR.start(1)).score
-    later = predicted(FOUR, CONFIG, variables, positions(FOUR)).score
-    assert len({float(x) for x in (*start, *later)}) > 2
-
-
 def test_only_rows_with_a_gradient_move_and_only_their_means_decay():
-    optimiser = row_optimiser.scale_met_rows()
+    optimiser = optimisers.scale_met_rows()
     state = optimiser.init(jnp.zeros((1, 4, 3)))
     gradient = jnp.zeros((1, 4, 3)).at[0, 2].set(jnp.array([3.0, 0.0, -4.0]))
     other = jnp.zeros((1, 4, 3)).at[0, 1].set(1.0)
@@ -175,9 +129,9 @@ def test_features_logits_and_layers_have_their_own_rates():
 def test_the_position_weighs_the_counts_of_its_moves():
     game, config = othello.Othello(8), configured(COUNTS)
     variables, position = seasoned(game, config), positions(game, 20)
-    plain = predicted(game, CONFIG, _without_counts(variables), position).prior_logits
-    seen = predicted(game, config, variables, position).prior_logits
-    added = np.asarray(seen - plain)[:, :64]
+    params = {name: x for name, x in variables["params"].items() if name != "move_weights"}
+    plain = predicted(game, CONFIG, {"params": params}, position).prior_logits
+    added = np.asarray(predicted(game, config, variables, position).prior_logits - plain)[:, :64]
     is_legal = np.asarray(game.legal_mask(position))[:, :64]
     np.testing.assert_array_equal(added[~is_legal], 0)
     assert np.ptp(added[is_legal]) > 0.1
@@ -190,41 +144,3 @@ def test_a_board_that_is_not_square_has_no_patterns():
     with pytest.raises(ValueError, match="square board, not 4 x 6"):
         network.build(Wide(4), CONFIG)
     assert isinstance(network.build(FOUR, CONFIG), pattern_network.PatternNetwork)
-
-
-def _without_counts(variables):
-    params = {name: x for name, x in variables["params"].items() if name != "move_weights"}
-    return {"params": params}
-
-
-def test_a_network_with_more_stages_is_the_one_it_was():
-    shape = configured(SHAPE.model_copy(update={"num_stages": 3}))
-    before = seasoned(FOUR)
-    after = network.with_stages(before, CONFIG, shape)
-    for num_plies in (0, 4, 10):
-        position = positions(FOUR, num_plies)
-        expected, found = (
-            predicted(FOUR, config, variables, position)
-            for config, variables in ((CONFIG, before), (shape, after))
-        )
-        np.testing.assert_array_equal(found.score, expected.score)
-        np.testing.assert_array_equal(found.prior_logits, expected.prior_logits)
-    assert after["params"]["tables"].shape[0] == 3
-    assert network.with_stages(before, CONFIG, CONFIG) is before
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (SHAPE.model_copy(update={"num_stages": 2}), SHAPE.model_copy(update={"num_stages": 4})),
-        (SHAPE, SHAPE.model_copy(update={"num_stages": 2, "num_features": 4})),
-    ],
-)
-def test_stages_are_added_to_a_network_with_one_and_the_same_features(one, other):
-    assert network.with_stages({}, configured(one), configured(other)) is None
-
-
-def test_stages_are_for_patterns():
-    tower = network.NetworkConfig()
-    staged = tower.model_copy(update={"patterns": SHAPE.model_copy(update={"num_stages": 2})})
-    assert network.with_stages({}, tower, staged) is None

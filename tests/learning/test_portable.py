@@ -17,7 +17,6 @@ OTHELLO = othello.Othello(6)
 FLOAT32 = network.NetworkConfig(num_blocks=1, num_channels=8, value_units=8)
 BFLOAT16 = FLOAT32.model_copy(update={"precision": "bfloat16"})
 CASES = {"othello": (OTHELLO, FLOAT32), "tictactoe": (tictactoe.TicTacToe(), BFLOAT16)}
-BATCH_SIZES = (1, 7, 64)
 
 # A program of another project, in an interpreter that cannot import azo or flax.
 OUTSIDER = """
@@ -79,14 +78,14 @@ def outside(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("size", BATCH_SIZES)
 @pytest.mark.parametrize("name", CASES)
-def test_without_azo_the_program_says_what_azos_network_says(outside, name, size):
-    logits, value = (x[:size] for x in expected(name, CASES[name][1]))
-    arrays = np.load(outside / f"{name}-{size}.npz")
-    # Folding the normalisation rounds: 3e-6 was seen.
-    np.testing.assert_allclose(arrays["logits"], logits, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(arrays["value"], value, rtol=0, atol=1e-5)
+def test_without_azo_the_program_says_what_azos_network_says(outside, name):
+    logits, value = expected(name, CASES[name][1])
+    for size in (1, 7, 64):
+        arrays = np.load(outside / f"{name}-{size}.npz")
+        # Folding the normalisation rounds: 3e-6 was seen.
+        np.testing.assert_allclose(arrays["logits"], logits[:size], rtol=0, atol=1e-5)
+        np.testing.assert_allclose(arrays["value"], value[:size], rtol=0, atol=1e-5)
 
 
 def test_one_program_is_for_all_platforms_and_any_batch():

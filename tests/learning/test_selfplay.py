@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import fake_evaluation, flat_games, tictactoe_games
+from support import fake_evaluation, flat_games
 
-from azo.learning import selfplay
+from azo.learning import selfplay, starts
 from azo.search import improvement
 
 GAME, NUM_GAMES, NUM_PLIES = flat_games.GAME, flat_games.NUM_GAMES, flat_games.NUM_PLIES
@@ -27,15 +27,10 @@ def test_games_begin_spread_over_their_length_and_none_is_over():
     assert (num_discs >= 4 + before.ply - 3).all()
 
 
-def test_games_under_way_are_never_over():
-    _, after, plies = flat_games.played()
-    assert not np.asarray(GAME.is_over(after.position)).any()
-    assert not np.asarray(GAME.is_over(GAME.unpack(jnp.asarray(plies.board)))).any()
-
-
 def test_every_recorded_position_leads_to_the_next_by_a_legal_move():
     _, after, plies = flat_games.played()
     board = np.concatenate([plies.board, packed(after.position)[None]])
+    assert not np.asarray(GAME.is_over(GAME.unpack(jnp.asarray(board)))).any()
     start = packed(GAME.start())
     position = GAME.unpack(jnp.asarray(plies.board))
     legal = np.asarray(GAME.legal_mask(position))
@@ -44,6 +39,8 @@ def test_every_recorded_position_leads_to_the_next_by_a_legal_move():
     step = jax.jit(GAME.step)(everywhere, actions)
     child, over = packed(step.position), np.asarray(step.discount) == 0
     reward = np.asarray(step.reward)
+    assert (plies.policy[~legal] == 0).all()
+    assert (plies.policy.max(axis=-1) == 255).all()
     num_ends = 0
     for t, b in np.ndindex(NUM_PLIES, NUM_GAMES):
         moves = np.flatnonzero(legal[t, b])
@@ -58,15 +55,6 @@ def test_every_recorded_position_leads_to_the_next_by_a_legal_move():
     assert num_ends > NUM_GAMES
 
 
-def test_passes_are_plies_too():
-    _, _, plies = flat_games.played()
-    legal = np.asarray(GAME.legal_mask(GAME.unpack(jnp.asarray(plies.board))))
-    is_pass = legal[..., -1]
-    assert is_pass.any()
-    t, b = (index[0] for index in np.nonzero(is_pass[:-1]))
-    assert plies.ply[t + 1, b] == plies.ply[t, b] + 1
-
-
 def test_plies_are_counted_from_the_start_of_each_game():
     before, after, plies = flat_games.played()
     ply = np.concatenate([plies.ply, after.ply[None]])
@@ -75,30 +63,23 @@ def test_plies_are_counted_from_the_start_of_each_game():
     np.testing.assert_array_equal(ply[1:], expected)
 
 
-def test_the_recorded_policy_is_zero_on_illegal_moves():
-    _, _, plies = flat_games.played()
-    legal = np.asarray(GAME.legal_mask(GAME.unpack(jnp.asarray(plies.board))))
-    assert (plies.policy[~legal] == 0).all()
-    assert (plies.policy.max(axis=-1) == 255).all()
-
-
-def test_the_same_key_repeats_the_games_and_another_does_not():
-    again = jax.device_get(flat_games.begin_and_play(jax.random.key(0)))
-    jax.tree.map(np.testing.assert_array_equal, flat_games.played(), again)
-    other = flat_games.played(seed=1)
-    assert (other[2].board != flat_games.played()[2].board).any()
-
-
 @pytest.mark.slow
-def test_plies_say_when_and_by_which_network_they_were_played():
-    config = selfplay.SelfplayConfig(num_games=8, num_plies=3, explored_share=1.0)
+def test_as_many_explored_positions_are_found_as_plies_of_this_network_are_played():
     search = improvement.SearchConfig(algorithm="puct", num_simulations=16, c_puct=1.0)
-    plies = tictactoe_games.play(
-        jax.random.key(0), fake_evaluation.hashed(tictactoe_games.GAME), search, config
-    ).plies
+    config = selfplay.SelfplayConfig(num_games=8, num_plies=3, explored_share=1.0)
+    evaluate = fake_evaluation.hashed(GAME)
+
+    @jax.jit
+    def play(key):
+        games = starts.new_games(GAME, key, 8)
+        origin = {"iteration": 6, "actor_version": 3}
+        return selfplay.play(GAME, evaluate, key, games, search=search, config=config, **origin)[1]
+
+    turns = play(jax.random.key(0))
+    plies, positions = turns.plies, turns.explored
+    assert positions.value.shape == plies.value.shape
+    assert np.asarray(positions.is_valid).all()
     assert (np.asarray(plies.iteration) == 6).all()
     assert (np.asarray(plies.actor_version) == 3).all()
-    evaluation = fake_evaluation.hashed(tictactoe_games.GAME)(
-        None, tictactoe_games.GAME.unpack(plies.board)
-    )
-    np.testing.assert_allclose(plies.raw_value, evaluation.value, atol=1e-3)  # float16
+    value = evaluate(None, GAME.unpack(plies.board)).value
+    np.testing.assert_allclose(plies.raw_value, value, atol=1e-3)  # float16

@@ -7,7 +7,7 @@ import pytest
 from support import made_plies, random_games, slow_board
 
 from azo.games import othello
-from azo.learning import pending_plies, ply_records, statistics
+from azo.learning import ply_records, statistics
 
 GAME = othello.Othello(4)
 NUM_GAMES = 10
@@ -29,12 +29,7 @@ def games():
 
 def predictions(num_plies):
     ply = jnp.arange(num_plies, dtype=jnp.float32)
-    return ply_records.PredictionStatistics(
-        policy_entropy=ply,
-        prior_entropy=2 * ply,
-        prior_divergence=3 * ply,
-        legal_mass=ply / num_plies,
-    )
+    return {"policy_entropy": ply, "prior_divergence": 3 * ply}
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +40,12 @@ def figures(games):
 
     @jax.jit
     def gathered(plies):
-        waiting, parts = pending_plies.empty(GAME, 1), []
+        waiting, parts = ply_records.empty_history(GAME, 1), []
         for where in (slice(cut), slice(cut, None)):
             some = jax.tree.map(lambda x, where=where: x[where], plies)
-            finalised, waiting = pending_plies.finalise(waiting, some)
+            finalised, waiting = ply_records.finalise(waiting, some)
             turns = made_plies.turns(GAME, some, predictions(some.ply.shape[0]))
-            parts.append(statistics.gather(GAME, turns, finalised, turns.predictions))
+            parts.append(statistics.gather(GAME, turns, finalised))
         return jax.tree.map(jnp.add, *parts)
 
     return statistics.describe(gathered(plies)), cut
@@ -59,56 +54,40 @@ def figures(games):
 def games_of(games):
     """Yields for each game its plies and the final board, or None if it was resigned."""
     _, lengths, plies = games
-    start = 0
-    for b, length in enumerate(lengths):
-        rows = slice(start, start + length)
-        columns = {
-            name: np.asarray(getattr(plies, name)[rows, 0]).astype(float)
-            for name in ("raw_value", "reward", "action")
-        }
+    for b, (length, end) in enumerate(zip(lengths, lengths.cumsum(), strict=True)):
+        rows = slice(end - length, end)
         board = slow_board.start(4)
-        for action in columns["action"]:
-            board = slow_board.play(board, int(action))
-        yield columns, (None if b == RESIGNED else board)
-        start += length
+        for action in plies.action[rows, 0].tolist():
+            board = slow_board.play(board, action)
+        reward = float(plies.reward[end - 1, 0])
+        outcome = reward * (-1.0) ** np.arange(length)[::-1]
+        yield np.asarray(plies.raw_value[rows, 0], float), outcome, b != RESIGNED and board
 
 
-@pytest.mark.slow
-def test_results_and_lengths_are_counted(games, figures):
+def test_results_lengths_and_errors_of_values_are_those_of_numpy(games, figures):
     _, lengths, _ = games
     metrics, _ = figures
-    results = []
-    for columns, board in games_of(games):
-        last = len(columns["reward"]) - 1
-        result = columns["reward"][-1] * (1 if last % 2 == 0 else -1)
-        results.append(result)
-        if board is not None:
+    results, pairs = [], []
+    for values, outcome, board in games_of(games):
+        results.append(outcome[0])
+        pairs += zip(values, outcome, strict=True)
+        if board:
             difference = slow_board.count(board, "X") - slow_board.count(board, "O")
-            assert np.sign(difference) == result
+            assert np.sign(difference) == outcome[0]
     counts = [results.count(result) for result in (1, 0, -1)]
     assert min(counts) > 0
     names = ("first_player_wins", "draws", "first_player_losses")
     assert [metrics[f"selfplay/{name}"] for name in names] == counts
-    score = (counts[0] + counts[1] / 2) / NUM_GAMES
-    assert metrics["selfplay/first_player_score"] == pytest.approx(score)
-    assert metrics["selfplay/mean_plies"] == pytest.approx(np.mean(lengths))
-    assert metrics["selfplay/resigned_share"] == pytest.approx(1 / NUM_GAMES)
-
-
-def test_the_error_of_the_value_and_its_correlation_with_the_result_are_those_of_numpy(
-    games, figures
-):
-    metrics, _ = figures
-    pairs = []
-    for columns, _ in games_of(games):
-        num_plies = len(columns["reward"])
-        outcome = columns["reward"][-1] * (-1.0) ** np.arange(num_plies)[::-1]
-        pairs += zip(columns["raw_value"], outcome, strict=True)
     pairs = np.array(pairs)
-    error = (pairs[:, 0] - pairs[:, 1]).mean()
-    assert metrics["selfplay/value_error"] == pytest.approx(error, abs=1e-6)
-    correlation = np.corrcoef(pairs.T)[0, 1]
-    assert metrics["selfplay/value_correlation"] == pytest.approx(correlation, abs=1e-5)
+    expected = {
+        "first_player_score": (counts[0] + counts[1] / 2) / NUM_GAMES,
+        "mean_plies": np.mean(lengths),
+        "resigned_share": 1 / NUM_GAMES,
+        "value_error": (pairs[:, 0] - pairs[:, 1]).mean(),
+        "value_correlation": np.corrcoef(pairs.T)[0, 1],
+    }
+    for name, number in expected.items():
+        assert metrics[f"selfplay/{name}"] == pytest.approx(number, abs=1e-5), name
 
 
 def test_predictions_are_averaged_over_devices(games, figures):
@@ -116,7 +95,6 @@ def test_predictions_are_averaged_over_devices(games, figures):
     metrics, cut = figures
     means = np.mean([(n - 1) / 2 for n in (cut, len(plies.ply) - cut)])
     assert metrics["selfplay/policy_entropy"] == pytest.approx(means)
-    assert metrics["selfplay/prior_entropy"] == pytest.approx(2 * means)
     assert metrics["selfplay/prior_divergence"] == pytest.approx(3 * means)
 
 
@@ -124,9 +102,9 @@ def test_without_a_finished_game_there_are_no_figures_but_no_errors():
     @jax.jit
     def gathered():
         plies = made_plies.make(GAME, (2, 1))
-        finalised, _ = pending_plies.finalise(pending_plies.empty(GAME, 1), plies)
+        finalised, _ = ply_records.finalise(ply_records.empty_history(GAME, 1), plies)
         turns = made_plies.turns(GAME, plies, predictions(2))
-        return statistics.gather(GAME, turns, finalised, turns.predictions)
+        return statistics.gather(GAME, turns, finalised)
 
     metrics = statistics.describe(gathered())
     assert metrics["selfplay/first_player_wins"] == 0

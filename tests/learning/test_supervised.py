@@ -1,7 +1,6 @@
 """From games to examples, and steps on them."""
 
 import dataclasses
-import functools
 import pathlib
 
 import jax
@@ -10,18 +9,17 @@ import numpy as np
 import pytest
 from support import slow_board
 
-from azo.formats import archives
+from azo.formats import game_files, game_texts
 from azo.games import notation, othello, replaying, tictactoe
-from azo.learning import learner, network, ply_records, pretraining, supervised
+from azo.learning import network, ply_records, pretraining, supervised
 from azo.search import improvement
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
 PLAIN = supervised.ExamplesConfig()
-EVERY_PLY = supervised.ExamplesConfig(keep_under_8=1, keep_under_16=1)
 
 
-def games_of(*transcripts, game=None):
-    return archives.read_transcripts("\n".join(transcripts), "test", game or othello.Othello())
+def games_of(*transcripts, game=game_files.OTHELLO):
+    return game_files.replay(game, game_texts.parse("\n".join(transcripts), game))
 
 
 def olivaw(number):
@@ -109,7 +107,7 @@ def test_thinning_keeps_30_percent_under_ply_8_and_70_percent_under_16():
 
 # The first four are images of each other; the fifth answers the first move otherwise.
 OPENINGS = ("f5d6", "e6f4", "c4e3", "d3c5", "f5f6")
-F5, D6, F6, E6, D3, C4 = 37, 43, 45, 44, 19, 26
+F4, F5, D6, F6 = 29, 37, 43, 45
 
 
 def opening_examples(transcripts, values):
@@ -123,26 +121,18 @@ def opening_examples(transcripts, values):
 
 
 def board_after(transcript):
-    position = replaying.replay(transcript, othello.Othello()).positions[-1]
-    return notation.board_text(replaying.board_of(position, is_black_to_move=True), 8)
-
-
-START, AFTER_F5 = board_after(""), board_after("f5")
-
-
-def shares(policy):
-    return {int(a): round(float(policy[a]), 2) for a in np.flatnonzero(policy)}
+    board = replaying.replay(transcript, othello.Othello()).board
+    return notation.board_text(notation.Board(board.player, board.opponent, True), 8)
 
 
 def test_a_position_met_several_times_gives_its_most_played_move_and_mean_result():
     examples = opening_examples(OPENINGS, [1, 1, -1, 0, -1])
     assert len(examples) == 5  # the start, and one after each of the four first moves
-    policy, value = examples[START]
-    assert (shares(policy), value) == ({F5: 1.0}, 0.0)
-    policy, value = examples[AFTER_F5]
-    assert (shares(policy), value) == ({D6: 1.0}, 0.0)  # one each: the lower move
-    policy, value = examples[board_after("e6")]
-    assert (shares(policy), value) == ({29: 1.0}, -1.0)  # f4, and white loses
+    # After f5 each answer was played once: the lower move. After e6 white loses by f4.
+    for transcript, move, result in (("", F5, 0.0), ("f5", D6, 0.0), ("e6", F4, -1.0)):
+        policy, value = examples[board_after(transcript)]
+        np.testing.assert_array_equal(policy, np.arange(65) == move)
+        assert value == result
 
 
 def test_policies_of_searches_are_averaged():
@@ -153,16 +143,16 @@ def test_policies_of_searches_are_averaged():
     policies = np.zeros((3, 65), np.uint8)
     policies[0, [D6, F6]] = 255, 0
     policies[1, [D6, F6]] = 85, 255
-    policies[2, [29, 45]] = 255, 255  # f4 and f6: d6 and f6 of the others
+    policies[2, [F4, F6]] = 255, 255  # f4 and f6: d6 and f6 of the others
     searched = dataclasses.replace(plies, policy=policies)
     data = supervised.dataset(game, searched)
-    after_f5 = [text_of(row) for row in np.asarray(data.board)].index(AFTER_F5)
+    after_f5 = [text_of(row) for row in np.asarray(data.board)].index(board_after("f5"))
     policy = np.asarray(ply_records.restore(data.policy))[after_f5]
     np.testing.assert_allclose(policy[[D6, F6]], [0.625, 0.375], atol=0.003)
-    assert data.num_rows == 2
+    assert len(data.value) == 2
 
 
-def test_scores_are_of_each_ply():
+def test_scores_are_of_each_ply(monkeypatch):
     game = tictactoe.TicTacToe()
     position = game.step(game.start(3), jnp.array([0, 0, 4])).position
     logits = jnp.zeros((3, 9)).at[0, 1].set(1.0).at[1, 0].set(9.0).at[2, 8].set(-1.0)
@@ -173,53 +163,15 @@ def test_scores_are_of_each_ply():
         del key, seen
         return improvement.Evaluation(prior_logits=logits, value=value)
 
-    held_out = supervised.score(
-        game, evaluate, game.pack(position), jnp.array([1, 5, 8]), jnp.array([1.0, -1, 1])
+    monkeypatch.setattr(network, "folded_evaluator", lambda *_: evaluate)
+    held_out = supervised.score.__wrapped__(
+        game, None, {}, game.pack(position), jnp.array([1, 5, 8]), jnp.array([1.0, -1, 1])
     )
     e = np.exp(1.0)
     losses = [np.log(e + 7) - 1, np.log(8), np.log(7 + 1 / e) + 1]
-    np.testing.assert_array_equal(held_out.accuracy, [1, 0, 0])
-    np.testing.assert_allclose(held_out.policy_loss, losses, rtol=1e-6)
-    np.testing.assert_allclose(held_out.value_error, [0.25, 0, 1], rtol=1e-6)
-
-
-TINY = network.NetworkConfig(num_blocks=0, num_channels=8, value_units=8)
-
-
-@pytest.mark.slow
-def test_steps_on_rows_are_steps_on_their_examples_one_after_the_other():
-    game = tictactoe.TicTacToe()
-    action, value = jax.device_get(pretraining.random_games(game, jax.random.key(0), 30))
-    plies = supervised.plies_of(game, action, value)
-    data = supervised.dataset(game, plies)
-    # Without augmentation the keys do not matter.
-    settings = learner.LearnerConfig(warmup_steps=0, learning_rate=0.01, num_steps=3, augment=False)
-    model = network.build(game, TINY).clone(is_training=True)
-    optimiser = learner.make_optimiser(settings, TINY)
-    variables = network.init(game, TINY, jax.random.key(1))
-    train_state = learner.init(optimiser, variables, settings)
-    row = np.random.default_rng(0).permutation(data.num_rows)[:24].reshape(3, 8)
-    key = jax.random.key(2)
-
-    @functools.partial(jax.jit, static_argnames="config")
-    def learn(train_state, rows, config):
-        return learner.learn(
-            game, model, optimiser, key, train_state, data.examples, rows, config=config
-        )
-
-    after, losses = learn(train_state, jnp.asarray(row), settings)
-    one_step = settings.model_copy(update={"num_steps": 1})
-    seen = []
-    for batch in row:
-        train_state, one = learn(train_state, jnp.asarray(batch[None]), one_step)
-        seen.append(one)
-    assert after.num_steps == 3
-    np.testing.assert_allclose(losses.policy, np.mean([one.policy for one in seen]), rtol=1e-5)
-    np.testing.assert_allclose(losses.value, np.mean([one.value for one in seen]), rtol=1e-5)
-    # Two programs round differently, and AdamW magnifies gradients near 0.
-    jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), after.params, train_state.params
-    )
+    np.testing.assert_array_equal(held_out["accuracy"], [1, 0, 0])
+    np.testing.assert_allclose(held_out["policy_loss"], losses, rtol=1e-6)
+    np.testing.assert_allclose(held_out["value_error"], [0.25, 0, 1], rtol=1e-6)
 
 
 @pytest.mark.slow
@@ -231,14 +183,3 @@ def test_random_games_are_legal_and_have_the_result_of_the_board():
     assert games.is_finished.all()
     np.testing.assert_array_equal(value, games.black_value)
     assert len({*texts}) > 60
-
-
-def test_a_network_without_its_prior_keeps_its_values_alone():
-    def evaluate(key, position):
-        del key, position
-        logits = jnp.arange(18.0).reshape(2, 9)
-        return improvement.Evaluation(prior_logits=logits, value=jnp.array([0.5, -1.0]))
-
-    prediction = pretraining.without_prior(evaluate)(jax.random.key(0), None)
-    np.testing.assert_array_equal(prediction.prior_logits, np.zeros((2, 9)))
-    np.testing.assert_array_equal(prediction.value, [0.5, -1.0])

@@ -1,23 +1,18 @@
 """The file of an analysed game in a real browser: a published game, analysed by the command."""
 
 import pathlib
-import re
 
+import numpy as np
 import pytest
-from support import scripted_engine, slow_board, web_games
+from support import scripted_engine, slow_board
 from support.web_visit import Visit
 
 from azo.cli import analyse
-from azo.formats import ggf
 from azo.games import notation, othello, replaying
-from azo.play import analysis_page, game_analysis
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+from azo.play.analysis import analysis_page, game_analysis
 
 _FILE = pathlib.Path(__file__).parents[1] / "data" / "olivaw_game08.txt"
 _NUM_MOVES = 59
-_ENDGAME_MISTAKES = [["41", "h7??", "14"], ["47", "b7?", "4"], ["56", "g1??", "24"]]
-_SIZES = [(1280, 800), (1366, 768), (390, 844), (844, 390)]
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +29,6 @@ def visit(browser, address):
     visit = Visit(browser, None, address)
     yield visit
     visit.end()
-
-
-def _mistakes(visit):
-    return [text.split() for text in visit.page.locator("#mistakes button").all_inner_texts()]
 
 
 def test_the_board_is_stepped_through_by_keys_and_buttons(visit):
@@ -73,42 +64,10 @@ def test_each_position_has_its_report(visit):
     assert visit.ply == 0
 
 
-def test_the_endgame_mistakes_are_marked_listed_and_reached_by_one_key(visit):
-    listed = _mistakes(visit)
-    assert [mark for mark in listed if "~" not in mark[2]] == _ENDGAME_MISTAKES
-    assert visit.page.locator("#graph .mistake").count() == len(listed)
-    names = [text.split()[-1] for text in visit.page.locator("#moves button").all_inner_texts()]
-    assert [names[int(ply) - 1] for ply, *_ in listed] == [name for _, name, _ in listed]
-    reached = []
-    for _ in listed:
-        visit.page.keyboard.press(".")
-        reached.append(visit.ply)
-    assert reached == [int(ply) for ply, *_ in listed]
-    visit.page.keyboard.press(",")
-    assert visit.ply == reached[-2]
-    visit.page.locator("#mistakes button", has_text="47 b7").click()
-    assert visit.ply == 47
-
-
-def test_better_lines_and_moves_of_the_reader_are_variations(visit):
-    visit.page.locator("#mistakes button", has_text="56 g1").click()
-    visit.page.keyboard.press("b")
-    visit.page.wait_for_selector("#moves .variation")
-    assert visit.variations[0][0] == "g2"
-    visit.page.keyboard.press("End")
-    assert visit.text("#status").startswith("49-15 to white")  # 34 discs, as before the mistake
-    visit.page.keyboard.press("Home")
-    visit.cell("d3").click()  # the game began with c4
-    visit.wait_for("#moves .variation", "d3")
-    assert (visit.ply, visit.text("#headline")) == (1, "Not searched yet")
-    visit.cell("a1").click()
-    assert visit.text("#message").startswith("a1 is not legal: white may play c3, ")
-
-
 def test_the_rules_of_the_file_are_those_of_the_slow_board(visit):
     num_passes = 0
     for seed in range(20):
-        boards, actions = web_games.random_game(8, seed=seed)
+        boards, actions = slow_board.random_game(8, seed=seed)
         moves = [notation.action_text(action, 8) for action in actions]
         game = visit.page.evaluate(
             "(moves) => import('api.js').then((api) => api.replay({ moves }))", moves
@@ -122,17 +81,6 @@ def test_the_rules_of_the_file_are_those_of_the_slow_board(visit):
             }
         num_passes += moves.count("pass")
     assert num_passes >= 5
-
-
-def test_the_game_is_saved_as_transcript_and_ggf(visit):
-    texts = []
-    for kind in ("text", "ggf"):
-        with visit.page.expect_download() as download:
-            visit.page.click(f"#save-{kind}")
-        texts.append(download.value.path().read_text())
-    game = ggf.parse(texts[1])
-    assert (game.black, game.white) == ("Di Mattei", "OLIVAW 18")
-    assert texts[0].strip() == notation.transcript(game.moves, 8, has_passes=True)
 
 
 def test_what_needs_a_server_is_neither_shown_nor_reached_by_a_key(visit):
@@ -164,40 +112,32 @@ def test_the_browser_refuses_every_connection(visit):
     visit.hosts.remove("localhost:9")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", _SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_it_fits_the_screen_and_axe_finds_nothing_serious(browser, address, size, scheme):
-    viewport = {"width": size[0], "height": size[1]}
-    visit = Visit(browser, None, address, viewport=viewport, color_scheme=scheme)
-    width, height = visit.page.evaluate(
-        "['scrollWidth', 'scrollHeight'].map((name) => document.documentElement[name])"
-    )
-    assert width == size[0]
-    assert height == size[1] or min(size) == 390  # phones scroll
-    visit.page.keyboard.press(".")
-    visit.page.keyboard.press("b")
-    visit.page.wait_for_selector("#moves .variation")
-    visit.page.keyboard.press("m")
-    assert visit.serious_findings() == []
-    background = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    brightness = sum(map(int, re.findall(r"\d+", background))) / 3
-    assert (brightness > 128) == (scheme == "light")
-    visit.end()
-
-
-def test_a_first_move_like_the_best_one_is_no_mistake(browser, tmp_path):
+@pytest.mark.parametrize(
+    ("best", "evaluations", "listed"),
+    [
+        # d3 is as good as f5, by symmetry; d6 loses 3.
+        ("d3f4c3d3c4", [{"discs": x} for x in (5.0, 3.0, 0.0, 0.0, 0.0)], [["2", "d6?!", "~3.0"]]),
+        # White loses 4 discs and the win, then 9 discs of a lost game.
+        (
+            "f5f4c3f4c4",
+            [{"score": x, "value": float(np.sign(x))} for x in (-2, 2, 2, -2, 11)],
+            [["2", "d6??", "4", "turning", "point"], ["4", "d3?", "9"]],
+        ),
+    ],
+)
+def test_mistakes_are_those_of_the_analysis(browser, tmp_path, best, evaluations, listed):
     game = othello.Othello()
-    best = [notation.parse_action(move, 8) for move in ("d3", "f4", "c3", "d3", "c4")]
-    discs = (5.0, 3.0, 0.0, 0.0, 0.0)  # d3 is as good as f5, by symmetry; d6 loses 3
-    evaluations = {
-        ply: {"discs": discs, "best": action, "visits": {action: 100}}
-        for ply, (action, discs) in enumerate(zip(best, discs, strict=True))
-    }
-    engine = scripted_engine.ScriptedEngine(game, evaluations)
+    actions = notation.parse_moves(best, 8)
+    best_too = [each | {"best": move} for each, move in zip(evaluations, actions, strict=True)]
+    engine = scripted_engine.ScriptedEngine(game, dict(enumerate(best_too)))
     engine.new_game(None, replaying.replay("f5d6c3d3", game).actions)
-    analysis = game_analysis.analyse(engine, game_analysis.AnalysisConfig())
+    analysis = game_analysis.analyse(engine)
     file = tmp_path / "game.html"
     file.write_text(analysis_page.render(analysis, "a game", "a network"))
     visit = Visit(browser, None, file.as_uri())
-    assert _mistakes(visit) == [["2", "d6?!", "~3.0"]]
+    assert visit.mistakes == listed
+    assert [f"{p.number}" for p in analysis.losses] == [number for number, *_ in listed]
+    if "turning" in listed[0]:
+        title = visit.page.locator("#mistakes button").first.get_attribute("title")
+        assert title == "4 discs lost; f4 was best; from here on white was behind"
     visit.end()

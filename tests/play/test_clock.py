@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from azo.play import clock
+from azo.play.engine import clock
+from azo.play.engine.engine_settings import EngineConfig, Limits
 
 
 @pytest.mark.parametrize("settings", [(), (0, 0, 0), (0, 1, 0), (300, 10, 0)])
@@ -13,33 +14,35 @@ def test_a_period_without_moves_limits_nothing(settings):
     assert clocks.seconds_for_move(True, 60) is None
 
 
-def test_main_time_alone_is_used_up_by_its_side():
-    clocks = clock.GameClock(300, 0, 0)
-    clocks.use(True, 100)
-    assert clocks.seconds_for_move(True, 40) == clock.seconds_for_move(200, 40)
-    assert clocks.seconds_for_move(False, 40) == clock.seconds_for_move(300, 40)
-    clocks.use(True, 250)
-    assert clocks.seconds_for_move(True, 40) == clock.seconds_for_move(0, 40) < 0.1
+@pytest.mark.parametrize(
+    ("settings", "used", "left", "moves"),
+    [
+        ((300, 0, 0), [], 300, None),
+        ((300, 0, 0), [100], 200, None),
+        ((300, 0, 0), [350], 0, None),
+        ((10, 30, 3), [15], 25, 2),  # 5 s of the first period, and one of its 3 moves
+        ((10, 30, 3), [15, 20], 5, 1),
+        ((10, 30, 3), [15, 20, 1], 30, 3),  # the next period
+        ((0, 30, 3), [], 30, 3),
+        ((1, 30, 3), [], 30, 3),  # a little main time is not hurried where a period follows
+    ],
+)
+def test_main_time_and_then_periods_are_used_up_by_their_side(settings, used, left, moves):
+    clocks = clock.GameClock(*settings)
+    fresh = clocks.seconds_for_move(False, 60)
+    for seconds in used:
+        clocks.use(True, seconds)
+    assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(left, 60, moves_left=moves)
+    assert clocks.seconds_for_move(False, 60) == fresh
 
 
-def test_periods_follow_the_main_time_and_one_another():
-    clocks = clock.GameClock(10, 30, 3)
-    clocks.use(True, 15)  # 5 s of the first period, and one of its 3 moves
-    assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(25, 60, moves_left=2)
-    clocks.use(True, 20)
-    assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(5, 60, moves_left=1)
-    clocks.use(True, 1)
-    assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(30, 60, moves_left=3)
-
-
-def test_periods_alone_begin_at_once():
-    clocks = clock.GameClock(0, 30, 3)
-    assert clocks.seconds_for_move(False, 60) == clock.seconds_for_move(30, 60, moves_left=3)
-
-
-def test_a_little_main_time_is_not_hurried_where_a_period_follows():
-    clocks = clock.GameClock(1, 30, 3)
-    assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(30, 60, moves_left=3)
+def test_the_limits_are_those_of_the_clock_and_of_the_settings():
+    config = EngineConfig(num_simulations=50, seconds=5.0)
+    assert clock.GameClock().limits(True, 60, config) == Limits(50, 5.0)
+    seconds = clock.seconds_for_move(60, 60)
+    limits = clock.GameClock(60).limits(True, 60, config)
+    assert limits == Limits(50, seconds, ends_early=True)
+    assert clock.GameClock(600).limits(True, 60, config) == Limits(50, 5.0, ends_early=True)
 
 
 def test_the_front_ends_time_left_replaces_the_clock():
@@ -54,50 +57,12 @@ def test_the_front_ends_time_left_replaces_the_clock():
     assert unset.seconds_for_move(True, 60) is None
 
 
-def ended_at(timer, visits_at, num_left=10**9):
-    """Returns the second at which a search of 100 simulations a second ends."""
-    for tick in range(1, 1000):
-        elapsed = tick / 100
-        if timer.is_over(elapsed, tick, num_left - tick, np.array(visits_at(tick))):
-            return elapsed
-    raise AssertionError("the search does not end")
-
-
-def test_a_move_that_cannot_be_caught_ends_the_search():
-    # All visits go to the first move: it leads by t after t of 1000 simulations.
-    assert ended_at(clock.MoveTimer(10, 15), lambda t: [t, 0]) == pytest.approx(5, abs=0.02)
-    by_number = ended_at(clock.MoveTimer(10, 15), lambda t: [t, 0], num_left=400)
-    assert by_number == pytest.approx(2, abs=0.02)
-
-
-def test_a_move_that_can_be_caught_takes_its_time():
-    def settled(t):
-        return [0.5 * t + 1, 0.5 * t]
-
-    assert ended_at(clock.MoveTimer(4, 6), settled) == pytest.approx(4, abs=0.02)
-
-
-def test_a_change_of_the_best_move_extends_the_search():
-    def changed(second):
-        return lambda t: [0.5 * t + 1, 0.5 * t + 2 * (t >= 100 * second)]
-
-    ends = [ended_at(clock.MoveTimer(4, 6), changed(second)) for second in (1, 2.5, 3.5)]
-    assert ends == pytest.approx([4, 5, 6], abs=0.02)  # the second is settled after 2.5 s more
-
-
-def test_the_only_move_left_is_played_at_once():
-    assert ended_at(clock.MoveTimer(4, 6), lambda t: [0, 300 + t, 0]) < 1
-    assert ended_at(clock.MoveTimer(4, 6), lambda t: [300 + t]) < 1
-
-
-def test_a_hard_move_takes_at_most_a_share_of_the_clock():
-    clocks = clock.GameClock(100)
-    usual = clocks.seconds_for_move(True, 60)
-    assert clocks.most_seconds(True, usual) == pytest.approx(1.5 * usual)
-    assert clocks.most_seconds(True, 25.0) == pytest.approx(0.3 * (100 - 0.3))
-    assert clocks.most_seconds(True, 2.0, 2.0) == 2.0
-    assert clocks.most_seconds(True, 90.0) == 90.0
-    assert clock.GameClock().most_seconds(True, 5.0) is None
+@pytest.mark.parametrize(
+    ("visits", "num_left", "is_settled"),
+    [([30, 9], 20, True), ([30, 9], 21, False), ([0, 30, 0], 29, True), ([30], 30, False)],
+)
+def test_a_move_is_settled_when_no_other_can_catch_it(visits, num_left, is_settled):
+    assert clock.is_settled(np.array(visits), num_left) == is_settled
 
 
 def test_the_clock_lasts_for_the_game():

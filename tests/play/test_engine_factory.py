@@ -9,22 +9,16 @@ from support import hash_evaluator
 
 from azo.games import notation, othello, registry, replaying
 from azo.learning import network
-from azo.play import engine_factory, engine_settings, opening_book
-from azo.play.engine_settings import EngineConfig, Limits
-from azo.run import config, network_files, shipped_files
+from azo.play.engine import engine_factory, opening_book
+from azo.play.engine.engine_settings import EngineConfig, Limits
+from azo.training import config, network_files, shipped_files
 
 
 @pytest.fixture(scope="module")
 def engine():
-    return engine_factory.load_engine(
+    return engine_factory.make_engine(
         engine_factory.PlayConfig(engine=EngineConfig(leaves_per_step=4))
     )
-
-
-def test_the_network_for_8x8_knows_that_the_first_moves_are_one(engine):
-    report = engine.think(Limits(64))
-    assert [move.prior for move in report.moves] == pytest.approx([0.25] * 4, abs=0.1)
-    assert abs(report.value) < 0.3
 
 
 def test_the_network_for_8x8_beats_random_play(engine):
@@ -33,7 +27,7 @@ def test_the_network_for_8x8_beats_random_play(engine):
         engine.new_game()
         while not engine.is_over:
             is_own = engine.board.is_black_to_move == is_black
-            action = engine.think(Limits(32)).action if is_own else rng.choice(engine.legal_actions)
+            action = engine.think(Limits(8)).action if is_own else rng.choice(engine.legal_actions)
             engine.play(action)
         assert (engine.final_score() > 0) == is_black
 
@@ -46,13 +40,6 @@ def test_the_networks_that_play_by_default_are_for_their_games():
         assert network_name in shipped_files.networks()
 
 
-def test_levels_and_settings_reach_the_engine():
-    play = engine_factory.PlayConfig(level=2, engine=EngineConfig(c_puct=1.0))
-    engine = engine_factory.load_engine(play)
-    assert engine.config == engine_settings.at_level(play.engine, 2)
-    assert engine.config.c_puct == 1.0
-
-
 def test_a_book_is_used_and_learns_by_the_flag(tmp_path):
     """It knows f5 alone; after a lost game with it, it says so."""
     path, game = tmp_path / "opening_book.npz", othello.Othello(8)
@@ -60,14 +47,14 @@ def test_a_book_is_used_and_learns_by_the_flag(tmp_path):
     f5 = notation.parse_action("f5", 8)
     opening.entry(replaying.board_of(game.start(), is_black_to_move=True), f5).value = 0.5
     opening.save(path)
-    engine = engine_factory.load_engine(engine_factory.PlayConfig(book=path, learn=True))
+    engine = engine_factory.make_engine(engine_factory.PlayConfig(book=path, learn=True))
     report = engine.think()
     assert report.source == "book"
     engine.play(report.action)
     rng = random.Random(0)
     while not engine.is_over:
         engine.play(rng.choice(engine.legal_actions))
-    saved = opening_book.load(path, game).lookup(engine.start)[0].entry
+    saved = opening_book.load(path, game).lookup(engine.start)[f5]
     assert saved.num_games == 1
     assert saved.num_wins == (engine.final_score() > 0)
     with pytest.raises(ValueError, match="--learn needs a book"):
@@ -83,7 +70,7 @@ def test_a_book_that_cannot_be_saved_is_reported_and_the_game_ends_as_usual(
     )
     path = tmp_path / "books" / "mine.book"
     opening_book.Book(game).save(path)
-    engine = engine_factory.load_engine(engine_factory.PlayConfig(size=4, book=path, learn=True))
+    engine = engine_factory.make_engine(engine_factory.PlayConfig(size=4, book=path, learn=True))
     shutil.rmtree(path.parent)
     path.parent.write_text("no folder any more")
     while not engine.is_over:
@@ -93,7 +80,7 @@ def test_a_book_that_cannot_be_saved_is_reported_and_the_game_ends_as_usual(
 
 def test_a_board_without_network_is_an_error():
     with pytest.raises(ValueError, match="no network for othello4-reversed comes with azo"):
-        engine_factory.load_engine(engine_factory.PlayConfig(size=4, reversed=True))
+        engine_factory.make_engine(engine_factory.PlayConfig(size=4, reversed=True))
 
 
 def test_a_network_of_another_game_is_an_error(tmp_path):
@@ -105,10 +92,3 @@ def test_a_network_of_another_game_is_an_error(tmp_path):
     network_files.save(tmp_path / "net", variables, settings_of_run)
     with pytest.raises(ValueError, match="net: a network for tictactoe, but only Othello is"):
         engine_factory.load_evaluator(engine_factory.NetworkChoice(network=tmp_path / "net"))
-
-
-def test_a_folder_without_network_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="neither a run nor an exported network"):
-        engine_factory.load_evaluator(engine_factory.NetworkChoice(network=tmp_path))
-    with pytest.raises(ValueError, match="no such folder"):
-        engine_factory.load_evaluator(engine_factory.NetworkChoice(network=tmp_path / "none"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from azo.play import engine_settings
-from azo.play.engine_settings import EngineConfig
+from azo.play.engine import engine_settings
+from azo.play.engine.engine_settings import EngineConfig
 
 
 def test_levels_go_from_beginner_to_full():

@@ -12,7 +12,8 @@ from support import scripted_engine
 
 from azo.cli import analyse, command_line
 from azo.games import notation, othello, replaying
-from azo.play import analysis_page, analysis_text, engine_settings, game_analysis
+from azo.play.analysis import analysis_page, analysis_text, game_analysis
+from azo.play.engine import engine_settings
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 # Discs far from the centre make the four first moves differ.
@@ -25,10 +26,10 @@ def action(text, size=8):
     return notation.parse_action(text, size)
 
 
-def analysed(moves, evaluations, game=_GAME, **changes):
+def analysed(moves, evaluations, game=_GAME):
     engine = scripted_engine.ScriptedEngine(game, evaluations)
     engine.new_game(None, replaying.replay(moves, game).actions)
-    return game_analysis.analyse(engine, game_analysis.AnalysisConfig(**changes)), engine
+    return game_analysis.analyse(engine), engine
 
 
 def test_a_loss_is_the_difference_before_and_after_a_move_that_was_not_best():
@@ -50,12 +51,6 @@ def test_a_loss_is_the_difference_before_and_after_a_move_that_was_not_best():
     assert (black.num_choices, black.loss_discs, black.accuracy) == (1, pytest.approx(8.0), 0.0)
     assert black.num_marks == {"??": 0, "?": 1, "?!": 0}
     assert (white.num_choices, white.loss_discs, white.accuracy) == (1, 0.0, 1.0)
-
-
-def test_the_four_first_moves_are_one():
-    evaluations = {0: {"discs": 5.0, "best": action("d3")}, 1: {"discs": 3.0, "best": action("f4")}}
-    analysis, _ = analysed("f5d6", evaluations, othello.Othello())
-    assert [position.loss_discs for position in analysis.positions] == [0.0, 3.0, None]
 
 
 def test_a_move_that_turned_out_well_loses_nothing():
@@ -108,42 +103,11 @@ def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_firs
     assert [row[-1] for row in rows if row and row[0] in ("41", "47", "56")] == ["??", "?", "??"]
 
 
-def test_the_end_of_a_game_is_counted_on_the_board():
-    analysis, engine = analysed(finished(_SMALL), {}, _SMALL)
-    last = analysis.positions[-1]
-    assert analysis.is_over
-    assert last.best is None
-    black, white = (bits.bit_count() for bits in (last.board.black, last.board.white))
-    assert analysis.black_score == engine.final_score()
-    assert last.black_value == (black > white) - (black < white)
-    assert last.black_score == analysis.black_score
-
-
-def finished(game):
-    """Returns a transcript of a whole game, the first legal move at every ply."""
-    engine = scripted_engine.ScriptedEngine(game)
-    while not engine.is_over:
-        engine.play(engine.legal_actions[0])
-    return notation.transcript(engine.actions, game.size, has_passes=True)
-
-
 def test_the_engine_has_its_game_before_and_after_and_searches_every_move():
     analysis, engine = analysed("f5d6c3", {})
     assert notation.transcript(engine.actions, 8) == "f5d6c3"
     assert engine.limits == [engine_settings.Limits(100, None, is_analysis=True)] * 4
     assert [p.board for p in analysis.positions] == list(engine.boards)
-
-
-def test_the_engine_keeps_its_game_when_an_analysis_is_broken_off():
-    engine = scripted_engine.ScriptedEngine(_GAME)
-    engine.new_game(None, replaying.replay("f5d6c3", _GAME).actions)
-
-    def leave(num_done):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        game_analysis.analyse(engine, game_analysis.AnalysisConfig(), on_position=leave)
-    assert notation.transcript(engine.actions, 8) == "f5d6c3"
 
 
 def test_an_analysis_that_is_stopped_leaves_the_rest_out():
@@ -152,7 +116,6 @@ def test_an_analysis_that_is_stopped_leaves_the_rest_out():
     num_done = []
     analysis = game_analysis.analyse(
         engine,
-        game_analysis.AnalysisConfig(),
         on_position=num_done.append,
         is_stopped=lambda: len(num_done) == 2,
     )
@@ -225,40 +188,41 @@ def run(capsys, *arguments):
 _QUICK = ("--engine.num-simulations", 8, "--engine.leaves-per-step", 4)
 
 
-def test_the_command_writes_table_json_and_page(tmp_path, capsys):
-    files = [tmp_path / name for name in ("a.json", "a.html")]
-    code, out, _ = run(capsys, "f5d6c3", *_QUICK, "--json", files[0], "--html", files[1])
+def test_a_position_that_the_analysis_left_open_is_solved(capsys):
+    limits = ("--engine.score-empties", 8, "--engine.solve-empties", 8)
+    command = (_DATA / "olivaw_game08.txt", *_QUICK, *limits, "--ply", 43)
+    assert " discs (exact)" not in run(capsys, *command)[1]
+    code, out, _ = run(capsys, *command, "--solve")
     assert code == 0
-    assert out.splitlines()[0] == "Othello 8x8. The game stops after 3 plies."
-    printed = json.loads(files[0].read_text())
-    assert [position["played"] for position in printed["positions"]] == ["f5", "d6", "c3", None]
-    assert sum(move["visits"] for move in printed["positions"][0]["moves"]) >= 8
-    assert sum(move["prior"] for move in printed["positions"][0]["moves"]) == pytest.approx(1)
-    assert "<title>Othello 8x8</title>" in files[1].read_text()
-
-
-def test_one_position_is_shown_with_its_moves(capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO("f5d6"))
-    code, out, _ = run(capsys, "-", *_QUICK, "--ply", 2)
-    assert code == 0
-    assert "white (O) to move\n" in out
-    assert " discs, wins " in out
-    assert "; network alone " in out
-    assert "d6*" in out
+    assert "-30 discs (exact), wins 0 %" in out
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("f5f5",), "illegal move 'f5' at ply 2 (f5): white may play f4, d6 or f6"),
-        (("absent.txt",), "absent.txt: cannot be read: No such file or directory"),
-        (("é" * 200,),
-         "cannot read 'éééééééééé' after 0 moves: squares are a1 to h8, a pass is 'pa'"),
         (("f5", "--ply", "3"), "--ply 3: the game has 1 plies"),
-        (("f5", "--json", "no/a.json"),
-         "no/a.json: cannot write here (no such folder)"),
+        (("f5", "--solve"), "--solve is for one position: give its ply with --ply"),
     ],
 )  # fmt: skip
 def test_mistakes_get_one_line(capsys, arguments, message):
     code, _, err = run(capsys, *arguments)
     assert (code, err) == (2, message + "\n")
+
+
+def test_a_lost_win_weighs_more_than_discs_of_a_lost_game():
+    """Black loses 4 discs and the win at ply 1, then 9 discs of a lost game at ply 3."""
+    evaluations = {
+        0: {"value": 1.0, "score": 2, "best": action("d3")},
+        1: {"value": 1.0, "score": 2, "best": action("d6")},
+        2: {"value": -1.0, "score": -2, "best": action("e3")},
+        3: {"value": 1.0, "discs": 11.0},
+    }
+    analysis, _ = analysed("f5d6c3", evaluations)
+    first, _, third, _ = analysis.positions
+    assert (first.loss_discs, first.loss, first.mark) == (4, 2.0, "??")
+    assert (third.loss_discs, third.loss, third.mark) == (9, 0.0, "?")
+    assert [position.number for position in analysis.losses] == [1, 3]
+    assert analysis.turning_point is first
+    said = "Turning point: 1. black f5; from here on black was behind."
+    assert said in list(analysis_text.summary(analysis))

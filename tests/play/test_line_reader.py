@@ -3,9 +3,7 @@
 import os
 import time
 
-from support.front_end import Input
-
-from azo.play import line_reader
+from azo.play.protocols import line_reader
 
 
 def all_of(chunks):
@@ -42,25 +40,6 @@ def test_a_sender_of_many_lines_waits_until_they_are_read():
     time.sleep(0.05)  # time enough to read all, if nothing held it back
     assert len(sent) == 2
     assert list(flood) == ["name"] * 3000
-
-
-def test_waiting_lines_can_be_seen_before_they_are_read():
-    source = Input()
-    assert not source.lines.is_waiting()
-    source.send("go\nping 3\n")
-    source.lines.wait()
-    while not source.lines.has(lambda line: line == "ping 3"):
-        time.sleep(0.001)
-    assert source.lines.is_waiting()
-    assert not source.lines.has(lambda line: line == "quit")
-    reader = iter(source.lines)
-    assert [next(reader), next(reader)] == ["go", "ping 3"]
-    assert not source.lines.is_waiting()
-    source.end()
-    source.lines.wait()
-    assert source.lines.is_waiting()
-    assert not source.lines.has(lambda line: True)
-    assert list(reader) == []
 
 
 def test_standard_input_is_read_as_it_comes():

@@ -1,24 +1,23 @@
 """Proven results in the tree of a live game: right, kept from move to move, and obeyed."""
 
-import jax
 import numpy as np
 import pytest
 from support import hash_evaluator, slow_minimax, wipe_outs
 
 from azo.games import othello
-from azo.learning import network, network_config
-from azo.play import live_game, live_search, live_tree, pattern_evaluator
-from azo.play.engine_settings import EngineConfig, Limits
+from azo.games.host import live_game
+from azo.play.engine import live_search, live_tree
+from azo.play.engine.engine_settings import EngineConfig, Limits
 from azo.solver.host import endgame
 
 CONFIG = EngineConfig(leaves_per_step=1, exact_empties=0)
 
 
-def search_at(board, game=wipe_outs.GAME, num_simulations=50, evaluator=None, **changes):
-    """Returns a search of a position, by arbitrary evaluations unless an evaluator is given."""
+def search_at(board, game=wipe_outs.GAME, num_simulations=50, **changes):
+    """Returns a search of a position, by arbitrary evaluations."""
     config = CONFIG.model_copy(update=changes)
-    evaluator = evaluator or hash_evaluator.HashEvaluator(game)
-    search = live_search.LiveSearch(evaluator, config, board)
+    search = live_search.LiveSearch(hash_evaluator.HashEvaluator(game), config)
+    search.restart(board)
     search.grow(Limits(num_simulations))
     return search
 
@@ -54,11 +53,11 @@ def test_every_bound_is_that_of_minimax(size, num_empties, is_reversed, num_leav
         bit = 8 * np.arange(size)[:, None] + np.arange(size)
         player, opponent = (
             words[used, None, None] >> bit.astype(np.uint64) & np.uint64(1)
-            for words in (tree.player, tree.opponent)
+            for words in (tree.nodes["player"], tree.nodes["opponent"])
         )
         boards.append(player.astype(np.int8) - opponent.astype(np.int8))
-        lower.append(tree.lower[used])
-        upper.append(tree.upper[used])
+        lower.append(tree.nodes["lower"][used])
+        upper.append(tree.nodes["upper"][used])
     scores = slow_minimax.scores(np.concatenate(boards), is_reversed=is_reversed)
     scores = scores * (-1 if is_reversed else 1)
     exact = scores if score_share else np.sign(scores)
@@ -80,7 +79,8 @@ def test_a_search_for_the_score_proves_it(is_reversed):
         exact = endgame.Solver(6, is_reversed=is_reversed).solve(
             board.player, board.opponent, every_move=True
         )
-        assert (search.score, search.discs) == (exact.score, exact.score)
+        report = search.report()
+        assert (report.score, report.discs) == (exact.score, exact.score)
         best, *others = search.look()
         assert (best.score, exact.move_scores[best.action]) == (exact.score, exact.score)
         for move in others:
@@ -89,39 +89,24 @@ def test_a_search_for_the_score_proves_it(is_reversed):
     assert num_proven > 10
 
 
-@pytest.fixture(scope="module")
-def pattern_network():
-    """A pattern network that has learnt nothing: only the proofs see a wipe-out."""
-    shape = network_config.PatternsConfig(set="small", num_features=2, has_move_counts=True)
-    settings = network_config.NetworkConfig(kind="patterns", patterns=shape)
-    variables = network.init(wipe_outs.GAME, settings, jax.random.key(0))
-    params = jax.device_get(variables["params"])
-    return pattern_evaluator.PatternEvaluator(wipe_outs.GAME, shape, params)
-
-
-@pytest.fixture(params=["arbitrary", "patterns"])
-def evaluator(request):
-    return request.getfixturevalue("pattern_network") if request.param == "patterns" else None
-
-
-def test_a_wipe_out_in_one_ply_is_played(evaluator):
+def test_a_wipe_out_in_one_ply_is_played():
     positions = wipe_outs.before_the_end(1)
     assert len(positions) >= 50
     for board, _ in positions:
-        search = search_at(board, evaluator=evaluator)
+        search = search_at(board)
         best = search.look()[0]
-        assert (best.is_proven, best.value, search.value) == (True, 1.0, 1.0)
+        assert (best.is_proven, best.value, search.report().value) == (True, 1.0, 1.0)
         after = live_game.LiveGame(wipe_outs.GAME)
         after.new_game(board, [best.action])
         assert after.is_over
 
 
 @pytest.mark.parametrize("num_simulations", [1, 50])
-def test_a_move_that_allows_a_wipe_out_is_not_played(num_simulations, evaluator):
+def test_a_move_that_allows_a_wipe_out_is_not_played(num_simulations):
     positions = wipe_outs.before_the_end(2)
     num_avoided = 0
     for board, (blunder, _) in positions:
-        moves = search_at(board, num_simulations=num_simulations, evaluator=evaluator).look()
+        moves = search_at(board, num_simulations=num_simulations).look()
         (lost,) = (move for move in moves if move.action == blunder)
         assert (lost.is_proven, lost.value) == (True, -1.0)
         num_avoided += moves[0].value != -1.0
@@ -135,8 +120,8 @@ def test_proofs_survive_when_the_tree_moves_on():
     best = next(move for move in search.look() if move.is_proven and move.visits)
     live = live_game.LiveGame(wipe_outs.GAME)
     live.new_game(board, [best.action])
-    search.advance(best.action, live.board)
-    assert search.value == -best.value
+    search.follow(live)
+    assert search.report().value == -best.value
     assert search.grow(Limits(100)) == 0
 
 

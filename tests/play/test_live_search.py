@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from support import fake_evaluation, hash_evaluator, slow_minimax
 
-from azo.games import notation, othello, replaying
-from azo.play import host_position, live_game, live_search, live_simulation, live_tree
-from azo.play.engine_settings import EngineConfig, Limits
+from azo.games import othello, replaying
+from azo.games.host import host_rules, live_game
+from azo.play.engine import live_search, live_simulation, live_tree
+from azo.play.engine.engine_settings import EngineConfig, Limits
 from azo.search import improvement
 
 PLAIN = EngineConfig(
     leaves_per_step=1,
-    cache_positions=0,
     exact_empties=0,
     has_proofs=False,
     prior_temperature=1.0,
@@ -32,9 +32,16 @@ def midgame(size, plies, seed=0, *, is_reversed=False):
     return game
 
 
-def searched(game, config, num_simulations):
+def plain_search(game, config):
+    """A search without a cache."""
     evaluator = hash_evaluator.HashEvaluator(game.game)
-    search = live_search.LiveSearch(evaluator, config, game.board)
+    search = live_search.LiveSearch(evaluator, config, num_cached=0)
+    search.restart(game.board)
+    return search
+
+
+def searched(game, config, num_simulations):
+    search = plain_search(game, config)
     assert search.grow(Limits(num_simulations)) == num_simulations
     return search
 
@@ -47,7 +54,7 @@ def searched(game, config, num_simulations):
         (4, 5, 0.25),
     ],
 )
-def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies, score_share):
+def test_with_one_leaf_a_step_it_is_the_search_of_the_device(size, plies, score_share):
     game = midgame(size, plies)
     changes = {"prior_temperature": 1.5, "score_share": score_share}
     config = PLAIN.model_copy(update=changes)
@@ -73,9 +80,10 @@ def test_without_virtual_loss_it_is_the_search_of_the_device(size, plies, score_
     for move in ours.look():
         visits[move.action], prior[move.action] = move.visits, move.prior
     np.testing.assert_allclose(theirs.policy[0], visits / 150, atol=1e-6)
-    expected_score = ours.discs / size**2
-    value = (1 - score_share) * ours.value + score_share * expected_score
-    assert value == pytest.approx(float(theirs.value[0]), abs=1e-5)
+    tree = ours._tree
+    assert tree.nodes["value_sum"][0] / tree.nodes["visits"][0] == pytest.approx(
+        float(theirs.value[0]), abs=1e-5
+    )
     tempered = prior ** (1 / 1.5)
     np.testing.assert_allclose(theirs.prior[0], tempered / tempered.sum(), atol=1e-6)
 
@@ -84,40 +92,29 @@ def every_node(search):
     """Yields every open node of a search as its index, its edges and their children."""
     tree = search._tree
     for node in range(int(tree.counts[live_tree.NODES])):
-        if tree.state[node] == live_tree.OPEN:
-            yield node, [int(tree.child[edge]) for edge in search._edges(node)]
+        if tree.nodes["state"][node] == live_tree.OPEN:
+            yield node, search._edges(node)["child"].tolist()
 
 
 @pytest.mark.parametrize("leaves_per_step", [3, 8, 16])
 def test_visits_and_values_add_up_with_several_leaves_a_step(leaves_per_step):
     game = midgame(8, 30)
-    changes = {"leaves_per_step": leaves_per_step, "virtual_loss": 2.0, "exact_empties": 6}
+    changes = {"leaves_per_step": leaves_per_step, "exact_empties": 6}
     search = searched(game, PLAIN.model_copy(update=changes), 500)
     tree = search._tree
     used = int(tree.counts[live_tree.NODES])
-    assert tree.visits[0] == 501
-    assert not tree.virtual[:used].any()
-    assert not (tree.state[:used] == live_tree.WAITING).any()
+    assert tree.nodes["visits"][0] == 501
+    assert not tree.nodes["virtual"][:used].any()
+    assert not (tree.nodes["state"][:used] == live_tree.WAITING).any()
     for node, children in every_node(search):
         reached = [child for child in children if child >= 0]
-        assert tree.visits[node] == 1 + sum(tree.visits[child] for child in reached)
-        total = tree.raw_value[node] - sum(tree.value_sum[child] for child in reached)
-        assert tree.value_sum[node] == pytest.approx(total, abs=1e-9)
-
-
-def test_virtual_loss_spreads_the_leaves_of_a_batch():
-    """A way that waits counts as a visit, and as a loss too with a virtual loss."""
-    game = midgame(8, 20)
-
-    def mean_batch(virtual_loss):
-        evaluator = hash_evaluator.HashEvaluator(game.game)
-        changes = {"leaves_per_step": 8, "virtual_loss": virtual_loss}
-        search = live_search.LiveSearch(evaluator, PLAIN.model_copy(update=changes), game.board)
-        search.grow(Limits(400))
-        return np.mean(evaluator.batches)
-
-    assert 2 < mean_batch(0.0) < mean_batch(0.3) < mean_batch(1.0)
-    assert mean_batch(1.0) > 6
+        assert tree.nodes["visits"][node] == 1 + sum(
+            tree.nodes["visits"][child] for child in reached
+        )
+        total = tree.nodes["raw_value"][node] - sum(
+            tree.nodes["value_sum"][child] for child in reached
+        )
+        assert tree.nodes["value_sum"][node] == pytest.approx(total, abs=1e-9)
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
@@ -126,15 +123,17 @@ def test_leaves_near_the_end_have_exact_results(is_reversed):
     search = searched(game, PLAIN.model_copy(update={"exact_empties": 8}), 300)
     tree = search._tree
     used = int(tree.counts[live_tree.NODES])
-    done = np.flatnonzero(tree.state[:used] == live_tree.DONE)
+    done = np.flatnonzero(tree.nodes["state"][:used] == live_tree.DONE)
     assert len(done) > 20
     bit = 8 * np.arange(6)[:, None] + np.arange(6)
     boards = [
-        (int(tree.player[node]) >> bit & 1) - (int(tree.opponent[node]) >> bit & 1) for node in done
+        (int(tree.nodes["player"][node]) >> bit & 1)
+        - (int(tree.nodes["opponent"][node]) >> bit & 1)
+        for node in done
     ]
     scores = slow_minimax.scores(np.array(boards, np.int8), is_reversed=is_reversed)
     sign = -1 if is_reversed else 1
-    np.testing.assert_array_equal(tree.raw_value[done], sign * np.sign(scores))
+    np.testing.assert_array_equal(tree.nodes["raw_value"][done], sign * np.sign(scores))
 
 
 def test_the_tree_moves_on_with_the_game():
@@ -142,9 +141,9 @@ def test_the_tree_moves_on_with_the_game():
     search = searched(game, PLAIN, 400)
     best = search.look()[0]
     game.play(best.action)
-    search.advance(best.action, game.board)
-    assert search.value == pytest.approx(-best.value)
-    fresh = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
+    search.follow(game)
+    assert search.report().value == pytest.approx(-best.value)
+    fresh = plain_search(game, PLAIN)
     fresh.grow(Limits(best.visits - 1))
     # All that led there saw only this subtree, so it is the tree of a search of its own.
     assert fresh.look() == search.look()
@@ -155,7 +154,7 @@ def test_a_move_that_was_not_searched_starts_an_empty_tree():
     search = searched(game, PLAIN, 1)
     action = next(move.action for move in search.look() if move.visits == 0)
     game.play(action)
-    search.advance(action, game.board)
+    search.follow(game)
     assert search.look() == ()
     search.grow(Limits(10))
     assert sorted(move.action for move in search.look()) == list(game.legal_actions)
@@ -165,14 +164,12 @@ def test_the_cache_holds_symmetric_positions_once():
     """Every form of a position is evaluated once, and in a second search none."""
     game = live_game.LiveGame(othello.Othello(8))
     evaluator = hash_evaluator.HashEvaluator(game.game)
-    search = live_search.LiveSearch(
-        evaluator, PLAIN.model_copy(update={"cache_positions": 2**16}), game.board
-    )
+    search = live_search.LiveSearch(evaluator, PLAIN, num_cached=2**16)
     search.grow(Limits(64))
     tree = search._tree
     nodes = [node for node, _ in every_node(search)]
-    boards = [(tree.player[node], tree.opponent[node]) for node in nodes]
-    forms = {host_position.canonical(*board, 8)[:2] for board in boards}
+    boards = [(tree.nodes["player"][node], tree.nodes["opponent"][node]) for node in nodes]
+    forms = {host_rules.canonical(*board, 8)[:2] for board in boards}
     assert search.num_evaluations == len(forms) < len(nodes) - 10
     before = search.look()
     num_before = search.num_evaluations
@@ -185,7 +182,7 @@ def test_the_cache_holds_symmetric_positions_once():
 def test_a_large_tree_grows_beyond_its_first_arrays():
     game = midgame(8, 16)
     search = searched(game, PLAIN.model_copy(update={"leaves_per_step": 32}), 5000)
-    assert search._tree.visits[0] == 5001
+    assert search._tree.nodes["visits"][0] == 5001
     assert search._tree.counts[live_tree.NODES] > 4000
     longest = max(len(move.line) for move in search.look())
     assert longest > 4
@@ -195,9 +192,9 @@ def test_an_exception_leaves_no_pending_leaf():
     """Its answer would be taken for a leaf of the next tree, or waited for without end."""
     game = midgame(8, 20)
     evaluator = hash_evaluator.HashEvaluator(game.game, num_streams=2)
-    search = live_search.LiveSearch(
-        evaluator, PLAIN.model_copy(update={"leaves_per_step": 16}), game.board
-    )
+    config = PLAIN.model_copy(update={"leaves_per_step": 16})
+    search = live_search.LiveSearch(evaluator, config)
+    search.restart(game.board)
 
     def fail(num_done):
         if len(evaluator.batches) > 20:
@@ -205,7 +202,7 @@ def test_an_exception_leaves_no_pending_leaf():
 
     with pytest.raises(RuntimeError, match="nobody listens"):
         search.grow(Limits(5000), on_progress=fail, progress_seconds=0)
-    assert not search._tree.virtual.any()
+    assert not search._tree.nodes["virtual"].any()
     num_before = sum(evaluator.batches)
     assert search.num_evaluations == num_before
     search.restart(game.board)
@@ -222,9 +219,9 @@ def test_counts_of_visits_do_not_overflow(monkeypatch):
         num_before.append(None)
         return len(num_before) > 1000
 
-    search = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), PLAIN, game.board)
+    search = plain_search(game, PLAIN)
     search.grow(Limits(), is_stopped=is_stopped)
-    assert 1000 <= search._tree.visits[0] < 1000 + live_search._MOST_PER_BATCH
+    assert 1000 <= search._tree.nodes["visits"][0] < 1000 + live_search._MAX_PER_BATCH
     assert search.grow(Limits()) == 0
 
 
@@ -235,23 +232,6 @@ def test_reported_priors_are_the_networks_at_any_temperature(temperature):
     config = PLAIN.model_copy(update={"prior_temperature": temperature})
     for move in searched(game, config, 1).look():
         assert move.prior == pytest.approx(plain[move.action], rel=0.01)
-
-
-def test_on_boards_with_an_odd_number_of_squares_no_leaf_is_solved():
-    """The solver knows no draw with one empty square."""
-    board = notation.parse_board("------XO---OXO--XOX------ X", 5)
-    game = othello.Othello(5, start_bits=(board.player, board.opponent))
-    live, rng = live_game.LiveGame(game), random.Random(0)
-    while live.num_empties > 9:
-        live.play(rng.choice(live.legal_actions))
-    search = searched(live, PLAIN.model_copy(update={"exact_empties": 8}), 300)
-    tree = search._tree
-    done = np.flatnonzero(tree.state[: int(tree.counts[live_tree.NODES])] == live_tree.DONE)
-    assert len(done) > 5
-    for node in done:
-        live.new_game(notation.Board(int(tree.player[node]), int(tree.opponent[node]), True))
-        assert live.is_over
-        assert tree.raw_value[node] == np.sign(live.final_score())
 
 
 def test_what_moves_need_is_compiled_before_the_first(monkeypatch):
@@ -271,13 +251,13 @@ def test_what_moves_need_is_compiled_before_the_first(monkeypatch):
     watch(live_tree, "_copy")
     game = midgame(8, 20)
     config = PLAIN.model_copy(update={"has_proofs": True})
-    search = live_search.LiveSearch(hash_evaluator.HashEvaluator(game.game), config, game.board)
+    search = plain_search(game, config)
     assert (search.num_evaluations, len(search.look())) == (0, 0)
     before = set(seen)
     assert len(before) == 4
     search.grow(Limits(20))
     action = search.look()[0].action
     game.play(action)
-    search.advance(action, game.board)
+    search.follow(game)
     search.grow(Limits(20))
     assert seen == before

@@ -7,21 +7,17 @@ import pytest
 from support import random_games
 
 from azo.games import othello
+from azo.lab import players
 from azo.learning import network, network_config
-from azo.measure import players
-from azo.play import (
-    engine_factory,
+from azo.play.engine import (
     engine_settings,
-    live_game,
     live_search,
     network_evaluator,
     pattern_evaluator,
 )
-from azo.run import config, network_files
 from azo.search import improvement
 
-LAYERS = network_config.PatternsConfig(num_features=5, hidden_units=(7, 6), num_stages=2)
-LINEAR = network_config.PatternsConfig(num_features=1, hidden_units=(), num_stages=3)
+LAYERS = network_config.PatternsConfig(num_features=5, hidden_units=(7, 6))
 COUNTS = LAYERS.model_copy(update={"has_move_counts": True})
 SMALL = LAYERS.model_copy(update={"set": "small", "hidden_units": (4,)})
 
@@ -47,9 +43,7 @@ def words(game, num_games=40):
     return *discs, np.asarray(game.legal_mask(kept))
 
 
-@pytest.mark.parametrize(
-    "shape", [LAYERS, LINEAR, COUNTS, SMALL], ids=["layers", "linear", "counts", "small"]
-)
+@pytest.mark.parametrize("shape", [LAYERS, COUNTS, SMALL], ids=["layers", "counts", "small"])
 @pytest.mark.parametrize("size", [6, 8])
 def test_it_gives_what_the_compiled_network_gives(size, shape):
     game = othello.Othello(size)
@@ -71,30 +65,14 @@ def test_it_gives_what_the_compiled_network_gives(size, shape):
 def test_whole_simulations_search_like_requests():
     game = othello.Othello(6)
     params = jax.device_get(trained(game, COUNTS).variables["params"])
-    board = live_game.LiveGame(game).board
-    plain = engine_settings.EngineConfig(cache_positions=0)
+    plain = engine_settings.EngineConfig()
     trees = []
     for is_whole in (True, False):
         evaluator = pattern_evaluator.PatternEvaluator(game, COUNTS, params)
         if not is_whole:
             evaluator.simulate = None
-        search = live_search.LiveSearch(evaluator, plain, board)
+        search = live_search.LiveSearch(evaluator, plain, num_cached=0)
         assert search.grow(engine_settings.Limits(num_simulations=700)) == 700
         trees.append((search.num_evaluations, search.look()))
     assert trees[0] == trees[1]
     assert trees[0][0] > 500
-
-
-def test_engines_use_it_for_pattern_networks(tmp_path):
-    game = othello.Othello(6)
-    network_player = trained(game, SMALL)
-    settings = config.Config.model_validate(
-        {"game": {"size": 6}, "network": network_player.network_config.model_dump()}
-    )
-    network_files.save(tmp_path / "net", network_player.variables, settings)
-    engine = engine_factory.load_engine(engine_factory.PlayConfig(network=tmp_path / "net"))
-    assert isinstance(engine.evaluator, pattern_evaluator.PatternEvaluator)
-    while not engine.is_over:
-        report = engine.think()
-        engine.play(report.action)
-    assert engine.final_score() in game.scores

@@ -8,7 +8,7 @@ import pytest
 
 from azo.games import othello
 from azo.learning import network, network_config
-from azo.run import config, network_files
+from azo.training import config, network_files
 
 _PROGRAM = """
 import sys
@@ -35,12 +35,14 @@ def exported(tmp_path_factory):
 
 
 def played(command, lines, *flags):
-    """Runs a command twice: the first time it may compile."""
+    """Runs a command, and once more if it has compiled."""
     program = [sys.executable, "-c", _PROGRAM, command, *flags]
     for _ in range(2):
         done = subprocess.run(
             program, input=lines + "quit\n", capture_output=True, text=True, timeout=120
         )
+        if done.returncode == 0:
+            break
     return done
 
 

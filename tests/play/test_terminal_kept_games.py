@@ -10,7 +10,7 @@ from support.typed_lines import moves_of, played, session
 
 from azo.formats import ggf
 from azo.games import notation, othello
-from azo.play import engine_settings, kept_game, terminal
+from azo.play.protocols import kept_game, terminal
 
 _GAME = othello.Othello()
 
@@ -26,9 +26,7 @@ def test_ctrl_c_asks_before_it_leaves_a_game_and_keeps_it(tmp_path, answer):
     out, engine = session(tmp_path, ["y"], sides="white")
     assert "an unfinished game: you (black) against azo, level 11 (improver) (white), 4" in out
     assert moves_of(engine) == moves
-    assert engine.config == engine_settings.at_level(
-        engine_settings.EngineConfig(num_simulations=100), 11
-    )
+    assert engine.level == 11
     assert out.rstrip().endswith("offers it at the next start")
 
 
@@ -53,7 +51,7 @@ def test_a_game_is_on_disk_before_each_prompt_and_gone_at_its_end(tmp_path):
             assert seen[-1][0] == engine.actions
         return notation.action_text(engine.legal_actions[0], 4)
 
-    terminal.Terminal(engine, engine.config, console, read, kept=kept).run()
+    terminal.Terminal(engine, console, read, kept=kept).run()
     assert engine.is_over
     assert len(seen) > 8
     assert all(stored == actions for stored, actions in seen if actions)

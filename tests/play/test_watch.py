@@ -1,19 +1,14 @@
 """The page that shows a run: what it answers, and what a browser shows."""
 
-import asyncio
-import contextlib
 import json
-import signal
-import threading
 
 import pytest
 from support import fake_run
-from support.web_server import ask
+from support.web_server import ask, serving
 
 from azo.cli import watch
 from azo.play.watch import app
-from azo.play.web import server
-from azo.run import metrics, shown_games
+from azo.training import metrics, shown_games
 
 BOARD = "--------------OX----XO-------------- X"
 
@@ -26,18 +21,8 @@ def folder(tmp_path):
     return tmp_path / "run"
 
 
-@contextlib.contextmanager
 def watching(folder):
-    """Runs the server of the page; yields its port."""
-    with server.listen("127.0.0.1", 0) as listener:
-        running = server.Server(app.make_app(folder), lambda: None, has_inline_styles=True)
-        thread = threading.Thread(target=lambda: asyncio.run(running.serve(sockets=[listener])))
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            running.handle_exit(signal.SIGINT, None)
-            thread.join(10)
+    return serving(app.make_app(folder), has_inline_styles=True)
 
 
 def continue_run(folder):

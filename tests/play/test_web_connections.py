@@ -1,4 +1,4 @@
-"""Clients that are slow, take many connections, or send what is not HTTP."""
+"""Protection of the server: slow clients and many, what is not HTTP, other sites, other files."""
 
 import contextlib
 import http.client
@@ -6,9 +6,9 @@ import socket
 import time
 
 import pytest
-from support.web_server import ask, offers, running
+from support.web_server import ask, offers, question, running
 
-from azo.play.web import connections, guard
+from azo.play.web import guard, server
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +58,12 @@ def is_closed_within(client, seconds, send):
 
 @pytest.mark.parametrize("before", [b"", b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"])
 def test_headers_that_arrive_byte_by_byte_meet_a_deadline(port, monkeypatch, before):
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.3)
     with connect(port) as client:
         client.sendall(before)
         if before:  # then the deadline is that of the second request on the connection
             http.client.HTTPResponse(client).begin()
-            monkeypatch.setattr(connections, "ANSWER_SECONDS", 100)
+            monkeypatch.setattr(server, "ANSWER_SECONDS", 100)
         client.sendall(b"GET / HTTP/1.1\r\nx: ")
         start = time.monotonic()
         while time.monotonic() < start + 0.1:
@@ -79,7 +79,7 @@ def test_headers_that_arrive_byte_by_byte_meet_a_deadline(port, monkeypatch, bef
 
 
 def test_a_client_that_does_not_read_meets_a_deadline(port, monkeypatch):
-    monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.5)
     with connect(port) as client:
         client.setblocking(False)
         request = b"GET /static/play.js HTTP/1.1\r\nhost: localhost\r\n\r\n" * 100
@@ -96,15 +96,10 @@ def test_a_client_that_does_not_read_meets_a_deadline(port, monkeypatch):
         assert is_closed
 
 
-def test_half_sent_headers_do_not_keep_others_out(port):
-    with half_sent(port, connections.MAX_CONNECTIONS + 6):
-        assert ask(port, "/").status == 200
-
-
 def test_the_address_with_the_most_connections_loses_one(port):
     with connect(port, "127.0.0.2") as polite:
         assert status(polite) == 200
-        with half_sent(port, connections.MAX_CONNECTIONS + 6, "127.0.0.3"):
+        with half_sent(port, server.MAX_CONNECTIONS + 6, "127.0.0.3"):
             assert ask(port, "/").status == 200
             assert status(polite) == 200
 
@@ -119,7 +114,7 @@ def test_the_address_with_the_most_connections_loses_one(port):
     ],
 )
 def test_one_ipv6_network_counts_as_one_address(host, network):
-    assert connections.network_of(host) == network
+    assert server.network_of(host) == network
 
 
 @pytest.mark.parametrize(
@@ -131,6 +126,10 @@ def test_one_ipv6_network_counts_as_one_address(host, network):
         (b"GET / HTTP/1.1\r\nhost: [::1\r\n\r\n", 421),
         (b"POST /api/game HTTP/1.1\r\nhost: localhost\r\norigin: http://[evil\r\n\r\n", 403),
         (b"POST /api/game HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\n1", 415),
+        (
+            b"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n1\r\n \r\n",
+            411,
+        ),
         (b"GET /static/no HTTP/1.1\r\nhost: localhost\r\n\r\n", 404),
         (b"GET /static/app.js HTTP/1.1\r\nhost: localhost\r\nrange: bytes=9999999-\r\n\r\n", 416),
         (b"BREW / HTTP/1.1\r\nhost: localhost\r\n\r\n", 405),
@@ -145,20 +144,10 @@ def test_every_refusal_has_the_security_headers(port, request_bytes, expected):
         _assert_secure(response.headers)
 
 
-def test_an_error_of_the_server_has_the_security_headers(port, monkeypatch):
-    def fail(*_):
-        raise RuntimeError("no such thing")
-
-    monkeypatch.setattr(guard, "read_json", fail)
-    answer = ask(port, "/api/game", {"game": "othello6"})
-    assert answer.status == 500
-    _assert_secure(answer.headers)
-
-
 def test_a_full_server_refuses_with_the_security_headers(monkeypatch):
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 0)  # for the server that starts now
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 0)  # for the server that starts now
     with running(offers()) as port:
-        monkeypatch.setattr(connections, "MAX_CONNECTIONS", 64)
+        monkeypatch.setattr(server, "MAX_CONNECTIONS", 64)
         answer = ask(port, "/")
     assert answer.status == 503
     _assert_secure(answer.headers)
@@ -167,18 +156,107 @@ def test_a_full_server_refuses_with_the_security_headers(monkeypatch):
 def test_garbage_after_a_request_closes_the_connection_quietly(port, caplog):
     with connect(port) as client:
         client.sendall(
-            b"POST /api/game HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-            b"transfer-encoding: chunked\r\n\r\nno length\r\n"
+            b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+            b"POST /api/game HTTP/1.1\r\nhost: localhost\r\ncontent-length: one\r\n\r\n"
         )
         assert is_closed_within(client, 10, lambda: None)
     assert caplog.text == ""
     assert ask(port, "/").status == 200
 
 
+_OUTSIDE = [
+    "/static/../server.py",
+    "/static/..%2fserver.py",
+    "/static/%2e%2e%2f%2e%2e%2fengine.py",
+    "/static/%2fetc%2fpasswd",
+    "/static/app.js%00.py",
+    "/../server.py",
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        *(("GET", path, 200) for path in ("/", "/static/app.js", "/api/settings")),
+        *(("GET", path, 404) for path in ("/nothing", "/static/nothing.js", "/static/")),
+        *(("GET", path, 404) for path in _OUTSIDE),
+        ("GET", "/api/think", 405),
+        ("OPTIONS", "/api/think", 405),
+        ("PUT", "/static/app.js", 405),
+    ],
+)
+def test_only_the_files_of_the_page_are_served_and_all_answers_forbid_other_sites(
+    port, method, path, status
+):
+    answer = ask(port, path, method=method)
+    assert answer.status == status
+    if status != 200:
+        assert b"import" not in answer.body
+        assert b"root:" not in answer.body
+    _assert_secure(answer.headers)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://localhost:1"},
+        {"sec-fetch-site": "cross-site"},
+    ],
+)
+def test_requests_from_other_sites_change_nothing(port, headers):
+    answer = ask(port, "/api/think", question(), headers=headers)
+    assert answer.status == 403
+    assert answer.json["error"] == "refused: the request comes from another site"
+
+
+def test_requests_from_the_page_itself_are_answered(port):
+    for host in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}", "192.168.1.7"):
+        headers = {"host": host, "origin": f"http://{host}", "sec-fetch-site": "same-origin"}
+        assert ask(port, "/api/game", {"game": "othello6"}, headers=headers).status == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:80", "", "[::1", "a@b"])
+def test_foreign_host_names_are_refused(port, host):
+    answer = ask(port, "/", headers={"host": host})
+    assert answer.status in (400, 421)
+    assert b"<html" not in answer.body
+
+
+def test_allowed_host_names_are_answered():
+    with running(offers(), names=["Board.example"]) as port:
+        assert ask(port, "/", headers={"host": "board.example:80"}).status == 200
+        assert ask(port, "/", headers={"host": "other.example"}).status == 421
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_only_json_is_read(port, kind):
+    answer = ask(port, "/api/game", {"game": "othello6"}, headers={"content-type": kind})
+    assert answer.status == 415
+
+
+def test_large_bodies_are_refused_before_they_are_read(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    headers = {"content-type": "application/json", "content-length": str(10**9)}
+    connection.request("POST", "/api/read", headers=headers)  # and no body at all
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_a_body_that_does_not_arrive_times_out(port, monkeypatch):
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.1)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    headers = {"content-type": "application/json", "content-length": "100"}
+    connection.request("POST", "/api/read", b"{", headers)
+    assert connection.getresponse().status == 408
+    connection.close()
+
+
 def _assert_secure(headers):
     assert headers.get_all("content-security-policy") == [
         "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ]
-    assert headers.get_all("x-content-type-options") == ["nosniff"]
-    assert headers.get_all("cache-control") == ["no-cache"]
-    assert "server" not in headers
+    others = ("x-content-type-options", "referrer-policy", "x-frame-options", "cache-control")
+    assert [headers[name] for name in others] == ["nosniff", "no-referrer", "DENY", "no-cache"]
+    assert not {"access-control-allow-origin", "server"} & set(headers)

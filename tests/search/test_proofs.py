@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from support import fake_evaluation, random_games, slow_minimax, wipe_outs
 
-from azo.games import bitboard, othello, replaying
+from azo.games import othello, replaying
 from azo.search import improvement, proofs
-from azo.solver.host import endgame
 
 _GUMBEL = improvement.SearchConfig(num_simulations=48)
 _PUCT = improvement.SearchConfig(algorithm="puct", num_simulations=48, leaves_per_step=4)
@@ -65,20 +64,6 @@ def test_every_bound_is_that_of_minimax(game, most_empties, config):
     assert (bounds.lower == bounds.upper).mean() > 0.5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [6, 8])
-def test_every_bound_of_500_positions_with_up_to_12_empty_squares_is_that_of_the_solver(size):
-    game = othello.Othello(size)
-    start = _late_positions(game, 520, 12, 5)
-    start = jax.tree.map(lambda x: x[:500], start)
-    position, bounds = _bounded_nodes(game, start, _PUCT)
-    solver = endgame.Solver(size)
-    words = (bitboard.to_ints(position.player), bitboard.to_ints(position.opponent))
-    for player, opponent, lower, upper in zip(*words, bounds.lower, bounds.upper, strict=True):
-        result = np.sign(solver.solve(player, opponent).score)
-        assert lower <= result <= upper
-
-
 def _positions(boards):
     words = [replaying.position_of(board) for board in boards]
     return jax.tree.map(lambda *x: jnp.stack(x), *words)
@@ -123,16 +108,3 @@ def test_a_move_that_allows_a_wipe_out_is_not_played(config):
     blunders = np.array([actions[0] for _, actions in positions])
     rows = np.arange(len(positions))
     assert (result.policy[rows, blunders][root > -1] < 0.05).all()
-
-
-@pytest.mark.slow
-def test_without_proofs_only_finished_games_have_bounds():
-    game = othello.Othello(4)
-    config = _PUCT.model_copy(update={"has_proofs": False})
-    position = _late_positions(game, 100, 8, 3)
-    result, _ = jax.device_get(_search(game, position, config))
-    tree = result.tree
-    is_known = (tree.visits > 0) & ((tree.bounds.lower > -1) | (tree.bounds.upper < 1))
-    np.testing.assert_array_equal(
-        is_known, (tree.visits > 0) & np.asarray(game.is_over(tree.position))
-    )

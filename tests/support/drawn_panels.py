@@ -1,4 +1,20 @@
-"""Reads back what a panel of a report draws."""
+"""Figures of made-up events, and what their panels draw."""
+
+from azo.lab.report import run_log
+
+
+def iteration(number, **fields):
+    return {"event": "iteration", "iteration": number} | fields
+
+
+def run_of(*events):
+    return run_log.from_phases([("run", events)])
+
+
+def sheet(module, run, name):
+    """Returns the figure of a module by its name."""
+    (chosen,) = [one for one in module.sheets(run) if one.name == name]
+    return chosen
 
 
 def panel(sheet, title):
@@ -16,16 +32,6 @@ def band(panel):
     """Returns the ends `[N]` of a shaded interval."""
     low, high = [list(trace.y) for trace in panel.data if trace.showlegend is False]
     return [low, high]
-
-
-def fields(panel):
-    """Returns the numbers of a heat map, NaN where it is blank."""
-    return panel.data[0].z
-
-
-def ticks(panel):
-    """Returns the names of the places on the x and on the y axis."""
-    return [list(panel.data[0].x), list(panel.data[0].y)]
 
 
 def texts(panel):

@@ -1,16 +1,16 @@
 """Engines that are scripts in tests/engines/, and games to ask engines about."""
 
 import pathlib
-import random
 import sys
 
 from azo.games import notation, othello
-from azo.measure import engine_protocols, external_engines
+from azo.lab import engine_protocols, external_engines
 from support import slow_board
 
 FAKES = pathlib.Path(__file__).parent / "engines"
 GAME = othello.Othello()
 PASS = GAME.pass_action
+WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
 
 
 def gtp(*arguments, game=GAME, **settings):
@@ -36,19 +36,11 @@ def actions(text):
 
 def random_game(seed, size=8):
     """Returns the actions of a game at random, passes included."""
-    rng = random.Random(seed)
-    board, played = slow_board.start(size), []
-    while not slow_board.is_over(board):
-        played.append(rng.choice(slow_board.legal_actions(board)))
-        board = slow_board.play(board, played[-1])
-    return played
+    return slow_board.random_game(size, seed=seed)[1]
 
 
 def after(moves, size=8):
-    board = slow_board.start(size)
-    for action in moves:
-        board = slow_board.play(board, action)
-    return board
+    return slow_board.after(moves, size)
 
 
 def play_out(first, second, moves=(), size=8):

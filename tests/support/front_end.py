@@ -1,26 +1,23 @@
 """A front end without a process: an input to write to, and its output."""
 
+import contextlib
 import queue
+import re
+import threading
 
 from azo.games import notation, othello
-from azo.play import engine_settings, gtp, line_reader, live_engine, nboard
-from support import scripted_engine
+from azo.play.engine import engine_settings, live_engine
+from azo.play.protocols import gtp, line_reader, nboard
 from support.hash_evaluator import HashEvaluator
 
 # Two simulations, and nothing is solved: a move takes no time.
 QUICK = engine_settings.EngineConfig(
-    num_simulations=2, leaves_per_step=1, cache_positions=256, exact_empties=0, solve_empties=0
+    num_simulations=2, leaves_per_step=1, exact_empties=0, solve_empties=0
 )
 
 
 def quick_engine(size=8, *, is_reversed=False, config=QUICK):
     return live_engine.Engine(HashEvaluator(othello.Othello(size, is_reversed=is_reversed)), config)
-
-
-class ScriptedEngine(scripted_engine.ScriptedEngine):
-    """With written evaluations and, by default, no book."""
-
-    book = None
 
 
 class Input:
@@ -69,13 +66,10 @@ class GtpSession:
     def __init__(self, engine=None, source=None):
         self.engine = engine or quick_engine()
         self.output = Output()
-        self.front_end = gtp.GtpServer(
-            self.engine,
-            (source or ended_input()).lines,
-            self.output.write,
-            full=self.engine.config,
-            load=load_small,
-        )
+        self.front_end = self._front_end((source or ended_input()).lines)
+
+    def _front_end(self, lines):
+        return gtp.GtpServer(self.engine, lines, self.output.write, load_small)
 
     def ask(self, line):
         self.front_end.answer(line)
@@ -84,9 +78,28 @@ class GtpSession:
     def asks(self, *lines):
         return [self.ask(line) for line in lines]
 
+    @contextlib.contextmanager
+    def running(self):
+        """Runs the front end in a thread, which must end soon after the block."""
+        thread = threading.Thread(target=self.front_end.run, daemon=True)
+        thread.start()
+        yield
+        thread.join(20)
+        assert not thread.is_alive()
+
     @property
     def board(self):
         return self.front_end._engine.board
+
+
+class NBoardSession(GtpSession):
+    """NBoard's protocol before an engine; answers are lists of lines."""
+
+    def _front_end(self, lines):
+        return nboard.NBoardServer(self.engine, lines, self.output.write)
+
+    def ask(self, line):
+        return super().ask(line).splitlines()
 
 
 def ended_input():
@@ -107,43 +120,24 @@ def squares(board, size=8):
     return notation.board_text(board, size).split()[0]
 
 
-_NOISE = [*" \t\r#/-=?\x00\x07\x1b\x7f09é🙂\u2028\ufffd", "None", "  ", "99999999999"]
+def plays(moves):
+    """Returns the moves as commands, passes included."""
+    return [
+        f"play {'bw'[ply % 2]} {notation.action_text(action, 8)}"
+        for ply, action in enumerate(moves)
+    ]
 
 
-def mutated(rng, line):
-    """Returns a line with something wrong in it, perhaps."""
-    for _ in range(rng.randrange(1, 4)):
-        place, other = sorted((rng.randrange(len(line) + 1), rng.randrange(len(line) + 1)))
-        line = rng.choice(
-            [
-                line[:place] + line[other:],
-                line[:place] + rng.choice(_NOISE) + line[place:],
-                line[:place] + rng.choice(_NOISE) + line[other:],
-                line[:place] + chr(rng.randrange(1, 0x250)) + line[place + 1 :],
-                line + " " + line[place:other],
-                line[place:other] * rng.randrange(1, 50),
-                line.swapcase(),
-            ]
-        )
-    return line.replace("\n", " ")
+def parsed(line):
+    """Returns the moves of a line of an analysis: pairs of key and value, then `pv` to the end.
 
-
-class NBoardSession:
-    """NBoard's protocol before an engine, spoken to line by line."""
-
-    def __init__(self, engine=None, source=None):
-        self.engine = engine or quick_engine()
-        self.output = Output()
-        lines = (source or ended_input()).lines
-        self.front_end = nboard.NBoardServer(self.engine, lines, self.output.write)
-
-    def ask(self, line):
-        self.front_end.answer(line)
-        return self.output.take().splitlines()
-
-    def asks(self, *lines):
-        return [self.ask(line) for line in lines]
-
-    @property
-    def board(self):
-        return self.engine.board
+    So Lizzie reads it (`MoveData.fromInfo`), and Sabaki after it has found `pv` by the moves at the
+    end (`parseAnalysis` in enginesyncer.js).
+    """
+    moves = []
+    for text in re.split(r"\s*info\s+", line)[1:]:
+        words, _, line = text.partition(" pv ")
+        assert re.search(r"(pass|[A-Za-z]\d+)(\s+(pass|[A-Za-z]\d+))*$", text)[0] == line
+        words = words.split(" ")
+        moves.append(dict(zip(words[::2], words[1::2], strict=True)) | {"pv": line.split(" ")})
+    return moves

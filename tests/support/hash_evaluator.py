@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import othello
-from azo.play import network_evaluator
+from azo.play.engine import network_evaluator
 from support import fake_evaluation
 
 
@@ -20,11 +20,8 @@ class HashEvaluator:
         self.batches: list[int] = []  # sizes of the batches so far
         self.num_streams = num_streams
 
-    def compiled(self, batch_size, stream=0):
-        """Compiles nothing."""
-
     def request(self, player, opponent, *, batch_size, stream=0):
-        assert 1 <= len(player) <= batch_size
+        assert len(player) <= batch_size
         assert 0 <= stream < self.num_streams
         self.batches.append(len(player))
         return _prediction(self.game, network_evaluator.packed(player, opponent, batch_size))

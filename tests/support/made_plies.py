@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from azo.learning import pending_plies, ply_records
+from azo.learning import ply_records
 
 _FIELDS = {
     "action": (0, jnp.int16),
@@ -33,9 +33,9 @@ def make(game, shape, **fields) -> ply_records.Plies:
     )
 
 
-def finalised(plies: ply_records.Plies, outcome) -> pending_plies.FinalisedPlies:
+def finalised(plies: ply_records.Plies, outcome) -> ply_records.FinalisedPlies:
     """Returns the plies as if all their games had ended."""
-    return pending_plies.FinalisedPlies(
+    return ply_records.FinalisedPlies(
         plies=plies,
         is_ready=jnp.ones(plies.reward.shape, bool),
         outcome=jnp.asarray(outcome, jnp.float32),

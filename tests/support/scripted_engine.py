@@ -1,6 +1,7 @@
 """An engine with the real rules and written evaluations, for tests of its users."""
 
-from azo.play import engine_settings, live_game, search_report
+from azo.games.host import live_game
+from azo.play.engine import engine_settings, search_report
 
 
 class ScriptedEngine(live_game.LiveGame):
@@ -10,12 +11,19 @@ class ScriptedEngine(live_game.LiveGame):
     `values`, `scores` (the last four by action). By default all moves are equal and have value 0.
     """
 
+    book = None
+
     def __init__(self, game, evaluations=None, config=None):
         super().__init__(game)
         self.evaluations = evaluations or {}
         self.config = config or engine_settings.EngineConfig(num_simulations=100)
+        self.level = engine_settings.NUM_LEVELS
         self.evaluator = None
         self.limits = []
+
+    @property
+    def play_config(self):
+        return engine_settings.at_level(self.config, self.level)
 
     def think(self, limits=None, *, is_stopped=None, on_progress=None, progress_seconds=0.25):
         legal = self.legal_actions
@@ -23,9 +31,9 @@ class ScriptedEngine(live_game.LiveGame):
             raise ValueError("the game is over")
         self.limits.append(limits)
         evaluation = self.evaluations.get(len(self.actions), {})
-        moves = self._moves()
-        best = evaluation.get("best", self.legal_actions[0])
-        moves = sorted(moves, key=lambda move: move.action != best)
+        best = evaluation.get("best", legal[0])
+        moves = [self._move(evaluation, action, 1 / len(legal)) for action in legal]
+        moves.sort(key=lambda move: (move.action != best, -move.visits))
         report = search_report.SearchReport(
             board=self.board,
             action=best,
@@ -43,25 +51,19 @@ class ScriptedEngine(live_game.LiveGame):
             on_progress(report)
         return report
 
-    def _discs(self, evaluation, action):
-        """Returns the exact score of a move, or 64 times its value."""
-        value = evaluation.get("values", {}).get(action, 0.0)
-        expected = None if value is None else 64 * value
-        return evaluation.get("scores", {}).get(action, expected)
+    def solve(self, *, is_stopped=None, on_progress=None, progress_seconds=0.25):
+        return self.think(is_stopped=is_stopped, on_progress=on_progress)
 
-    def _moves(self):
-        legal = self.legal_actions
-        evaluation = self.evaluations.get(len(self.actions), {})
-        moves = [
-            search_report.MoveReport(
-                action=action,
-                visits=evaluation.get("visits", {}).get(action, 20),
-                prior=evaluation.get("prior", {}).get(action, 1 / len(legal)),
-                value=evaluation.get("values", {}).get(action, 0.0),
-                discs=self._discs(evaluation, action),
-                score=evaluation.get("scores", {}).get(action),
-                line=(action,),
-            )
-            for action in legal
-        ]
-        return tuple(sorted(moves, key=lambda move: -move.visits))
+    def _move(self, evaluation, action, prior):
+        """Returns the report of a move; the discs are the exact score, or 64 times the value."""
+        value = evaluation.get("values", {}).get(action, 0.0)
+        score = evaluation.get("scores", {}).get(action)
+        return search_report.MoveReport(
+            action=action,
+            visits=evaluation.get("visits", {}).get(action, 20),
+            prior=evaluation.get("prior", {}).get(action, prior),
+            value=value,
+            discs=64 * value if score is None and value is not None else score,
+            score=score,
+            line=(action,),
+        )

@@ -5,6 +5,7 @@ Written to be obviously right rather than fast, and to share nothing with `azo.g
 """
 
 import dataclasses
+import random
 
 _DIRECTIONS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
 
@@ -103,3 +104,26 @@ def result(board: Board, *, is_reversed: bool) -> int:
 def text(board: Board) -> str:
     """Returns the squares as one string."""
     return "".join("".join(row) for row in board.rows)
+
+
+def black_score(board: Board) -> int:
+    """Returns black's discs minus white's, empty squares given to the leader."""
+    return score(board) if board.mover == "X" else -score(board)
+
+
+def after(actions: list[int], size: int) -> Board:
+    """Returns the board after legal actions from the start."""
+    board = start(size)
+    for action in actions:
+        board = play(board, action)
+    return board
+
+
+def random_game(size: int, *, seed: int) -> tuple[list[Board], list[int]]:
+    """Returns the boards of a random game, and the actions played, passes included."""
+    draw = random.Random(seed)
+    boards, actions = [start(size)], []
+    while not is_over(boards[-1]):
+        actions.append(draw.choice(legal_actions(boards[-1])))
+        boards.append(play(boards[-1], actions[-1]))
+    return boards, actions

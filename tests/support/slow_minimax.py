@@ -9,6 +9,15 @@ import numpy as np
 _DIRECTIONS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)]
 
 
+def random_boards(size: int, counts: np.ndarray, seed: int) -> np.ndarray:
+    """Returns a board of random discs for each number of empty squares; most are unreachable."""
+    rng = np.random.default_rng(seed)
+    boards = np.where(rng.random((len(counts), size * size)) < 0.5, 1, -1).astype(np.int8)
+    for board, count in zip(boards, counts, strict=True):
+        board[rng.choice(size * size, count, replace=False)] = 0
+    return boards.reshape(-1, size, size)
+
+
 def scores(boards: np.ndarray, *, is_reversed: bool) -> np.ndarray:
     """Returns the final margins `[N]` for the side to move, empty squares to the leader.
 

@@ -70,13 +70,10 @@ def random_value(board: str) -> float:
     return sum(values) / len(values)
 
 
-@functools.cache
-def possible_results(board: str) -> frozenset[int]:
-    """Returns the results that some continuation ends with."""
-    end = result(board)
-    if end is not None:
-        return frozenset([end])
-    return frozenset(-value for child in children(board) for value in possible_results(child))
+def good_moves(board: str) -> list[int]:
+    """Returns the moves that keep the best value; none if the game is over."""
+    squares = legal_actions(board) if result(board) is None else []
+    return [s for s in squares if -best_value(play(board, s)) == best_value(board)]
 
 
 def only_good_moves() -> dict[str, int]:
@@ -91,9 +88,7 @@ def only_good_moves() -> dict[str, int]:
             continue
         orders = board_symmetry.square_permutations(3)
         seen |= {"".join(board[s] for s in order) for order in orders}
-        squares = legal_actions(board)
-        good = [s for s in squares if -best_value(play(board, s)) == best_value(board)]
-        if len(good) == 1:
+        if len(good := good_moves(board)) == 1:
             best_moves[board] = good[0]
     return best_moves
 

@@ -2,6 +2,7 @@
 
 import json
 
+from azo.lab import comparison
 from support import tiny_run
 
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'
@@ -9,18 +10,18 @@ HEAD += "num_games = 4\nnum_simulations = 2\n"
 ARMS = "".join(f'[[arms]]\nname = "{name}"\nquestion = "{name}?"\n' for name in "abc")
 
 
-def write(folder):
+def write(folder, text=HEAD + ARMS):
     """Writes the queue and its settings; returns the path of the queue."""
     (folder / "tiny.toml").write_text(tiny_run.toml())
     path = folder / "queue.toml"
-    path.write_text(HEAD + ARMS)
+    path.write_text(text)
     return path
 
 
-def line_of(job, wins=3):
-    """Returns a result as `run_job` would."""
+def line_of(job, wins=3, losses=1):
+    """Returns a line of results as `run_job` would."""
     return {
-        "arm": job.arm,
+        "arm": job.arm.name,
         "seed": job.seed,
         "evaluations": 1120,
         "games": 40,
@@ -28,12 +29,14 @@ def line_of(job, wins=3):
         "training_seconds": 1.5,
         "processor_seconds": 1.5,
         "run": str(job.folder / "run"),
-        "wins": wins,
-        "draws": 0,
-        "losses": 4 - wins,
-        "score": wins / 4,
-        **job.request,
+        "match": {"wins": wins, "draws": 0, "losses": losses},
+        "request": job.request,
+        "versions": {},
     }
+
+
+def result_of(job, *counts):
+    return comparison.Result.model_validate(line_of(job, *counts), strict=False)
 
 
 def results(queue):

@@ -1,6 +1,8 @@
 """A tournament of three quick players on 4x4, for the tests of tournament files and their games."""
 
-from azo.cli import command_line, tournament
+import functools
+
+from support import commands
 
 SMALL = """
 num_games = 6
@@ -19,8 +21,7 @@ player = "rollouts:4"
 """
 
 
-def main(*arguments):
-    return command_line.run_main(tournament.main, [str(argument) for argument in arguments])
+main = functools.partial(commands.run, "tournament")
 
 
 def write(folder, text, name="cup.toml"):

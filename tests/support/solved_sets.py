@@ -5,7 +5,7 @@ import functools
 import jax
 import numpy as np
 
-from azo.measure import position_sets
+from azo.lab import position_sets
 from support import random_games
 
 

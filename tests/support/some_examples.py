@@ -1,4 +1,4 @@
-"""Positions of tic-tac-toe with made-up policies, results and final boards, to learn from."""
+"""Positions of tic-tac-toe with made-up policies and results, to learn from."""
 
 import dataclasses
 import functools
@@ -34,12 +34,7 @@ def examples():
 
 @functools.cache
 def finished():
-    """The same with final boards; two ends of the first half are unknown, five of the second."""
-    rng = np.random.default_rng(1)
+    """The same; two ends of the first half are unknown, five of the second."""
     score = np.array(examples().score)
     score[[1, 6, 8, 9, 11, 12, 15]] = ply_records.UNKNOWN_SCORE
-    return dataclasses.replace(
-        examples(),
-        ownership=jnp.asarray(rng.choice([-1, 0, 1], (NUM_EXAMPLES, 9)), jnp.float32),
-        score=jnp.asarray(score),
-    )
+    return dataclasses.replace(examples(), score=jnp.asarray(score))

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 
 from azo.games import registry
-from azo.learning import loop, placement
-from azo.run import config
+from azo.learning import loop, network, placement
+from azo.training import config, network_files
 
 SECTIONS = {
     "game": {"name": "tictactoe"},
@@ -23,12 +23,12 @@ SECTIONS = {
 # The same with everything switched on that carries something from one iteration to the next.
 EVERYTHING = {
     "search": {"num_simulations": 8, "max_considered_actions": 4},
-    "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8, "has_ownership_head": True},
+    "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8},
     "selfplay": {"num_games": 8, "num_plies": 4, "explored_share": 1.0, "archive_share": 0.5},
-    "resignation": {"is_enabled": True, "played_out_share": 0.5, "min_games": 1},
+    "resignation": {"is_enabled": True, "played_out_share": 0.5},
     "targets": {"value": "lambda", "average_duplicates": "same"},
     "replay": {"capacity": 256, "min_positions": 16, "window_generations": 1},
-    "learner": {"batch_size": 16, "num_steps": 2, "warmup_steps": 2, "ownership_weight": 0.1},
+    "learner": {"batch_size": 16, "num_steps": 2, "warmup_steps": 2},
     "generation": {"num_games": 8, "num_samples": 32},
     "gate": {"is_enabled": True, "num_games": 2, "num_simulations": 2, "threshold": 0.4},
     "run": {"num_iterations": 8, "num_devices": 1, "save_every": 1},
@@ -44,6 +44,14 @@ def settings(**sections) -> config.Config:
 @functools.cache
 def game():
     return registry.make(settings().game)
+
+
+def export(folder, **sections):
+    """Saves the untrained network of the run, `sections` changed; returns its folder."""
+    chosen = settings(**sections)
+    variables = network.init(registry.make(chosen.game), chosen.network, jax.random.key(0))
+    network_files.save(folder, variables, chosen)
+    return folder
 
 
 def begin(num_devices: int):

@@ -5,16 +5,18 @@ import io
 import rich.console
 
 from azo.games import notation, othello, replaying
-from azo.play import engine_settings, kept_game, terminal
+from azo.play.protocols import kept_game, terminal
 from support import scripted_engine
 
 _GAME = othello.Othello()
 
 
-def played(lines, *, game=_GAME, evaluations=None, moves="", board=None, width=80, **options):
+def played(
+    lines, *, game=_GAME, evaluations=None, moves="", board=None, width=80, level=20, **options
+):
     """Returns what was shown for some typed lines, and the engine as they left it."""
-    full = engine_settings.EngineConfig(num_simulations=100)
-    engine = scripted_engine.ScriptedEngine(game, evaluations, full)
+    engine = scripted_engine.ScriptedEngine(game, evaluations)
+    engine.level = level
     engine.new_game(board, replaying.replay(moves, game).actions)
     console = rich.console.Console(file=io.StringIO(), width=width, color_system=None)
     typed = iter(lines)
@@ -26,7 +28,7 @@ def played(lines, *, game=_GAME, evaluations=None, moves="", board=None, width=8
             raise line
         return line
 
-    terminal.Terminal(engine, full, console, read, **options).run()
+    terminal.Terminal(engine, console, read, **options).run()
     return console.file.getvalue(), engine
 
 

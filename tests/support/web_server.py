@@ -10,11 +10,11 @@ import threading
 import time
 
 from azo.games import othello
-from azo.play import engine_settings, live_engine
+from azo.play.engine import engine_settings, live_engine
 from azo.play.web import app, server, sessions
 from support.hash_evaluator import HashEvaluator
 
-QUICK = engine_settings.EngineConfig(num_simulations=40, leaves_per_step=8, cache_positions=256)
+QUICK = engine_settings.EngineConfig(num_simulations=40, leaves_per_step=8)
 SESSION = "0123456789abcdef"
 
 
@@ -39,11 +39,18 @@ def offers(*games):
 
 @contextlib.contextmanager
 def running(offered, *, max_searches=2, max_sessions=4, **kwargs):
-    """Runs a server until it gets Ctrl-C in the end; yields its port."""
+    """Runs the page's server; see `serving`."""
     pages = sessions.SessionPool(max_searches=max_searches, max_sessions=max_sessions)
     application = app.make_app(offered, pages, **kwargs)
+    with serving(application, pages.stop_all) as port:
+        yield port
+
+
+@contextlib.contextmanager
+def serving(application, stop_answers=lambda: None, **options):
+    """Serves an application until it gets Ctrl-C in the end; yields its port."""
     with server.listen("127.0.0.1", 0) as listener:
-        running_server = server.Server(application, pages.stop_all)
+        running_server = server.Server(application, stop_answers, **options)
         thread = threading.Thread(
             target=lambda: asyncio.run(running_server.serve(sockets=[listener]))
         )

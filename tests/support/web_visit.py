@@ -4,8 +4,21 @@ import re
 import time
 import urllib.parse
 
+SIZES = {"notebook": (1280, 800), "wide": (1366, 768), "phone": (390, 844), "aside": (844, 390)}
 STATUS = "document.getElementById('status').textContent"
 IS_OVER = rf"/\d+-\d+ to |a draw/.test({STATUS})"
+
+
+def serious_findings(page):
+    """Returns the rules of axe-core that a page breaks seriously, with the elements."""
+    from axe_playwright_python import sync_playwright as axe
+
+    return [
+        (rule["id"], node["html"])
+        for rule in axe.Axe().run(page).response["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
 
 
 class Visit:
@@ -16,6 +29,7 @@ class Visit:
         self.context = browser.new_context(
             **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | context
         )
+        self.is_touched = context.get("has_touch", False)
         self.address = link if port is None else f"http://localhost:{port}/{link}"
         self.errors = []
         self.hosts = set()
@@ -32,6 +46,14 @@ class Visit:
     def _hear(self, message):
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
+
+    @classmethod
+    def of_size(cls, browser, port, name, link="", **context):
+        """Opens the page in a window or on a phone of a name in `SIZES`."""
+        width, height = SIZES[name]
+        is_phone = name in ("phone", "aside")
+        context |= {"viewport": {"width": width, "height": height}}
+        return cls(browser, port, link, has_touch=is_phone, is_mobile=is_phone, **context)
 
     def end(self):
         self.context.close()
@@ -56,8 +78,36 @@ class Visit:
             assert time.monotonic() < end, expression
             self.page.wait_for_timeout(20)
 
+    def press(self, target):
+        """Clicks or taps; the board and the button must be on the screen then."""
+        button = self.page.locator(target).first if isinstance(target, str) else target
+        if self.is_touched:
+            button.tap()
+        else:
+            button.click()
+        assert self.is_on_screen(self.page.locator("#board")), f"the board after {button}"
+        assert not button.is_visible() or self.is_on_screen(button), f"{button} after its click"
+
+    def is_on_screen(self, target):
+        """Returns whether an element is inside the window, and only a dialog may cover it."""
+        target = self.page.locator(target).first if isinstance(target, str) else target
+        return target.evaluate(
+            """(element) => {
+              const { left, top, right, bottom } = element.getBoundingClientRect();
+              const isInside =
+                left >= -1 && top >= -1 && right <= innerWidth + 1 && bottom <= innerHeight + 1;
+              const middle = [(left + right) / 2, (top + bottom) / 2];
+              const isSeen = element.contains(document.elementFromPoint(...middle));
+              return isInside && (isSeen || document.querySelector("dialog[open]") !== null);
+            }"""
+        )
+
     def cell(self, square):
         return self.page.locator(f"[data-square={square}]")
+
+    @property
+    def mistakes(self):
+        return [text.split() for text in self.page.locator("#mistakes button").all_inner_texts()]
 
     @property
     def legal(self):
@@ -94,14 +144,7 @@ class Visit:
 
     def serious_findings(self):
         """Returns the rules of axe-core that are broken seriously, with the elements."""
-        from axe_playwright_python import sync_playwright as axe
-
-        return [
-            (rule["id"], node["html"])
-            for rule in axe.Axe().run(self.page).response["violations"]
-            if rule["impact"] in ("serious", "critical")
-            for node in rule["nodes"]
-        ]
+        return serious_findings(self.page)
 
     def wait_for_turn(self):
         """Waits until the reader is to move, or the game is over; returns whether he is to move."""

@@ -7,7 +7,7 @@ greedy and random play from openings of eight random plies.
 import pathlib
 
 from azo.games import notation, othello, replaying
-from azo.play import live_game
+from azo.games.host import live_game
 
 _FILE = pathlib.Path(__file__).with_name("wipe_outs.txt")
 GAME = othello.Othello(8)

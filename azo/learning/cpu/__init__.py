@@ -1,5 +1,5 @@
 """Code that exists only for a CPU compiler.
 
-`convolution` chooses Winograd's algorithm (`winograd`), `normalisation` has its own gradient, and
-`batches` evaluates in blocks that fit a cache.
+`convolution` has Winograd's algorithm and evaluates in blocks that fit a cache, `normalisation`
+has a gradient of its own.
 """

@@ -27,10 +27,7 @@ class BatchNorm(nn.Module):
     ) -> jax.Array:
         """Returns `relu(normalised x + skip)`, or without `relu` if not to `rectify`.
 
-        Args:
-          x: `[rows, columns, M, C]` float32.
-          skip: `[rows, columns, M, C]` float32, or None for 0.
-          rectify: whether to apply the rectifier.
+        Both are `[rows, columns, M, C]` float32; a `skip` of None is 0.
         """
         channels = x.shape[-1:]
         scale = self.param("scale", nn.initializers.ones, channels)

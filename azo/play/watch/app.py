@@ -17,9 +17,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from azo.measure.report import page
+from azo.lab.report import page, run_log
 from azo.play.web import guard
-from azo.run import metrics, run_report, shown_games
+from azo.training import metrics, shown_games
 
 STATIC = pathlib.Path(__file__).parent / "static"
 _ICON = pathlib.Path(__file__).parents[1] / "web" / "static" / "icon.svg"
@@ -43,18 +43,13 @@ def make_app(folder: pathlib.Path, *, names: Collection[str] = ()) -> Starlette:
     def plots(_: Request) -> Response:
         return Response(plotly.offline.get_plotlyjs(), media_type="text/javascript")
 
-    def index(_: Request) -> Response:
-        return FileResponse(STATIC / "index.html")
-
-    def icon(_: Request) -> Response:
-        return FileResponse(_ICON)
-
     return Starlette(
         routes=[
-            Route("/", index),
+            Route("/", lambda _: FileResponse(STATIC / "index.html")),
             Route("/run", run),
             Route("/plotly.js", plots),
-            Route("/icon.svg", icon),
+            Route("/plots.css", lambda _: FileResponse(page.PLOT_STYLE)),
+            Route("/icon.svg", lambda _: FileResponse(_ICON)),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(guard.Guard, names=names)],
@@ -63,18 +58,18 @@ def make_app(folder: pathlib.Path, *, names: Collection[str] = ()) -> Starlette:
 
 def _version(folder: pathlib.Path) -> str:
     """Returns a text that changes when the run has written something."""
-    phase = run_report.phases(folder)[-1]
+    phase = run_log.folders(folder)[-1]
     status = (phase / metrics.FILE).stat()
     return f"{phase.name}-{status.st_mtime_ns}-{status.st_size}"
 
 
 def _shown(folder: pathlib.Path) -> dict[str, Any]:
     """Returns what the page shows."""
-    log, title, _ = run_report.read(folder)
+    log = run_log.read(folder)
     return {
-        "title": title,
+        "title": str(folder),
         "summary": page.summary(log),
-        "games": shown_games.read(run_report.phases(folder)[-1]),
+        "games": shown_games.read(run_log.folders(folder)[-1]).model_dump(),
         "sheets": [
             {
                 "name": sheet.name,

@@ -1,12 +1,14 @@
 """The page's application: static files, games, and searches with their progress.
 
 `GET /` is the page, `GET /api/settings` lists games and levels. `POST /api/read` and `/api/game`
-take a text or a game and return it ply by ply. `POST /api/think` answers with lines of JSON,
-`{"report": ...}`; the last one has `"is_final": true` or is `{"error": ...}`. A search ends when
-its reader disconnects. All errors are `{"error": ...}` with one line for the reader.
+take a text or a game and return it ply by ply; `read` also lists the games of the text.
+`POST /api/think` answers with lines of JSON, `{"report": ...}`; the last one has `"is_final": true`
+or is `{"error": ...}`. A search ends when its reader disconnects. All errors are `{"error": ...}`
+with one line for the reader.
 """
 
 import contextlib
+import dataclasses
 import json
 import pathlib
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
@@ -21,12 +23,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from azo.play import engine_settings, live_game
-from azo.play.web import connections, game_reader, guard, messages
-from azo.play.web.sessions import Offer, SearchTask, SessionPool
+from azo.games.host import live_game
+from azo.play.engine import engine_settings
+from azo.play.web import game_reader, guard, messages, server
+from azo.play.web.sessions import Offer, PageSearch, SessionPool
 
 STATIC = pathlib.Path(__file__).parent / "static"
-MAX_SIMULATIONS, MAX_SECONDS = 20_000, 30.0  # that a page may request for one search
 
 
 def make_app(
@@ -35,16 +37,18 @@ def make_app(
     *,
     level: int = engine_settings.NUM_LEVELS,
     names: Collection[str] = (),
+    address: str | None = None,
 ) -> Starlette:
     """Returns the application.
 
     The first of `offers` is the page's default game, `level` its default level. `names` are host
-    names of this server, besides localhost and IP addresses.
+    names of this server, besides localhost and IP addresses. `address` is its URL for other
+    machines, None if they cannot connect.
     """
-    pages = _Pages(offers, sessions, level)
+    pages = _Pages(offers, sessions, level, address)
     return Starlette(
         routes=[
-            Route("/", _page, methods=["GET"]),
+            Route("/", lambda _: FileResponse(STATIC / "index.html"), methods=["GET"]),
             Route("/api/settings", pages.settings, methods=["GET"]),
             Route("/api/read", pages.read, methods=["POST"]),
             Route("/api/game", pages.game, methods=["POST"]),
@@ -56,31 +60,34 @@ def make_app(
     )
 
 
+@dataclasses.dataclass(frozen=True)
 class _Pages:
-    def __init__(self, offers: Mapping[str, Offer], sessions: SessionPool, level: int):
-        self._offers, self._sessions, self._level = offers, sessions, level
-        self._games = [offer.game for offer in offers.values()]
+    offers: Mapping[str, Offer]
+    sessions: SessionPool
+    level: int
+    address: str | None
 
     async def settings(self, _: Request) -> Response:
         return JSONResponse(
             {
-                "games": [
-                    messages.offer_json(offer.game, offer.network)
-                    for offer in self._offers.values()
-                ],
+                "games": [messages.offer_json(o.game, o.network) for o in self.offers.values()],
                 "levels": engine_settings.LEVEL_NAMES,
-                "level": self._level,
-                "max_simulations": MAX_SIMULATIONS,
-                "max_seconds": MAX_SECONDS,
+                "level": self.level,
+                "max_simulations": messages.MAX_SIMULATIONS,
+                "max_seconds": messages.MAX_SECONDS,
                 "max_text": messages.MAX_TEXT,
+                "address": self.address,
             }
         )
 
     async def read(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.ReadRequest)
         with _bad_request():
-            game, note = game_reader.read(body.text, self._offer(body.game).game, self._games)
-        return JSONResponse(messages.game_json(game, note))
+            chosen = self._offer(body.game).game
+            offered = [offer.game for offer in self.offers.values()]
+            read = game_reader.read(body.text, chosen, offered, body.number)
+        answer = messages.game_json(read.game, read.note, (read.black, read.white))
+        return JSONResponse(answer | {"titles": read.titles})
 
     async def game(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.GameRequest)
@@ -91,22 +98,15 @@ class _Pages:
         game = self._replay(body)
         if game.is_over:
             raise HTTPException(400, "the game is over: there is no move to search")
-        if body.num_simulations > MAX_SIMULATIONS:
-            raise HTTPException(400, f"at most {MAX_SIMULATIONS} simulations at a time")
-        if body.seconds > MAX_SECONDS:
-            raise HTTPException(400, f"at most {MAX_SECONDS:g} seconds at a time")
-        if body.level > engine_settings.NUM_LEVELS:
-            message = f"level {body.level}: {engine_settings.LEVELS}"
-            raise HTTPException(400, message)
-        address = connections.network_of(request.client.host) if request.client else ""
-        task = await self._sessions.search(self._offer(body.game), game, body, address)
-        return _Reports(task, game.game.size)
+        address = server.network_of(request.client.host) if request.client else ""
+        search = await self.sessions.search(self._offer(body.game), game, body, address)
+        return _Reports(search, game.game.size)
 
     def _offer(self, name: str) -> Offer:
-        if name not in self._offers:
-            names = ", ".join(self._offers)
+        if name not in self.offers:
+            names = ", ".join(self.offers)
             raise HTTPException(400, f"no network for {name!r}; there are networks for {names}")
-        return self._offers[name]
+        return self.offers[name]
 
     def _replay(self, body: messages.GameRequest) -> live_game.LiveGame:
         offer = self._offer(body.game)
@@ -117,26 +117,26 @@ class _Pages:
 class _Reports(StreamingResponse):
     """Lines of JSON during a search, which ends with the response at the latest."""
 
-    def __init__(self, task: SearchTask, size: int):
-        super().__init__(self._lines(task, size), media_type="application/x-ndjson")
-        self._task = task
+    def __init__(self, search: PageSearch, size: int):
+        super().__init__(_lines(search, size), media_type="application/x-ndjson")
+        self._search = search
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._task.stop.set()
+            self._search.stop.set()
 
-    @staticmethod
-    async def _lines(task: SearchTask, size: int) -> AsyncIterator[str]:
-        def line(answer: dict[str, Any]) -> str:
-            return json.dumps(answer, separators=(",", ":")) + "\n"
 
-        try:
-            async for report, is_final in task.reports():
-                yield line({"report": messages.report_json(report, size), "is_final": is_final})
-        except HTTPException as error:
-            yield line({"error": error.detail})
+async def _lines(search: PageSearch, size: int) -> AsyncIterator[str]:
+    def line(answer: dict[str, Any]) -> str:
+        return json.dumps(answer, separators=(",", ":")) + "\n"
+
+    try:
+        async for report, is_final in search.reports():
+            yield line({"report": messages.report_json(report, size), "is_final": is_final})
+    except HTTPException as error:
+        yield line({"error": error.detail})
 
 
 @contextlib.contextmanager
@@ -146,10 +146,6 @@ def _bad_request() -> Iterator[None]:
         yield
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
-
-
-async def _page(_: Request) -> Response:
-    return FileResponse(STATIC / "index.html")
 
 
 async def _error(_: Request, error: Exception) -> Response:

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from azo.games import notation, setting_types, variant
-from azo.play import live_game, search_report
+from azo.games.host import live_game
+from azo.play.engine import engine_settings, search_report
 
 MAX_TEXT = 60_000
-
-Role = Literal["play", "advise"]
+MAX_SIMULATIONS, MAX_SECONDS = 20_000, 30.0  # of one search
 
 
 class ReadRequest(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -23,6 +23,8 @@ class ReadRequest(pydantic.BaseModel, frozen=True, extra="forbid"):
     game: Annotated[str, pydantic.Field(max_length=40)]
     """Name of the game, unless the text says it."""
     text: Annotated[str, pydantic.Field(max_length=MAX_TEXT)]
+    number: setting_types.PositiveInt = 1
+    """Which game of the text."""
 
 
 class GameRequest(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -39,13 +41,14 @@ class ThinkRequest(GameRequest, frozen=True, extra="forbid"):
 
     session: Annotated[str, pydantic.Field(pattern="^[0-9a-f]{16,64}$")]
     """Random name of the page; a page has its own trees, and one search at a time."""
-    role: Role
-    """Choose a move at a level, or analyse at full strength."""
-    level: setting_types.PositiveInt = 1
+    role: Literal["play", "advise", "solve"]
+    """Choose a move at a level, analyse at full strength, or solve; the last goes on where the
+    request before has ended."""
+    level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = 1
     """Level of "play"."""
-    num_simulations: setting_types.PositiveInt = 400
+    num_simulations: Annotated[int, pydantic.Field(ge=1, le=MAX_SIMULATIONS)] = 400
     """Simulations of "advise"."""
-    seconds: setting_types.PositiveFloat = 10.0
+    seconds: Annotated[float, pydantic.Field(gt=0, le=MAX_SECONDS)] = 10.0
 
 
 def offer_json(game: variant.Variant, network: str) -> dict[str, Any]:
@@ -58,8 +61,13 @@ def offer_json(game: variant.Variant, network: str) -> dict[str, Any]:
     }
 
 
-def game_json(game: live_game.LiveGame, note: str = "") -> dict[str, Any]:
-    """Returns a game with the board and the legal moves at every ply."""
+def game_json(
+    game: live_game.LiveGame, note: str = "", players: tuple[str, str] = ("", "")
+) -> dict[str, Any]:
+    """Returns a game with the board and the legal moves at every ply.
+
+    `players` are the names of black and white, "" if unknown.
+    """
     size = game.game.size
 
     def texts(actions: tuple[int, ...]) -> list[str]:
@@ -80,12 +88,16 @@ def game_json(game: live_game.LiveGame, note: str = "") -> dict[str, Any]:
         "is_over": game.is_over,
         "margin": game.final_score(),
         "note": note,
+        "players": dict(zip(("black", "white"), players, strict=True)),
     }
 
 
 def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]:
     """Returns a search report with moves as text."""
-    names = ("value", "raw_value", "discs", "score", "source", "num_simulations", "seconds")
+    names = (
+        *("value", "raw_value", "discs", "score", "source", "num_simulations"),
+        *("seconds", "seconds_left"),
+    )
     return {
         "move": notation.action_text(report.action, size),
         **{name: getattr(report, name) for name in names},

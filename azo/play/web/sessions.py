@@ -1,28 +1,37 @@
-"""Searches for open pages: each in a thread, few at a time, each page with its own trees.
+"""Searches for open pages: each in a thread and a place of `Places`, each page with its own trees.
 
 The server stores no game: a page sends its whole game with every request, so nothing is lost when a
-page reloads or the server restarts. A session holds two engines, whose trees are reused: one plays
-at a level, one advises at full strength. Separate trees keep a low level weak.
+page reloads or the server restarts. A session holds an engine, whose trees are reused.
+
+Few searches run at a time, and addresses take turns (docs/reliability.md): in each round every
+address that waits gets one place, for its earliest search. So an address waits at most one turn for
+each other address, whatever their number of requests.
 """
 
 import asyncio
+import bisect
 import collections
+import contextlib
 import dataclasses
+import functools
 import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from starlette.exceptions import HTTPException
 
 from azo.games import variant
-from azo.play import engine_settings, live_engine, live_game
-from azo.play.search_report import SearchReport
+from azo.games.host import live_game
+from azo.play.engine import engine_settings, live_engine
+from azo.play.engine.search_report import SearchReport
 from azo.play.web import messages
 
 PROGRESS_SECONDS = 0.15
-TURN_SECONDS = 2.0  # that a search may take while another one waits for its place
-_BUSY_SECONDS = 1
+TURN_SECONDS = 2.0  # that a search may take while another one waits
+MAX_WAITING = 16  # searches of all addresses
+_RETRY_SECONDS = 1
 
 _log = logging.getLogger(__name__)
 
@@ -37,15 +46,11 @@ class Offer:
 
 
 class PageSession:
-    """The engines of one page, which has one search at a time."""
+    """The engine of one page, which has one search at a time."""
 
     def __init__(self) -> None:
-        """Starts without engines."""
         self.turn = asyncio.Lock()
-        self.stop = threading.Event()  # of the current search
-        self.num_requests = 0
-        self._engines: dict[messages.Role, live_engine.Engine] = {}
-        self._full: dict[messages.Role, engine_settings.EngineConfig] = {}
+        self._engine: live_engine.Engine | None = None
 
     def think(
         self,
@@ -56,54 +61,55 @@ class PageSession:
         on_progress: Callable[[SearchReport], None],
     ) -> SearchReport:
         """Searches in the caller's thread; the caller holds `turn`."""
-        role = request.role
-        engine = self._engines.get(role)
-        if engine is None or engine.game != offer.game:
-            engine = self._engines[role] = offer.make_engine()
-            self._full[role] = engine.config
-        config = self._full[role]
-        if role == "play":
-            config = engine_settings.at_level(config, request.level)
-            seconds = min(config.seconds or request.seconds, request.seconds)
-            limits = engine_settings.Limits(config.num_simulations, seconds)
-        else:
-            limits = engine_settings.Limits(
-                request.num_simulations, request.seconds, is_analysis=True
-            )
-        engine.config = config
+        if self._engine is None or self._engine.game != offer.game:
+            self._engine = offer.make_engine()
+        engine = self._engine
         engine.new_game(game.start, game.actions)
-        return engine.think(
-            limits,
-            is_stopped=is_stopped,
-            on_progress=on_progress,
-            progress_seconds=PROGRESS_SECONDS,
-        )
+        watch: dict[str, Any] = {"on_progress": on_progress, "progress_seconds": PROGRESS_SECONDS}
+        seconds = request.seconds
+        if request.role == "solve":
+            deadline = time.monotonic() + seconds
+            return engine.solve(
+                is_stopped=lambda: is_stopped() or time.monotonic() >= deadline, **watch
+            )
+        limits = engine_settings.Limits(request.num_simulations, seconds, is_analysis=True)
+        if request.role == "play":
+            if engine.level != request.level:
+                engine.level = request.level
+            config = engine.play_config
+            limits = engine_settings.Limits(
+                config.num_simulations, min(config.seconds or seconds, seconds)
+            )
+        return engine.think(limits, is_stopped=is_stopped, **watch)
 
 
-class SearchTask:
-    """A search in a thread: its reports, and a way to stop it."""
+class PageSearch:
+    """A search: it waits for a place, runs in a thread, and has reports."""
 
-    def __init__(
+    def __init__(self, address: str):
+        """Describes a search for an address, in the running event loop."""
+        self.address = address
+        self.round = 0  # in which it gets a place
+        self.start = 0.0  # when it got the place, by the monotonic clock
+        self.stop = threading.Event()  # ends it soon
+        self._loop = asyncio.get_running_loop()
+        self.has_place: asyncio.Future[None] = self._loop.create_future()
+        # The last item is the result.
+        self._reports: asyncio.Queue[SearchReport | asyncio.Future[SearchReport]] = asyncio.Queue()
+
+    def begin(
         self,
-        session: PageSession,
-        offer: Offer,
-        game: live_game.LiveGame,
-        request: messages.ThinkRequest,
-        address: str,
-    ):
-        """Starts the search in a thread of the running event loop."""
-        self.address, self.start = address, time.monotonic()
-        loop = asyncio.get_running_loop()
-        self._reports: asyncio.Queue[SearchReport | None] = asyncio.Queue()
-        self.stop = session.stop = threading.Event()  # ends the search soon
+        think: Callable[[Callable[[SearchReport], None]], SearchReport],
+        on_end: Callable[[], None],
+    ) -> None:
+        """Starts `think` in a thread, with a function that takes its reports."""
 
         def publish(report: SearchReport) -> None:
-            loop.call_soon_threadsafe(self._reports.put_nowait, report)
+            self._loop.call_soon_threadsafe(self._reports.put_nowait, report)
 
-        self.future = loop.run_in_executor(
-            None, session.think, offer, game, request, self.stop.is_set, publish
-        )
-        self.future.add_done_callback(lambda _: self._reports.put_nowait(None))
+        result = self._loop.run_in_executor(None, think, publish)
+        result.add_done_callback(self._reports.put_nowait)
+        result.add_done_callback(lambda _: on_end())
 
     async def reports(self) -> AsyncIterator[tuple[SearchReport, bool]]:
         """Yields the reports so far, each with False, and the final one with True.
@@ -111,91 +117,135 @@ class SearchTask:
         Raises:
           HTTPException: the engine failed.
         """
-        while (report := await self._reports.get()) is not None:
+        while isinstance(report := await self._reports.get(), SearchReport):
             yield report, False
-        try:
-            final = self.future.result()
-        except Exception:
-            _log.exception("a search failed")
-            message = "azo failed at this position; see its console"
-            raise HTTPException(500, message) from None
-        yield final, True
+        if report.exception() is not None:
+            _log.error("a search failed", exc_info=report.exception())
+            raise HTTPException(500, "azo failed at this position; see its console")
+        yield report.result(), True
+
+
+class Places:
+    """All places, and the searches that wait for one."""
+
+    def __init__(self, number: int):
+        self._number = number
+        self._round = 0  # of the last search that got a place
+        self._running: list[PageSearch] = []
+        self._waiting: list[PageSearch] = []  # the next one first
+        self._is_closed = False
+
+    async def take(self, search: PageSearch) -> None:
+        """Waits until a place is free. The caller must `release` it, also after an error.
+
+        Raises:
+          HTTPException: the search was withdrawn, or the queue is full.
+        """
+        own = [other.round for other in self._waiting if other.address == search.address]
+        search.round = max(own, default=self._round) + 1
+        bisect.insort(self._waiting, search, key=lambda other: other.round)
+        if len(self._waiting) > MAX_WAITING:
+            number = collections.Counter(other.address for other in self._waiting)
+
+            def cost(other: PageSearch) -> tuple[int, bool, int]:
+                return number[other.address], other.address == search.address, other.round
+
+            lost = max(self._waiting, key=cost)
+            message = f"azo is busy: {MAX_WAITING} searches wait already; try again in a moment"
+            self._refuse(lost, HTTPException(503, message, {"retry-after": str(_RETRY_SECONDS)}))
+        self._assign()
+        await search.has_place
+
+    def withdraw(self, search: PageSearch) -> None:
+        """Ends a search: a waiting one raises HTTPException, a running one is told to stop."""
+        search.stop.set()
+        self._refuse(search, HTTPException(409, "replaced by a newer request"))
+
+    def release(self, search: PageSearch) -> None:
+        """Ends the use of a place, or the wait for it."""
+        for searches in (self._running, self._waiting):
+            if search in searches:
+                searches.remove(search)
+        self._assign()
+
+    def stop_all(self) -> None:
+        """Stops all searches, and later ones as soon as they begin; any thread may call it."""
+        self._is_closed = True
+
+    def must_end(self, search: PageSearch) -> bool:
+        """Returns whether a running search has to end; its thread calls this often.
+
+        Its page gets the report so far as the final one.
+        """
+        if self._is_closed or search.stop.is_set():
+            return True
+        running, waiting = self._running.copy(), self._waiting.copy()  # the loop changes them
+        if not (running and waiting):
+            return False
+        number = collections.Counter(other.address for other in running)
+        oldest = max(running, key=lambda other: (number[other.address], -other.start))
+        is_unequal = number[oldest.address] - number[waiting[0].address] >= 2
+        return search is oldest and (is_unequal or time.monotonic() >= search.start + TURN_SECONDS)
+
+    def _refuse(self, search: PageSearch, error: HTTPException) -> None:
+        """Raises an error in a waiting search; does nothing to others."""
+        if search in self._waiting:
+            self._waiting.remove(search)
+            if not search.has_place.done():
+                search.has_place.set_exception(error)
+
+    def _assign(self) -> None:
+        while self._waiting and len(self._running) < self._number:
+            search = self._waiting.pop(0)
+            self._running.append(search)
+            self._round, search.start = search.round, time.monotonic()
+            if not search.has_place.done():  # cancelled
+                search.has_place.set_result(None)
 
 
 class SessionPool:
-    """The sessions of all pages: the latest ones keep engines, and few searches run at a time.
-
-    A search that finds all places taken gets that of an address with two more, or that of a search
-    that has had its turn.
-    """
+    """The sessions of all pages: the latest ones keep engines, and few searches run at a time."""
 
     def __init__(self, *, max_searches: int = 2, max_sessions: int = 4):
         """Starts empty, with the largest number of running searches and of kept sessions."""
-        self._max_searches, self._max_sessions = max_searches, max_sessions
-        self._sessions: collections.OrderedDict[str, PageSession] = collections.OrderedDict()
-        self._running: set[SearchTask] = set()
+        self._max_sessions = max_sessions
+        self._sessions: dict[str, PageSession] = {}  # the latest one last
+        self._places = Places(max_searches)
+        self._latest: dict[str, PageSearch] = {}  # of each page with a search, waiting or running
+        self.stop_all = self._places.stop_all
 
     async def search(
         self, offer: Offer, game: live_game.LiveGame, request: messages.ThinkRequest, address: str
-    ) -> SearchTask:
-        """Starts a search for a page at an address, after stopping the page's current one.
+    ) -> PageSearch:
+        """Ends a page's current search, waits for a place, and starts the next search.
 
         Raises:
-          HTTPException: too many searches run for other pages, or the page has sent a newer
-            request meanwhile.
+          HTTPException: too many searches wait, or the page has sent a newer request meanwhile.
         """
-        session = self._sessions.get(request.session) or PageSession()
-        session.stop.set()
-        session.num_requests += 1
-        number = session.num_requests
-        await session.turn.acquire()
-        try:
-            if session.num_requests != number:
-                raise HTTPException(409, "replaced by a newer request")
-            self._make_room(address)
-            self._keep(request.session, session)
-            task = SearchTask(session, offer, game, request, address)
-        except BaseException:
-            session.turn.release()
-            raise
-        self._running.add(task)
+        name, search = request.session, PageSearch(address)
+        earlier, self._latest[name] = self._latest.get(name), search
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._end, name, search)
+            if earlier is not None:
+                self._places.withdraw(earlier)
+            await self._places.take(search)
+            session = self._sessions.get(name) or PageSession()
+            await session.turn.acquire()
+            stack.callback(session.turn.release)
+            self._keep(name, session)
+            must_end = functools.partial(self._places.must_end, search)
+            think = functools.partial(session.think, offer, game, request, must_end)
+            search.begin(think, stack.pop_all().close)
+        return search
 
-        def release(_: object) -> None:
-            self._running.discard(task)
-            session.turn.release()
-
-        task.future.add_done_callback(release)
-        return task
-
-    def stop_all(self) -> None:
-        """Stops all searches; returns at once."""
-        for task in self._running:
-            task.stop.set()
-
-    def _make_room(self, address: str) -> None:
-        """Stops a search if all places are taken: one of the address with most, the oldest first.
-
-        Raises:
-          HTTPException: the search began less than `TURN_SECONDS` ago, and an equal share of the
-            places would not change.
-        """
-        running = [task for task in self._running if not task.stop.is_set()]
-        if len(running) < self._max_searches:
-            return
-        number = collections.Counter(task.address for task in running)
-        oldest = max(running, key=lambda task: (number[task.address], -task.start))
-        is_unequal = number[oldest.address] - number[address] >= 2
-        if not is_unequal and time.monotonic() - oldest.start < TURN_SECONDS:
-            raise HTTPException(
-                503,
-                f"azo is busy with {len(running)} other searches: try again in a moment",
-                {"retry-after": str(_BUSY_SECONDS)},
-            )
-        oldest.stop.set()  # its page gets the report so far as the final one
+    def _end(self, name: str, search: PageSearch) -> None:
+        self._places.release(search)
+        if self._latest.get(name) is search:
+            del self._latest[name]
 
     def _keep(self, name: str, session: PageSession) -> None:
+        self._sessions.pop(name, None)
         self._sessions[name] = session
-        self._sessions.move_to_end(name)
         idle = [name for name, kept in self._sessions.items() if not kept.turn.locked()]
         if len(self._sessions) > self._max_sessions and idle:
             del self._sessions[idle[0]]

@@ -64,8 +64,9 @@ def solve(
     before = jax.tree.map(lambda word: jnp.broadcast_to(word[:, None], shape), position)
     after = jax.tree.map(jnp.ravel, game.play(before, actions))
     is_searched = (actions >= 0) & is_solved[:, None]
-    results = _search(lanes.Searcher(game, max_empties), after, is_searched.ravel(), num_lanes)
-    utility = jnp.where(is_searched, -results.utility.reshape(shape), NO_SCORE)
+    searcher = lanes.Searcher(game, max_empties)
+    utility, nodes = _search(searcher, after, is_searched.ravel(), num_lanes)
+    utility = jnp.where(is_searched, -utility.reshape(shape), NO_SCORE)
     move_score = jnp.full((num_positions, game.num_actions), NO_SCORE)
     row = jnp.arange(num_positions)[:, None]
     column = jnp.where(is_searched, actions, game.num_actions)  # out of range: dropped
@@ -73,16 +74,8 @@ def solve(
         score=jnp.where(is_solved, _score(game, utility.max(axis=1)), 0),
         is_solved=is_solved,
         move_score=move_score.at[row, column].set(_score(game, utility), mode="drop"),
-        nodes=results.nodes.reshape(shape).sum(axis=1),
+        nodes=nodes.reshape(shape).sum(axis=1),
     )
-
-
-@flax.struct.dataclass
-class _Results:
-    """Results of `N` searches; zero for positions that were not searched."""
-
-    utility: jax.Array  # int32, for the side to move
-    nodes: jax.Array  # int32
 
 
 @flax.struct.dataclass
@@ -92,7 +85,8 @@ class _LoopState:
     lanes: Lanes
     problem: jax.Array  # [L] int32, number of the lane's position, N for none
     num_started: jax.Array  # [] int32, positions that have left the queue
-    results: _Results
+    utility: jax.Array  # [N] int32, for the side to move; 0 until the position is solved
+    nodes: jax.Array  # [N] int32
 
 
 def _search(
@@ -100,74 +94,52 @@ def _search(
     position: othello.Position,
     is_included: jax.Array,
     num_lanes: int,
-) -> _Results:
-    """Returns the results for positions `[N]`; only those included are searched."""
+) -> tuple[jax.Array, jax.Array]:
+    """Returns utilities and nodes of positions `[N]`; zero for those that are not included."""
     (num_positions,) = is_included.shape
     num_lanes = min(num_lanes, num_positions)
     (queue,) = jnp.nonzero(is_included, size=num_positions, fill_value=num_positions)
     queue = queue.astype(jnp.int32)
     num_included = is_included.sum(dtype=jnp.int32)
 
-    def is_idle(state: _LoopState) -> jax.Array:
-        return state.lanes.is_solved | (state.problem == num_positions)
-
-    def at_place(place: jax.Array) -> tuple[jax.Array, othello.Position]:
-        """Returns the numbers and positions at places `[L]` of the queue; N beyond its end."""
+    def at_place(place: jax.Array) -> tuple[jax.Array, Lanes]:
+        """Returns the numbers and searches of positions at places `[L]` of the queue, N beyond."""
         number = queue.at[place].get(mode="fill", fill_value=num_positions)
-        return number, jax.tree.map(lambda word: word.at[number].get(mode="clip"), position)
+        root = jax.tree.map(lambda word: word.at[number].get(mode="clip"), position)
+        return number, searcher.start(root)
 
     def advance(state: _LoopState) -> _LoopState:
-        """Steps until enough lanes are idle, or all of them when the queue is empty."""
-        enough = jnp.where(
-            state.num_started < num_included, max(num_lanes // _REFILL_PART, 1), num_lanes
+        """Steps until enough lanes are idle, or all when the queue is empty; refills these."""
+        is_refilled = state.num_started < num_included
+        enough = jnp.where(is_refilled, max(num_lanes // _REFILL_PART, 1), num_lanes)
+
+        def is_idle(lane_states: Lanes) -> jax.Array:
+            return lane_states.is_solved | (state.problem == num_positions)
+
+        done = jax.lax.while_loop(
+            lambda lane_states: is_idle(lane_states).sum() < enough, searcher.step, state.lanes
         )
-
-        def has_work(lane_states: lanes.Lanes) -> jax.Array:
-            idle = is_idle(dataclasses.replace(state, lanes=lane_states))
-            return idle.sum() < enough
-
-        lane_states = jax.lax.while_loop(has_work, searcher.step, state.lanes)
-        return dataclasses.replace(state, lanes=lane_states)
-
-    def refill(state: _LoopState) -> _LoopState:
-        lane_states, results = state.lanes, state.results
-        is_free = is_idle(state)
+        is_free = is_idle(done)
         to = jnp.where(is_free, state.problem, num_positions)
-        new_results = _Results(lane_states.utility, lane_states.nodes)
-        results = jax.tree.map(
-            lambda all, new: all.at[to].set(new, mode="drop"), results, new_results
-        )
         place = state.num_started + jnp.cumsum(is_free, dtype=jnp.int32) - 1
-        number, root = at_place(jnp.where(is_free, place, num_positions))
-        fresh = searcher.start(root)
+        number, fresh = at_place(jnp.where(is_free, place, num_positions))
         # A search begins at depth 0, so old rows of the stack do no harm.
-        fresh = dataclasses.replace(
-            fresh, node_stack=lane_states.node_stack, bin_stack=lane_states.bin_stack
-        )
-        lane_states = jax.tree.map(
-            lambda new, old: new if new is old else jnp.where(is_free, new, old), fresh, lane_states
-        )
+        fresh = dataclasses.replace(fresh, stack=done.stack)
         return _LoopState(
-            lanes=lane_states,
+            lanes=jax.tree.map(
+                lambda new, old: new if new is old else jnp.where(is_free, new, old), fresh, done
+            ),
             problem=jnp.where(is_free, number, state.problem),
             num_started=state.num_started + is_free.sum(dtype=jnp.int32),
-            results=results,
+            utility=state.utility.at[to].set(done.utility, mode="drop"),
+            nodes=state.nodes.at[to].set(done.nodes, mode="drop"),
         )
 
+    number, first = at_place(jnp.arange(num_lanes))
     zeros = jnp.zeros(num_positions, jnp.int32)
-    number, root = at_place(jnp.arange(num_lanes))
-    state = _LoopState(
-        lanes=searcher.start(root),
-        problem=number,
-        num_started=jnp.int32(num_lanes),
-        results=_Results(zeros, zeros),
-    )
-    state = jax.lax.while_loop(
-        lambda state: (state.problem < num_positions).any(),
-        lambda state: refill(advance(state)),
-        state,
-    )
-    return state.results
+    state = _LoopState(first, number, jnp.int32(num_lanes), zeros, zeros)
+    state = jax.lax.while_loop(lambda state: (state.problem < num_positions).any(), advance, state)
+    return state.utility, state.nodes
 
 
 def _score(game: othello.Othello, utility: jax.Array) -> jax.Array:

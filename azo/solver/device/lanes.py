@@ -7,17 +7,18 @@ its own only if the parent is then done too. Three rules keep the number of step
 * With at most one empty square the flips give the value, and the child is not entered.
 * A pass changes sides within the node (`has_passed`).
 * With `RATED_EMPTIES` empty squares or more, a node first rates its moves, one a step, by the
-  number of replies; the fewest come first (fastest-first heuristic). Below, `ordering` decides.
+  number of replies; the fewest come first (fastest-first heuristic). Below, `first_move` decides.
 
 The search is fail-hard: a node returns its `alpha`, its value if that lies within the bounds. All
 values are `utility`, the final margin for the side to move, negated in reversed Othello.
 
-Each variable is one word a lane. A stack is read and written by comparing its few rows with the
+Each variable is one word a lane. The stack is read and written by comparing its few rows with the
 lane's depth, because XLA's CPU backend vectorises this, but not gathers and scatters. A `cond`
 stores its result; without it that backend computes a value again for each use.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -26,13 +27,11 @@ import jax
 import jax.numpy as jnp
 
 from azo.games import bitboard, othello, protocol
-from azo.solver.device import ordering
 
 RATED_EMPTIES = 6
 # Bins of moves by number of replies: at most 1, 2, 4, and more.
 _BIN_REPLIES = (1, 2, 4)
 _BIN_BITS = 2
-_BOUND_OFFSET = 128  # packs a bound into an unsigned byte
 
 
 @flax.struct.dataclass
@@ -42,17 +41,11 @@ class Node:
     player: bitboard.Bitboard  # [L]
     opponent: bitboard.Bitboard  # [L]
     moves: bitboard.Bitboard  # [L], legal moves not yet searched
-    alpha: jax.Array  # [L] int32, lower bound of the window, raised by the moves searched
     beta: jax.Array  # [L] int32, upper bound of the window
     has_passed: jax.Array  # [L] bool, the other side had no move and passed
 
 
-@flax.struct.dataclass
-class Rating:
-    """The moves of the node that are not yet rated, and the bins of the others."""
-
-    unrated: bitboard.Bitboard  # [L]
-    bin_bits: tuple[bitboard.Bitboard, ...]  # [L] each, the highest bit of the bins' numbers first
+Bins = tuple[bitboard.Bitboard, ...]  # [L] each, the highest bit of the bins' numbers first
 
 
 @flax.struct.dataclass
@@ -60,22 +53,29 @@ class Lanes:
     """The state of `L` searches."""
 
     node: Node
+    alpha: jax.Array  # [L] int32, lower bound of the window, raised by the moves searched
     is_stuck: jax.Array  # [L] bool, the side to move has no move and has not yet passed
-    rating: Rating
-    node_stack: tuple[jax.Array, ...]  # words of nodes, [max_empties - 2, L] uint32 each
-    bin_stack: tuple[jax.Array, ...]  # words of bins, only for nodes with rated moves
+    unrated: bitboard.Bitboard  # [L], moves of the node that are not yet rated
+    bins: Bins  # of the rated moves
+    # Nodes `[max_empties - 2, L]`, and the bins of those with rated moves.
+    stack: tuple[Node, Bins]
     depth: jax.Array  # [L] int32, nodes on the stack
     nodes: jax.Array  # [L] int32, positions visited, except for ratings
 
     @property
     def is_solved(self) -> jax.Array:
         """`[L]` bool, whether the search is done."""
-        return _is_done(self.node, self.is_stuck) & (self.depth == 0)
+        return self.is_done & (self.depth == 0)
+
+    @property
+    def is_done(self) -> jax.Array:
+        """`[L]` bool, whether no move of the node needs a search."""
+        return (self.alpha >= self.node.beta) | (self.node.moves.is_empty() & ~self.is_stuck)
 
     @property
     def utility(self) -> jax.Array:
         """`[L]` int32, for the side to move at the root, valid where solved."""
-        return jnp.where(self.node.has_passed, -self.node.alpha, self.node.alpha)
+        return jnp.where(self.node.has_passed, -self.alpha, self.alpha)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,22 +89,19 @@ class Searcher:
         """Returns searches of the positions `[L]`."""
         shape = root.player.lower.shape
         legal = self.game.legal_squares(root)
-        none = bitboard.from_int(0, *shape)
         num_squares = self.game.size**2
         alpha, beta = (jnp.full(shape, x, jnp.int32) for x in (-num_squares - 1, num_squares))
+        node = Node(root.player, root.opponent, legal, beta, jnp.zeros(shape, bool))
+        bins = (bitboard.from_int(0, *shape),) * _BIN_BITS
+        sizes = max(self.max_empties - 2, 1), max(self.max_empties - RATED_EMPTIES + 1, 0)
         zeros = jnp.zeros(shape, jnp.int32)
-        node_rows, bin_rows = (
-            jnp.zeros((rows, *shape), jnp.uint32)
-            for rows in (max(self.max_empties - 2, 1), max(self.max_empties - RATED_EMPTIES + 1, 0))
-        )
-        node = Node(root.player, root.opponent, legal, alpha, beta, jnp.zeros(shape, bool))
-        unrated = self._to_rate(legal, self.game.empties(root).count())
         return Lanes(
             node=node,
+            alpha=alpha,
             is_stuck=legal.is_empty(),
-            rating=Rating(unrated, (none,) * _BIN_BITS),
-            node_stack=(node_rows,) * len(_pack(node)),
-            bin_stack=(bin_rows,) * (2 * _BIN_BITS),
+            unrated=self._to_rate(legal, self.game.empties(root).count()),
+            bins=bins,
+            stack=(_rows(sizes[0], node), _rows(sizes[1], bins)),
             depth=zeros,
             nodes=zeros,
         )
@@ -113,8 +110,8 @@ class Searcher:
         """Returns the lanes after one step; a lane that is solved stays."""
         lanes = self._return(lanes)
         node = lanes.node
-        is_active = ~_is_done(node, lanes.is_stuck)
-        is_rating = is_active & ~lanes.rating.unrated.is_empty()
+        is_active = ~lanes.is_done
+        is_rating = is_active & ~lanes.unrated.is_empty()
         plays = is_active & ~is_rating
         disc = self._choose(lanes, is_rating).where(is_active)
         position = othello.Position(node.player, node.opponent)
@@ -128,80 +125,61 @@ class Searcher:
         enters = plays & ~is_known & ~lanes.is_stuck
         changes = enters | passes
 
-        after = dataclasses.replace(
-            node,
-            moves=node.moves & ~disc.where(plays),
-            alpha=jnp.where(gets_value, jnp.maximum(node.alpha, -utility), node.alpha),
-        )
-        alpha, beta = -node.beta, -node.alpha
+        after = dataclasses.replace(node, moves=node.moves & ~disc.where(plays))
+        alpha = jnp.where(gets_value, jnp.maximum(lanes.alpha, -utility), lanes.alpha)
         child_node = Node(
             player=child.player,
             opponent=child.opponent,
             moves=legal.where(~is_known),
-            alpha=jnp.where(is_known, jnp.maximum(alpha, utility), alpha),
-            beta=beta,
+            beta=-lanes.alpha,
             has_passed=passes,
         )
-        new_rating = self._add_to_bin(lanes.rating, disc.where(is_rating), legal.count())
-        empty_rating = Rating(
-            unrated=self._to_rate(child_node.moves, num_empties),
-            bin_bits=(bitboard.from_int(0, *num_empties.shape),) * _BIN_BITS,
-        )
+        child_alpha = jnp.where(is_known, jnp.maximum(-node.beta, utility), -node.beta)
+        unrated = lanes.unrated & ~disc.where(is_rating)
+        bins = _add_to_bin(lanes.bins, disc.where(is_rating), legal.count())
         row = jnp.where(enters, lanes.depth, -1)
         return Lanes(
             node=protocol.where(changes, child_node, after),
+            alpha=jnp.where(changes, child_alpha, alpha),
             is_stuck=jnp.where(changes, legal.is_empty() & ~passes, lanes.is_stuck),
-            rating=protocol.where(changes, empty_rating, new_rating),
-            node_stack=_write(lanes.node_stack, row, _pack(after)),
-            bin_stack=_write(lanes.bin_stack, row, jax.tree.leaves(new_rating.bin_bits)),
+            unrated=protocol.where(changes, self._to_rate(child_node.moves, num_empties), unrated),
+            bins=jax.tree.map(lambda word: jnp.where(changes, jnp.uint32(0), word), bins),
+            stack=_write(lanes.stack, row, (after, bins)),
             depth=lanes.depth + enters,
             nodes=lanes.nodes + plays,
         )
 
     def _return(self, lanes: Lanes) -> Lanes:
         """Returns each lane whose node is done to the parent, which takes the value."""
-        returns = _is_done(lanes.node, lanes.is_stuck) & (lanes.depth > 0)
+        returns = lanes.is_done & (lanes.depth > 0)
 
-        def to_parent(lanes: Lanes) -> Lanes:
-            row = lanes.depth - 1
-            parent = _unpack(_read(lanes.node_stack, row))
-            bins = _read(lanes.bin_stack, row)
-            value = jnp.where(lanes.node.has_passed, lanes.node.alpha, -lanes.node.alpha)
-            parent = dataclasses.replace(parent, alpha=jnp.maximum(parent.alpha, value))
-            bin_bits = tuple(map(bitboard.Bitboard, bins[::2], bins[1::2]))
-            return dataclasses.replace(
-                lanes,
-                node=protocol.where(returns, parent, lanes.node),
-                # `unrated` stays empty: a node rates all its moves before the first child.
-                rating=dataclasses.replace(
-                    lanes.rating, bin_bits=protocol.where(returns, bin_bits, lanes.rating.bin_bits)
-                ),
-                depth=lanes.depth - returns,
-            )
+        def stay(lanes: Lanes) -> tuple[Node, Bins, jax.Array]:
+            return lanes.node, lanes.bins, lanes.alpha
 
-        stacks = {name: getattr(lanes, name) for name in ("node_stack", "bin_stack")}
-        moved = _where_any(
-            returns,
-            lambda lanes: dataclasses.replace(to_parent(lanes), node_stack=(), bin_stack=()),
-            lambda lanes: dataclasses.replace(lanes, node_stack=(), bin_stack=()),
-            lanes,
-        )
-        return dataclasses.replace(moved, **stacks)
+        def to_parent(lanes: Lanes) -> tuple[Node, Bins, jax.Array]:
+            node, bins = _read(lanes.stack, lanes.depth - 1)
+            # The parent's alpha was that of a node that has passed, or minus `beta`.
+            alpha = -jnp.minimum(lanes.alpha, lanes.node.beta)
+            alpha = jnp.where(lanes.node.has_passed, lanes.alpha, alpha)
+            return protocol.where(returns, (node, bins, alpha), stay(lanes))
+
+        # `unrated` stays empty: a node rates all its moves before the first child.
+        node, bins, alpha = _where_any(returns, to_parent, stay, lanes)
+        depth = lanes.depth - returns
+        return dataclasses.replace(lanes, node=node, bins=bins, alpha=alpha, depth=depth)
 
     def _choose(self, lanes: Lanes, is_rating: jax.Array) -> bitboard.Bitboard:
         """Returns the next move to rate or to search."""
 
         def next_move(lanes: Lanes) -> bitboard.Bitboard:
             moves = lanes.node.moves
-            for bits in lanes.rating.bin_bits:
-                moves = ordering.preferred(moves, ~bits)
+            for bits in lanes.bins:
+                moves = preferred(moves, ~bits)
             position = othello.Position(lanes.node.player, lanes.node.opponent)
-            return ordering.first(self.game, moves, self.game.empties(position))
+            return first_move(self.game, moves, self.game.empties(position))
 
         def next_to_rate_or_search(lanes: Lanes) -> bitboard.Bitboard:
-            return protocol.where(
-                is_rating, ordering.lowest(lanes.rating.unrated), next_move(lanes)
-            )
+            return protocol.where(is_rating, lowest(lanes.unrated), next_move(lanes))
 
         return _where_any(is_rating, next_to_rate_or_search, next_move, lanes)
 
@@ -227,27 +205,20 @@ class Searcher:
         return is_over | (num_empties <= 1), -score if self.game.is_reversed else score
 
     def _to_rate(self, legal: bitboard.Bitboard, num_empties: jax.Array) -> bitboard.Bitboard:
-        return legal.where((num_empties >= RATED_EMPTIES) & ordering.has_several(legal))
-
-    def _add_to_bin(
-        self, rating: Rating, disc: bitboard.Bitboard, num_replies: jax.Array
-    ) -> Rating:
-        """Returns the rating with one more move, or none, in its bin."""
-        number = jnp.zeros_like(num_replies)
-        for most in _BIN_REPLIES:
-            number = number + (num_replies > most)
-        places = reversed(range(_BIN_BITS))
-        return Rating(
-            unrated=rating.unrated & ~disc,
-            bin_bits=tuple(
-                bits | disc.where((number >> place) & 1 == 1)
-                for bits, place in zip(rating.bin_bits, places, strict=True)
-            ),
-        )
+        has_several = ~(legal & ~lowest(legal)).is_empty()
+        return legal.where((num_empties >= RATED_EMPTIES) & has_several)
 
 
-def _is_done(node: Node, is_stuck: jax.Array) -> jax.Array:
-    return (node.alpha >= node.beta) | (node.moves.is_empty() & ~is_stuck)
+def _add_to_bin(bins: Bins, disc: bitboard.Bitboard, num_replies: jax.Array) -> Bins:
+    """Returns bins with one more move, or none."""
+    number = jnp.zeros_like(num_replies)
+    for most in _BIN_REPLIES:
+        number = number + (num_replies > most)
+    places = reversed(range(_BIN_BITS))
+    return tuple(
+        bits | disc.where((number >> place) & 1 == 1)
+        for bits, place in zip(bins, places, strict=True)
+    )
 
 
 def _where_any(mask: jax.Array, full: Callable, short: Callable, operand: Any) -> Any:
@@ -262,39 +233,89 @@ def _where_any(mask: jax.Array, full: Callable, short: Callable, operand: Any) -
     )
 
 
-def _pack(node: Node) -> list[jax.Array]:
-    """Returns the words of nodes: the boards, and one word for the other fields."""
-    alpha, beta = ((bound + _BOUND_OFFSET).astype(jnp.uint32) for bound in (node.alpha, node.beta))
-    rest = alpha | beta << jnp.uint32(8) | node.has_passed.astype(jnp.uint32) << jnp.uint32(16)
-    return [*jax.tree.leaves((node.player, node.opponent, node.moves)), rest]
+def _rows(num_rows: int, tree: Any) -> Any:
+    """Returns zeros `[num_rows, L]` for each array `[L]`."""
+    return jax.tree.map(lambda word: jnp.zeros((num_rows, *word.shape), word.dtype), tree)
 
 
-def _unpack(words: list[jax.Array]) -> Node:
-    player, opponent, moves = map(bitboard.Bitboard, words[:-1:2], words[1:-1:2])
-    alpha, beta = (
-        ((words[-1] >> jnp.uint32(shift)) & jnp.uint32(255)).astype(jnp.int32) - _BOUND_OFFSET
-        for shift in (0, 8)
-    )
-    has_passed = words[-1] >> jnp.uint32(16) == 1
-    return Node(player, opponent, moves, alpha, beta, has_passed)
+def _read(stack: Any, row: jax.Array) -> Any:
+    """Returns the entries `[L]` of each lane's row, zero where the stack has no such row."""
 
-
-def _read(stack: tuple[jax.Array, ...], row: jax.Array) -> list[jax.Array]:
-    """Returns the words `[L]` of each lane's row, zero where the stack has no such row."""
-    words = []
-    for rows in stack:
-        word = jnp.zeros(row.shape, jnp.uint32)
+    def read(rows: jax.Array) -> jax.Array:
+        word = jnp.zeros(row.shape, rows.dtype)
         for index in range(rows.shape[0]):
             word = jnp.where(row == index, rows[index], word)
-        words.append(word)
-    return words
+        return word
+
+    return jax.tree.map(read, stack)
 
 
-def _write(
-    stack: tuple[jax.Array, ...], row: jax.Array, words: list[jax.Array]
-) -> tuple[jax.Array, ...]:
-    """Returns the stack with the words `[L]` in each lane's row; other rows are dropped."""
-    return tuple(
-        jnp.where(jnp.arange(rows.shape[0])[:, None] == row[None], word[None], rows)
-        for rows, word in zip(stack, words, strict=True)
+def _write(stack: Any, row: jax.Array, entries: Any) -> Any:
+    """Returns the stack with the entries `[L]` in each lane's row; other rows are dropped."""
+
+    def write(rows: jax.Array, word: jax.Array) -> jax.Array:
+        return jnp.where(jnp.arange(len(rows))[:, None] == row[None], word[None], rows)
+
+    return jax.tree.map(write, stack, entries)
+
+
+def first_move(
+    game: othello.Othello, moves: bitboard.Bitboard, empties: bitboard.Bitboard
+) -> bitboard.Bitboard:
+    """Returns the bit of the first move in static order, or no bit where there are no moves.
+
+    Squares in odd regions come first, then corners, edges and the other kinds. The last disc in a
+    region is an advantage, because the opponent cannot answer it there. The side to move can expect
+    it in a region with an odd number of empty squares. Regions are the four quadrants of the board:
+    nearly as good as connected regions, for four popcounts. Within a region the kind of the square
+    decides; reversed Othello has the opposite order of kinds.
+    """
+    odd = bitboard.from_int(0)
+    for quadrant in map(bitboard.from_int, _quadrants(game.size)):
+        is_odd = ((empties & quadrant).count() & 1) == 1
+        odd = odd | quadrant.where(is_odd)
+    moves = preferred(moves, odd)
+    for kind in _kinds(game.size, game.is_reversed)[:-1]:
+        moves = preferred(moves, bitboard.from_int(kind))
+    return lowest(moves)
+
+
+def preferred(moves: bitboard.Bitboard, squares: bitboard.Bitboard) -> bitboard.Bitboard:
+    """Returns the moves on the given squares, or all moves where there is none on these."""
+    both = moves & squares
+    is_empty = both.is_empty()
+    return bitboard.Bitboard(
+        jnp.where(is_empty, moves.lower, both.lower), jnp.where(is_empty, moves.upper, both.upper)
     )
+
+
+def lowest(board: bitboard.Bitboard) -> bitboard.Bitboard:
+    """Returns the lowest bit of each bitboard, or no bit."""
+    lower, upper = (word & (~word + jnp.uint32(1)) for word in (board.lower, board.upper))
+    return bitboard.Bitboard(lower, jnp.where(board.lower == 0, upper, jnp.uint32(0)))
+
+
+@functools.cache
+def _quadrants(size: int) -> tuple[int, ...]:
+    """Returns the squares of the four quadrants."""
+    halves = (range(size // 2), range(size // 2, size))
+    return tuple(
+        sum(1 << (8 * row + column) for row in rows for column in columns)
+        for rows in halves
+        for columns in halves
+    )
+
+
+@functools.cache
+def _kinds(size: int, is_reversed: bool) -> tuple[int, ...]:
+    """Returns the squares by kind, the best kind first; every square has one kind."""
+    corner, edge, inside, c_square, x_square = (0, 0), (0, 2), (2, 2), (0, 1), (1, 1)
+    order = (corner, edge, inside, c_square, x_square)
+    kinds = dict.fromkeys(order, 0)
+    for row in range(size):
+        for column in range(size):
+            near, far = sorted(min(place, size - 1 - place, 2) for place in (row, column))
+            kind = inside if (near, far) == (1, 2) else (near, far)
+            kinds[kind] |= 1 << (8 * row + column)
+    squares = tuple(filter(None, kinds.values()))
+    return squares[::-1] if is_reversed else squares

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.solver.host import estimate, fixed_depth, last_squares, table
-from azo.solver.host.kernels import (
+from azo.games.host import host_rules
+from azo.games.host.kernels import (
     ONE,
     ZERO,
     count,
@@ -20,6 +20,7 @@ from azo.solver.host.kernels import (
     play,
     stable_discs,
 )
+from azo.solver.host import fixed_depth, last_squares, probcut, table
 from azo.solver.host.last_squares import INFINITE, NODES
 
 FEW = 7  # with so many empty squares or less, `last_squares` is faster
@@ -34,16 +35,6 @@ _SHALLOW_WEIGHT = 16  # of a disc in the key of a move
 _NARROW = 1e-3  # width of a null window of estimates
 _FIRST = 1 << 30  # a key above all others
 
-# When to trust a shallow search instead of a deep one: the score is taken to be within `margin`
-# discs of `slope * estimate + offset`.
-CUT = np.dtype(
-    [
-        ("depth", np.int64),  # of the shallow search; 0 for none
-        ("slope", np.float64),
-        ("offset", np.float64),
-        ("margin", np.float64),
-    ]
-)
 _NODE = np.dtype(
     [
         ("player", np.uint64),
@@ -69,9 +60,9 @@ MOVE = np.dtype(
 class Search(NamedTuple):
     """The state of one search. A table of bounds belongs to one board, variant and set of cuts."""
 
-    rules: last_squares.SolverRules
-    cuts: np.ndarray  # [65] CUT, by number of empty squares; all zero in an exact search
-    evaluator: estimate.LinearEvaluator  # zero weights on boards without a fit
+    rules: host_rules.HostRules
+    cuts: np.ndarray  # [65] probcut.CUT, by number of empty squares; all zero in an exact search
+    evaluator: probcut.LinearEvaluator  # zero weights on boards without a fit
     memory: np.ndarray  # table of bounds
     path: np.ndarray  # [_NUM_LEVELS] _NODE, from the root to the current position
     moves: np.ndarray  # [_NUM_LEVELS, 64] MOVE, of the positions on the path
@@ -80,17 +71,17 @@ class Search(NamedTuple):
     counters: np.ndarray  # [2] int64: nodes visited, and the level of the current position
 
 
-def make_search(rules: last_squares.SolverRules) -> Search:
+def make_search(rules: host_rules.HostRules) -> Search:
     """Returns the state of an exact search with a small table."""
     return Search(
         rules=rules,
-        cuts=np.zeros(65, CUT),
-        evaluator=estimate.make_evaluator(),
+        cuts=np.zeros(65, probcut.CUT),
+        evaluator=probcut.make_evaluator(),
         memory=table.make_table(1),
         path=np.zeros(_NUM_LEVELS, _NODE),
         moves=np.zeros((_NUM_LEVELS, 64), MOVE),
         last_stack=last_squares.make_stack(),
-        shallow_path=fixed_depth.make_path(estimate.MAX_DEPTH),
+        shallow_path=fixed_depth.make_path(probcut.MAX_DEPTH),
         counters=np.zeros(2, np.int64),
     )
 
@@ -104,15 +95,10 @@ def start(search, P, O, alpha, empties):
 
 @jit
 def run(search, max_nodes):
-    """Searches whether the score of the root is above `alpha`.
+    """Searches whether the score of the root is above `alpha`, after `start` or a pause.
 
-    Args:
-      search: after `start`, or after a `run` that has paused.
-      max_nodes: pauses as soon as `counters[NODES]` is not less.
-
-    Returns:
-      A lower bound of the score if it is above alpha, else an upper bound; `UNFINISHED` if the
-      search has paused.
+    Returns a lower bound of the score if it is above alpha, else an upper bound. As soon as
+    `counters[NODES]` is `max_nodes` or more, the search pauses: `UNFINISHED`.
     """
     # Numba changes the reference count of each array among the arguments at every call. So the
     # steps in the loop take the few arrays that they use instead of the whole search.
@@ -174,7 +160,7 @@ def _expand(node, moves, memory, rules, evaluator, shallow_path):
     num_moves = _list_moves(P, O, node.move, moves, rules)
     if num_moves == 0:
         if not legal_moves(O, P, rules.on_board):
-            return last_squares.final_score(P, O, rules)
+            return host_rules.final_score(P, O, rules)
         moves[0].player, moves[0].opponent, moves[0].square = O, P, table.NO_MOVE
         return _OPEN
     for i in range(num_moves):
@@ -293,7 +279,7 @@ def _likely_bound(node, cut, evaluator, rules, shallow_path):
     """
     P, O, alpha = node.player, node.opponent, node.alpha
     moves = legal_moves(P, O, rules.on_board)
-    value = estimate.estimate(P, O, moves, False, evaluator, rules)
+    value = probcut.estimate(P, O, moves, False, evaluator, rules)
     is_above = cut.slope * value + cut.offset > alpha
     if is_above:
         beta = (alpha + 1 + cut.margin - cut.offset) / cut.slope

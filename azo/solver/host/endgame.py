@@ -16,17 +16,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from azo.games import notation
-from azo.solver.host import deep, early_end, fixed_depth, kernels, last_squares, probcut, table
+from azo.games import notation, variant
+from azo.games.host import host_rules, kernels
+from azo.solver.host import deep, fixed_depth, last_squares, probcut, table
 
 _SLICE_NODES = 1_000_000  # about 0.1 s
 _MAX_LOG_ROWS = 21  # 128 MiB
-_MOST_PROBED = 36  # empty squares; with more, few nodes prove nothing but early ends
 
 
 @dataclasses.dataclass(frozen=True)
 class Solution:
-    """Bounds of a position's score, and its best moves.
+    """Bounds of a position's score, and a best move.
 
     A score is the final margin of discs for the side to move under perfect play; empty squares
     count for the side with more discs. In reversed Othello a negative score wins.
@@ -36,7 +36,6 @@ class Solution:
     upper: int  # equal to `lower` where solved
     best_move: int | None  # action; None if the game is over or a limit came too early
     move_scores: dict[int, int]  # of all legal actions, best first; empty if not requested
-    best_moves: tuple[int, ...] = ()  # all actions with the best score; empty if not requested
     confidence: float = 1.0  # of each cut in the search; 1 if exact
     num_nodes: int = 0
     seconds: float = 0.0
@@ -48,11 +47,7 @@ class Solution:
 
     @property
     def score(self) -> int:
-        """The score.
-
-        Raises:
-          ValueError: If the position is unsolved because a limit was reached.
-        """
+        """The score; ValueError if the position is unsolved because a limit was reached."""
         if not self.is_solved:
             raise ValueError(f"unsolved: the score is from {self.lower} to {self.upper}")
         return self.lower
@@ -65,19 +60,15 @@ class Solver:
     """
 
     def __init__(self, size: int = 8, *, is_reversed: bool = False):
-        """Compiles the solver. Its table grows with the number of empty squares, to 128 MiB.
-
-        Raises:
-          ValueError: If the size is not 4, 6 or 8.
-        """
-        if size not in last_squares.SIZES:
+        """Compiles the solver. Its table grows with the number of empty squares, to 128 MiB."""
+        if size not in variant.SIZES:
             raise ValueError(f"board size is {size}, but should be 4, 6 or 8")
         self.size = size
-        self._rules = last_squares.make_rules(size, is_reversed=is_reversed)
-        self._search = deep.make_search(self._rules)._replace(
-            evaluator=probcut.load_evaluator(size, is_reversed=is_reversed)
-        )
-        self._early_path = fixed_depth.make_path(early_end.MAX_DEPTH)
+        self._rules = host_rules.make_rules(size, is_reversed=is_reversed)
+        evaluator = probcut.load_evaluator(size, is_reversed=is_reversed)
+        self.is_selective = bool(evaluator.weights.any())  # can have a confidence below 1
+        self._search = deep.make_search(self._rules)._replace(evaluator=evaluator)
+        self._early_path = fixed_depth.make_path(fixed_depth.MAX_EARLY_DEPTH)
         self._compile()
 
     def solve(
@@ -86,8 +77,6 @@ class Solver:
         opponent: int,
         *,
         every_move: bool = False,
-        every_best_move: bool = False,
-        score: int | None = None,
         result_only: bool = False,
         guess: int = 0,
         keeps_table: bool = False,
@@ -102,9 +91,6 @@ class Solver:
           player: discs of the side to move, as a Python integer with bit `8 * row + column`.
           opponent: discs of the other side.
           every_move: also find the scores of all legal moves.
-          every_best_move: also find all moves with the best score, which takes less time.
-          score: the exact score, if the caller knows it from the position before. Only the best
-            moves are then searched, with the table of the call before.
           result_only: end when win, draw or loss is proven; the bounds may differ.
           guess: a score that is likely; it saves time if it is near.
           keeps_table: use the bounds that the last call has left, if it had the same confidence.
@@ -113,35 +99,29 @@ class Solver:
           confidence: 1, or that of each multi-ProbCut cut, 0.9 to 0.98.
           is_stopped: called several times a second; the search ends when it returns True.
 
-        Returns:
-          The solution. After a limit it holds the bounds proved so far, without `move_scores` and
-          `best_moves` unless these were complete.
-
-        Raises:
-          ValueError: If the discs overlap or lie outside the board, or no cuts exist for the
-            confidence.
+        After a limit the solution holds the bounds proved so far, without `move_scores` unless
+        these were complete. ValueError if the discs overlap or lie outside the board, or no cuts
+        exist for the confidence.
         """
-        self._check(player, opponent)
+        host_rules.check_board(player, opponent, self._rules, self.size)
         start = time.perf_counter()
         self._max_nodes = math.inf if max_nodes is None else max_nodes
         self._end_seconds = math.inf if max_seconds is None else start + max_seconds
         self._is_stopped = is_stopped or (lambda: False)
         self._result_only, self._guess = result_only, guess * self._rules.sign
-        self._search = self._search._replace(cuts=self._cuts(confidence))
+        cuts = np.zeros(65, probcut.CUT)
+        if confidence != 1.0:
+            cuts = probcut.load_cuts(self.size, confidence, is_reversed=self._rules.sign < 0)
+        self._search = self._search._replace(cuts=cuts)
         self._search.counters[:] = 0
         P, O = np.uint64(player), np.uint64(opponent)
-        if score is None and not keeps_table:
+        if not keeps_table:
             self._clear_table(self._num_empties(P, O), max_nodes)
-        if not (self._legal(P, O) or self._legal(O, P)):
-            final = int(last_squares.final_score(P, O, self._rules))
+        if host_rules.is_over(P, O, self._rules):
+            final = int(host_rules.final_score(P, O, self._rules))
             solution = Solution(final, final, None, {})
-        elif score is not None:
-            solution = self._solve_known(P, O, score * self._rules.sign)
-        elif self._legal(P, O):
-            solution = self._solve_moves(P, O, every_move, every_best_move)
         else:
-            self._guess = -self._guess
-            solution = self._solve_pass(P, O, every_move, every_best_move)
+            solution = self._solve(P, O, every_move)
         if self._rules.sign < 0:
             solution = dataclasses.replace(
                 solution,
@@ -159,73 +139,20 @@ class Solver:
     def find_early_win(self, player: int, opponent: int, max_nodes: int) -> Solution:
         """Returns bounds of the score: that of an early end that the side to move can force.
 
-        A wipe-out, which no score is better than, solves the position. If no such end is found, no
-        move is best, and the bounds are those of the board.
-
-        Args:
-          player: as for `solve`.
-          opponent: as for `solve`.
-          max_nodes: limit on the positions visited, about.
-
-        Raises:
-          ValueError: see `solve`.
+        About `max_nodes` positions are visited. A wipe-out, which no score is better than, solves
+        the position. If no such end is found, no move is best, and the bounds are those of the
+        board.
         """
-        self._check(player, opponent)
+        host_rules.check_board(player, opponent, self._rules, self.size)
         P, O = np.uint64(player), np.uint64(opponent)
-        found = early_end.winning_move(P, O, max_nodes, self._rules, self._early_path)
+        square, utility = fixed_depth.winning_move(
+            P, O, max_nodes, fixed_depth.EndEvaluator(), self._rules, self._early_path
+        )
         whole = self._rules.num_squares
-        if found is None:
+        if square == table.NO_MOVE:
             return Solution(-whole, whole, None, {})
-        square, utility = found
         lower, upper = (utility, whole) if self._rules.sign > 0 else (-whole, -utility)
         return Solution(lower, upper, self._action(square), {})
-
-    def probe(
-        self,
-        player: int,
-        opponent: int,
-        max_nodes: int,
-        *,
-        keeps_table: bool = False,
-        max_seconds: float | None = None,
-    ) -> Solution:
-        """Returns bounds of the score that few nodes prove, with many empty squares.
-
-        First `find_early_win`; then, with at most 36 empty squares, `solve` for the result.
-
-        Args:
-          player: as for `solve`.
-          opponent: as for `solve`.
-          max_nodes: limit on the positions visited, for each of the two.
-          keeps_table: as for `solve`.
-          max_seconds: as for `solve`.
-
-        Raises:
-          ValueError: see `solve`.
-        """
-        found = self.find_early_win(player, opponent, max_nodes)
-        num_empties = self._num_empties(np.uint64(player), np.uint64(opponent))
-        if found.best_move is not None or num_empties > _MOST_PROBED:
-            return found
-        return self.solve(
-            player,
-            opponent,
-            result_only=True,
-            keeps_table=keeps_table,
-            max_nodes=max_nodes,
-            max_seconds=max_seconds,
-        )
-
-    def play(self, player: int, opponent: int, action: int) -> tuple[int, int]:
-        """Returns the discs after a legal action or a pass, those of the next side to move first.
-
-        Arguments as in `solve`.
-        """
-        if action == self.size**2:
-            return opponent, player
-        square = action // self.size * 8 + action % self.size
-        P, O = _after(np.uint64(player), np.uint64(opponent), square)
-        return int(P), int(O)
 
     def _compile(self) -> None:
         """Calls every kernel once, so that no search is charged for compilation."""
@@ -233,93 +160,35 @@ class Solver:
         deep.start(self._search, P, O, 0, 0)
         deep.run(self._search, 0)
         table.find(P, O, self._search.memory)
-        last_squares.final_score(P, O, self._rules)
-        self._legal(P, O)
-        _after(P, O, 0)
-        early_end.winning_move(P, O, 0, self._rules, self._early_path)
+        host_rules.final_score(P, O, self._rules)
+        host_rules.legal_squares(P, O, self._rules)
+        kernels.play(P, O, O)
+        self.find_early_win(int(P), 0, 0)
 
-    def _cuts(self, confidence: float) -> np.ndarray:
-        if confidence == 1.0:
-            return np.zeros(65, deep.CUT)
-        return probcut.load_cuts(self.size, confidence, is_reversed=self._rules.sign < 0)
-
-    def _check(self, player: int, opponent: int) -> None:
-        overlap = player & opponent
-        if overlap:
-            square = notation.action_text(self._action(overlap.bit_length() - 1), self.size)
-            raise ValueError(f"impossible board: both sides have a disc on {square}")
-        if (player | opponent) & ~int(self._rules.on_board):
-            raise ValueError(
-                f"impossible board: a disc lies outside of {self.size}x{self.size} squares"
-            )
-
-    def _solve_pass(
-        self, P: np.uint64, O: np.uint64, every_move: bool, every_best_move: bool
-    ) -> Solution:
-        """Returns the solution of a position where the only action is the pass."""
-        after = self._solve_moves(O, P, every_move=False, every_best_move=False)
-        action, lower, upper = self.size**2, -after.upper, -after.lower
-        move_scores = {action: lower} if every_move and after.is_solved else {}
-        best_moves = (action,) if every_best_move and after.is_solved else ()
-        return Solution(lower, upper, action, move_scores, best_moves)
-
-    def _solve_known(self, P: np.uint64, O: np.uint64, score: int) -> Solution:
-        """Returns the best moves of a position with a known score, without nodes and time."""
-        moves = self._legal(P, O)
-        squares = self._best_moves(P, O, moves, None, score)
-        best_moves = tuple(map(self._action, squares)) if moves else (self.size**2,)
-        return Solution(score, score, best_moves[0] if best_moves else None, {}, best_moves)
-
-    def _solve_moves(
-        self, P: np.uint64, O: np.uint64, every_move: bool, every_best_move: bool
-    ) -> Solution:
-        """Returns the solution of a position with legal moves, without nodes and time."""
-        moves = self._legal(P, O)
+    def _solve(self, P: np.uint64, O: np.uint64, every_move: bool) -> Solution:
+        """Returns the solution of a game that is not over, without nodes and time."""
+        moves = host_rules.legal_squares(P, O, self._rules) or [table.NO_MOVE]
         lower, upper, best = self._bounds(P, O, self._guess, result_first=True)
         if best is None and lower == upper:
             best = moves[0]  # every move has the lowest score
-        scores = self._move_scores(P, O, moves, lower) if every_move and lower == upper else {}
-        order = sorted(scores, key=lambda square: (-scores[square], square != best, square))
+        scores: dict[int, int] = {}
+        for move in moves if every_move and lower == upper else ():
+            after = (O, P) if move == table.NO_MOVE else kernels.play(P, O, np.uint64(move))
+            low, high, _ = self._bounds(after[0], after[1], -lower)
+            if low < high:  # a limit was reached
+                scores = {}
+                break
+            scores[move] = -low
+        order = sorted(scores, key=lambda move: (-scores[move], move != best, move))
         if order:
             best = order[0]
             lower = upper = scores[best]
-        best_moves: list[int] = []
-        if every_best_move and lower == upper:
-            best_moves = self._best_moves(P, O, moves, best, lower)
         return Solution(
             lower,
             upper,
             best_move=None if best is None else self._action(best),
-            move_scores={self._action(square): scores[square] for square in order},
-            best_moves=tuple(map(self._action, best_moves)),
+            move_scores={self._action(move): scores[move] for move in order},
         )
-
-    def _move_scores(
-        self, P: np.uint64, O: np.uint64, moves: list[int], guess: int
-    ) -> dict[int, int]:
-        """Returns the scores of moves, by square; nothing if a limit was reached."""
-        scores = {}
-        for square in moves:
-            lower, upper, _ = self._bounds(*_after(P, O, square), -guess)
-            if lower < upper:
-                return {}
-            scores[square] = -lower
-        return scores
-
-    def _best_moves(
-        self, P: np.uint64, O: np.uint64, moves: list[int], best: int | None, score: int
-    ) -> list[int]:
-        """Returns all moves with the best score, nothing if a limit was reached."""
-        best_moves = []
-        for square in moves:
-            if square != best and score > -self._rules.num_squares:
-                bound = self._compare(*_after(P, O, square), -score)
-                if bound is None:
-                    return []
-                if bound > -score:
-                    continue
-            best_moves.append(square)
-        return best_moves
 
     def _bounds(
         self, P: np.uint64, O: np.uint64, guess: int, *, result_first: bool = False
@@ -328,6 +197,7 @@ class Solver:
 
         With `result_first` the first windows are those around 0, and may be the only ones.
         """
+        P, O = np.uint64(P), np.uint64(O)
         lower, upper = -self._rules.num_squares, self._rules.num_squares
         alpha, best = 0 if result_first else guess, None
         while lower < upper:
@@ -353,6 +223,7 @@ class Solver:
 
     def _compare(self, P: np.uint64, O: np.uint64, alpha: int) -> int | None:
         """Returns a bound of the score on its side of alpha, None if a limit was reached."""
+        P, O = np.uint64(P), np.uint64(O)  # compiled functions return Python integers
         counters = self._search.counters
         deep.start(self._search, P, O, alpha, self._num_empties(P, O))
         while not self._is_at_limit():
@@ -376,19 +247,46 @@ class Solver:
         else:
             self._search = self._search._replace(memory=table.make_table(num_rows))
 
-    def _legal(self, P: np.uint64, O: np.uint64) -> list[int]:
-        legal = int(kernels.legal_moves(P, O, self._rules.on_board))
-        return [square for square in range(64) if legal >> square & 1]
-
     def _num_empties(self, P: np.uint64, O: np.uint64) -> int:
         return self._rules.num_squares - (int(P) | int(O)).bit_count()
 
-    def _action(self, square: int) -> int:
-        """Returns the action of a square of the 8-wide board."""
-        return square // 8 * self.size + square % 8
+    def _action(self, move: int) -> int:
+        is_pass = move == table.NO_MOVE
+        return self.size**2 if is_pass else host_rules.action_of(move, self.size)
 
 
-def _after(P: np.uint64, O: np.uint64, square: int) -> tuple[np.uint64, np.uint64]:
-    """Returns the position after a move, the side to move first."""
-    player, opponent = kernels.play(P, O, np.uint64(square))
-    return np.uint64(player), np.uint64(opponent)
+def solve_position(
+    board: str,
+    *,
+    is_reversed: bool = False,
+    every_move: bool = False,
+    max_seconds: float | None = None,
+) -> Solution:
+    """Returns the exact score of a position of Othello and a best move.
+
+        solution = azo.solve_position(board)  # 64 squares, a space and the side to move
+        solution.score, azo.action_text(solution.best_move, 8)
+
+    The score is the final margin in discs for the side to move under perfect play, with the empty
+    squares given to the winner. The best move is an action, `row * size + column` or `size**2` for
+    the pass; None if the game is over. 20 empty squares of an 8x8 board take about a second on one
+    core, and 26 take minutes. `Solver` has more settings, and solves many positions sooner.
+
+    Args:
+      board: 16, 36 or 64 squares row by row from a1: X black, O white, - empty; then a space and
+        the side to move, X or O.
+      is_reversed: fewer discs win; then a negative score wins.
+      every_move: also find the scores of all legal actions, `solution.move_scores`, best first.
+      max_seconds: time limit. The bounds of a position that is not solved by then,
+        `solution.lower` and `solution.upper`, differ, and `solution.score` raises ValueError.
+
+    Raises:
+      ValueError: the text is not a board of 4, 6 or 8 rows.
+    """
+    squares = (board.split() or [""])[0]
+    size = math.isqrt(len(squares))
+    position = notation.parse_board(board, size)
+    solver = Solver(size, is_reversed=is_reversed)
+    return solver.solve(
+        position.player, position.opponent, every_move=every_move, max_seconds=max_seconds
+    )

@@ -1,17 +1,22 @@
 """Alpha-beta to a fixed depth with a heuristic evaluation, compiled by numba.
 
 An evaluator is a NamedTuple: `register` says how positions are valued with one. The search of
-`probcut` and the classical players of `azo.measure` are this function with different evaluators.
+`probcut`, that for a forced early end of the game such as a wipe-out, and the classical players of
+`azo.lab` are this function with different evaluators.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 
-from azo.solver.host.kernels import ONE, ZERO, first, jit, legal_moves, play, surrounded
+from azo.games.host import host_rules
+from azo.games.host.kernels import ONE, ZERO, first, jit, legal_moves, play, surrounded
+from azo.solver.host import table
 
+MAX_EARLY_DEPTH = 15  # plies of a search for an early end
+_LEAST_GROWTH = 8  # of the positions visited, by two plies more
 _NODE = np.dtype(
     [
         ("player", np.uint64),
@@ -30,12 +35,10 @@ def make_path(max_depth: int) -> np.ndarray:
 
 
 def register(evaluator_class: type, value: Callable) -> None:
-    """Tells `search` how the evaluators of a class value positions.
+    """Tells `search` how the evaluators of a class, a NamedTuple, value positions.
 
-    Args:
-      evaluator_class: a NamedTuple.
-      value: jitted function of P, O, moves, is_over, evaluator and rules, the value of a position
-        for the side to move; `moves` are its legal moves, `is_over` tells whether the game is over.
+    `value` is a jitted function of P, O, their legal moves, whether the game is over, the evaluator
+    and the rules. It returns the value of a position for the side to move.
     """
 
     @overload(_value)
@@ -55,20 +58,10 @@ def _value(P: Any, O: Any, moves: Any, is_over: Any, evaluator: Any, rules: Any)
 def search(P, O, depth, alpha, beta, pass_depth, evaluator, rules, path):
     """Returns the minimax value of a position to a fixed depth, and the number of visited nodes.
 
-    Args:
-      P: discs of the side to move.
-      O: discs of the opponent.
-      depth: plies to search.
-      alpha: lower bound of the window, float.
-      beta: upper bound of the window, float.
-      pass_depth: depth that a pass uses up: 1, or 0 if depth counts placed discs.
-      evaluator: of a class that was given to `register`.
-      rules: board and variant.
-      path: memory from `make_path`.
-
-    Returns:
-      The value for the side to move, exact between `alpha` and `beta`. A value that is not above
-      alpha is returned as alpha, one that is not below beta as beta or more.
+    The value is that for the side to move, exact between `alpha` and `beta`, which are floats. A
+    value that is not above alpha is returned as alpha, one that is not below beta as beta or more.
+    A pass uses up `pass_depth` of the depth in plies: 1, or 0 if placed discs alone count. The
+    class of the `evaluator` was given to `register`; `path` is from `make_path`.
     """
     level, num_visited = 0, 0
     _set(path[0], P, O, alpha, beta, depth)
@@ -126,3 +119,47 @@ def _next_square(moves, rules):
     if preferred == ZERO:
         preferred = moves & ~surrounded(rules.corners)
     return first(preferred if preferred != ZERO else moves)
+
+
+class EndEvaluator(NamedTuple):
+    """Values finished games alone, as an evaluator of `fixed_depth.search`."""
+
+
+@jit
+def _final_score(P, O, moves, is_over, evaluator, rules):
+    """Returns the final score, 0 for a game that goes on."""
+    return np.float64(host_rules.final_score(P, O, rules)) if is_over else 0.0
+
+
+register(EndEvaluator, _final_score)
+
+
+@jit
+def winning_move(P, O, max_nodes, evaluator, rules, path):
+    """Returns a move by which the side to move forces an early end of the game and wins.
+
+    The solver searches each move down to the last square. With many empty squares it reaches its
+    limit before it looks at the reply that wins in three plies. This search deepens two plies at a
+    time, and visits about `max_nodes` positions; `path` is from `make_path(MAX_EARLY_DEPTH)`.
+
+    The result is a square, and the least utility that it leads to, as of `host_rules.final_score`;
+    `table.NO_MOVE` if there is no move, or no such end was found.
+    """
+    num_nodes, num_before = 0, 0
+    legal = legal_moves(P, O, rules.on_board)
+    for depth in range(0, MAX_EARLY_DEPTH, 2):
+        moves = legal
+        while moves != ZERO:
+            square = first(moves)
+            moves &= ~(ONE << square)
+            child_P, child_O = play(P, O, square)
+            value, num_visited = search(
+                child_P, child_O, depth, -64.0, 0.0, 1, evaluator, rules, path
+            )
+            num_nodes += num_visited
+            if value < 0:
+                return np.int64(square), np.int64(-value)
+        if num_nodes + _LEAST_GROWTH * (num_nodes - num_before) > max_nodes:
+            break
+        num_before = num_nodes
+    return np.int64(table.NO_MOVE), np.int64(0)

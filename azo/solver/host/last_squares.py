@@ -7,11 +7,10 @@ others call it (numba issue 6061). The functions for two and three squares are w
 over the squares the solver visited a fifth fewer nodes a second.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from azo.solver.host.kernels import (
+from azo.games.host.host_rules import final_score
+from azo.games.host.kernels import (
     NEIGHBOURS,
     ONE,
     ZERO,
@@ -23,55 +22,8 @@ from azo.solver.host.kernels import (
     play,
 )
 
-SIZES = (4, 6, 8)  # of boards; odd sizes have odd scores, and the searches assume even ones
-
-
-class SolverRules(NamedTuple):
-    """Board size and variant, as the kernels need them."""
-
-    on_board: np.uint64
-    left: np.uint64  # the left half of the board
-    top: np.uint64  # the upper half
-    corners: np.uint64
-    inside: np.uint64  # all but the edges
-    num_squares: int
-    sign: int  # 1, or -1 where fewer discs win
-
-
-def make_rules(size: int, *, is_reversed: bool) -> SolverRules:
-    """Returns the rules of a board of `size` rows."""
-    row = (1 << size) - 1
-    on_board = sum(row << 8 * r for r in range(size))
-    left = sum(row >> size // 2 << 8 * r for r in range(size))
-    top = sum(row << 8 * r for r in range(size // 2))
-    corners = (1 | 1 << size - 1) * (1 | 1 << 8 * (size - 1))
-    inside = sum((row >> 2 << 1) << 8 * r for r in range(1, size - 1))
-    return SolverRules(
-        on_board=np.uint64(on_board),
-        left=np.uint64(left),
-        top=np.uint64(top),
-        corners=np.uint64(corners),
-        inside=np.uint64(inside),
-        num_squares=size * size,
-        sign=-1 if is_reversed else 1,
-    )
-
-
 INFINITE = 127  # above all scores
 NODES = 0  # index in `counters`
-
-
-@jit
-def final_score(P, O, rules):
-    """Returns the score of a finished game."""
-    own, other = count(P), count(O)
-    margin = own - other
-    empties = rules.num_squares - own - other
-    if margin > 0:
-        margin += empties
-    elif margin < 0:
-        margin -= empties
-    return margin * rules.sign
 
 
 @jit

@@ -3,17 +3,30 @@
 For each number of empty squares, exact scores of sampled positions were regressed on a search to a
 small depth: score = slope * estimate + offset, with a standard deviation of `deviation` discs. With
 a confidence of 95 % a position is cut where its score would have to be off by more than 1.64
-deviations. So each cut errs with 5 %; `benchmarks/probcut.py` measures how often a whole search
+deviations. So each cut errs with 5 %; `scripts/fit_probcut.py` measures how often a whole search
 errs. It also makes `probcut.json`, the fits by board size and variant.
+
+The estimate is a weighted sum of a few features: mobility, empty squares beside discs, corners,
+stable discs and squares beside empty corners. No exact score depends on it.
 """
 
 import json
 import pathlib
 import statistics
+from typing import NamedTuple
 
 import numpy as np
 
-from azo.solver.host import deep, estimate
+from azo.games.host import host_rules
+from azo.games.host.kernels import (
+    count,
+    jit,
+    legal_moves,
+    num_liberties,
+    stable_discs,
+    surrounded,
+)
+from azo.solver.host import fixed_depth
 
 FILE = pathlib.Path(__file__).with_name("probcut.json")
 MIN_CONFIDENCE, MAX_CONFIDENCE = 0.9, 0.98  # range of the measurements
@@ -21,18 +34,76 @@ MIN_CONFIDENCE, MAX_CONFIDENCE = 0.9, 0.98  # range of the measurements
 MIN_EMPTIES = 10  # with fewer empty squares an exact search is cheap
 _MAX_EMPTIES = 36
 _GROWTH = 1.02  # of the deviation, for each empty square beyond those of the fit
+NUM_FEATURES = 10
+MAX_DEPTH = 6  # of a search with the estimate
+
+# When to trust a shallow search instead of a deep one: the score is taken to be within `margin`
+# discs of `slope * estimate + offset`.
+CUT = np.dtype(
+    [
+        ("depth", np.int64),  # of the shallow search; 0 for none
+        ("slope", np.float64),
+        ("offset", np.float64),
+        ("margin", np.float64),
+    ]
+)
+
+
+class LinearEvaluator(NamedTuple):
+    """The estimate as an evaluator of `fixed_depth.search`."""
+
+    weights: np.ndarray  # [65, NUM_FEATURES] float64, by number of empty squares
+
+
+def make_evaluator() -> LinearEvaluator:
+    """Returns an evaluator with zero weights."""
+    return LinearEvaluator(np.zeros((65, NUM_FEATURES)))
+
+
+@jit
+def features(P, O, moves, rules):
+    """Returns the features of a position with its legal moves, `NUM_FEATURES` floats."""
+    empty = rules.on_board & ~(P | O)
+    ours, theirs = count(moves), count(legal_moves(O, P, rules.on_board))
+    near = surrounded(rules.corners & empty) & ~rules.corners & rules.on_board
+    diagonal, beside = near & rules.inside, near & ~rules.inside
+    edge = rules.on_board & ~rules.inside & ~near & ~rules.corners
+    our_stable = count(stable_discs(P, O, rules.on_board))
+    return (
+        1.0,
+        np.float64(ours - theirs),
+        (ours - theirs) / (ours + theirs + 2.0),
+        np.float64(num_liberties(P, empty) - num_liberties(O, empty)),
+        np.float64(count(P & rules.corners) - count(O & rules.corners)),
+        np.float64(our_stable - count(stable_discs(O, P, rules.on_board))),
+        np.float64(count(P & diagonal) - count(O & diagonal)),
+        np.float64(count(P & beside) - count(O & beside)),
+        np.float64(count(P & edge) - count(O & edge)),
+        np.float64(count(P) - count(O)),
+    )
+
+
+@jit
+def estimate(P, O, moves, is_over, evaluator, rules):
+    """Returns the estimate of the score for the side to move, or the score if the game is over."""
+    if is_over:
+        return np.float64(host_rules.final_score(P, O, rules))
+    weights = evaluator.weights[rules.num_squares - count(P | O)]
+    values = features(P, O, moves, rules)
+    total = 0.0
+    for i in range(NUM_FEATURES):
+        total += weights[i] * values[i]
+    return total
+
+
+fixed_depth.register(LinearEvaluator, estimate)
 
 
 def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> np.ndarray:
     """Returns the `cuts` of a `deep.Search` for a board and variant.
 
-    Args:
-      size: rows of the board.
-      confidence: probability that a cut is right, 0.9 to 0.98.
-      is_reversed: whether fewer discs win.
-
-    Raises:
-      ValueError: If the confidence is out of range, or the board has no fit.
+    `confidence` is the probability that a cut is right, 0.9 to 0.98; ValueError for another, or if
+    the board has no fit.
     """
     if not MIN_CONFIDENCE <= confidence <= MAX_CONFIDENCE:
         raise ValueError(
@@ -45,7 +116,7 @@ def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> np.ndarray:
             f"confidence {confidence:g}: selective solving is for {', '.join(fits)}, not {name}"
         )
     deviations = statistics.NormalDist().inv_cdf(confidence)
-    cuts = np.zeros(65, deep.CUT)
+    cuts = np.zeros(65, CUT)
     most = max(row["empties"] for row in fits[name])
     for empties, row in enumerate(_rows(fits[name])):
         if MIN_EMPTIES <= empties <= _MAX_EMPTIES and "depth" in row:
@@ -54,10 +125,10 @@ def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> np.ndarray:
     return cuts
 
 
-def load_evaluator(size: int, *, is_reversed: bool) -> estimate.LinearEvaluator:
+def load_evaluator(size: int, *, is_reversed: bool) -> LinearEvaluator:
     """Returns the estimate of the score on a board; its weights are 0 if the board has no fit."""
     fits = json.loads(FILE.read_text(encoding="utf-8"))
-    evaluator = estimate.make_evaluator()
+    evaluator = make_evaluator()
     if fit := fits.get(board_name(size, is_reversed=is_reversed)):
         evaluator.weights[:] = [row["weights"] for row in _rows(fit)]
     return evaluator

@@ -7,7 +7,7 @@ Bounds hold for one board size and one variant.
 
 import numpy as np
 
-from azo.solver.host.kernels import jit
+from azo.games.host.kernels import jit
 
 NO_MOVE = 64
 NOT_FOUND = -1

@@ -1,7 +1,5 @@
 """Batch normalisation with skip and rectifier, against flax's and its gradient by JAX."""
 
-import functools
-
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -78,14 +76,6 @@ def test_results_and_averages_are_those_of_flax(is_training, has_skip, rectify):
     assert_close(ours, reference)
 
 
-def test_variables_are_called_as_flax_calls_them():
-    x = some_input(2)
-    ours, reference = (
-        module(is_training=False).init(jax.random.key(0), x) for module in (Ours, Reference)
-    )
-    jax.tree.map(np.testing.assert_array_equal, ours, reference)
-
-
 def gradients(module, weights, skip, rectify):
     def total(params, x, skip):
         variables = {"params": params, "batch_stats": some_variables()["batch_stats"]}
@@ -101,31 +91,6 @@ def test_gradients_are_those_of_flax(has_skip, rectify):
     weights = jax.random.normal(jax.random.key(4), _SHAPE)
     skip = some_input(3) if has_skip else None
     assert_close(*(gradients(module, weights, skip, rectify) for module in (Ours, Reference)))
-
-
-def test_a_batch_over_two_devices_is_normalised_as_one():
-    mesh = jax.sharding.Mesh(jax.devices()[:2], ("data",))
-    split = jax.sharding.PartitionSpec(None, None, "data")
-    everywhere = jax.sharding.PartitionSpec()
-    weights = jax.random.normal(jax.random.key(4), _SHAPE)
-
-    def total(params, x, weights, axis_name):
-        norm = normalisation.BatchNorm(True, axis_name)
-        variables = {"params": params, "batch_stats": some_variables()["batch_stats"]["norm"]}
-        actual, _ = norm.apply(variables, x, mutable=["batch_stats"])
-        return (actual * weights).sum()
-
-    @functools.partial(
-        jax.shard_map, mesh=mesh, check_vma=False, in_specs=(everywhere, split, split),
-        out_specs=(everywhere, split),
-    )  # fmt: skip
-    def spread(params, x, weights):
-        of_params, of_x = jax.grad(total, (0, 1))(params, x, weights, "data")
-        return jax.lax.psum(of_params, "data"), of_x
-
-    params = some_variables()["params"]["norm"]
-    expected = jax.grad(total, (0, 1))(params, some_input(2), weights, None)
-    assert_close(jax.jit(spread)(params, some_input(2), weights), expected)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -40,9 +40,13 @@ def misbehave(board):
     if mode == "say":
         return answer(arguments[0]) or True
     if mode == "refuse":
-        return answer("cannot think", "?") or True
+        return answer(arguments[0], "?") or True
     while mode == "flood":
         print("thinking\n" * 1000)
+    if mode == "long-answer":
+        print("= D3")
+    while mode == "long-answer":
+        print("and more\n" * 1000, end="")
     while mode == "one-line":
         print("thinking" * 1000, end="")
     if mode == "chatter":

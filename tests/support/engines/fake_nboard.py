@@ -50,8 +50,6 @@ def main():
                 say(f"nodestats {1000 * depth + num_moves} 0.02")
             if mode == "blanks":
                 say(f"=== {move.lower()} -1.00 0.0")
-            elif mode == "die":
-                sys.exit(4)
             else:
                 say(f"=== {move}/-1.00/0.0")
             if mode == "once-counted" and num_moves == 1:

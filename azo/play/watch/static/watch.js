@@ -2,6 +2,7 @@
 
 const SECONDS = 3;
 const CONFIG = { displaylogo: false, responsive: true };
+const isTouched = matchMedia("(pointer: coarse)").matches; // a finger scrolls and does not zoom
 const find = (id) => document.getElementById(id);
 let seen = "";
 
@@ -54,6 +55,7 @@ function show(run) {
     sheet.panels.forEach((panel, number) => {
       if (!panels.children[number]) panels.append(element("div", "panel"));
       panel.layout.uirevision = "kept"; // a reader's zoom stays
+      if (isTouched) panel.layout.dragmode = false;
       Plotly.react(panels.children[number], panel.data, panel.layout, CONFIG);
     });
   }

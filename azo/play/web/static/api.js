@@ -18,9 +18,9 @@ export async function replay({ game, start, moves }) {
   return (await post("/api/game", { game, start, moves: moves.join(" ") })).json();
 }
 
-/** Returns the game of a pasted text. */
-export async function read(game, text) {
-  return (await post("/api/read", { game, text })).json();
+/** Returns a game of a pasted text, with the titles of all its games. */
+export async function read(game, text, number = 1) {
+  return (await post("/api/read", { game, text, number })).json();
 }
 
 /**

@@ -2,23 +2,31 @@
 
 import * as api from "./api.js";
 import { Board } from "./board.js";
+import * as editor from "./editor.js";
 import * as games from "./games.js";
 import { Graph } from "./graph.js";
+import { connectKeys, connectWheel } from "./keys.js";
+import * as links from "./links.js";
+import * as loader from "./loader.js";
 import { MoveList } from "./moves.js";
 import { Play } from "./play.js";
 import * as records from "./records.js";
 import * as storage from "./storage.js";
 import { render } from "./view.js";
 
-const MAPS = ["none", "value", "visits", "prior"];
-const CHOICES = ["side", "level", "map", "strength"];
+const CHOICES = ["side", "level", "map", "strength", "isDetailed"];
 const THEME = "azo-theme";
 const SAVE_MS = 400;
+const NOTE_MS = 8000; // a note covers what stands below it
 
 const byId = (id) => document.getElementById(id);
 
-/** Shows an error, or a note; "" removes it. */
+let noteTimer = null;
+
+/** Shows an error, or a note, which vanishes; "" removes it. */
 function say(text, kind = "error") {
+  clearTimeout(noteTimer);
+  if (kind === "note") noteTimer = setTimeout(() => say(""), NOTE_MS);
   const element = byId("message");
   element.textContent = text;
   element.hidden = text === "";
@@ -34,7 +42,7 @@ function keeper(play) {
     timer = null;
     if (!play.cursor) return;
     const choices = Object.fromEntries(CHOICES.map((name) => [name, play[name]]));
-    storage.keepChoices(choices, play.id);
+    storage.keepChoices(choices, { id: play.id, isContinuous: play.isContinuous });
     if (play.root.children.length) storage.store(games.record(play));
   };
   addEventListener("pagehide", keep);
@@ -61,24 +69,30 @@ function connect(play) {
     new: () => play.begin(play.game),
     games: () => games.showGames(play, (stored) => resume(play, stored)),
     open: () => byId("open-dialog").showModal(),
+    edit: () => editor.show(play),
     help: () => byId("help-dialog").showModal(),
     theme: switchTheme,
     first: () => play.goTo(play.root),
     back: () => play.goTo(play.cursor.parent),
     forward: () => play.goTo(play.cursor.next),
-    last: () => play.goTo(play.line.at(-1)),
+    last: () => play.goTo(play.cursor.line.at(-1)),
     undo: () => play.undo(),
-    hint: () => play.showHint(),
+    hint: () => play.analysis.showHint(),
     pause: () => play.pause(),
     go: () => play.go(),
-    analyse: () => play.analyse(),
-    watch: () => play.watch(),
+    resign: () => play.resign(),
+    analyse: () => play.analysis.searchGame(),
+    watch: () => play.analysis.watch(),
+    solve: () => play.analysis.solve(),
+    detailed: () => switchDetails(play),
+    "to-game": () => play.goTo(play.cursor.branch),
+    keep: () => play.keep(),
     "next-mistake": () => play.lessons.step(1),
     "previous-mistake": () => play.lessons.step(-1),
     better: () => play.lessons.showBetter(),
     retry: () => play.lessons.retry(),
-    copy: () => copy(records.transcript(play.line.at(-1).moves)),
-    link: () => copy(`${location.href.split("#")[0]}#${games.hashOf(play)}`),
+    copy: () => copy({ text: records.transcript(play.line.at(-1).moves), note: "Copied" }),
+    link: () => copy(links.linkTo(play)),
     "save-text": () => games.saveAs(play, "txt"),
     "save-ggf": () => games.saveAs(play, "ggf"),
   };
@@ -95,106 +109,22 @@ function connect(play) {
   byId("mistakes").addEventListener("click", ({ target }) => {
     if (target.dataset.ply) play.goToPly(Number(target.dataset.ply));
   });
+  for (const id of ["moves", "mistakes"]) byId(id).addEventListener("click", reveal);
   document.addEventListener("visibilitychange", () => {
     if (play.isContinuous && (!play.task || play.task.kind === "watch")) play.proceed();
   });
   connectKeys(play, actions);
-  if (!play.settings.analysed) connectOpening(play);
+  connectWheel(byId("board"), actions);
+  if (play.settings.analysed) return;
+  loader.connect(play, say);
+  links.connect(play, say);
+  editor.connect(play);
 }
 
-function connectKeys(play, actions) {
-  const nextMap = () => play.change("map", MAPS[(MAPS.indexOf(play.map) + 1) % MAPS.length]);
-  const keys = {
-    ArrowLeft: actions.back,
-    ArrowRight: actions.forward,
-    PageUp: actions.back,
-    PageDown: actions.forward,
-    Home: actions.first,
-    End: actions.last,
-    u: actions.undo,
-    h: actions.hint,
-    g: actions.go,
-    a: actions.analyse,
-    l: actions.watch,
-    s: actions.games,
-    ".": actions["next-mistake"],
-    ",": actions["previous-mistake"],
-    b: actions.better,
-    r: actions.retry,
-    m: nextMap,
-    n: actions.new,
-    o: actions.open,
-    "?": actions.help,
-  };
-  document.addEventListener("keydown", (event) => {
-    const isElsewhere =
-      event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]");
-    const isTyping = event.target.matches("select, textarea");
-    const isChoosing = event.target.matches("input") && event.key.startsWith("Arrow");
-    if (isElsewhere || isTyping || isChoosing) return;
-    const action = keys[event.key];
-    if (!action) return;
-    event.preventDefault();
-    action();
-  });
-}
-
-function connectOpening(play) {
-  /** Opens a text and returns whether it could; `show` gets the error. */
-  const read = async (text, show = say) => {
-    const most = play.settings.max_text;
-    try {
-      if (text.length > most) throw new api.Failure(`Too long: the limit is ${most} characters`);
-      await play.open(text);
-      return true;
-    } catch (error) {
-      if (!(error instanceof api.Failure)) throw error;
-      show(error.message);
-      return false;
-    }
-  };
-  const openFile = async (file) => {
-    const isTooLarge = file.size > 4 * play.settings.max_text;
-    if (isTooLarge) say(`${file.name} is too large for a game`);
-    else await read(await file.text());
-  };
-  byId("read").addEventListener("click", async () => {
-    const show = (message) => {
-      byId("open-error").textContent = message;
-      byId("open-error").hidden = message === "";
-    };
-    show("");
-    if (await read(byId("text").value, show)) byId("open-dialog").close();
-  });
-  byId("choose-file").addEventListener("click", () => byId("file").click());
-  byId("file").addEventListener("change", async (event) => {
-    const [file] = event.target.files;
-    byId("open-dialog").close();
-    if (file) await openFile(file);
-    event.target.value = "";
-  });
-  addEventListener("hashchange", () => {
-    const linked = records.fromHash(location.hash);
-    if (linked && location.hash !== `#${games.hashOf(play)}`) follow(play, linked);
-  });
-  document.addEventListener("dragover", (event) => event.preventDefault());
-  document.addEventListener("drop", async (event) => {
-    event.preventDefault();
-    const [file] = event.dataTransfer.files;
-    if (file) await openFile(file);
-    else await read(event.dataTransfer.getData("text/plain"));
-  });
-  document.addEventListener("paste", async (event) => {
-    if (event.target.matches?.("textarea, input")) return;
-    const text = event.clipboardData.getData("text/plain");
-    if (text.trim()) await read(text);
-  });
-}
-
-async function copy(text) {
+async function copy({ text, note }) {
   try {
     await navigator.clipboard.writeText(text);
-    say("Copied", "note");
+    say(note, "note");
   } catch {
     say(text, "note"); // browsers allow the clipboard only for secure origins
   }
@@ -210,9 +140,16 @@ function resume(play, stored) {
   return game !== null;
 }
 
-async function follow(play, linked) {
-  if (play.settings.games.some(({ name }) => name === linked.game)) await play.follow(linked);
-  else throw new api.Failure(`no network for ${linked.game}`);
+/** Scrolls the board into view again if a choice below it was made. */
+function reveal() {
+  if (byId("board").getBoundingClientRect().top < -8) byId("table").scrollIntoView();
+}
+
+/** Shows or hides what experts want to see; the map of a player shows discs. */
+function switchDetails(play) {
+  play.isDetailed = !play.isDetailed;
+  const isPlain = play.isDetailed || ["none", "value"].includes(play.map);
+  play.change("map", isPlain ? play.map : "value");
 }
 
 function switchTheme() {
@@ -245,7 +182,7 @@ async function start() {
   };
   play = new Play(settings, show, say);
   const choices = settings.analysed ? {} : storage.choices();
-  for (const name of CHOICES) play[name] = choices[name] ?? play[name];
+  for (const name of [...CHOICES, "isContinuous"]) play[name] = choices[name] ?? play[name];
   byId("strength").value = play.strength;
   connect(play);
   if (settings.analysed) return play.showAnalysed(settings.analysed);
@@ -265,7 +202,7 @@ async function openFirst(play) {
     return play.begin(names.includes(linked?.game) ? linked.game : names[0]);
   }
   try {
-    return await follow(play, linked);
+    return await links.follow(play);
   } catch (error) {
     if (!(error instanceof api.Failure)) throw error;
     await play.begin(names[0]);

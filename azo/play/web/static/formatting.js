@@ -9,6 +9,10 @@ export const share = (value) => (1 + value) / 2;
 
 export const percent = (fraction) => `${Math.round(100 * fraction)}%`;
 
+/** A chance to win; only a certain one is 0 or 100 %. */
+export const chance = (fraction) =>
+  percent(fraction === 0 || fraction === 1 ? fraction : Math.min(Math.max(fraction, 0.01), 0.99));
+
 const sign = (number) => (number > 0 ? "+" : number < 0 ? "−" : "");
 
 /** Discs: an exact score as a whole number, an expected one with a decimal. */
@@ -92,6 +96,6 @@ export function headline(position, report, isReversed) {
   const { discs: expected, score, wins } = forBlack(position, report, isReversed);
   if (score !== null) return `${result(score, position.board.length, isReversed)}, exact`;
   const who = expected >= 0 ? "Black" : "White";
-  const chance = percent(expected >= 0 ? wins : 1 - wins);
-  return `${who} ${discs(Math.abs(expected), null)}, wins ${chance}`;
+  const won = chance(expected >= 0 ? wins : 1 - wins);
+  return `${who} ${discs(Math.abs(expected), null)}, wins ${won}`;
 }

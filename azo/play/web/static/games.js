@@ -10,12 +10,14 @@ const byId = (id) => document.getElementById(id);
 
 /** What is stored of a game. */
 export function record(play) {
-  const { id, game, start, title, human, root, line, cursor, isReversed } = play;
+  const { id, game, start, title, players, human, root, line, cursor, isReversed } = play;
   const last = line.at(-1);
-  const state = last.isOver ? outcome(last, isReversed) : `${line.length - 1} moves`;
-  const words = [title, game, openingName(line), state].filter(Boolean).join(", ");
+  const open = last.resigned ? `${last.resigned} resigned` : `${line.length - 1} moves`;
+  const state = last.isOver ? outcome(last, isReversed) : open;
+  const names = [players.black, players.white].filter(Boolean).join(" against ");
+  const words = [names, game, openingName(line), state].filter(Boolean).join(", ");
   const tree = toData(root);
-  return { id, game, start, title, human, words, tree, path: cursor.moves, time: Date.now() };
+  return { id, game, start, title, players, human, words, tree, path: cursor.moves, time: Date.now() };
 }
 
 /** Returns a stored game with its tree, null if it is damaged or its network is not here. */
@@ -23,7 +25,7 @@ export function restored(stored, settings) {
   const isOffered = settings.games.some(({ name }) => name === stored?.game);
   if (!isOffered || !Array.isArray(stored.path)) return null;
   try {
-    return { ...stored, root: fromData(stored.tree) };
+    return { ...stored, players: stored.players ?? {}, root: fromData(stored.tree) };
   } catch {
     return null;
   }
@@ -75,17 +77,11 @@ export function saveAs(play, kind) {
   const last = line.at(-1);
   if (kind === "txt") return records.download(`${records.transcript(last.moves)}\n`, "game.txt");
   const [black, white] = ["black", "white"].map((colour) => {
+    if (play.players[colour]) return play.players[colour];
     if (play.human === "both") return "";
     return play.isHuman(colour) ? "player" : "azo";
   });
   const score = last.isOver ? finalScore(last.board) : null;
-  const names = play.title.match(/^(.*?) (?:against|-) (.*?)(, the first of .*)?$/i);
-  const ggf = records.toGgf(line, {
-    size: info.size,
-    isReversed,
-    black: names?.[1] ?? black,
-    white: names?.[2] ?? white,
-    score,
-  });
+  const ggf = records.toGgf(line, { size: info.size, isReversed, black, white, score });
   return records.download(ggf, "game.ggf");
 }

@@ -18,7 +18,8 @@ export class Graph {
    * @param {(ply: number) => void} onChoose called with the clicked ply
    */
   constructor(element, note, onChoose) {
-    Object.assign(this, { element, note, points: [], cursor: 0, length: 1, last: 0 });
+    Object.assign(this, { element, note, points: [], variation: [], branch: 0, cursor: 0 });
+    Object.assign(this, { length: 1, last: 0 });
     const plyAt = (event) => {
       const x = event.clientX - element.getBoundingClientRect().left;
       const ply = Math.round(((x - LEFT) / this.#width()) * this.length);
@@ -37,19 +38,24 @@ export class Graph {
   }
 
   /**
-   * @param {(object | null)[]} points by ply: {name, discs, score, wins, mark} for black, null
-   *   without a report
-   * @param {number} cursor the ply on the board
-   * @param {number} length plies on the axis
+   * @param {object} game the game
+   * @param {(object | null)[]} game.points by ply: {name, discs, score, wins, mark} for black,
+   *   null without a report
+   * @param {(object | null)[]} game.variation points of the variation on the board
+   * @param {number} game.branch the ply of the first one
+   * @param {number} game.cursor the ply on the board
+   * @param {number} game.length plies of the whole game
    */
-  show(points, cursor, length) {
-    Object.assign(this, { points, cursor, last: points.length - 1, length: Math.max(length, 1) });
-    const point = points[cursor];
+  show({ points, variation, branch, cursor, length }) {
+    const last = points.length - 1;
+    const most = Math.max(length, branch + variation.length - 1, 1);
+    Object.assign(this, { points, variation, branch, cursor, last, length: most });
+    const point = variation.length ? variation[cursor - branch] : points[cursor];
     const attributes = {
       "aria-valuemin": 0,
-      "aria-valuemax": this.last,
+      "aria-valuemax": Math.max(last, cursor),
       "aria-valuenow": cursor,
-      "aria-valuetext": `ply ${cursor} of ${this.last}${point ? `, ${text(point)}` : ""}`,
+      "aria-valuetext": `ply ${cursor} of ${last}${point ? `, ${text(point)}` : ""}`,
     };
     for (const [name, value] of Object.entries(attributes)) this.element.setAttribute(name, value);
     this.#draw();
@@ -73,8 +79,10 @@ export class Graph {
     const [width, height] = [this.#width(), this.element.clientHeight];
     if (height < TOP + BOTTOM) return;
     const bottom = height - BOTTOM;
-    const drawn = this.points.flatMap((point, ply) => (point ? [{ ply, ...point }] : []));
-    const most = 8 * Math.max(1, ...drawn.map((point) => Math.ceil(Math.abs(point.discs) / 8)));
+    const drawn = numbered(this.points, 0);
+    const aside = numbered(this.variation, this.branch);
+    const heights = [...drawn, ...aside].map((point) => Math.ceil(Math.abs(point.discs) / 8));
+    const most = 8 * Math.max(1, ...heights);
     const x = (ply) => LEFT + (width * ply) / this.length;
     const y = (share) => TOP + (bottom - TOP) * (1 - share);
     const scaled = (number) => y(0.5 + number / (2 * most));
@@ -98,6 +106,10 @@ export class Graph {
       svg.append(make("polyline", { class: "wins", points: line((point) => y(point.wins)) }));
       svg.append(make("polyline", { class: "line", points: level }));
     }
+    for (const run of runs(aside)) {
+      const points = run.map((point) => `${x(point.ply)},${scaled(point.discs)}`).join(" ");
+      svg.append(make("polyline", { class: "variation", points }));
+    }
     const here = x(this.cursor);
     svg.append(make("line", { class: "cursor", x1: here, x2: here, y1: TOP, y2: bottom }));
     for (const point of drawn) {
@@ -105,6 +117,11 @@ export class Graph {
     }
     this.element.replaceChildren(svg);
   }
+}
+
+/** The points that are known, each with its ply. */
+function numbered(points, first) {
+  return points.flatMap((point, index) => (point ? [{ ply: first + index, ...point }] : []));
 }
 
 /** Splits points where a ply is missing. */

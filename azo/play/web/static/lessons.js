@@ -1,8 +1,29 @@
-// Mistakes of the game on the page: steps between them, the better line, and another try.
+// Mistakes of the game on the page: what they lost, steps between them, the better line, and
+// another try.
 
+import { lost, worthOf } from "./formatting.js";
 import { loss, mistakes } from "./losses.js";
 
 const NONE = "No mistakes are known: analyse the game first";
+const LINE_MOVES = 4; // of the better line
+
+/**
+ * What a mistake lost and what was better, null for other moves.
+ * @returns {?{mark: string, best: string, worth: string, text: string}}
+ */
+export function lesson(position, isReversed) {
+  const known = loss(position, isReversed);
+  if (!known?.mark) return null;
+  const { mark, best } = known;
+  const { report } = position.parent;
+  const better = report.moves.find(({ move }) => move === best);
+  const worth = worthOf(better, report, isReversed);
+  const line = better.line.slice(1, 1 + LINE_MOVES).join(" ");
+  const whole = known.isResult ? " and the result" : "";
+  const cost = `Move ${position.ply}, ${position.move}: loses ${lost(known)} discs${whole}`;
+  const text = `${cost}. Better was ${best} (${worth})${line && `: ${line}`}`;
+  return { mark, best, worth, text };
+}
 
 export class Lessons {
   /** @param {Play} play the state of the page */
@@ -20,34 +41,43 @@ export class Lessons {
     return mistakes(this.play.line, this.play.isReversed);
   }
 
-  /** The mistake that led to the position on the board, else the next one, else the last one. */
-  get here() {
-    const { all } = this;
-    return all.find(({ ply }) => ply >= this.play.cursor.ply) ?? all.at(-1);
+  /** The ply of the game on the board; in a variation, that of the move that it replaces. */
+  get ply() {
+    const { cursor } = this.play;
+    return cursor.branch === cursor ? cursor.ply : cursor.branch.ply + 1;
   }
 
-  /** Shows the next mistake of the line, or the previous one. */
+  /** The mistake at this ply, else the next one, else the last one. */
+  get here() {
+    const { all, ply: here } = this;
+    return all.find(({ ply }) => ply >= here) ?? all.at(-1);
+  }
+
+  /** Shows the next mistake of the game, or the previous one; from its end, the first one. */
   step(direction) {
     const { all, play } = this;
-    const { ply } = play.cursor;
+    const ply = direction > 0 && play.cursor === play.line.at(-1) ? 0 : this.ply;
     const reached = direction > 0 ? all.find((at) => at.ply > ply) : all.findLast((at) => at.ply < ply);
     if (reached) play.goTo(reached);
     else if (!all.length) play.say(NONE, "note");
     else play.say(direction > 0 ? "No later mistake" : "No earlier mistake", "note");
   }
 
-  /** Shows the best line in place of a mistake, as a variation. */
+  /** Shows the best line in place of a mistake, as a variation; a second call goes back. */
   async showBetter() {
     const { here: mistake, play } = this;
     if (!mistake) return play.say(NONE, "note");
     const { move: best, moves } = mistake.parent.report;
+    if (play.cursor.path.includes(mistake.parent.child(best))) return play.goTo(mistake);
     const { line } = moves.find(({ move }) => move === best);
+    const isAnalysing = play.task?.kind === "analyse";
     this.retried = null;
     play.isPaused = true;
+    mistake.parent.isTakenBack = false;
     if (!(await play.add(mistake.parent, line))) return undefined;
     play.cursor = mistake.parent.child(best);
     play.say(`${best} was better than ${mistake.move}: step on with →`, "note");
-    return play.proceed();
+    return isAnalysing ? play.analysis.searchGame() : play.proceed();
   }
 
   /** Goes back before a mistake; the player looks for a better move, and azo plays on. */
@@ -58,7 +88,7 @@ export class Lessons {
     play.human = mistake.parent.mover;
     play.isPaused = false;
     play.cursor = mistake.parent;
-    play.say(`Find a better move than ${mistake.move}`, "note");
+    play.say("");
     return play.proceed();
   }
 
@@ -66,7 +96,7 @@ export class Lessons {
   async judge() {
     const { play, retried } = this;
     const mine = play.cursor;
-    if (mine !== retried && !(await play.searched(mine))) return;
+    if (mine !== retried && !(await play.analysis.searched(mine))) return;
     const [cost, before] = [mine, retried].map((at) => loss(at, play.isReversed)?.discs ?? 0);
     if (mine === retried || cost >= before) {
       play.cursor = retried.parent;

@@ -2,18 +2,22 @@
 //
 // The loss of a move is the expected final score before it minus the worth of the move: minus the
 // expected score of the next position. It is exact where both positions are solved. The engine's
-// choice and its images by symmetries of the board, such as any first move, lose nothing.
-// `azo/play/game_analysis.py` has the same rule and the same marks.
+// choice and its images by symmetries of the board, such as any first move, lose nothing. A move
+// that turns a win into a draw or a loss has the worst mark, however few discs it loses.
+// `azo/play/analysis/game_analysis.py` has the same rules and the same marks.
 
 import { place } from "./formatting.js";
 import { quality } from "./tree.js";
 
-const MARKS = [[10, "??"], [4, "?"], [2, "?!"]]; // least loss in discs
+// Least loss in discs, least loss in expected result, and the mark of a move that reaches either.
+const MARKS = [[10, 1, "??"], [4, 0.75, "?"], [2, Infinity, "?!"]];
+const RESULT_LOST = 1; // a loss in expected result that changes who wins
+const DECIDED = 0.75; // expected result of the winner at the end of a game with a turning point
 const LEAST_VISITS = 50; // of a report that is not exact
 
 /**
  * Returns the loss of the move that led to a position, null if it is not known.
- * @returns {?{discs: number, isExact: boolean, mark: string, best: string}}
+ * @returns {?{discs: number, isExact: boolean, isResult: boolean, mark: string, best: string}}
  */
 export function loss(position, isReversed) {
   const [before, after] = [position.parent?.report, position.report];
@@ -22,8 +26,31 @@ export function loss(position, isReversed) {
   const difference = (isReversed ? -1 : 1) * (before.discs + after.discs);
   const isBest = areEquivalent(position.parent.board, position.move, before.move);
   const discs = isBest ? 0 : Math.max(difference, 0);
-  const mark = MARKS.find(([least]) => discs >= least)?.[1] ?? "";
-  return { discs, isExact, mark, best: before.move };
+  const result = isBest ? 0 : resultOf(before, isReversed) + resultOf(after, isReversed);
+  const mark = MARKS.find(([least, most]) => discs >= least || result >= most)?.[2] ?? "";
+  return { discs, isExact, isResult: result >= RESULT_LOST, mark, best: before.move };
+}
+
+/** The expected result of a report in [-1, 1]; the exact one where its score is known. */
+function resultOf({ value, score }, isReversed) {
+  return score === null ? value : Math.sign(score) * (isReversed ? -1 : 1);
+}
+
+/** The position after the move by which its side fell behind for good, null without a mistake. */
+export function turningPoint(line, isReversed) {
+  const black = line.map((position) => {
+    const { report } = position;
+    return report && resultOf(report, isReversed) * (position.mover === "black" ? 1 : -1);
+  });
+  const winner = black.at(-1);
+  if (Math.abs(winner) < DECIDED) return null;
+  for (let at = line.length - 1; at > 0; at--) {
+    if (black[at] === null || black[at - 1] === null || black[at] * winner <= 0) return null;
+    if (black[at - 1] * winner > 0) continue;
+    const isLoser = (line[at - 1].mover === "black" ? 1 : -1) * winner < 0;
+    return isLoser && loss(line[at], isReversed)?.mark ? line[at] : null;
+  }
+  return null;
 }
 
 /** Whether a symmetry of the board maps one move to another. */
@@ -62,6 +89,6 @@ export function summary(line, colour, isReversed) {
     accuracy: choices.length ? count("") / choices.length : null,
     discs: choices.reduce((sum, { discs }) => sum + discs, 0),
     isExact: choices.every(({ discs, isExact }) => isExact || discs === 0),
-    marks: MARKS.map(([, mark]) => [mark, count(mark)]),
+    marks: MARKS.map(([, , mark]) => [mark, count(mark)]),
   };
 }

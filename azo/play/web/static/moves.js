@@ -1,7 +1,7 @@
 // The moves as a list with variations, and the summary of the mistakes.
 
 import { capital, lost, percent } from "./formatting.js";
-import { loss, mistakes, summary } from "./losses.js";
+import { loss, mistakes, summary, turningPoint } from "./losses.js";
 import { write } from "./panels.js";
 
 const byId = (id) => document.getElementById(id);
@@ -84,15 +84,14 @@ const outline = ({ id, children }) => `${id}(${children.map(outline).join("")})`
 export function showSummary({ line, isReversed, cursor }) {
   const sides = ["black", "white"].map((colour) => [colour, summary(line, colour, isReversed)]);
   const isKnown = sides.some(([, { numChoices }]) => numChoices > 1);
+  const all = mistakes(line, isReversed);
   byId("summary").hidden = !isKnown;
+  byId("mistake-buttons").hidden = !all.length;
   if (!isKnown) return;
   byId("sides").tBodies[0].replaceChildren(...sides.map(([colour, side]) => sideRow(colour, side)));
-  const all = mistakes(line, isReversed);
   const list = byId("mistakes");
-  list.replaceChildren(...all.map((position) => mistakeItem(position, isReversed, cursor)));
-  for (const id of ["previous-mistake", "next-mistake", "better", "retry"]) {
-    byId(id).disabled = !all.length;
-  }
+  const turn = turningPoint(line, isReversed);
+  list.replaceChildren(...all.map((position) => mistakeItem(position, { isReversed, cursor, turn })));
 }
 
 function sideRow(colour, { numChoices, accuracy, discs, isExact, marks }) {
@@ -109,14 +108,17 @@ function sideRow(colour, { numChoices, accuracy, discs, isExact, marks }) {
   return row;
 }
 
-function mistakeItem(position, isReversed, cursor) {
+function mistakeItem(position, { isReversed, cursor, turn }) {
   const known = loss(position, isReversed);
   const item = document.createElement("li");
   const button = document.createElement("button");
   button.dataset.ply = position.ply;
   button.className = position.parent.mover;
-  button.textContent = `${position.ply} ${position.move}${known.mark} ${lost(known)}`;
-  button.title = `${lost(known)} discs lost; ${known.best} was best`;
+  const isTurn = position === turn;
+  const note = isTurn ? " turning point" : "";
+  button.textContent = `${position.ply} ${position.move}${known.mark} ${lost(known)}${note}`;
+  const end = isTurn ? `; from here on ${position.parent.mover} was behind` : "";
+  button.title = `${lost(known)} discs lost; ${known.best} was best${end}`;
   if (position === cursor) button.setAttribute("aria-current", "step");
   item.append(button);
   return item;

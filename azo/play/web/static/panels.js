@@ -1,9 +1,8 @@
 // The report of a position: its headline, its moves, and the bar beside the board.
 
-import { discs, finalScore, forBlack, headline, percent, result, share, worthOf } from "./formatting.js";
+import { chance, discs, finalScore, forBlack, headline, percent, result, share, worthOf } from "./formatting.js";
 import { quality } from "./tree.js";
 
-const ROWS = 4;
 const LINE_MOVES = 8;
 const MOST_DISCS = 32; // at the ends of the bar
 
@@ -12,20 +11,21 @@ const byId = (id) => document.getElementById(id);
 /** Shows the report of a position, or a note if there is none. */
 export function showReport(play, isThinking) {
   const { cursor: position, isReversed } = play;
-  const report = play.lessons.isSecret ? null : position.report;
+  const report = play.lessons.isSecret ? null : position.outlook;
   showBar(report && forBlack(position, report, isReversed), position, isReversed);
-  byId("lines").hidden = !report?.moves.length;
+  const isHidden = play.isPlaying && play.map === "none"; // the lines tell the next moves
+  byId("lines-place").hidden = isHidden || !report?.moves.length;
   if (position.isOver) {
     const { board } = position;
     return showWords(result(finalScore(board), board.length, isReversed), "");
   }
   if (play.lessons.isSecret) return showWords(`A better move than ${play.lessons.retried.move}?`, "");
-  if (!report) return showWords(isThinking ? "…" : "Not searched yet", "");
-  showWords(headline(position, report, isReversed), details(report, position));
+  const progress = play.task?.kind === "solve" ? solving(play.task.latest, position) : "";
+  if (!report) return showWords(progress || (isThinking ? "…" : "Not searched yet"), "");
+  showWords(progress || headline(position, report, isReversed), details(report, position));
   const most = Math.max(1, ...report.moves.map((move) => move.visits));
-  const rows = report.moves.slice(0, ROWS);
   return byId("lines").tBodies[0].replaceChildren(
-    ...rows.map((move) => row(move, most, report, isReversed)),
+    ...report.moves.map((move) => row(move, most, report, isReversed)),
   );
 }
 
@@ -48,12 +48,23 @@ function showBar(worth, { board }, isReversed) {
   bar.setAttribute("aria-valuemax", board.length);
   bar.setAttribute("aria-valuenow", Math.round(expected));
   const rule = isReversed ? ", fewer discs win" : "";
-  const words = worth ? `black ${discs(expected, score)} discs, wins ${percent(worth.wins)}` : "";
+  const words = worth ? `black ${discs(expected, score)} discs, wins ${chance(worth.wins)}` : "";
   bar.setAttribute("aria-valuetext", words ? words + rule : "not searched");
   bar.title = `Expected final score: ${words || "not searched"}${rule}`;
 }
 
+/** The likely score of a position that is being solved, and the time left. */
+function solving(report, position) {
+  if (!report) return "Solving…";
+  const { discs: expected } = forBlack(position, report, false);
+  const who = expected >= 0 ? "Black" : "White";
+  const left = report.seconds_left;
+  const time = left === null ? "" : `, about ${Math.ceil(left)} s left`;
+  return `Solving: probably ${who} ${discs(null, Math.abs(expected))}${time}`;
+}
+
 function details(report, { mover }) {
+  if (report.source === "line") return `the line found at move ${report.ply}`;
   const how = {
     exact: "solved to the end",
     forced: "the only move",
@@ -71,9 +82,9 @@ function row(move, most, report, isReversed) {
   const cells = [
     move.move,
     worthOf(move, report, isReversed),
-    move.value === null || isBound ? "–" : percent(share(move.value)),
+    move.value === null || isBound ? "–" : chance(share(move.value)),
     move.visits.toLocaleString("en"),
-    percent(move.prior),
+    move.prior === null ? "–" : percent(move.prior),
     move.line.slice(1, LINE_MOVES).join(" "),
   ];
   for (const text of cells) {

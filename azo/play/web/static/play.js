@@ -3,6 +3,7 @@
 // The server describes a position: its board, the side to move and the legal moves. There is one
 // search at a time. A change of the position or of the turn ends it, except an analysis of the game.
 
+import { Analysis } from "./analysis.js";
 import * as api from "./api.js";
 import { alternatives, capital } from "./formatting.js";
 import { Lessons } from "./lessons.js";
@@ -11,8 +12,6 @@ import * as tree from "./tree.js";
 
 const PASS_MS = 900;
 const MOVE_MS = { none: 700, black: 450, white: 450, both: 450 }; // least time between azo's moves
-const HINT_SECONDS = 10;
-const ANALYSIS_SECONDS = 30; // for slow machines: the strength ends a search before
 
 const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, isCalm.matches ? 0 : ms));
@@ -33,16 +32,19 @@ export class Play {
     this.human = "black"; // who plays now: "black", "white", "both" or "none"
     this.level = settings.level;
     this.map = "none";
-    this.strength = 400;
+    this.strength = 400; // simulations of a position in analyses
+    this.isContinuous = false; // searches whatever is on the board
+    this.isDetailed = false; // shows visits, policy and the like
     this.game = null; // name of the game
     this.start = null; // text of an unusual start
     this.title = "";
+    this.players = {}; // names of black and white, "" if unknown
     this.id = null; // of the stored game
     this.cursor = null; // position on the board
     this.isPaused = false;
-    this.isContinuous = false; // searches whatever is on the board
     this.hinted = null; // the position with a hint
     this.onLeave = () => {}; // called before another game comes on the board
+    this.analysis = new Analysis(this);
     this.lessons = new Lessons(this);
     this.search = new Search(
       (position) => this.question(position),
@@ -64,12 +66,34 @@ export class Play {
     return this.info.is_reversed;
   }
 
-  get line() {
-    return this.cursor.line;
-  }
-
   get root() {
     return this.cursor.path[0];
+  }
+
+  /** The positions of the game, whatever variation is on the board. */
+  get line() {
+    return this.root.line;
+  }
+
+  /** Whether the game is over; then it stays as it is, and other moves are variations. */
+  get isFinished() {
+    return this.line.at(-1).isEnd;
+  }
+
+  get isInVariation() {
+    return this.cursor.branch !== this.cursor;
+  }
+
+  /** Whether the reader plays against azo now, and so has to find the moves. */
+  get isPlaying() {
+    const { human, cursor } = this;
+    if (this.isPaused || cursor.isEnd || !["black", "white"].includes(human)) return false;
+    return this.isInVariation ? this.isAtEnd : !this.isFinished;
+  }
+
+  /** Whether the player can give the game up. */
+  get canResign() {
+    return this.isPlaying && !this.isInVariation && this.root.children.length > 0;
   }
 
   get isAtEnd() {
@@ -77,7 +101,12 @@ export class Play {
   }
 
   get isOver() {
-    return this.cursor.isOver;
+    return this.cursor.isEnd;
+  }
+
+  /** Whether a move was taken back here: another one continues the line in its place. */
+  isOpen(position) {
+    return position.isTakenBack && (!this.isFinished || position.branch !== position);
   }
 
   isHuman(colour) {
@@ -105,17 +134,17 @@ export class Play {
     await this.#replace({ game: name, start: null, moves: [] });
   }
 
-  /** Opens the game of a link. */
-  async follow(question) {
-    await this.#replace(question);
+  /** Shows the game of a link. */
+  follow(game) {
+    this.#show(game, game.moves.length ? "both" : this.side);
+    if (game.note) this.say(capital(game.note), "note");
   }
 
-  /** Opens and analyses pasted text; throws `Failure` if it cannot be read. */
-  async open(text) {
-    const game = await api.read(this.game, text);
+  /** Shows and analyses a game from the server. */
+  open(game) {
     this.#show(game, "both");
     if (game.note) this.say(capital(game.note), "note");
-    if (game.moves.length) this.analyse();
+    if (game.moves.length) this.analysis.searchGame();
   }
 
   /** Shows an analysed game from its start. */
@@ -125,10 +154,10 @@ export class Play {
   }
 
   /** Shows a stored game. */
-  resume({ id, game, start, title, human, root, path }) {
+  resume({ id, game, start, title, players, human, root, path }) {
     this.onLeave();
     this.search.stop();
-    Object.assign(this, { id, game, start, title, human, isPaused: false });
+    Object.assign(this, { id, game, start, title, players, human, isPaused: false });
     this.lessons.retried = null;
     this.cursor = path.reduce((at, move) => at.child(move) ?? at, root);
     this.say("");
@@ -148,11 +177,13 @@ export class Play {
       return this.say(`${square} is not legal: ${mover} may play ${alternatives(legal)}`);
     }
     this.say("");
+    const isAnalysing = this.task?.kind === "analyse";
     if (!(await this.add(this.cursor, [square]))) return undefined;
+    this.isPaused = false; // a move of the player's calls for an answer
     if (this.lessons.retried?.parent === this.cursor.parent) return this.lessons.judge();
     // The move was on the board before, with azo's answer.
     if (!this.isAtEnd && !this.isHuman(this.cursor.mover)) this.cursor = this.cursor.next;
-    return this.proceed();
+    return isAnalysing && this.human === "both" ? this.analysis.searchGame() : this.proceed();
   }
 
   /** Lets azo move for the side to move, or move at once if it is thinking. */
@@ -174,6 +205,11 @@ export class Play {
 
   /** Takes back the player's last move and azo's answer; with both sides, one ply. */
   undo() {
+    if (this.cursor.resigned) {
+      this.cursor.resigned = null;
+      this.say("");
+      return this.proceed();
+    }
     const isMine = ({ mover, legal }) => this.isHuman(mover) && legal[0] !== "pass";
     let at = this.cursor.parent;
     if (this.human !== "none") while (at && !isMine(at)) at = at.parent;
@@ -186,51 +222,34 @@ export class Play {
   /** Shows another position of the tree. */
   goTo(position) {
     if (!position || position === this.cursor) return;
-    position.prefer();
     this.cursor = position;
     this.say("");
     if (this.task?.kind === "analyse") this.render();
     else this.proceed();
   }
 
-  /** Shows a ply of the line. */
+  /** Shows a ply of the game. */
   goToPly(ply) {
     const { line } = this;
     this.goTo(line[Math.min(Math.max(ply, 0), line.length - 1)]);
   }
 
-  async showHint() {
-    if (this.isOver) return this.say("The game is over", "note");
-    if (this.task?.kind === "play") return this.say("azo is thinking about its move", "note");
-    this.say("");
-    this.hinted = this.cursor;
-    return this.#advise(HINT_SECONDS);
-  }
-
-  /** Searches every position of the line without a report; a second call stops it. */
-  async analyse() {
-    if (this.task?.kind === "analyse") return this.proceed();
-    const wasPaused = this.isPaused;
-    if (this.isAzosTurn) this.isPaused = true;
-    const task = this.#begin("analyse");
-    for (const position of this.line) {
-      if (position.isOver || this.#isSearched(position)) continue;
-      task.position = position;
-      const report = await this.search.think(task, position, this.#advice(ANALYSIS_SECONDS));
-      if (!report) return undefined;
-    }
-    this.isPaused = wasPaused;
+  /** The player gives the game up. */
+  resign() {
+    if (!this.canResign) return this.say("There is no game to resign", "note");
+    this.cursor = this.line.at(-1);
+    this.cursor.resigned = this.human;
+    this.say("Undo takes the resignation back", "note");
     return this.proceed();
   }
 
-  /** Switches the search of whatever is on the board on or off. */
-  watch() {
-    this.isContinuous = !this.isContinuous;
-    if (this.isContinuous && this.map === "none") this.map = "value";
-    this.proceed();
+  /** Makes the variation on the board the game. */
+  keep() {
+    for (const position of this.cursor.path.slice(1)) position.promote();
+    this.render();
   }
 
-  /** Changes the sides, the level, the map or the strength. */
+  /** Changes the sides, the level, the map, the strength or the details. */
   change(name, value) {
     this[name] = value;
     if (name === "human") Object.assign(this, { side: value, isPaused: false });
@@ -238,8 +257,7 @@ export class Play {
       human: () => this.task?.kind !== "replay", // what is on its way follows the choice
       level: () => this.task?.kind === "play",
       map: () => !this.task,
-      strength: () => false, // applies to later searches
-    }[name]();
+    }[name]?.();
     if (isChanged) this.proceed();
     else this.render();
   }
@@ -248,23 +266,20 @@ export class Play {
   proceed() {
     this.search.stop();
     this.render();
-    if (this.isOver) return undefined;
+    if (this.cursor.isOver) return undefined;
+    if (this.isOver) return this.analysis.proceed(); // a resigned position has values
     if (this.isAtEnd && !this.isHuman(this.cursor.mover) && !this.isPaused) {
       return this.#azoMoves();
     }
     if (this.isAtEnd && this.isHuman(this.cursor.mover) && this.cursor.legal[0] === "pass") {
       return this.#passSoon();
     }
-    if (this.lessons.isSecret) return undefined;
-    if (this.isContinuous) return document.hidden ? undefined : this.#deepen();
-    if (this.settings.analysed) return undefined; // there is no server to ask
-    if (this.map === "none" || this.#isSearched(this.cursor)) return undefined;
-    return this.#advise(HINT_SECONDS);
+    return this.lessons.isSecret ? undefined : this.analysis.proceed();
   }
 
   async #azoMoves() {
     const { mover, legal, ply } = this.cursor;
-    const task = this.#begin("play");
+    const task = this.beginTask("play");
     const pause = sleep(ply === 0 ? 0 : MOVE_MS[this.human]);
     const how = { role: "play", level: this.level };
     const report = await this.search.think(task, task.position, how);
@@ -275,37 +290,10 @@ export class Play {
   }
 
   async #passSoon() {
-    const task = this.#begin("pass");
+    const task = this.beginTask("pass");
     this.say(`${capital(this.cursor.mover)} has no move and passes`, "note");
     await sleep(PASS_MS);
     if (this.search.isCurrent(task)) await this.#play("pass");
-  }
-
-  async #advise(seconds) {
-    const task = this.#begin("advise");
-    const report = await this.search.think(task, task.position, this.#advice(seconds));
-    if (report && this.search.end(task)) this.render();
-  }
-
-  /** Searches the position as long as it is on the board, is not solved and grows. */
-  async #deepen() {
-    const { max_simulations: numSimulations, max_seconds: seconds } = this.settings;
-    const task = this.#begin("watch");
-    const how = { role: "advise", num_simulations: numSimulations, seconds };
-    for (;;) {
-      const report = await this.search.think(task, task.position, how);
-      if (!report) return;
-      if (report.score !== null || report.num_simulations === 0) break;
-    }
-    if (this.search.end(task)) this.render();
-  }
-
-  /** Searches a position unless it was searched, and returns whether it was or is now. */
-  async searched(position) {
-    if (position.isOver || this.#isSearched(position)) return true;
-    const task = this.#begin("advise");
-    const report = await this.search.think(task, position, this.#advice(HINT_SECONDS));
-    return Boolean(report) && this.search.end(task);
   }
 
   /** Draws reports at most once a frame: a slow device would do nothing else. */
@@ -316,15 +304,11 @@ export class Play {
     });
   }
 
-  #advice(seconds) {
-    return { role: "advise", num_simulations: this.strength, seconds };
-  }
-
   async #play(move) {
     if (await this.add(this.cursor, [move])) this.proceed();
   }
 
-  /** Puts moves on the board, as a variation if they are new; returns whether it could. */
+  /** Puts moves on the board, as a variation unless they continue a line; returns whether it could. */
   async add(from, moves) {
     const task = this.search.begin("replay", from);
     let [at, number] = [from, 0];
@@ -338,13 +322,14 @@ export class Play {
       added.forEach((move, index) => (at = at.add(move, game.plies[first + index])));
     }
     this.search.end(task);
-    at.prefer();
+    if (this.isOpen(from)) from.child(moves[0]).promote();
+    from.isTakenBack = false;
     this.cursor = at;
     return true;
   }
 
   async #replace(question) {
-    const task = this.#begin("replay");
+    const task = this.beginTask("replay");
     const game = await this.#replay(task, question);
     if (game) this.#show(game, question.moves.length ? "both" : this.side);
   }
@@ -362,10 +347,10 @@ export class Play {
     }
   }
 
-  #show({ game, start, note, ...played }, human) {
+  #show({ game, start, note, players = {}, ...played }, human) {
     this.onLeave();
     this.search.stop();
-    Object.assign(this, { game, start, human, title: note ?? "", id: newId() });
+    Object.assign(this, { game, start, human, players, title: note ?? "", id: newId() });
     this.isPaused = false;
     this.lessons.retried = null;
     this.cursor = tree.fromGame(played);
@@ -373,14 +358,10 @@ export class Play {
     this.proceed();
   }
 
-  #begin(kind) {
+  /** Starts a search of the position on the board in place of the current one. */
+  beginTask(kind) {
     const task = this.search.begin(kind, this.cursor);
     this.render();
     return task;
-  }
-
-  #isSearched(position) {
-    const report = position.searched;
-    return report !== null && tree.quality(report) >= this.strength;
   }
 }

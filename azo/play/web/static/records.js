@@ -15,12 +15,20 @@ export function toHash({ game, start, moves }) {
 
 /** The game of a link, null without one. */
 export function fromHash(hash) {
-  const parts = decodeURIComponent(hash.replace(/^#/, "")).split(":");
+  const parts = decoded(hash.replace(/^#/, "")).split(":");
   if (parts.length === 1 && !parts[0]) return null;
-  const moves = parts.at(-1).match(/../g) ?? [];
+  const moves = parts.at(-1).match(/..?/g) ?? [];
   const [game, board] = parts.length > 1 ? parts : [USUAL];
   const start = parts.length > 2 ? `${board.slice(0, -1)} ${board.at(-1)}` : null;
   return { game, start, moves };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // such as "%zz", which is no game
+  }
 }
 
 /** A line as a game in GGF. */

@@ -2,6 +2,10 @@
 
 import * as api from "./api.js";
 
+/** Only analyses know discs, and a position is solved only at the end. */
+const isKept = ({ discs, score }, { role }) =>
+  discs !== null && (role !== "solve" || score !== null);
+
 export class Search {
   /**
    * @param {(position: Position) => object} question the game up to a position
@@ -10,13 +14,14 @@ export class Search {
    */
   constructor(question, render, fail) {
     Object.assign(this, { question, render, fail });
-    this.task = null; // {kind, position, controller, latest}
+    this.task = null; // {kind, position, controller, latest, start}
   }
 
   /** Starts a task in place of the current one. */
   begin(kind, position) {
     this.stop();
-    this.task = { kind, position, controller: new AbortController(), latest: null };
+    const controller = new AbortController();
+    this.task = { kind, position, controller, latest: null, start: performance.now() };
     return this.task;
   }
 
@@ -41,7 +46,7 @@ export class Search {
     const onReport = (report) => {
       if (!this.isCurrent(task)) return;
       task.latest = report;
-      position.record(report);
+      if (isKept(report, how)) position.record(report);
       this.render();
     };
     const question = this.question(position);

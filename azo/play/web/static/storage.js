@@ -6,7 +6,7 @@
 const GAME = "azo-game-";
 const TAB = "azo";
 const MOST_GAMES = 30;
-const MOST_MOVES = 6; // of a stored report; in a solved position all moves
+const MOST_LINE = 8; // moves of a stored line; in a solved position all of them
 
 function parsed(text) {
   try {
@@ -47,7 +47,8 @@ export function store(game) {
 
 function short(report) {
   if (!report || report.score !== null) return report;
-  return { ...report, moves: report.moves.slice(0, MOST_MOVES) };
+  const moves = report.moves.map((move) => ({ ...move, line: move.line.slice(0, MOST_LINE) }));
+  return { ...report, moves };
 }
 
 /** The choices of this tab, or of the latest one. */
@@ -58,9 +59,9 @@ export function choices() {
 /** The tab's game. */
 export const currentGame = () => parsed(sessionStorage.getItem(TAB))?.id ?? null;
 
-/** Keeps the choices, for this tab and for new ones, and the tab's game. */
-export function keepChoices(kept, id) {
-  sessionStorage.setItem(TAB, JSON.stringify({ ...kept, id }));
+/** Keeps the choices, for this tab and for new ones, and what is the tab's own: its game. */
+export function keepChoices(kept, own) {
+  sessionStorage.setItem(TAB, JSON.stringify({ ...kept, ...own }));
   try {
     localStorage.setItem(TAB, JSON.stringify(kept));
   } catch {

@@ -1,7 +1,7 @@
 // A game with its variations: a tree of positions.
 //
-// The first child of a position continues its main line. `preferred` is the child that was visited
-// last: the line through a position goes on there.
+// The first child of a position continues its line; the game is the line of first children from the
+// start. Other children begin variations.
 
 import { finalScore } from "./formatting.js";
 
@@ -20,13 +20,18 @@ export class Position {
     this.id = ++numNodes;
     this.ply = parent ? parent.ply + 1 : 0;
     this.children = [];
-    this.preferred = null;
     this.searched = null; // the best report so far
-    this.isTakenBack = false; // the next new move replaces the main line
+    this.isTakenBack = false; // the next move continues the line in place of the first child
+    this.resigned = null; // the colour that gave the game up here
   }
 
   get isOver() {
     return this.legal.length === 0;
+  }
+
+  /** Whether the game ends here, by the rules or since a side resigned. */
+  get isEnd() {
+    return this.isOver || this.resigned !== null;
   }
 
   /** The best report so far; at the end of a game, its result. */
@@ -37,9 +42,33 @@ export class Position {
     return { value: null, discs: score, score, moves: [], move: null };
   }
 
-  /** Keeps a report unless an earlier one has more visits. */
+  /** The report; without one, what the last search before expects of the moves since then. */
+  get outlook() {
+    return this.report ?? this.#expected;
+  }
+
+  get #expected() {
+    const moves = [this.move];
+    let at = this.parent;
+    for (; at && !at.searched; at = at.parent) moves.unshift(at.move);
+    const known = at?.searched.moves.find(({ line }) => moves.every((move, ply) => move === line[ply]));
+    const isBound = at?.searched.score !== null && known?.score === null;
+    if (!known || known.discs === null || isBound) return null;
+    const turn = this.mover === at.mover ? 1 : -1;
+    const seen = (number) => (number === null ? null : turn * number || 0);
+    const [value, discs, score] = [known.value, known.discs, known.score].map(seen);
+    const line = known.line.slice(moves.length);
+    const [move = null] = line;
+    const next = { move, line, value, discs, score, visits: 0, prior: null };
+    return { source: "line", value, discs, score, move, moves: move ? [next] : [], ply: at.ply };
+  }
+
+  /** Keeps a report unless an earlier one is solved and this one is not, or has more visits. */
   record(report) {
-    if (!this.searched || quality(report) >= quality(this.searched)) this.searched = report;
+    const { searched } = this;
+    const rank = (each) => (each ? [Number(each.score !== null), quality(each)] : [-1, 0]);
+    const [[solved, visits], [before, visitsBefore]] = [report, searched].map(rank);
+    if (solved > before || (solved === before && visits >= visitsBefore)) this.searched = report;
   }
 
   child(move) {
@@ -48,15 +77,14 @@ export class Position {
 
   add(move, ply) {
     const child = new Position(this, move, ply);
-    if (this.isTakenBack) this.children.unshift(child);
-    else this.children.push(child);
-    this.isTakenBack = false;
+    this.children.push(child);
     return child;
   }
 
-  /** Makes the lines through the ancestors go through this position. */
-  prefer() {
-    for (let at = this; at.parent; at = at.parent) at.parent.preferred = at;
+  /** Makes the line of the parent go through this position. */
+  promote() {
+    const { children } = this.parent;
+    children.unshift(...children.splice(children.indexOf(this), 1));
   }
 
   /** The positions from the start to this one. */
@@ -74,7 +102,14 @@ export class Position {
   }
 
   get next() {
-    return this.preferred ?? this.children[0];
+    return this.children[0];
+  }
+
+  /** The last position of the game on the path to this one: itself, unless it is in a variation. */
+  get branch() {
+    const { path } = this;
+    const number = path.findIndex((at) => at.parent && at !== at.parent.next);
+    return number < 0 ? this : path[number - 1];
   }
 
   get moves() {
@@ -93,28 +128,25 @@ export function fromGame({ moves, plies, reports = [] }) {
   let at = new Position(null, null, plies[0]);
   moves.forEach((move, index) => (at = at.add(move, plies[index + 1])));
   at.path.forEach((position, ply) => (position.searched = reports[ply] ?? null));
-  at.prefer();
   return at;
 }
 
 /** The tree below a position as plain data. */
-export function toData({ move, board, mover, legal, searched, children, preferred }) {
+export function toData({ move, board, mover, legal, searched, isTakenBack, resigned, children }) {
   return {
-    ...{ move, board, mover, legal, searched },
-    preferred: children.indexOf(preferred),
+    ...{ move, board, mover, legal, searched, isTakenBack, resigned },
     children: children.map(toData),
   };
 }
 
 /** The tree of plain data; throws an error if the data is damaged. */
 export function fromData(data, parent = null) {
-  const { move, board, mover, legal, searched } = data;
+  const { move, board, mover, legal, searched, isTakenBack = false, resigned = null } = data;
   const isPly = [board, mover].every((text) => typeof text === "string") && Array.isArray(legal);
   const isReport = searched === null || (isFinite(searched.discs) && Array.isArray(searched.moves));
   if (!isPly || !isReport) throw new Error("damaged");
   const position = new Position(parent, move, data);
-  position.searched = searched;
+  Object.assign(position, { searched, isTakenBack, resigned });
   position.children = data.children.map((child) => fromData(child, position));
-  position.preferred = position.children[data.preferred] ?? null;
   return position;
 }

@@ -1,10 +1,12 @@
 // Shows a `Play` on the page.
 
-import { capital, count, forBlack, outcome, percent, worthOf } from "./formatting.js";
+import { capital, count, forBlack, other, outcome, percent, worthOf } from "./formatting.js";
+import { lesson } from "./lessons.js";
 import { loss } from "./losses.js";
 import { showSummary } from "./moves.js";
 import { openingName } from "./openings.js";
 import { showReport, write } from "./panels.js";
+import { showSeconds } from "./stopwatch.js";
 
 const COLD = 8; // a move worse than the best by so many discs has no colour
 const ARROWS = 3; // lines that are drawn
@@ -18,14 +20,23 @@ export function render(play, { board, graph, moves }) {
   showPlayers(play);
   showBoard(play, board);
   write(byId("status"), status(play));
+  write(byId("lesson"), lessonOf(play)?.text ?? "");
+  showSeconds(task?.kind === "play" ? task : null);
   showReport(play, task?.position === cursor && task.kind !== "replay");
   moves.show(play);
   showSummary(play);
   write(byId("opening"), openingName(cursor.path));
   write(byId("title"), play.title);
-  const squares = cursor.board.length;
-  const isWhole = line.at(-1).isOver;
-  graph.show(line.map(point(play)), cursor.ply, isWhole ? line.length - 1 : squares - 4);
+  const variation = play.isInVariation ? cursor.line.slice(cursor.branch.ply) : [];
+  const length = line.at(-1).isOver ? line.length - 1 : cursor.board.length - 4;
+  const point = (position, report) => pointOf(position, report, play.isReversed);
+  graph.show({
+    points: line.map((position) => point(position, position.report)),
+    variation: variation.map((position) => point(position, position.outlook)),
+    branch: cursor.branch.ply,
+    cursor: cursor.ply,
+    length,
+  });
   showButtons(play);
 }
 
@@ -36,24 +47,35 @@ function showPlayers(play) {
     const element = byId(colour);
     element.querySelector(".count").textContent = number[colour];
     const who = play.isHuman(colour) ? "You" : `azo, ${play.level} ${level}`;
-    element.querySelector(".who").textContent = play.human === "both" ? capital(colour) : who;
-    element.classList.toggle("to-move", !play.isOver && play.cursor.mover === colour);
+    const name = play.players[colour] || capital(colour);
+    write(element.querySelector(".who"), play.human === "both" ? name : who);
+    element.title = play.players[colour] ?? "";
+    const isMoving = !play.isOver && play.cursor.mover === colour;
+    element.classList.toggle("to-move", isMoving);
+    element.classList.toggle("thinking", isMoving && play.task?.kind === "play");
   }
 }
 
 function showBoard(play, board) {
   const { cursor, task, isContinuous, lessons } = play;
   const isMine = play.isHuman(cursor.mover) && task?.kind !== "play";
-  const isShown = !play.isOver && !lessons.isSecret;
+  const isShown = !cursor.isOver && !lessons.isSecret;
   board.show({
     board: cursor.board,
     mover: cursor.mover,
     marked: isMine ? cursor.legal.filter((move) => move !== "pass") : [],
     last: cursor.move === "pass" ? null : cursor.move,
     best: play.hint ?? null,
+    lesson: lessonOf(play),
     map: isShown && play.map !== "none" ? mapOf(play) : new Map(),
     arrows: isShown && isContinuous ? arrowsOf(play) : [],
   });
+}
+
+/** What to say about the move that led to the position on the board, if it is a mistake. */
+function lessonOf({ cursor, lessons, isReversed, isPlaying, isAtEnd }) {
+  const isToMove = isPlaying && isAtEnd; // azo's mistake would tell what to play
+  return lessons.isSecret || isToMove ? null : lesson(cursor, isReversed);
 }
 
 /** The best lines; the best one is the longest. */
@@ -63,7 +85,7 @@ function arrowsOf({ cursor: { report } }) {
 }
 
 /** Text and colour of each square. */
-function mapOf({ cursor: { report }, map: kind, isReversed }) {
+function mapOf({ cursor: { outlook: report }, map: kind, isReversed }) {
   const map = new Map();
   if (!report) return map;
   const worth = (move) => (isReversed ? -1 : 1) * (move.discs ?? -Infinity);
@@ -75,7 +97,7 @@ function mapOf({ cursor: { report }, map: kind, isReversed }) {
     const { move, prior, visits } = each;
     const isBound = isSolved && each.score === null;
     if (move === "pass") continue;
-    if (kind === "prior") map.set(move, { heat: prior, text: percent(prior) });
+    if (kind === "prior" && prior !== null) map.set(move, { heat: prior, text: percent(prior) });
     // A solved position has few visits, so the map shows its scores.
     else if (kind === "visits" && !isSolved && total > 0) {
       map.set(move, { heat: visits / total, text: String(visits) });
@@ -87,24 +109,28 @@ function mapOf({ cursor: { report }, map: kind, isReversed }) {
   return map;
 }
 
-function point({ isReversed }) {
-  return (position) => {
-    const { report, move, ply } = position;
-    if (!report) return null;
-    const mark = ply ? loss(position, isReversed)?.mark ?? "" : "";
-    const name = ply ? `${ply} ${move}${mark}` : "start";
-    return { name, mark, ...forBlack(position, report, isReversed) };
-  };
+function pointOf(position, report, isReversed) {
+  if (!report) return null;
+  const { move, ply } = position;
+  const mark = ply ? loss(position, isReversed)?.mark ?? "" : "";
+  const name = ply ? `${ply} ${move}${mark}` : "start";
+  return { name, mark, ...forBlack(position, report, isReversed) };
 }
 
 function status(play) {
   const { task, cursor, isOver, isAtEnd, isReversed } = play;
   const mover = capital(cursor.mover);
+  const { resigned } = cursor;
+  if (resigned) return `${capital(resigned)} resigned: ${other(resigned)} wins`;
   if (isOver) return outcome(cursor, isReversed);
+  if (play.lessons.isSecret) return `Find a better move than ${play.lessons.retried.move}`;
   const rule = isReversed && cursor.ply === 0 ? "; fewer discs win" : "";
   if (task?.kind === "play") return `${mover}: azo is thinking…`;
-  const isMine = isAtEnd || cursor.isTakenBack || play.lessons.isSecret;
-  if (!isMine) return `After move ${cursor.ply} of ${play.line.length - 1}: ${mover} to move`;
+  if (!isAtEnd && !play.isOpen(cursor)) {
+    const { branch } = cursor;
+    if (play.isInVariation) return `Instead of move ${branch.ply + 1}, ${branch.next.move}: ${mover} to move`;
+    return `After move ${cursor.ply} of ${play.line.length - 1}: ${mover} to move`;
+  }
   if (play.isAzosTurn && play.isPaused) return `${mover}: azo waits; “Go on” lets it move`;
   if (play.isAzosTurn) return `${mover}: azo is thinking…`;
   if (cursor.legal[0] === "pass") return `${mover} has no move and passes`;
@@ -116,6 +142,8 @@ function showButtons(play) {
   const isThinking = task?.kind === "play";
   byId("first").disabled = byId("back").disabled = cursor.ply === 0;
   byId("last").disabled = byId("forward").disabled = isAtEnd;
+  byId("resign").hidden = !play.canResign;
+  byId("variation-buttons").hidden = !play.isInVariation;
   byId("undo").disabled = cursor.ply === 0;
   byId("hint").disabled = isOver || isThinking;
   byId("go").disabled = isOver;
@@ -126,7 +154,12 @@ function showButtons(play) {
   const hasMoves = line.length > 1;
   for (const id of ["copy", "link", "save-text", "save-ggf"]) byId(id).disabled = !hasMoves;
   byId("moves-card").classList.toggle("empty", !hasMoves);
+  byId("game-card").classList.toggle("empty", !line.some(({ searched }) => searched));
   byId("watch").setAttribute("aria-pressed", play.isContinuous);
+  write(byId("solve"), task?.kind === "solve" ? "Stop" : "Solve");
+  byId("solve").disabled = isOver || cursor.searched?.score != null;
+  byId("detailed").setAttribute("aria-pressed", play.isDetailed);
+  document.documentElement.classList.toggle("detailed", play.isDetailed);
   const isAnalysing = task?.kind === "analyse";
   const progress = `Stop (${task?.position.ply} of ${line.length - 1})`;
   byId("analyse").textContent = isAnalysing ? progress : "Analyse game";

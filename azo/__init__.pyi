@@ -1,0 +1,11 @@
+from azo.cli.train import run_training as run_training
+from azo.games.notation import action_text as action_text
+from azo.games.othello import Othello as Othello
+from azo.games.tictactoe import TicTacToe as TicTacToe
+from azo.play.analysis.game_analysis import analyse_game as analyse_game
+from azo.play.engine.engine_factory import load_engine as load_engine
+from azo.search.improvement import search_moves as search_moves
+from azo.search.search_tree import Evaluation as Evaluation
+from azo.search.settings import SearchConfig as SearchConfig
+from azo.solver.host.endgame import solve_position as solve_position
+from azo.training.network_files import load_network as load_network

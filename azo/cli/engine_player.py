@@ -1,0 +1,88 @@
+"""The engine of live games as a player of `azo evaluate`: `engine:NETWORK:SIMULATIONS`."""
+
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from azo.games import bitboard, notation, othello
+from azo.lab import accuracy, external_engines
+from azo.lab.tournament import backends
+from azo.play.engine import engine_factory
+from azo.play.engine.engine_settings import EngineConfig
+from azo.play.engine.live_engine import Engine
+
+PREFIX = "engine:"
+
+
+class EnginePlayer(NamedTuple):
+    """An engine by its network and settings."""
+
+    network: pathlib.Path
+    config: EngineConfig
+
+    def contender(self, seed: int) -> backends.ProgramPlayer:
+        """Returns the engine as a player of matches."""
+        return backends.ProgramPlayer(lambda: _Program(self.start(seed)))
+
+    def start(self, seed: int) -> Engine:
+        """Returns the engine; raises ValueError if its network is missing or not for Othello."""
+        choice = engine_factory.NetworkChoice(network=self.network)
+        return Engine(engine_factory.load_evaluator(choice), self.config, seed=seed)
+
+
+class _Program:
+    """The engine, asked for single moves."""
+
+    def __init__(self, engine: Engine):
+        self._engine = engine
+
+    def choose(self, moves: Sequence[int]) -> external_engines.Choice:
+        self._engine.new_game(actions=tuple(moves))
+        report = self._engine.think()
+        return external_engines.Choice(report.action, report.num_evaluations)
+
+    def close(self) -> None:
+        pass
+
+
+def parse(text: str, config: EngineConfig) -> EnginePlayer | None:
+    """Returns the engine that a command line names, None for another player."""
+    if not text.startswith(PREFIX):
+        return None
+    path, colon, count = text.removeprefix(PREFIX).rpartition(":")
+    if not (colon and count.isascii() and count.isdigit()):
+        return EnginePlayer(pathlib.Path(text.removeprefix(PREFIX)), config)
+    return EnginePlayer(pathlib.Path(path), with_simulations(config, int(count)))
+
+
+def with_simulations(config: EngineConfig, number: int) -> EngineConfig:
+    """Returns settings with a number of simulations a move; raises ValueError for 0."""
+    if not number:
+        raise ValueError("the engine has at least 1 simulation a move; 0 is for networks")
+    return config.model_copy(update={"num_simulations": number})
+
+
+def assessor(player: EnginePlayer, seed: int, *, is_analysis: bool) -> accuracy.Assessor:
+    """Returns the engine as it analyses positions, or as it searches for a move."""
+    engine = player.start(seed)
+    limits = dataclasses.replace(engine.config.limits, is_analysis=is_analysis)
+
+    def assess(position: othello.Position) -> accuracy.Assessment:
+        value, action, score = [], [], []
+        sides = map(bitboard.to_ints, (position.player, position.opponent))
+        for own, other in zip(*sides, strict=True):
+            engine.new_game(notation.Board(own, other, is_black_to_move=True))
+            found = engine.think(limits)
+            value.append(found.value)
+            action.append(found.action)
+            score.append(found.discs)
+        return accuracy.Assessment(
+            value=np.array(value, np.float32),
+            action=np.array(action, np.int32),
+            score=np.array(score, np.float32) if is_analysis else None,
+        )
+
+    return accuracy.Assessor(f"engine, {player.config.num_simulations} simulations", assess)

@@ -1,0 +1,328 @@
+"""Accuracy of a network against known scores: its values, its moves, and its calibration.
+
+Scores are those of `position_sets`: exact, or the estimates of an engine. A value is the expected
+result in [-1, 1] for the side to move, of the network alone or of a search with it. Values are
+calibrated if positions with a value near v have the mean result v. The calibration error is the
+mean over positions of |mean value - mean result| in the bin of the position's value: the expected
+calibration error (Guo et al., 2017, arXiv:1706.04599), here from 0 to 2.
+"""
+
+import dataclasses
+import functools
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import flax.struct
+import jax
+import numpy as np
+import scipy.stats
+
+from azo.games import notation, othello
+from azo.lab import arena, extras, players, position_sets, tables
+from azo.search import improvement
+from azo.storage import files
+
+_MEASURES = {  # columns of the table, with fields of `Accuracy` and their digits
+    "value error": ("value_error", 3),
+    "sign": ("right_sign", 3),
+    "best move": ("best_move", 3),
+    "discs lost": ("discs_lost", 2),
+    "disc error": ("disc_error", 2),
+    "rank": ("rank_correlation", 3),
+}
+COLUMNS = ("set", "number", "player", *_MEASURES, "calibration")
+MAX_CURVES = 5  # players in a figure, beside the line of perfect values; limited by the colours
+
+_BATCH = 256  # positions searched at once, so that memory does not grow with the set
+_NUM_BINS = 10
+_MIN_CORRELATED = 4  # positions, for an interval
+
+
+@flax.struct.dataclass
+class Assessment:
+    """The values and moves of a network, or of a search with it, for `M` positions."""
+
+    value: jax.Array | np.ndarray  # [M] float32 in [-1, 1], for the side to move
+    action: jax.Array | np.ndarray  # [M] int32, the chosen move
+    # [M] float32, expected final score in discs: of the network alone, or of an engine's search
+    score: jax.Array | np.ndarray | None
+
+
+class Assessor(NamedTuple):
+    """A player in a table of accuracies."""
+
+    name: str
+    assess: Callable[[othello.Position], Assessment]  # of `M` positions
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A mean of numbers, which count as independent."""
+
+    mean: float
+    interval: tuple[float, float] | None  # 95 %; None for the mean of fewer than two numbers
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Bin:
+    """Positions with similar values."""
+
+    low: float
+    high: float
+    value: float  # mean of the values
+    result: float  # mean of the results in [-1, 1]
+    interval: tuple[float, float]  # of the result: 95 % by Wilson, a draw being half a win
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """Mean results of positions by their values."""
+
+    bins: tuple[Bin, ...]  # ascending, from -1 to 1; those without positions are left out
+    error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Accuracy:
+    """Accuracy of an assessment; None where no position has the score that it needs."""
+
+    value_error: Estimate | None  # |value - result|, 0 to 2
+    right_sign: Estimate | None  # share of values with the result's sign, where it is not a draw
+    best_move: Estimate | None  # share of best moves, in positions with a stored one and a choice
+    discs_lost: Estimate | None  # by the moves, where all moves have scores, and two are legal
+    disc_error: Estimate | None  # |expected score - utility| in discs
+    rank_correlation: Estimate | None  # Spearman's, of value and utility
+    calibration: Calibration
+
+
+def compare(
+    game: othello.Othello,
+    assessors: Sequence[Assessor],
+    sources: Sequence[str],
+    *,
+    limit: int,
+    solve_empties: int,
+    seed: int,
+    plot: pathlib.Path | None = None,
+) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """Yields a Markdown table of accuracies, then the chosen moves in perfect games.
+
+    The sets are those of `position_sets.read`. `plot` is a page to write, with the mean result by
+    value. Each line comes with an object for JSON if it is a row of results.
+
+    Raises:
+      ValueError: One line, before anything is yielded: a set or the plot is not usable.
+    """
+    if plot is not None:
+        if len(assessors) > MAX_CURVES:
+            raise ValueError(
+                f"--plot shows up to {MAX_CURVES} numbers of simulations, not {len(assessors)}"
+            )
+        with extras.needed("--plot", "plotly"):
+            from azo.lab.report import figures, page, panels
+        files.write(plot, b"")
+    drawn = list(position_sets.read(game, sources, limit, solve_empties, seed))
+    remarks: list[str] = []
+    bins: dict[str, dict[str, tuple[Bin, ...]]] = {}
+    yield from ((line, None) for line in tables.table(COLUMNS, []))
+    for name, positions in drawn:
+        bins[name] = {}
+        for who, assess in assessors:
+            assessment = assess(positions.position)
+            measured = measure(game, positions, assessment)
+            bins[name][who] = measured.calibration.bins
+            data: dict[str, Any] = {"set": name, "player": who, "positions": len(positions)}
+            if positions.perfect_game:
+                data["perfect_game"] = followed(positions, assessment, game.size)
+                remarks.append(f"{name}, {who}: {data['perfect_game']}")
+            line = row(name, who, len(positions), measured)
+            yield line, data | dataclasses.asdict(measured)
+    if remarks:
+        yield from ((line, None) for line in ("", *remarks))
+    if plot is not None:
+        drawn_bins = panels.html(figures.calibration(bins))
+        files.write(plot, page.render("Calibration", drawn_bins).encode())
+
+
+def assessors(
+    game: othello.Othello,
+    player: players.NetworkPlayer,
+    key: jax.Array,
+    simulations: Sequence[int] = (),
+) -> list[Assessor]:
+    """Returns a network without search, and with numbers of simulations a move.
+
+    By default it has no search, and then that of the player.
+    """
+    chosen = [player]
+    if player.search_config is not None:
+        chosen = [players.with_simulations(player, n) for n in simulations]
+        chosen = chosen or [players.with_simulations(player, 0), player]
+    return [Assessor(name_of(one), functools.partial(assess, game, one, key)) for one in chosen]
+
+
+def assess(
+    game: othello.Othello,
+    player: players.NetworkPlayer,
+    key: jax.Array,
+    position: othello.Position,
+) -> Assessment:
+    """Returns the assessment of positions `[M]` by a network with a search, or without one.
+
+    The last position fills up the last batch.
+    """
+    count = position.player.lower.shape[0]
+    size = min(_BATCH, count)
+    parts = []
+    for start in range(0, count, size):
+        rows = np.minimum(np.arange(start, start + size), count - 1)
+        batch = jax.tree.map(lambda words, rows=rows: words[rows], position)
+        batch_key = jax.random.fold_in(key, start)
+        parts.append(jax.device_get(_assess_batch(game, player, batch_key, batch)))
+    return jax.tree.map(lambda *arrays: np.concatenate(arrays)[:count], *parts)
+
+
+def name_of(player: players.NetworkPlayer) -> str:
+    """Returns the name of a player in tables: `raw`, or its number of simulations."""
+    if player.search_config is None:
+        return "raw"
+    number = player.search_config.num_simulations
+    return f"{number} simulation{'s' * (number > 1)}"
+
+
+def measure(
+    game: othello.Othello, positions: position_sets.PositionSet, assessment: Assessment
+) -> Accuracy:
+    """Returns the accuracy of an assessment of the positions."""
+    value, action = np.asarray(assessment.value, np.float64), np.asarray(assessment.action)
+    rows = np.arange(len(positions))
+    utility, result = positions.utility, np.sign(positions.utility)
+    is_decided = result != 0
+    is_best = positions.is_best
+    has_choice = (positions.move_utility != position_sets.NO_UTILITY).sum(axis=1) > 1
+    score = assessment.score
+    lost = positions.move_utility.max(axis=1) - positions.move_utility[rows, action]
+    return Accuracy(
+        value_error=mean(np.abs(value - result)),
+        right_sign=share(np.sign(value[is_decided]) == result[is_decided]),
+        best_move=share(is_best[rows, action][is_best.any(axis=1)]),
+        discs_lost=mean(lost[has_choice]),
+        disc_error=None if score is None else mean(np.abs(np.asarray(score) - utility)),
+        rank_correlation=rank_correlation(value, utility),
+        calibration=calibrate(value, result),
+    )
+
+
+def followed(positions: position_sets.PositionSet, assessment: Assessment, size: int) -> str:
+    """Returns how many moves of a perfect game are chosen, and the other moves chosen.
+
+    All first moves are equal by symmetry.
+    """
+    others = []
+    actions = np.asarray(assessment.action).tolist()
+    steps = zip(positions.perfect_game, actions, positions.move_utility, strict=True)
+    for number, (move, action, utility) in enumerate(steps, start=1):
+        if action != move and number > 1:
+            is_best = utility[action] == utility.max() != position_sets.NO_UTILITY
+            other, text = (notation.action_text(one, size) for one in (action, move))
+            others.append(f"{number} {other} for {text}" + " (as good)" * bool(is_best))
+    chosen = f"{len(actions) - len(others)} of {len(actions)} moves"
+    return f"{chosen}; {', '.join(others)}" if others else chosen
+
+
+def calibrate(value: np.ndarray, result: np.ndarray, num_bins: int = _NUM_BINS) -> Calibration:
+    """Returns the mean results `[M]` in {-1, 0, 1} in equally wide bins of values in [-1, 1]."""
+    edges = np.linspace(-1.0, 1.0, num_bins + 1)
+    place = np.digitize(value, edges[1:-1])
+    bins = []
+    for index in np.unique(place):
+        values, results = value[place == index], result[place == index]
+        wins, draws, losses = (int((results == points).sum()) for points in (1, 0, -1))
+        low, high = arena.MatchResult(wins, draws, losses).interval()
+        bins.append(
+            Bin(
+                low=float(edges[index]),
+                high=float(edges[index + 1]),
+                value=float(values.mean()),
+                result=float(results.mean()),
+                interval=(2 * low - 1, 2 * high - 1),
+                count=len(values),
+            )
+        )
+    gaps = sum(one.count * abs(one.value - one.result) for one in bins)
+    return Calibration(tuple(bins), gaps / len(value))
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray) -> Estimate | None:
+    """Returns Spearman's correlation, None if it is undefined.
+
+    The interval is by Fisher's transform with the variance (1 + r^2 / 2) / (M - 3) of Bonett and
+    Wright (2000, Psychometrika 65:23-28).
+    """
+    if len(x) < _MIN_CORRELATED or not np.ptp(x) or not np.ptp(y):
+        return None
+    r = float(np.clip(scipy.stats.spearmanr(x, y).statistic, -1.0, 1.0))
+    spread = scipy.stats.norm.ppf(0.975) * np.sqrt((1 + r**2 / 2) / (len(x) - 3))
+    with np.errstate(divide="ignore"):  # of a perfect correlation
+        low, high = np.tanh(np.arctanh(r) + np.array([-spread, spread]))
+    return Estimate(r, (float(low), float(high)), len(x))
+
+
+def row(name: str, player: str, count: int, accuracy: Accuracy) -> str:
+    """Returns a line of the Markdown table of `COLUMNS`."""
+    measures = [
+        _text(getattr(accuracy, field), digits, count) for field, digits in _MEASURES.values()
+    ]
+    error = f"{accuracy.calibration.error:.3f}"
+    return tables.row([name, f"{count:,}", player, *measures, error])
+
+
+def _text(estimate: Estimate | None, digits: int, num_positions: int) -> str:
+    """Returns a mean, its interval and its positions if these are not all; - for None."""
+    if estimate is None:
+        return "-"
+    parts = [f"{estimate.mean:.{digits}f}"]
+    if estimate.interval is not None:
+        low, high = estimate.interval
+        parts.append(f"{low:.{digits}f} to {high:.{digits}f}")
+    return ", ".join(parts) + f", of {estimate.count:,}" * (estimate.count < num_positions)
+
+
+def share(is_so: np.ndarray) -> Estimate | None:
+    """Returns the share of true entries with its Wilson interval; None without entries."""
+    if len(is_so) == 0:
+        return None
+    interval = scipy.stats.binomtest(int(is_so.sum()), len(is_so)).proportion_ci(method="wilson")
+    return Estimate(float(is_so.mean()), (float(interval.low), float(interval.high)), len(is_so))
+
+
+def mean(numbers: np.ndarray) -> Estimate | None:
+    """Returns the mean with its interval by Student's t; None without numbers."""
+    count = len(numbers)
+    if count == 0:
+        return None
+    mean, interval = float(numbers.mean()), None
+    if count > 1:
+        error = float(scipy.stats.t.ppf(0.975, count - 1) * numbers.std(ddof=1) / count**0.5)
+        interval = mean - error, mean + error
+    return Estimate(mean, interval, count)
+
+
+@functools.partial(jax.jit, static_argnames="game")
+def _assess_batch(
+    game: othello.Othello,
+    player: players.NetworkPlayer,
+    key: jax.Array,
+    position: othello.Position,
+) -> Assessment:
+    evaluate, search = player.evaluate, player.search_config
+    if search is None:
+        evaluation = evaluate(key, position)
+        assert evaluation.score is not None
+        score = evaluation.score * int(game.scores[-1])
+        return Assessment(evaluation.value, player(key, position), score)
+    result = improvement.search(game, evaluate, key, position, config=search, is_greedy=True)
+    return Assessment(result.value, result.action, None)

@@ -1,0 +1,231 @@
+"""Solves a file of endgames, prints the results and keeps them as JSON lines."""
+
+import functools
+import pathlib
+from typing import Annotated
+
+import pydantic
+import rich.console
+import tyro
+
+from azo.formats import obf
+from azo.games import notation, setting_types
+from azo.solver.host import endgame
+from azo.storage import files, journal, locks
+from azo.training import console
+
+
+class _Record(pydantic.BaseModel):
+    """A result; the fields are in their order in the file."""
+
+    line: int
+    board: str
+    reversed: bool
+    empties: int
+    lower: int
+    upper: int
+    confidence: float
+    best_move: str | None
+    move_scores: dict[str, int]
+    nodes: int
+    seconds: float
+
+    @property
+    def is_solved(self) -> bool:
+        return self.lower == self.upper
+
+
+_FIRST = b'{"line":'  # of a file whose only line was cut short
+
+
+class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Exact endgames on one core of the host."""
+
+    file: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="FILE")]
+    """Positions: OBF or CSV, also .gz."""
+    output: pathlib.Path | None = None
+    """File of JSON lines for results; positions that it has are skipped."""
+    is_reversed: Annotated[bool, tyro.conf.arg(name="reversed")] = False
+    """Whether fewer discs win."""
+    every_move: bool = False
+    """Find the scores of all moves."""
+    confidence: float = 1.0
+    """1 for exact scores, or 0.9 to 0.98: confidence of each cut of a selective search."""
+    max_empties: setting_types.PositiveInt = 26
+    """Positions with more empty squares are an error, unless --skip-larger."""
+    skip_larger: bool = False
+    """Leave out positions with more empty squares than --max-empties."""
+    max_seconds: setting_types.PositiveFloat | None = None
+    """Time limit of a position."""
+    max_nodes: setting_types.LargeInt | None = None
+    """Limit of nodes of a position."""
+
+
+def solve_file(settings: SolveConfig, terminal: rich.console.Console) -> int:
+    """Solves a file and prints to `terminal`; returns 0, or 1 if an exact score differs.
+
+    Raises:
+      ValueError: One line: a wrong input, or another process writes the output.
+    """
+    if settings.output is None or settings.output.is_char_device():
+        return _solve(settings, terminal)
+    with locks.lock_file(settings.output) as lock:
+        return _solve(settings, terminal, lock)
+
+
+def _solve(
+    settings: SolveConfig, terminal: rich.console.Console, lock: locks.Lock | None = None
+) -> int:
+    problems = _problems_to_solve(settings, obf.read(settings.file))
+    stored = _load_records(settings)
+    solver_of = functools.cache(functools.partial(endgame.Solver, is_reversed=settings.is_reversed))
+    new: list[_Record] = []
+    compared: list[tuple[_Record, list[str]]] = []  # with the differences from the file
+    with console.ProgressBar(terminal) as progress:
+        for problem in progress.track(problems, description=settings.file.name):
+            record = stored.get(problem.line)
+            is_new = record is None or not _is_enough(settings, problem, record)
+            if record is None or is_new:
+                record = _solved(settings, problem, solver_of(problem.size))
+                new.append(record)
+            differences = _disagreements(problem, record)
+            if differences is not None:
+                compared.append((record, differences))
+            if is_new:
+                terminal.print(_line(problem, record, differences), markup=False)
+            if is_new and settings.output is not None and record.is_solved:
+                if lock is not None:
+                    lock.check()
+                journal.append(settings.output, record.model_dump_json())
+    terminal.print(_summary(settings, len(problems), new, compared), markup=False)
+    return int(any(wrong and record.confidence == 1 for record, wrong in compared))
+
+
+def _is_enough(settings: SolveConfig, problem: obf.Problem, record: _Record) -> bool:
+    """Returns whether a stored result has the confidence and the moves of the settings."""
+    if record.board != notation.board_text(problem.board, problem.size):
+        raise ValueError(
+            f"{settings.output}: line {problem.line} of {settings.file} has changed since:"
+            " choose another --output"
+        )
+    is_sure = record.confidence >= settings.confidence
+    return is_sure and (bool(record.move_scores) or not settings.every_move)
+
+
+def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> list[obf.Problem]:
+    """Returns the problems within --max-empties; raises ValueError for others, or without any."""
+    if not problems:
+        raise ValueError(f"{settings.file}: the file has no positions")
+    small = [problem for problem in problems if problem.num_empties <= settings.max_empties]
+    if len(small) < len(problems) and not settings.skip_larger:
+        large = next(x for x in problems if x.num_empties > settings.max_empties)
+        raise ValueError(
+            f"{settings.file}:{large.line}: {large.num_empties} empty squares, but --max-empties is"
+            f" {settings.max_empties}; raise it, or leave such positions out with --skip-larger"
+        )
+    return small
+
+
+def _load_records(settings: SolveConfig) -> dict[int, _Record]:
+    """Returns the stored results by line."""
+    path = settings.output
+    if path is None or not path.is_file():
+        return {}
+    content = files.read(path)
+    records = journal.read(path, _Record.model_validate_json)
+    if not records and content and not content.startswith(_FIRST):
+        raise ValueError(f"{path}: no results of azo solve: choose another --output")
+    for record in records:
+        if record.reversed != settings.is_reversed:
+            raise ValueError(
+                f"{path}: reversed is {record.reversed}, but should be {settings.is_reversed}:"
+                " choose another --output"
+            )
+    return {record.line: record for record in records}
+
+
+def _solved(settings: SolveConfig, problem: obf.Problem, solver: endgame.Solver) -> _Record:
+    solution = solver.solve(
+        problem.board.player,
+        problem.board.opponent,
+        every_move=settings.every_move,
+        max_nodes=settings.max_nodes,
+        max_seconds=settings.max_seconds,
+        confidence=settings.confidence,
+    )
+    scores = solution.move_scores.items()
+    best = solution.best_move
+    return _Record(
+        line=problem.line,
+        board=notation.board_text(problem.board, problem.size),
+        reversed=settings.is_reversed,
+        empties=problem.num_empties,
+        lower=solution.lower,
+        upper=solution.upper,
+        confidence=solution.confidence,
+        best_move=None if best is None else notation.action_text(best, problem.size),
+        move_scores={notation.action_text(move, problem.size): score for move, score in scores},
+        nodes=solution.num_nodes,
+        seconds=round(solution.seconds, 3),
+    )
+
+
+def _disagreements(problem: obf.Problem, record: _Record) -> list[str] | None:
+    """Returns the differences of a solved position from its file, None without common scores.
+
+    A best move that the file does not call best is a difference too.
+    """
+    expected = problem.best_score(is_reversed=record.reversed)
+    if expected is None or not record.is_solved:
+        return None
+    differences = []
+    if record.lower != expected:
+        differences.append(f"the file says {expected:+d}")
+    listed = {
+        notation.action_text(x, problem.size): score for x, score in problem.move_scores.items()
+    }
+    compared = record.move_scores or {record.best_move or "": record.lower}
+    for move, score in compared.items():
+        if move in listed and listed[move] != score:
+            differences.append(f"the file says {listed[move]:+d} for {move}, not {score:+d}")
+    return differences
+
+
+def _line(problem: obf.Problem, record: _Record, differences: list[str] | None) -> str:
+    bounds = f"{record.lower:+d}..{record.upper:+d}"
+    score = f"{record.lower:+d}" if record.is_solved else bounds
+    sure = "exact" if record.confidence == 1 else f"{record.confidence:.0%}"
+    parts = [
+        f"{problem.line:5}",
+        f"{problem.num_empties:2} empties",
+        f"{score:>4}",
+        f"{record.best_move or '-':4}",
+        f"{record.nodes:14,} nodes",
+        f"{record.seconds:8.2f} s",
+        sure if record.is_solved else "unsolved: a limit was reached",
+    ]
+    if record.move_scores:
+        parts.append(" ".join(f"{move}:{x:+d}" for move, x in record.move_scores.items()))
+    if differences is not None:
+        parts.append(f"DIFFERS: {'; '.join(differences)}" if differences else "as in the file")
+    return "  ".join(parts)
+
+
+def _summary(
+    settings: SolveConfig,
+    num_problems: int,
+    new: list[_Record],
+    compared: list[tuple[_Record, list[str]]],
+) -> str:
+    num_solved = sum(record.is_solved for record in new)
+    parts = [f"{settings.file}: {num_solved} solved"]
+    if num_solved < len(new):
+        parts.append(f"{len(new) - num_solved} unsolved")
+    if len(new) < num_problems:
+        parts.append(f"{num_problems - len(new)} done before")
+    nodes, seconds = sum(one.nodes for one in new), sum(one.seconds for one in new)
+    parts.append(f"{nodes:,} nodes in {seconds:.2f} s")
+    if compared:
+        num_agreed = sum(not differences for _, differences in compared)
+        parts.append(f"{num_agreed} of {len(compared)} agree with the file")
+    return ", ".join(parts)

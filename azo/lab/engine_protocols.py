@@ -1,0 +1,349 @@
+"""Clients of external engines: a subprocess that exchanges lines, in GTP or NBoard's protocol.
+
+GTP is version 2 of the Go Text Protocol (https://www.lysator.liu.se/~gunnar/gtp) with Othello's
+squares. The engine answers a command by `= text` or `? complaint` and an empty line, and it plays
+the move that it returns for `genmove`. NBoard's protocol (version 2, by Chris Welty) has answers to
+`ping` and `go` only. The engine does not play its move for `go`; its other output may be ignored.
+
+Every wait has a deadline. An engine that floods its output, or never reads its input, cannot block
+its client or fill its memory. Control characters in what an engine writes are replaced. An engine
+ends with this process, also if it is killed.
+"""
+
+import collections
+import contextlib
+import logging
+import os
+import pathlib
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import IO, Annotated, Literal
+
+import pydantic
+
+from azo.formats import ggf
+from azo.games import notation, setting_types, variant
+from azo.storage import files
+
+logger = logging.getLogger("azo.engines")
+
+_EXCHANGE_LINES = 40
+_EXCHANGE_COLUMNS = 200
+_MAX_LINE_BYTES = 1 << 16
+_MAX_ANSWER = 1 << 16  # characters
+_MAX_REFUSAL = 200  # characters of it in a message
+_MAX_WAITING = 100  # lines; then the engine has to wait
+_QUIT_SECONDS = 1.0
+# A shell that kills an engine at the end of its input, which comes with the end of this process.
+# Linux's PR_SET_PDEATHSIG would kill it at the end of the thread that has started it.
+_KILL_AT_END = 'read -r line || kill -s KILL -- "-$0"'
+# The time of each side in the game of the protocol's description; engines play at a fixed depth.
+_NBOARD_CLOCK = "15:00"
+_Seconds = setting_types.PositiveFloat
+
+
+class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """How to start an external engine, and what it expects of its client."""
+
+    name: str
+    """Name in tables."""
+    command: Annotated[tuple[str, ...], pydantic.Field(min_length=1)]
+    """Program and arguments; `{level}` in an argument becomes the level."""
+    folder: pathlib.Path | None = None
+    """Folder it runs in; from a file, relative to the file's. None for the current folder."""
+    protocol: Literal["gtp", "nboard"]
+    """Go Text Protocol 2 with Othello's squares, or NBoard's protocol 2."""
+    level: setting_types.NonNegativeInt | None = None
+    """Strength: `{level}` in the command, and the depth of NBoard, which needs one."""
+    seconds_per_move: _Seconds = 60.0
+    """Time limit of a move, with the opponent's moves before it."""
+    startup_seconds: _Seconds = 30.0
+    """GTP: time limit until the engine is ready. NBoard: additional time for its first move."""
+    setup: tuple[str, ...] = ()
+    """Commands of the protocol to send after each start, such as `komi 0`."""
+    send_passes: bool = True
+    """GTP: whether passes are sent. Some engines refuse them, and infer the side to move."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_level_and_protocol(self) -> "ExternalEngineConfig":
+        has_place = any("{level}" in argument for argument in self.command)
+        if self.level is None and has_place:
+            raise ValueError("command has {level}, but level is not set: set it")
+        if self.level is None and self.protocol == "nboard":
+            raise ValueError("protocol 'nboard' needs a level, the depth of the search")
+        if self.level is not None and self.protocol == "gtp" and not has_place:
+            raise ValueError(f"level is {self.level}, but command has no {{level}}: add it")
+        if self.protocol == "nboard" and not self.send_passes:
+            raise ValueError("send_passes is for protocol 'gtp': NBoard sends passes always")
+        return self
+
+    @property
+    def title(self) -> str:
+        """The name, and the level if there is one."""
+        return self.name if self.level is None else f"{self.name} {self.level}"
+
+
+class Failure(Exception):
+    """An engine's fault, in a few words."""
+
+
+class Refusal(Failure):
+    """The engine refused a command."""
+
+
+class Deadline:
+    """A time limit that starts when it is made."""
+
+    def __init__(self, limit_seconds: float):
+        """Starts the clock."""
+        self.limit_seconds = limit_seconds
+        self._end = time.monotonic() + limit_seconds
+
+    def left(self) -> float:
+        """Returns the seconds left; raises Failure if there are none."""
+        seconds = self._end - time.monotonic()
+        if seconds <= 0:
+            raise self.failure()
+        return seconds
+
+    def failure(self) -> Failure:
+        """Returns the message for an engine that exceeded its time."""
+        return Failure(f"timed out after {self.limit_seconds:g} s")
+
+
+class EngineProcess:
+    """A subprocess that exchanges lines; each pipe has a thread. Its owner must call `stop`."""
+
+    def __init__(self, command: Sequence[str], folder: pathlib.Path | None, name: str):
+        """Starts the program, by `name` in the log; raises OSError if that is impossible."""
+        self._name = name
+        self._exchange: collections.deque[str] = collections.deque(maxlen=_EXCHANGE_LINES)
+        self._to_send: queue.SimpleQueue[bytes] = queue.SimpleQueue()  # b"" after the last
+        self._received: queue.Queue[bytes] = queue.Queue(_MAX_WAITING)  # b"" after the last
+        # A session of its own, so that `stop` reaches the engine behind a script that starts it.
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._killer = subprocess.Popen(
+            ["/bin/sh", "-c", _KILL_AT_END, str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._start(self._write_input, self._process.stdin)
+        self._start(self._read_output, self._process.stdout)
+        self._errors = self._start(self._read_errors, self._process.stderr)
+
+    @property
+    def exchange(self) -> tuple[str, ...]:
+        """The last lines sent (`>`), received (`<`) and written as errors (`!`)."""
+        return tuple(self._exchange.copy())
+
+    def send(self, line: str) -> None:
+        """Sends a line, as soon as the engine reads it; returns at once."""
+        self._note(">", line)
+        self._to_send.put(line.encode() + b"\n")
+
+    def read_line(self, deadline: Deadline) -> str:
+        """Returns the next line of the engine's output, without its end.
+
+        Raises:
+          Failure: at the deadline, or if the engine has died or writes an endless line.
+        """
+        try:
+            line = self._received.get(timeout=deadline.left())
+        except queue.Empty:
+            raise deadline.failure() from None
+        if not line:
+            self._received.put(line)
+            raise Failure(self._end())
+        if len(line) > _MAX_LINE_BYTES:
+            raise Failure(f"wrote a line of more than {_MAX_LINE_BYTES} bytes")
+        text = _text(line)
+        self._note("<", text)
+        return text
+
+    def stop(self, *, is_killed: bool = False) -> None:
+        """Ends the subprocess: by `quit` and the end of its input, and if that fails by force."""
+        if not is_killed:
+            self.send("quit")
+        self._to_send.put(b"")
+        if not is_killed:
+            self._discard_output()
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._discard_output()
+        self._killer.communicate(b"\n")
+
+    def _discard_output(self) -> None:
+        """Waits a limited time for the end of the process."""
+        deadline = Deadline(_QUIT_SECONDS)
+        with contextlib.suppress(Failure):
+            while True:
+                self.read_line(deadline)
+
+    def _end(self) -> str:
+        """Returns how the engine ended its output."""
+        try:
+            code = self._process.wait(_QUIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        self._errors.join(_QUIT_SECONDS)
+        return f"died (exit code {code})" if code >= 0 else f"died (signal {-code})"
+
+    @staticmethod
+    def _start(work: Callable[[IO[bytes]], None], pipe: IO[bytes] | None) -> threading.Thread:
+        thread = threading.Thread(target=work, args=[pipe], daemon=True)
+        thread.start()
+        return thread
+
+    def _write_input(self, pipe: IO[bytes]) -> None:
+        with contextlib.suppress(OSError), pipe:
+            while line := self._to_send.get():
+                pipe.write(line)
+                pipe.flush()
+
+    def _read_output(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while line := pipe.readline(_MAX_LINE_BYTES + 1):
+                self._received.put(line)
+                if len(line) > _MAX_LINE_BYTES:
+                    break
+        self._received.put(b"")
+
+    def _read_errors(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while line := pipe.readline(_MAX_LINE_BYTES):
+                self._note("!", _text(line))
+
+    def _note(self, direction: str, line: str) -> None:
+        logger.debug("%s %s %s", self._name, direction, line)
+        self._exchange.append(f"{direction} {line[:_EXCHANGE_COLUMNS]}")
+
+
+class GtpClient:
+    """A client of an engine that speaks GTP."""
+
+    def __init__(self, process: EngineProcess, game: variant.Variant, config: ExternalEngineConfig):
+        """Prepares the engine for games.
+
+        Raises:
+          ValueError: The engine refuses the size of the board.
+          Failure: It fails otherwise.
+        """
+        self._process = process
+        self._game = game
+        self._config = config
+        self._sent: list[int] = []
+        deadline = Deadline(config.startup_seconds)
+        for line in config.setup:
+            self._command(line, deadline)
+        try:
+            self._command(f"boardsize {game.size}", deadline)
+        except Refusal as error:
+            raise ValueError(f"no {game.size}x{game.size} board: {error}") from None
+        self._command("clear_board", deadline)
+
+    def choose(self, moves: Sequence[int]) -> tuple[str, None]:
+        """Returns the engine's move after `moves` as text; GTP reports no number of positions."""
+        deadline = Deadline(self._config.seconds_per_move)
+        if list(moves[: len(self._sent)]) != self._sent:
+            self._command("clear_board", deadline)
+            self._sent = []
+        for ply in range(len(self._sent), len(moves)):
+            if moves[ply] != self._game.pass_action or self._config.send_passes:
+                text = notation.action_text(moves[ply], self._game.size)
+                text = text if moves[ply] == self._game.pass_action else text.upper()
+                self._command(f"play {_colour(ply)} {text}", deadline)
+        answer = self._command(f"genmove {_colour(len(moves))}", deadline)
+        self._sent = list(moves)
+        with contextlib.suppress(ValueError):
+            self._sent.append(notation.parse_action(answer, self._game.size))
+        return answer, None
+
+    def _command(self, line: str, deadline: Deadline) -> str:
+        """Returns the engine's answer; raises Refusal if it begins with `?`."""
+        self._process.send(line)
+        while not (first := self._process.read_line(deadline)).startswith(("=", "?")):
+            pass  # a greeting, or thinking aloud
+        answer = re.sub(r"^[=?]\d*\s*", "", first)
+        while text := self._process.read_line(deadline):
+            answer += " " + text
+            if len(answer) > _MAX_ANSWER:
+                raise Failure(f"wrote an answer of more than {_MAX_ANSWER} characters")
+        answer = answer.strip()
+        if first.startswith("?"):
+            raise Refusal(f"refused {line!r}: {files.one_line(answer, _MAX_REFUSAL)}")
+        return answer
+
+
+class NBoardClient:
+    """A client of an engine that speaks NBoard's protocol.
+
+    `ping` comes before each change of the board. Output before its `pong` belongs to an earlier
+    position. Output of engines that never send `pong` counts for the current one.
+    """
+
+    def __init__(self, process: EngineProcess, game: variant.Variant, config: ExternalEngineConfig):
+        """Prepares the engine for games."""
+        self._process = process
+        self._game = game
+        self._config = config
+        # The engine need not answer before its first move, which has this much time in addition.
+        self._startup_seconds = config.startup_seconds
+        self._sent: list[int] | None = None
+        self._num_pings = 0
+        for line in ("nboard 2", f"set depth {config.level}", *config.setup):
+            process.send(line)
+
+    def choose(self, moves: Sequence[int]) -> tuple[str, int | None]:
+        """Returns the engine's move after `moves` as text, and how many positions it searched."""
+        deadline = Deadline(self._config.seconds_per_move + self._startup_seconds)
+        self._num_pings += 1
+        self._process.send(f"ping {self._num_pings}")
+        if self._sent is None or list(moves[: len(self._sent)]) != self._sent:
+            start = ggf.usual_start(self._game)
+            game = ggf.GgfGame(self._game.size, start, tuple(moves), time=_NBOARD_CLOCK)
+            self._process.send(f"set game {ggf.to_text(game)}")
+        else:
+            for action in moves[len(self._sent) :]:
+                self._process.send(f"move {ggf.move_text(action, self._game.size)}")
+        self._sent = list(moves)
+        self._process.send("go")
+        positions = None
+        while not (line := self._process.read_line(deadline).strip()).startswith("==="):
+            word, *rest = line.split() or [""]
+            if (word, rest) == ("pong", [str(self._num_pings)]):
+                positions = None
+            elif word == "nodestats" and rest:
+                with contextlib.suppress(ValueError, OverflowError):
+                    positions = int(float(rest[0]))
+        self._startup_seconds = 0.0
+        return re.split(r"[/\s]", line[3:].strip())[0], positions
+
+
+CLIENTS: dict[str, type[GtpClient] | type[NBoardClient]] = {
+    "gtp": GtpClient,
+    "nboard": NBoardClient,
+}
+"""The client of each protocol."""
+
+
+def _text(line: bytes) -> str:
+    return files.printable(line.decode(errors="replace").rstrip())
+
+
+def _colour(ply: int) -> str:
+    return "b" if ply % 2 == 0 else "w"

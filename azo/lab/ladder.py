@@ -1,0 +1,115 @@
+"""The fixed ladder: players on 8x8 whose Elo was measured once, and stays.
+
+Elo on the ladder can be compared between runs and over time, since no rating of another player
+moves it. `patterns:2` is 0. The ratings are those of `azo tournament ladder --num-games 128`:
+docs/notebook/classical.md has the table.
+
+The games of a network are those of a tournament, so a stopped measurement continues where it was,
+and the folder has all games. Every network meets the same openings.
+"""
+
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Sequence
+
+from azo.games import registry
+from azo.lab import elo, tournament_file, tournament_runner
+from azo.storage import files
+
+GAME = registry.GameConfig(size=8)
+"""The game of the ladder."""
+RATINGS = {
+    "patterns:2": 0.0,
+    "patterns:4": 299.0,
+    "patterns:6": 531.0,
+    "patterns:8": 669.0,
+    "patterns:10": 796.0,
+}
+"""Elo by the player's name, as for `azo evaluate`."""
+ANCHOR = "patterns:2"
+"""The player whose Elo is 0."""
+NAME = "network"
+"""The name of the rated network in all matches."""
+
+
+def rate(pairings: Sequence[elo.Pairing], anchor: str = ANCHOR) -> dict[str, elo.Standing]:
+    """Returns ratings by name, on the scale of the ladder if one of its players takes part.
+
+    Otherwise the rating of `anchor` is 0.
+    """
+    names = {name for pairing in pairings for name in (pairing.first, pairing.second)}
+    known = RATINGS if names & RATINGS.keys() else None
+    rated = elo.rate(pairings, known=known, anchor=None if known else anchor)
+    return {one.name: one for one in rated.standings}
+
+
+def by_simulations(
+    network: pathlib.Path, folder: pathlib.Path, num_simulations: int, num_games: int
+) -> list[elo.Pairing]:
+    """Returns the matches of a network with a number of simulations a move.
+
+    `folder` keeps the games, an even number against each player of the ladder.
+    """
+    player = tournament_file.PlayerConfig(
+        name=NAME, network=network, simulations=(num_simulations,)
+    )
+    return _climb(player, folder, num_games, games_at_once=num_games)
+
+
+def by_seconds(
+    network: pathlib.Path, folder: pathlib.Path, seconds: float, num_games: int
+) -> list[elo.Pairing]:
+    """Returns the matches of the engine of `azo gtp` with a time for each move.
+
+    One game is played after the other, so that no other search takes its time. Arguments as for
+    `by_simulations`.
+    """
+    command = [sys.executable, "-m", "azo", "gtp", "--network", str(network.resolve())]
+    command += ["--engine.num-simulations", "None", "--engine.seconds", f"{seconds:g}"]
+    listed = ", ".join(f"'{word}'" for word in command)
+    folder.mkdir(parents=True, exist_ok=True)
+    engine = folder / "engine.toml"
+    lines = [f"name = '{NAME}'", f"command = [{listed}]", "protocol = 'gtp'"]
+    lines += ["startup_seconds = 600", "seconds_per_move = 600"]  # with compilation
+    files.write(engine, "".join(line + "\n" for line in lines).encode())
+    player = tournament_file.PlayerConfig(name=NAME, engine=engine)
+    return _climb(player, folder, num_games, games_at_once=1)
+
+
+def play(
+    player: tournament_file.PlayerConfig,
+    opponents: Sequence[tournament_file.PlayerConfig],
+    folder: pathlib.Path,
+    num_games: int,
+    *,
+    games_at_once: int,
+) -> list[elo.Pairing]:
+    """Plays the missing games of a player in a folder; returns its matches.
+
+    All players have one number of simulations or one level. Games in the folder beyond `num_games`
+    against an opponent, which is even, do not count.
+    """
+    tournament = tournament_file.TournamentConfig(
+        players=(player, *opponents),
+        format="gauntlet",
+        num_games=num_games,
+        games_at_once=games_at_once,
+        game=GAME,
+    )
+    pairings, _ = tournament_runner.run(tournament, folder, NAME)
+    return pairings
+
+
+def _climb(
+    player: tournament_file.PlayerConfig, folder: pathlib.Path, num_games: int, games_at_once: int
+) -> list[elo.Pairing]:
+    """Plays the ladder; returns the matches, with the network as `NAME` and the ladder's names."""
+    opponents = [
+        tournament_file.PlayerConfig(name=text.replace(":", "-"), player=text) for text in RATINGS
+    ]
+    matches = play(player, opponents, folder, num_games, games_at_once=games_at_once)
+    return [
+        dataclasses.replace(match, first=NAME, second=text)
+        for match, text in zip(matches, RATINGS, strict=True)
+    ]

@@ -1,0 +1,273 @@
+"""Records: what a run took, the Elo of its network on the fixed ladder, and its time to strength.
+
+`docs/records.jsonl` has one line a record, `docs/notebook/leaderboard.md` the tables. All figures
+come from the folder of the run and from its matches.
+"""
+
+import datetime
+import json
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import pydantic
+
+from azo.games import setting_types
+from azo.lab import elo, ladder, tables
+from azo.storage import files, journal
+from azo.training import (
+    checkpoint,
+    checkpoint_folder,
+    config,
+    metrics,
+    network_files,
+    origin,
+    shipped_files,
+)
+
+_HEADER = """\
+# Leaderboard
+
+Time to strength: what a run took, and the Elo of its last network on the
+[fixed ladder](classical.md#the-fixed-ladder), newest first. Hours are processor time of the
+iterations. 95 % intervals are in brackets. A player with a number of simulations has the search of
+self-play without noise. A player with a time a move is the engine of `azo gtp`, which also solves
+endgames. `azo leaderboard` writes this page from `docs/records.jsonl`;
+[recipes.md](../recipes.md#long-runs) says how to add a record.
+"""
+_TIMES_HEADER = """\
+## Minutes to equal strength
+
+The training until a kept checkpoint scores 50 % or more against an opponent in paired games with
+400 simulations a move, newest first: processor minutes / minutes of wall time / evaluations, of the
+iterations alone. "over": the last checkpoint does not score 50 %. "at most": the first one that was
+kept does. A match that is clear after 20 games ends there. `azo leaderboard RUN --time-to-strength`
+measures a run and adds a row; it needs many kept checkpoints (`run.save_every`,
+`run.keep_checkpoints`).
+"""
+# Settings that do not change what a run learns.
+_FREE = {"evaluation", "ratings", "run", "curriculum", "distributed", "origin"}
+_COSTS = ("time/processor_seconds", "time/training_seconds", "selfplay/evaluations")
+_MAX_CHANGES = 6  # of a recipe, to be named as a shipped one with changes
+
+_Counts = tuple[int, int, int]  # games won, drawn and lost
+
+
+class Cost(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """What the iterations of a run took until a checkpoint."""
+
+    iteration: setting_types.Count
+    processor_minutes: setting_types.NonNegativeFloat
+    wall_minutes: setting_types.NonNegativeFloat
+    evaluations: setting_types.Count
+
+
+class StrengthTime(Cost):
+    """The training until equal strength with an opponent, or the whole one if it was too short."""
+
+    bound: Literal["", "at most ", "over "]
+    """"over": the last checkpoint does not score 50 %; "at most": the first kept one does."""
+    matches: dict[int, _Counts]
+    """Games of all checkpoints that met the opponent, by iteration."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bound}{self.processor_minutes:.1f} / {self.wall_minutes:.1f} /"
+            f" {self.evaluations / 1e6:.2f} M"
+        )
+
+
+class Record(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """One run, and the strength of its network."""
+
+    date: datetime.date
+    """Day of the matches."""
+    commit: str
+    """Of the training; several if the run was resumed with another one."""
+    recipe: str
+    """Shipped settings file, with the settings that differ, and the network that it began with."""
+    seed: int | None = None
+    """None in the oldest record."""
+    hardware: str
+    """Processor and devices of the training."""
+    from_rules_alone: bool
+    cost: Cost | None = None
+    """Of the last checkpoint; None in the oldest times to strength."""
+    matches: dict[str, dict[str, _Counts]] = {}
+    """Games on the ladder by way to play, such as "100" (simulations) or "0.1 s", and opponent."""
+    elo: dict[str, tuple[setting_types.Finite, setting_types.Finite, setting_types.Finite]] = {}
+    """Elo on the ladder and its 95 % interval, by way to play."""
+    times: dict[str, StrengthTime] = {}
+    """Time to strength by opponent."""
+
+
+def of_run(
+    run: pathlib.Path,
+    matches: Mapping[str, Sequence[elo.Pairing]],
+    times: Mapping[str, StrengthTime],
+) -> Record:
+    """Returns the record of the latest checkpoint of a run.
+
+    `matches` on the ladder are by way to play, `times` to strength by opponent.
+
+    Raises:
+      ValueError: One line: the metrics do not say what the run took.
+    """
+    step = all_steps(run)[-1]
+    settings = checkpoint.read_settings(run, step)
+    starts = [event for event in metrics.read(run, "start") if event["iteration"] <= step]
+    return Record(
+        date=datetime.datetime.now(tz=datetime.UTC).date(),
+        commit=_joined(event["start/commit"] for event in starts),
+        recipe=recipe(settings),
+        seed=settings.run.seed,
+        hardware=_joined(f"{one['start/processor']}; {one['start/devices']}" for one in starts),
+        from_rules_alone=origin.is_from_rules_alone(network_files.origin_of(settings)),
+        cost=costs(run, [step])[0],
+        matches={
+            way: {one.second: (one.wins, one.draws, one.losses) for one in pairings}
+            for way, pairings in matches.items()
+        },
+        elo={way: _rating(pairings) for way, pairings in matches.items()},
+        times=dict(times),
+    )
+
+
+def costs(run: pathlib.Path, steps: Sequence[int]) -> list[Cost]:
+    """Returns what the checkpoints of some iterations took.
+
+    Raises:
+      ValueError: One line: an iteration is not in the metrics, or has no times or counts.
+    """
+    found = {event["iteration"]: event for event in metrics.read(run, "iteration")}
+    for step in steps:
+        for field in _COSTS:
+            if found.get(step, {}).get(field) is None:
+                raise ValueError(f"{run}: its metrics do not have {field} of checkpoint {step}")
+    return [
+        Cost(
+            iteration=step,
+            processor_minutes=round(found[step]["time/processor_seconds"] / 60, 2),
+            wall_minutes=round(found[step]["time/training_seconds"] / 60, 2),
+            evaluations=found[step]["selfplay/evaluations"],
+        )
+        for step in steps
+    ]
+
+
+def all_steps(run: pathlib.Path) -> list[int]:
+    """Returns the iterations of all checkpoints, in order; raises ValueError without any."""
+    steps = checkpoint_folder.all_steps(run)
+    if not steps:
+        raise ValueError(f"{run}: not the folder of a run with a checkpoint")
+    return steps
+
+
+def recipe(settings: config.Config) -> str:
+    """Returns the shipped settings file nearest to settings, and what differs.
+
+    The training of a network that a run began with is not in the figures of the run.
+    """
+    start = settings.run.start_from
+    begun = [] if start is None else [f"begun with the network {start.name}"]
+    own = _flat(settings)
+    changes = {}
+    for path in [*shipped_files.CONFIGS.glob("*.toml"), *shipped_files.CONFIGS.glob("champions/*")]:
+        theirs = _flat(config.load_file(path))
+        changes[path.relative_to(shipped_files.CONFIGS).with_suffix("").as_posix()] = [
+            f"{name} {json.dumps(value)}" for name, value in own.items() if theirs[name] != value
+        ]
+    name = min(changes, key=lambda one: len(changes[one]))
+    is_own = len(changes[name]) > _MAX_CHANGES
+    return ", ".join([*(["own settings"] if is_own else [name, *changes[name]]), *begun])
+
+
+def read(path: pathlib.Path) -> list[Record]:
+    """Returns the records of a file, oldest first; none without a file."""
+    return journal.read(path, Record.model_validate_json)
+
+
+def add(path: pathlib.Path, record: Record) -> None:
+    """Adds a record to a file.
+
+    It replaces earlier records of the same training, and keeps their other ratings and times.
+    """
+    measured = ("matches", "elo", "times")
+    free: Any = {"date", *measured}
+    training = record.model_dump(exclude=free)
+    kept = []
+    for earlier in read(path):
+        if earlier.model_dump(exclude=free) == training:
+            both = {name: getattr(earlier, name) | getattr(record, name) for name in measured}
+            record = record.model_copy(update=both)
+        else:
+            kept.append(earlier)
+    lines = [one.model_dump_json(exclude_defaults=True) + "\n" for one in (*kept, record)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.write(path, "".join(lines).encode())
+
+
+def page(records: Sequence[Record]) -> str:
+    """Returns the leaderboard in Markdown, newest records first."""
+    rated = [one for one in reversed(records) if one.elo]
+    timed = [one for one in reversed(records) if one.times]
+    ways = list(dict.fromkeys(way for one in rated for way in one.elo))
+    opponents = list(dict.fromkeys(name for one in timed for name in one.times))
+    titles = [f"Elo, {way} simulations" if way.isdigit() else f"Elo, {way} a move" for way in ways]
+    ratings = [[*_took(one), *(_rating_text(one, way) for way in ways)] for one in rated]
+    times = [[one.times.get(name, "") for name in opponents] for one in timed]
+    lines = [
+        _HEADER,
+        *_table(rated, ["hours>", "evaluations>", *titles], ratings),
+        "",
+        _TIMES_HEADER,
+        *_table(timed, [f"{name}>" for name in opponents], times),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(
+    records: Sequence[Record], columns: Sequence[str], cells: Iterable[Sequence[object]]
+) -> list[str]:
+    """Returns a table: the trainings of records, and then other columns; or that there is none."""
+    rows = [
+        [
+            one.date,
+            f"`{one.recipe}`",
+            "" if one.seed is None else one.seed,
+            one.commit,
+            one.hardware,
+            "yes" if one.from_rules_alone else "no",
+            *others,
+        ]
+        for one, others in zip(records, cells, strict=True)
+    ]
+    of_training = ["date", "recipe", "seed>", "commit", "hardware", "rules alone"]
+    return tables.table([*of_training, *columns], rows) if rows else ["No record yet."]
+
+
+def _took(record: Record) -> list[str]:
+    cost = record.cost
+    return [f"{cost.processor_minutes / 60:.2f}", f"{cost.evaluations:,}"] if cost else ["", ""]
+
+
+def _rating_text(record: Record, way: str) -> str:
+    return "{:.0f} ({:.0f} to {:.0f})".format(*record.elo[way]) if way in record.elo else ""
+
+
+def _rating(pairings: Sequence[elo.Pairing]) -> tuple[float, float, float]:
+    standing = ladder.rate(pairings)[ladder.NAME]
+    low, high = standing.interval
+    return round(standing.rating, 1), round(low, 1), round(high, 1)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return ", then ".join(dict.fromkeys(texts))
+
+
+def _flat(settings: config.Config) -> dict[str, Any]:
+    """Returns the settings that change what a run learns, by their full names."""
+    tree = settings.model_dump(mode="json", exclude=_FREE)
+    leaves = jax.tree.leaves_with_path(tree, is_leaf=lambda node: not isinstance(node, dict))
+    return {jax.tree_util.keystr(path, simple=True, separator="."): one for path, one in leaves}

@@ -1,0 +1,267 @@
+"""The matches of a run: the gate, the evaluation, the ratings. See `trainer.Matches`.
+
+For ratings the network that plays is kept as a generation, named by its iteration. It meets a pool
+of fixed players and some earlier generations, and all matches of the run so far are rated together.
+Players of the `ladder` in the pool keep their ratings, so that runs can be compared. Matches
+between generations show a run that moves in circles, where each generation beats the one before and
+loses to an older one. Scores against the pool alone would not.
+"""
+
+import dataclasses
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from azo.games import othello, protocol
+from azo.lab import (
+    arena,
+    elo,
+    external_engines,
+    ladder,
+    players,
+    tournament_file,
+)
+from azo.lab.tournament import backends
+from azo.learning import generations, network, run_state
+from azo.training import config, devices, metrics, network_files
+
+GENERATIONS = "generations"
+"""Folder of a run with a network for every rated generation."""
+_NUM_EARLIER = 4  # generations that each one meets
+
+Player = str | int
+"""The name of a player of the pool, or the iteration of a generation."""
+
+
+class RunMatches:
+    """Plays the matches of one run; a `trainer.Matches`."""
+
+    def __init__(self, settings: config.Config, game: protocol.Game):
+        """Prepares the opponents; raises ValueError for an unknown one."""
+        self.settings = settings
+        self.game = game
+        self.opponent = players.parse(settings.evaluation.opponent, game)
+        names = settings.ratings.pool if settings.ratings.is_enabled else ()
+        found = {name: _pool_player(name, game) for name in names}
+        self.pool = {name: player for name, player in found.items() if player is not None}
+        if found and not self.pool:
+            raise ValueError(f"ratings.pool: none of {', '.join(names)} is installed")
+
+    def gate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
+        """Plays the learner's network against the actor's; yields the result and the verdict."""
+        assert state.actor_params is not None
+        gate = self.settings.gate
+        key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 1), iteration)
+        actor = self.player(state.actor_params, gate.num_simulations)
+        match = self.match(state.variables(), actor, key, gate)
+        is_promoted = generations.passes(
+            gate, wins=match.wins, draws=match.draws, losses=match.losses
+        )
+        yield metrics.Event(
+            "gate",
+            {
+                "gate/score": match.score,
+                "gate/wins": match.wins,
+                "gate/draws": match.draws,
+                "gate/losses": match.losses,
+                "gate/is_promoted": int(is_promoted),
+                "gate/generation": int(state.generation) + is_promoted,
+            },
+            text=f"gate score {match.score:.3f}, {'' if is_promoted else 'not '}promoted",
+        )
+
+    def evaluate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
+        """Plays a match of the run's network against the opponent of the settings."""
+        start = time.perf_counter()
+        key = jax.random.fold_in(jax.random.key(self.settings.run.seed), iteration)
+        result = self.match(self.playing(state), self.opponent, key, self.settings.evaluation)
+        low, high = result.interval()
+        name = self.settings.evaluation.opponent
+        yield metrics.Event(
+            "evaluation",
+            {
+                "evaluation/opponent": name,
+                "evaluation/wins": result.wins,
+                "evaluation/draws": result.draws,
+                "evaluation/losses": result.losses,
+                "evaluation/score": result.score,
+                "evaluation/score_low": low,
+                "evaluation/score_high": high,
+                "selfplay/evaluations": state.num_evaluations(),
+                "time/evaluation_seconds": round(time.perf_counter() - start, 2),
+            },
+            text=f"against {name}: {result}",
+        )
+
+    def rate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
+        """Keeps the network that plays, and rates it with the earlier ones; first process alone.
+
+        A kept network is a folder `generations/ITERATION` of the run, and names a player wherever
+        one is expected. The run's metrics say which generations exist and which matches they have
+        played. So a resumed run, which drops the events after its checkpoint, keeps and rates those
+        anew, and plays no recorded match again.
+        """
+        if not devices.is_first():
+            return
+        start, folder, ratings = (
+            time.perf_counter(),
+            self.settings.run.folder,
+            self.settings.ratings,
+        )
+        rated = [event["iteration"] for event in metrics.read(folder, metrics.RATING)]
+        if iteration in rated:
+            return
+        variables = jax.device_get(self.playing(state))
+        kept = folder / GENERATIONS
+        if (kept / str(iteration)).exists():  # from before the checkpoint of a resumed run
+            shutil.rmtree(kept / str(iteration))
+        network_files.save(kept / str(iteration), variables, self.settings)
+
+        matches = metrics.read(folder, metrics.RATING_MATCH)
+        have_met = [opponent(event) for event in matches if event["iteration"] == iteration]
+        generations = [n for n in rated if n < iteration and (kept / str(n)).is_dir()]
+        opponents: list[Player] = [*self.pool]
+        opponents += spread(generations)
+        key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 2), iteration)
+        notes = []
+        for number, other in enumerate(opponents):
+            if other in have_met:
+                continue
+            if isinstance(other, str):
+                contender = self.pool[other]
+            else:
+                earlier, _ = network_files.load(kept / str(other))
+                contender = self.player(earlier, ratings.num_simulations)
+            try:
+                result = arena.play_match(
+                    self.game,
+                    self.player(variables, ratings.num_simulations),
+                    contender,
+                    jax.random.fold_in(key, number),
+                    num_games=ratings.num_games,
+                    opening_plies=self.settings.evaluation.opening_plies,
+                )
+            except external_engines.EngineError as error:  # at its start; the run goes on
+                notes.append(str(error))
+                continue
+            fields = match_fields(other, result)
+            yield metrics.Event(metrics.RATING_MATCH, fields)
+            matches.append({"iteration": iteration} | fields)
+        if not any(event["iteration"] == iteration for event in matches):
+            return  # all opponents have failed
+
+        pairings = [pairing(event) for event in matches]
+        anchor = "random" if "random" in self.pool else next(iter(self.pool))
+        if not ladder.RATINGS.keys().isdisjoint(self.pool):
+            anchor = ladder.ANCHOR
+        rating = ladder.rate(pairings, anchor)[name(iteration)]
+        low, high = rating.interval
+        cycle = elo.find_cycle(pairings)
+        notes += [f"cycle: {cycle}"] if cycle else []
+        missing = [name for name in ratings.pool if name not in self.pool]
+        notes += [f"not installed: {', '.join(missing)}"] if missing else []
+        text = f"Elo {rating.rating:.0f}, 95 % {low:.0f} to {high:.0f} ({anchor} 0)"
+        yield metrics.Event(
+            metrics.RATING,
+            {
+                "rating/elo": rating.rating,
+                "rating/elo_low": low,
+                "rating/elo_high": high,
+                "rating/anchor": anchor,
+                "rating/cycle": cycle,
+                "time/rating_seconds": round(time.perf_counter() - start, 2),
+            },
+            text="; ".join([text, *notes]),
+        )
+
+    def playing(self, state: run_state.RunState) -> network.Variables:
+        """Returns the run's own network that plays: the actor's with a gate, else the learner's."""
+        if self.settings.gate.is_enabled:
+            assert state.actor_params is not None
+            return state.actor_params
+        return state.variables()
+
+    def player(self, variables: network.Variables, num_simulations: int) -> players.Player:
+        """Returns a network of the run as a player on the default device alone."""
+        settings = self.settings
+        trained = players.NetworkPlayer(
+            jax.device_get(variables), self.game, settings.network, settings.search
+        )
+        return players.with_simulations(trained, num_simulations)
+
+    def match(
+        self,
+        variables: network.Variables,
+        opponent: backends.Contender,
+        key: jax.Array,
+        length: config.EvaluationConfig | generations.GateConfig,
+    ) -> arena.MatchResult:
+        """Plays a match in the first process, and returns the result for the network in all.
+
+        The first match compiles; later ones with new variables do not.
+        """
+        counts = [0, 0, 0]
+        if devices.is_first():
+            result = arena.play_match(
+                self.game,
+                self.player(variables, length.num_simulations),
+                opponent,
+                key,
+                num_games=length.num_games,
+                opening_plies=self.settings.evaluation.opening_plies,
+            )
+            counts = [result.wins, result.draws, result.losses]
+        return arena.MatchResult(*devices.broadcast_from_first(counts))
+
+
+def spread(generations: Sequence[int]) -> list[int]:
+    """Returns up to four earlier generations, evenly spread from the first to the latest.
+
+    All generations meet the first, so any two that met form a triangle with it in which a cycle can
+    show, and another with every player of the pool.
+    """
+    number = min(_NUM_EARLIER, len(generations))
+    places = np.linspace(0, len(generations) - 1, number).round().astype(int)
+    return [generations[place] for place in places]
+
+
+def name(player: Player) -> str:
+    """Returns the name of a player in tables."""
+    return player if isinstance(player, str) else f"iteration {player}"
+
+
+def match_fields(opponent: Player, result: arena.MatchResult) -> dict[str, Any]:
+    """Returns the fields of a match's event."""
+    kind = "earlier" if isinstance(opponent, int) else "opponent"
+    fields = {kind: opponent} | dataclasses.asdict(result)
+    fields["pair_scores"] = list(result.pair_scores or ())  # the metrics take lists
+    return {f"{metrics.RATING_MATCH}/{field}": value for field, value in fields.items()}
+
+
+def opponent(event: Mapping[str, Any]) -> Player:
+    """Returns the opponent of the generation in a match's event."""
+    iteration = event.get(f"{metrics.RATING_MATCH}/earlier")
+    return event[f"{metrics.RATING_MATCH}/opponent"] if iteration is None else iteration
+
+
+def pairing(event: Mapping[str, Any]) -> elo.Pairing:
+    """Returns the match of an event."""
+    prefix = metrics.RATING_MATCH
+    wins, draws, losses = (event[f"{prefix}/{field}"] for field in ("wins", "draws", "losses"))
+    names = name(event["iteration"]), name(opponent(event))
+    pair_scores = tuple(event[f"{prefix}/pair_scores"])
+    return elo.Pairing(*names, wins, draws, losses, pair_scores)
+
+
+def _pool_player(name: str, game: protocol.Game) -> backends.Contender | None:
+    """Returns a player of the pool, None for an engine that is not installed."""
+    engine = tournament_file.shipped_engine(name)
+    if engine is None:
+        return players.parse(name, game)
+    if not isinstance(game, othello.Othello):
+        raise ValueError(f"ratings.pool: {name} plays Othello, not {game.name}")
+    return engine if external_engines.is_installed(engine) else None

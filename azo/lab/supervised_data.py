@@ -1,0 +1,214 @@
+"""Supervised data: examples from archives, from games made for the purpose, or from runs.
+
+Errors in files or settings are ValueErrors that name the place.
+"""
+
+import pathlib
+from typing import Annotated, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pydantic
+import tyro
+
+from azo.formats import game_files
+from azo.games import protocol, registry, setting_types
+from azo.lab import data, players
+from azo.learning import network, pretraining, replay, supervised
+from azo.learning.learner import LearnerConfig
+from azo.learning.network import NetworkConfig
+from azo.search import improvement
+from azo.training import checkpoint_folder, network_files, orbax_calls
+
+_COLUMNS = ("board", "policy", "value", "score", "iteration")  # of `replay.Rows`
+DEFAULT_ARCHIVE = pathlib.Path("games/eothello_top100.csv.gz")
+"""In the data folder."""
+
+
+class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Supervised learning from games."""
+
+    files: Annotated[
+        tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="FILES")
+    ] = ()
+    """Archives of games, by default that of eOthello in the data folder; or folders of runs."""
+    source: Literal["files", "random", "search", "runs"] = "files"
+    """Games of the files; random games (which teach only the value); games of --player; or the
+    positions in the replays of runs, with the targets of their searches."""
+    num_games: setting_types.PositiveInt = 10_000
+    """Games to make with --source random, and to play in parallel with --source search."""
+    player: pathlib.Path | None = None
+    """Folder of the network that searches with --source search."""
+    uniform_prior: bool = True
+    """--source search: a uniform policy replaces the network's, which random games do not train."""
+    max_opening_plies: setting_types.Plies = 10
+    """--source search: games begin after 0 to this many random plies."""
+    start: pathlib.Path | None = None
+    """Folder of a network of the same shape to start from. A pattern network may have one stage
+    where the new one has several."""
+    folder: pathlib.Path = pathlib.Path("runs/supervised")
+    """New folder for the best network and the metrics."""
+    num_epochs: setting_types.PositiveFloat = 10.0
+    """Passes over all examples."""
+    evaluations_per_epoch: setting_types.PositiveFloat = 1.0
+    """Evaluations on the held-out games; there is always one at the end of training."""
+    evaluation_plies: setting_types.PositiveInt = 20_000
+    """Plies of the held-out games in an evaluation; the last evaluation takes all."""
+    seed: setting_types.Seed = 0
+    """Start of all random keys."""
+    game: registry.GameConfig = registry.GameConfig(size=8)
+    """Rules of the games to make; archives have games on 8x8."""
+    examples: supervised.ExamplesConfig = supervised.ExamplesConfig()
+    network: NetworkConfig = NetworkConfig()
+    learner: LearnerConfig = LearnerConfig(schedule="cosine", num_steps=50)
+    search: improvement.SearchConfig = improvement.SearchConfig()
+
+
+def check(settings: SuperviseConfig) -> SuperviseConfig:
+    """Returns settings that fit their source of games; raises ValueError with one line."""
+    if settings.source == "files" and settings.game != registry.GameConfig(size=8):
+        raise ValueError("remove --game.*: archives hold the usual game on 8x8")
+    if settings.source == "search" and settings.player is None:
+        raise ValueError("--source search needs --player, the folder of a network")
+    if settings.source == "runs":
+        return _as_run(settings)
+    if settings.source != "random":
+        return settings
+    # Random moves teach no policy.
+    without_policy = settings.learner.model_copy(update={"policy_weight": 0.0})
+    return settings.model_copy(update={"learner": without_policy})
+
+
+def _as_run(settings: SuperviseConfig) -> SuperviseConfig:
+    """Returns settings with the game and search of the first run, and what else has its default."""
+    if not settings.files:
+        raise ValueError("--source runs needs the folders of runs")
+    run, default = network_files.load_settings(settings.files[0]), SuperviseConfig()
+    changes = {"game": run.game, "search": run.search}
+    if settings.network == default.network:
+        changes["network"] = run.network
+    if settings.learner == default.learner:
+        kept = default.learner.model_dump(include={"schedule", "num_steps"})
+        changes["learner"] = run.learner.model_copy(update=kept)
+    return settings.model_copy(update=changes)
+
+
+def prepare(
+    settings: SuperviseConfig, game: protocol.Game
+) -> tuple[replay.Examples, supervised.RecordedPlies]:
+    """Returns the examples to learn and the held-out plies that place a disc; prints counts."""
+    is_learned, plies = _plies(settings, game)
+    learned = plies.select(is_learned)
+    rows, columns = game.board_shape
+    held_out = plies.select(~is_learned)
+    if settings.source != "runs":
+        learned = supervised.thinned(learned, settings.examples, settings.seed)
+        held_out = held_out.select(held_out.action < rows * columns)
+    if not len(learned) or not len(held_out):
+        raise ValueError(
+            f"too few games: {len(learned)} positions to learn and {len(held_out)} held out, but"
+            " each should be at least 1"
+        )
+    if settings.source == "runs":  # one example a position of a search
+        names = ("board", "policy", "value", "score")
+        examples = replay.Examples(*(jnp.asarray(getattr(learned, name)) for name in names))
+        groups = f"{len(settings.files)} runs"
+    else:
+        examples = supervised.dataset(game, learned)
+        groups = f"{len(np.unique(plies.game)):,} games"
+    print(
+        f"{groups}, {len(plies):,} plies; learned: {len(learned):,} plies,"
+        f" {len(examples.value):,} positions; held out: {len(held_out):,} plies",
+        flush=True,
+    )
+    return examples, held_out
+
+
+def _plies(
+    settings: SuperviseConfig, game: protocol.Game
+) -> tuple[np.ndarray, supervised.RecordedPlies]:
+    """Returns all plies of archives, runs or new games, after a mask of those to learn from."""
+    key, share = jax.random.key(settings.seed), settings.examples.held_out
+    if settings.source == "runs":  # whole iterations are held out
+        parts = [kept_positions(run, game) for run in settings.files]
+        plies = jax.tree.map(lambda *columns: np.concatenate(columns), *parts)
+        return plies.game % max(2, round(1 / share)) != 0, plies
+    if settings.source == "search":
+        plies = _searched(settings, game, key)
+        draw = np.random.default_rng(settings.seed).random(plies.game.max() + 1)
+        return draw[plies.game] >= share, plies
+    if settings.source == "random":
+        made = pretraining.random_games(game, key, settings.num_games)
+        action, value = jax.device_get(made)
+        plies = supervised.plies_of(game, action, value)
+    else:
+        games = game_files.read_archives(settings.files or [_default_archive()])
+        action = games.action
+        plies = supervised.plies_of(
+            game,
+            action,
+            games.black_value,
+            exact_score=games.exact_score,
+            num_solved=games.num_solved,
+        )
+    return ~supervised.is_held_out(game, action, share)[plies.game], plies
+
+
+def kept_positions(run: pathlib.Path, game: protocol.Game) -> supervised.RecordedPlies:
+    """Returns the positions in the replays of a run, with the targets of its searches.
+
+    The replays overlap. A position belongs to the first kept checkpoint after the iteration in
+    which it was played, so that none is read twice; games that this checkpoint found unfinished are
+    left out. The action is the likeliest one, `game` the iteration, and `ply` 0.
+
+    Raises:
+      ValueError: One line: the folder is not that of a run, the run is of another game, or a
+        checkpoint is damaged.
+    """
+    trained_for = registry.make(network_files.load_settings(run).game)
+    if trained_for != game:
+        raise ValueError(f"{run}: a run of {trained_for.name}, not of {game.name}")
+    if not (run / checkpoint_folder.CHECKPOINTS).is_dir():
+        raise ValueError(f"{run}: a network without the positions of its run: name the run")
+    parts, last = [], -1
+    for step in checkpoint_folder.all_steps(run):
+        checkpoint_folder.verify(run, step, [checkpoint_folder.STATE])
+        state = orbax_calls.read(checkpoint_folder.folder_of(run, step) / checkpoint_folder.STATE)
+        sizes, iteration = state["replay/size"], state["replay/iteration"]
+        rings = np.arange(len(iteration)).reshape(len(sizes), -1)
+        rows = rings[np.arange(rings.shape[1]) < sizes[:, None]]
+        rows = rows[iteration[rows] > last]
+        parts.append({name: state[f"replay/{name}"][rows] for name in _COLUMNS})
+        last = int(parts[-1]["iteration"].max(initial=last))
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
+    iteration = columns.pop("iteration")
+    return supervised.RecordedPlies(
+        **columns,
+        action=columns["policy"].argmax(axis=1).astype(np.int32),
+        ply=np.zeros_like(iteration),
+        game=iteration,
+    )
+
+
+def _searched(
+    settings: SuperviseConfig, game: protocol.Game, key: jax.Array
+) -> supervised.RecordedPlies:
+    assert settings.player is not None
+    trained = players.load_network(settings.player, game)
+    evaluate = network.folded_evaluator(game, trained.network_config, trained.variables)
+    return pretraining.searched_plies(
+        game,
+        pretraining.without_prior(evaluate) if settings.uniform_prior else evaluate,
+        key,
+        settings.num_games,
+        search=settings.search,
+        max_opening_plies=settings.max_opening_plies,
+    )
+
+
+def _default_archive() -> pathlib.Path:
+    folder = data.folder()
+    if folder is None:
+        raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
+    return folder / DEFAULT_ARCHIVE

@@ -1,0 +1,182 @@
+"""Players of matches, each with a request for moves in many games at once.
+
+`submit` hands a player all positions in which it is to move, and returns a function that waits for
+its moves. So external engines search while the device searches.
+"""
+
+import concurrent.futures
+import dataclasses
+import functools
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+
+from azo.games import bitboard, othello, protocol
+from azo.lab import classical, engine_protocols, external_engines, players
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A game in which a player is to move."""
+
+    slot: int  # stays the same while the game lasts
+    seed: int  # of the game
+    actions: tuple[int, ...]  # since the start of the game
+
+
+@dataclasses.dataclass(frozen=True)
+class Reply:
+    """The move of a player."""
+
+    action: int  # -1 with a fault
+    positions: float | None  # number searched; None if unknown
+    seconds: float
+    fault: str = ""  # by which the player has lost the game
+
+
+PendingReplies = Callable[[], Sequence[Reply]]
+
+
+class GameProgram(Protocol):
+    """A program that plays one game at a time, such as an external engine."""
+
+    def choose(self, moves: Sequence[int], /) -> external_engines.Choice:
+        """Returns the move after the actions since the start of the game."""
+
+    def close(self) -> None:
+        """Ends the program."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramPlayer:
+    """A player that is a program."""
+
+    make: Callable[[], GameProgram]
+    num_processes: int = 1  # that think at the same time
+
+
+Contender = (
+    players.Player | classical.Program | ProgramPlayer | engine_protocols.ExternalEngineConfig
+)
+
+
+class Backend(NamedTuple):
+    """A player in a match."""
+
+    submit: Callable[[protocol.Position, Sequence[Request]], PendingReplies]
+    """Starts to choose moves for `[M]` positions on the host, each with a choice, and their `M`
+    games, at least one. Returns a function that waits for the replies, in the same order."""
+    close: Callable[[], None]
+
+
+def external(
+    engine: engine_protocols.ExternalEngineConfig, game: protocol.Game, num_processes: int = 1
+) -> ProgramPlayer:
+    """Returns an external engine as a player; raises ValueError if it does not play the game."""
+    if not isinstance(game, othello.Othello):
+        raise ValueError(f"{engine.name} plays Othello, not {game.name}")
+    make = functools.partial(external_engines.ExternalEngine, engine, game)
+    return ProgramPlayer(make, num_processes)
+
+
+def start(player: Contender, game: protocol.Game, seed: int, *, min_rows: int = 1) -> Backend:
+    """Starts a player, with a seed for its searches.
+
+    `min_rows` is the smallest batch of a player on the device, so that few sizes are compiled.
+
+    Raises:
+      ValueError: An engine does not play the game.
+      external_engines.EngineError: An engine fails at its start.
+    """
+    if isinstance(player, engine_protocols.ExternalEngineConfig):
+        player = external(player, game)
+    if isinstance(player, ProgramPlayer):
+        return _processes(player)
+    if isinstance(player, classical.Program):
+        program = player  # computes when its replies are awaited, and so beside the device
+        return Backend(lambda *args: functools.partial(_host_replies, program, *args), lambda: None)
+    # A thread of its own, since one search keeps little more than one core busy.
+    thread = concurrent.futures.ThreadPoolExecutor(1)
+    keys = map(functools.partial(jax.random.fold_in, jax.random.key(seed)), itertools.count(1))
+
+    def submit(position: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
+        size = max(min_rows, _padded(len(requests)))
+        return thread.submit(_device_replies, player, keys, position, len(requests), size).result
+
+    # A search that runs is not awaited.
+    return Backend(submit, functools.partial(thread.shutdown, wait=False, cancel_futures=True))
+
+
+def _device_replies(
+    player: players.Player,
+    keys: Iterator[jax.Array],
+    position: protocol.Position,
+    count: int,
+    size: int,
+) -> list[Reply]:
+    """Returns the moves of a search in `count` positions side by side, filled up to `size`."""
+    start = time.perf_counter()
+    rows = np.minimum(np.arange(size), count - 1)
+    batch = jax.tree.map(lambda words: words[rows], position)
+    actions = np.asarray(_choose(player, next(keys), batch))[:count].tolist()
+    seconds = (time.perf_counter() - start) / count
+    search = getattr(player, "search_config", None)
+    positions = search.num_simulations if search else int(isinstance(player, players.NetworkPlayer))
+    return [Reply(action, positions, seconds) for action in actions]
+
+
+def _host_replies(
+    program: classical.Program, position: protocol.Position, requests: Sequence[Request]
+) -> list[Reply]:
+    start = time.perf_counter()
+    player = np.array(bitboard.to_ints(position.player), np.uint64)
+    opponent = np.array(bitboard.to_ints(position.opponent), np.uint64)
+    seeds = np.array([request.seed for request in requests], np.int64)
+    actions, positions = program.choose(player, opponent, seeds)
+    seconds = (time.perf_counter() - start) / len(requests)
+    pairs = zip(actions.tolist(), positions.tolist(), strict=True)
+    return [Reply(action, searched, seconds) for action, searched in pairs]
+
+
+def _processes(player: ProgramPlayer) -> Backend:
+    """Starts a program in several processes; each game stays with one of them."""
+    engines = [player.make() for _ in range(player.num_processes)]
+    threads = [concurrent.futures.ThreadPoolExecutor(1) for _ in engines]
+
+    def submit(_: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
+        futures = []
+        for request in requests:
+            process = request.slot % len(engines)
+            futures.append(threads[process].submit(_reply, engines[process], request.actions))
+        return lambda: [future.result() for future in futures]
+
+    def close() -> None:
+        for thread in threads:
+            thread.shutdown(cancel_futures=True)
+        for engine in engines:
+            engine.close()
+
+    return Backend(submit, close)
+
+
+def _reply(engine: GameProgram, actions: tuple[int, ...]) -> Reply:
+    start = time.perf_counter()
+    try:
+        choice = engine.choose(actions)
+    except external_engines.EngineError as error:
+        return Reply(-1, None, 0.0, error.reason)
+    return Reply(choice.action, choice.positions, time.perf_counter() - start)
+
+
+@jax.jit
+def _choose(player: Any, key: jax.Array, position: protocol.Position) -> jax.Array:
+    return player(key, position)
+
+
+def _padded(count: int) -> int:
+    """Returns 1, or the next power of two from 4 on, so that few sizes are compiled."""
+    return 1 if count == 1 else max(4, 1 << (count - 1).bit_length())

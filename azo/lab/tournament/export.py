@@ -1,0 +1,57 @@
+"""The games of a tournament in the formats of other programs.
+
+`games.txt` has a transcript a line, `games.ggf` a game a line, and for 8x8 boards from the usual
+start `games.wtb`, with the names of players and tournament in `games.JOU` and `games.TRN`.
+"""
+
+import dataclasses
+import datetime
+import pathlib
+from collections.abc import Sequence
+
+from azo.formats import ggf, wthor
+from azo.games import notation, othello, protocol, replaying
+from azo.lab.tournament import game_log
+from azo.storage import files
+
+
+def write(
+    folder: pathlib.Path, games: Sequence[game_log.PlayedGame], game: protocol.Game, tournament: str
+) -> None:
+    """Writes the files, and replaces earlier ones; other games than Othello have only transcripts.
+
+    A forfeited game counts as won by all discs in WTHOR files, and by one disc in GGF.
+    """
+    size = game.board_shape[0]
+    lines = [notation.transcript(played.actions, size) for played in games]
+    files.write(folder / "games.txt", ("\n".join(lines) + "\n").encode())
+    if not isinstance(game, othello.Othello):
+        return
+    start = replaying.board_of(game.start(), is_black_to_move=True)
+    records = [_record(played, game, start) for played in games]
+    texts = "".join(f"{ggf.to_text(record)}\n" for record in records)
+    files.write(folder / "games.ggf", texts.encode())
+    if game != othello.Othello():
+        return
+    for number, played in enumerate(games):
+        if played.score is None:
+            records[number] = dataclasses.replace(records[number], black_score=64 * played.result)
+    today = datetime.datetime.now(datetime.UTC).date()
+    contents = wthor.write(records, tournament, (today.year, today.month, today.day))
+    for suffix, content in contents.items():
+        files.write(folder / f"games.{suffix}", content)
+
+
+def _record(
+    played: game_log.PlayedGame, game: othello.Othello, start: notation.Board
+) -> ggf.GgfGame:
+    sign = -1 if game.is_reversed else 1
+    return ggf.GgfGame(
+        size=game.size,
+        board=start,
+        moves=played.actions,
+        black=played.black,
+        white=played.white,
+        black_score=sign * played.result if played.score is None else played.score,
+        is_reversed=game.is_reversed,
+    )

@@ -1,6 +1,0 @@
-"""The report of a run: figures drawn by plotly, and the page that holds them.
-
-`run_log` has the metrics of a run, and `panels` makes plots of them. The figures are in `figures`,
-`rating_figures` and `calibration_figure`; `page` and `pages` render them as HTML. Only `run_log`
-imports without plotly.
-"""

@@ -1,0 +1,1 @@
+"""Analysis of whole games: `game_analysis`, and its texts and page."""

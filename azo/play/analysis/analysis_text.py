@@ -1,0 +1,153 @@
+"""A game analysis as tables for a terminal of 80 columns, as sentences, and as JSON."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import rich.table
+
+from azo.games import notation, variant
+from azo.play.analysis import formatting, game_analysis
+from azo.play.engine import search_report
+
+_LEAST_LOSS = 0.05  # in discs; less is not shown
+
+
+def outcome(analysis: game_analysis.GameAnalysis) -> str:
+    """Returns a sentence on the result of the game."""
+    end = analysis.end
+    if not end.is_over:
+        return f"The game stops after {len(end.actions)} plies."
+    score, num_empties = end.final_score(), end.num_empties
+    return formatting.outcome(score, analysis.game, num_empties=num_empties) + "."
+
+
+def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
+    """Returns a table of the game, one row a move; `legend` explains its columns."""
+    size = analysis.game.size
+    rows = formatting.table(
+        *("ply>", "", "move", "discs>", "black>", "alone>", "prior>", "visits>", "best"),
+        *("lost>", ""),
+    )
+    for position in analysis.positions:
+        played, sign = position.played_move, 1 if position.board.is_black_to_move else -1
+        rows.add_row(
+            "end" if position.played is None else str(position.number),
+            "" if position.played is None else "X" if sign == 1 else "O",
+            formatting.move(position.played, size),
+            formatting.discs(sign * position.discs, position.score and sign * position.score),
+            formatting.chance(position.black_value),
+            formatting.chance(position.raw_value and sign * position.raw_value),
+            "" if played is None else f"{played.prior:.0%}",
+            "" if played is None else str(played.visits),
+            "" if position.best == position.played else formatting.move(position.best, size),
+            _lost(position) if (position.loss_discs or 0.0) >= _LEAST_LOSS else "",
+            position.mark,
+        )
+    return rows
+
+
+def legend() -> str:
+    """Returns the meaning of the columns of `game_table`."""
+    marks = ", ".join(f"{mark} {least:.0f}" for least, _, mark in game_analysis.MARKS)
+    return (
+        "X black, O white. discs: black's expected final score before the move; a whole number is"
+        " exact. black: chance that black wins, after the search; a draw is half a win. alone: the"
+        " chance by the network without search. prior, visits: of the move played. best: the"
+        " engine's choice, if it differs. lost: discs given away; ~ marks an estimate."
+        f" Marks, by least loss in discs: {marks}; ?? also for a move that loses the result."
+    )
+
+
+def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
+    """Yields lines on each side and on the largest losses."""
+    for name, is_black in (("Black", True), ("White", False)):
+        side = analysis.summary(is_black=is_black)
+        marks = ", ".join(f"{count} {mark}" for mark, count in side.num_marks.items())
+        yield (
+            f"{name}: accuracy {side.accuracy:.0%} of {side.num_choices} choices, {marks};"
+            f" {side.loss_discs:.1f} discs lost, {side.exact_loss_discs:.0f} of them where solved."
+        )
+    if turn := analysis.turning_point:
+        side_name = formatting.colour(turn.board)
+        place = _heading(turn, analysis.game.size)
+        yield f"Turning point: {place}; from here on {side_name} was behind."
+    yield "Largest losses:" if analysis.losses else "No move lost anything."
+    for position in analysis.losses:
+        yield "  " + loss(position, analysis.game)
+
+
+def loss(position: game_analysis.AnalysedPosition, game: variant.Variant) -> str:
+    """Returns a sentence on a move that lost discs."""
+    lost, is_exact = position.loss_discs or 0.0, position.is_loss_exact
+    left = position.discs + (lost if game.is_reversed else -lost)
+    before, after = (f"{x:+.0f}" if is_exact else f"{x:+z.1f}" for x in (position.discs, left))
+    return (
+        f"{_heading(position, game.size)}{position.mark}: {_lost(position)} discs, from {before} to"
+        f" {after} (better: {formatting.move(position.best, game.size)})"
+    )
+
+
+def _lost(position: game_analysis.AnalysedPosition) -> str:
+    """Returns discs given away: a whole number if exact, else an estimate such as "~2.4"."""
+    num_discs = position.loss_discs or 0.0
+    return f"{num_discs:.0f}" if position.is_loss_exact else f"~{num_discs:.1f}"
+
+
+def _heading(position: game_analysis.AnalysedPosition, size: int) -> str:
+    move = formatting.move(position.played, size)
+    return f"{position.number}. {formatting.colour(position.board)} {move}"
+
+
+def worth(position: game_analysis.AnalysedPosition) -> str:
+    """Returns the values of a position for the side to move."""
+    discs = formatting.discs(position.discs, position.score)
+    exact = " (exact)" if position.score is not None else ""
+    alone = ""
+    if position.raw_value is not None:
+        alone = f"; network alone {formatting.chance(position.raw_value)}"
+    return f"{discs} discs{exact}, wins {formatting.chance(position.value)}{alone}"
+
+
+def move_table(position: game_analysis.AnalysedPosition, size: int) -> rich.table.Table:
+    """Returns a table of the legal moves, best first; * marks the move played."""
+    rows = formatting.table("move", "discs>", "wins>", "visits>", "prior>", "line")
+    for move in position.moves:
+        rows.add_row(
+            formatting.move(move.action, size) + "*" * (move.action == position.played),
+            formatting.discs(move.discs, move.score),
+            formatting.chance(move.value),
+            str(move.visits),
+            f"{move.prior:.1%}",
+            formatting.line(move.line, size),
+        )
+    return rows
+
+
+def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
+    """Returns the analysis for JSON; values are the mover's unless named black's."""
+    size, end = analysis.game.size, analysis.end
+    return {
+        "title": title,
+        "game": analysis.game.name,
+        "start": notation.board_text(analysis.positions[0].board, size),
+        "moves": notation.transcript(analysis.actions, size, has_passes=True),
+        "is_over": end.is_over,
+        "black_score": end.final_score(),
+        "engine": analysis.engine_config.model_dump(),
+        "positions": [_position_json(position, size) for position in analysis.positions],
+        "largest_losses": [position.number for position in analysis.losses],
+    }
+
+
+def _position_json(position: game_analysis.AnalysedPosition, size: int) -> dict[str, Any]:
+    names = ("value", "raw_value", "black_value", "discs", "score", "loss", "loss_discs")
+    return {
+        "ply": position.number,
+        "board": notation.board_text(position.board, size),
+        **{name: getattr(position, name) for name in names},
+        "is_loss_exact": position.is_loss_exact,
+        "mark": position.mark,
+        "best": formatting.move(position.best, size) or None,
+        "played": formatting.move(position.played, size) or None,
+        "moves": [search_report.move_json(move, size) for move in position.moves],
+    }

@@ -1,0 +1,250 @@
+"""Analysis of a game: the worth of each position and move, and mistakes.
+
+Values are expected results in [-1, 1] for the side to move, searched with the same limits at every
+ply. Positions near the end are solved: their values are exact, and scores are final margins of
+discs. The search tree is kept from ply to ply.
+
+The loss of a move is the sum in discs of the expected scores of its position and of the next one,
+each for its side to move: the search before the move may have visited it only a few times. The
+engine's choice and its images by symmetries of the board lose nothing. `web/static/losses.js` has
+the same rules for the page.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from azo.formats import game_files
+from azo.games import board_symmetry, notation, variant
+from azo.games.host import live_game
+from azo.play.engine import engine_factory, engine_settings, live_engine
+from azo.play.engine.search_report import MoveReport, SearchReport
+
+# Least loss in discs, least loss in expected result, and the mark of a move that reaches either. So
+# a move that turns a win into a draw or a loss always has the worst mark.
+MARKS = ((10.0, 1.0, "??"), (4.0, 0.75, "?"), (2.0, math.inf, "?!"))
+_RESULT_LOST = 1.0  # a loss in expected result that changes who wins
+_NUM_LOSSES = 10  # listed as the largest
+_DECIDED = 0.75  # the expected result of the winner at the end of a game with a turning point
+
+
+@dataclasses.dataclass(frozen=True)
+class AnalysedPosition:
+    """One position of the game; values are for the side to move."""
+
+    number: int  # ply, 1 for the first move
+    board: notation.Board
+    value: float  # searched, or exact
+    discs: float  # expected final score, or the exact one
+    score: int | None  # final score under perfect play, where solved
+    report: SearchReport | None = None  # None if the game is over
+    played: int | None = None  # None for the last position
+    # Of the played move: at least 0, and 0 for the engine's choice.
+    loss: float | None = None  # expected result that it gives away, from 0 to 2
+    loss_discs: float | None = None  # discs that it gives away, exact or expected
+    is_loss_exact: bool = False  # both positions are solved
+
+    @property
+    def best(self) -> int | None:
+        """The move to play, None if the game is over."""
+        return None if self.report is None else self.report.action
+
+    @property
+    def moves(self) -> tuple[MoveReport, ...]:
+        """All legal moves, best first."""
+        return () if self.report is None else self.report.moves
+
+    @property
+    def raw_value(self) -> float | None:
+        """The network's own value, None if the game is over."""
+        return None if self.report is None else self.report.raw_value
+
+    @property
+    def mark(self) -> str:
+        """The mark of the played move: `??`, `?`, `?!` or nothing."""
+        discs, result = self.loss_discs or 0.0, self.loss or 0.0
+        marks = (mark for least, lost, mark in MARKS if discs >= least or result >= lost)
+        return next(marks, "")
+
+    @property
+    def black_value(self) -> float:
+        """The value for black."""
+        return self.value if self.board.is_black_to_move else -self.value
+
+    @property
+    def played_move(self) -> MoveReport | None:
+        """The report of the played move, None at the end of the game."""
+        return next((move for move in self.moves if move.action == self.played), None)
+
+
+@dataclasses.dataclass(frozen=True)
+class SideSummary:
+    """The choices of one side over a game; a move without an alternative is no choice."""
+
+    num_choices: int
+    loss_discs: float  # all discs given away, exact and expected
+    exact_loss_discs: float  # those of solved positions
+    num_marks: dict[str, int]  # by mark, worst first
+
+    @property
+    def accuracy(self) -> float:
+        """The share of choices without a mark, 1 without choices."""
+        return 1.0 - sum(self.num_marks.values()) / max(self.num_choices, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class GameAnalysis:
+    """A game with its analysed positions."""
+
+    game: variant.Variant
+    engine_config: engine_settings.EngineConfig
+    positions: tuple[AnalysedPosition, ...]  # before each move, and after the last
+
+    @property
+    def actions(self) -> tuple[int, ...]:
+        """The moves of the game, passes included."""
+        return tuple(p.played for p in self.positions if p.played is not None)
+
+    @property
+    def end(self) -> live_game.LiveGame:
+        """The game after the last analysed move."""
+        game = live_game.LiveGame(self.game)
+        game.new_game(self.positions[0].board, self.actions)
+        return game
+
+    @property
+    def losses(self) -> tuple[AnalysedPosition, ...]:
+        """The ten largest losses: moves that changed who wins, then the others, by discs."""
+
+        def rank(position: AnalysedPosition) -> tuple[bool, float]:
+            return (position.loss or 0.0) < _RESULT_LOST, -(position.loss_discs or 0.0)
+
+        lost = (position for position in self.positions if position.loss_discs)
+        return tuple(sorted(lost, key=rank)[:_NUM_LOSSES])
+
+    def with_report(self, number: int, report: SearchReport) -> "GameAnalysis":
+        """Returns the analysis with another report of a position, and the losses that follow."""
+        positions = list(self.positions)
+        positions[number - 1] = _position(number, positions[number - 1].played, report)
+        return dataclasses.replace(self, positions=_with_losses(positions, self.game))
+
+    @property
+    def turning_point(self) -> AnalysedPosition | None:
+        """The marked move after which its side was behind to the end, and lost; None without it."""
+        winner = self.positions[-1].black_value
+        if abs(winner) < _DECIDED:
+            return None
+        for before, after in reversed(list(itertools.pairwise(self.positions))):
+            if after.black_value * winner <= 0:
+                return None
+            if before.black_value * winner <= 0:
+                is_loser = (1 if before.board.is_black_to_move else -1) * winner < 0
+                return before if is_loser and before.mark else None
+        return None
+
+    def summary(self, *, is_black: bool) -> SideSummary:
+        """Returns the summary of one side."""
+        own = [p for p in self.positions if p.board.is_black_to_move == is_black]
+        return SideSummary(
+            num_choices=sum(p.loss_discs is not None and len(p.moves) > 1 for p in own),
+            loss_discs=sum(p.loss_discs or 0.0 for p in own),
+            exact_loss_discs=sum(p.loss_discs or 0.0 for p in own if p.is_loss_exact),
+            num_marks={mark: sum(p.mark == mark for p in own) for *_, mark in MARKS},
+        )
+
+
+def analyse_game(
+    game: str,
+    engine: live_engine.Engine | None = None,
+    *,
+    on_position: Callable[[int], None] | None = None,
+) -> GameAnalysis:
+    """Returns the analysis of a recorded game of Othello: the worth of each position and move.
+
+        analysis = azo.analyse_game("f5d6c3d3c4")
+        for position in analysis.losses:
+            print(position.number, azo.action_text(position.played, 8), position.loss_discs)
+
+    Args:
+      game: a transcript, the text of a GGF, SGF, PGN or OBF file, or a link to a game of `azo web`.
+      engine: searches each position with the limits of its settings, and has the game afterwards;
+        by default that of `azo.load_engine(num_simulations=400)`.
+      on_position: called after each position with the number of analysed positions.
+
+    Raises:
+      ValueError: the text is not a game of the engine's rules, or a move is illegal.
+    """
+    engine = engine or engine_factory.load_engine(num_simulations=400)
+    played = game_files.parse(game, engine.game)
+    engine.new_game(played.board, played.moves)
+    return analyse(engine, on_position=on_position)
+
+
+def analyse(
+    engine: live_engine.Engine,
+    *,
+    on_position: Callable[[int], None] | None = None,
+    is_stopped: Callable[[], bool] | None = None,
+) -> GameAnalysis:
+    """Analyses the engine's game from its start to its present position.
+
+    The limits are those of the engine's settings. `on_position` is called with the number of
+    analysed positions. If `is_stopped` returns True, the analysis ends without the later positions.
+    """
+    start, actions = engine.start, engine.actions
+    limits = engine.config.analysis_limits
+    positions: list[AnalysedPosition] = []
+    try:
+        for number, played in enumerate((*actions, None), start=1):
+            # A replay, which keeps the tree: `play` would report a finished game.
+            engine.new_game(start, actions[: number - 1])
+            if engine.is_over:
+                score = engine.final_score() * (1 if engine.board.is_black_to_move else -1)
+                worth = engine.result(score), float(score), score
+                positions.append(AnalysedPosition(number, engine.board, *worth))
+            else:
+                report = engine.think(limits, is_stopped=is_stopped)
+                positions.append(_position(number, played, report))
+            if on_position is not None:
+                on_position(number)
+            if is_stopped is not None and is_stopped():
+                break
+    finally:
+        if engine.actions != actions:
+            engine.new_game(start, actions)
+    return GameAnalysis(engine.game, engine.config, _with_losses(positions, engine.game))
+
+
+def _position(number: int, played: int | None, report: SearchReport) -> AnalysedPosition:
+    assert report.discs is not None
+    worth = report.value, report.discs, report.score
+    return AnalysedPosition(number, report.board, *worth, report, played)
+
+
+def _is_best(position: AnalysedPosition, size: int) -> bool:
+    """Returns whether the played move is the engine's, or its image by a symmetry of the board."""
+    if position.played is None or position.best is None:
+        return position.played == position.best
+    squares = np.array(list(notation.board_text(position.board, size))[: size * size])
+    return board_symmetry.are_equivalent(squares, position.played, position.best)
+
+
+def _with_losses(
+    positions: Sequence[AnalysedPosition], game: variant.Variant
+) -> tuple[AnalysedPosition, ...]:
+    """Returns the positions with the cost of each move."""
+    complete: list[AnalysedPosition] = []
+    for before, after in itertools.pairwise(positions):
+        loss = loss_discs = 0.0
+        if not _is_best(before, game.size):
+            discs = before.discs + after.discs
+            loss = max(before.value + after.value, 0.0)
+            loss_discs = max(-discs if game.is_reversed else discs, 0.0)
+        is_exact = before.score is not None and after.score is not None
+        complete.append(
+            dataclasses.replace(before, loss=loss, loss_discs=loss_discs, is_loss_exact=is_exact)
+        )
+    return (*complete, positions[-1])

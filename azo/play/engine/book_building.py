@@ -1,0 +1,120 @@
+"""Building of opening books, by searches or from archives of games.
+
+Searches grow a book by drop-out expansion (Lincke, "Strategies for the automatic construction of
+opening books", Computers and Games 2000). Each step extends the line that leaves the book at the
+least cost: a ply costs a constant, a move costs its difference to the best move. So main lines
+become deep, and moves that are nearly as good are explored too.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pydantic
+
+from azo.formats import game_files
+from azo.games import notation, setting_types
+from azo.games.host import live_game
+from azo.play.engine import live_engine, opening_book
+
+
+class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Growth of a book by searches."""
+
+    num_positions: setting_types.PositiveInt = 200
+    """Positions to add, with one search each."""
+    ply_cost: setting_types.PositiveFloat = 0.02
+    """Cost of a ply, in expected result; low costs make deep and narrow books."""
+    max_plies: setting_types.PositiveInt = 24
+    """Largest number of moves from the start to a position of the book."""
+    min_share: float = pydantic.Field(0.02, ge=0, le=1)
+    """Moves with a smaller share of a search's visits are left out, except the best move."""
+
+
+def grow(
+    book: opening_book.Book,
+    engine: live_engine.Engine,
+    config: GrowthConfig,
+    *,
+    on_position: Callable[[int], None] | None = None,
+) -> int:
+    """Adds positions to a book and backs up all values; returns the number of positions added.
+
+    The engine searches with the limits of its settings; its present game is lost. `on_position` is
+    called after each position with the number added.
+    """
+    root = book.key(engine.start)
+    for num_done in range(config.num_positions):
+        key = root if root not in book.positions else _cheapest(book, root, config)
+        if key is None:
+            return num_done
+        board = notation.Board(*key, is_black_to_move=True)
+        engine.new_game(board)
+        report = engine.think(engine.config.analysis_limits)
+        least = max(config.min_share * sum(move.visits for move in report.moves), 1)
+        for move in report.moves:
+            is_reliable = move.visits >= least or move.score is not None
+            if move.value is not None and (is_reliable or move.action == report.action):
+                entry = book.entry(board, move.action)
+                entry.value, entry.num_visits = move.value, move.visits
+        book.back_up()
+        if on_position is not None:
+            on_position(num_done + 1)
+    return config.num_positions
+
+
+def add_games(
+    book: opening_book.Book, games: game_files.GameArchive, *, max_plies: int, min_games: int
+) -> int:
+    """Counts the first moves of games in an empty book; returns the number of games counted.
+
+    Games without a result are left out, and so are moves of fewer than `min_games`.
+    """
+    live = live_game.LiveGame(book.game)
+    has_result = ~np.isnan(games.black_value)
+    played = zip(games.action[has_result, :max_plies], games.black_value[has_result], strict=True)
+    for actions, black_value in played:
+        live.new_game(actions=actions[actions != game_files.NO_ACTION].tolist())
+        for board, action in zip(live.boards, live.actions, strict=False):
+            book.count(board, action, black_value if board.is_black_to_move else -black_value)
+    for key, moves in list(book.positions.items()):
+        book.positions[key] = {a: e for a, e in moves.items() if e.num_games >= min_games}
+        if not book.positions[key]:
+            del book.positions[key]
+    return int(has_result.sum())
+
+
+def _cheapest(
+    book: opening_book.Book, root: opening_book.Key, config: GrowthConfig
+) -> opening_book.Key | None:
+    """Returns the position outside the book that costs least to reach, None if there is none."""
+    num_discs = _num_discs(root)
+    costs: dict[opening_book.Key, tuple[float, opening_book.Key | None]] = {}
+
+    def cheapest(key: opening_book.Key) -> tuple[float, opening_book.Key | None]:
+        if key not in costs:
+            best_cost, best_leaf = math.inf, None
+            value = book.value(key)
+            for action, entry in sorted(book.positions[key].items()):
+                after = book.after(key, action)
+                if entry.value is None or value is None or after is None:
+                    continue
+                cost, leaf = 0.0, after
+                if after in book.positions:
+                    cost, further = cheapest(after)
+                    if further is None:
+                        continue
+                    leaf = further
+                elif _num_discs(after) - num_discs > config.max_plies:
+                    continue
+                cost += config.ply_cost + value - entry.value
+                if cost < best_cost:
+                    best_cost, best_leaf = cost, leaf
+            costs[key] = best_cost, best_leaf
+        return costs[key]
+
+    return cheapest(root)[1]
+
+
+def _num_discs(key: opening_book.Key) -> int:
+    return (key[0] | key[1]).bit_count()

@@ -1,0 +1,197 @@
+"""Makes engines from networks and settings on disk, for every command that plays."""
+
+import functools
+import itertools
+import os
+import pathlib
+import sys
+import threading
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pydantic
+import tyro
+
+from azo.games import registry, setting_types, variant
+from azo.games.host import live_game
+from azo.learning import pattern_tables
+from azo.play.engine import engine_settings, opening_book
+from azo.play.engine.live_engine import Engine
+from azo.play.engine.live_search import Evaluator
+from azo.play.engine.pattern_evaluator import PatternEvaluator
+from azo.storage import locks
+from azo.training import exported_network, shipped_files, validation
+
+_NUM_EMPTIES_TO_SOLVE = 6  # of the position by which `warm_up` compiles the solver
+
+
+class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Network of an engine."""
+
+    network: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Folder of a run or of an exported network, or the name of one that comes with azo, such as
+    zero-conv; by default the strongest that comes with azo for the board."""
+    size: Annotated[int, pydantic.Field(ge=4, le=8)] = 8
+    """Without --network: rows and columns of the board."""
+    reversed: bool = False
+    """Without --network: the side with fewer discs wins."""
+
+    @property
+    def network_name(self) -> str:
+        """Name to show for the network."""
+        return "azo's own" if self.network is None else self.network.resolve().name
+
+
+class PlayConfig(NetworkChoice):
+    """Network, level and settings of an engine."""
+
+    level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = (
+        engine_settings.NUM_LEVELS
+    )
+    """Playing strength in steps of about 100 Elo, from 1 (beginner) to 20, the engine settings."""
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=20_000)
+    """Settings of the search."""
+    book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Opening book (see `azo book`); its moves are played while the position is in it."""
+    learn: bool = False
+    """Update the book after every finished game, and save it."""
+    seed: setting_types.Seed = 0
+    """Seed of random choices, in the book and at low levels."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_book(self) -> "PlayConfig":
+        if self.learn and self.book is None:
+            raise ValueError("--learn needs a book: name its file with --book")
+        return self
+
+
+def load_engine(
+    network: str | os.PathLike[str] | None = None,
+    *,
+    size: int = 8,
+    is_reversed: bool = False,
+    level: int = engine_settings.NUM_LEVELS,
+    book: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    **settings: Any,
+) -> Engine:
+    """Returns an engine at the start of a game of Othello.
+
+        engine = azo.load_engine("zero-fast", num_simulations=800)
+        engine.play("f5")
+        report = engine.think()
+        engine.play(report.action)
+
+    Loading takes about a second, and about a minute on the first use after installation, which
+    compiles. Pattern networks, as those that come with azo, do not load JAX. Values of a report are
+    expected results in [-1, 1] for the side to move; `discs` are its expected final margin.
+
+    Args:
+      network: folder of a run or of an exported network, or the name of one that comes with azo; by
+        default the strongest that comes with azo for the board.
+      size: without a network, rows of the board.
+      is_reversed: without a network, fewer discs win.
+      level: playing strength from 1 (beginner) to 20 (the settings).
+      book: file of an opening book, as `azo book` writes it.
+      seed: of random choices, in the book and at low levels.
+      **settings: of the search, see `EngineConfig`: `num_simulations` a move (20,000 by default),
+        `seconds` a move, and others.
+
+    Raises:
+      ValueError: One line: there is no such network, level, book or setting.
+    """
+    choice = {"network": network and pathlib.Path(network), "size": size, "reversed": is_reversed}
+    play = {"level": level, "book": book and pathlib.Path(book), "seed": seed}
+    tree = {**choice, **play, "engine": PlayConfig().engine.model_dump() | settings}
+    return make_engine(validation.validate(PlayConfig, tree, "load_engine"))
+
+
+def make_engine(play: PlayConfig) -> Engine:
+    """Returns an engine at the start of a game.
+
+    Raises:
+      ValueError: One line: the network or the book is missing or does not fit the board, or
+        another process learns the same book.
+    """
+    evaluator, path = load_evaluator(play), play.book
+    make = functools.partial(Engine, evaluator, play.engine, level=play.level, seed=play.seed)
+    if path is None:
+        return make()
+    lock = locks.lock_file(path) if play.learn else None
+    book = opening_book.load(path, evaluator.game)
+
+    def learn(game: live_game.LiveGame) -> None:
+        assert lock is not None  # held as long as the engine has this function
+        book.learn(game.actions, game.result(game.final_score()), game.start)
+        try:
+            book.save(path)
+        except ValueError as error:  # the game itself is not affected
+            print(error, file=sys.stderr)
+
+    return make(book=book, on_end=learn if play.learn else None)
+
+
+def load_evaluator(choice: NetworkChoice) -> Evaluator:
+    """Returns the network of a folder, or one that comes with azo.
+
+    Raises:
+      ValueError: One line: there is no such network, or it is not for Othello.
+    """
+    network = choice.network
+    if network is None:
+        name = f"othello{choice.size}{'-reversed' if choice.reversed else ''}"
+        if name not in shipped_files.STRONGEST:
+            there = ", ".join(shipped_files.STRONGEST)
+            raise ValueError(
+                f"no network for {name} comes with azo (there are: {there}):"
+                " train one and give its folder with --network"
+            )
+        network = shipped_files.NETWORKS / shipped_files.STRONGEST[name]
+    folder = shipped_files.find_network(network)
+    exported = exported_network.read_settings(folder)
+    if exported and exported.game.name == "othello" and exported.network.kind == "patterns":
+        game, config = registry.variant_of(exported.game), exported.network.patterns
+        shapes = pattern_tables.array_shapes(config, game.size, len(game.scores))
+        params = exported_network.read_arrays(folder, shapes)["params"]
+        return PatternEvaluator(game, config, params)
+    from azo.play.engine import network_evaluator  # imports JAX, which takes seconds
+
+    return network_evaluator.load(folder)
+
+
+def engines(play: PlayConfig) -> dict[variant.Variant, Callable[[], Engine]]:
+    """Returns a function for each game that makes an engine at full strength.
+
+    The games are that of the network, or of all that come with azo. The network of the first game
+    is loaded at once, each other one for its first engine.
+    """
+    first = load_evaluator(play)
+    book = None if play.book is None else opening_book.load(play.book, first.game)
+    lock, seeds = threading.Lock(), itertools.count(play.seed)
+
+    @functools.cache
+    def evaluator(game: variant.Variant) -> Evaluator:
+        choice = NetworkChoice(size=game.size, reversed=game.is_reversed)
+        return first if game == first.game else load_evaluator(choice)
+
+    def make(game: variant.Variant) -> Engine:
+        with lock:
+            used = book if game == first.game else None
+            return Engine(evaluator(game), play.engine, book=used, seed=next(seeds))
+
+    games = [first.game]
+    if play.network is None:
+        every = (variant.Variant(*rules) for rules in itertools.product((8, 6, 4), (False, True)))
+        games += [game for game in every if game.name in shipped_files.STRONGEST]
+    return {game: functools.partial(make, game) for game in games}
+
+
+def warm_up(engine: Engine) -> None:
+    """Compiles the programs of a game, so that the first move does not wait for them."""
+    for level in (1, engine_settings.NUM_LEVELS):
+        engine.level = level
+        engine.think(engine_settings.Limits(num_simulations=2 * engine.config.leaves_per_step))
+    while engine.num_empties > _NUM_EMPTIES_TO_SOLVE and not engine.is_over:
+        engine.play(engine.legal_actions[0])
+    if not engine.is_over:
+        engine.think(engine_settings.Limits(num_simulations=1, is_analysis=True))

@@ -1,0 +1,141 @@
+"""Settings of the engine for live games, and playing levels."""
+
+import dataclasses
+from typing import Annotated, NamedTuple
+
+import pydantic
+
+from azo.games import setting_types
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """When a search ends; without a number or a time, only when it is stopped."""
+
+    num_simulations: int | None = None
+    seconds: float | None = None
+    ends_early: bool = False  # on a clock: when no other move can catch the best one
+    # Search for discs, also where the move is forced, and solve every move near the end.
+    is_analysis: bool = False
+
+
+class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """How the engine searches for a move."""
+
+    num_simulations: setting_types.PositiveInt | None = 400
+    """Simulations a move, in addition to those in the reused tree; None: limited by time only."""
+    seconds: setting_types.PositiveFloat | None = None
+    """Time a move; the search ends at the first limit reached."""
+    leaves_per_step: Annotated[int, pydantic.Field(ge=1, le=256)] = 4
+    """Leaves that the network evaluates together."""
+    c_puct: setting_types.PositiveFloat = 1.0
+    """Weight of exploration in PUCT."""
+    score_share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
+    """Share of the final score in the value that the search for a move maximises; 0: the result
+    alone, and the search gives no score. Analyses maximise the score."""
+    prior_temperature: setting_types.PositiveFloat = 1.5
+    """Temperature of the network's policy; above 1 flattens it."""
+    exact_empties: Annotated[int, pydantic.Field(ge=0, le=10)] = 8
+    """Leaves with at most this many empty squares are solved; 0: none."""
+    solve_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 23
+    """Win, draw or loss is solved with at most this many empty squares; 0: never."""
+    score_empties: Annotated[int, pydantic.Field(ge=0, le=30)] = 20
+    """The score is solved with at most this many; analyses leave the rest to the search."""
+    solve_seconds: setting_types.PositiveFloat = 5.0
+    """Time limit of solving, at most half the time of the move; then the position is searched."""
+    probe_nodes: setting_types.NonNegativeInt = 100_000
+    """With more empty squares, nodes to prove the result, and to refute the move found; 0: none.
+    Analyses look for early ends alone."""
+    has_proofs: bool = True
+    """Look for the end of the game ahead, and never search or play what is proven worse: by the
+    result, or by the final score if `score_share` is above 0."""
+    ponder: bool = False
+    """Search while the opponent thinks, over GTP and NBoard."""
+    temperature: setting_types.NonNegativeFloat = 0.0
+    """Above 0, moves are drawn by visits to the power of 1 / temperature."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a move."""
+        return Limits(self.num_simulations, self.seconds)
+
+    @property
+    def analysis_limits(self) -> Limits:
+        """The limits of an analysis."""
+        return Limits(self.num_simulations, self.seconds, is_analysis=True)
+
+
+def for_analysis(config: EngineConfig) -> EngineConfig:
+    """Returns the settings of a search whose objective is the final score in discs.
+
+    docs/notebook/puzzles.md has the errors of its scores, and of those of a search for the result.
+    """
+    # The rest of the value is the result, which decides between equal scores. Scores, divided by
+    # the largest, differ less than results do, so they need less exploration.
+    return config.model_copy(update={"score_share": 0.99, "c_puct": 0.4 * config.c_puct})
+
+
+class _Level(NamedTuple):
+    num_simulations: int
+    temperature: float = 0.0
+    num_empties: int = 0  # from which positions are solved
+
+
+# Each level is meant to be 100 Elo above the one below it, with the 8x8 network that comes with azo
+# and 20,000 simulations at full strength: docs/notebook/play-settings.md has what was measured. A
+# level that draws its moves at random searches without proofs.
+_LEVELS = (
+    _Level(32, temperature=3.0),
+    _Level(32, temperature=2.1),
+    _Level(32, temperature=1.75),
+    _Level(32, temperature=1.41),
+    _Level(32, temperature=1.2),
+    _Level(32, temperature=1.01),
+    _Level(32, temperature=0.77, num_empties=2),
+    _Level(32, temperature=0.57, num_empties=2),
+    _Level(32, temperature=0.28, num_empties=4),
+    _Level(34, num_empties=8),
+    _Level(54, num_empties=8),
+    _Level(84, num_empties=10),
+    _Level(134, num_empties=12),
+    _Level(240, num_empties=14),
+    _Level(430, num_empties=14),
+    _Level(800, num_empties=16),
+    _Level(1_700, num_empties=18),
+    _Level(3_400, num_empties=20),
+    _Level(6_800, num_empties=22),
+)
+_NAMES = ("beginner", "novice", "casual", "improver", "club", "strong", "expert")
+LEVEL_NAMES = (*(_NAMES[i // 3] for i in range(len(_LEVELS))), "full")
+"""The name of level 1 first; three levels share a name."""
+NUM_LEVELS = len(LEVEL_NAMES)
+LEVELS = f"levels are 1 (beginner) to {NUM_LEVELS} (full)"
+_DRAWN_PRIOR_TEMPERATURE = 2.0  # above that of play: bad moves are tried and drawn
+
+
+def at_level(config: EngineConfig, level: int) -> EngineConfig:
+    """Returns the settings of a level, from 1 to `NUM_LEVELS`, at which they are `config` itself.
+
+    Raises:
+      ValueError: there is no such level.
+    """
+    if not 1 <= level <= NUM_LEVELS:
+        raise ValueError(f"level {level}: {LEVELS}")
+    if level == NUM_LEVELS:
+        return config
+    num_simulations, temperature, num_empties = _LEVELS[level - 1]
+    prior_temperature = _DRAWN_PRIOR_TEMPERATURE if temperature else 0.0
+    # A level never makes weak settings stronger.
+    return config.model_copy(
+        update={
+            "num_simulations": min(config.num_simulations or num_simulations, num_simulations),
+            "leaves_per_step": 1,
+            "ponder": False,
+            "probe_nodes": 0,
+            "has_proofs": config.has_proofs and not temperature,
+            "temperature": max(config.temperature, temperature),
+            "prior_temperature": max(config.prior_temperature, prior_temperature),
+            "solve_empties": min(config.solve_empties, num_empties),
+            "exact_empties": min(config.exact_empties, num_empties),
+        }
+    )

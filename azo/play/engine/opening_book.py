@@ -1,0 +1,247 @@
+"""Opening book: positions up to symmetry, with values and game results of their moves.
+
+A position is stored in the canonical form of `host_rules`, for the side to move. Of moves that a
+symmetry of the position exchanges, only the one with the lowest action is stored. A move has a
+value, counts of games and results, or both. Values come from searches and are backed up by negamax;
+counts come from archives and from games played with the book.
+
+A file begins with a line that names the format. The rest is `_Content` as JSON, compressed with a
+checksum.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import math
+import pathlib
+import zlib
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+import pydantic
+
+from azo.games import notation, setting_types, variant
+from azo.games.host import host_rules, live_game
+from azo.storage import files
+
+MARGIN = 0.02  # of value; moves within it of the best are played
+LEARNING_RATE = 0.2  # step of a value towards the result of a game
+_MAGIC = b"azo opening book 2\n"  # the number is the version of the format
+_CAUTION = 10.0  # even games that are added to the results of a move
+
+Key = tuple[int, int]  # discs of the side to move and of the other, in canonical form
+
+
+@dataclasses.dataclass(slots=True)  # a book may have millions
+class Entry:
+    """A move of the book; values and results are for the side that makes it."""
+
+    value: float | None = None  # expected result in [-1, 1], None without a search
+    num_visits: int = 0  # of the search that gave the first value
+    num_games: int = 0
+    num_wins: int = 0
+    num_draws: int = 0
+
+    @property
+    def estimate(self) -> float | None:
+        """The value, or the mean result of its games in [-1, 1], None without any."""
+        if self.value is not None:
+            return self.value
+        return self._balance / self.num_games if self.num_games else None
+
+    @property
+    def worth(self) -> float:
+        """The value, or a cautious estimate from games: one standard deviation below the mean."""
+        if self.value is not None:
+            return self.value
+        num = self.num_games + _CAUTION
+        return self._balance / num - 1 / math.sqrt(num)
+
+    @property
+    def _balance(self) -> int:
+        return 2 * self.num_wins + self.num_draws - self.num_games  # wins less losses
+
+
+class Book:
+    """Positions and their moves; only one thread may change it."""
+
+    def __init__(self, game: variant.Variant):
+        self.game = game
+        self.positions: dict[Key, dict[int, Entry]] = {}
+        self._live = live_game.LiveGame(game)
+        self._after: dict[tuple[Key, int], Key | None] = {}
+        symmetries, actions = range(host_rules.NUM_SYMMETRIES), range(game.num_actions)
+        self._turned = np.array(
+            [[host_rules.turned_action(a, k, game.size) for a in actions] for k in symmetries]
+        )
+        self._unturned = np.argsort(self._turned, axis=1)
+
+    @property
+    def num_moves(self) -> int:
+        """Number of moves of all positions."""
+        return sum(len(moves) for moves in self.positions.values())
+
+    def key(self, board: notation.Board) -> Key:
+        """Returns the canonical form of a position."""
+        return _canonical(board.player, board.opponent, self.game.size)[0]
+
+    def value(self, key: Key) -> float | None:
+        """Returns the value of a position for its side to move, None if no move was searched."""
+        values = [e.value for e in self.positions.get(key, {}).values() if e.value is not None]
+        return max(values, default=None)
+
+    def lookup(self, board: notation.Board) -> dict[int, Entry]:
+        """Returns the moves of a position, best first, with all symmetric ones."""
+        key, symmetries = _canonical(board.player, board.opponent, self.game.size)
+        moves = {
+            int(self._unturned[symmetry, canonical]): entry
+            for canonical, entry in self.positions.get(key, {}).items()
+            for symmetry in symmetries
+        }
+        return dict(sorted(moves.items(), key=lambda move: (-move[1].worth, move[0])))
+
+    def choose(
+        self, board: notation.Board, rng: np.random.Generator, *, margin: float = MARGIN
+    ) -> int | None:
+        """Returns a random move within a margin of the best, None if the book has no move."""
+        moves = self.lookup(board)
+        if not moves:
+            return None
+        least = max(entry.worth for entry in moves.values()) - margin
+        return int(rng.choice([move for move, entry in moves.items() if entry.worth >= least]))
+
+    def entry(self, board: notation.Board, action: int) -> Entry:
+        """Returns the entry of a move, a new one if the book has none."""
+        key, symmetries = _canonical(board.player, board.opponent, self.game.size)
+        canonical = min(int(self._turned[symmetry, action]) for symmetry in symmetries)
+        return self.positions.setdefault(key, {}).setdefault(canonical, Entry())
+
+    def count(self, board: notation.Board, action: int, result: float) -> Entry:
+        """Counts a game with a move, won (1), drawn (0) or lost (-1) by its side; returns it."""
+        entry = self.entry(board, action)
+        entry.num_games += 1
+        entry.num_wins += result > 0
+        entry.num_draws += result == 0
+        return entry
+
+    def learn(
+        self, actions: Sequence[int], black_value: float, start: notation.Board | None = None
+    ) -> int:
+        """Learns from a finished game; returns the number of its plies in the book.
+
+        Each move there counts the game; a new move is added. The value of the last move moves
+        towards the result, and is backed up. `actions` include passes, and `black_value` is 1, 0 or
+        -1 for black. Raises ValueError if an action is illegal.
+        """
+        self._live.new_game(start, actions)
+        path: list[tuple[Entry, float, notation.Board]] = []
+        for board, action in zip(self._live.boards, actions, strict=False):
+            if self.key(board) not in self.positions:
+                break
+            result = black_value if board.is_black_to_move else -black_value
+            entry = self.count(board, action, result)
+            path.append((entry, result, self._live.boards[len(path) + 1]))
+        if path:
+            last, result, _ = path[-1]
+            if last.value is not None:
+                last.value += LEARNING_RATE * (result - last.value)
+        for entry, _, after in reversed(path[:-1]):
+            value = self.value(self.key(after))
+            if value is not None:
+                entry.value = -value
+        return len(path)
+
+    def back_up(self) -> None:
+        """Sets the value of each move from the best move of the next position, if searched."""
+        passing = self.game.pass_action
+
+        def order(item: tuple[Key, dict[int, Entry]]) -> tuple[int, bool]:
+            (player, opponent), moves = item
+            return -(player | opponent).bit_count(), passing in moves  # later positions first
+
+        for key, moves in sorted(self.positions.items(), key=order):
+            for action, entry in moves.items():
+                after = self.after(key, action)
+                value = None if after is None else self.value(after)
+                if value is not None:
+                    entry.value = -value
+
+    def after(self, key: Key, action: int) -> Key | None:
+        """Returns the position after a legal move of a canonical position, None at the end."""
+        if (key, action) not in self._after:
+            self._live.new_game(notation.Board(*key, True), [action])
+            is_over = self._live.is_over
+            self._after[key, action] = None if is_over else self.key(self._live.board)
+        return self._after[key, action]
+
+    def save(self, path: pathlib.Path) -> None:
+        """Makes the folder of the book and writes it as `files.write` does."""
+        content = _Content(
+            game=self.game.name,
+            start=self.game.start_bits,
+            positions=[
+                (*key, {action: dataclasses.astuple(entry) for action, entry in moves.items()})
+                for key, moves in sorted(self.positions.items())
+            ],
+        )
+        with contextlib.suppress(OSError):  # `write` reports a missing folder
+            path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(path, _MAGIC + zlib.compress(content.model_dump_json().encode()))
+
+
+_Count = setting_types.NonNegativeInt
+_Value = Annotated[float, pydantic.Field(ge=-1, le=1)]
+# Fields of `Entry` by the action.
+_Moves = dict[_Count, tuple[_Value | None, _Count, _Count, _Count, _Count]]
+
+
+class _Content(pydantic.BaseModel, extra="forbid"):
+    game: str
+    start: tuple[int, int] | None
+    # In canonical form: the discs of the side to move and of the other, and the moves.
+    positions: list[tuple[pydantic.NonNegativeInt, pydantic.NonNegativeInt, _Moves]]
+
+
+@functools.lru_cache(2**16)
+def _canonical(player: int, opponent: int, size: int) -> tuple[Key, list[int]]:
+    """Returns the canonical form of a position, and all symmetries that give it."""
+    P, O = np.uint64(player), np.uint64(opponent)
+    symmetries = range(host_rules.NUM_SYMMETRIES)
+    images = [
+        (int(host_rules.turned(P, k, size)), int(host_rules.turned(O, k, size))) for k in symmetries
+    ]
+    least = min(images)
+    return least, [k for k in symmetries if images[k] == least]
+
+
+def load(path: pathlib.Path, game: variant.Variant) -> Book:
+    """Returns the book of a file.
+
+    Raises:
+      ValueError: One line: the file is missing, not a book, or a book of another game.
+    """
+    content = files.read(path)
+    if not content.startswith(_MAGIC):
+        raise ValueError(f"{path}: not an opening book of this version of azo")
+    packed = content[len(_MAGIC) :]
+    try:
+        reader = zlib.decompressobj()
+        text = reader.decompress(packed, files.max_unpacked(packed))
+        if not reader.eof:
+            raise ValueError("cut short, or larger than any book")
+        stored = _Content.model_validate_json(text)
+    except (zlib.error, ValueError):
+        raise ValueError(f"{path}: a damaged opening book") from None
+    if stored.game != game.name:
+        raise ValueError(f"{path}: a book for {stored.game}, not for {game.name}")
+    if stored.start != game.start_bits:
+        raise ValueError(f"{path}: a book for {game.name} from another start position")
+    book = Book(game)
+    for player, opponent, moves in stored.positions:
+        is_outside = (player | opponent) & ~game.board_bits or max(moves, default=0) > game.size**2
+        if player & opponent or is_outside:
+            raise ValueError(f"{path}: a damaged opening book")
+        entries = {action: Entry(*fields) for action, fields in moves.items()}
+        book.positions[player, opponent] = entries
+    return book

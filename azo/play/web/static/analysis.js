@@ -1,0 +1,118 @@
+// Searches of positions on request: a hint, the whole game, and what is on the board.
+
+import { count } from "./formatting.js";
+import { quality } from "./tree.js";
+
+const HINT_SECONDS = 10;
+const GAME_SECONDS = 30; // a position; for slow machines: the strength ends a search before
+const MOST_SOLVED = 30; // empty squares; more take days
+
+export class Analysis {
+  /** @param {Play} play the state of the page */
+  constructor(play) {
+    this.play = play;
+  }
+
+  /** Marks the best move. */
+  async showHint() {
+    const { play } = this;
+    if (play.isOver) return play.say("The game is over", "note");
+    if (play.task?.kind === "play") return play.say("azo is thinking about its move", "note");
+    play.say("");
+    play.hinted = play.cursor;
+    return this.#advise();
+  }
+
+  /** Searches every position of the game without a report; a second call stops it. */
+  async searchGame() {
+    const { play } = this;
+    if (play.task?.kind === "analyse") return play.proceed();
+    const wasPaused = play.isPaused;
+    if (play.isAzosTurn) play.isPaused = true;
+    const task = play.beginTask("analyse");
+    for (const position of play.line) {
+      if (position.isOver || this.#isSearched(position)) continue;
+      task.position = position;
+      const report = await play.search.think(task, position, this.#limits(GAME_SECONDS));
+      if (!report) return undefined;
+    }
+    play.isPaused = wasPaused;
+    return play.proceed();
+  }
+
+  /** Finds the exact score of the position on the board; a second call stops it. */
+  async solve() {
+    const { play } = this;
+    if (play.task?.kind === "solve") return play.proceed();
+    if (play.isOver) return play.say("The game is over", "note");
+    const { empty } = count(play.cursor.board);
+    if (empty > MOST_SOLVED) {
+      return play.say(`${empty} empty squares: at most ${MOST_SOLVED} can be solved`, "note");
+    }
+    if (play.isAzosTurn) play.isPaused = true;
+    play.say("");
+    const task = play.beginTask("solve");
+    const how = { role: "solve", seconds: play.settings.max_seconds };
+    for (;;) {
+      const report = await play.search.think(task, task.position, how);
+      if (!report) return undefined;
+      if (report.score !== null) break;
+    }
+    return play.search.end(task) && play.render();
+  }
+
+  /** Switches the search of whatever is on the board on or off. */
+  watch() {
+    const { play } = this;
+    play.isContinuous = !play.isContinuous;
+    if (play.isContinuous && play.map === "none") play.map = "value";
+    play.proceed();
+  }
+
+  /** Searches the position on the board if its values are to be shown. */
+  proceed() {
+    const { play } = this;
+    if (play.isContinuous) return document.hidden ? undefined : this.#deepen();
+    if (play.settings.analysed) return undefined; // there is no server to ask
+    if (play.map === "none" || this.#isSearched(play.cursor)) return undefined;
+    return this.#advise();
+  }
+
+  /** Searches a position unless it was searched, and returns whether it was or is now. */
+  async searched(position) {
+    const { play } = this;
+    if (position.isOver || this.#isSearched(position)) return true;
+    const task = play.beginTask("advise");
+    const report = await play.search.think(task, position, this.#limits(HINT_SECONDS));
+    return Boolean(report) && play.search.end(task);
+  }
+
+  async #advise() {
+    const { play } = this;
+    const task = play.beginTask("advise");
+    const report = await play.search.think(task, task.position, this.#limits(HINT_SECONDS));
+    if (report && play.search.end(task)) play.render();
+  }
+
+  /** Searches the position as long as it is on the board, is not solved and grows. */
+  async #deepen() {
+    const { play } = this;
+    const { max_simulations: numSimulations, max_seconds: seconds } = play.settings;
+    const task = play.beginTask("watch");
+    const how = { role: "advise", num_simulations: numSimulations, seconds };
+    for (;;) {
+      const report = await play.search.think(task, task.position, how);
+      if (!report) return;
+      if (report.score !== null || report.num_simulations === 0) break;
+    }
+    if (play.search.end(task)) play.render();
+  }
+
+  #limits(seconds) {
+    return { role: "advise", num_simulations: this.play.strength, seconds };
+  }
+
+  #isSearched({ searched }) {
+    return searched !== null && quality(searched) >= this.play.strength;
+  }
+}

@@ -1,0 +1,284 @@
+"""Checkpoints: the whole state of a run, saved and restored bit for bit.
+
+A run's folder holds `settings.json`, its metrics, and `checkpoints/ITERATION/` with the `RunState`
+and, separately, its network; `network_files` reads the network alone. A checkpoint is written under
+another name, read back from the disk, and renamed; only then are older ones removed.
+"""
+
+import contextlib
+import dataclasses
+import pathlib
+import shutil
+import tempfile
+from typing import Any
+
+import jax
+import numpy as np
+
+from azo.learning import replay, run_state
+from azo.storage import files, locks
+from azo.training import checkpoint_folder, config, devices, exported_network, orbax_calls
+
+SETTINGS = exported_network.SETTINGS
+CHECKPOINTS = checkpoint_folder.CHECKPOINTS
+_RINGS = ("replay/next_row", "replay/size", "replay/window_starts")  # a row for each device
+_COUNTS = (
+    *("generation", "generation_games", "generation_steps", "num_failures", "actor_version"),
+    *("num_games", "learner/num_steps", *_RINGS),
+)
+
+# Settings that a resumed run may change.
+_FREE: Any = dict.fromkeys(
+    ("evaluation", "ratings", "distributed", "curriculum", "origin"), True
+) | {
+    "run": {
+        "folder",
+        "num_iterations",
+        "num_devices",
+        "save_every",
+        "keep_checkpoints",
+        "log_every",
+        "max_evaluations",
+        "max_processor_seconds",
+    }
+}
+
+
+class Checkpoints(contextlib.AbstractContextManager["Checkpoints"]):
+    """The checkpoints of one run, which no other process writes; a context manager."""
+
+    def __init__(self, folder: pathlib.Path, *, keep: int):
+        """Opens or creates a run's folder; every process of a run has to call it.
+
+        The first process locks the folder. Damaged checkpoints that are newer than the latest
+        undamaged one are named and kept under another name. The latest checkpoints are kept, as
+        many as `keep`, and the one with the best score. ValueError if the folder holds something
+        else, cannot be written, is in use, or all its checkpoints are damaged.
+        """
+        self.folder, self._keep = folder, keep
+        self._lock: locks.Lock | None = None
+        self._latest: int | None = None
+        _check_is_ours(folder)
+        try:
+            (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise ValueError(
+                f"{folder}: cannot write a run here ({error.strerror}): choose another --run.folder"
+            ) from None
+        with devices.first_succeeds(f"{folder}: see the message of the first process"):
+            if devices.is_first():
+                self._lock = locks.lock_folder(folder)
+                try:
+                    self._find_latest()
+                except ValueError:
+                    self.close()
+                    raise
+        (latest,) = devices.broadcast_from_first([-1 if self._latest is None else self._latest])
+        self._latest = None if latest < 0 else latest
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Releases the folder."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def check_lock(self) -> None:
+        """Raises ValueError if another process has locked the folder in the meantime."""
+        if self._lock is not None:
+            self._lock.check()
+
+    def latest_step(self) -> int | None:
+        """Returns the iteration of the latest undamaged checkpoint, None if there is none."""
+        return self._latest
+
+    def settings(self) -> config.Config:
+        """Returns the settings of the latest checkpoint."""
+        return read_settings(self.folder, self._existing())
+
+    def check_resumable(self, settings: config.Config) -> None:
+        """Raises ValueError if the settings cannot continue the latest checkpoint.
+
+        Versions of libraries that differ from the checkpoint's are named on standard error.
+        """
+        if self.latest_step() is None:
+            return
+        if devices.is_first():
+            checkpoint_folder.note_versions(self.folder, self._existing())
+        old = self.settings().model_dump(mode="json")
+        for section, fields in settings.model_dump(mode="json", exclude=_FREE).items():
+            for name, value in fields.items():
+                if old[section][name] != value:
+                    flag = f"{section}.{name}".replace("_", "-")
+                    raise ValueError(
+                        f"{self.folder}: cannot resume: {section}.{name} is {value}, but the run"
+                        f" was begun with {old[section][name]}. Give --{flag}"
+                        f" {old[section][name]}, or another --run.folder"
+                    )
+
+    def save(
+        self,
+        step: int,
+        state: run_state.RunState,
+        settings: config.Config,
+        score: float | None = None,
+    ) -> None:
+        """Saves the run after `step` iterations, on disk and read back when this returns.
+
+        Every process of a run has to call it, with the same arguments. An existing checkpoint is
+        not changed, nor is an earlier one if this one cannot be written, which is a ValueError.
+        `score` is the result of an evaluation after this iteration.
+        """
+        if step in checkpoint_folder.all_steps(self.folder):
+            return
+        variables = state.variables()
+        # Without a gate, `actor_params` is a teacher's network, not this run's.
+        if settings.gate.is_enabled and state.actor_params is not None:
+            variables = state.actor_params
+        arrays, variables = devices.gather((named(_with_bits(state)), named(variables)))
+        record = checkpoint_folder.CheckpointRecord(
+            iteration=step,
+            num_devices=len(arrays["replay/size"]),
+            score=score,
+            versions=checkpoint_folder.present_versions(),
+        )
+        with devices.first_succeeds(f"{self.folder}: see the message of the first process"):
+            if devices.is_first():
+                self.check_lock()
+                text = config.to_json(settings)
+                with files.new_folder(checkpoint_folder.folder_of(self.folder, step)) as partial:
+                    orbax_calls.write(partial / checkpoint_folder.STATE, arrays)
+                    exported_network.write(partial, variables, text)
+                    content = record.model_dump_json(indent=1).encode()
+                    files.write(partial / checkpoint_folder.RECORD, content)
+                    files.write(self.folder / SETTINGS, text.encode())
+                    files.write_checksums(partial)
+                    files.verify_checksums(partial, is_cached=False)
+                self._prune()
+        self._latest = step
+
+    def restore(self, like: run_state.RunState) -> run_state.RunState:
+        """Returns the latest saved state, bit for bit; every process of a run has to call it.
+
+        The result has the shapes and devices of `like`, which is concrete, or
+        `jax.ShapeDtypeStruct`s with shardings. If the number of devices has changed, the positions
+        of the replay buffers are dealt out again, so they are in other rows. ValueError if there is
+        no checkpoint, or its arrays have other shapes or are not finite.
+        """
+        step = self._existing()
+        place = checkpoint_folder.folder_of(self.folder, step)
+        plain = jax.eval_shape(_with_bits, like)
+        expected = {name: (leaf.shape, leaf.dtype) for name, leaf in named(plain).items()}
+        saved_rings = checkpoint_folder.read_record(self.folder, step).num_devices
+        for name in _RINGS:
+            shape, dtype = expected[name]
+            expected[name] = (saved_rings, *shape[1:]), dtype
+        arrays = orbax_calls.read(place / checkpoint_folder.STATE, expected)
+        if wrong := _impossible_counts(arrays, step):
+            raise ValueError(
+                f"{place}: damaged: impossible counts of iteration {step}: {', '.join(wrong)}"
+            )
+        if not all(np.isfinite(x).all() for name, x in arrays.items() if name[:8] == "learner/"):
+            raise ValueError(f"{place}: weights or the optimiser's state are infinite or NaN")
+        on_host = jax.tree.unflatten(jax.tree.structure(plain), [arrays[name] for name in expected])
+        if saved_rings != len(like.replay.size):
+            buffer = _dealt(on_host.replay, like.replay)
+            on_host = dataclasses.replace(on_host, replay=buffer)
+        state = jax.tree.map(_placed, on_host, like)
+        return dataclasses.replace(state, key=jax.random.wrap_key_data(state.key))
+
+    def _find_latest(self) -> None:
+        """Finds the latest undamaged checkpoint, and sets the damaged ones after it aside."""
+        for path in (self.folder / CHECKPOINTS).glob(".*.tmp"):  # of a crash
+            shutil.rmtree(path, ignore_errors=True)
+        self._latest, damaged = checkpoint_folder.find_sound(self.folder)
+        for step in damaged:
+            self._set_aside(step)
+
+    def _set_aside(self, step: int) -> None:
+        # So that its iteration can be saved again.
+        place = checkpoint_folder.folder_of(self.folder, step)
+        kept = place.rename(files.damaged_name(place))
+        checkpoint_folder.note(f"{place}: kept as {kept.name}")
+
+    def _prune(self) -> None:
+        """Removes all but the latest checkpoints and the best one."""
+        best = checkpoint_folder.best_step(self.folder)
+        for step in checkpoint_folder.all_steps(self.folder)[: -self._keep]:
+            place = checkpoint_folder.folder_of(self.folder, step)
+            try:
+                checkpoint_folder.read_record(self.folder, step)
+            except ValueError:  # it may be the best one
+                self._set_aside(step)
+                continue
+            if step != best:
+                # Under this name a crash leaves no part of a checkpoint.
+                shutil.rmtree(place.rename(place.with_name(f".{step}.tmp")))
+
+    def _existing(self) -> int:
+        if self._latest is None:
+            raise ValueError(f"{self.folder}: no checkpoint yet")
+        return self._latest
+
+
+def read_settings(run: pathlib.Path, step: int) -> config.Config:
+    """Returns the settings of a checkpoint; raises ValueError if they are not readable."""
+    place = checkpoint_folder.folder_of(run, step)
+    return config.from_json(exported_network.settings_text(place), str(place))
+
+
+def _impossible_counts(arrays: dict[str, np.ndarray], step: int) -> list[str]:
+    """Returns the names of counts in a state that no run has."""
+    size, evaluations = arrays["replay/size"], arrays["evaluations"]
+    num_rows = len(arrays["replay/value"]) // len(size)
+    wrong = [name for name in _COUNTS if (arrays[name] < 0).any()]
+    wrong += ["iteration"] if arrays["iteration"] != step else []
+    wrong += ["replay/size"] if (size > num_rows).any() else []
+    wrong += ["replay/next_row"] if (arrays["replay/next_row"] >= num_rows).any() else []
+    is_impossible = (evaluations < 0).any() or evaluations[1] >= 10**6
+    return wrong + (["evaluations"] if is_impossible else [])
+
+
+def _check_is_ours(folder: pathlib.Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: is a file, not a folder: choose another --run.folder")
+    if not folder.is_dir() or (folder / CHECKPOINTS).is_dir():
+        return
+    others = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    if others:
+        raise ValueError(
+            f"{folder}: holds something that is not an azo run ({', '.join(others[:3])}):"
+            " choose another --run.folder"
+        )
+
+
+def _dealt(buffer: replay.ReplayBuffer, like: replay.ReplayBuffer) -> replay.ReplayBuffer:
+    """Returns saved rings, on the host, as rings of another number of devices."""
+    where = jax.tree.map(_sharding, like)
+    deal = jax.jit(replay.redistribute, static_argnums=1, out_shardings=where)
+    return deal(buffer, len(like.size))
+
+
+def _placed(array: Any, like: Any) -> jax.Array:
+    """Returns an array on the devices of another one."""
+    if isinstance(array, jax.Array):
+        return array
+    return jax.make_array_from_callback(array.shape, _sharding(like), lambda place: array[place])
+
+
+def _sharding(like: Any) -> jax.sharding.Sharding:
+    return like.sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+
+
+def named(tree: Any) -> dict[str, Any]:
+    """Returns the leaves of a state or of variables by their names, such as `replay/size`."""
+    leaves = jax.tree.leaves_with_path(tree)
+    return {jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in leaves}
+
+
+def _with_bits(state: run_state.RunState) -> run_state.RunState:
+    """Returns a state whose random key is replaced by its bits."""
+    return dataclasses.replace(state, key=jax.random.key_data(state.key))

@@ -1,0 +1,147 @@
+"""The folder `checkpoints/` of a run, read: complete, verified checkpoints by their iterations.
+
+`ITERATION/` has the files of an exported network, the whole state in Orbax's format, a record, and
+the checksums of all these files. The record holds the iteration, since a folder can be renamed.
+`ITERATION.damaged` is a checkpoint that failed its checksums when the run was resumed; nothing
+removes it.
+"""
+
+import pathlib
+import platform
+import re
+import sys
+from collections.abc import Sequence
+
+import pydantic
+
+from azo.games import setting_types
+from azo.storage import files
+from azo.training import exported_network, shipped_files
+
+CHECKPOINTS = "checkpoints"
+STATE = "state"
+RECORD = "checkpoint.json"
+NETWORK = (exported_network.ARRAYS, exported_network.SETTINGS)
+"""Files of a checkpoint from which its network is loaded."""
+_MAX_NOTE = 2000  # characters; paths are long, and files of others may have any
+# Other versions of these may change the bits of a run.
+_PACKAGES = ("azo", "jax", "jaxlib", "flax", "optax", "mctx", "chex", "numpy", "scipy", "numba")
+
+
+class CheckpointRecord(pydantic.BaseModel, frozen=True, strict=True):
+    """What a checkpoint says of itself."""
+
+    iteration: int
+    num_devices: int
+    """Devices whose rings are in the state."""
+    score: setting_types.Finite | None
+    """Result of an evaluation after the iteration."""
+    versions: dict[str, str]
+
+
+def folder_of(run: pathlib.Path, step: int) -> pathlib.Path:
+    """Returns the folder of the checkpoint of an iteration."""
+    return run / CHECKPOINTS / str(step)
+
+
+def all_steps(run: pathlib.Path) -> list[int]:
+    """Returns the iterations of all checkpoints, in order."""
+    places = run / CHECKPOINTS
+    names = [path.name for path in places.iterdir()] if places.is_dir() else []
+    steps = (int(name) for name in names if re.fullmatch("0|[1-9][0-9]{0,9}", name))
+    return sorted(step for step in steps if step < 2**31)
+
+
+def verify(run: pathlib.Path, step: int, parts: Sequence[str] = (STATE, *NETWORK)) -> None:
+    """Raises ValueError, one line, if a checkpoint is damaged, incomplete, or of another iteration.
+
+    `parts` are the parts to verify, besides its record; by default all.
+    """
+    place = folder_of(run, step)
+    for part in parts:
+        if not (place / part).exists():
+            raise ValueError(f"{place}: damaged: {part} is missing")
+    if not files.verify_checksums(place, parts):
+        raise ValueError(f"{place}: damaged: no checksums")
+    read_record(run, step)
+
+
+def read_record(run: pathlib.Path, step: int) -> CheckpointRecord:
+    """Returns the verified record of a checkpoint; raises ValueError, one line, if damaged."""
+    place = folder_of(run, step)
+    files.verify_checksums(place, [RECORD])
+    try:
+        record = CheckpointRecord.model_validate_json(files.read(place / RECORD))
+    except ValueError:
+        raise ValueError(f"{place}: damaged: {RECORD} is not a record") from None
+    if record.iteration != step:
+        raise ValueError(f"{place}: damaged: it is the checkpoint of iteration {record.iteration}")
+    return record
+
+
+def note_versions(run: pathlib.Path, step: int) -> None:
+    """Names the versions that differ from those of a checkpoint, on standard error."""
+    saved = read_record(run, step).versions
+    changes = [
+        f"{name} {saved[name]}, now {version}"
+        for name, version in present_versions().items()
+        if saved.get(name, version) != version
+    ]
+    if changes:
+        note(
+            f"{folder_of(run, step)}: saved with other versions ({'; '.join(changes)}): the run"
+            " goes on, but not bit for bit as it would have with them"
+        )
+
+
+def best_step(run: pathlib.Path) -> int | None:
+    """Returns the iteration of the checkpoint with the highest score, None if none has one.
+
+    A checkpoint with a damaged record is named on standard error and counts as one without.
+    """
+    rated = []
+    for step in all_steps(run):
+        try:
+            score = read_record(run, step).score
+        except ValueError as error:
+            note(str(error))
+            continue
+        if score is not None:
+            rated.append((score, step))
+    return max(rated)[1] if rated else None
+
+
+def find_sound(
+    run: pathlib.Path, parts: Sequence[str] = (STATE, *NETWORK), *, first: int | None = None
+) -> tuple[int | None, list[int]]:
+    """Returns the newest checkpoint that is not damaged, and the damaged ones on the way.
+
+    The checkpoint of iteration `first` is preferred. `parts` are the parts to verify. Each damaged
+    checkpoint is named in a line on standard error. ValueError if all are damaged; None without any
+    checkpoint.
+    """
+    faults: dict[int, str] = {}  # by iteration
+    for step in sorted(all_steps(run), key=lambda step: (step == first, step), reverse=True):
+        try:
+            verify(run, step, parts)
+        except ValueError as error:
+            if folder_of(run, step).exists():  # else pruned by a run in progress
+                faults[step] = str(error)
+            continue
+        for reason in faults.values():
+            note(f"{reason}; using checkpoint {step}")
+        return step, list(faults)
+    if faults:
+        raise ValueError(f"no undamaged checkpoint: {'; '.join(faults.values())}")
+    return None, []
+
+
+def present_versions() -> dict[str, str]:
+    """Returns the versions of Python and of the packages that may change the bits of a run."""
+    versions = {name: shipped_files.version(name) for name in _PACKAGES}
+    return {"python": platform.python_version(), **versions}
+
+
+def note(text: str) -> None:
+    """Prints a line on standard error."""
+    print(files.one_line(text, _MAX_NOTE), file=sys.stderr, flush=True)

@@ -1,0 +1,195 @@
+"""Checks of combinations of settings from different sections, and of the memory that they need.
+
+Each check raises ValueError with one line that names the settings and says what would work.
+"""
+
+import functools
+import math
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+
+from azo.games import othello, protocol
+from azo.learning import run_state
+
+_NODE_BYTES = 300  # of a search tree, on 8x8; fewer on smaller boards
+_LIMITS = (  # of containers on Linux
+    pathlib.Path("/sys/fs/cgroup/memory.max"),
+    pathlib.Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+
+def check_devices(settings: run_state.RecipeConfig, num_devices: int) -> None:
+    """Raises ValueError unless games, batches and replay split evenly over `num_devices`."""
+    split = {
+        "selfplay.num_games": settings.selfplay.num_games,
+        "learner.batch_size": settings.learner.batch_size,
+        "replay.capacity": settings.replay.capacity,
+        "endings.num_positions": settings.endings.num_positions,
+    }
+    for name, number in split.items():
+        if number % num_devices:
+            higher = (number // num_devices + 1) * num_devices
+            raise ValueError(
+                f"{name} is {number}, but should be a multiple of {num_devices}, the number of"
+                f" devices: choose {higher}, or fewer devices by --run.num-devices"
+            )
+
+
+def check_memory(
+    settings: run_state.RecipeConfig, game: protocol.Game, num_devices: int, **matches: Any
+) -> None:
+    """Raises ValueError if one of `num_devices` cannot hold its share of a run.
+
+    `matches` are sections of the settings with `num_games` and `num_simulations`, by name. Nothing
+    is allocated. The compiled iteration says what more it needs, such as activations of a batch.
+    """
+    create = functools.partial(run_state.create, game, settings, seed=0, num_devices=num_devices)
+    state = jax.eval_shape(create)
+    trees = tree_bytes(settings.selfplay.num_games, settings.search.num_simulations)
+    split = {
+        "replay.capacity": _num_bytes(state.replay),
+        "selfplay.num_games": trees + _num_bytes((state.games, state.history)),
+    }
+    # The devices of a CPU share its memory.
+    share = 1 if jax.local_devices()[0].platform == "cpu" else num_devices
+    parts = {name: size // share for name, size in split.items()}
+    check_fits("the run", parts | {"the size of [network]": 2 * _num_bytes(state.learner)})
+    for name, match in matches.items():
+        trees = tree_bytes(match.num_games, match.num_simulations)
+        check_fits("a match", {f"{name}.num_games": trees})
+
+
+def _num_bytes(shapes: Any) -> int:
+    return sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(shapes))
+
+
+def check_games(settings: run_state.RecipeConfig, game: protocol.Game, match_plies: int) -> None:
+    """Raises ValueError unless random openings, `match_plies` in matches, leave a game to play.
+
+    A search must also have enough positions to explore.
+    """
+    if match_plies >= game.max_plies:
+        raise ValueError(
+            f"evaluation.opening_plies is {match_plies}, but a game of {game.name} has at most"
+            f" {game.max_plies} plies: choose fewer"
+        )
+    rows, columns = game.board_shape
+    plies = settings.selfplay.max_opening_plies
+    if plies >= rows * columns:
+        raise ValueError(
+            f"selfplay.max_opening_plies is {plies}, but the board of {game.name} is full after"
+            f" fewer: at most {rows * columns - 1}"
+        )
+    share, simulations = settings.selfplay.explored_share, settings.search.num_simulations
+    if share > simulations:
+        raise ValueError(
+            f"selfplay.explored_share is {share:g}, but should be at most {simulations}, the"
+            " simulations of a search"
+        )
+
+
+def check_endings(settings: run_state.RecipeConfig, game: protocol.Game) -> None:
+    """Raises ValueError unless the game has endings to solve, and something before them."""
+    endings = settings.endings
+    used = {"adjudicate_empties": endings.adjudicate_empties}
+    if endings.num_positions:
+        used["max_empties"] = endings.max_empties
+    for name, empties in used.items():
+        if empties and not isinstance(game, othello.Othello):
+            raise ValueError(
+                f"endings.{name} is {empties}, but should be 0: {game.name} has no solver"
+            )
+        rows, columns = game.board_shape
+        if empties > rows * columns - 5:
+            raise ValueError(
+                f"endings.{name} is {empties}, but a game of {game.name} begins with"
+                f" {rows * columns - 4} empty squares: at most {rows * columns - 5}"
+            )
+    if endings.num_positions and settings.generation.num_games:
+        raise ValueError(
+            "endings.num_positions replaces self-play by solved endings, but generation.num_games"
+            f" is {settings.generation.num_games}: set one of them to 0"
+        )
+
+
+def check_generations(settings: run_state.RecipeConfig) -> None:
+    """Raises ValueError if generations, gate and teacher contradict one another."""
+    generation, gate = settings.generation, settings.gate
+    if settings.selfplay.teacher is not None and gate.is_enabled:
+        raise ValueError(
+            "gate.is_enabled has no effect with selfplay.teacher, which plays all games: remove one"
+        )
+    if gate.is_enabled and not generation.num_games:
+        raise ValueError(
+            "gate.is_enabled needs generations, but generation.num_games is 0: set it, say to 500"
+        )
+    if generation.num_samples and not generation.num_games:
+        raise ValueError(
+            f"generation.num_samples is {generation.num_samples}, but generation.num_games is 0:"
+            " set it, say to 500"
+        )
+    if gate.after_failure == "learn" and not generation.num_samples:
+        raise ValueError("gate.after_failure is 'learn', but generation.num_samples is 0: set it")
+
+
+def check_replay(settings: run_state.RecipeConfig, game: protocol.Game) -> None:
+    """Raises ValueError unless the ring holds what an iteration can add."""
+    capacity, plays, endings = settings.replay.capacity, settings.selfplay, settings.endings
+    # At worst one iteration decides all that waited and all that it played.
+    most_added = plays.num_games * (game.max_plies + plays.num_plies)
+    most_added += plays.num_plies * round(plays.num_games * plays.explored_share)
+    most_added += plays.num_plies * plays.num_games * endings.adjudicate_empties
+    source, name = f"one iteration of {plays.num_games} games", "selfplay.num_games"
+    if endings.num_positions:
+        most_added = endings.num_positions * endings.max_empties
+        source = f"one iteration of {endings.num_positions} endings"
+        name = "endings.num_positions"
+    if capacity < most_added:
+        raise ValueError(
+            f"replay.capacity is {capacity}, but {source} can add"
+            f" {most_added} positions: raise it to {most_added} or lower {name}"
+        )
+    if settings.replay.min_positions > capacity:
+        raise ValueError(
+            f"replay.min_positions is {settings.replay.min_positions}, more than the"
+            f" {capacity} of replay.capacity: learning would never begin"
+        )
+
+
+def available_bytes() -> int:
+    """Returns the memory of the default device, whether used or not."""
+    statistics = jax.local_devices()[0].memory_stats() or {}
+    if "bytes_limit" in statistics:
+        return statistics["bytes_limit"]
+    sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for path in _LIMITS:
+        if path.is_file() and (text := path.read_text(encoding="ascii").strip()).isdigit():
+            sizes.append(int(text))
+    return min(sizes)
+
+
+def tree_bytes(num_games: int, num_simulations: int) -> int:
+    """Returns the size of search trees side by side, at most."""
+    return num_games * (num_simulations + 1) * _NODE_BYTES
+
+
+def check_fits(what: str, parts: Mapping[str, int]) -> None:
+    """Raises ValueError, one line, if a device lacks the memory that `what` needs.
+
+    `parts` are bytes on one device, by the setting that they depend on most.
+    """
+    total, available = sum(parts.values()), available_bytes()
+    if total > available:
+        largest = max(parts, key=lambda name: parts[name])
+        raise ValueError(
+            f"{what} needs about {_text(total)} of memory, but there are {_text(available)}:"
+            f" lower {largest}, which accounts for {_text(parts[largest])}"
+        )
+
+
+def _text(number: int) -> str:
+    return f"{number / 2**30:,.1f} GiB"

@@ -1,0 +1,316 @@
+"""All settings of a run: gathered, loaded from a TOML file, and checked.
+
+Every section is defined beside the code that reads it. This module gathers them into `Config` and
+checks combinations of sections. Wrong settings raise ValueError with one line that names the
+setting, the value found and what would work.
+"""
+
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
+
+import pydantic
+import tyro
+
+import azo.games.registry
+import azo.learning.run_state
+import azo.training.origin
+from azo.games import setting_types
+from azo.storage import files
+from azo.training import checks, shipped_files, validation
+
+DEFAULT_CONFIG = shipped_files.CONFIGS / "quickstart.toml"
+
+# Settings that are fixed for a run: array shapes and the folder.
+_FIXED_SECTIONS = ("game", "network", "generation", "evaluation", "ratings", "run")
+_FIXED_SETTINGS = (
+    "selfplay.num_games",
+    "selfplay.teacher",
+    "selfplay.archive_share",
+    "resignation.is_enabled",
+    "replay.capacity",
+    "learner.optimiser",
+    "learner.average_decay",
+    "gate.is_enabled",
+)
+
+_NAMED = re.compile(r"\{([^{}]*)(\}?)")
+
+
+class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Length, devices and folder of a run."""
+
+    seed: setting_types.Seed = 0
+    """Start of all random keys; the same seed repeats the run."""
+    folder: pathlib.Path = pathlib.Path("runs/quickstart")
+    """Folder of checkpoints and metrics; by default runs/ and the name of the settings file."""
+    num_iterations: setting_types.PositiveInt = 100
+    """Iterations of the whole run."""
+    num_devices: setting_types.Processes | None = None
+    """Devices of each process, which share games and batches; None takes all devices."""
+    save_every: setting_types.PositiveInt = 10
+    """Iterations between checkpoints."""
+    keep_checkpoints: setting_types.PositiveInt = 3
+    """Latest checkpoints to keep; the best one is always kept."""
+    log_every: setting_types.PositiveInt = 1
+    """Iterations between lines of metrics."""
+    max_evaluations: setting_types.LargeInt | None = None
+    """Network evaluations in self-play and gates after which the run ends."""
+    max_processor_seconds: setting_types.PositiveFloat | None = None
+    """Processor time of the iterations, on the host, after which the run ends."""
+    start_from: pathlib.Path | None = None
+    """Folder of a run or network whose network the run begins with, instead of a fresh one; of one
+    for Othello on a board of another size, the layers that fit."""
+
+
+class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Matches against a fixed opponent during a run."""
+
+    every: setting_types.NonNegativeInt = 10
+    """Iterations from one evaluation to the next; 0 evaluates only at the end of the run."""
+    num_games: setting_types.PairedGames = 128
+    """Games a match. Each opening is played twice, with both colours."""
+    num_simulations: setting_types.Simulations = 100
+    """Simulations a move of the network."""
+    opponent: str = "rollouts:100"
+    """Opponent: random, greedy, iagno:LEVEL, alphabeta:DEPTH, patterns:DEPTH, rollouts:N or a path
+    of a checkpoint."""
+    opening_plies: Annotated[setting_types.Plies, pydantic.Field(multiple_of=2)] = 4
+    """Random plies at the start of each game; even, so that black moves first afterwards."""
+    until_score: Annotated[float, pydantic.Field(gt=0, le=1)] | None = None
+    """The run ends when a match reaches this score."""
+
+    def is_due(self, iteration: int) -> bool:
+        """Returns whether to evaluate after an iteration, numbered from 1."""
+        return self.every > 0 and iteration % self.every == 0
+
+
+class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """Networks kept during a run, and their Elo."""
+
+    every: setting_types.NonNegativeInt = 0
+    """Iterations from one kept and rated network to the next; 0: none."""
+    every_seconds: setting_types.PositiveFloat | None = None
+    """Processor seconds of the iterations from one kept and rated network to the next, as in
+    run.max_processor_seconds; in place of `every`."""
+    pool: Annotated[tuple[str, ...], pydantic.Field(min_length=1)] = (
+        "random",
+        "greedy",
+        "rollouts:100",
+    )
+    """Players that every generation meets, named as for `azo evaluate`. Players of the ladder, such
+    as patterns:4, keep their Elo; without one the Elo of random, or of the first player, is 0.
+    NAME:LEVEL is an engine of configs/engines, such as gtp-rhino:3, left out unless installed."""
+    num_games: setting_types.PairedGames = 64
+    """Games of each match. Each opening is played twice, with both colours."""
+    num_simulations: setting_types.Simulations = 100
+    """Simulations a move of all generations."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_pool(self) -> "RatingsConfig":
+        if len(set(self.pool)) < len(self.pool):
+            raise ValueError(f"ratings.pool names a player twice: {', '.join(self.pool)}")
+        if self.every and self.every_seconds is not None:
+            raise ValueError(
+                f"ratings.every is {self.every} and ratings.every_seconds {self.every_seconds:g}:"
+                " set one of them"
+            )
+        return self
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether there are ratings."""
+        return self.every > 0 or self.every_seconds is not None
+
+    def is_due(self, iteration: int, seconds: float, rated_seconds: float) -> bool:
+        """Returns whether to rate the network after an iteration.
+
+        `seconds` are processor seconds so far, `rated_seconds` those at the last rating: it is due
+        as soon as a multiple of the interval has passed since then.
+        """
+        if self.every_seconds is not None:
+            return seconds // self.every_seconds > rated_seconds // self.every_seconds
+        return self.every > 0 and iteration > 0 and iteration % self.every == 0
+
+
+class Phase(pydantic.BaseModel, frozen=True, extra="forbid"):
+    """One run of a curriculum, and the settings in which it differs."""
+
+    name: Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_-]+$")]
+    """Name; the folder of the phase is the run's folder / NUMBER-NAME."""
+    set: dict[str, Any] = {}
+    """Settings by their full names; `{NAME}` in a string is the folder of an earlier phase."""
+
+
+class Config(azo.learning.run_state.RecipeConfig):
+    """All settings of a run: of the compiled iteration, and of the host's work around it."""
+
+    game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    ratings: RatingsConfig = RatingsConfig()
+    run: RunConfig = RunConfig()
+    curriculum: tuple[Phase, ...] = ()
+    """Phases, run one after the other; without any there is a single run."""
+    distributed: bool = False
+    """Train together with other processes, on one host or several; see docs/devices.md."""
+    origin: Annotated[azo.training.origin.Origin | None, tyro.conf.Suppress] = None
+    """What the network learned from besides the rules; a run records it, see `origin`."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_across_sections(self) -> "Config":
+        game = azo.games.registry.make(self.game)
+        checks.check_games(self, game, self.evaluation.opening_plies)
+        checks.check_endings(self, game)
+        checks.check_replay(self, game)
+        checks.check_generations(self)
+        if self.run.num_devices is not None:
+            checks.check_devices(self, self.run.num_devices)
+        for entry in self.generation.schedule:
+            at_generation(self, entry.start)
+        for index in range(len(self.curriculum)):
+            of_phase(self, index)
+        return self
+
+
+def with_settings(config: Config, changes: Mapping[str, Any]) -> Config:
+    """Returns settings with some changed, by full names such as `search.num_simulations`."""
+    tree = config.model_dump()
+    for name, value in changes.items():
+        *sections, setting = name.split(".")
+        place: Any = tree
+        for section in sections:
+            place = place.setdefault(section, {}) if isinstance(place, dict) else None
+        if not sections or not setting or not isinstance(place, dict):
+            raise ValueError(f"{name!r}: write SECTION.SETTING, such as search.num_simulations")
+        place[setting] = value
+    return validation.validate(Config, tree, None)
+
+
+def at_generation(config: Config, generation: int) -> Config:
+    """Returns the settings of a generation, counted from 0."""
+    entries = [entry for entry in config.generation.schedule if entry.start <= generation]
+    changes = {name: value for entry in entries for name, value in entry.set.items()}
+    for name in changes:
+        if name.partition(".")[0] in _FIXED_SECTIONS or name in _FIXED_SETTINGS:
+            raise ValueError(f"generation.schedule: {name} cannot change during a run")
+    plain = config.generation.model_copy(update={"schedule": ()})
+    return with_settings(config.model_copy(update={"generation": plain}), changes)
+
+
+def of_phase(config: Config, index: int) -> Config:
+    """Returns the settings of a phase of the curriculum, counted from 0.
+
+    The phase starts from the network of the phase before if that has the same shape, unless its
+    settings name another start.
+    """
+    phase = config.curriculum[index]
+    folders = [
+        str(config.run.folder / f"{number}-{one.name}")
+        for number, one in enumerate(config.curriculum, start=1)
+    ]
+    earlier = {config.curriculum[number].name: folders[number] for number in range(index)}
+
+    def folder_of(match: re.Match[str]) -> str:
+        if not match[2] or match[1] not in earlier:
+            names = ", ".join(earlier) or "none"
+            raise ValueError(f"phase {phase.name}: {match[0]!r} names no earlier phase: {names}")
+        return earlier[match[1]]
+
+    base = config.model_copy(update={"curriculum": ()})
+    # In one pass: a folder with braces would otherwise double the text at each phase.
+    changes = {
+        name: _NAMED.sub(folder_of, value) if isinstance(value, str) else value
+        for name, value in phase.set.items()
+    }
+    settings = with_settings(base, changes | {"run.folder": folders[index]})
+    if index and "run.start_from" not in changes:
+        previous = config.curriculum[index - 1].set
+        shape = {name: value for name, value in previous.items() if name.startswith("network.")}
+        if with_settings(base, shape).network == settings.network:
+            settings = with_settings(settings, {"run.start_from": folders[index - 1]})
+    return settings
+
+
+def load_file(path: pathlib.Path) -> Config:
+    """Returns the settings of a file.
+
+    `path` is a TOML file, the name of a shipped one, or the `settings.json` of a run. A TOML file
+    may begin with `base`, the file whose settings it changes: the path from its folder, or the name
+    of a shipped one.
+    """
+    path = shipped_files.find_config(path)
+    if path.suffix == ".json":
+        return from_json(files.read_text(path), str(path))
+    tree = _read(path, ())
+    run = tree.setdefault("run", {})
+    if isinstance(run, dict):
+        run.setdefault("folder", f"runs/{path.stem}")
+    return validation.validate(Config, tree, str(path))
+
+
+def _read(path: pathlib.Path, readers: tuple[pathlib.Path, ...]) -> dict[str, Any]:
+    """Returns the settings in a file and in its bases; `readers` are the files that name it."""
+    if path.resolve() in readers:
+        raise ValueError(f"{path}: base leads back to this file")
+    tree = validation.read_toml(path, "settings")
+    base = tree.pop("base", None)
+    if base is None:
+        return tree
+    if not isinstance(base, str):
+        raise ValueError(f"{path}: base is {base!r}, but should be the path of a settings file")
+    try:
+        base_path = shipped_files.find_config(pathlib.Path(base), beside=path.parent)
+    except ValueError as error:
+        raise ValueError(f"{path}: base: {error}") from None
+    return _merged(_read(base_path, (*readers, path.resolve())), tree)
+
+
+def _merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a tree of settings with some changed; lists are replaced as a whole."""
+    merged = dict(tree)
+    for name, value in changes.items():
+        old = merged.get(name)
+        if isinstance(old, dict) and isinstance(value, dict):
+            value = _merged(old, value)
+        merged[name] = value
+    return merged
+
+
+def to_json(config: Config) -> str:
+    """Returns all settings, defaults included, as indented JSON."""
+    return config.model_dump_json(indent=2) + "\n"
+
+
+def from_json(text: str, place: str = "settings.json", *, is_resumed: bool = True) -> Config:
+    """Returns the settings that `to_json` wrote; messages name the file `place`.
+
+    Unless a run `is_resumed` with them, its network alone is read, and settings of other versions
+    are ignored.
+    """
+    tree = files.parse_json(text, place)
+    return validation.validate(Config, tree, place, ignores_unknown=not is_resumed)
+
+
+class Limit(NamedTuple):
+    """One limit of a run."""
+
+    reason: str  # to end the run, once the limit is reached
+    share: float  # used so far
+    flag: str  # that doubles the limit
+
+
+def used_limits(run: RunConfig, iterations: int, evaluations: int, seconds: float) -> list[Limit]:
+    """Returns all limits of a run that has used so much, in processor seconds."""
+    used = (
+        ("num_iterations", iterations, "iterations are done"),
+        ("max_evaluations", evaluations, "evaluations are used"),
+        ("max_processor_seconds", int(seconds), "processor seconds are used"),
+    )
+    limits = []
+    for name, number, verdict in used:
+        most = getattr(run, name)
+        if most is not None:
+            flag = f"--run.{name.replace('_', '-')} {2 * most:.15g}"
+            limits.append(Limit(f"all {most:,.15g} {verdict}", number / most, flag))
+    return limits

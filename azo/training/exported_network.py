@@ -1,0 +1,85 @@
+"""The files of a network, read and written without JAX: settings and arrays.
+
+A folder with these files is an exported network or a checkpoint of a run.
+"""
+
+import math
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pydantic
+
+from azo.games import registry
+from azo.learning import network_config
+from azo.storage import array_files, files
+from azo.training import validation
+
+SETTINGS = "settings.json"
+ARRAYS = "network.npz"
+_MAX_BYTES = 2**30  # of all arrays
+
+
+class NetworkSettings(pydantic.BaseModel, frozen=True):
+    """The settings of a run that describe its network; the others are not read."""
+
+    game: registry.GameConfig
+    network: network_config.NetworkConfig
+
+
+def write(folder: pathlib.Path, arrays: Mapping[str, Any], settings: str) -> None:
+    """Writes a network: arrays by their names, and the settings of its run as JSON."""
+    array_files.write(folder / ARRAYS, arrays)
+    files.write(folder / SETTINGS, settings.encode())
+
+
+def is_in(folder: pathlib.Path) -> bool:
+    """Returns whether a folder has the files of a network."""
+    return (folder / ARRAYS).is_file() and (folder / SETTINGS).is_file()
+
+
+def settings_text(folder: pathlib.Path) -> str:
+    """Returns the verified settings as JSON; raises ValueError, one line, if damaged."""
+    files.verify_checksums(folder, [SETTINGS])
+    return files.read_text(folder / SETTINGS)
+
+
+def read_settings(folder: pathlib.Path) -> NetworkSettings | None:
+    """Returns what a network is for, or None if the folder is not one of these."""
+    if not is_in(folder):
+        return None
+    place = str(folder / SETTINGS)
+    tree = files.parse_json(settings_text(folder), place)
+    return validation.validate(NetworkSettings, tree, place, ignores_unknown=True)
+
+
+def read_arrays(folder: pathlib.Path, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """Returns the arrays of a network as nested dictionaries.
+
+    `expected` has the shapes of all arrays, float32, by their names: keys joined by slashes.
+    ValueError, one line, if the file is damaged, or has other arrays, which are not read; or if an
+    entry is not finite.
+    """
+    file = folder / ARRAYS
+    total = 4 * sum(math.prod(shape) for shape in expected.values())
+    if total > _MAX_BYTES:
+        raise ValueError(
+            f"{file}: a network of {total / 2**30:,.1f} GiB by its settings; at most"
+            f" {_MAX_BYTES >> 30} GiB are read"
+        )
+    files.verify_checksums(folder, [ARRAYS])
+    arrays = array_files.read(
+        file, {name: (shape, np.dtype(np.float32)) for name, shape in expected.items()}
+    )
+    tree: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            count = int((~np.isfinite(array)).sum())
+            raise ValueError(f"{file}: {count:,} entries of array {name!r} are infinite or NaN")
+        *sections, last = name.split("/")
+        place = tree
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[last] = array
+    return tree

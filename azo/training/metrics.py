@@ -1,0 +1,201 @@
+"""Metrics of a run, as lines of JSON and as TensorBoard files.
+
+`metrics.jsonl` has one line per event, such as
+`{"event": "iteration", "iteration": 12, "learner/policy_loss": 1.2}`, and is meant
+for other programs; `tensorboard/` has the same numbers as curves. A resumed run repeats the
+iterations after its checkpoint, so their events are dropped first.
+"""
+
+import contextlib
+import json
+import math
+import pathlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pydantic
+from tensorboardX import event_file_writer, summary
+from tensorboardX.proto import event_pb2, summary_pb2
+
+from azo.games.setting_types import Count, Finite, NonNegativeFloat, NonNegativeInt
+from azo.storage import journal
+
+RATING_MATCH = "rating_match"
+"""Kind of event: a match of the network that plays after the event's iteration."""
+RATING = "rating"
+"""Kind of event: the Elo of that network."""
+
+EventFields = dict[str, Any]
+"""A line of `metrics.jsonl`; some fields have the types of `_KnownFields`."""
+
+_Whole = Annotated[int, pydantic.Field(ge=-(2**53), le=2**53)]  # exact as a float too
+_VALUES: pydantic.TypeAdapter[EventFields] = pydantic.TypeAdapter(
+    dict[str, _Whole | Finite | bool | str | list[Any] | None],
+    config=pydantic.ConfigDict(strict=True),
+)
+
+
+_NEEDED = {
+    "start": ("start__commit", "start__processor", "start__devices"),
+    "end": ("reason",),
+    RATING: ("rating__anchor",),
+    RATING_MATCH: tuple(f"rating_match__{x}" for x in ("wins", "draws", "losses", "pair_scores")),
+}
+
+
+class _KnownFields(
+    pydantic.BaseModel, strict=True, alias_generator=lambda name: name.replace("__", "/")
+):
+    """Fields that programs read; `__` stands for the slash in a name."""
+
+    event: str
+    iteration: NonNegativeInt
+    reason: str | None = None
+    selfplay__games: Count | None = None
+    selfplay__evaluations: Count | None = None
+    time__training_seconds: NonNegativeFloat | None = None
+    time__processor_seconds: NonNegativeFloat | None = None
+    start__commit: str | None = None
+    start__processor: str | None = None
+    start__devices: str | None = None
+    evaluation__score: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None
+    evaluation__score_low: Finite | None = None
+    evaluation__score_high: Finite | None = None
+    evaluation__opponent: str = ""  # none in supervised training, where games are held out
+    rating__anchor: str | None = None
+    rating_match__earlier: NonNegativeInt | None = None
+    rating_match__opponent: str | None = None
+    rating_match__wins: NonNegativeInt = 0
+    rating_match__draws: NonNegativeInt = 0
+    rating_match__losses: NonNegativeInt = 0
+    rating_match__pair_scores: list[NonNegativeInt] = []
+
+    @pydantic.model_validator(mode="after")
+    def _check_complete(self) -> "_KnownFields":
+        given = self.model_dump(exclude_none=True, exclude_unset=True)
+        missing = [name for name in _NEEDED.get(self.event, ()) if name not in given]
+        if self.evaluation__opponent and "evaluation__score" not in given:
+            missing = ["evaluation__score"]
+        if missing:
+            raise ValueError(f"no {missing[0].replace('__', '/')}")
+        if self.event == RATING_MATCH:
+            games = self.rating_match__wins + self.rating_match__draws + self.rating_match__losses
+            if len(self.rating_match__pair_scores) not in (0, 5) or games == 0:
+                raise ValueError("a match without games, or of another kind of pairs")
+            if self.rating_match__earlier is None and self.rating_match__opponent is None:
+                raise ValueError("a match without an opponent")
+        return self
+
+
+def parse_event(line: bytes) -> EventFields:
+    """Returns the event of a line; raises ValueError if a field is missing or has another type."""
+    event = _VALUES.validate_json(line)
+    _KnownFields.model_validate(event)
+    return event
+
+
+FILE = "metrics.jsonl"
+
+
+class Event(NamedTuple):
+    """An event of a run, such as an iteration or a match."""
+
+    kind: str  # such as "iteration", "evaluation" or "gate"
+    fields: Mapping[str, Any]
+    text: str = ""  # for the reader of the console, if not empty
+
+
+class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
+    """Appends events to the files in a run's folder; a context manager, or call `close`."""
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        last_iteration: int = 0,
+        check_lock: Callable[[], None] = lambda: None,
+    ):
+        """Opens the files in a run's folder, which is created if absent.
+
+        Events after `last_iteration`, that of the restored checkpoint, are dropped. `check_lock` is
+        called before each event, and raises ValueError if another process writes here. ValueError,
+        one line, if the files cannot be written.
+        """
+        self._path = folder / FILE
+        self._check_lock = check_lock
+        self._curves_path = folder / "tensorboard"
+        journal.mend(self._path, parse_event, lambda one: one["iteration"] <= last_iteration)
+        with self._writing_curves():
+            self._curves_path.mkdir(parents=True, exist_ok=True)
+            self._curves = event_file_writer.EventsWriter(str(self._curves_path / "events"))
+            log = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+            self._curves.write_event(
+                event_pb2.Event(wall_time=time.time(), step=last_iteration + 1, session_log=log)
+            )
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, event: str, iteration: int, metrics: Mapping[str, Any]) -> None:
+        """Appends one event, on disk when this returns.
+
+        `metrics` are numbers, which become curves too unless an iteration has several such events,
+        arrays or text; null if not finite. A
+        ValueError says that it cannot be written; the earlier events are as before.
+        """
+        self._check_lock()
+        fields = {name: _plain(value) for name, value in metrics.items()}
+        line = {"event": event, "iteration": iteration, **fields}
+        journal.append(self._path, json.dumps(line, allow_nan=False))
+        values = [
+            value
+            for name, number in fields.items()
+            if event != RATING_MATCH and isinstance(number, int | float)
+            for value in summary.scalar(name, number).value
+        ]
+        if values:
+            with self._writing_curves():
+                self._curves.write_event(
+                    event_pb2.Event(
+                        wall_time=time.time(),
+                        step=iteration,
+                        summary=summary_pb2.Summary(value=values),
+                    )
+                )
+                self._curves.flush()
+
+    def close(self) -> None:
+        """Closes the files."""
+        with contextlib.suppress(OSError):  # what could not be written has been reported
+            self._curves.close()
+
+    @contextlib.contextmanager
+    def _writing_curves(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise ValueError(f"{self._curves_path}: cannot write here ({error.strerror})") from None
+
+
+def read(folder: pathlib.Path, event: str | None = None) -> list[EventFields]:
+    """Returns the events of a run, by default of all kinds, oldest first; none without a file."""
+    every = journal.read(folder / FILE, parse_event)
+    return [one for one in every if event in (None, one["event"])]
+
+
+def largest(every: Iterable[EventFields], field: str) -> Any:
+    """Returns the largest value of a field of events, such as a running total; 0 without one."""
+    return max((one[field] for one in every if one.get(field) is not None), default=0)
+
+
+def _plain(value: Any) -> Any:
+    """Returns arrays, with four decimals, and numbers as JSON can store them; None for NaN."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
+    if getattr(value, "ndim", 0):
+        return _plain(np.round(value, 4).tolist())
+    number = value.item() if hasattr(value, "item") else value
+    return number if math.isfinite(number) else None

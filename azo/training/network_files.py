@@ -1,0 +1,212 @@
+"""Folders of networks: an exported network, a run with its checkpoints, or one of them.
+
+A run's folder gives the network of its best checkpoint, or of its latest if none was evaluated;
+RUN/checkpoints/ITERATION gives that of one checkpoint.
+"""
+
+import dataclasses
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Literal
+
+import jax
+
+from azo.games import protocol, registry
+from azo.learning import network
+from azo.search import improvement
+from azo.storage import files
+from azo.training import (
+    checkpoint,
+    checkpoint_folder,
+    config,
+    exported_network,
+    origin,
+    shipped_files,
+)
+
+
+def save(
+    folder: pathlib.Path,
+    variables: network.Variables,
+    settings: config.Config,
+    others: Mapping[str, bytes] | None = None,
+) -> None:
+    """Writes a network, its settings and the checksums of all files into a new or empty folder.
+
+    The folder is complete when this returns; an error leaves nothing. `others` are the contents of
+    further files by their paths.
+    """
+    settings = settings.model_copy(update={"origin": origin_of(settings)})
+    with files.new_folder(folder) as partial:
+        exported_network.write(partial, checkpoint.named(variables), config.to_json(settings))
+        for name, content in (others or {}).items():
+            (partial / name).parent.mkdir(exist_ok=True)
+            files.write(partial / name, content)
+        files.write_checksums(partial)
+
+
+def load(
+    folder: pathlib.Path, *, is_latest: bool = False
+) -> tuple[network.Variables, config.Config]:
+    """Returns a network, on the default device, and the settings that it was trained with.
+
+    The folder is an exported network's, a run's or a checkpoint's. Of a run it is the network of
+    the best checkpoint, or of the latest one. ValueError says in one line what is wrong.
+    """
+    place, settings = _find(folder, is_latest)
+    shapes = network.shapes(registry.make(settings.game), settings.network)
+    expected = {name: leaf.shape for name, leaf in checkpoint.named(shapes).items()}
+    arrays = exported_network.read_arrays(place, expected)
+    return jax.device_put(arrays, jax.local_devices()[0]), settings
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainedNetwork:
+    """A network and what is needed to use it."""
+
+    game: protocol.Game  # that it was trained for
+    evaluate: improvement.Evaluate  # compiled: (key, positions [B]) to an Evaluation
+    variables: network.Variables  # on the default device, as flax stores them
+    settings: config.Config  # of its run
+
+
+def load_network(
+    folder: str | os.PathLike[str] = "zero-fast", *, symmetry: network.Symmetry = "none"
+) -> TrainedNetwork:
+    """Returns a network from a folder, for programs.
+
+        network = azo.load_network("runs/quickstart")
+        network.evaluate(jax.random.key(0), network.game.start(1)).value
+
+    `evaluate` returns an `Evaluation` for `B` positions, each seen by the side to move: logits
+    `[B, A]` float32 of all actions, illegal ones included, and the expected result `[B]` float32 in
+    [-1, 1]. `search_moves` takes it as its evaluator.
+
+    Args:
+      folder: of a run (the best checkpoint, or the latest if none was evaluated), of one checkpoint
+        or of an exported network; or the name of a network that comes with azo.
+      symmetry: evaluate a position unchanged, under a random symmetry of the board, or averaged
+        over all symmetries, which takes 8 times as long.
+
+    Raises:
+      ValueError: One line: there is no such network, or its files are damaged.
+    """
+    variables, settings = load(pathlib.Path(folder))
+    game = registry.make(settings.game)
+    evaluate = network.folded_evaluator(game, settings.network, variables, symmetry=symmetry)
+    return TrainedNetwork(game, jax.jit(evaluate), variables, settings)
+
+
+def load_settings(folder: pathlib.Path) -> config.Config:
+    """Returns the settings that `load` would, without reading the network."""
+    return _find(folder)[1]
+
+
+def origin_of(settings: config.Config) -> origin.Origin:
+    """Returns the origin of the network of a run, unknown if its settings have no record."""
+    if settings.origin is None:
+        return (origin.Source(kind="unknown", name=str(settings.run.folder)),)
+    return settings.origin
+
+
+def origin_from(
+    kind: Literal["network", "teacher"], folder: str | pathlib.Path | None
+) -> origin.Origin:
+    """Returns what a network that learns from another one inherits; nothing without a folder."""
+    if folder is None:
+        return ()
+    before = origin_of(load_settings(pathlib.Path(folder)))
+    return (origin.Source(kind=kind, name=str(folder)), *before)
+
+
+def with_origin(settings: config.Config, checkpoints: checkpoint.Checkpoints) -> config.Config:
+    """Returns settings with the origin that a run has recorded, or with that of a new run."""
+    recorded = checkpoints.settings().origin if checkpoints.latest_step() else None
+    if recorded is None:
+        start = origin_from("network", settings.run.start_from)
+        recorded = (*start, *origin_from("teacher", settings.selfplay.teacher))
+    return settings.model_copy(update={"origin": recorded})
+
+
+def load_for(folder: pathlib.Path, game: protocol.Game) -> tuple[network.Variables, config.Config]:
+    """Returns what `load` does; raises ValueError if it was trained for another game."""
+    variables, settings = load(folder)
+    trained_for = registry.make(settings.game)
+    if trained_for != game:
+        raise ValueError(f"{folder}: a network for {trained_for.name}, not for {game.name}")
+    return variables, settings
+
+
+def load_setting(
+    name: str, folder: str | pathlib.Path | None, game: protocol.Game
+) -> tuple[network.Variables, config.Config] | None:
+    """Returns the network that a setting names by its folder, None without one."""
+    if folder is None:
+        return None
+    try:
+        return load_for(pathlib.Path(folder), game)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def load_start(
+    settings: config.Config, game: protocol.Game
+) -> tuple[network.Variables | None, str | None]:
+    """Returns the network that a run begins with, and a line to print; both None by default.
+
+    The line is for a network that was trained on a board of another size, which hands on the layers
+    that fit. ValueError, one line, if there is no such network, or it has another shape or game.
+    """
+    name, folder = "run.start_from", settings.run.start_from
+    source = game
+    learned = folder and game_of(str(folder))
+    if learned and learned.model_copy(update={"size": settings.game.size}) == settings.game:
+        source = registry.make(learned)
+    start = load_setting(name, folder, source)
+    if start is None:
+        return None, None
+    variables, start_settings = start
+    if start_settings.network != settings.network:
+        raise ValueError(f"{name} {folder} holds a network of another shape than [network]")
+    if source == game:
+        return variables, None
+    carried, others = network.carry_over(settings.network, variables, source, game)
+    fresh = ", ".join(sorted(others)) or "none"
+    return carried, f"{name} {folder}: from {source.name} to {game.name}, fresh layers: {fresh}"
+
+
+def game_of(player: str) -> registry.GameConfig | None:
+    """Returns the game of the network that a player's name contains, None without a network."""
+    name = player.removeprefix("network:").removeprefix("policy:")
+    for path in map(pathlib.Path, (name, name.rpartition(":")[0])):
+        if path != pathlib.Path() and shipped_files.find_network(path).is_dir():
+            return load_settings(path).game
+    return None
+
+
+def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, config.Config]:
+    """Returns the folder with the files of a network, and its settings."""
+    folder = shipped_files.find_network(folder)
+    if not folder.is_dir():
+        shipped = ", ".join(shipped_files.networks())
+        raise ValueError(
+            f"{folder}: no such folder; give that of a run or an exported network, or a shipped"
+            f" network: {shipped}"
+        )
+    if folder.parent.name == checkpoint_folder.CHECKPOINTS and folder.name.isdecimal():
+        run, step = folder.parent.parent, int(folder.name)
+        checkpoint_folder.verify(run, step, checkpoint_folder.NETWORK)
+    elif not exported_network.is_in(folder):
+        if not (folder / checkpoint_folder.CHECKPOINTS).is_dir():
+            raise ValueError(
+                f"{folder}: neither a run nor an exported network: no"
+                f" {checkpoint_folder.CHECKPOINTS}/"
+            )
+        best = None if is_latest else checkpoint_folder.best_step(folder)
+        sound, _ = checkpoint_folder.find_sound(folder, checkpoint_folder.NETWORK, first=best)
+        if sound is None:
+            raise ValueError(f"{folder}: the run has no checkpoint yet")
+        folder = checkpoint_folder.folder_of(folder, sound)
+    text, place = exported_network.settings_text(folder), str(folder / exported_network.SETTINGS)
+    return folder, config.from_json(text, place, is_resumed=False)

@@ -1,0 +1,88 @@
+"""The folder `portable/` of an exported network: programs that run without azo.
+
+docs/networks.md describes them.
+"""
+
+import json
+from typing import Any
+
+import jax
+
+from azo.games import registry
+from azo.learning import network, portable
+from azo.training import config, shipped_files
+
+FOLDER = "portable"
+JAX_PROGRAM = "network.jaxexport"
+CPU_PROGRAM = "network-cpu.mlirbc"
+ACCELERATOR_PROGRAM = "network-accelerator.mlirbc"
+DESCRIPTION = "network.json"
+
+
+def contents(
+    variables: network.Variables, settings: config.Config, name: str, batch_size: int
+) -> dict[str, bytes]:
+    """Returns the programs of a network and a file that describes them, by their paths.
+
+    `settings` and `name` are those of its run; `batch_size` is the number of positions in a call of
+    the StableHLO programs.
+    """
+    game = registry.make(settings.game)
+
+    def stablehlo(platform: str) -> bytes:
+        return portable.export(
+            game, settings.network, variables, batch_size=batch_size, platforms=(platform,)
+        ).mlir_module_serialized
+
+    for_jax = portable.export(game, settings.network, variables)
+    description = _description(settings, name, batch_size)
+    programs = {
+        JAX_PROGRAM: bytes(for_jax.serialize()),
+        CPU_PROGRAM: stablehlo("cpu"),
+        ACCELERATOR_PROGRAM: stablehlo("cuda"),  # the same for all but CPUs
+        DESCRIPTION: (json.dumps(description, indent=2) + "\n").encode(),
+    }
+    return {f"{FOLDER}/{file}": content for file, content in programs.items()}
+
+
+def _description(settings: config.Config, name: str, batch_size: int) -> dict[str, Any]:
+    """Returns the inputs, outputs and files for programs that do not use azo."""
+    game = registry.make(settings.game)
+    rows, columns = game.board_shape
+    num_planes = settings.network.num_planes
+    moves_text = "; then, the same for the squares where each may play" if num_planes == 4 else ""
+    pass_text = f", move {rows * columns} the pass" if game.num_actions > rows * columns else ""
+    precision = settings.network.precision
+    on_cpu, elsewhere = ("float32", "bfloat16") if precision == "auto" else (precision, precision)
+    return {
+        "game": settings.game.model_dump(),
+        "input": {
+            "planes": {
+                "shape": ["b", rows, columns, num_planes],
+                "dtype": "float32",
+                "meaning": "1 where the side to move has a piece (first plane) and where the other"
+                f" side has one (second plane), else 0{moves_text}; Othello's a1 is row 0, column"
+                " 0, and b1 is row 0, column 1",
+            }
+        },
+        "output": {
+            "logits": {
+                "shape": ["b", game.num_actions],
+                "dtype": "float32",
+                "meaning": "of every move, legal or not: mask the illegal ones, then softmax;"
+                f" move row * {columns} + column is a square{pass_text}",
+            },
+            "value": {
+                "shape": ["b"],
+                "dtype": "float32",
+                "meaning": "expected result for the side to move: 1 a win, 0 a draw, -1 a loss",
+            },
+        },
+        "files": {
+            JAX_PROGRAM: {"form": "jax.export", "b": "any", "platforms": portable.PLATFORMS},
+            CPU_PROGRAM: {"form": "StableHLO", "b": batch_size, "convolutions": on_cpu},
+            ACCELERATOR_PROGRAM: {"form": "StableHLO", "b": batch_size, "convolutions": elsewhere},
+        },
+        "network": settings.network.model_dump(),
+        "made": {"from": name, "azo": shipped_files.version(), "jax": jax.__version__},
+    }

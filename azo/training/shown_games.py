@@ -1,0 +1,53 @@
+"""Games that a run is playing, for those who watch it: `games.json` in its folder."""
+
+import contextlib
+import pathlib
+
+import jax
+import pydantic
+
+from azo.games import bitboard, notation, othello, protocol, setting_types
+from azo.learning import ply_records
+from azo.storage import files
+
+FILE = "games.json"
+NUM_GAMES = 12
+
+
+class ShownGames(pydantic.BaseModel, frozen=True, strict=True):
+    """The content of the file."""
+
+    iteration: setting_types.NonNegativeInt = 0
+    boards: tuple[str, ...] = ()
+
+
+def write(
+    folder: pathlib.Path, game: protocol.Game, games: ply_records.GamesInProgress, iteration: int
+) -> None:
+    """Writes the positions of the first games after an iteration, of Othello in one process.
+
+    The colours of games that begin at a position of an earlier game may be exchanged, since their
+    plies are counted from there.
+    """
+    if not isinstance(game, othello.Othello) or jax.process_count() > 1:
+        return
+    shown = jax.device_get(jax.tree.map(lambda x: x[:NUM_GAMES], (games.position, games.ply)))
+    boards = []
+    for number, ply in enumerate(shown[1]):
+        position = jax.tree.map(lambda words, number=number: words[number], shown[0])
+        player, opponent = map(bitboard.to_int, (position.player, position.opponent))
+        is_black = bool(ply % 2 == 0)
+        black, white = (player, opponent) if is_black else (opponent, player)
+        board = notation.Board(black, white, is_black)
+        boards.append(notation.board_text(board, game.size))
+    games_shown = ShownGames(iteration=iteration, boards=tuple(boards))
+    with contextlib.suppress(ValueError):  # a full disk does not end a run
+        files.write(folder / FILE, games_shown.model_dump_json().encode())
+
+
+def read(folder: pathlib.Path) -> ShownGames:
+    """Returns what `write` wrote last, or no boards if it has written nothing yet."""
+    try:
+        return ShownGames.model_validate_json((folder / FILE).read_bytes())
+    except (OSError, ValueError):
+        return ShownGames()

@@ -1,0 +1,389 @@
+"""Training: calls of the compiled iteration, with matches, metrics and checkpoints between them.
+
+`Trainer.run` is the main loop.
+"""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+import rich.console
+from jax.sharding import Mesh
+
+from azo.games import othello, protocol, registry
+from azo.learning import generations, loop, network, placement, run_state, statistics
+from azo.training import (
+    checkpoint,
+    checks,
+    config,
+    console,
+    devices,
+    interruption,
+    metrics,
+    network_files,
+    origin,
+    shown_games,
+)
+
+
+class Matches(Protocol):
+    """Plays the matches of one run."""
+
+    def gate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
+        """Plays the learner's network against the actor's; yields one event with the verdict."""
+
+    def evaluate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
+        """Plays the network against the opponent of the settings; yields one event."""
+
+    def rate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
+        """Keeps the network, and rates it among fixed players and earlier networks of the run."""
+
+
+MakeMatches = Callable[[config.Config, protocol.Game], Matches]
+"""Prepares the matches of a run; raises ValueError for an unknown opponent."""
+
+
+def train(
+    settings: config.Config,
+    stop: interruption.StopRequest | None = None,
+    make_matches: MakeMatches | None = None,
+) -> run_state.RunState:
+    """Runs, or resumes, the run in `settings.run.folder`; returns its last state.
+
+    A request to `stop` ends it after the current iteration. `make_matches`, usually
+    `azo.lab.run_matches.RunMatches`, prepares the gate, the evaluations and the ratings; without it
+    there are none. ValueError, one line, if the settings do not fit, the folder cannot be used, or
+    a number is not finite.
+    """
+    stop = stop or interruption.StopRequest()
+    mesh = placement.make_mesh(devices.prepare(settings))
+    game = registry.make(settings.game)
+    lengths: dict[str, Any] = {"evaluation": settings.evaluation}
+    lengths |= {"gate": settings.gate} if settings.gate.is_enabled else {}
+    lengths |= {"ratings": settings.ratings} if settings.ratings.is_enabled else {}
+    if make_matches is None and len(lengths) > 1:
+        raise ValueError(f"nothing plays the matches of {', '.join(list(lengths)[1:])}")
+    checks.check_memory(settings, game, mesh.size, **lengths)
+    start, carried = network_files.load_start(settings, game)
+    teacher = network_files.load_setting("selfplay.teacher", settings.selfplay.teacher, game)
+    with contextlib.ExitStack() as stack:
+        keep = settings.run.keep_checkpoints
+        checkpoints = stack.enter_context(checkpoint.Checkpoints(settings.run.folder, keep=keep))
+        checkpoints.check_resumable(settings)
+        settings = network_files.with_origin(settings, checkpoints)
+        run_matches = make_matches(settings, game) if make_matches else None
+        state = placement.begin(
+            game,
+            settings,
+            mesh,
+            seed=settings.run.seed,
+            start=start,
+            teacher=teacher[0] if teacher else None,
+        )
+        first = checkpoints.latest_step() or 0
+        if first:
+            state = checkpoints.restore(state)
+        writer = None
+        if devices.is_first():
+            writer = metrics.MetricsWriter(settings.run.folder, first, checkpoints.check_lock)
+            stack.enter_context(writer)
+        display = rich.console.Console(highlight=False, emoji=False, quiet=not devices.is_first())
+        screen = stack.enter_context(console.Console(game.name, settings.run.folder, display))
+        if carried and not first:
+            screen.note(carried)
+        actor = teacher[1].network if teacher else settings.network
+        return Trainer(
+            settings, game, mesh, actor, run_matches, checkpoints, writer, screen, stop
+        ).run(state)
+
+
+@dataclasses.dataclass
+class Trainer:
+    """Continues a run from a state to its end, or to a request to stop."""
+
+    settings: config.Config
+    game: protocol.Game
+    mesh: Mesh
+    actor: network.NetworkConfig  # shape of the network that plays
+    matches: Matches | None
+    checkpoints: checkpoint.Checkpoints
+    writer: metrics.MetricsWriter | None  # of the first process
+    screen: console.Console
+    stop: interruption.StopRequest
+
+    def __post_init__(self) -> None:
+        """Continues the clock of a resumed run."""
+        iterations = metrics.read(self.settings.run.folder, "iteration")
+        ratings = metrics.read(self.settings.run.folder, metrics.RATING)
+        self.training_seconds = metrics.largest(iterations, "time/training_seconds")
+        self.processor_seconds = metrics.largest(iterations, "time/processor_seconds")
+        self.rated_seconds = metrics.largest(ratings, "time/processor_seconds")
+        # The compiled program of each kind, and the settings that it was compiled for.
+        self.programs: dict[generations.IterationKind, tuple[config.Config, Any]] = {}
+        self.warnings: set[str] = set()
+        self.is_logged = False  # the last iteration, in the metrics
+
+    def run(self, state: run_state.RunState) -> run_state.RunState:
+        """Iterates until the run ends or is stopped; returns the last state."""
+        iteration = int(state.iteration)
+        reason = self.end_reason(state, self.recorded_match(iteration))
+        self.announce(state, reason)
+        self.rate(state, iteration)  # if the process before was stopped in the meantime
+        is_stopped = self.should_stop()
+        if reason is None and not is_stopped and (kind := self.next_iteration(state)):
+            self.write(iteration, [metrics.Event("start", origin.fields(self.mesh.size))])
+            self.screen.working("compiling the first iteration")
+            self.compile(kind, state)
+            is_stopped = self.should_stop()
+        if reason is None and is_stopped:
+            self.screen.note(f"stopped before iteration {iteration + 1}: nothing to save")
+        while reason is None and not is_stopped:
+            state, figures = self.iterate(state)
+            iteration += 1
+            self.warn(iteration, figures)
+            state = self.end_generation(state, iteration)
+            self.log(state, iteration, figures)
+            match = self.evaluate(state, iteration)
+            shown = {"iteration": iteration, **figures}
+            self.screen.update(shown, float(self.progress(state)), match and match.text)
+            self.rate(state, iteration)
+            reason, is_stopped = self.end_reason(state, match), self.should_stop()
+            self.save(state, figures, match, reason, is_stopped=is_stopped)
+            if reason:
+                self.note_end(state, reason)
+                folder = self.settings.run.folder
+                if isinstance(self.game, othello.Othello):
+                    self.screen.note(f"azo play --network {folder} plays it")
+                self.screen.note(f"azo report {folder} draws its curves")
+        return state
+
+    def iterate(self, state: run_state.RunState) -> tuple[run_state.RunState, dict[str, Any]]:
+        """Runs the compiled iteration once; returns the new state and figures for the metrics."""
+        kind = self.next_iteration(state)
+        assert kind is not None, "a complete generation has ended"
+        settings, program = self.compile(kind, state)
+        progress = self.progress(state)
+        start, processor_start = time.perf_counter(), time.process_time()
+        state, report = program(state, progress)
+        report = jax.device_get(report)
+        seconds = time.perf_counter() - start
+        self.training_seconds += seconds
+        self.processor_seconds += time.process_time() - processor_start
+        figures = {
+            **statistics.describe_iteration(settings, state, report, seconds=seconds),
+            "time/iteration_seconds": round(seconds, 4),
+            "time/training_seconds": round(self.training_seconds, 2),
+            "time/processor_seconds": round(self.processor_seconds, 2),
+        }
+        self.check_finite(state, report.finite, figures)
+        return state, figures
+
+    def check_finite(
+        self, state: run_state.RunState, finite: Mapping[str, bool], figures: Mapping[str, Any]
+    ) -> None:
+        """Raises ValueError, one line, if a number of an iteration is infinite or NaN.
+
+        The state is never saved then. The iteration is recorded in the metrics.
+        """
+        bad = [name for name, good in finite.items() if not good]
+        if not bad:
+            return
+        folder, iteration = self.settings.run.folder, int(state.iteration)
+        self.write(iteration, [metrics.Event("not_finite", {**figures, "not_finite": bad})])
+        latest, start = self.checkpoints.latest_step(), ""
+        if latest is not None:
+            start = f" from the network of checkpoint {latest} (--run.start-from {folder})"
+        raise ValueError(
+            f"{folder}: not finite in iteration {iteration}: {', '.join(bad)} (see {metrics.FILE})."
+            f" Stopped: begin another run{start} with a learner.learning_rate below"
+            f" {self.settings.learner.learning_rate:g}"
+        )
+
+    def warn(self, iteration: int, figures: Mapping[str, Any]) -> None:
+        """Shows warnings about the network's predictions, when they begin."""
+        found = statistics.warnings(figures)
+        for name in found.keys() - self.warnings:
+            self.write(iteration, [metrics.Event("warning", {"warning": name}, found[name])])
+        self.warnings = set(found)
+
+    def compile(
+        self, kind: generations.IterationKind, state: run_state.RunState
+    ) -> tuple[config.Config, Any]:
+        """Returns settings and program of the next iteration; new settings compile a new one."""
+        settings = config.at_generation(self.settings, int(state.generation))
+        if self.programs.get(kind, (None, None))[0] == settings:
+            return self.programs[kind]
+        self.screen.note("compiling, half a minute or longer")
+        start = time.perf_counter()
+        iterate = loop.build(self.game, settings, self.mesh, kind=kind, actor=self.actor)
+        program = iterate.lower(state, np.float32(0)).compile()
+        size = program.memory_analysis()
+        if size is not None:
+            used = size.temp_size_in_bytes + size.argument_size_in_bytes
+            checks.check_fits("an iteration", {"selfplay.num_games or learner.batch_size": used})
+        self.programs[kind] = settings, program
+        seconds = time.perf_counter() - start
+        self.screen.note(f"compiled in {seconds:.0f} s")
+        fields = {"time/compilation_seconds": round(seconds, 2)}
+        self.write(int(state.iteration), [metrics.Event("compilation", fields)])
+        return settings, program
+
+    def next_iteration(self, state: run_state.RunState) -> generations.IterationKind | None:
+        """Returns the kind of the next iteration, or None if the generation is complete."""
+        num_steps = int(state.learner.num_steps) - int(state.generation_steps)
+        return generations.next_iteration(
+            self.settings.generation,
+            num_games=int(state.num_games) - int(state.generation_games),
+            num_samples=num_steps * self.settings.learner.batch_size,
+        )
+
+    def end_generation(self, state: run_state.RunState, iteration: int) -> run_state.RunState:
+        """Returns the state of the next generation if this one is complete."""
+        if self.next_iteration(state) is not None:
+            return state
+        gate = self.settings.gate
+        begins_window = self.settings.replay.window_generations > 0
+        if not gate.is_enabled:
+            return state.next_generation(is_promoted=False, begins_window=begins_window)
+        assert self.matches is not None
+        self.screen.working("playing the gate's match")
+        (match,) = self.write(iteration, self.matches.gate(state, iteration))
+        rows, columns = self.game.board_shape  # which each game is taken to fill
+        evaluations = gate.num_games * rows * columns * (gate.num_simulations + 1)
+        state = state.with_evaluations(evaluations)
+        if match.fields["gate/is_promoted"]:
+            return state.next_generation(is_promoted=True, begins_window=begins_window)
+        plays_on = (
+            gate.after_failure == "play" or state.num_failures + 1 >= generations.MAX_FAILURES
+        )
+        return state.failed(restarts_games=bool(plays_on))
+
+    def log(self, state: run_state.RunState, iteration: int, figures: Mapping[str, Any]) -> None:
+        """Writes the figures of an iteration, if that is due."""
+        is_due = iteration % self.settings.run.log_every == 0
+        self.is_logged = is_due or self.end_reason(state) is not None
+        if self.is_logged:
+            self.write(iteration, [metrics.Event("iteration", figures)])
+            shown_games.write(self.settings.run.folder, self.game, state.games, iteration)
+
+    def evaluate(self, state: run_state.RunState, iteration: int) -> metrics.Event | None:
+        """Plays a match, if that is due, and returns it."""
+        is_due = self.settings.evaluation.is_due(iteration) or self.end_reason(state)
+        if self.matches is None or not is_due or self.should_stop():
+            return None
+        match = self.settings.evaluation
+        self.screen.working(f"playing {match.num_games} games against {match.opponent}")
+        (played,) = self.matches.evaluate(state, iteration)
+        seconds = {"time/training_seconds": round(self.training_seconds, 2)}
+        self.write(iteration, [metrics.Event(played.kind, {**played.fields, **seconds})])
+        return played
+
+    def rate(self, state: run_state.RunState, iteration: int) -> None:
+        """Rates the network that plays, if that is due."""
+        ratings = self.settings.ratings
+        is_due = ratings.is_due(iteration, self.processor_seconds, self.rated_seconds)
+        if ratings.every_seconds is not None:  # by the clock of the first process
+            is_due = bool(devices.broadcast_from_first([int(is_due)])[0])
+        if self.matches is None or not is_due or self.should_stop():
+            return
+        self.screen.working("playing the matches of the rating")
+        seconds = {"time/processor_seconds": round(self.processor_seconds, 2)}
+        rated = self.matches.rate(state, iteration)
+        self.write(iteration, (one._replace(fields={**one.fields, **seconds}) for one in rated))
+        self.rated_seconds = self.processor_seconds
+
+    def save(
+        self,
+        state: run_state.RunState,
+        figures: Mapping[str, Any],
+        match: metrics.Event | None,
+        reason: str | None,
+        *,
+        is_stopped: bool,
+    ) -> None:
+        """Saves a checkpoint, if that is due, and notes the end of the run or of the process."""
+        iteration = int(state.iteration)
+        is_due = match or reason or is_stopped or iteration % self.settings.run.save_every == 0
+        if is_due and not self.is_logged:  # a resumed run continues the clocks of the metrics
+            self.write(iteration, [metrics.Event("iteration", figures)])
+        if reason:
+            self.write(iteration, [metrics.Event("end", {"reason": reason})])
+        if is_due:
+            self.checkpoints.save(iteration, state, self.settings, _score(match))
+        if is_stopped and not reason:
+            self.screen.note(f"stopped and saved after iteration {iteration}")
+
+    def end_reason(
+        self, state: run_state.RunState, match: metrics.Event | None = None
+    ) -> str | None:
+        """Returns the reason to end the run after an iteration and its match, or None."""
+        evaluation = self.settings.evaluation
+        for limit in self.used_limits(state):
+            if limit.share >= 1:
+                return limit.reason
+        score, until = _score(match), evaluation.until_score
+        if score is not None and until is not None and score >= until:
+            return f"score {score:.3f} against {evaluation.opponent}"
+        return None
+
+    def progress(self, state: run_state.RunState) -> np.float32:
+        """Returns the share of the run that is done, by the limit that is closest."""
+        return np.float32(min(max(limit.share for limit in self.used_limits(state)), 1.0))
+
+    def used_limits(self, state: run_state.RunState) -> list[config.Limit]:
+        """Returns how much of each limit is used; equal in all processes."""
+        run, seconds = self.settings.run, self.processor_seconds
+        if run.max_processor_seconds is not None:
+            (seconds,) = devices.broadcast_from_first([int(seconds)])
+        return config.used_limits(run, int(state.iteration), state.num_evaluations(), seconds)
+
+    def recorded_match(self, iteration: int) -> metrics.Event | None:
+        """Returns the match that an earlier process played after an iteration, if any."""
+        events = metrics.read(self.settings.run.folder, "evaluation")
+        matches = [event for event in events if event["iteration"] == iteration]
+        return metrics.Event("evaluation", matches[-1]) if matches else None
+
+    def should_stop(self) -> bool:
+        """Returns whether any process has a request to stop; equal in all processes."""
+        return devices.any_process(self.stop.is_made)
+
+    def write(self, iteration: int, new: Iterable[metrics.Event]) -> list[metrics.Event]:
+        """Writes events as they occur, and shows their texts; returns them."""
+        written = []
+        for event in new:
+            if self.writer is not None:
+                self.writer.write(event.kind, iteration, event.fields)
+            if event.text:
+                self.screen.note(f"iteration {iteration}: {event.text}")
+            written.append(event)
+        return written
+
+    def announce(self, state: run_state.RunState, reason: str | None) -> None:
+        """Shows the devices, and whether the run begins, resumes or has ended."""
+        first = int(state.iteration)
+        device = jax.devices()[0]
+        where = f"{self.mesh.size} x {device.device_kind} ({device.platform})"
+        if jax.process_count() > 1:
+            where += f" of {jax.process_count()} processes"
+        if not first:
+            self.screen.note(f"training on {where}; Ctrl-C saves, the same command resumes")
+            if self.settings.origin:
+                self.screen.note(f"origin of its network: {origin.describe(self.settings.origin)}")
+        elif reason is None:
+            self.screen.note(f"resuming after iteration {first} on {where}")
+        else:
+            self.note_end(state, reason)
+
+    def note_end(self, state: run_state.RunState, reason: str) -> None:
+        """Shows why the run has ended, and how to continue it if its limits are reached."""
+        flags = " ".join(limit.flag for limit in self.used_limits(state) if limit.share >= 1)
+        more = f"; the same command with {flags} continues it" if flags else ""
+        self.screen.note(f"the run has ended: {reason}{more}")
+
+
+def _score(match: metrics.Event | None) -> float | None:
+    return None if match is None else match.fields.get("evaluation/score")

@@ -1,0 +1,421 @@
+"""Wrong input of every kind: each is read, or refused in one line, quickly and in little memory.
+
+Bytes are mutated at random; records of runs, tournaments and queues keep a sound grammar and get
+wrong content, which meets the code behind the parsers. Each reader is the code that a command runs
+on the file, up to what the command shows.
+"""
+
+import contextlib
+import functools
+import io
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import zipfile
+import zlib
+
+import numpy as np
+import pydantic
+import pytest
+import rich.console
+from support import (
+    fake_run,
+    front_end,
+    small_queue,
+    small_tournament,
+    tiny_run,
+    wrong_content,
+)
+
+from azo.cli import command_line
+from azo.formats import game_files, ggf, obf, wthor
+from azo.games import notation, othello, variant
+from azo.games.host import live_game
+from azo.lab import (
+    comparison,
+    endgame_file,
+    engine_protocols,
+    players,
+    queue_runner,
+    run_queue,
+    tournament_file,
+    tournament_runner,
+)
+from azo.lab.report import page, run_log
+from azo.play.engine import opening_book
+from azo.play.web import game_reader, messages
+from azo.storage import files
+from azo.training import (
+    checkpoint_folder,
+    config,
+    curriculum,
+    exported_network,
+    metrics,
+    network_files,
+    validation,
+)
+
+ROOT = pathlib.Path(__file__).parents[2]
+CASES = int(os.environ.get("AZO_MUTATIONS", "15000"))  # of the fastest reader
+SEED = int(os.environ.get("AZO_SEED", "0"))
+SECONDS = 20  # of processor time of one case
+MEGABYTES = 1024
+EIGHT = variant.Variant(8)
+BOARD = "---------------------------OX------XO--------------------------- X"
+SMALL = "-----OX--XO----- X"
+SHAPES = {"params/dense/kernel": (3, 4), "params/dense/bias": (4,), "tables": (2, 9, 1)}
+START = {"start/commit": "abc", "start/processor": "A CPU", "start/devices": "1 x cpu"}
+_GTP = ["play b d1", "genmove w", "boardsize 4", "undo", "time_left b 3 0", "known_command x"]
+_GTP += ["loadsgf x", "set_game othello", "showboard", "clear_board", "lz-analyze 1", "1 name"]
+_NBOARD = ["set depth 3", "move F5//1", "ping 3", "set contempt 4", "set game (;GM[Othello];)"]
+
+
+@functools.cache
+def seeds(folder) -> dict[str, list[bytes]]:
+    """Returns sound contents of every format."""
+    book = opening_book.Book(EIGHT)
+    for action in (26, 37):
+        book.count(notation.parse_board(BOARD, 8), action, 1.0)
+    book.save(folder / "sound.book")
+    played = ggf.GgfGame(8, ggf.usual_start(EIGHT), (37, 43, 18), black_score=0)
+    ggf_start = BOARD.replace("X", "*").encode()
+    return {
+        "text": [
+            b"f5d6c3d3c4f4c5b3c2e6c6b4b5d2e3a6c1b6f3f6e1d1g5f2",
+            b"black: x\nwhite: y\nmoves: f5d6c3\n",
+            b"(;GM[Othello]PB[x]PW[y]RE[?]TY[8]BO[8 %s]B[F5]W[D6]B[C3];)" % ggf_start,
+            b"(;GM[2]SZ[8]PB[x]AB[d5][e4]AW[d4][e5];B[f5];W[d6](;B[c3])(;B[c4]))",
+            b'[Black "x"]\n[White "y"]\n1. f5 d6 2. c3 {best} 33-31\n',
+        ],
+        "obf": [
+            f"{BOARD}; F5:+2; D6:-4; % x\n".encode() * 3,
+            f"board,mover,score,best_move\n{BOARD.replace(' ', ',')},4,f5\n".encode(),
+        ],
+        "wtb": [wthor.write([played] * 3, "t", (2024, 1, 1))["wtb"]],
+        "csv": [b"eOthello_game_id,winner,game_moves\n1,1,f5d6c3d3c4\n2,-1,f5f6\n"],
+        "book": [(folder / "sound.book").read_bytes()],
+        "toml": [path.read_bytes() for path in sorted((ROOT / "configs").rglob("*.toml"))],
+        "json": [config.to_json(one).encode() for one in (tiny_run.settings(), config.Config())],
+        "line": [b"rollouts:100", b"alphabeta:4", b"network:x:3", b"patterns:2", b"iagno:hard"],
+        "protocol": [line.encode() for line in (*_GTP, *_NBOARD)],
+        "web": [
+            b'{"game": "othello8", "text": "f5d6"}',
+            b'{"game": "othello8", "moves": "f5d6", "start": "%s"}' % BOARD.encode(),
+        ],
+    }
+
+
+def _gz(content):
+    packer = zlib.compressobj(wbits=31)
+    return packer.compress(content) + packer.flush()
+
+
+def _written(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def _read_notation(folder, content, rng):
+    text = content.decode(errors="replace")
+    for parse in (notation.parse_board, notation.parse_moves, notation.parse_action):
+        with contextlib.suppress(ValueError):
+            parse(text, 8)
+    with contextlib.suppress(ValueError):
+        game_files.parse(text[:2000], EIGHT, number=rng.choice([None, 1]))
+    ggf.parse(text)
+
+
+def _read_obf(folder, content, rng):
+    is_packed = rng.random() < 0.3
+    content = _gz(content) if is_packed else content
+    if is_packed and rng.random() < 0.5:
+        content = wrong_content.mutated(rng, content, [content])
+    obf.read(_written(folder / ("a.obf.gz" if is_packed else "a.obf"), content))
+
+
+def _read_archive(folder, content, rng):
+    name = rng.choice(["a.txt", "a.csv", "a.wtb"])
+    game_files.read_archives([_written(folder / name, content)])
+
+
+def _read_book(folder, content, rng):
+    magic, packed = content[:19], content[19:]
+    if rng.random() < 0.7:  # sound compression of mutated tables
+        with contextlib.suppress(zlib.error):
+            plain = zlib.decompressobj().decompress(packed, 1 << 18)
+            content = magic + zlib.compress(wrong_content.mutated(rng, plain, [plain]))
+    book = opening_book.load(_written(folder / "a.book", content), EIGHT)
+    board = notation.parse_board(BOARD, 8)
+    action = book.choose(board, np.random.default_rng(0))
+    if action is not None:
+        game = live_game.LiveGame(EIGHT)
+        if action in game.legal_actions:
+            game.play(action)
+
+
+def _read_toml(folder, content, rng):
+    path = _written(folder / "a.toml", content)
+    kinds = [config.Config, run_queue.Queue, tournament_file.TournamentConfig]
+    for kind in [*kinds, engine_protocols.ExternalEngineConfig]:
+        with contextlib.suppress(ValueError):
+            validation.load(kind, path, "settings")
+    if rng.random() < 0.1:
+        with contextlib.suppress(ValueError):
+            run_queue.load(path, folder)
+    with contextlib.suppress(ValueError):
+        tournament_file.load_engine(path)
+    config.load_file(path)
+
+
+def _read_player(folder, content, rng):
+    players.parse(content.decode(errors="surrogateescape"), othello.Othello(8))
+
+
+def _read_web(folder, content, rng):
+    for kind in (messages.ReadRequest, messages.GameRequest, messages.ThinkRequest):
+        try:
+            request = kind.model_validate_json(content)
+        except pydantic.ValidationError:
+            continue
+        if isinstance(request, messages.ReadRequest):
+            with contextlib.suppress(ValueError):
+                game_reader.read(request.text, EIGHT, [EIGHT])
+        else:
+            with contextlib.suppress(ValueError):
+                game = game_reader.replay(EIGHT, request.moves, request.start)
+                json.dumps(messages.game_json(game), allow_nan=False)
+
+
+@functools.cache
+def _sessions():
+    ended = front_end.ended_input().lines
+    engines = front_end.quick_engine(4), front_end.quick_engine(4)
+    output = front_end.Output()
+    return front_end.GtpSession(engines[0]), front_end.nboard.NBoardServer(
+        engines[1], ended, output.write
+    )
+
+
+def _read_protocol(folder, content, rng):
+    gtp, nboard = _sessions()
+    line = content.decode("latin-1").replace("\n", " ")
+    answer = gtp.ask(line)
+    assert re.fullmatch(r"([=?]\d*( [^\n]*)?(\n[^\n]+)*\n\n)?", answer), answer
+    nboard.answer(line)
+
+
+@functools.cache
+def _events():
+    events = fake_run.events(3, num_generations=2)
+    for number in (1, 3):
+        others = [("random", 3), ("greedy", 1), *([(1, 2)] if number == 3 else [])]
+        events += fake_run.rated(number, *others)
+    events[0] = {**events[0], "time/processor_seconds": 3.5}
+    ends = {"event": "end", "iteration": 3, "reason": "3 iterations done"}
+    return [{"event": "start", "iteration": 0, **START}, *events, ends]
+
+
+def _report(folder, rng):
+    folder.mkdir(exist_ok=True)
+    _written(folder / metrics.FILE, wrong_content.wrong_lines(rng, _events()))
+    _written(folder / "settings.json", b'{"game": {"name": "othello", "size": 6}}')
+    log = run_log.read(folder)
+    page.summary(log)
+    page.sheets(log)
+
+
+def _cup(folder):
+    """A small tournament, and lines of its games and players that nobody has played."""
+    cup = tournament_file.load(small_tournament.write(folder, small_tournament.SMALL))
+    drawn = tournament_file.draw_openings(cup, othello.Othello(4))
+    names = [player.name for player in cup.players]
+    lines = [
+        {
+            "opening": one.opening, "black": one.black, "white": one.white, "opening_plies": 3,
+            "moves": notation.transcript(drawn[one.opening], 4), "result": 1, "score": 4,
+            "ended": "", "num_moves": [5, 5], "positions": [None, 9.5], "seconds": [0.5, 1.0],
+        }
+        for one in tournament_file.schedule(cup, names)
+    ]  # fmt: skip
+    definitions = {"game": cup.game.model_dump(mode="json")}
+    definitions |= {f"player {one.name!r}": {"player": one.player} for one in cup.players}
+    players = [{"name": name, "definition": one} for name, one in definitions.items()]
+    return cup, lines, players
+
+
+def _tournament(folder, rng):
+    cup, lines, players = _cup(folder)
+    place = folder / "cup"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    (place / tournament_runner.GAMES).write_bytes(wrong_content.wrong_lines(rng, lines))
+    if rng.random() < 0.3:
+        (place / tournament_runner.PLAYERS).write_bytes(wrong_content.wrong_lines(rng, players))
+    tournament_runner.run(cup, place, "cup", is_playing=False)
+
+
+@functools.cache
+def _jobs(folder):
+    queue, jobs = run_queue.load(small_queue.write(folder), folder / "runs")
+    return queue, jobs, [small_queue.line_of(job) for job in jobs]
+
+
+def _results(folder, rng):
+    queue, jobs, lines = _jobs(folder)
+    match = {"wins": 2, "draws": 0, "losses": 2, "pair_scores": [0, 1, 0, 1, 0]}
+    lines = [line | {"versus": match, "against": "a"} for line in lines]
+    path = folder / queue_runner.RESULTS
+    path.write_bytes(wrong_content.wrong_lines(rng, lines))
+    results = queue_runner.read_results(path, jobs)
+    comparison.table(results, queue.arms, queue.seeds)
+
+
+def _solved(folder, rng):
+    """Continues `azo solve --output` with wrong results."""
+    solved = {
+        "line": 1, "board": SMALL, "reversed": False, "empties": 12, "lower": -10, "upper": -10,
+        "confidence": 1.0, "best_move": "b1", "move_scores": {"b1": -10}, "nodes": 9, "seconds": 1,
+    }  # fmt: skip
+    problems, output = folder / "a.obf", folder / "a.jsonl"
+    problems.write_text(f"{SMALL}; b1:-10;\n")
+    content = wrong_content.wrong_lines(rng, [solved, solved | {"line": 7}])
+    output.write_bytes(content)
+    flags = {"file": problems, "output": output, "max_nodes": 50}
+    console = rich.console.Console(file=io.StringIO())
+    endgame_file.solve_file(endgame_file.SolveConfig(**flags), console)
+
+
+def _settings(folder, content, rng):
+    if rng.random() < 0.5:
+        tree = json.loads(config.to_json(tiny_run.settings(run={"folder": str(folder)})))
+        content = wrong_content.wrong_json(rng, tree)
+    (folder / "settings.json").write_bytes(content)
+    (folder / exported_network.ARRAYS).touch()
+    readers = [
+        lambda: config.load_file(folder / "settings.json"),
+        lambda: exported_network.read_settings(folder),
+        lambda: curriculum._has_ended(tiny_run.settings(run={"folder": str(folder)})),
+        lambda: network_files.load_settings(folder),
+    ]
+    rng.choice(readers)()
+
+
+def _record(folder, rng):
+    """The record of a checkpoint, with sound checksums."""
+    place = checkpoint_folder.folder_of(folder, 3)
+    place.mkdir(parents=True, exist_ok=True)
+    record = {"iteration": 3, "num_devices": 1, "score": 0.5, "versions": {"jax": "1"}}
+    _written(place / checkpoint_folder.RECORD, wrong_content.wrong_json(rng, record))
+    files.write_checksums(place)
+    checkpoint_folder.best_step(folder)
+    checkpoint_folder.note_versions(folder, 3)
+
+
+def _network(folder, rng):
+    """An archive of arrays of which one has another type, shape, order, name or compression."""
+    wrong = rng.choice(list(SHAPES))
+    methods = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+    changes = [
+        lambda x: x.astype(rng.choice(["f2", "f8", "i4", ">f4", "U8", "O", "c8", "M8[s]"])),
+        lambda x: x[..., :-1],
+        lambda x: x.reshape(-1),
+        lambda x: x[None],
+        lambda x: np.asfortranarray(x),
+        lambda x: np.where(rng.random() < 0.5, np.nan, x).astype(np.float32),
+        lambda x: np.zeros(0, np.float32),
+        lambda x: np.rec.fromarrays([x.reshape(-1)], names="a"),
+        lambda x: x,
+    ]
+    with zipfile.ZipFile(folder / exported_network.ARRAYS, "w") as archive:
+        for name, shape in SHAPES.items():
+            content, array = io.BytesIO(), np.ones(shape, np.float32)
+            array = rng.choice(changes)(array) if name == wrong else array
+            np.lib.format.write_array(content, array, rng.choice([None, None, (2, 0), (3, 0)]))
+            if name == wrong and rng.random() < 0.2:
+                name = rng.choice(["../x", "", "a/b", name + "/x", name.rpartition("/")[0]])
+            method = rng.choice(methods) if name == wrong else zipfile.ZIP_STORED
+            archive.writestr(f"{name}.npy", content.getvalue(), method)
+    packed = bytearray((folder / exported_network.ARRAYS).read_bytes())
+    if rng.random() < 0.5:
+        packed[rng.randrange(len(packed))] ^= 1 << rng.randrange(8)
+    (folder / exported_network.ARRAYS).write_bytes(packed)
+    exported_network.read_arrays(folder, SHAPES)
+
+
+def _bytes(reader, *formats):
+    """Returns a reader of mutated bytes of some formats."""
+
+    def read(folder, rng):
+        sound = [content for kind in formats for content in seeds(folder)[kind]]
+        others = [content for contents in seeds(folder).values() for content in contents]
+        return reader(folder, wrong_content.mutated(rng, rng.choice(sound), others), rng)
+
+    return read
+
+
+READERS = {  # by name: the reader, and a divisor of its number of cases
+    "notation": (_bytes(_read_notation, "text"), 3),
+    "obf": (_bytes(_read_obf, "obf"), 3),
+    "book": (_bytes(_read_book, "book"), 3),
+    "settings.json": (_bytes(_settings, "json"), 2),
+    "toml": (_bytes(_read_toml, "toml"), 3),
+    "players": (_bytes(_read_player, "line"), 3),
+    "web": (_bytes(_read_web, "web", "text"), 3),
+    "protocols": (_bytes(_read_protocol, "protocol"), 3),
+    "archive": (_bytes(_read_archive, "text", "csv", "wtb"), 20),
+    "metrics": (_report, 150),
+    "games.jsonl and players.jsonl": (_tournament, 25),
+    "results.jsonl": (_results, 10),
+    "results of azo solve": (_solved, 5),
+    "checkpoint.json": (_record, 15),
+    "network.npz": (_network, 5),
+}
+
+
+class TooSlowError(BaseException):
+    """A case takes too long."""
+
+
+def _check(name, folder, number):
+    """Runs cases: each is read, or refused in one line, quickly and in little memory."""
+    reader, divisor = READERS[name]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def too_slow(*_):
+        raise TooSlowError
+
+    previous = signal.signal(signal.SIGPROF, too_slow)
+    try:
+        for case in range(max(3, number // divisor)):
+            try:
+                _run_case(lambda rng: reader(folder, rng), random.Random(f"{SEED} {name} {case}"))
+            except BaseException as error:
+                raise AssertionError(f"{name}, seed {SEED}, case {case}: {error!r}") from error
+    finally:
+        signal.signal(signal.SIGPROF, previous)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown < MEGABYTES
+
+
+def _run_case(read, rng):
+    shown = io.StringIO()
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        with contextlib.redirect_stderr(shown):
+            command_line.run_main(lambda _: read(rng), [])
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    text = shown.getvalue()
+    assert all(x.isprintable() or x == "\n" for x in text), text
+    assert max(map(len, text.split("\n"))) < 3000, text
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("number", [60, pytest.param(CASES, marks=pytest.mark.faults)])
+def test_wrong_inputs_are_read_or_refused_in_one_line(name, number, tmp_path):
+    _check(name, tmp_path, number)

@@ -1,0 +1,162 @@
+"""A reader opens games of files and links, and sets up a position, in a browser."""
+
+import pytest
+from support.web_server import offers, running
+from support.web_visit import Visit
+
+from azo.formats import ggf, wthor
+from azo.games import othello, variant
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+_SIZES = [(1280, 800), (1366, 768), (390, 844), (844, 390)]
+_DROP = """(files) => {
+  const dataTransfer = new DataTransfer();
+  for (const {name, type, bytes} of files) {
+    dataTransfer.items.add(new File([new Uint8Array(bytes)], name, {type}));
+  }
+  document.body.dispatchEvent(new DragEvent("drop", {dataTransfer, bubbles: true}));
+}"""
+
+
+@pytest.fixture(scope="module")
+def port():
+    with running(offers(othello.Othello(), othello.Othello(4))) as port:
+        yield port
+
+
+def _drop(visit, files, kind=""):
+    dropped = [{"name": name, "type": kind, "bytes": list(files[name])} for name in files]
+    visit.page.evaluate(_DROP, dropped)
+
+
+def _players(visit):
+    return visit.text("#black .who"), visit.text("#white .who")
+
+
+def test_a_game_of_an_archive_is_chosen_by_name_and_kept_with_its_players(browser, port):
+    visit = Visit(browser, port)
+    start = ggf.usual_start(variant.Variant())
+    games = [ggf.GgfGame(8, start, (37, 43, 18), "Ann", f"Żoé {n}") for n in range(300)]
+    games.append(ggf.GgfGame(8, start, (19, 18), "Zoé", "Bob", black_score=-16))
+    files = wthor.write(games, "cup", (2026, 1, 2))
+    _drop(visit, {"WTH.wtb": files["wtb"]})
+    visit.wait_for("#choose-title", "301 games in WTH.wtb; open WTH.JOU too for the names")
+    visit.page.keyboard.press("Escape")
+    assert visit.moves == []  # nothing was chosen
+    _drop(visit, {"WTH.wtb": files["wtb"], "WTH.JOU": files["JOU"]})
+    visit.page.keyboard.type("zoé bob")
+    assert visit.page.locator("#choose-list button").all_inner_texts() == [
+        "301. Zoé – Bob, 24-40, d3 c3 …"
+    ]
+    visit.page.keyboard.press("Enter")
+    visit.wait_for_moves(2)
+    visit.wait_for("#message", "Game 301 of 301 in WTH.wtb")
+    assert _players(visit) == ("Zoé", "Bob")
+    visit.page.reload()
+    visit.wait_for_moves(2)
+    assert _players(visit) == ("Zoé", "Bob")
+    with visit.page.expect_download() as download:
+        visit.page.click("#save-ggf")
+    saved = ggf.parse(download.value.path().read_text())
+    assert (saved.black, saved.white) == ("Zoé", "Bob")
+    visit.page.select_option("#human", "black")
+    assert _players(visit)[0] == "You"
+    visit.end()
+
+
+def test_files_of_other_kinds_open_or_say_why_not(browser, port):
+    visit = Visit(browser, port)
+    sgf = "(;GM[2]SZ[8]PB[Müller]PW[bob];B[f5];W[d6];B[a1];W[c3])"
+    _drop(visit, {"game.sgf": sgf.encode("latin-1")})
+    visit.wait_for("#message", "Stopped at move 3: illegal move a1: black may play c3 c4 c5")
+    assert (visit.moves, _players(visit)) == (["f5", "d6"], ("Müller", "bob"))
+    _drop(visit, {"two.pgn": b'[Black "x"]\r\n1. f5 f6 1-0\r\n\r\n[Black "y"]\r\n1. d3 c3 *\r\n'})
+    visit.page.get_by_role("button", name="2. y - ?, d3 c3").click()
+    visit.wait_for("#message", "Game 2 of 2")
+    assert (visit.moves, _players(visit)) == (["d3", "c3"], ("y", "White"))
+    for files, kind, message in [
+        (
+            {"board.png": b"\x89PNG\r\n\x1a\n\0\0"},
+            "image/png",
+            "board.png is a picture, not a game",
+        ),
+        ({"a.pdf": b"%PDF\0\1"}, "", "a.pdf is not a game: azo reads transcripts, GGF, SGF"),
+        ({"cut.wtb": bytes(100)}, "", "cut.wtb is damaged: its length is wrong"),
+    ]:
+        _drop(visit, files, kind)
+        visit.wait_for("#message", message)
+    assert visit.moves == ["d3", "c3"]
+    _drop(visit, {"many.txt": b"f5d6c3\nf5f6e6\n" * 9000})
+    visit.wait_for("#choose-title", "6857 games in the beginning of many.txt")
+    assert not visit.serious_findings()
+    visit.end()
+
+
+def test_links_say_who_can_open_them_and_damaged_ones_are_explained(browser, port):
+    visit = Visit(browser, port, "#%zz")
+    visit.wait_for("#message", "is not a link to a game of azo web")
+    assert visit.wait_for_turn()
+    visit.page.evaluate("location.hash = '#othello8:f5d6a1'")
+    visit.wait_for("#message", "Stopped at move 3: illegal move a1")
+    assert visit.moves == ["f5", "d6"]
+    visit.page.evaluate("location.hash = '#othello10:f5'")
+    visit.wait_for("#message", "is not a link to a game of azo web")
+    visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.page.click("#link")
+    visit.wait_for("#message", "The link opens on this machine only: start azo web with --host")
+    visit.forgive_refusals()
+    visit.end()
+    address = "http://192.0.2.7:8000"
+    with running(offers(othello.Othello()), address=address) as shared_port:
+        visit = Visit(browser, shared_port, "#f5")
+        visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        visit.page.click("#link")
+        visit.wait_for("#message", "Copied")
+        assert visit.page.evaluate("navigator.clipboard.readText()") == f"{address}/#f5"
+        visit.end()
+
+
+@pytest.mark.parametrize(("width", "height"), _SIZES)
+def test_a_position_is_set_up_by_clicks_and_keys_and_played_on(browser, port, width, height):
+    viewport = {"width": width, "height": height}
+    scheme = "dark" if height < 800 else "light"
+    visit = Visit(browser, port, "#f5d6", viewport=viewport, color_scheme=scheme)
+    visit.wait_for_moves(2)
+    shown = visit.board
+    visit.page.keyboard.press("e")
+    assert visit.board == [*shown, *shown]  # also in the editor
+    for selector in ("#edit-board", "#edit-use", "#edit-swap"):
+        box = visit.page.locator(selector).bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= height
+        assert box["x"] + box["width"] <= width
+    assert not [found for found in visit.serious_findings() if "edit-" in found[1]]
+
+    visit.page.click("#edit-empty")
+    visit.page.click("#edit-use")
+    visit.wait_for("#edit-error", "Neither side has a move in this position")
+    visit.page.locator("#edit-board [data-square=a2]").click()  # black
+    visit.page.keyboard.press("Enter")  # and empty again
+    visit.page.keyboard.press("ArrowUp")
+    visit.page.keyboard.type("xox-")
+    assert visit.text("#edit-count") == "2 black, 1 white, 61 empty"
+    visit.page.keyboard.press("Backspace")
+    visit.page.keyboard.press("Delete")
+    visit.page.keyboard.press("Backspace")
+    assert visit.text("#edit-count") == "1 black, 1 white, 62 empty"
+    visit.page.click("#edit-mirror")
+    visit.page.click("#edit-turn")
+    visit.page.click("#edit-swap")
+    visit.page.locator("#edit-mover").get_by_text("White").click()
+    visit.page.click("#edit-use")
+    visit.wait_until("document.querySelectorAll('.cell.legal').length === 1")
+    # a1 black and b1 white: mirrored to h1 and g1, turned to h8 and h7, colours swapped
+    assert "".join(visit.board) == "-" * 55 + "X" + "-" * 7 + "O"
+    assert visit.legal == ["h6"]
+    visit.cell("h6").click()
+    visit.wait_for("#status", "64-0 to white")
+    visit.page.reload()
+    visit.wait_for_moves(1)
+    assert visit.moves == ["h6"]
+    visit.end()

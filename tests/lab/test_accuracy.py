@@ -1,0 +1,175 @@
+"""Accuracy of networks: worked by hand, on solved positions, and against a search that is right."""
+
+import dataclasses
+import functools
+import math
+
+import jax
+import numpy as np
+import pytest
+from support import drawn_panels
+from support.solved_sets import random_set
+
+from azo.games import othello
+from azo.lab import accuracy, players, position_sets
+from azo.lab.report import figures
+from azo.learning import network
+from azo.search import improvement
+
+FOUR = othello.Othello(4)
+NO = position_sets.NO_UTILITY
+Z = 1.959964  # standard normal, 97.5 %
+
+
+def small_set(utility, moves):
+    rows = [[row.get(action, NO) for action in range(17)] for row in moves]
+    return position_sets.PositionSet(
+        FOUR.start(len(moves)), np.array(utility), np.array(rows), np.full(len(rows), -1)
+    )
+
+
+def assessment(value, action, score=None):
+    return accuracy.Assessment(np.array(value, np.float32), np.array(action), score)
+
+
+BY_HAND = small_set([6, -4, 0, 2], [{1: 6, 4: 2, 9: -2}, {2: -4, 3: -4}, {16: 0}, {}])
+
+
+def test_a_grade_worked_by_hand():
+    score = np.array([6.0, -4.0, 2.0, 0.0])
+    summary = accuracy.measure(
+        FOUR, BY_HAND, assessment([0.5, -1, 0.25, -0.5], [4, 3, 16, 0], score)
+    )
+    assert summary.value_error.mean == pytest.approx((0.5 + 0 + 0.25 + 1.5) / 4)
+    assert summary.right_sign.mean == pytest.approx(2 / 3)  # the third is a draw
+    # Wilson's interval of 2 of 3, by its formula with 1.96 standard deviations.
+    assert summary.right_sign.interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
+    assert (summary.best_move.mean, summary.best_move.count) == (0.5, 2)  # pass: no choice; unknown
+    assert summary.discs_lost.mean == 2.0  # 4 and 0
+    # Student's t with one degree of freedom: 12.706; the mean's standard error is 2.
+    assert summary.discs_lost.interval == pytest.approx((2 - 25.412, 2 + 25.412), abs=1e-3)
+    assert summary.disc_error.mean == 1.0  # 0, 0, 2 and 2
+
+
+def test_missing_scores_give_dashes():
+    summary = accuracy.measure(FOUR, small_set([0], [{}]), assessment([0.5], [3]))
+    assert summary.value_error == accuracy.Estimate(0.5, None, 1)
+    assert (summary.right_sign, summary.best_move, summary.discs_lost) == (None, None, None)
+    assert (
+        accuracy.row("name", "raw", 1, summary)
+        == "| name | 1 | raw | 0.500 | - | - | - | - | - | 0.500 |"
+    )
+
+
+def test_a_row_has_means_intervals_and_counts():
+    summary = accuracy.measure(FOUR, BY_HAND, assessment([0.5, -1, 0.25, -0.5], [4, 3, 16, 0]))
+    cells = accuracy.row("name", "raw", 4, summary).strip("| ").split(" | ")
+    assert cells[:3] == ["name", "4", "raw"]
+    assert cells[4] == "0.667, 0.208 to 0.939, of 3"
+    assert cells[5].startswith("0.500, ")
+    assert cells[5].endswith(", of 2")
+    assert cells[6:8] == ["2.00, -23.41 to 27.41, of 2", "-"]
+    assert cells[8].startswith("0.800, ")  # of four ranks one pair is swapped
+    assert cells[9] == "0.562"  # (0.5 + 0 + 0.25 + 1.5) / 4
+    assert len(accuracy.COLUMNS) == len(cells)
+
+
+def test_named_best_moves_count_without_scores_of_all_moves():
+    named = dataclasses.replace(BY_HAND, named_best=np.array([-1, -1, -1, 5]))
+    measured = accuracy.measure(FOUR, named, assessment([0.0] * 4, [1, 2, 16, 5]))
+    assert (measured.best_move.mean, measured.best_move.count) == (1.0, 3)
+    assert measured.discs_lost.count == 2
+
+
+@pytest.mark.slow
+def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch):
+    config = network.NetworkConfig(num_blocks=0, num_channels=4, value_units=4)
+    variables = jax.jit(functools.partial(network.init, FOUR, config))(jax.random.key(1))
+    search = improvement.SearchConfig(algorithm="puct", num_simulations=1)
+    searching = players.NetworkPlayer(variables, FOUR, config, search)
+    alone = players.NetworkPlayer(variables, FOUR, config)
+    assert [accuracy.name_of(player) for player in (alone, searching)] == ["raw", "1 simulation"]
+    position, key = random_set(FOUR).position, jax.random.key(0)
+    monkeypatch.setattr(accuracy, "_BATCH", 16)  # of 40 positions
+    raw = accuracy.assess(FOUR, alone, key, position)
+    searched = accuracy.assess(FOUR, searching, key, position)
+
+    predict = functools.partial(network.build(FOUR, config).apply, variables)
+    prediction = predict(FOUR.planes(position))
+    np.testing.assert_allclose(raw.value, prediction.value, atol=1e-5)
+    np.testing.assert_allclose(raw.score, 16 * prediction.score, atol=1e-4)
+    legal = np.asarray(FOUR.legal_mask(position))
+    likeliest = np.where(legal, prediction.prior_logits, -np.inf).argmax(axis=1)
+    np.testing.assert_array_equal(raw.action, likeliest)
+    # One simulation looks at the likeliest move, and takes the mean with the root's own value.
+    step = jax.jit(FOUR.step)(position, likeliest)
+    behind = np.where(step.discount == 0, step.reward, -predict(FOUR.planes(step.position)).value)
+    np.testing.assert_array_equal(searched.action, likeliest)
+    np.testing.assert_allclose(searched.value, (prediction.value + behind) / 2, atol=1e-5)
+
+
+def wilson(points, count):
+    """The interval of a mean of points in [0, 1], by the formula, scaled to [-1, 1]."""
+    mean = points / count
+    centre, spread = (
+        mean + Z**2 / (2 * count),
+        Z * math.sqrt(mean * (1 - mean) / count + Z**2 / (4 * count**2)),
+    )
+    return tuple(2 * (centre + sign * spread) / (1 + Z**2 / count) - 1 for sign in (-1, 1))
+
+
+def test_bins_worked_by_hand():
+    value = np.array([-1.0, -0.7, -0.5, 0.2, 0.3, 0.4, 1.0])
+    result = np.array([-1, -1, 1, 1, 0, -1, 1])
+    summary = accuracy.calibrate(value, result, num_bins=4)
+    assert [(x.low, x.high, x.count) for x in summary.bins] == [
+        (-1.0, -0.5, 2),
+        (-0.5, 0.0, 1),  # a value on the edge belongs to the upper bin
+        (0.0, 0.5, 3),
+        (0.5, 1.0, 1),
+    ]
+    assert [x.value for x in summary.bins] == pytest.approx([-0.85, -0.5, 0.3, 1.0])
+    assert [x.result for x in summary.bins] == [-1.0, 1.0, 0.0, 1.0]
+    # Two losses; a win, a draw and a loss, which make one and a half points.
+    assert summary.bins[0].interval == pytest.approx((-1.0, wilson(0, 2)[1]), abs=1e-6)
+    assert summary.bins[2].interval == pytest.approx(wilson(1.5, 3), abs=1e-6)
+    assert summary.error == pytest.approx((2 * 0.15 + 1 * 1.5 + 3 * 0.3 + 0) / 7)
+
+
+def test_a_bin_without_positions_is_left_out():
+    (only,) = accuracy.calibrate(np.array([0.9, 0.8]), np.array([1, 1]), num_bins=2).bins
+    assert (only.low, only.high, only.count) == (0.0, 1.0, 2)
+
+
+def test_a_rank_correlation_worked_by_hand():
+    x = np.array([0.1, 0.2, 0.3, 0.4, 0.9])
+    y = np.array([-4, 2, 0, 8, 64])
+    # Ranks differ by 0, 1, 1, 0, 0: 1 - 6 * 2 / (5 * 24).
+    rank = accuracy.rank_correlation(x, y)
+    assert rank.mean == pytest.approx(0.9)
+    spread = Z * math.sqrt((1 + 0.9**2 / 2) / 2)
+    assert rank.interval == pytest.approx(
+        (math.tanh(math.atanh(0.9) - spread), math.tanh(math.atanh(0.9) + spread)), abs=1e-6
+    )
+
+
+def test_a_correlation_may_be_perfect_or_undefined():
+    x = np.arange(6.0)
+    assert accuracy.rank_correlation(x, 2 * x).mean == pytest.approx(1)
+    assert accuracy.rank_correlation(x, -x).interval == pytest.approx((-1, -1))
+    assert accuracy.rank_correlation(x, np.ones(6)) is None
+    assert accuracy.rank_correlation(x[:3], x[:3]) is None
+
+
+def test_figures_show_mean_results_by_value():
+    positions = small_set([6, -4, 0, 2], [{}, {}, {}, {}])
+    measured = accuracy.measure(FOUR, positions, assessment([0.5, -1, 0.2, -0.5], [4, 1, 11, 11]))
+    # Four bins of one: |0.5 - 1|, |-1 + 1|, |0.2 - 0|, |-0.5 - 1|.
+    assert measured.calibration.error == pytest.approx((0.5 + 0 + 0.2 + 1.5) / 4)
+    bins = measured.calibration.bins
+    (panel,) = figures.calibration({"set": {"raw": bins, "9": bins}}).panels
+    lines = drawn_panels.curves(panel)
+    assert list(lines) == ["raw", "9", "as predicted"]
+    np.testing.assert_allclose(lines["raw"], [[-1, -0.5, 0.2, 0.5], [-1, 1, 0, 1]])
+    interval = np.array([wilson(points, 1) for points in (0, 1, 0.5, 1)]).T
+    np.testing.assert_allclose(drawn_panels.band(panel), interval, atol=1e-6)

@@ -1,0 +1,207 @@
+import sys
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+from support import slow_board
+from support.fake_engines import FAKES
+
+from azo.games import othello, protocol, tictactoe
+from azo.lab import arena, engine_protocols, external_engines, players
+from azo.lab.tournament import openings
+
+OTHELLO4 = othello.Othello(4)
+OTHELLO6 = othello.Othello(6)
+TIC_TAC_TOE = tictactoe.TicTacToe()
+NUM_TRACES = []
+
+
+@flax.struct.dataclass
+class PreferencePlayer:
+    """Plays the legal action that it likes best."""
+
+    preference: jax.Array  # [A] float32
+    game: protocol.Game = flax.struct.field(pytree_node=False)
+
+    def __call__(self, key, position):
+        NUM_TRACES.append(1)
+        legal = self.game.legal_mask(position)
+        return jnp.argmax(jnp.where(legal, self.preference[None], -jnp.inf), axis=-1)
+
+
+def fickle(game, seed):
+    preference = np.random.default_rng(seed).random(game.num_actions)
+    return PreferencePlayer(jnp.asarray(preference, jnp.float32), game)
+
+
+def lowest(game):
+    return PreferencePlayer(-jnp.arange(game.num_actions, dtype=jnp.float32), game)
+
+
+def highest(game):
+    return PreferencePlayer(jnp.arange(game.num_actions, dtype=jnp.float32), game)
+
+
+def match(game, first, second, *, seed=0, num_games=64, opening_plies=4):
+    settings = {"num_games": num_games, "opening_plies": opening_plies}
+    return arena.play_match(game, first, second, jax.random.key(seed), **settings)
+
+
+def recorded(game, first, second, *, seed=0, **settings):
+    return arena.play_games(game, first, second, jax.random.key(seed), **settings)
+
+
+@pytest.mark.parametrize(
+    ("game", "opening_plies"), [(OTHELLO4, 2), (OTHELLO6, 3), (TIC_TAC_TOE, 2)]
+)
+def test_exchanging_the_players_exchanges_wins_and_losses(game, opening_plies):
+    one, other = fickle(game, 1), fickle(game, 2)
+    result = match(game, one, other, opening_plies=opening_plies)
+    mirrored = match(game, other, one, opening_plies=opening_plies)
+    assert result.num_games == 64
+    assert result.wins != result.losses  # or the comparison says little
+    assert (result.wins, result.draws, result.losses) == (
+        mirrored.losses,
+        mirrored.draws,
+        mirrored.wins,
+    )
+
+
+@pytest.mark.parametrize("game", [OTHELLO4, TIC_TAC_TOE], ids=lambda game: game.name)
+def test_a_deterministic_player_against_itself_wins_one_game_of_each_decided_opening(game):
+    games = recorded(game, lowest(game), lowest(game), num_games=32, opening_plies=2)
+    for one, other in zip(games[::2], games[1::2], strict=True):
+        assert (one.actions, one.result) == (other.actions, other.result)
+    result = match(game, lowest(game), lowest(game), num_games=32, opening_plies=2)
+    assert result.pair_scores == (0, 0, 16, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "is_reversed", "opening_plies"), [(4, True, 0), (4, False, 3), (6, False, 4)]
+)
+def test_games_replayed_in_plain_python_have_the_same_moves_and_results(
+    size, is_reversed, opening_plies
+):
+    game = othello.Othello(size, is_reversed)
+    num_games = 8
+    games = recorded(
+        game, lowest(game), highest(game), num_games=num_games, opening_plies=opening_plies
+    )
+    for record in games:
+        board = slow_board.start(size)
+        for ply, action in enumerate(record.actions):
+            legal = slow_board.legal_actions(board)
+            mover = (record.black, record.white)[ply % 2]
+            if ply < opening_plies or legal == [game.pass_action]:
+                assert action in legal
+            else:
+                assert action == (min(legal) if mover == "first" else max(legal))
+            board = slow_board.play(board, int(action))
+        assert slow_board.is_over(board)
+        result = slow_board.result(board, is_reversed=is_reversed)
+        assert record.result == result * (-1) ** len(record.actions)
+
+
+def test_openings_are_played_twice_and_differ_from_one_another():
+    random = players.RandomPlayer(OTHELLO6)
+    games = recorded(OTHELLO6, random, random, num_games=256, opening_plies=6)
+    starts = [game.actions[:6] for game in games]
+    assert starts[::2] == starts[1::2]
+    # Over 10,000 openings of six plies: hardly one in 128 comes twice.
+    assert len(set(starts)) > 120
+    assert all(a.actions != b.actions for a, b in zip(games[::2], games[1::2], strict=True))
+    again, other = (
+        recorded(OTHELLO6, random, random, num_games=256, opening_plies=6, seed=seed)
+        for seed in (0, 1)
+    )
+    assert [game.actions for game in again] == [game.actions for game in games]
+    assert [game.actions for game in other] != [game.actions for game in games]
+
+
+def test_first_opening_plies_are_uniform():
+    drawn = openings.random(TIC_TAC_TOE, jax.random.key(0), count=9000, plies=1)
+    counts = np.bincount(np.array(drawn)[:, 0], minlength=9)
+    # 1000 expected each, five standard deviations of a binomial count.
+    np.testing.assert_allclose(counts, 1000, atol=5 * (9000 * (1 / 9) * (8 / 9)) ** 0.5)
+
+
+def test_a_second_match_with_other_arrays_is_not_traced_again():
+    match(OTHELLO4, lowest(OTHELLO4), highest(OTHELLO4), num_games=10)
+    num_traces = len(NUM_TRACES)
+    match(OTHELLO4, highest(OTHELLO4), lowest(OTHELLO4), num_games=10, seed=1)
+    assert len(NUM_TRACES) == num_traces
+
+
+@pytest.mark.slow
+def test_players_replicated_over_all_devices_play_the_same_match():
+    mesh = jax.make_mesh((len(jax.devices()),), ("data",))
+    everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    one, other = lowest(OTHELLO4), highest(OTHELLO4)
+    expected = match(OTHELLO4, one, other)
+    assert match(OTHELLO4, jax.device_put(one, everywhere), other) == expected
+
+
+def test_both_games_of_a_pair_begin_with_the_opening_that_is_given():
+    random, key = players.RandomPlayer(OTHELLO4), jax.random.key(1)
+    (one,), (other,) = (openings.random(OTHELLO4, key, count=1, plies=plies) for plies in (2, 3))
+    games = recorded(OTHELLO4, random, random, num_games=4, opening_plies=0, drawn=[one, other])
+    starts = [game.actions[: game.opening_plies] for game in games]
+    assert starts == [one, one, other, other]
+
+
+def fake_engine(*arguments, program=sys.executable):
+    command = (program, str(FAKES / "fake_gtp.py"), *arguments)
+    return engine_protocols.ExternalEngineConfig(name="fake", command=command, protocol="gtp")
+
+
+def against(engine):
+    greedy = players.GreedyPlayer(othello.Othello())
+    return match(othello.Othello(), greedy, engine, num_games=4, opening_plies=8)
+
+
+def test_a_match_with_an_engine_can_be_repeated_and_the_engine_loses_where_it_fails():
+    result = against(fake_engine("play"))
+    assert (result.num_games, sum(result.pair_scores)) == (4, 2)
+    assert against(fake_engine("play")) == result
+    result = against(fake_engine("say", "A1"))
+    assert (result.wins, result.losses) == (4, 0)
+    with pytest.raises(external_engines.EngineError, match="fake"):
+        against(fake_engine(program="false"))
+
+
+def test_results_of_several_matches_add_up():
+    one = arena.MatchResult(3, 0, 1, pair_scores=(0, 0, 1, 0, 1))
+    other = arena.MatchResult(0, 1, 3, pair_scores=(1, 1, 0, 0, 0))
+    assert one + other == arena.MatchResult(3, 1, 4, pair_scores=(1, 1, 1, 0, 1))
+    assert one + arena.MatchResult(1, 0, 1) == arena.MatchResult(4, 0, 2)
+
+
+@pytest.mark.parametrize("num_games", [0, 7])
+def test_a_match_needs_pairs_of_games(num_games):
+    random = players.RandomPlayer(OTHELLO4)
+    with pytest.raises(ValueError, match=f"num_games is {num_games}, but .* pairs"):
+        match(OTHELLO4, random, random, num_games=num_games)
+
+
+@pytest.mark.parametrize("opening_plies", [-1, 24])
+def test_openings_must_leave_the_game_undecided(opening_plies):
+    random = players.RandomPlayer(OTHELLO4)
+    with pytest.raises(ValueError, match=f"openings of {opening_plies} random plies .* othello4"):
+        match(OTHELLO4, random, random, num_games=2, opening_plies=opening_plies)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(0, 1), (17, 3), (64, 64)])
+def test_the_interval_without_draws_is_scipys_wilson_interval(wins, losses):
+    expected = scipy.stats.binomtest(wins, wins + losses).proportion_ci(method="wilson")
+    low, high = arena.MatchResult(wins, 0, losses).interval()
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_a_draw_is_half_a_win_and_a_result_reads_as_counts_and_score():
+    assert arena.MatchResult(3, 4, 1).score == 5 / 8
+    assert arena.MatchResult(3, 4, 1).interval() == arena.MatchResult(5, 0, 3).interval()
+    text = str(arena.MatchResult(120, 3, 5))
+    assert text == "120/3/5 (score 0.949, 95 % 0.90 to 0.98)"

@@ -1,0 +1,145 @@
+"""Comparisons of arms, by numbers worked by hand and by simulated seeds."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from azo.lab import arena, comparison, elo, run_queue
+
+PER_ODDS = 400 / math.log(10)
+
+
+def result(arm, seed, wins, losses, games=100, *, against=None, pair_scores=None):
+    """A result; with `pair_scores` also a match in which openings gave 0, 1/2, 1, 3/2, 2 points."""
+    versus = pair_scores and arena.MatchResult(1, 0, 1, pair_scores=pair_scores)
+    match = arena.MatchResult(wins, 0, losses)
+    figures = {"evaluations": 10 * games, "games": games, "iterations": 1}
+    times = {"training_seconds": 1.0, "processor_seconds": 1.0}
+    matches = {"match": match, "against": against, "versus": versus}
+    rest = {"run": "", "request": {}, "versions": {}}
+    return comparison.Result(arm=arm, seed=seed, **figures, **times, **matches, **rest)
+
+
+def differences(results, arms=None):
+    return comparison.differences(by_arm(results), ARMS if arms is None else arms)
+
+
+def by_arm(results):
+    return {(one.arm, one.seed): one for one in results}
+
+
+def arm(name, against):
+    return run_queue.Arm(name=name, question=f"{name}?", against=against)
+
+
+def rated(wins, losses):
+    """Elo and variance by half a won and half a lost game more."""
+    number, mean = wins + losses + 1, (wins + 0.5) / (wins + losses + 1)
+    return elo.from_score(mean), (PER_ODDS**2 / (mean * (1 - mean))) / number
+
+
+ARMS = [arm("base", None), arm("b", "base"), arm("c", "base")]
+
+
+def test_without_a_match_the_difference_is_that_of_matches_with_the_common_opponent():
+    results = [result("base", 0, 50, 50), result("b", 0, 75, 25), result("b", 1, 60, 40)]
+    gain = differences(results)["b"]
+    (ours, _), (theirs, _) = rated(75, 25), rated(50, 50)
+    assert gain.elo == pytest.approx(ours - theirs)
+    assert (gain.num_seeds, gain.interval) == (1, None)
+    assert gain.verdict == "not known"
+
+
+def test_the_interval_has_the_games_part_and_that_of_all_arms_seeds():
+    results = [
+        *(result("base", seed, 50, 50) for seed in (0, 1, 2)),
+        result("b", 0, 90, 10),
+        result("b", 1, 60, 40),
+        result("c", 0, 80, 20),
+        result("c", 1, 60, 40),
+        result("c", 2, 20, 80),
+    ]
+    of_base = rated(50, 50)[1]
+    b = [rated(90, 10), rated(60, 40)]
+    c = [rated(80, 20), rated(60, 40), rated(20, 80)]
+    squares = sum(
+        np.sum((np.array(seeds)[:, 0] - np.mean(seeds, axis=0)[0]) ** 2)
+        - (len(seeds) - 1) * (np.mean(seeds, axis=0)[1] + of_base)
+        for seeds in (b, c)
+    )
+    between = squares / 3  # degrees of freedom: 1 + 2
+    mean, of_games = np.mean(b, axis=0)
+    error = scipy.stats.t.ppf(0.975, 3) * math.sqrt((between + of_games + of_base) / 2)
+    gain = differences(results)["b"]
+    assert gain.interval == pytest.approx((mean - error, mean + error))
+
+
+def test_a_match_between_the_arms_counts_in_place_of_the_common_opponent():
+    base = result("base", 0, 50, 50)
+    met = result("b", 0, 10, 90, against="base", pair_scores=(1, 0, 4, 0, 5))
+    assert differences([base, met])["b"].elo == pytest.approx(elo.from_score((2 + 5.5) / 11))
+    elsewhere = result("b", 0, 10, 90, against="c", pair_scores=(1, 0, 0, 0, 9))
+    assert differences([base, elsewhere])["b"].elo < 0
+
+
+def test_the_verdict_is_whether_the_interval_leaves_out_no_difference():
+    results = [
+        result(arm, seed, wins, 1000 - wins)
+        for arm, wins in (("base", 500), ("b", 700), ("c", 520))
+        for seed in (0, 1)
+    ]
+    gains = differences(results, [*ARMS, arm("d", "b")])
+    assert (gains["b"].verdict, gains["c"].verdict) == ("helps", "not known")
+    assert "d" not in gains
+    back = [arm("b", None), arm("base", "b")]
+    assert differences(results, back)["base"].verdict == "hurts"
+
+
+def test_all_points_have_a_finite_difference():
+    gain = differences([result("base", 0, 50, 50), result("b", 0, 100, 0)])["b"]
+    assert gain.elo == pytest.approx(elo.from_score(100.5 / 101))
+
+
+@pytest.mark.parametrize("between", [0.0, 60.0])
+def test_intervals_cover_the_difference_as_often_as_they_say(between):
+    rng, covered, count = np.random.default_rng(0), 0, 0
+    arms = [arm("base", None), *(arm(f"arm{k}", "base") for k in range(6))]
+    for _ in range(150):
+        results = []
+        for seed in range(3):
+            results.append(result("base", seed, 50, 50))
+            for one in arms[1:]:
+                score = 1 / (1 + 10 ** (-(80 + between * rng.standard_normal()) / 400))
+                counts = rng.multinomial(
+                    100, [(1 - score) ** 2, 0, 2 * score * (1 - score), 0, score**2]
+                )
+                pair_scores = tuple(map(int, counts))
+                results.append(
+                    result(one.name, seed, 1, 1, against="base", pair_scores=pair_scores)
+                )
+        for gain in differences(results, arms).values():
+            covered += gain.interval[0] <= 80 <= gain.interval[1]
+            count += 1
+    assert 0.925 < covered / count < 0.98
+
+
+def test_the_table_shows_differences_verdicts_and_finished_seeds():
+    results = [
+        result("base", 0, 50, 50),
+        result("base", 1, 50, 50),
+        result("b", 0, 75, 25, games=50),
+        result("b", 1, 75, 25, games=70),
+        result("b", 7, 1, 99),
+    ]
+    shown = comparison.table(by_arm(results), ARMS, [0, 1, 2])
+    assert shown[1] == "|" + " --- |" * 9
+    gain = differences(results[:4])["b"]
+    low, high = gain.interval
+    assert shown[2:] == [
+        "| base | base? | 0.500 |  |  | 100 | 1,000 | 2 of 3 |  |",
+        f"| b | b? | 0.750 | {gain.elo:+.0f}, {low:+.0f} to {high:+.0f} | base | 60 | 600 | 2 of 3"
+        f" | {gain.verdict} |",
+        "| c | c? |  |  | base |  |  | 0 of 3 |  |",
+    ]

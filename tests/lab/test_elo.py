@@ -1,0 +1,221 @@
+"""Ratings: laws, cases worked by hand, an independent likelihood, and coverage of intervals."""
+
+import itertools
+import math
+
+import pytest
+import scipy.optimize
+import scipy.stats
+
+from azo.lab import arena, elo
+
+Pairing = elo.Pairing
+
+TABLE = [
+    Pairing("random", "greedy", 3, 1, 16),
+    Pairing("deep", "random", 20, 0, 0),
+    Pairing("greedy", "deep", 4, 3, 13),
+    Pairing("deep", "net", 6, 2, 12),
+]
+
+
+def by_name(fit):
+    return {standing.name: standing for standing in fit.standings}
+
+
+def chances(difference, draws):
+    """Returns win, draw and loss as Davidson has them, `draws` being his v."""
+    parts = [10 ** (difference / 800), draws, 10 ** (-difference / 800)]
+    return [part / sum(parts) for part in parts]
+
+
+def log_likelihood(table, ratings, draws):
+    """Returns the logarithm of the likelihood; the virtual player of the prior is rated 0."""
+    rows = [(ratings[p.first] - ratings[p.second], (p.wins, p.draws, p.losses)) for p in table] + [
+        (own, (1 / 3, 1 / 3, 1 / 3)) for own in ratings.values()
+    ]
+    return sum(
+        count * math.log(chance)
+        for difference, counts in rows
+        for count, chance in zip(counts, chances(difference, draws), strict=True)
+    )
+
+
+def test_a_long_match_gives_the_elo_of_wins_against_losses():
+    fit = elo.rate([Pairing("a", "b", 60_000, 0, 40_000)], anchor="b")
+    assert fit.standings[0].rating == pytest.approx(400 * math.log10(1.5), abs=0.01)
+    assert fit.draw_share < 0.001
+    drawn = elo.rate([Pairing("a", "b", 30_000, 50_000, 20_000)], anchor="b")
+    assert drawn.standings[0].rating == pytest.approx(400 * math.log10(1.5), abs=0.01)
+    v = 5 / math.sqrt(3 * 2)  # draws against the geometric mean of wins and losses
+    assert drawn.draw_share == pytest.approx(v / (2 + v), abs=1e-4)
+
+
+def test_standings_count_games_and_points_and_put_random_at_0():
+    fit = elo.rate(TABLE)
+    counted = {s.name: (s.num_games, s.points) for s in fit.standings}
+    assert counted == {
+        "random": (40, 3.5),
+        "greedy": (40, 22.0),
+        "deep": (60, 41.5),
+        "net": (20, 13.0),
+    }
+    assert [s.name for s in fit.standings] == ["net", "deep", "greedy", "random"]
+    assert fit.anchor == "random"
+    assert (by_name(fit)["random"].rating, by_name(fit)["random"].interval) == (0, (0, 0))
+    moved = elo.rate(TABLE, anchor="deep")
+    for ours, theirs in zip(fit.standings, moved.standings, strict=True):
+        shift = by_name(fit)["deep"].rating
+        assert ours.rating - theirs.rating == pytest.approx(shift, abs=1e-3)
+
+
+def test_without_random_the_mean_rating_is_0():
+    fit = elo.rate([Pairing("a", "b", 12, 0, 8)])
+    assert fit.anchor is None
+    assert fit.standings[0].rating == pytest.approx(-fit.standings[1].rating)
+
+
+def test_known_ratings_stay_and_the_others_are_rated_on_their_scale():
+    known = {"low": 0.0, "high": 400.0, "absent": 900.0}
+    games = [Pairing("net", "low", 60_000, 0, 6_000), Pairing("high", "net", 60_000, 0, 6_000)]
+    fit = by_name(elo.rate(games, known=known))
+    assert (fit["low"].rating, fit["high"].rating) == pytest.approx((0, 400))
+    assert fit["low"].interval == (0, 0)
+    # Ten to one against the one and by the other: in the middle.
+    assert fit["net"].rating == pytest.approx(200, abs=0.1)
+    low, high = fit["net"].interval
+    assert low < 200 < high
+    assert high - low < 10
+    # By their own games the two would be 800 apart.
+    assert by_name(elo.rate(games, anchor="low"))["high"].rating == pytest.approx(800, abs=0.1)
+
+
+def test_known_ratings_connect_players_that_never_met():
+    games = [Pairing("net", "a", 5, 0, 5), Pairing("other", "b", 5, 0, 5)]
+    assert elo.rate(games, anchor="a").warning
+    assert not elo.rate(games, known={"a": 0, "b": 500}).warning
+
+
+def test_order_and_splitting_of_pairings_do_not_matter():
+    turned = [Pairing(p.second, p.first, p.losses, p.draws, p.wins) for p in TABLE[1:]]
+    parts = [Pairing("random", "greedy", 3, 0, 6), Pairing("greedy", "random", 10, 1, 0)]
+    ours, theirs = by_name(elo.rate(TABLE)), by_name(elo.rate(turned + parts))
+    for name in ours:
+        assert ours[name].rating == pytest.approx(theirs[name].rating, abs=1e-3)
+        assert ours[name].interval == pytest.approx(theirs[name].interval, abs=0.1)
+
+
+def test_interval_ends_lower_the_profile_likelihood_by_half_of_1_96_squared():
+    table = [Pairing("a", "b", 20, 0, 0), Pairing("b", "c", 5, 1, 4)]
+    top = by_name(elo.rate(table, anchor="b"))["a"]
+
+    def best_with(lead):
+        def loss(x):
+            ratings = {"a": x[0] + lead, "b": x[0], "c": x[1]}
+            return -log_likelihood(table, ratings, math.exp(x[2]))
+
+        options = {"xatol": 1e-4, "fatol": 1e-8}
+        return -scipy.optimize.minimize(
+            loss, [-lead / 2, -lead / 2, -2], method="Nelder-Mead", options=options
+        ).fun
+
+    highest = best_with(top.rating)
+    assert best_with(top.rating - 20) < highest > best_with(top.rating + 20)
+    for end in top.interval:
+        assert highest - best_with(end) == pytest.approx(1.959964**2 / 2, abs=0.005)
+    assert top.interval[1] - top.rating > 2 * (top.rating - top.interval[0])  # lopsided
+
+
+def test_differences_that_only_the_prior_determines_are_warned_of():
+    assert elo.rate([Pairing("a", "b", 3, 0, 1), Pairing("c", "b", 0, 1, 0)]).warning == ""
+    table = [Pairing("a", "b", 9, 0, 1), Pairing("c", "b", 0, 0, 5), Pairing("x", "y", 1, 1, 0)]
+    fit = elo.rate(table, players=["new", "a"])
+    warning, groups = fit.warning.split(": ")
+    assert warning == (
+        "These groups have not all met, or one took no points from another, so the differences"
+        " between groups depend on the prior"
+    )
+    assert set(groups.split(" | ")) == {"a, b", "c", "x, y", "new"}
+    new = by_name(fit)["new"]
+    assert (new.num_games, new.points) == (0, 0)
+    assert new.interval[0] < -800 < 800 < new.interval[1]
+
+
+def test_intervals_widen_with_the_dispersion_of_pairs():
+    def top(scores):
+        return elo.rate([Pairing("a", "b", 200, 0, 200, scores)], anchor="b")
+
+    alone, level, apart = top(None), top((0, 0, 200, 0, 0)), top((100, 0, 0, 0, 100))
+    assert alone.dispersion is None
+    # The points of two games without draws vary by 1/2: 0 of it with one win each, twice it
+    # where one side wins both.
+    assert level.dispersion == pytest.approx(0, abs=1e-6)
+    assert apart.dispersion == pytest.approx(2, rel=0.01)
+    width = [high - low for low, high in (r.standings[0].interval for r in (alone, level, apart))]
+    assert width[1] == pytest.approx(width[0])
+    assert width[2] == pytest.approx(math.sqrt(2) * width[0], rel=0.01)
+
+
+def test_the_cross_table_adds_up_games_of_both_sides():
+    table = elo.cross_table(
+        [Pairing("a", "b", 3, 1, 2), Pairing("b", "a", 4, 0, 1), Pairing("a", "c", 0, 0, 2)]
+    )
+    assert table == {
+        ("a", "b"): (4, 1, 6),
+        ("b", "a"): (6, 1, 4),
+        ("a", "c"): (0, 0, 2),
+        ("c", "a"): (2, 0, 0),
+    }
+
+
+def test_a_score_implies_a_difference():
+    assert elo.from_score(0.5) == 0
+    assert elo.from_score(10 / 11) == pytest.approx(400)
+    assert elo.from_score(0.25) == pytest.approx(-elo.from_score(0.75))
+    assert (elo.from_score(0.0), elo.from_score(1.0)) == (-math.inf, math.inf)
+    for result in (arena.MatchResult(20, 0, 0), arena.MatchResult(7, 0, 0)):
+        assert elo.from_score(result.interval()[1]) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: elo.rate([]), "no players to rate"),
+        (lambda: Pairing("a", "a", 1, 0, 0), "a cannot play against itself"),
+        (
+            lambda: Pairing("a", "b", 3, 0, 0, (0, 0, 0, 0, 2)),
+            "a - b: 2 pairs of games, but only 3 games",
+        ),
+    ],
+)
+def test_invalid_tables_are_refused(make, message):
+    with pytest.raises(ValueError) as error:
+        make()
+    assert str(error.value) == message
+
+
+def test_rock_paper_scissors_is_a_cycle_with_its_scores():
+    table = [
+        Pairing("rock", "scissors", 15, 4, 1),
+        Pairing("paper", "rock", 18, 0, 2),
+        Pairing("paper", "scissors", 5, 0, 15),  # from the side of the loser
+        Pairing("rock", "sand", 20, 0, 0),
+    ]
+    assert elo.find_cycle(table) == "paper 0.90 > rock 0.85 > scissors 0.75 > paper"
+
+
+def test_a_match_that_chance_may_have_decided_closes_no_cycle():
+    table = [Pairing("a", "b", 18, 0, 2), Pairing("b", "c", 18, 0, 2)]
+    # 5 of 6 decided games: two-sided 14/64. 6 of 6: 2/64.
+    assert elo.find_cycle([*table, Pairing("c", "a", 5, 14, 1)]) is None
+    closed = [*table, Pairing("c", "a", 6, 14, 0)]
+    assert elo.find_cycle(closed) == "a 0.90 > b 0.90 > c 0.65 > a"
+    assert elo.find_cycle(closed, level=0.03) is None
+
+
+def test_a_shortest_cycle_is_returned():
+    ring = [Pairing(x, y, 10, 0, 0) for x, y in itertools.pairwise("abcdefa")]
+    names = " > ".join("abcdef").replace(" >", " 1.00 >")
+    assert elo.find_cycle(ring) == f"{names} 1.00 > a"
+    table = [*ring, Pairing("a", "d", 10, 0, 0), Pairing("f", "g", 9, 0, 0)]
+    assert elo.find_cycle(table) == "a 1.00 > d 1.00 > e 1.00 > f 1.00 > a"

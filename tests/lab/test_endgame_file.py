@@ -1,0 +1,196 @@
+"""Files of endgames: lines, stored results, comparisons with the file, messages."""
+
+import gzip
+import io
+import json
+
+import pytest
+import rich.console
+
+from azo.cli import command_line
+from azo.lab import endgame_file
+
+_START = "-----OX--XO-----"  # 4x4: black loses by 10, white wins by 10
+_FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
+
+
+def _run(path, *flags):
+    """Returns the exit code and what was printed."""
+    text = io.StringIO()
+    console = rich.console.Console(file=text, width=300)
+    settings = command_line.parse(endgame_file.SolveConfig, [str(path), *flags], prog="solve")
+    code = endgame_file.solve_file(settings, console)
+    return code, text.getvalue().splitlines()
+
+
+def _message(path, *flags):
+    with pytest.raises(ValueError) as error:
+        _run(path, *flags)
+    return str(error.value)
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.obf"
+    path.write_text(
+        f"% 4x4\n{_START} X; B1:-10; A2:-10; % the start\n\n{_START} O; A3:-10; B4:-10;\n"
+    )
+    return path
+
+
+def test_each_position_has_a_line(small):
+    code, lines = _run(small, "--max-empties", "12")
+    assert code == 0
+    assert len(lines) == 3
+    for line, number in zip(lines, (2, 4), strict=False):
+        words = line.split()
+        assert words[:4] == [str(number), "12", "empties", "-10"]
+        assert words[5:7] == [words[5], "nodes"]
+        assert int(words[5].replace(",", "")) > 1000
+        assert line.endswith("exact  as in the file")
+    assert lines[2].startswith(f"{small}: 2 solved, ")
+    assert lines[2].endswith("2 of 2 agree with the file")
+
+
+def test_every_move_is_listed_best_first(tmp_path):
+    path = tmp_path / "one.obf"
+    path.write_text(f"{_FFO_1}; G8:+18; H1:+12; --:-127;\n")
+    code, lines = _run(path, "--every-move")
+    assert code == 0
+    assert "g8:+18 h1:+12 h7:+6 a2:+6 a3:+4 b1:-4 a4:-22 g2:-24" in lines[0].replace(
+        "a2:+6 h7:+6", "h7:+6 a2:+6"
+    )
+
+
+def test_other_scores_are_reported(tmp_path):
+    path = tmp_path / "wrong.obf"
+    path.write_text(f"{_START} X; B1:-8; A2:-10;\n{_START} X;\n")
+    code, lines = _run(path, "--every-move")
+    assert code == 1
+    assert "DIFFERS: the file says -8; the file says -8 for b1, not -10" in lines[0]
+    assert lines[1].endswith("-10")  # nothing to compare
+    assert lines[2].endswith("0 of 1 agree with the file")
+
+
+def test_reversed(small, tmp_path):
+    path = tmp_path / "reversed.csv.gz"
+    path.write_bytes(gzip.compress(f"board,mover,score_mover\n{_START},X,-4\n".encode()))
+    code, lines = _run(path, "--reversed")
+    assert code == 0
+    assert lines[0].endswith("exact  as in the file")
+
+
+def test_results_are_kept_and_taken_up_again(small, tmp_path):
+    output = tmp_path / "out.jsonl"
+    _run(small, "--output", str(output))
+    first, second = output.read_text().splitlines(keepends=True)
+    record = json.loads(second)
+    assert (record["line"], record["lower"], record["upper"]) == (4, -10, -10)
+    assert record["board"] == f"{_START} O"
+
+    output.write_text(first + second[:20])  # killed while it wrote
+    code, lines = _run(small, "--output", str(output))
+    assert code == 0
+    assert [line.split()[0] for line in lines[:-1]] == ["4"]
+    assert "1 solved, 1 done before" in lines[-1]
+    assert lines[-1].endswith("2 of 2 agree with the file")
+    assert [json.loads(line)["line"] for line in output.read_text().splitlines()] == [2, 4]
+
+    _, lines = _run(small, "--output", str(output), "--every-move")  # asks for more than was kept
+    assert "2 solved" in lines[-1]
+    _, lines = _run(small, "--output", str(output), "--every-move")
+    assert "0 solved, 2 done before" in lines[-1]
+
+
+def test_selective_results_are_no_exact_ones(tmp_path):
+    path, output = tmp_path / "one.obf", tmp_path / "out.jsonl"
+    path.write_text(f"{_FFO_1}; G8:+20;\n")  # 18 is right
+    code, lines = _run(path, "--confidence", "0.95", "--output", str(output))
+    assert code == 0  # no exact score differs
+    assert "  95%  " in lines[0]
+    assert "exact" not in lines[0]
+    assert json.loads(output.read_text())["confidence"] == 0.95
+    _, lines = _run(path, "--confidence", "0.9", "--output", str(output))
+    assert "0 solved, 1 done before" in lines[0]
+    code, lines = _run(path, "--output", str(output))  # asks for more than was kept
+    assert code == 1
+    assert "exact  DIFFERS: the file says +20; the file says +20 for g8, not +18" in lines[0]
+    code, lines = _run(path, "--output", str(output))
+    assert code == 1
+    assert "0 solved, 1 done before" in lines[0]
+
+
+def test_confidence_out_of_range(small):
+    assert _message(small, "--confidence", "0.5") == (
+        "confidence 0.5: from 0.9 to 0.98, or 1 for exact"
+    )
+    assert _message(small, "--confidence", "0.95") == (
+        "confidence 0.95: selective solving is for 8x8 normal, 6x6 normal, not 4x4 normal"
+    )
+
+
+def test_a_limit_is_reported_and_not_stored(tmp_path):
+    path, output = tmp_path / "one.obf", tmp_path / "out.jsonl"
+    path.write_text(f"{_FFO_1}; G8:+18;\n")
+    code, lines = _run(path, "--max-nodes", "100", "--output", str(output))
+    assert code == 0
+    assert "-64..+64" in lines[0]
+    assert lines[0].endswith("unsolved: a limit was reached")
+    assert ", 1 unsolved, " in lines[1]
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ": the file has no positions"),
+        ("XO X;", ":1: board of 2 squares; boards have 16 (4x4), 36 (6x6) or 64 (8x8)"),
+        (
+            f"{_START} X; B1:+2; Z9:+4;",
+            ":1: cannot read move and score 'Z9:+4': unknown move 'Z9': squares are a1 to d4, a"
+            " pass is 'pass'",
+        ),
+        (
+            "-----O---XO----- X;",
+            ":1: impossible board: c2 is empty, but the centre squares always have discs",
+        ),
+        ("board,side\n", ": no column 'mover'; there are: board, side"),
+        (
+            f"board,mover,score\n{_START},X,ten",
+            ":2: score 'ten' is not a whole number",
+        ),
+    ],
+)
+def test_errors_in_a_file_are_reported(tmp_path, text, message):
+    path = tmp_path / "bad.obf"
+    path.write_text(text)
+    error = _message(path)
+    assert error == (f"{path}: {message}" if message.startswith("no ") else f"{path}{message}")
+
+
+def test_too_many_empty_squares(small):
+    assert _message(small, "--max-empties", "11") == (
+        f"{small}:2: 12 empty squares, but --max-empties is 11; raise it, or leave such positions"
+        " out with --skip-larger"
+    )
+    code, lines = _run(small, "--max-empties", "11", "--skip-larger")
+    assert code == 0
+    assert lines == [f"{small}: 0 solved, 0 nodes in 0.00 s"]
+
+
+@pytest.mark.parametrize("notes", ["my notes", '{"a": 1}'])
+def test_an_output_of_something_else_is_left_alone(small, tmp_path, notes):
+    output = tmp_path / "notes.txt"
+    output.write_text(notes)
+    assert _message(small, "--output", str(output)) == (
+        f"{output}: no results of azo solve: choose another --output"
+    )
+    assert output.read_text() == notes
+    output.write_text('{"line": 2, "bo')  # its first line, cut short
+    _run(small, "--output", str(output))
+    assert len(output.read_text().splitlines()) == 2
+    _run(small, "--output", str(tmp_path / "out.jsonl"))
+    small.write_text(f"% 4x4\n{_START} O;\n")
+    assert _message(small, "--output", str(tmp_path / "out.jsonl")).startswith(
+        f"{tmp_path / 'out.jsonl'}: line 2 of {small} has changed since:"
+    )

@@ -1,0 +1,126 @@
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from azo.games import othello, tictactoe
+from azo.lab import players
+from azo.lab.tournament import openings
+from azo.learning import network
+from azo.search import improvement
+
+OTHELLO4 = othello.Othello(4)
+TIC_TAC_TOE = tictactoe.TicTacToe()
+SMALL = network.NetworkConfig(num_blocks=1, num_channels=4, value_units=4)
+PLAYERS = ["random", "greedy", "rollouts:3", "policy:here", "network:here:3"]
+
+
+@functools.cache
+def trained(game=OTHELLO4, seed=0, algorithm="gumbel"):
+    return players.NetworkPlayer(
+        game=game,
+        variables=network.init(game, SMALL, jax.random.key(seed)),
+        network_config=SMALL,
+        search_config=improvement.SearchConfig(algorithm=algorithm, num_simulations=5),
+    )
+
+
+@pytest.fixture(autouse=True)
+def folders(monkeypatch, tmp_path):
+    """Every folder holds a network, but those called missing; returns the ones that are loaded."""
+    loaded = []
+
+    def load(path, game):
+        loaded.append(str(path))
+        return trained(game)
+
+    monkeypatch.setattr(players, "load_network", load)
+    find = lambda path: path if "missing" in str(path) else tmp_path  # noqa: E731
+    monkeypatch.setattr(players.shipped_files, "find_network", find)
+    return loaded
+
+
+def random_positions(game, num_games, num_plies):
+    """Positions after `num_plies` random plies, where the games go on."""
+    drawn = openings.random(game, jax.random.key(7), count=num_games, plies=num_plies)
+    position = game.start(num_games)
+    for actions in np.array(drawn, np.int32).T:
+        position = game.step(position, actions).position
+    return position
+
+
+@pytest.mark.parametrize(
+    "game",
+    [pytest.param(OTHELLO4, marks=pytest.mark.slow), TIC_TAC_TOE],
+    ids=lambda game: game.name,
+)
+@pytest.mark.parametrize("text", PLAYERS)
+def test_every_player_plays_legal_moves(game, text):
+    player = players.parse(text, game)
+    for num_plies in (0, 3, 6):
+        position = random_positions(game, 16, num_plies)
+        action = jax.jit(lambda player, *args: player(*args))(player, jax.random.key(0), position)
+        assert action.shape == (16,)
+        assert action.dtype == jnp.int32
+        legal = np.asarray(game.legal_mask(position))
+        assert legal[np.arange(16), action].all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["gumbel", "puct"])
+def test_network_players_do_not_depend_on_the_key(algorithm):
+    player = players.with_simulations(trained(algorithm=algorithm), 6)
+    position = random_positions(OTHELLO4, 32, 2)
+    one, other = (player(jax.random.key(seed), position) for seed in (0, 1))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_names_give_players():
+    parse = functools.partial(players.parse, game=OTHELLO4)
+    assert parse("random") == players.RandomPlayer(OTHELLO4)
+    assert parse("greedy") == players.GreedyPlayer(OTHELLO4)
+    assert parse("rollouts:70").search_config.num_simulations == 70
+    assert parse("policy:runs/one").search_config is None
+    searching = parse("network:runs/one:9").search_config
+    assert searching == trained().search_config.model_copy(update={"num_simulations": 9})
+    assert parse("network:runs/one").search_config == trained().search_config
+    assert parse("runs/one").search_config == trained().search_config
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("runs/a", "runs/a"),
+        ("policy:runs/a", "runs/a"),
+        ("network:runs/a:30", "runs/a"),
+        ("network:C:runs/a:30", "C:runs/a"),
+        ("network:C:runs/a", "C:runs/a"),
+        ("C:runs/a", "C:runs/a"),
+    ],
+)
+def test_the_path_of_a_checkpoint_may_hold_colons(text, path, folders):
+    players.parse(text, OTHELLO4)
+    assert folders == [path]
+
+
+@pytest.mark.parametrize("text", ["rollouts", "rollouts:", "rollouts:many", "rollouts:0"])
+def test_rollouts_need_a_number(text):
+    with pytest.raises(ValueError, match=f"player '{text}': .* whole number from 1 to 32766"):
+        players.parse(text, OTHELLO4)
+
+
+@pytest.mark.parametrize("text", ["missing", "policy:missing", "network:missing:10"])
+def test_the_message_of_an_unknown_player_names_all_kinds(text):
+    with pytest.raises(ValueError, match=f"unknown player '{text}'.*rollouts:100"):
+        players.parse(text, OTHELLO4)
+
+
+def test_settings_are_no_leaves_of_a_player():
+    player = trained()
+    assert len(jax.tree.leaves(player)) == len(jax.tree.leaves(trained().variables))
+    assert jax.tree.leaves(players.RandomPlayer(OTHELLO4)) == []
+    other = dataclasses.replace(player, game=othello.Othello(4, is_reversed=True))
+    assert jax.tree.structure(player) != jax.tree.structure(other)

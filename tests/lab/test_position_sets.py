@@ -1,0 +1,114 @@
+"""Sets of positions: from random games, along perfect games, and from files."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+from support import slow_minimax
+from support.solved_sets import random_set, squares
+
+from azo.formats import obf
+from azo.games import notation, othello
+from azo.lab import position_sets
+
+FOUR = othello.Othello(4)
+FOUR_REVERSED = othello.Othello(4, is_reversed=True)
+NO = position_sets.NO_UTILITY
+START = "-----OX--XO-----"
+PASS_ONLY = "XXXXXXXXXXXXXXO-"  # white cannot move, black can
+SECOND = "----XXX--XO-----"  # after black's a2; white may play a1, c1 or a3
+VARIANTS = pytest.mark.parametrize("is_reversed", [False, True])
+
+
+@pytest.mark.slow
+@VARIANTS
+def test_positions_of_random_games_have_the_scores_of_minimax(is_reversed):
+    game = othello.Othello(4, is_reversed)
+    positions = random_set(game)
+    boards = squares(positions.position, 4)
+    assert len(positions) == len(np.unique(boards, axis=0)) == 40
+    assert (np.sum(boards == 0, axis=(1, 2)) == 6).all()
+    assert slow_minimax.can_play(boards).all()
+    sign = -1 if is_reversed else 1
+    scores = slow_minimax.scores(boards, is_reversed=is_reversed)
+    np.testing.assert_array_equal(positions.utility, sign * scores)
+    moves = slow_minimax.move_scores(boards, is_reversed=is_reversed)
+    expected = np.where(moves == -1000, NO, sign * moves)
+    np.testing.assert_array_equal(positions.move_utility[:, :16], expected)
+    assert (positions.move_utility[:, 16] == NO).all()
+    other = position_sets.of_random_games(game, jax.random.key(4), num_positions=40, num_empties=6)
+    assert not np.array_equal(squares(other.position, 4), boards)
+
+
+@VARIANTS
+def test_perfect_games_are_perfect_as_far_as_they_are_solved(is_reversed):
+    game = othello.Othello(6, is_reversed)
+    sets = position_sets.perfect_games(game, max_solved=16)
+    assert [len(one) for one in sets] == ([32, 32] if is_reversed else [32])
+    black, texts = position_sets.PERFECT_GAMES[is_reversed]
+    for positions, text in zip(sets, texts, strict=True):
+        moves = positions.perfect_game
+        assert "".join(notation.action_text(move, 6) for move in moves) == text
+        assert positions.utility[0] == black
+        assert set(positions.utility.tolist()) == {black, -black}
+        is_solved = (positions.move_utility != NO).any(axis=1)
+        assert is_solved.tolist() == [False] * 16 + [True] * 16
+        best = positions.move_utility.max(axis=1)
+        np.testing.assert_array_equal(best[is_solved], positions.utility[is_solved])
+        chosen = positions.move_utility[np.arange(16, 32), moves[16:]]
+        np.testing.assert_array_equal(chosen, best[16:])
+
+
+def test_perfect_games_are_those_of_the_data_folder(data_folder):
+    solved = json.loads((data_folder / "small_boards" / "solved.json").read_text())["6x6"]
+    normal, reverse = solved["normal"], solved["reversed"]
+    line = normal["line_6x6_coordinates"].replace("pa ", "").replace(" ", "")
+    assert position_sets.PERFECT_GAMES[False] == (normal["value"], (line,))
+    lines = tuple(line.replace(" ", "") for line in reverse["lines_6x6_coordinates"])
+    assert position_sets.PERFECT_GAMES[True] == (reverse["value"], lines)
+
+
+def problems_of(*lines):
+    return list(obf.parse_lines(lines, "here"))
+
+
+def test_scores_of_a_file_are_taken_as_they_are():
+    problems = problems_of(
+        f"{START} X; B1:-10; A2:-10; D3:-10; C4:-10;",
+        f"{START} X; B1:-10; A2:-12;",  # not all moves
+        f"{START} O; A3:-10; B4:-6; C1:-8; D2:-10;",
+        "XXXXXXXXXXXXXXXX X; pass:+16",  # finished: left out
+    )
+    for game, sign in ((FOUR, 1), (FOUR_REVERSED, -1)):
+        positions = position_sets.of_problems(game, problems, max_solved=0)
+        best = [-10, -10, -6] if sign > 0 else [10, 12, 10]
+        assert positions.utility.tolist() == best
+        moves = positions.move_utility
+        assert moves[0, [1, 4, 11, 14]].tolist() == [-10 * sign] * 4
+        assert (moves != NO).sum(axis=1).tolist() == [4, 0, 4]
+        assert moves[2, notation.parse_action("b4", 4)] == -6 * sign
+
+
+def test_moves_that_a_file_does_not_tell_are_solved():
+    problems = problems_of("board,mover,score", f"{START},X,-10", f"{START},O,-10")
+    assert (position_sets.of_problems(FOUR, problems, max_solved=11).move_utility == NO).all()
+    positions = position_sets.of_problems(FOUR, problems, max_solved=12)
+    assert positions.move_utility[0, [1, 4, 11, 14]].tolist() == [-10] * 4
+    assert (positions.move_utility != NO).sum(axis=1).tolist() == [4, 4]
+
+
+def test_best_moves_are_those_that_a_file_names_or_scores():
+    positions = position_sets.of_problems(
+        FOUR,
+        max_solved=0,
+        problems=[
+            *problems_of(f"{START} X; B1:+2; A2:+2; D3:+0; C4:-4;", f"{START} X; B1:+2;"),
+            *problems_of("board,mover,score,best_move", f"{START},X,-3,D3", f"{START},X,5,"),
+            *problems_of("board,mover,score,best_move", f"{PASS_ONLY},O,-16,pass"),
+        ],
+    )
+    moves = [np.flatnonzero(row).tolist() for row in positions.is_best]
+    # b1 is 1, a2 is 4, d3 is 11. One score of four moves does not tell the best; a pass is forced.
+    assert moves == [[1, 4], [], [11], [], []]
+    assert positions.utility.tolist() == [2, 2, -3, 5, -16]

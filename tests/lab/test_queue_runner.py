@@ -1,0 +1,222 @@
+"""Work on a queue: order, failures and stops, with jobs that only pretend to train."""
+
+import json
+import os
+import pathlib
+import threading
+import time
+
+import pytest
+from support import small_queue, tiny_run
+from support.small_queue import ARMS, HEAD, result_of, results
+
+from azo.lab import queue_runner, run_queue
+from azo.storage import locks
+from azo.training import config, interruption, metrics
+
+MATCH = {"wins": 2, "draws": 1, "losses": 1, "pair_scores": (0, 0, 1, 1, 0)}
+NO_STOP = interruption.StopRequest()
+
+
+@pytest.fixture
+def queue(tmp_path):
+    return small_queue.write(tmp_path)
+
+
+def work_off(queue, monkeypatch, run, num_workers=1, stop=NO_STOP):
+    folder = queue.parent / "runs"
+    _, waiting = run_queue.load(queue, folder)
+    monkeypatch.setattr(queue_runner, "run_job", run)
+    path = folder / "results.jsonl"
+    return queue_runner.work_off(waiting, path, {}, num_workers=num_workers, stop=stop)
+
+
+def fake_commands(monkeypatch, reason):
+    """Replaces child processes; returns their commands, and the settings of the runs."""
+    commands, runs = [], []
+
+    def run_command(command, output, log, stop):
+        commands.append(command)
+        if command[:2] == ["azo", "evaluate"]:
+            output.write_text(json.dumps({"players": ["a", "b"], **MATCH, "score": 0.625}))
+            return
+        runs.append(config.load_file(pathlib.Path(command[3])).run)
+        with metrics.MetricsWriter(runs[-1].folder) as writer:
+            last = {"selfplay/games": 5, "selfplay/evaluations": 590}
+            seconds = {"time/training_seconds": 2.0, "time/processor_seconds": 1.5}
+            writer.write("iteration", 6, last | seconds)
+            # A gate's match comes after the line of the iteration.
+            writer.write("evaluation", 6, {"selfplay/evaluations": 600})
+            writer.write("end", 6, {"reason": reason})
+
+    monkeypatch.setattr(queue_runner, "run_command", run_command)
+    return commands, runs
+
+
+def test_workers_run_side_by_side_on_cores_of_their_own(queue, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5, 7})
+    assert queue_runner.shares_of_cores(2) == [[3, 7], [5]]
+    assert queue_runner.shares_of_cores(4) == [[3], [5], [7], [3]]
+    monkeypatch.undo()
+    both = threading.Barrier(2, timeout=20)  # passed only by two at the same time
+    seen = []
+
+    def run(job, *_):
+        both.wait()
+        seen.append(tuple(os.sched_getaffinity(0)))  # of this thread
+        return result_of(job)
+
+    shares = {tuple(cores) for cores in queue_runner.shares_of_cores(2)}
+    work_off(queue, monkeypatch, run, num_workers=2)
+    assert set(seen) == shares
+    assert len(seen) == 6
+
+
+def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsys, monkeypatch):
+    def run(job, *_):
+        if job.arm.name == "b":
+            job.folder.mkdir(parents=True)
+            job.log.write_text("".join(f"line {i}\n" for i in range(20)))
+            raise queue_runner.Failed("azo train ended with exit code 2")
+        return result_of(job)
+
+    assert work_off(queue, monkeypatch, run) == 2
+    assert [one["arm"] for one in results(queue)] == ["a", "c", "a", "c"]
+    shown = capsys.readouterr().out
+    assert (
+        f"b, seed 0: failed: azo train ended with exit code 2. The end of {queue.parent}" in shown
+    )
+    assert "line 11\n" not in shown
+    assert "  line 12\n" in shown
+    assert "  line 19\n" in shown
+
+
+def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
+    stop, begun = interruption.StopRequest(), []
+
+    def run(job, *_):
+        begun.append(job.arm.name)
+        if len(begun) == 2:
+            stop.is_made = True
+            raise queue_runner.Stopped
+        return result_of(job)
+
+    assert work_off(queue, monkeypatch, run, stop=stop) == 0
+    assert begun == ["a", "b"]
+    assert [one["arm"] for one in results(queue)] == ["a"]
+
+
+def test_a_command_is_stopped_by_sigterm_and_may_save(tmp_path, monkeypatch):
+    (tmp_path / "sleeper.py").write_text(
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('saved'), sys.exit(0)))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    stop, log = interruption.StopRequest(), tmp_path / "log.txt"
+
+    def stop_when_ready():
+        while not log.exists() or "ready" not in log.read_text():
+            time.sleep(0.02)
+        stop.is_made = True
+
+    threading.Thread(target=stop_when_ready, daemon=True).start()
+    with pytest.raises(queue_runner.Stopped):
+        queue_runner.run_command(["sleeper"], log, log, stop)
+    assert log.read_text() == "ready\nsaved\n"
+
+
+def test_a_command_has_a_file_of_output_and_its_exit_code_counts(tmp_path, monkeypatch):
+    (tmp_path / "shower.py").write_text(
+        "import sys\nprint('shown')\nprint('logged', file=sys.stderr)\nsys.exit(int(sys.argv[1]))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    files = tmp_path / "output.txt", tmp_path / "log.txt"
+    queue_runner.run_command(["shower", "0"], *files, NO_STOP)
+    assert [file.read_text() for file in files] == ["shown\n", "logged\n"]
+    with pytest.raises(queue_runner.Failed, match=r"^shower 3 ended with exit code 3$"):
+        queue_runner.run_command(["shower", "3"], *files, NO_STOP)
+
+
+def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue, monkeypatch):
+    phases = "".join(f'[[curriculum]]\nname = "{name}"\n' for name in ("one", "two", "three"))
+    (queue.parent / "phases.toml").write_text(tiny_run.toml() + phases)
+    queue.write_text(
+        HEAD + '[[arms]]\nname = "a"\nquestion = "?"\nconfig = "phases.toml"\n'
+        'set = {"search.num_simulations" = 3}\n'
+    )
+    _, (job, _) = run_queue.load(queue, queue.parent / "runs")
+    commands, runs = fake_commands(monkeypatch, "score 1.000 against random")
+    result = queue_runner.run_job(job, NO_STOP, None)
+    assert [run.max_evaluations for run in runs] == [1000, 400]
+    assert commands[-1][2:4] == [f"network:{queue.parent}/runs/a/0/2-two:2", "random"]
+    figures = ("evaluations", "games", "iterations", "training_seconds", "processor_seconds")
+    assert [getattr(result, name) for name in figures] == [1200, 10, 12, 4.0, 3.0]
+    assert result.match.score == 0.625
+    assert result.request["overrides"] == {"search.num_simulations": 3}
+
+
+def test_a_job_waits_for_the_child_of_a_killed_queue_that_still_trains(queue, monkeypatch, capsys):
+    _, (job, *_) = run_queue.load(queue, queue.parent / "runs")
+    lock = locks.lock_folder(job.phase(0, 1000).run.folder)
+    threading.Timer(0.2, lock.release).start()
+
+    def run_command(command, *_):
+        locks.lock_folder(config.load_file(pathlib.Path(command[3])).run.folder)
+        raise queue_runner.Failed("as far as this test goes")
+
+    monkeypatch.setattr(queue_runner, "run_command", run_command)
+    with pytest.raises(queue_runner.Failed, match="as far as this test goes"):
+        queue_runner.run_job(job, NO_STOP, None)
+    assert f"in use by process {os.getpid()} on" in capsys.readouterr().out
+
+
+VERSUS = "opening_plies = 6\nversus = {max_games = 8, batch_games = 4, elo = 30}\n"
+
+
+def test_a_budget_of_processor_time_ends_runs_and_arms_meet_one_another(queue, monkeypatch):
+    head = HEAD.replace("max_evaluations = 1000", "max_processor_seconds = 9.5")
+    queue.write_text(head + VERSUS + ARMS)
+    _, jobs = run_queue.load(queue, queue.parent / "runs")
+    commands, runs = fake_commands(monkeypatch, "all 9.5 processor seconds are used")
+    first = queue_runner.run_job(jobs[0], NO_STOP, None)
+    assert first.versus is None
+    second = queue_runner.run_job(jobs[1], NO_STOP, first)
+    assert {(run.max_evaluations, run.max_processor_seconds) for run in runs} == {(None, 9.5)}
+    assert (second.against, vars(second.versus)) == ("a", MATCH)
+    players = [f"network:{queue.parent}/runs/{arm}/0/run:2" for arm in "ba"]
+    assert commands[-1] == [
+        *("azo", "evaluate", *players, "--num-games=4", "--sprt.max-games=8"),
+        *("--sprt.elo0=-30.0", "--sprt.elo1=30.0", "--opening-plies=6", "--seed=0", "--json"),
+    ]
+
+
+def test_an_arm_waits_for_the_one_it_meets_and_fails_with_it(queue, monkeypatch, capsys):
+    queue.write_text(HEAD + VERSUS + ARMS)
+    met = []
+
+    def run(job, stop, other):
+        if job.arm.name == "a" and job.seed == 1:
+            raise queue_runner.Failed("azo train ended with exit code 2")
+        met.append((job.arm.name, job.seed, other and (other.arm, other.seed)))
+        return result_of(job)
+
+    assert work_off(queue, monkeypatch, run, num_workers=3) == 3
+    assert sorted(met) == [("a", 0, None), ("b", 0, ("a", 0)), ("c", 0, ("a", 0))]
+    assert "c, seed 1: failed: a with seed 1 has no result" in capsys.readouterr().out
+
+
+def test_seeds_end_when_the_effects_are_known(queue, monkeypatch, capsys):
+    queue.write_text(queue.read_text().replace("[0, 1]", "[0, 1, 2]"))
+    done = []
+
+    def run(job, *_):
+        done.append((job.arm.name, job.seed))
+        return result_of(job, *{"b": (800, 200), "c": (510, 500)}.get(job.arm.name, (500, 500)))
+
+    assert work_off(queue, monkeypatch, run) == 0
+    # The base is needed by c, of which nothing is known after two seeds.
+    assert done == [*((arm, seed) for seed in (0, 1) for arm in "abc"), ("a", 2), ("c", 2)]
+    assert "b, seed 2: skipped, its effect is known" in capsys.readouterr().out
+    assert len(results(queue)) == 8

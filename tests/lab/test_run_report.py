@@ -1,0 +1,117 @@
+import html.parser
+import pathlib
+
+import numpy as np
+import pytest
+from support import fake_run
+from support.drawn_panels import iteration, run_of
+
+from azo.cli import report
+from azo.lab.report import figures, page, rating_figures, run_log
+
+
+class Page(html.parser.HTMLParser):
+    """What a reader sees of a page: its text, and the plots of each section."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.plots, self.text = {}, ""
+        self._section, self._tag = "", ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        attrs, self._tag = dict(attrs), tag
+        if tag == "section":
+            self._section = attrs["id"]
+            self.plots[self._section] = []
+        if "plotly-graph-div" in attrs.get("class", ""):
+            self.plots[self._section].append(attrs["id"])
+        for source in (attrs.get("src"), attrs.get("href")):
+            assert source is None or source.startswith("#")
+        assert tag != "link"
+
+    def handle_data(self, data):
+        if self._tag != "script":
+            self.text += data
+
+
+def written(folder, lines):
+    fake_run.write(folder, lines)
+    return Page(page.write(folder))
+
+
+def test_every_section_of_a_full_run_has_its_plots(tmp_path):
+    rated = fake_run.rated
+    kept = [*rated(8, ("random", 3)), *rated(16, ("random", 4), (8, 3))]
+    seen = written(tmp_path / "run", fake_run.events(24, num_generations=4) + kept)
+    run = run_of(iteration(1))
+    names = {sheet.name for sheet in (*figures.sheets(run), *rating_figures.sheets(run))}
+    assert seen.plots.keys() == names
+    assert all(seen.plots.values())
+    assert "960" in seen.text  # 24 iterations of 40 games
+    assert '{"game": {"name": "othello", "size": 6}}' in seen.text
+
+
+def test_a_section_without_a_plot_is_left_out(tmp_path):
+    fields = {"selfplay/games": 3, "learner/policy_loss": 1.0, "learner/value_loss": None}
+    seen = written(tmp_path / "old", [iteration(1, **fields)])
+    assert seen.plots == {"strength": ["strength-0"], "losses": ["losses-0"]}
+
+
+def test_the_phases_of_a_curriculum_share_a_page_in_the_order_of_their_numbers(tmp_path):
+    folder = tmp_path / "curriculum"
+    for name in ("10-big", "2-small"):
+        lines = [iteration(n, **{"selfplay/games": 1000 * n}) for n in (1, 2)]
+        fake_run.write(folder / name, lines)
+    seen = Page(page.write(folder))
+    assert "2-small from 1, 10-big from 3" in seen.text
+    assert "4,000" in seen.text
+
+
+def message(folder: pathlib.Path) -> str:
+    with pytest.raises(ValueError) as error:
+        page.write(folder)
+    return str(error.value)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    missing = tmp_path / "missing"
+    assert message(missing) == f"{missing}: no such folder; give a run's, such as runs/quickstart"
+    assert message(tmp_path) == (
+        f"{tmp_path}: no run: neither metrics.jsonl nor phases such as 1-NAME/metrics.jsonl"
+    )
+    fake_run.write(tmp_path / "new", [{"event": "compilation", "iteration": 0}])
+    assert message(tmp_path / "new") == f"{tmp_path}/new: no iteration is recorded yet"
+
+
+def test_the_page_is_named_on_the_screen(tmp_path, capsys):
+    fake_run.write(tmp_path / "run", [iteration(1)])
+    assert report.main([str(tmp_path / "run")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/run/report/index.html\n"
+
+
+def test_totals_continue_over_phases():
+    def phase(number_of_iterations):
+        totals = {"selfplay/games": 10, "selfplay/evaluations": 100, "time/training_seconds": 2.0}
+        events = [
+            iteration(number, **{name: total * number for name, total in totals.items()})
+            for number in range(1, number_of_iterations + 1)
+        ]
+        match = {"evaluation/score": 0.5 + 0.1 * number_of_iterations}
+        return [*events, {"event": "evaluation", "iteration": number_of_iterations} | match]
+
+    run = run_log.from_phases([("1-warm-up", phase(2)), ("2-small", phase(3))])
+    assert run.phases == [("1-warm-up", 1), ("2-small", 3)]
+    assert [event["iteration"] for event in run.of_kind("iteration")] == [1, 2, 3, 4, 5]
+    assert run.of_kind("iteration")[-1]["time/training_seconds"] == 10.0
+    iterations, scores = run.column("evaluation/score", "evaluation")
+    np.testing.assert_allclose(scores, [0.7, 0.8])
+    np.testing.assert_array_equal(run.total_at("selfplay/games", iterations), [20, 50])
+    np.testing.assert_array_equal(run.total_at("selfplay/evaluations", iterations), [200, 500])
+
+
+def test_a_total_is_unknown_before_its_first_value():
+    events = [iteration(1), iteration(2, games=5), iteration(3), iteration(4, games=9)]
+    run = run_of(*events)
+    np.testing.assert_array_equal(run.total_at("games", np.arange(1, 6)), [np.nan, 5, 5, 9, 9])
+    assert np.isnan(run.total_at("other", np.array([4]))).all()

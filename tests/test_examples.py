@@ -1,0 +1,46 @@
+"""The examples run as a reader would run them, and do what they say."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
+PUBLIC = r"\bazo\.(?!load_engine|action_text|analyse_game|solve_position)\w+"
+
+
+def output_of(name, *flags):
+    command = [sys.executable, str(EXAMPLES / name), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_engine_plays_analyses_and_solves_by_public_names_alone():
+    assert not re.search(PUBLIC, (EXAMPLES / "engine.py").read_text())
+    lines = output_of("engine.py").splitlines()
+    assert re.fullmatch(r"after f5: [df][46], expected result [+-]0\.\d\d", lines[0])
+    assert "black (X) to move" in lines
+    assert sum(line.startswith("ply ") for line in lines) == 3
+    assert lines[-1] == "black scores +38 by a2"
+
+
+def scores(lines):
+    found = [re.search(r"score (0\.\d+|1\.0+)", line) for line in lines if "random moves" in line]
+    return [float(match[1]) for match in found]
+
+
+def test_alphazero_learns_to_beat_random_moves_at_tic_tac_toe():
+    """The network alone, without a search; 0.984 after 15 of 60 iterations."""
+    assert len((EXAMPLES / "alphazero.py").read_text().splitlines()) <= 200
+    untrained, trained = scores(output_of("alphazero.py", "--num-iterations", "15").splitlines())
+    assert untrained < 0.75
+    assert trained > 0.85
+
+
+@pytest.mark.slow
+def test_alphazero_runs_on_6x6_othello():
+    lines = output_of("alphazero.py", "--game", "othello6", "--num-iterations", "10").splitlines()
+    assert len(scores(lines)) == 2

@@ -1,0 +1,175 @@
+"""The names of `azo` for programs: lazy, typed, and used as the README uses them."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+from support import tiny_run
+
+import azo
+from azo.training import metrics
+
+_PACKAGE = pathlib.Path(azo.__file__).parent
+_MOVES = "f5d6c3d3c4f4f6f3e6e7d7g6d8c5c6c7c8b7b5b4"
+_USER_FILE = """
+import azo
+
+engine = azo.load_engine("zero-fast", num_simulations=800)
+reveal_type(engine.think().action)
+reveal_type(azo.analyse_game("f5d6", engine).losses)
+reveal_type(azo.solve_position("X").move_scores)
+azo.load_engine(level="strong")
+"""
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return azo.load_engine("zero-fast", num_simulations=100)
+
+
+def test_importing_azo_loads_neither_jax_nor_numba():
+    program = (
+        "import azo, sys; assert not {'jax', 'numba'} & set(sys.modules);"
+        " azo.load_engine, azo.analyse_game, azo.solve_position; assert 'jax' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_every_name_has_a_type_and_a_docstring():
+    stub = ast.parse((_PACKAGE / "__init__.pyi").read_text())
+    typed = [alias.name for node in stub.body for alias in node.names]
+    assert sorted(typed) == azo.__all__
+    assert set(azo.__all__) <= set(dir(azo))
+    for name in azo.__all__:
+        assert getattr(azo, name).__doc__, name
+
+
+def test_no_name_is_that_of_a_room():
+    assert not {path.stem for path in _PACKAGE.iterdir()} & set(azo.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError) as error:
+        _ = azo.solve
+    assert str(error.value) == "module 'azo' has no attribute 'solve'"
+
+
+def test_the_types_reach_a_program(tmp_path):
+    assert (_PACKAGE / "py.typed").exists()
+    program = tmp_path / "program.py"
+    program.write_text(_USER_FILE)
+    cache = _PACKAGE.parent / ".cache" / "mypy"
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(cache), str(program)]
+    done = subprocess.run(
+        command, cwd=_PACKAGE.parent, capture_output=True, text=True, timeout=300, check=False
+    )
+    told = [line.partition("program.py:")[2] for line in done.stdout.splitlines()]
+    assert told[:4] == [
+        '5: note: Revealed type is "int"',
+        '6: note: Revealed type is "tuple[azo.play.analysis.game_analysis.AnalysedPosition, ...]"',
+        '7: note: Revealed type is "dict[int, int]"',
+        '8: error: Argument "level" to "load_engine" has incompatible type "str"; expected "int"'
+        "  [arg-type]",
+    ]
+
+
+def test_an_engine_plays_moves_as_text_and_as_actions(engine):
+    engine.new_game()
+    engine.play("f5")
+    report = engine.think()
+    assert azo.action_text(report.action, 8) in ("d6", "f4", "f6")
+    engine.play(report.action)
+    assert str(engine).splitlines()[-1] == "black (X) to move"
+    with pytest.raises(ValueError) as error:
+        engine.play("f5")
+    assert str(error.value).startswith("illegal move f5: black may play ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"num_simulation": 3},
+            "load_engine [engine]: unknown setting 'num_simulation'. Did you mean"
+            " 'num_simulations'?",
+        ),
+        ({"level": 21}, "load_engine: level is 21, but should be less than or equal to 20"),
+    ],
+)
+def test_a_wrong_setting_of_an_engine_is_named(settings, message):
+    with pytest.raises(ValueError) as error:
+        azo.load_engine(**settings)
+    assert str(error.value) == message
+
+
+def test_a_game_is_analysed(engine):
+    seen = []
+    analysis = azo.analyse_game(_MOVES, engine, on_position=seen.append)
+    assert seen == list(range(1, len(_MOVES) // 2 + 2))
+    assert analysis.losses[0].loss_discs > 1
+    assert [azo.action_text(action, 8) for action in engine.actions] == [
+        _MOVES[i : i + 2] for i in range(0, len(_MOVES), 2)
+    ]
+
+
+def test_an_ending_is_solved():
+    """Number 40 of the FFO positions, by its published score and best move."""
+    board = "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X-------- X"
+    solution = azo.solve_position(board, every_move=True)
+    assert solution.score == 38
+    assert azo.action_text(solution.best_move, 8) == "a2"
+    assert next(iter(solution.move_scores.items())) == (solution.best_move, 38)
+    with pytest.raises(ValueError) as error:
+        azo.solve_position("X-O")
+    assert str(error.value) == "board 'X-O': 3 squares, but a 1x1 board has 1"
+
+
+def test_positions_are_searched_in_a_batch_with_a_network():
+    network = azo.load_network("zero-fast6")
+    assert network.game == azo.Othello(6)
+    config = azo.SearchConfig(num_simulations=16)
+    result = azo.search_moves(
+        network.game, network.evaluate, jax.random.key(0), network.game.start(3), config=config
+    )
+    assert result.policy.shape == (3, 37)
+    np.testing.assert_allclose(result.policy.sum(axis=1), 1, rtol=1e-5)
+    assert network.game.legal_mask(network.game.start())[result.action].all()
+
+
+def test_positions_are_searched_with_an_evaluator_of_the_caller():
+    """The second move completes a line, and the evaluator knows nothing."""
+    game = azo.TicTacToe()
+
+    def evaluate(key, position):
+        batch = position.player.shape
+        return azo.Evaluation(jax.numpy.zeros((*batch, 9)), jax.numpy.zeros(batch))
+
+    position = game.start(2)
+    for action in (0, 3, 1, 4):
+        position = game.step(position, jax.numpy.array([action, action])).position
+    result = azo.search_moves(game, evaluate, jax.random.key(1), position)
+    assert result.action.tolist() == [2, 2]
+
+
+def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
+    sections = tiny_run.SECTIONS.items()
+    settings = {f"{name}.{key}": value for name, part in sections for key, value in part.items()}
+    for num_iterations in (1, 2):
+        settings["run.num_iterations"] = num_iterations
+        folder = azo.run_training("tictactoe", settings, folder=tmp_path / "run")
+    assert folder == tmp_path / "run"
+    assert [event["iteration"] for event in metrics.read(folder, "iteration")] == [1, 2]
+    network = azo.load_network(folder)
+    evaluation = network.evaluate(jax.random.key(0), network.game.start(5))
+    assert evaluation.prior_logits.shape == (5, 9)
+    assert bool((abs(evaluation.value) <= 1).all())
+
+
+def test_a_wrong_setting_of_a_run_is_named(tmp_path):
+    with pytest.raises(ValueError) as error:
+        azo.run_training("tictactoe", {"search.num_simulation": 3}, folder=tmp_path)
+    assert "unknown setting 'num_simulation'" in str(error.value)

@@ -1,0 +1,34 @@
+"""Devices of this process: as many as `conftest` requests."""
+
+import os
+
+import jax
+import pytest
+from support import tiny_run
+
+from azo.training import devices, origin
+
+
+def test_a_run_takes_as_many_devices_as_it_asks_for_or_all():
+    there = jax.local_device_count()
+    for number, expected in ((1, 1), (None, there)):
+        assert devices.prepare(tiny_run.settings(run={"num_devices": number})) == expected
+
+
+def test_more_devices_than_there_are_are_refused():
+    there, kind = jax.local_device_count(), jax.devices()[0].platform
+    count = there * 2
+    run, replay = {"num_devices": count}, {"capacity": count * 16}
+    more = tiny_run.settings(run=run, selfplay={"num_games": count}, replay=replay)
+    with pytest.raises(ValueError) as caught:
+        devices.prepare(more)
+    assert str(caught.value) == (
+        f"run.num_devices is {count}, but there are {there} {kind} devices:"
+        f" give --run.num-devices {there} or fewer"
+    )
+
+
+def test_without_cpu_affinity_all_cores_are_counted(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert origin.num_cores() == 3

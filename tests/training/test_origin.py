@@ -1,0 +1,117 @@
+"""What networks learned from, through whole chains of runs, as their settings record it."""
+
+import pathlib
+
+import jax
+import pytest
+from support import tiny_run
+
+from azo.lab import supervised_data, supervised_training
+from azo.learning import network
+from azo.training import checkpoint, network_files, origin, shipped_files, trainer
+
+
+def recorded(folder):
+    """Returns the origin of the network in a folder, read from the disk."""
+    return network_files.origin_of(network_files.load_settings(folder))
+
+
+def kinds(folder):
+    return [source.kind for source in recorded(folder)]
+
+
+def begin_run(folder, *, claimed=None, **sections):
+    """Saves the first checkpoint of a run as `trainer.train` does; returns its folder."""
+    sections["run"] = sections.get("run", {}) | {"folder": str(folder)}
+    settings = tiny_run.settings(**sections).model_copy(update={"origin": claimed})
+    with checkpoint.Checkpoints(folder, keep=1) as checkpoints:
+        settings = network_files.with_origin(settings, checkpoints)
+        checkpoints.save(1, tiny_run.begin(1), settings)
+    return folder
+
+
+def supervise(folder, **changes):
+    """Saves a network as `azo supervise` does; returns its folder."""
+    tiny = tiny_run.settings()
+    settings = supervised_data.SuperviseConfig(
+        folder=folder, game=tiny.game, network=tiny.network, **changes
+    )
+    folder.mkdir()
+    variables = network.init(tiny_run.game(), tiny.network, jax.random.key(0))
+    supervised_training._save(settings, jax.device_get(variables))
+    return folder / supervised_training.BEST
+
+
+@pytest.mark.parametrize("name", shipped_files.networks())
+def test_the_shipped_networks_are_from_the_rules_alone(name):
+    settings = network_files.load_settings(pathlib.Path(name))
+    assert (settings.run.start_from, settings.selfplay.teacher) == (None, None)
+    sources = network_files.origin_of(settings)
+    assert name == "zero-fast6" or sources
+    assert origin.is_from_rules_alone(sources)
+
+
+def test_a_run_from_a_run_from_games_of_people_is_not_from_the_rules_alone(tmp_path):
+    learned = supervise(tmp_path / "people", files=[pathlib.Path("archive/games.csv.gz")])
+    assert recorded(learned) == (origin.Source(kind="recorded games", name="games.csv.gz"),)
+    first = begin_run(tmp_path / "first", run={"start_from": str(learned)})
+    second = begin_run(tmp_path / "second", run={"start_from": str(first)})
+    assert [(source.kind, source.name) for source in recorded(second)] == [
+        ("network", str(first)),
+        ("network", str(learned)),
+        ("recorded games", "games.csv.gz"),
+    ]
+    for folder in (learned, first, second):
+        assert not origin.is_from_rules_alone(recorded(folder))
+    assert origin.describe(recorded(second)).startswith("learned from recorded games (network: ")
+
+
+def test_a_taught_run_inherits_the_origin_of_its_teacher(tmp_path):
+    learned = supervise(tmp_path / "people", files=[pathlib.Path("games.wtb")])
+    taught = begin_run(tmp_path / "taught", selfplay={"teacher": str(learned)})
+    assert kinds(taught) == ["teacher", "recorded games"]
+    searched = supervise(tmp_path / "searched", source="search", player=taught, start=taught)
+    chain = ["teacher", "recorded games"]
+    assert kinds(searched) == ["network", *chain, "teacher", *chain]
+    assert not origin.is_from_rules_alone(recorded(searched))
+
+
+def test_a_chain_of_runs_that_learned_from_one_another_is_from_the_rules_alone(tmp_path):
+    made = supervise(tmp_path / "random", source="random")
+    assert recorded(made) == ()
+    first = begin_run(tmp_path / "first", run={"start_from": str(made)})
+    taught = begin_run(tmp_path / "taught", selfplay={"teacher": str(first)})
+    assert kinds(taught) == ["teacher", "network"]
+    assert origin.is_from_rules_alone(recorded(taught))
+    assert origin.describe(()) == "learned from the rules alone"
+    foreign = (origin.Source(kind="teacher", name="a\x1b[2J"),)
+    assert origin.describe(foreign) == "learned from the rules alone (teacher: a?[2J)"
+
+
+def test_an_export_keeps_the_origin_and_settings_cannot_claim_another(tmp_path):
+    learned = supervise(tmp_path / "people", files=[pathlib.Path("games.wtb")])
+    first = begin_run(tmp_path / "first", claimed=(), run={"start_from": str(learned)})
+    assert kinds(first) == ["network", "recorded games"]
+    network_files.save(tmp_path / "exported", *network_files.load(first))
+    assert recorded(tmp_path / "exported") == recorded(first)
+
+
+def test_a_network_without_a_record_is_of_unknown_origin():
+    sources = network_files.origin_of(tiny_run.settings())
+    assert [source.kind for source in sources] == ["unknown"]
+    assert not origin.is_from_rules_alone(sources)
+
+
+@pytest.mark.slow
+def test_a_run_records_its_origin_keeps_it_and_says_it(tmp_path, capsys):
+    learned = supervise(tmp_path / "people", files=[pathlib.Path("games.wtb")])
+    run = {"folder": str(tmp_path / "run"), "start_from": str(learned), "num_iterations": 1}
+    trainer.train(tiny_run.settings(run=run))
+    expected = ("network", "recorded games")
+    assert tuple(kinds(tmp_path / "run")) == expected
+    assert "learned from recorded games (network: " in capsys.readouterr().out
+    # The folder that it began with may change; the record of the run does not.
+    (tmp_path / "people").rename(tmp_path / "gone")
+    supervise(tmp_path / "people", source="random")
+    trainer.train(tiny_run.settings(run=run | {"num_iterations": 2}))
+    assert tuple(kinds(tmp_path / "run")) == expected

@@ -1,0 +1,41 @@
+"""Games of a run for those who watch it."""
+
+import jax
+import jax.numpy as jnp
+from support import random_games
+
+from azo.games import notation, othello, replaying, tictactoe
+from azo.learning import ply_records
+from azo.training import shown_games
+
+FOUR = othello.Othello(4)
+
+
+def test_the_first_games_are_shown_by_colour(tmp_path):
+    game = othello.Othello(6)
+    played = random_games.play(game, 14, seed=1)
+    ply = 5
+    position = jax.tree.map(lambda x: jnp.asarray(x[ply]), played.position)
+    games = ply_records.GamesInProgress(position, jnp.full(14, ply, jnp.int32), None)
+    shown_games.write(tmp_path, game, games, 3)
+    seen = shown_games.read(tmp_path)
+    assert seen.iteration == 3
+    assert len(seen.boards) == shown_games.NUM_GAMES
+    second = jax.tree.map(lambda x: x[1], position)
+    board = replaying.board_of(second, is_black_to_move=False)
+    assert seen.boards[1] == notation.board_text(board, 6)
+
+
+def test_another_game_shows_no_boards(tmp_path):
+    game = tictactoe.TicTacToe()
+    games = ply_records.GamesInProgress(game.start(2), jnp.zeros(2, jnp.int32), None)
+    shown_games.write(tmp_path, game, games, 1)
+    assert shown_games.read(tmp_path).boards == ()
+
+
+def test_a_folder_that_cannot_be_written_and_a_damaged_file_show_no_boards(tmp_path):
+    games = ply_records.GamesInProgress(FOUR.start(2), jnp.zeros(2, jnp.int32), None)
+    shown_games.write(tmp_path / "missing", FOUR, games, 1)
+    assert shown_games.read(tmp_path / "missing").boards == ()
+    (tmp_path / shown_games.FILE).write_text("{")
+    assert shown_games.read(tmp_path).boards == ()

@@ -1,0 +1,307 @@
+"""What the host does between iterations: gates, ends, schedules; matches are made up."""
+
+import types
+
+import jax
+import jax.numpy as jnp
+import pytest
+from support import tiny_run
+
+from azo.lab import arena, run_matches
+from azo.lab.tournament import backends
+from azo.learning import generations, placement
+from azo.training import interruption, metrics, network_files, trainer
+
+GATED = {
+    "generation": {"num_games": 20, "num_samples": 64},
+    "gate": {"is_enabled": True, "num_games": 4, "num_simulations": 5, "after_failure": "learn"},
+    "replay": {"capacity": 128, "min_positions": 32, "window_generations": 1},
+}
+
+
+def run(folder, **sections):
+    """Settings of a tiny run in a folder."""
+    chosen = {"folder": str(folder), "num_devices": 1} | sections.pop("run", {})
+    return tiny_run.settings(run=chosen, **sections)
+
+
+def a_trainer(monkeypatch, folder, matches, **sections):
+    """A trainer whose matches at the gate have the given results, and the events it writes."""
+    settings, written, results = run(folder, **sections), [], iter(matches)
+    monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: next(results))
+
+    def write(kind, iteration, fields, **_):
+        written.append((kind, iteration, fields))
+
+    return trainer.Trainer(
+        settings,
+        tiny_run.game(),
+        placement.make_mesh(1),
+        settings.network,
+        run_matches.RunMatches(settings, tiny_run.game()),
+        checkpoints=None,
+        writer=types.SimpleNamespace(write=write),
+        screen=types.SimpleNamespace(note=lambda text: None, working=print),
+        stop=interruption.StopRequest(),
+    ), written
+
+
+def begin(settings):
+    return placement.begin(tiny_run.game(), settings, placement.make_mesh(1), seed=0)
+
+
+def after(state, games=0, steps=0):
+    """The state after more games and steps."""
+    learner = state.learner.replace(num_steps=state.learner.num_steps + steps)
+    return state.replace(num_games=state.num_games + games, learner=learner)
+
+
+class StopAfter:
+    """A stop request that is made when a run has done a number of iterations."""
+
+    def __init__(self, folder, number):
+        self.folder, self.number = folder, number
+
+    @property
+    def is_made(self):
+        return len(metrics.read(self.folder, "iteration")) >= self.number
+
+
+WON, LOST = arena.MatchResult(3, 0, 1), arena.MatchResult(1, 0, 3)
+
+
+def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
+    tmp_path, monkeypatch
+):
+    one, written = a_trainer(monkeypatch, tmp_path, [LOST, LOST, LOST, WON], **GATED)
+    monkeypatch.setattr(generations, "MAX_FAILURES", 3)
+    state = begin(one.settings)
+    window_starts = jnp.full_like(state.replay.window_starts, 50)
+    state = state.replace(replay=state.replay.replace(window_starts=window_starts))
+    # 64 samples are two iterations of two steps of 16. A match is played at the end alone.
+    for games, steps, expected, num_failures, generation in [
+        (0, 0, "play", 0, 0),
+        (19, 0, "play", 0, 0),
+        (5, 0, "learn", 0, 0),
+        (0, 2, "learn", 0, 0),
+        (0, 2, "learn", 1, 0),  # on, without new games
+        (0, 4, "learn", 2, 0),
+        (0, 4, "play", 3, 0),  # the third failure in a row
+    ]:
+        state = one.end_generation(after(state, games, steps), 3)
+        assert one.next_iteration(state) == expected
+        assert (int(state.num_failures), int(state.generation)) == (num_failures, generation)
+    assert state.replay.window_starts[0, :3].tolist() == [50, 50, 50]
+    state = one.end_generation(after(state, games=20, steps=4), 6)
+    assert one.next_iteration(state) == "play"
+    assert (int(state.generation), int(state.num_failures)) == (1, 0)
+    assert state.replay.window_starts[0, :3].tolist() == [0, 50, 50]
+    assert state.num_evaluations() == 4 * 4 * 9 * (5 + 1)
+    results = [(done, x["gate/score"], x["gate/is_promoted"]) for _, done, x in written]
+    assert results == [(3, 0.25, 0)] * 3 + [(6, 0.75, 1)]
+    assert written[-1][2]["gate/generation"] == 1
+
+
+def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path, monkeypatch):
+    one, _ = a_trainer(monkeypatch, tmp_path, [])
+    state = begin(one.settings)
+    assert one.next_iteration(state) == "play_and_learn"
+    # Even one that has finished no game in an iteration goes on, so it is the games that count.
+    assert int(one.end_generation(state, 1).generation) == 0
+    assert int(one.end_generation(after(state, games=1), 1).generation) == 1
+
+
+def train_with_scores(monkeypatch, settings, scores):
+    """Trains with made-up matches, given as wins of 10 games; returns the last state."""
+    results = iter(scores)
+
+    def match(*_):
+        wins = next(results)
+        return arena.MatchResult(wins, 0, 10 - wins)
+
+    monkeypatch.setattr(run_matches.RunMatches, "match", match)
+    return trainer.train(settings, make_matches=run_matches.RunMatches)
+
+
+@pytest.mark.slow
+def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkeypatch, capsys):
+    match = {"every": 2, "until_score": 0.7, "opponent": "random"}
+    settings = run(tmp_path, evaluation=match, run={"num_iterations": 50})
+    state = train_with_scores(monkeypatch, settings, [6, 7])
+    assert int(state.iteration) == 4
+    (end,) = metrics.read(tmp_path, "end")
+    assert (end["iteration"], end["reason"]) == (4, "score 0.700 against random")
+    capsys.readouterr()
+    assert int(train_with_scores(monkeypatch, settings, []).iteration) == 4
+    assert "the run has ended: score 0.700 against random" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
+    schedule = {"every": 2, "pool": ["random"], "num_games": 8, "num_simulations": 2}
+    monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: arena.MatchResult(1, 0, 1))
+    backends._choose.clear_cache()
+    states, events = [], []
+    for name in ("whole", "parts"):
+        folder = tmp_path / name
+        settings = run(folder, ratings=schedule)
+        if name == "parts":  # as iteration 4 ends, before its network is rated
+            trainer.train(settings, StopAfter(folder, 4), run_matches.RunMatches)
+            assert [event["iteration"] for event in metrics.read(folder, "rating")] == [2]
+        states.append(trainer.train(settings, make_matches=run_matches.RunMatches))
+        clocks = dict.fromkeys(("time/rating_seconds", "time/processor_seconds"), 0)
+        log = metrics.read(folder)
+        events.append([one | clocks for one in log if one["event"].startswith("rating")])
+    tiny_run.assert_same_bits(*states)
+    assert events[0] == events[1]
+    opponents = [
+        (event["iteration"], event.get("rating_match/opponent", event.get("rating_match/earlier")))
+        for event in events[0]
+    ]
+    assert opponents == [
+        *[(2, "random"), (2, None)],
+        *[(4, "random"), (4, 2), (4, None)],
+        *[(6, "random"), (6, 2), (6, 4), (6, None)],
+    ]
+    # One program for random, and one for all networks.
+    assert backends._choose._cache_size() == 2
+
+
+@pytest.mark.slow
+def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_are_used(
+    tmp_path, monkeypatch
+):
+    changes = {"search.num_simulations": 8, "learner.learning_rate": 0.001}
+    settings = run(
+        tmp_path,
+        generation={"schedule": [{"start": 2, "set": changes}]},
+        learner={"warmup_steps": 0, "learning_rate": 0.01, "momentum": 0.8},
+        run={"num_iterations": 50, "max_evaluations": 1000},
+    )
+    state = train_with_scores(monkeypatch, settings, [5])
+    # 8 games of 4 plies with 4 simulations and the root's own evaluation, later with 8.
+    expected = [160, 320, 320 + 288, 320 + 2 * 288, 320 + 3 * 288]
+    events = metrics.read(tmp_path, "iteration")
+    assert [event["generation"] for event in events] == [0, 1, 2, 3, 4]
+    assert [event["selfplay/evaluations"] for event in events] == expected
+    rates = [event["learner/learning_rate"] for event in events]
+    assert rates == pytest.approx([0.01, 0.01, 0.001, 0.001, 0.001])
+    assert state.num_evaluations() == expected[-1]
+    (end,) = metrics.read(tmp_path, "end")
+    assert (end["iteration"], end["reason"]) == (5, "all 1,000 evaluations are used")
+    assert len(metrics.read(tmp_path, "compilation")) == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"num_iterations": 8}, 0.5),
+        ({"num_iterations": 8, "max_evaluations": 1000}, 0.7),
+        ({"num_iterations": 8, "max_processor_seconds": 62.5}, 0.8),
+        ({"num_iterations": 3}, 1.0),
+    ],
+)
+def test_the_share_of_the_run_is_that_of_the_limit_that_is_closest(
+    tmp_path, monkeypatch, limits, expected
+):
+    one, _ = a_trainer(monkeypatch, tmp_path, [], run=limits)
+    one.processor_seconds = 50.0
+    state = begin(one.settings).with_evaluations(700).replace(iteration=jnp.int32(4))
+    assert one.progress(state) == pytest.approx(expected)
+    assert (one.end_reason(state) is None) == (expected < 1)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A processor clock that moves by 20 seconds with each reading; an iteration takes two."""
+    seconds = [0.0]
+
+    def read():
+        seconds[0] += 20.0
+        return seconds[0]
+
+    monkeypatch.setattr(trainer.time, "process_time", read)
+    monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: arena.MatchResult(5, 0, 5))
+    return seconds
+
+
+@pytest.mark.slow
+def test_a_run_that_has_ended_goes_on_at_its_full_learning_rate(tmp_path, clock, capsys):
+    recipe = {"schedule": "trapezoid", "learning_rate": 0.01, "warmup_steps": 0}
+    rates = []
+    for limit in (200, 400):
+        limits = {"num_iterations": 1000, "max_processor_seconds": limit}
+        settings = run(tmp_path, learner=recipe, run=limits)
+        trainer.train(settings, make_matches=run_matches.RunMatches)
+        events = metrics.read(tmp_path, "iteration")
+        assert [event["time/processor_seconds"] for event in events] == [*range(20, limit + 1, 20)]
+        rates += [event["learner/learning_rate"] / 0.01 for event in events[len(rates) :]]
+        more = f"the same command with --run.max-processor-seconds {2 * limit} continues it"
+        end = f"all {limit} processor seconds are used; {more}"
+        assert end in capsys.readouterr().out
+    # The rate of an iteration is that of the share done before it: 0, 0.1, ... 0.9.
+    expected = [1] * 9 + [0.525] + [1] * 7 + [0.7625, 0.525, 0.2875]
+    assert rates == pytest.approx(expected, rel=1e-5)
+    assert len(metrics.read(tmp_path, "end")) == 2
+
+
+@pytest.mark.slow
+def test_ratings_by_seconds_are_made_once_an_interval_and_take_no_training_time(
+    tmp_path, clock, monkeypatch
+):
+    rated = []
+
+    def rate(self, state, iteration):
+        clock[0] += 5000.0  # of processor time
+        rated.append(iteration)
+        yield metrics.Event("rating", {"rating/elo": 1.0, "rating/anchor": "random"})
+
+    monkeypatch.setattr(run_matches.RunMatches, "rate", rate)
+    ratings = {"every_seconds": 60, "pool": ["random"]}
+    limits = {"num_iterations": 1000, "max_processor_seconds": 200, "save_every": 1}
+    settings = run(tmp_path, ratings=ratings, run=limits)
+    trainer.train(settings, StopAfter(tmp_path, 4), run_matches.RunMatches)
+    assert rated == [3]
+    trainer.train(settings, make_matches=run_matches.RunMatches)
+    assert rated == [3, 6, 9]
+    events = metrics.read(tmp_path, "rating")
+    assert [event["time/processor_seconds"] for event in events] == [60, 120, 180]
+    used = [event["time/processor_seconds"] for event in metrics.read(tmp_path, "iteration")]
+    assert used == [20.0 * number for number in range(1, 11)]
+
+
+@pytest.mark.slow
+def test_the_clocks_continue_from_a_checkpoint_whose_iteration_is_not_due_in_the_log(
+    tmp_path, clock
+):
+    limits = {"num_iterations": 7, "log_every": 4, "save_every": 50}
+    settings = run(tmp_path, run=limits)
+
+    class AfterFiveIterations:
+        is_made = property(lambda _: clock[0] >= 200)
+
+    trainer.train(settings, AfterFiveIterations(), run_matches.RunMatches)
+    trainer.train(settings, make_matches=run_matches.RunMatches)
+    events = metrics.read(tmp_path, "iteration")
+    used = {event["iteration"]: event["time/processor_seconds"] for event in events}
+    assert used == {4: 80, 5: 100, 7: 140}
+
+
+PATTERNS = {"kind": "patterns", "patterns": {"set": "small", "num_features": 2}}
+TOWER = {"num_blocks": 1, "num_channels": 4, "value_units": 4}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("pupil", "teacher"), [(TOWER, PATTERNS), (PATTERNS, TOWER)])
+def test_a_network_learns_from_the_games_of_one_of_the_other_kind(tmp_path, pupil, teacher):
+    taught_by, limits = tmp_path / "teacher", {"num_iterations": 4}
+    settings = run(taught_by, network=teacher, run=limits)
+    trainer.train(settings)
+    settings = run(
+        tmp_path / "pupil", network=pupil, selfplay={"teacher": str(taught_by)}, run=limits
+    )
+    state = trainer.train(settings)
+    expected = network_files.load(taught_by)[0]
+    tiny_run.assert_same_bits(*jax.device_get((state.actor_params, expected)))
+    assert int(state.learner.num_steps) > 0
+    assert network_files.load(settings.run.folder)[1].network == settings.network
