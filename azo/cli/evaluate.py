@@ -46,7 +46,7 @@ from azo.lab import (
     accuracy,
     arena,
     elo,
-    external_engines,
+    engine_protocols,
     players,
     sequential,
     tables,
@@ -138,7 +138,7 @@ def main(argv: Sequence[str]) -> int:
                 print(json.dumps(data), flush=True)
             elif not match.json_lines and not is_drawn:
                 print(line, flush=True)
-    except external_engines.EngineError as error:  # at its start
+    except engine_protocols.EngineError as error:  # at its start
         raise ValueError(str(error)) from None
     if is_drawn:
         markdown_tables.print_lines(re.sub(_INTERVAL, "", line) for line in lines)

@@ -109,7 +109,7 @@ def play_games(
     Raises:
       ValueError: An odd or too small `num_games`, more games than fit into the memory, or openings
         that decide the game.
-      external_engines.EngineError: An engine fails at its start; one that fails later loses a game.
+      engine_protocols.EngineError: An engine fails at its start; one that fails later loses a game.
     """
     if num_games < 2 or num_games % 2:
         raise ValueError(f"num_games is {num_games}, but openings are played in pairs: 2, 4, ...")

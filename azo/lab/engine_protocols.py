@@ -88,40 +88,31 @@ class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         return self.name if self.level is None else f"{self.name} {self.level}"
 
 
-class Failure(Exception):
-    """An engine's fault, in a few words."""
+class EngineError(Exception):
+    """An engine failed, and should lose the game.
+
+    Attributes:
+      reason: its fault in a few words: "timed out after 5 s", "died (exit code 3)",
+        "illegal move e4", "unreadable move 'x9'", "resigned", "refused 'play w F5': illegal move".
+      exchange: the last lines sent (`>`), received (`<`) and written as errors (`!`).
+    """
+
+    def __init__(self, title: str, reason: str, exchange: tuple[str, ...]):
+        super().__init__(f"{title}: {reason}")
+        self.reason = reason
+        self.exchange = exchange
 
 
-class Refusal(Failure):
+class Refusal(EngineError):
     """The engine refused a command."""
-
-
-class Deadline:
-    """A time limit that starts when it is made."""
-
-    def __init__(self, limit_seconds: float):
-        """Starts the clock."""
-        self.limit_seconds = limit_seconds
-        self._end = time.monotonic() + limit_seconds
-
-    def left(self) -> float:
-        """Returns the seconds left; raises Failure if there are none."""
-        seconds = self._end - time.monotonic()
-        if seconds <= 0:
-            raise self.failure()
-        return seconds
-
-    def failure(self) -> Failure:
-        """Returns the message for an engine that exceeded its time."""
-        return Failure(f"timed out after {self.limit_seconds:g} s")
 
 
 class EngineProcess:
     """A subprocess that exchanges lines; each pipe has a thread. Its owner must call `stop`."""
 
-    def __init__(self, command: Sequence[str], folder: pathlib.Path | None, name: str):
-        """Starts the program, by `name` in the log; raises OSError if that is impossible."""
-        self._name = name
+    def __init__(self, command: Sequence[str], folder: pathlib.Path | None, title: str):
+        """Starts the program, by `title` in messages; raises OSError if that is impossible."""
+        self._title = title
         self._exchange: collections.deque[str] = collections.deque(maxlen=_EXCHANGE_LINES)
         self._to_send: queue.SimpleQueue[bytes] = queue.SimpleQueue()  # b"" after the last
         self._received: queue.Queue[bytes] = queue.Queue(_MAX_WAITING)  # b"" after the last
@@ -145,31 +136,35 @@ class EngineProcess:
         self._start(self._read_output, self._process.stdout)
         self._errors = self._start(self._read_errors, self._process.stderr)
 
-    @property
-    def exchange(self) -> tuple[str, ...]:
-        """The last lines sent (`>`), received (`<`) and written as errors (`!`)."""
-        return tuple(self._exchange.copy())
+    def error(self, reason: str, kind: type[EngineError] = EngineError) -> EngineError:
+        """Returns the error to raise for a fault of the engine."""
+        return kind(self._title, reason, tuple(self._exchange.copy()))
+
+    def allow(self, limit_seconds: float) -> None:
+        """Starts the clock: sets the deadline of all lines to read."""
+        self._limit_seconds = limit_seconds
+        self._deadline = time.monotonic() + limit_seconds
 
     def send(self, line: str) -> None:
         """Sends a line, as soon as the engine reads it; returns at once."""
         self._note(">", line)
         self._to_send.put(line.encode() + b"\n")
 
-    def read_line(self, deadline: Deadline) -> str:
+    def read_line(self) -> str:
         """Returns the next line of the engine's output, without its end.
 
         Raises:
-          Failure: at the deadline, or if the engine has died or writes an endless line.
+          EngineError: The time is over, the engine has died or writes an endless line.
         """
         try:
-            line = self._received.get(timeout=deadline.left())
+            line = self._received.get(timeout=max(self._deadline - time.monotonic(), 0))
         except queue.Empty:
-            raise deadline.failure() from None
+            raise self.error(f"timed out after {self._limit_seconds:g} s") from None
         if not line:
             self._received.put(line)
-            raise Failure(self._end())
+            raise self.error(self._end())
         if len(line) > _MAX_LINE_BYTES:
-            raise Failure(f"wrote a line of more than {_MAX_LINE_BYTES} bytes")
+            raise self.error(f"wrote a line of more than {_MAX_LINE_BYTES} bytes")
         text = _text(line)
         self._note("<", text)
         return text
@@ -189,10 +184,10 @@ class EngineProcess:
 
     def _discard_output(self) -> None:
         """Waits a limited time for the end of the process."""
-        deadline = Deadline(_QUIT_SECONDS)
-        with contextlib.suppress(Failure):
+        self.allow(_QUIT_SECONDS)
+        with contextlib.suppress(EngineError):
             while True:
-                self.read_line(deadline)
+                self.read_line()
 
     def _end(self) -> str:
         """Returns how the engine ended its output."""
@@ -229,7 +224,7 @@ class EngineProcess:
                 self._note("!", _text(line))
 
     def _note(self, direction: str, line: str) -> None:
-        logger.debug("%s %s %s", self._name, direction, line)
+        logger.debug("%s %s %s", self._title, direction, line)
         self._exchange.append(f"{direction} {line[:_EXCHANGE_COLUMNS]}")
 
 
@@ -241,51 +236,52 @@ class GtpClient:
 
         Raises:
           ValueError: The engine refuses the size of the board.
-          Failure: It fails otherwise.
+          EngineError: It fails otherwise.
         """
         self._process = process
         self._game = game
         self._config = config
         self._sent: list[int] = []
-        deadline = Deadline(config.startup_seconds)
+        process.allow(config.startup_seconds)
         for line in config.setup:
-            self._command(line, deadline)
+            self._command(line)
         try:
-            self._command(f"boardsize {game.size}", deadline)
+            self._command(f"boardsize {game.size}")
         except Refusal as error:
-            raise ValueError(f"no {game.size}x{game.size} board: {error}") from None
-        self._command("clear_board", deadline)
+            raise ValueError(f"no {game.size}x{game.size} board: {error.reason}") from None
+        self._command("clear_board")
 
     def choose(self, moves: Sequence[int]) -> tuple[str, None]:
         """Returns the engine's move after `moves` as text; GTP reports no number of positions."""
-        deadline = Deadline(self._config.seconds_per_move)
+        self._process.allow(self._config.seconds_per_move)
         if list(moves[: len(self._sent)]) != self._sent:
-            self._command("clear_board", deadline)
+            self._command("clear_board")
             self._sent = []
         for ply in range(len(self._sent), len(moves)):
             if moves[ply] != self._game.pass_action or self._config.send_passes:
                 text = notation.action_text(moves[ply], self._game.size)
                 text = text if moves[ply] == self._game.pass_action else text.upper()
-                self._command(f"play {_colour(ply)} {text}", deadline)
-        answer = self._command(f"genmove {_colour(len(moves))}", deadline)
+                self._command(f"play {_colour(ply)} {text}")
+        answer = self._command(f"genmove {_colour(len(moves))}")
         self._sent = list(moves)
         with contextlib.suppress(ValueError):
             self._sent.append(notation.parse_action(answer, self._game.size))
         return answer, None
 
-    def _command(self, line: str, deadline: Deadline) -> str:
+    def _command(self, line: str) -> str:
         """Returns the engine's answer; raises Refusal if it begins with `?`."""
         self._process.send(line)
-        while not (first := self._process.read_line(deadline)).startswith(("=", "?")):
+        while not (first := self._process.read_line()).startswith(("=", "?")):
             pass  # a greeting, or thinking aloud
         answer = re.sub(r"^[=?]\d*\s*", "", first)
-        while text := self._process.read_line(deadline):
+        while text := self._process.read_line():
             answer += " " + text
             if len(answer) > _MAX_ANSWER:
-                raise Failure(f"wrote an answer of more than {_MAX_ANSWER} characters")
+                raise self._process.error(f"wrote an answer of more than {_MAX_ANSWER} characters")
         answer = answer.strip()
         if first.startswith("?"):
-            raise Refusal(f"refused {line!r}: {files.one_line(answer, _MAX_REFUSAL)}")
+            reason = f"refused {line!r}: {files.one_line(answer, _MAX_REFUSAL)}"
+            raise self._process.error(reason, Refusal)
         return answer
 
 
@@ -310,7 +306,7 @@ class NBoardClient:
 
     def choose(self, moves: Sequence[int]) -> tuple[str, int | None]:
         """Returns the engine's move after `moves` as text, and how many positions it searched."""
-        deadline = Deadline(self._config.seconds_per_move + self._startup_seconds)
+        self._process.allow(self._config.seconds_per_move + self._startup_seconds)
         self._num_pings += 1
         self._process.send(f"ping {self._num_pings}")
         if self._sent is None or list(moves[: len(self._sent)]) != self._sent:
@@ -323,7 +319,7 @@ class NBoardClient:
         self._sent = list(moves)
         self._process.send("go")
         positions = None
-        while not (line := self._process.read_line(deadline).strip()).startswith("==="):
+        while not (line := self._process.read_line().strip()).startswith("==="):
             word, *rest = line.split() or [""]
             if (word, rest) == ("pong", [str(self._num_pings)]):
                 positions = None
@@ -332,13 +328,6 @@ class NBoardClient:
                     positions = int(float(rest[0]))
         self._startup_seconds = 0.0
         return re.split(r"[/\s]", line[3:].strip())[0], positions
-
-
-CLIENTS: dict[str, type[GtpClient] | type[NBoardClient]] = {
-    "gtp": GtpClient,
-    "nboard": NBoardClient,
-}
-"""The client of each protocol."""
 
 
 def _text(line: bytes) -> str:

@@ -21,6 +21,11 @@ from azo.lab import engine_protocols
 
 # Debian keeps games where PATH does not always look.
 _GAMES_FOLDER = "/usr/games"
+_Client = engine_protocols.GtpClient | engine_protocols.NBoardClient
+_CLIENTS: dict[str, type[_Client]] = {
+    "gtp": engine_protocols.GtpClient,
+    "nboard": engine_protocols.NBoardClient,
+}
 
 
 class Choice(NamedTuple):
@@ -28,21 +33,6 @@ class Choice(NamedTuple):
 
     action: int
     positions: int | None  # number searched, as the engine reports it; None if it does not
-
-
-class EngineError(Exception):
-    """An engine failed, and should lose the game.
-
-    Attributes:
-      reason: its fault in a few words: "timed out after 5 s", "died (exit code 3)",
-        "illegal move e4", "unreadable move 'x9'", "resigned", "refused 'play w F5': illegal move".
-      exchange: the last lines sent (`>`), received (`<`) and written as errors (`!`).
-    """
-
-    def __init__(self, title: str, reason: str, exchange: tuple[str, ...]):
-        super().__init__(f"{title}: {reason}")
-        self.reason = reason
-        self.exchange = exchange
 
 
 class ExternalEngine(contextlib.AbstractContextManager["ExternalEngine"]):
@@ -65,11 +55,6 @@ class ExternalEngine(contextlib.AbstractContextManager["ExternalEngine"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def title(self) -> str:
-        """See `engine_protocols.ExternalEngineConfig.title`."""
-        return self._config.title
-
     def choose(self, moves: Sequence[int]) -> Choice:
         """Returns the engine's action after the actions since the start of the game.
 
@@ -90,8 +75,9 @@ class ExternalEngine(contextlib.AbstractContextManager["ExternalEngine"]):
         try:
             text, positions = self._client.choose(moves)
             return Choice(self._read(text, live.legal_actions), positions)
-        except engine_protocols.Failure as failure:
-            raise self._give_up(failure) from None
+        except engine_protocols.EngineError as error:
+            self._kill(error)
+            raise
 
     def close(self) -> None:
         """Ends the engine's process, politely at first."""
@@ -102,43 +88,42 @@ class ExternalEngine(contextlib.AbstractContextManager["ExternalEngine"]):
     def _start(self) -> None:
         config = self._config
         if config.folder is not None and not config.folder.is_dir():
-            raise ValueError(f"{self.title}: there is no folder {config.folder}")
+            raise ValueError(f"{config.title}: there is no folder {config.folder}")
         try:
-            process = engine_protocols.EngineProcess(_command(config), config.folder, self.title)
+            process = engine_protocols.EngineProcess(_command(config), config.folder, config.title)
         except OSError as error:
             raise ValueError(
-                f"{self.title}: cannot start {config.command[0]!r} ({error.strerror}): install it,"
-                f" or give its path; PATH and {_GAMES_FOLDER} were searched"
+                f"{config.title}: cannot start {config.command[0]!r} ({error.strerror}): install"
+                f" it, or give its path; PATH and {_GAMES_FOLDER} were searched"
             ) from None
         self._process = process
+        client = _CLIENTS[config.protocol]
         try:
-            self._client = engine_protocols.CLIENTS[config.protocol](process, self._game, config)
-        except engine_protocols.Failure as failure:
-            raise self._give_up(failure) from None
+            self._client = client(process, self._game, config)
+        except engine_protocols.EngineError as error:
+            self._kill(error)
+            raise
         except ValueError as error:
             self.close()
-            raise ValueError(f"{self.title}: {error}") from None
+            raise ValueError(f"{config.title}: {error}") from None
 
-    def _give_up(self, failure: engine_protocols.Failure) -> EngineError:
-        """Kills the process, and returns the error to raise."""
+    def _kill(self, error: engine_protocols.EngineError) -> None:
         assert self._process is not None
-        error = EngineError(self.title, str(failure), self._process.exchange)
         self._process.stop(is_killed=True)
         self._process = None
         engine_protocols.logger.warning("%s\n%s", error, "\n".join(error.exchange))
-        return error
 
     def _read(self, text: str, legal: Sequence[int]) -> int:
+        assert self._process is not None
         if text.lower() == "resign":
-            raise engine_protocols.Failure("resigned")
+            raise self._process.error("resigned")
         try:
             action = notation.parse_action(text, self._game.size)
         except ValueError:
-            raise engine_protocols.Failure(f"unreadable move {text[:20]!r}") from None
+            raise self._process.error(f"unreadable move {text[:20]!r}") from None
         if action not in legal:
-            raise engine_protocols.Failure(
-                f"illegal move {notation.action_text(action, self._game.size)}"
-            )
+            shown = notation.action_text(action, self._game.size)
+            raise self._process.error(f"illegal move {shown}")
         return action
 
 

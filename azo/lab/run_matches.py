@@ -20,6 +20,7 @@ from azo.games import othello, protocol
 from azo.lab import (
     arena,
     elo,
+    engine_protocols,
     external_engines,
     ladder,
     players,
@@ -145,7 +146,7 @@ class RunMatches:
                     num_games=ratings.num_games,
                     opening_plies=self.settings.evaluation.opening_plies,
                 )
-            except external_engines.EngineError as error:  # at its start; the run goes on
+            except engine_protocols.EngineError as error:  # at its start; the run goes on
                 notes.append(str(error))
                 continue
             fields = match_fields(other, result)

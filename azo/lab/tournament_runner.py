@@ -15,7 +15,7 @@ import rich.console
 import rich.progress
 
 from azo.games import protocol, registry
-from azo.lab import elo, engine_protocols, external_engines, tournament_file
+from azo.lab import elo, engine_protocols, tournament_file
 from azo.lab.tournament import export, game_log, openings, page, rounds, standings
 from azo.storage import journal, locks
 from azo.training import interruption
@@ -110,7 +110,7 @@ def _play(
                 games_at_once=config.games_at_once,
                 on_end=on_end,
             )
-    except external_engines.EngineError as error:  # at its start
+    except engine_protocols.EngineError as error:  # at its start
         raise ValueError(str(error)) from None
     finally:
         engine_protocols.logger.removeHandler(log)

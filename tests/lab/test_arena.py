@@ -10,7 +10,7 @@ from support import slow_board
 from support.fake_engines import FAKES
 
 from azo.games import othello, protocol, tictactoe
-from azo.lab import arena, engine_protocols, external_engines, players
+from azo.lab import arena, engine_protocols, players
 from azo.lab.tournament import openings
 
 OTHELLO4 = othello.Othello(4)
@@ -168,7 +168,7 @@ def test_a_match_with_an_engine_can_be_repeated_and_the_engine_loses_where_it_fa
     assert against(fake_engine("play")) == result
     result = against(fake_engine("say", "A1"))
     assert (result.wins, result.losses) == (4, 0)
-    with pytest.raises(external_engines.EngineError, match="fake"):
+    with pytest.raises(engine_protocols.EngineError, match="fake"):
         against(fake_engine(program="false"))
 
 

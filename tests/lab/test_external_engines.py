@@ -32,7 +32,7 @@ from azo.lab import engine_protocols, external_engines
 def test_the_fault_of_an_engine_is_named_and_logged(caplog, arguments, reason):
     caplog.set_level(logging.WARNING, "azo.engines")
     with gtp(*arguments) as engine:
-        with pytest.raises(external_engines.EngineError) as error:
+        with pytest.raises(engine_protocols.EngineError) as error:
             engine.choose([])
         assert error.value.reason == reason
         assert str(error.value) == f"fake: {reason}"
@@ -47,7 +47,7 @@ def test_the_fault_of_an_engine_is_named_and_logged(caplog, arguments, reason):
 def test_an_engine_without_an_answer_is_stopped_at_the_limit(tmp_path, mode):
     with gtp(mode, tmp_path / "mark", seconds_per_move=0.3) as engine:
         begin = time.monotonic()
-        with pytest.raises(external_engines.EngineError) as error:
+        with pytest.raises(engine_protocols.EngineError) as error:
             engine.choose([])
         assert error.value.reason == "timed out after 0.3 s"
     assert 0.3 <= time.monotonic() - begin < 20  # the engine would take 60 s
@@ -56,12 +56,12 @@ def test_an_engine_without_an_answer_is_stopped_at_the_limit(tmp_path, mode):
 def test_an_answer_without_an_end_is_not_kept():
     message = "fake: wrote an answer of more than 65536 characters"
     engine = gtp("long-answer", seconds_per_move=10)
-    with engine, pytest.raises(external_engines.EngineError, match=message):
+    with engine, pytest.raises(engine_protocols.EngineError, match=message):
         engine.choose([])
 
 
 def test_an_engine_that_does_not_start_in_time_is_an_error():
-    with pytest.raises(external_engines.EngineError) as error:
+    with pytest.raises(engine_protocols.EngineError) as error:
         gtp("no-start", startup_seconds=0.2)
     assert error.value.reason == "timed out after 0.2 s"
     assert error.value.exchange == ("> boardsize 8",)
@@ -76,7 +76,7 @@ def test_a_killed_engine_leaves_no_process_behind(tmp_path):
         name="fake", command=("sh", "-c", script), protocol="gtp", seconds_per_move=1
     )
     with external_engines.ExternalEngine(config, GAME) as engine:
-        with pytest.raises(external_engines.EngineError):
+        with pytest.raises(engine_protocols.EngineError):
             engine.choose([])
         assert (tmp_path / "mark").read_text() == "hanging"
         group = int(mark.read_text())
@@ -123,7 +123,7 @@ def _is_alive(group):
 
 def test_after_a_failure_the_next_move_comes_from_a_new_process(caplog, tmp_path):
     with gtp("die-once", tmp_path / "mark") as engine:
-        with pytest.raises(external_engines.EngineError):
+        with pytest.raises(engine_protocols.EngineError):
             engine.choose([])
         caplog.set_level(logging.DEBUG, "azo.engines")
         assert engine.choose(actions("d3")).action == actions("c3")[0]

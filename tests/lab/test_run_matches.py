@@ -212,7 +212,7 @@ def test_an_engine_that_fails_at_its_start_does_not_end_the_run(tmp_path, monkey
 
     def play(game, first, second, key, **lengths):
         if second == pool["greedy"]:
-            raise external_engines.EngineError("x 3", "died (exit code 3)", ())
+            raise engine_protocols.EngineError("x 3", "died (exit code 3)", ())
         return WON
 
     monkeypatch.setattr(arena, "play_match", play)

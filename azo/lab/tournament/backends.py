@@ -90,7 +90,7 @@ def start(player: Contender, game: protocol.Game, seed: int, *, min_rows: int = 
 
     Raises:
       ValueError: An engine does not play the game.
-      external_engines.EngineError: An engine fails at its start.
+      engine_protocols.EngineError: An engine fails at its start.
     """
     if isinstance(player, engine_protocols.ExternalEngineConfig):
         player = external(player, game)
@@ -167,7 +167,7 @@ def _reply(engine: GameProgram, actions: tuple[int, ...]) -> Reply:
     start = time.perf_counter()
     try:
         choice = engine.choose(actions)
-    except external_engines.EngineError as error:
+    except engine_protocols.EngineError as error:
         return Reply(-1, None, 0.0, error.reason)
     return Reply(choice.action, choice.positions, time.perf_counter() - start)
 
