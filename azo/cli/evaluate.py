@@ -155,7 +155,7 @@ def play(match: EvaluateConfig, game: protocol.Game) -> _Output:
     yield f"{match.first} against {match.second}: {result}", _match_data(match, result)
 
 
-def _match_data(match: EvaluateConfig, result: arena.MatchResult) -> dict[str, Any]:
+def _match_data(match: EvaluateConfig, result: elo.MatchResult) -> dict[str, Any]:
     figures = {"score": result.score, "interval": result.interval()}
     return {"players": [match.first, match.second], **dataclasses.asdict(result), **figures}
 
@@ -174,7 +174,7 @@ def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
             f"--sprt.max-games {sprt.max_games} is less than a batch, --num-games"
             f" {match.num_games}: choose smaller batches"
         )
-    total = arena.MatchResult(0, 0, 0, pair_scores=(0, 0, 0, 0, 0))
+    total = elo.MatchResult(0, 0, 0, pair_scores=(0, 0, 0, 0, 0))
     test = sequential.sequential_test((0, 0, 0, 0, 0), **limits)
     while test.verdict == "undecided" and total.num_games + match.num_games <= sprt.max_games:
         total += play_batch(jax.random.fold_in(run_key, total.num_games))
@@ -194,7 +194,7 @@ def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
 
 def _batch_player(
     match: EvaluateConfig, game: protocol.Game
-) -> Callable[[jax.Array], arena.MatchResult]:
+) -> Callable[[jax.Array], elo.MatchResult]:
     """Returns a function from a key to the result of a match or of a batch of a test."""
 
     def contender(text: str, config: EngineConfig) -> backends.Contender:
@@ -206,7 +206,7 @@ def _batch_player(
     sides = contender(match.first, match.engine), contender(match.second, match.against)
     path, num_games = match.openings, match.num_games
 
-    def play_batch(key: jax.Array) -> arena.MatchResult:
+    def play_batch(key: jax.Array) -> elo.MatchResult:
         drawn = path and openings.from_file(path, game, key, count=num_games // 2)
         plies = match.opening_plies
         return arena.play_match(

@@ -24,7 +24,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.games import setting_types
-from azo.lab import arena, elo, ladder, records, strength_times
+from azo.lab import elo, ladder, records, strength_times
 from azo.storage import files
 from azo.training import metrics, network_files, origin, shipped_files
 
@@ -83,7 +83,7 @@ def _measured(flags: LeaderboardConfig, run: pathlib.Path) -> dict[str, records.
             continue
         times[name] = time
         scores = [
-            f"iteration {step}: {arena.MatchResult(*time.matches[step])}"
+            f"iteration {step}: {elo.MatchResult(*time.matches[step])}"
             for step in sorted(time.matches)
             if step <= time.iteration
         ]

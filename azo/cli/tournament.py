@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if flags.report is not None:
         command = shlex.join(["azo", "tournament", *argv])
-        count = sum(pairing.num_games for pairing in pairings)
+        count = sum(pairing.result.num_games for pairing in pairings)
         tables.write_page(flags.report, title, command, f"{count:,} games", lines)
     markdown_tables.print_lines(lines)
     return 0

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.stats
 
 from azo.games import notation, othello
-from azo.lab import arena, extras, players, position_sets, tables
+from azo.lab import elo, extras, players, position_sets, tables
 from azo.search import improvement
 from azo.storage import files
 
@@ -241,7 +241,7 @@ def calibrate(value: np.ndarray, result: np.ndarray, num_bins: int = _NUM_BINS) 
     for index in np.unique(place):
         values, results = value[place == index], result[place == index]
         wins, draws, losses = (int((results == points).sum()) for points in (1, 0, -1))
-        low, high = arena.MatchResult(wins, draws, losses).interval()
+        low, high = elo.MatchResult(wins, draws, losses).interval()
         bins.append(
             Bin(
                 low=float(edges[index]),

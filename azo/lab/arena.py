@@ -5,77 +5,17 @@ from openings of a file. Each opening is played with both colours, so a lopsided
 neither player.
 """
 
-import dataclasses
-import math
-import operator
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import jax
-import pydantic
 
-from azo.games import protocol, setting_types
+from azo.games import protocol
+from azo.lab import elo
 from azo.lab.tournament import backends, game_log, openings, rounds, standings
 from azo.training import checks
 
 _NAMES = ("first", "second")
-
-_PairScores = Annotated[tuple[setting_types.Count, ...], pydantic.Field(min_length=5, max_length=5)]
-_Z95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
-
-
-@dataclasses.dataclass(frozen=True)
-class MatchResult:
-    """Games won, drawn and lost by the first player."""
-
-    wins: setting_types.Count
-    draws: setting_types.Count
-    losses: setting_types.Count
-    pair_scores: _PairScores | None = dataclasses.field(default=None, kw_only=True)
-    """Number of openings whose two games gave the first player 0, 1/2, 1, 3/2 and 2 points."""
-
-    def __add__(self, other: "MatchResult") -> "MatchResult":
-        """Returns the result of all games of two matches of the same players."""
-        pair_scores = None
-        if self.pair_scores is not None and other.pair_scores is not None:
-            pair_scores = tuple(map(operator.add, self.pair_scores, other.pair_scores))
-        return MatchResult(
-            self.wins + other.wins,
-            self.draws + other.draws,
-            self.losses + other.losses,
-            pair_scores=pair_scores,
-        )
-
-    @property
-    def num_games(self) -> int:
-        """All games."""
-        return self.wins + self.draws + self.losses
-
-    @property
-    def score(self) -> float:
-        """Points per game: 1 for a win, 1/2 for a draw."""
-        return (self.wins + self.draws / 2) / self.num_games
-
-    def interval(self) -> tuple[float, float]:
-        """Returns the 95 % Wilson interval of the score (Wilson, 1927, JASA 22:209-212).
-
-        A draw counts as half a win and half a loss, so many draws make the interval a little too
-        wide. All games count as independent. The two games of an opening are not quite, and equal
-        openings between deterministic players repeat a game. So the interval is too narrow if there
-        are more games than distinct openings.
-        """
-        n, p = self.num_games, self.score
-        centre = p + _Z95**2 / (2 * n)
-        spread = _Z95 * math.sqrt(p * (1 - p) / n + _Z95**2 / (4 * n**2))
-        scale = 1 + _Z95**2 / n
-        return max((centre - spread) / scale, 0.0), min((centre + spread) / scale, 1.0)
-
-    def __str__(self) -> str:
-        low, high = self.interval()
-        return (
-            f"{self.wins}/{self.draws}/{self.losses} "
-            f"(score {self.score:.3f}, 95 % {low:.2f} to {high:.2f})"
-        )
 
 
 def play_match(
@@ -84,10 +24,10 @@ def play_match(
     second: backends.Contender,
     key: jax.Array,
     **settings: Any,
-) -> MatchResult:
+) -> elo.MatchResult:
     """Returns the result of `play_games`, whose settings are by keyword."""
-    (one,) = standings.pairings(_NAMES, play_games(game, first, second, key, **settings))
-    return MatchResult(one.wins, one.draws, one.losses, pair_scores=one.pair_scores)
+    (pairing,) = standings.pairings(_NAMES, play_games(game, first, second, key, **settings))
+    return pairing.result
 
 
 def play_games(

@@ -19,7 +19,7 @@ import pydantic
 import scipy.stats
 
 from azo.games import setting_types
-from azo.lab import arena, elo, run_queue, tables
+from azo.lab import elo, run_queue, tables
 
 _FEWEST_SEEDS = 2  # of a verdict
 
@@ -36,10 +36,10 @@ class Result(pydantic.BaseModel, strict=True):
     iterations: setting_types.Count
     training_seconds: setting_types.NonNegativeFloat
     processor_seconds: setting_types.NonNegativeFloat
-    match: arena.MatchResult
+    match: elo.MatchResult
     """Against the common opponent."""
     against: str | None = None
-    versus: arena.MatchResult | None = None
+    versus: elo.MatchResult | None = None
     """Match against the arm `against` with the same seed."""
     request: dict[str, Any]
     """The settings that decide the result."""
@@ -129,7 +129,7 @@ def _difference(ours: Result, theirs: Result) -> tuple[float, float]:
     return one[0] - other[0], one[1] + other[1]
 
 
-def _rated(match: arena.MatchResult) -> tuple[float, float]:
+def _rated(match: elo.MatchResult) -> tuple[float, float]:
     """Returns the rating above the opponent, after adding a won and a lost half of an observation.
 
     An observation is the points of an opening played with both colours, or else of a game.

@@ -20,69 +20,110 @@ not narrowed, and are too wide. docs/notebook/decisions.md has their measured co
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import operator
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import pydantic
 import scipy.optimize
 import scipy.sparse.csgraph
 import scipy.stats
+
+from azo.games import setting_types
 
 PRIOR_RESULTS = 1 / 3
 """Wins, draws and losses (as many of each) of every player against one virtual player."""
 
 PER_E = 400 / math.log(10)  # points of Elo for odds of e
+_Five = pydantic.Field(min_length=5, max_length=5)
 _Z95 = float(scipy.stats.norm.ppf(0.975))
 _RANDOM = "random"
+_VIRTUAL = ""  # the name of the virtual player
 _ROUNDING = 1e-12  # of a score
 
 
 @dataclasses.dataclass(frozen=True)
-class Pairing:
-    """Results of games between two players, for the first."""
+class MatchResult:
+    """Games won, drawn and lost by the first of two players, or by one against all others."""
 
-    first: str
-    second: str
-    wins: int
-    draws: int
-    losses: int
-    pair_scores: tuple[int, ...] | None = None
-    """Number of openings, played with both colours, that gave the first 0, 1/2, 1, 3/2 and 2
-    points. Their games are among those counted above. None if no openings were paired."""
+    wins: setting_types.Count
+    draws: setting_types.Count
+    losses: setting_types.Count
+    pair_scores: Annotated[tuple[setting_types.Count, ...], _Five] | None = None
+    """Number of openings whose two games gave the first player 0, 1/2, 1, 3/2 and 2 points. None if
+    no openings were paired."""
 
-    def __post_init__(self) -> None:
-        counts = (self.wins, self.draws, self.losses, *(self.pair_scores or ()))
-        if self.first == self.second:
-            raise ValueError(f"{self.first} cannot play against itself")
-        if min(counts) < 0:
-            raise ValueError(f"{self.first} - {self.second}: negative count in {counts}")
-        if 2 * sum(self.pair_scores or ()) > self.num_games:
-            raise ValueError(
-                f"{self.first} - {self.second}: {sum(self.pair_scores or ())} pairs of games, "
-                f"but only {self.num_games} games"
-            )
+    def __add__(self, other: "MatchResult") -> "MatchResult":
+        """Returns the result of all games of two matches; without the pairs of one, without any."""
+        pair_scores = None
+        if self.pair_scores is not None and other.pair_scores is not None:
+            pair_scores = tuple(map(operator.add, self.pair_scores, other.pair_scores))
+        wins, draws, losses = map(operator.add, self.counts, other.counts)
+        return MatchResult(wins, draws, losses, pair_scores)
+
+    @property
+    def flipped(self) -> "MatchResult":
+        """The result as the other player has it."""
+        pair_scores = self.pair_scores and self.pair_scores[::-1]
+        return MatchResult(self.losses, self.draws, self.wins, pair_scores)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Games won, drawn and lost."""
+        return self.wins, self.draws, self.losses
 
     @property
     def num_games(self) -> int:
         """All games."""
-        return self.wins + self.draws + self.losses
+        return sum(self.counts)
 
     @property
     def points(self) -> float:
-        """Points of the first: 1 for a win, 1/2 for a draw."""
+        """Points: 1 for a win, 1/2 for a draw."""
         return self.wins + self.draws / 2
 
+    @property
+    def score(self) -> float:
+        """Points per game."""
+        return self.points / self.num_games
 
-def cross_table(pairings: Sequence[Pairing]) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """Returns wins, draws and losses of each player (first of the key) against each it met."""
-    table: dict[tuple[str, str], tuple[int, int, int]] = {}
-    for p in pairings:
-        for pair, (wins, draws, losses) in (
-            ((p.first, p.second), (p.wins, p.draws, p.losses)),
-            ((p.second, p.first), (p.losses, p.draws, p.wins)),
-        ):
-            before = table.get(pair, (0, 0, 0))
-            table[pair] = (before[0] + wins, before[1] + draws, before[2] + losses)
+    def interval(self) -> tuple[float, float]:
+        """Returns the 95 % Wilson interval of the score (Wilson, 1927, JASA 22:209-212).
+
+        A draw counts as half a win and half a loss, so many draws make the interval a little too
+        wide. All games count as independent. The two games of an opening are not quite, and equal
+        openings between deterministic players repeat a game. So the interval is too narrow if there
+        are more games than distinct openings.
+        """
+        n, p = self.num_games, self.score
+        centre = p + _Z95**2 / (2 * n)
+        spread = _Z95 * math.sqrt(p * (1 - p) / n + _Z95**2 / (4 * n**2))
+        scale = 1 + _Z95**2 / n
+        return max((centre - spread) / scale, 0.0), min((centre + spread) / scale, 1.0)
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        return (
+            f"{self.wins}/{self.draws}/{self.losses} "
+            f"(score {self.score:.3f}, 95 % {low:.2f} to {high:.2f})"
+        )
+
+
+class Pairing(NamedTuple):
+    """A match of two players, or a part of it."""
+
+    first: str
+    second: str
+    result: MatchResult
+
+
+def cross_table(pairings: Iterable[Pairing]) -> dict[tuple[str, str], MatchResult]:
+    """Returns the result of each player (first of the key) against each it met."""
+    table: dict[tuple[str, str], MatchResult] = {}
+    for first, second, result in pairings:
+        for pair, seen in (((first, second), result), ((second, first), result.flipped)):
+            table[pair] = table[pair] + seen if pair in table else seen
     return table
 
 
@@ -91,8 +132,7 @@ class Standing:
     """One player of a table. Ratings in Elo, intervals 95 %."""
 
     name: str
-    num_games: int
-    points: float
+    result: MatchResult  # of all games
     rating: float  # the anchor is 0, or else the mean of all players; or on a fixed scale
     interval: tuple[float, float]  # of the difference to the anchor, or to the fixed scale
 
@@ -126,49 +166,56 @@ def rate(
     Raises:
       ValueError: There are no players, or the anchor is not one of them.
     """
-    names = list(dict.fromkeys([*players, *(n for p in pairings for n in (p.first, p.second))]))
+    names = list(dict.fromkeys([*players, *(name for pair in pairings for name in pair[:2])]))
     if not names:
         raise ValueError("no players to rate")
     if anchor is None and known is None and _RANDOM in names:
         anchor = _RANDOM
     if anchor is not None and anchor not in names:
         raise ValueError(f"anchor is {anchor!r}, but should be a player: {', '.join(names)}")
-    known = known if anchor is None else {anchor: 0.0}
-    level = {name: rating / PER_E for name, rating in (known or {}).items() if name in names}
-    # Players with known ratings share the last rating, that of the zero of their scale.
-    columns = [name for name in names if name not in level]
-    places = {name: columns.index(name) if name in columns else len(columns) for name in names}
-    num_ratings = len(columns) + bool(level)
-    unit = {name: np.eye(num_ratings + 1)[place] for name, place in places.items()}
-    results = [(p.wins, p.draws, p.losses) for p in pairings] + [(PRIOR_RESULTS,) * 3] * len(names)
-    levels = [level.get(p.first, 0.0) - level.get(p.second, 0.0) for p in pairings]
+    known = (known or {}) if anchor is None else {anchor: 0.0}
+    # Fixed ratings; without any, that of the virtual player, until the mean of all is subtracted.
+    level = {name: known[name] / PER_E for name in names if name in known} or {_VIRTUAL: 0.0}
+    free = [name for name in (*names, _VIRTUAL) if name not in level]
+    unit = {name: np.zeros(len(free) + 1) for name in level}
+    unit |= dict(zip(free, np.eye(len(free) + 1), strict=False))
+    prior = (PRIOR_RESULTS,) * 3
+    games: list[tuple[str, str, tuple[float, float, float]]] = [
+        *((one, other, result.counts) for one, other, result in pairings),
+        *((name, _VIRTUAL, prior) for name in names),
+    ]
     model = _Model(
-        design=np.array([*(unit[p.first] - unit[p.second] for p in pairings), *unit.values()]),
-        offset=np.array([*levels, *(level.get(name, 0.0) for name in names)]),
-        results=np.array(results, dtype=float).T,
+        design=np.array([unit[one] - unit[other] for one, other, _ in games]),
+        offset=np.array([level.get(one, 0.0) - level.get(other, 0.0) for one, other, _ in games]),
+        results=np.array([counts for *_, counts in games], dtype=float).T,
     )
-    best = _fit(model, np.zeros(num_ratings + 1))
+    best = scipy.optimize.minimize(
+        _loss,
+        np.zeros(len(free) + 1),
+        args=(model,),
+        jac=True,
+        hess=_curvature,
+        method="trust-exact",
+        options={"gtol": 1e-8},
+    ).x  # the only maximum, since the likelihood is concave
     dispersion = _dispersion(pairings, model, best)
     drop = _Z95**2 / 2 * max(1.0, dispersion or 0.0)
 
-    zero = np.eye(num_ratings + 1)[-2] if level else np.mean([*unit.values()], axis=0)
+    mean = np.mean([unit[name] for name in names], axis=0) if _VIRTUAL in level else 0.0
+    table = cross_table(pairings)
     standings = []
     for name in names:
-        own = [p for p in pairings if name in (p.first, p.second)]
-        points = sum(p.points if p.first == name else p.num_games - p.points for p in own)
-        rating, interval = _interval(model, best, (unit[name] - zero)[:-1], drop)
-        if name in level:
-            rating = PER_E * level[name]
-            interval = (rating, rating)
-        num_games = sum(p.num_games for p in own)
-        standings.append(Standing(name, num_games, float(points), rating, interval))
+        own = [result for (one, _), result in table.items() if one == name]
+        shift = PER_E * level.get(name, 0.0)
+        rating, *interval = (shift + _interval(model, best, unit[name] - mean, drop)).tolist()
+        standings.append(Standing(name, sum(own, MatchResult(0, 0, 0)), rating, tuple(interval)))
     standings.sort(key=lambda standing: -standing.rating)
     return Ratings(
         standings=tuple(standings),
         anchor=anchor,
         draw_share=float(1 / (1 + 2 * math.exp(-best[-1]))),
         dispersion=dispersion,
-        warning=_warning(pairings, [standing.name for standing in standings], [*level]),
+        warning=_warning(pairings, [standing.name for standing in standings], level.keys()),
     )
 
 
@@ -192,9 +239,10 @@ def find_cycle(pairings: Sequence[Pairing], *, level: float = 0.05) -> str | Non
     two-sided, of every single match.
     """
     scores = {
-        pair: (wins + draws / 2) / (wins + draws + losses)
-        for pair, (wins, draws, losses) in cross_table(pairings).items()
-        if wins > losses and scipy.stats.binomtest(wins, wins + losses).pvalue < level
+        pair: one.score
+        for pair, one in cross_table(pairings).items()
+        if one.wins > one.losses
+        and scipy.stats.binomtest(one.wins, one.wins + one.losses).pvalue < level
     }
     names = sorted({name for pair in scores for name in pair})
     if not names:
@@ -227,13 +275,6 @@ class _Model(NamedTuple):
     design: np.ndarray  # [P, parameters], last column 0
     offset: np.ndarray  # [P]
     results: np.ndarray  # [3, P] wins, draws, losses of the first; fractions for the prior
-
-
-def _fit(model: _Model, start: np.ndarray) -> np.ndarray:
-    """Returns the parameters of the largest likelihood. It is concave, so they are unique."""
-    return scipy.optimize.minimize(
-        _loss, start, args=(model,), jac=True, hess=_curvature, method="trust-exact"
-    ).x
 
 
 def _log_probabilities(parameters: np.ndarray, model: _Model) -> np.ndarray:
@@ -272,18 +313,15 @@ def _points(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (1 + win - loss) / 2, (draw * (win + loss) + 4 * win * loss) / 4
 
 
-def _interval(
-    model: _Model, best: np.ndarray, contrast: np.ndarray, drop: float
-) -> tuple[float, tuple[float, float]]:
-    """Returns a contrast of ratings in Elo, and its profile-likelihood interval.
+def _interval(model: _Model, best: np.ndarray, direction: np.ndarray, drop: float) -> np.ndarray:
+    """Returns a contrast of ratings in Elo, and the ends of its profile-likelihood interval.
 
     Its ends are the extremes of the contrast where the log-likelihood is `drop` below `best`'s.
     There the gradient is a multiple of the contrast (Venzon and Moolgavkar, 1988, Applied
     Statistics 37:87-94).
     """
-    if not contrast.any():  # the anchor against itself, or a single player
-        return 0.0, (0.0, 0.0)
-    direction = np.append(contrast, 0.0)
+    if not direction.any():  # a fixed rating, or a single player
+        return np.zeros(3)
     limit = _loss(best, model)[0] + drop
     tangent = np.linalg.solve(_curvature(best, model), direction)
     step = math.sqrt(2 * drop / (direction @ tangent))  # for a normal distribution
@@ -297,17 +335,16 @@ def _interval(
         above = [_curvature(x[:-1], model), -direction[:, None]]
         return np.block([above, [gradient, np.zeros(1)]])
 
-    ends = []
+    points = [best]
     for side in (-step, step):
         start = np.append(best + side * tangent, side)
-        end = scipy.optimize.root(equations, start, jac=derivatives).x
-        ends.append(PER_E * float(direction @ end[:-1]))
-    return PER_E * float(direction @ best), (ends[0], ends[1])
+        points.append(scipy.optimize.root(equations, start, jac=derivatives).x[:-1])
+    return PER_E * np.array(points) @ direction
 
 
 def _dispersion(pairings: Sequence[Pairing], model: _Model, parameters: np.ndarray) -> float | None:
     """Returns Pearson's dispersion of the points of pairs of games, None without pairs."""
-    counts = np.array([p.pair_scores or (0,) * 5 for p in pairings]).reshape(-1, 5)
+    counts = np.array([p.result.pair_scores or (0,) * 5 for p in pairings]).reshape(-1, 5)
     if not counts.any():
         return None
     mean, variance = _points(np.exp(_log_probabilities(parameters, model)[:, : len(pairings)]))
@@ -315,7 +352,7 @@ def _dispersion(pairings: Sequence[Pairing], model: _Model, parameters: np.ndarr
     return float((counts * squares).sum() / (counts.sum(axis=1) @ (2 * variance)))
 
 
-def _warning(pairings: Sequence[Pairing], names: Sequence[str], known: Sequence[str]) -> str:
+def _warning(pairings: Sequence[Pairing], names: Sequence[str], known: Container[str]) -> str:
     """Returns a warning of differences that the games leave open and the prior determines, or "".
 
     The likelihood alone has a maximum if each subset of the players took points from the others
@@ -323,12 +360,10 @@ def _warning(pairings: Sequence[Pairing], names: Sequence[str], known: Sequence[
     """
     index = {name: number for number, name in enumerate(names)}
     took = np.zeros((len(names), len(names)), dtype=bool)  # row took points from column
-    rated = [index[name] for name in known]
+    rated = [index[name] for name in names if name in known]
     took[np.ix_(rated, rated)] = True
-    for pairing in pairings:
-        one, other = index[pairing.first], index[pairing.second]
-        took[one, other] |= pairing.wins + pairing.draws > 0
-        took[other, one] |= pairing.losses + pairing.draws > 0
+    for (one, other), result in cross_table(pairings).items():
+        took[index[one], index[other]] = result.points > 0
     _, labels = scipy.sparse.csgraph.connected_components(took, connection="strong")
     groups: dict[int, list[str]] = {}
     for name, label in zip(names, labels, strict=True):

@@ -8,7 +8,6 @@ The games of a network are those of a tournament, so a stopped measurement conti
 and the folder has all games. Every network meets the same openings.
 """
 
-import dataclasses
 import pathlib
 import sys
 from collections.abc import Sequence
@@ -110,6 +109,5 @@ def _climb(
     ]
     matches = play(player, opponents, folder, num_games, games_at_once=games_at_once)
     return [
-        dataclasses.replace(match, first=NAME, second=text)
-        for match, text in zip(matches, RATINGS, strict=True)
+        elo.Pairing(NAME, text, match.result) for match, text in zip(matches, RATINGS, strict=True)
     ]

@@ -7,7 +7,7 @@ sample moves.
 
 import dataclasses
 import pathlib
-from typing import Protocol
+from typing import Literal, Protocol
 
 import chex
 import flax.struct
@@ -37,25 +37,16 @@ class Player(Protocol):
 
 
 @flax.struct.dataclass
-class RandomPlayer:
-    """Plays uniformly random legal moves."""
+class BaselinePlayer:
+    """Plays random moves, or the game's baseline of one ply: in Othello, it flips most discs."""
 
+    name: Literal["random", "greedy"] = flax.struct.field(pytree_node=False)
     game: protocol.Game = flax.struct.field(pytree_node=False)
 
     def __call__(self, key: jax.Array, position: protocol.Position) -> jax.Array:
         """See `Player`."""
-        return self.game.random_action(key, position)
-
-
-@flax.struct.dataclass
-class GreedyPlayer:
-    """Plays the game's baseline that looks one ply ahead: in Othello, it flips most discs."""
-
-    game: protocol.Game = flax.struct.field(pytree_node=False)
-
-    def __call__(self, key: jax.Array, position: protocol.Position) -> jax.Array:
-        """See `Player`."""
-        return self.game.greedy_action(key, position)
+        choose = self.game.random_action if self.name == "random" else self.game.greedy_action
+        return choose(key, position)
 
 
 @flax.struct.dataclass
@@ -151,10 +142,8 @@ def parse(text: str, game: protocol.Game) -> Player | classical.Program:
     number = None
     try:
         match kind:
-            case "random" if not colon:
-                return RandomPlayer(game)
-            case "greedy" if not colon:
-                return GreedyPlayer(game)
+            case "random" | "greedy" if not colon:
+                return BaselinePlayer(kind, game)
             case "iagno":
                 return classical.iagno(detail, game)
             case "alphabeta":

@@ -9,6 +9,7 @@ and the same queue resumes them later.
 
 import concurrent.futures
 import contextlib
+import itertools
 import os
 import pathlib
 import subprocess
@@ -18,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pydantic
 
-from azo.lab import arena, comparison, run_queue
+from azo.lab import comparison, elo, run_queue
 from azo.lab.comparison import Results
 from azo.storage import files, journal, locks
 from azo.training import config, interruption, metrics, shipped_files
@@ -33,7 +34,7 @@ _FIGURES = {  # of a result, and what the metrics of a run call them
     "training_seconds": "time/training_seconds",
     "processor_seconds": "time/processor_seconds",
 }
-_MATCH = pydantic.TypeAdapter(arena.MatchResult)
+_MATCH = pydantic.TypeAdapter(elo.MatchResult)
 
 
 class Failed(Exception):
@@ -113,7 +114,7 @@ def run_job(
         runs.append(run)
         left -= metrics.largest(metrics.read(run), _FIGURES[queue.limit.removeprefix("max_")])
 
-    def play(opponent: str, *flags: str) -> arena.MatchResult:
+    def play(opponent: str, *flags: str) -> elo.MatchResult:
         command = ["azo", "evaluate", _player(job, str(runs[-1])), opponent, *flags]
         command += [f"--opening-plies={queue.opening_plies}", f"--seed={job.seed}", "--json"]
         output = job.folder / "match.json"
@@ -164,8 +165,9 @@ def work_off(
     """
     waiting, num_failed = list(jobs), 0
     running: dict[concurrent.futures.Future[comparison.Result], run_queue.Job] = {}
-    shares = iter(shares_of_cores(num_workers))
-    with concurrent.futures.ThreadPoolExecutor(num_workers, "", _pin, (shares,)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(
+        num_workers, initializer=_pin, initargs=(itertools.count(), num_workers)
+    ) as pool:
         try:
             while True:
                 while len(running) < num_workers and not stop.is_made:
@@ -207,41 +209,31 @@ def _take(waiting: list[run_queue.Job], results: Results) -> run_queue.Job | Non
         if has_match and (job.arm.against, job.seed) not in results:
             continue
         waiting.remove(job)
-        if _is_needed(job.arm, job.queue.arms, comparison.differences(results, job.queue.arms)):
+        if job.arm.name in _needed_arms(job.queue.arms, results):
             return job
         print(f"{job}: skipped, its effect is known", flush=True)
     return None
 
 
-def _is_needed(
-    arm: run_queue.Arm,
-    arms: Sequence[run_queue.Arm],
-    effects: dict[str, comparison.Difference],
-) -> bool:
-    """Returns whether the effect of an arm, or of one that is compared with it, is not known."""
-    dependents = [other for other in arms if other.against == arm.name]
-    if any(_is_needed(other, arms, effects) for other in dependents):
-        return True
-    if arm.against is None:
-        return not dependents
-    return arm.name not in effects or effects[arm.name].verdict == "not known"
+def _needed_arms(arms: Sequence[run_queue.Arm], results: Results) -> set[str]:
+    """Returns the arms without a known effect, and those that they are compared with."""
+    gains = comparison.differences(results, arms)
+    needed = {arms[0].name} if len(arms) == 1 else set()
+    for arm in reversed(arms):  # an arm is compared with an earlier one
+        is_known = arm.name in gains and gains[arm.name].verdict != "not known"
+        if arm.against is not None and (arm.name in needed or not is_known):
+            needed |= {arm.name, arm.against}
+    return needed
 
 
-def shares_of_cores(num_workers: int) -> list[list[int]]:
-    """Returns the cores of each worker, dealt out from those of this process.
+def _pin(number: Iterator[int], num_workers: int) -> None:
+    """Keeps the thread, and the child processes that it starts, on its share of the cores.
 
-    With more workers than cores some share a core.
+    The cores are dealt out. With more workers than cores some share a core.
     """
-    if not hasattr(os, "sched_getaffinity"):  # not Linux: the system chooses
-        return [[] for _ in range(num_workers)]
-    cores = sorted(os.sched_getaffinity(0))
-    return [cores[i::num_workers] or [cores[i % len(cores)]] for i in range(num_workers)]
-
-
-def _pin(shares: Iterator[list[int]]) -> None:
-    """Keeps the thread, and the child processes that it starts, on the next share of the cores."""
-    if cores := next(shares):
-        os.sched_setaffinity(0, cores)
+    if hasattr(os, "sched_setaffinity"):  # Linux; elsewhere the system chooses
+        cores, place = sorted(os.sched_getaffinity(0)), next(number)
+        os.sched_setaffinity(0, cores[place::num_workers] or [cores[place % len(cores)]])
 
 
 def read_results(path: pathlib.Path, jobs: Iterable[run_queue.Job]) -> Results:

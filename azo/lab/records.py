@@ -126,7 +126,7 @@ def of_run(
         from_rules_alone=origin.is_from_rules_alone(network_files.origin_of(settings)),
         cost=costs(run, [step])[0],
         matches={
-            way: {one.second: (one.wins, one.draws, one.losses) for one in pairings}
+            way: {one.second: one.result.counts for one in pairings}
             for way, pairings in matches.items()
         },
         elo={way: _rating(pairings) for way, pairings in matches.items()},

@@ -7,7 +7,6 @@ between generations show a run that moves in circles, where each generation beat
 loses to an older one. Scores against the pool alone would not.
 """
 
-import dataclasses
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,21 +58,15 @@ class RunMatches:
         key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 1), iteration)
         actor = self.player(state.actor_params, gate.num_simulations)
         match = self.match(state.variables(), actor, key, gate)
-        is_promoted = generations.passes(
-            gate, wins=match.wins, draws=match.draws, losses=match.losses
-        )
-        yield metrics.Event(
-            "gate",
-            {
-                "gate/score": match.score,
-                "gate/wins": match.wins,
-                "gate/draws": match.draws,
-                "gate/losses": match.losses,
-                "gate/is_promoted": int(is_promoted),
-                "gate/generation": int(state.generation) + is_promoted,
-            },
-            text=f"gate score {match.score:.3f}, {'' if is_promoted else 'not '}promoted",
-        )
+        wins, draws, losses = match.counts
+        is_promoted = generations.passes(gate, wins=wins, draws=draws, losses=losses)
+        fields = {
+            "gate/score": match.score,
+            "gate/is_promoted": int(is_promoted),
+            "gate/generation": int(state.generation) + is_promoted,
+        }
+        text = f"gate score {match.score:.3f}, {'' if is_promoted else 'not '}promoted"
+        yield metrics.Event("gate", _counts("gate", match) | fields, text=text)
 
     def evaluate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
         """Plays a match of the run's network against the opponent of the settings."""
@@ -82,21 +75,16 @@ class RunMatches:
         result = self.match(self.playing(state), self.opponent, key, self.settings.evaluation)
         low, high = result.interval()
         name = self.settings.evaluation.opponent
-        yield metrics.Event(
-            "evaluation",
-            {
-                "evaluation/opponent": name,
-                "evaluation/wins": result.wins,
-                "evaluation/draws": result.draws,
-                "evaluation/losses": result.losses,
-                "evaluation/score": result.score,
-                "evaluation/score_low": low,
-                "evaluation/score_high": high,
-                "selfplay/evaluations": state.num_evaluations(),
-                "time/evaluation_seconds": round(time.perf_counter() - start, 2),
-            },
-            text=f"against {name}: {result}",
-        )
+        fields = {
+            "evaluation/opponent": name,
+            "evaluation/score": result.score,
+            "evaluation/score_low": low,
+            "evaluation/score_high": high,
+            "selfplay/evaluations": state.num_evaluations(),
+            "time/evaluation_seconds": round(time.perf_counter() - start, 2),
+        }
+        fields |= _counts("evaluation", result)
+        yield metrics.Event("evaluation", fields, text=f"against {name}: {result}")
 
     def rate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
         """Keeps the network that plays, and rates it with the earlier ones; first process alone.
@@ -108,11 +96,8 @@ class RunMatches:
         """
         if not devices.is_first():
             return
-        start, folder, ratings = (
-            time.perf_counter(),
-            self.settings.run.folder,
-            self.settings.ratings,
-        )
+        start, ratings = time.perf_counter(), self.settings.ratings
+        folder = self.settings.run.folder
         rated = [event["iteration"] for event in metrics.read(folder, metrics.RATING)]
         if iteration in rated:
             return
@@ -124,34 +109,29 @@ class RunMatches:
 
         matches = metrics.read(folder, metrics.RATING_MATCH)
         have_met = [opponent(event) for event in matches if event["iteration"] == iteration]
-        generations = [n for n in rated if n < iteration and (kept / str(n)).is_dir()]
-        opponents: list[Player] = [*self.pool]
-        opponents += spread(generations)
+        earlier = [n for n in rated if n < iteration and (kept / str(n)).is_dir()]
+        opponents: list[Player] = [*self.pool, *spread(earlier)]
         key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 2), iteration)
         notes = []
         for number, other in enumerate(opponents):
             if other in have_met:
                 continue
+            match_key = jax.random.fold_in(key, number)
             if isinstance(other, str):
-                contender = self.pool[other]
+                kind, contender = "opponent", self.pool[other]
             else:
-                earlier, _ = network_files.load(kept / str(other))
-                contender = self.player(earlier, ratings.num_simulations)
+                trained, _ = network_files.load(kept / str(other))
+                kind, contender = "earlier", self.player(trained, ratings.num_simulations)
             try:
-                result = arena.play_match(
-                    self.game,
-                    self.player(variables, ratings.num_simulations),
-                    contender,
-                    jax.random.fold_in(key, number),
-                    num_games=ratings.num_games,
-                    opening_plies=self.settings.evaluation.opening_plies,
-                )
+                result = self._play(variables, contender, match_key, ratings)
             except engine_protocols.EngineError as error:  # at its start; the run goes on
                 notes.append(str(error))
                 continue
-            fields = match_fields(other, result)
-            yield metrics.Event(metrics.RATING_MATCH, fields)
-            matches.append({"iteration": iteration} | fields)
+            fields = {kind: other, "pair_scores": [*(result.pair_scores or ())]}
+            named = {f"{metrics.RATING_MATCH}/{field}": value for field, value in fields.items()}
+            named |= _counts(metrics.RATING_MATCH, result)
+            yield metrics.Event(metrics.RATING_MATCH, named)
+            matches.append({"iteration": iteration} | named)
         if not any(event["iteration"] == iteration for event in matches):
             return  # all opponents have failed
 
@@ -200,23 +180,32 @@ class RunMatches:
         opponent: backends.Contender,
         key: jax.Array,
         length: config.EvaluationConfig | generations.GateConfig,
-    ) -> arena.MatchResult:
+    ) -> elo.MatchResult:
         """Plays a match in the first process, and returns the result for the network in all.
 
         The first match compiles; later ones with new variables do not.
         """
         counts = [0, 0, 0]
         if devices.is_first():
-            result = arena.play_match(
-                self.game,
-                self.player(variables, length.num_simulations),
-                opponent,
-                key,
-                num_games=length.num_games,
-                opening_plies=self.settings.evaluation.opening_plies,
-            )
-            counts = [result.wins, result.draws, result.losses]
-        return arena.MatchResult(*devices.broadcast_from_first(counts))
+            counts = [*self._play(variables, opponent, key, length).counts]
+        wins, draws, losses = devices.broadcast_from_first(counts)
+        return elo.MatchResult(wins, draws, losses)
+
+    def _play(
+        self,
+        variables: network.Variables,
+        opponent: backends.Contender,
+        key: jax.Array,
+        length: config.EvaluationConfig | generations.GateConfig | config.RatingsConfig,
+    ) -> elo.MatchResult:
+        return arena.play_match(
+            self.game,
+            self.player(variables, length.num_simulations),
+            opponent,
+            key,
+            num_games=length.num_games,
+            opening_plies=self.settings.evaluation.opening_plies,
+        )
 
 
 def spread(generations: Sequence[int]) -> list[int]:
@@ -235,14 +224,6 @@ def name(player: Player) -> str:
     return player if isinstance(player, str) else f"iteration {player}"
 
 
-def match_fields(opponent: Player, result: arena.MatchResult) -> dict[str, Any]:
-    """Returns the fields of a match's event."""
-    kind = "earlier" if isinstance(opponent, int) else "opponent"
-    fields = {kind: opponent} | dataclasses.asdict(result)
-    fields["pair_scores"] = list(result.pair_scores or ())  # the metrics take lists
-    return {f"{metrics.RATING_MATCH}/{field}": value for field, value in fields.items()}
-
-
 def opponent(event: Mapping[str, Any]) -> Player:
     """Returns the opponent of the generation in a match's event."""
     iteration = event.get(f"{metrics.RATING_MATCH}/earlier")
@@ -253,9 +234,14 @@ def pairing(event: Mapping[str, Any]) -> elo.Pairing:
     """Returns the match of an event."""
     prefix = metrics.RATING_MATCH
     wins, draws, losses = (event[f"{prefix}/{field}"] for field in ("wins", "draws", "losses"))
-    names = name(event["iteration"]), name(opponent(event))
-    pair_scores = tuple(event[f"{prefix}/pair_scores"])
-    return elo.Pairing(*names, wins, draws, losses, pair_scores)
+    result = elo.MatchResult(wins, draws, losses, tuple(event[f"{prefix}/pair_scores"]))
+    return elo.Pairing(name(event["iteration"]), name(opponent(event)), result)
+
+
+def _counts(kind: str, result: elo.MatchResult) -> dict[str, Any]:
+    """Returns the fields of an event with the numbers of games."""
+    names = (f"{kind}/{name}" for name in ("wins", "draws", "losses"))
+    return dict(zip(names, result.counts, strict=True))
 
 
 def _pool_player(name: str, game: protocol.Game) -> backends.Contender | None:

@@ -13,7 +13,7 @@ continues and repeats no game.
 import bisect
 import pathlib
 
-from azo.lab import arena, external_engines, ladder, records, tournament_file
+from azo.lab import elo, external_engines, ladder, records, tournament_file
 from azo.training import checkpoint_folder, shipped_files
 
 NUM_SIMULATIONS = 400
@@ -52,7 +52,7 @@ def measure(
         engine = tournament_file.load_engine(other.engine, *other.levels)
         if not external_engines.is_installed(engine):
             return None
-    results: dict[int, arena.MatchResult] = {}
+    results: dict[int, elo.MatchResult] = {}
 
     def is_equal(step: int) -> bool:
         player = tournament_file.PlayerConfig(
@@ -63,7 +63,7 @@ def measure(
         for number in (min(FEW_GAMES, num_games), num_games):
             folder = run / "strength" / opponent / str(step)
             (match,) = ladder.play(player, [other], folder, number, games_at_once=number)
-            results[step] = arena.MatchResult(match.wins, match.draws, match.losses)
+            results[step] = match.result
             score = results[step].score
             if max(score, 1 - score) >= CLEAR_SCORE:
                 break
@@ -74,5 +74,5 @@ def measure(
     return records.StrengthTime(
         **dict(costs[min(place, last)]),
         bound="over " if place > last else "at most " if place == 0 else "",
-        matches={step: (one.wins, one.draws, one.losses) for step, one in results.items()},
+        matches={step: result.counts for step, result in results.items()},
     )

@@ -200,7 +200,7 @@ class Recorder(classical.Program):
 
 def test_a_classical_program_gets_the_same_seed_at_every_ply_of_a_game():
     game = othello.Othello(4)
-    recorder, random_moves = Recorder(game, "positional", 1), players.RandomPlayer(game)
+    recorder, random_moves = Recorder(game, "positional", 1), players.BaselinePlayer("random", game)
     recorder.seen.clear()  # of the position that compiles
     arena.play_games(game, recorder, random_moves, jax.random.key(0), num_games=6, opening_plies=2)
     assert len({seed for seeds in recorder.seen for seed in seeds}) == 6

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from azo.lab import arena, comparison, elo, run_queue
+from azo.lab import comparison, elo, run_queue
 
 PER_ODDS = 400 / math.log(10)
 
 
 def result(arm, seed, wins, losses, games=100, *, against=None, pair_scores=None):
     """A result; with `pair_scores` also a match in which openings gave 0, 1/2, 1, 3/2, 2 points."""
-    versus = pair_scores and arena.MatchResult(1, 0, 1, pair_scores=pair_scores)
-    match = arena.MatchResult(wins, 0, losses)
+    versus = pair_scores and elo.MatchResult(1, 0, 1, pair_scores=pair_scores)
+    match = elo.MatchResult(wins, 0, losses)
     figures = {"evaluations": 10 * games, "games": games, "iterations": 1}
     times = {"training_seconds": 1.0, "processor_seconds": 1.0}
     matches = {"match": match, "against": against, "versus": versus}

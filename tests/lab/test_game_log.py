@@ -46,12 +46,12 @@ def test_pairings_count_points_of_the_first_name():
         played(0, "c", "b", -1),
     ]
     pairings = standings.pairings(["a", "b", "c"], games)
-    assert [(p.first, p.second, p.wins, p.draws, p.losses) for p in pairings] == [
+    assert [(p.first, p.second, *p.result.counts) for p in pairings] == [
         ("a", "b", 3, 1, 1),
         ("b", "c", 1, 0, 0),
     ]
-    assert pairings[0].pair_scores == (0, 0, 1, 1, 0)
-    assert pairings[1].pair_scores == (0, 0, 0, 0, 0)
+    assert pairings[0].result.pair_scores == (0, 0, 1, 1, 0)
+    assert pairings[1].result.pair_scores == (0, 0, 0, 0, 0)
 
 
 def test_effort_counts_the_moves_of_one_player():

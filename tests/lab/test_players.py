@@ -80,8 +80,8 @@ def test_network_players_do_not_depend_on_the_key(algorithm):
 
 def test_names_give_players():
     parse = functools.partial(players.parse, game=OTHELLO4)
-    assert parse("random") == players.RandomPlayer(OTHELLO4)
-    assert parse("greedy") == players.GreedyPlayer(OTHELLO4)
+    assert parse("random") == players.BaselinePlayer("random", OTHELLO4)
+    assert parse("greedy") == players.BaselinePlayer("greedy", OTHELLO4)
     assert parse("rollouts:70").search_config.num_simulations == 70
     assert parse("policy:runs/one").search_config is None
     searching = parse("network:runs/one:9").search_config
@@ -121,6 +121,6 @@ def test_the_message_of_an_unknown_player_names_all_kinds(text):
 def test_settings_are_no_leaves_of_a_player():
     player = trained()
     assert len(jax.tree.leaves(player)) == len(jax.tree.leaves(trained().variables))
-    assert jax.tree.leaves(players.RandomPlayer(OTHELLO4)) == []
+    assert jax.tree.leaves(players.BaselinePlayer("random", OTHELLO4)) == []
     other = dataclasses.replace(player, game=othello.Othello(4, is_reversed=True))
     assert jax.tree.structure(player) != jax.tree.structure(other)

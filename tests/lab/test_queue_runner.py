@@ -53,23 +53,22 @@ def fake_commands(monkeypatch, reason):
     return commands, runs
 
 
-def test_workers_run_side_by_side_on_cores_of_their_own(queue, monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5, 7})
-    assert queue_runner.shares_of_cores(2) == [[3, 7], [5]]
-    assert queue_runner.shares_of_cores(4) == [[3], [5], [7], [3]]
-    monkeypatch.undo()
-    both = threading.Barrier(2, timeout=20)  # passed only by two at the same time
+@pytest.mark.parametrize("num_workers", [2, 3])
+def test_workers_run_side_by_side_and_share_the_cores(queue, monkeypatch, num_workers):
+    cores = sorted(os.sched_getaffinity(0))
+    everyone = threading.Barrier(num_workers, timeout=20)  # passed only by all at the same time
     seen = []
 
     def run(job, *_):
-        both.wait()
+        everyone.wait()
         seen.append(tuple(os.sched_getaffinity(0)))  # of this thread
         return result_of(job)
 
-    shares = {tuple(cores) for cores in queue_runner.shares_of_cores(2)}
-    work_off(queue, monkeypatch, run, num_workers=2)
-    assert set(seen) == shares
+    work_off(queue, monkeypatch, run, num_workers=num_workers)
     assert len(seen) == 6
+    assert set(seen) == {
+        tuple(cores[i::num_workers] or cores[i % len(cores) :][:1]) for i in range(num_workers)
+    }
 
 
 def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsys, monkeypatch):

@@ -16,11 +16,11 @@ def test_the_elo_of_generations_is_that_of_all_matches_together():
         *rated(20, ("random", 4), ("greedy", 3), (10, 3)),
     )
     pairings = [
-        elo.Pairing("b", "random", 8, 0, 0, (0, 0, 0, 0, 4)),
-        elo.Pairing("a", "random", 6, 0, 2, (1, 0, 0, 0, 3)),
-        elo.Pairing("a", "greedy", 4, 0, 4, (2, 0, 0, 0, 2)),
-        elo.Pairing("b", "greedy", 6, 0, 2, (1, 0, 0, 0, 3)),
-        elo.Pairing("a", "b", 2, 0, 6, (3, 0, 0, 0, 1)),
+        elo.Pairing("b", "random", elo.MatchResult(8, 0, 0, (0, 0, 0, 0, 4))),
+        elo.Pairing("a", "random", elo.MatchResult(6, 0, 2, (1, 0, 0, 0, 3))),
+        elo.Pairing("a", "greedy", elo.MatchResult(4, 0, 4, (2, 0, 0, 0, 2))),
+        elo.Pairing("b", "greedy", elo.MatchResult(6, 0, 2, (1, 0, 0, 0, 3))),
+        elo.Pairing("a", "b", elo.MatchResult(2, 0, 6, (3, 0, 0, 0, 1))),
     ]
     expected, apart = (ladder.rate(pairings, anchor) for anchor in ("random", "greedy"))
     greedy = expected["greedy"]

@@ -19,8 +19,8 @@ FIGURES = {
 START = {"start/commit": "abc1234", "start/processor": "A CPU, 2 cores", "start/devices": "1 x cpu"}
 MATCHES = {
     "100": [
-        elo.Pairing("network", "patterns:2", 8, 0, 2),
-        elo.Pairing("network", "patterns:4", 5, 0, 5),
+        elo.Pairing("network", "patterns:2", elo.MatchResult(8, 0, 2)),
+        elo.Pairing("network", "patterns:4", elo.MatchResult(5, 0, 5)),
     ]
 }
 
@@ -187,8 +187,12 @@ def test_matches_are_named_as_on_the_ladder(monkeypatch, tmp_path):
 
     def play(tournament, folder, title):
         assert [one.name for one in tournament.players] == ["network", "patterns-2"]
-        return [elo.Pairing("network-5", "patterns-2", 2, 0, 2, (0, 0, 2, 0, 0))], []
+        return [
+            elo.Pairing("network-5", "patterns-2", elo.MatchResult(2, 0, 2, (0, 0, 2, 0, 0)))
+        ], []
 
     monkeypatch.setattr(ladder.tournament_runner, "run", play)
     (pairing,) = ladder.by_simulations(tmp_path, tmp_path / "games", 5, 4)
-    assert pairing == elo.Pairing("network", "patterns:2", 2, 0, 2, (0, 0, 2, 0, 0))
+    assert pairing == elo.Pairing(
+        "network", "patterns:2", elo.MatchResult(2, 0, 2, (0, 0, 2, 0, 0))
+    )

@@ -20,8 +20,8 @@ from azo.lab import (
 from azo.learning import network
 from azo.training import config, metrics, network_files
 
-WON = arena.MatchResult(40, 0, 10, pair_scores=(0, 0, 10, 0, 15))
-LOST = arena.MatchResult(10, 0, 40, pair_scores=(15, 0, 10, 0, 0))
+WON = elo.MatchResult(40, 0, 10, pair_scores=(0, 0, 10, 0, 15))
+LOST = elo.MatchResult(10, 0, 40, pair_scores=(15, 0, 10, 0, 0))
 OPENING_PLIES = tiny_run.settings().evaluation.opening_plies
 
 
@@ -85,16 +85,13 @@ def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, match
         assert are_weights(played[place][0].variables, first)
         assert are_weights(played[place][1].variables, second)
         assert played[place][1].search_config.num_simulations == 100
-    assert [type(second) for _, second, _ in played[:2]] == [
-        players.GreedyPlayer,
-        players.RandomPlayer,
-    ]
+    assert [second.name for _, second, _ in played[:2]] == pool
     assert len({key for _, _, key in played}) == 9  # other openings each time
     kept, _ = network_files.load(tmp_path / "generations" / "10")
     assert are_weights(kept, 10)
 
     pairings = [
-        elo.Pairing(f"iteration {n}", run_matches.name(other), 40, 0, 10, WON.pair_scores)
+        elo.Pairing(f"iteration {n}", run_matches.name(other), WON)
         for n, others in met(tmp_path).items()
         for other in others
     ]
@@ -185,7 +182,11 @@ def an_engine(program="true"):
 
 
 def test_an_engine_of_the_pool_is_met_where_it_is_installed(tmp_path, matches, monkeypatch):
-    engines = {"greedy": an_engine(), "absent:3": None, "random": players.RandomPlayer(None)}
+    engines = {
+        "greedy": an_engine(),
+        "absent:3": None,
+        "random": players.BaselinePlayer("random", None),
+    }
     monkeypatch.setattr(run_matches, "_pool_player", lambda name, game: engines[name])
     to_come, played = matches
     to_come[:] = [LOST, WON]
@@ -202,13 +203,15 @@ def test_an_engine_of_the_pool_is_met_where_it_is_installed(tmp_path, matches, m
 def test_the_ladder_random_or_the_first_of_the_pool_sets_the_zero(
     pool, zero, tmp_path, matches, monkeypatch
 ):
-    monkeypatch.setattr(run_matches, "_pool_player", lambda *_: players.RandomPlayer(None))
+    monkeypatch.setattr(
+        run_matches, "_pool_player", lambda *_: players.BaselinePlayer("random", None)
+    )
     matches[0][:] = [WON] * 2
     assert rate(tmp_path, 5, pool=pool).endswith(f" ({zero} 0)")
 
 
 def test_an_engine_that_fails_at_its_start_does_not_end_the_run(tmp_path, monkeypatch):
-    pool = {"greedy": an_engine(), "random": players.RandomPlayer(None)}
+    pool = {"greedy": an_engine(), "random": players.BaselinePlayer("random", None)}
 
     def play(game, first, second, key, **lengths):
         if second == pool["greedy"]:
@@ -227,7 +230,7 @@ def test_engines_of_the_pool_are_the_shipped_ones_if_they_are_installed(monkeypa
     monkeypatch.setattr(external_engines, "is_installed", lambda config: True)
     engine = find("gtp-rhino:3", game)
     assert (engine.name, engine.level) == ("gtp-rhino", 3)
-    assert isinstance(find("greedy", game), players.GreedyPlayer)
+    assert find("greedy", game) == players.BaselinePlayer("greedy", game)
     monkeypatch.setattr(external_engines, "is_installed", lambda config: False)
     assert find("gtp-rhino:3", game) is None
     with pytest.raises(ValueError, match="gtp-rhino:3 plays Othello, not tictactoe"):

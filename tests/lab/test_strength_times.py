@@ -49,11 +49,12 @@ def played(monkeypatch):
     matches = {}
 
     def play(player, opponents, folder, num_games, *, games_at_once):
-        assert folder not in matches or matches[folder].num_games == 20
+        assert folder not in matches or matches[folder].result.num_games == 20
         assert (player.name, player.simulations, games_at_once) == ("network", (3,), num_games)
         score = min(0.01 * played.strength * int(player.network.name), 1)
         wins = round(score * num_games)
-        matches[folder] = elo.Pairing("network-3", "other", wins, 0, num_games - wins)
+        result = elo.MatchResult(wins, 0, num_games - wins)
+        matches[folder] = elo.Pairing("network-3", "other", result)
         played.opponents += opponents
         return [matches[folder]]
 

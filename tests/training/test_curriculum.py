@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.lab import arena, run_matches
+from azo.lab import elo, run_matches
 from azo.learning import network
 from azo.training import (
     config,
@@ -27,7 +27,7 @@ def scores(monkeypatch):
 
     def match(*_):
         won = wins.pop(0)
-        return arena.MatchResult(won, 0, 10 - won)
+        return elo.MatchResult(won, 0, 10 - won)
 
     monkeypatch.setattr(run_matches.RunMatches, "match", match)
     return wins

@@ -9,7 +9,7 @@ from support import slow_tictactoe
 
 from azo.cli import train
 from azo.games import registry, tictactoe
-from azo.lab import arena, players, run_matches
+from azo.lab import arena, elo, players, run_matches
 from azo.training import config, curriculum, interruption, metrics, shipped_files, trainer
 
 CONFIGS = shipped_files.CONFIGS
@@ -96,7 +96,7 @@ def reduced(settings, folder):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_settings_file_trains_at_reduced_size(path, tmp_path, monkeypatch):
     # Matches have tests of their own, and would take longest to compile.
-    drawn = arena.MatchResult(1, 0, 1)
+    drawn = elo.MatchResult(1, 0, 1)
     monkeypatch.setattr(arena, "play_match", lambda *_, **__: drawn)
     settings = reduced(config.load_file(path), tmp_path / "run")
     runs, num_iterations = [settings], 2

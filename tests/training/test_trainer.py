@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 from support import tiny_run
 
-from azo.lab import arena, run_matches
+from azo.lab import elo, run_matches
 from azo.lab.tournament import backends
 from azo.learning import generations, placement
 from azo.training import interruption, metrics, network_files, trainer
@@ -67,7 +67,7 @@ class StopAfter:
         return len(metrics.read(self.folder, "iteration")) >= self.number
 
 
-WON, LOST = arena.MatchResult(3, 0, 1), arena.MatchResult(1, 0, 3)
+WON, LOST = elo.MatchResult(3, 0, 1), elo.MatchResult(1, 0, 3)
 
 
 def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
@@ -117,7 +117,7 @@ def train_with_scores(monkeypatch, settings, scores):
 
     def match(*_):
         wins = next(results)
-        return arena.MatchResult(wins, 0, 10 - wins)
+        return elo.MatchResult(wins, 0, 10 - wins)
 
     monkeypatch.setattr(run_matches.RunMatches, "match", match)
     return trainer.train(settings, make_matches=run_matches.RunMatches)
@@ -139,7 +139,7 @@ def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkey
 @pytest.mark.slow
 def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
     schedule = {"every": 2, "pool": ["random"], "num_games": 8, "num_simulations": 2}
-    monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: arena.MatchResult(1, 0, 1))
+    monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: elo.MatchResult(1, 0, 1))
     backends._choose.clear_cache()
     states, events = [], []
     for name in ("whole", "parts"):
@@ -221,7 +221,7 @@ def clock(monkeypatch):
         return seconds[0]
 
     monkeypatch.setattr(trainer.time, "process_time", read)
-    monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: arena.MatchResult(5, 0, 5))
+    monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: elo.MatchResult(5, 0, 5))
     return seconds
 
 

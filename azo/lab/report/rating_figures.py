@@ -79,11 +79,11 @@ def _cross_table(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.She
         return sheet
     values = np.full((len(places), len(places)), np.nan)
     texts = np.full(values.shape, "", object)
-    for (row, column), (wins, draws, losses) in elo.cross_table(pairings).items():
+    for (row, column), result in elo.cross_table(pairings).items():
         if row in places and column in places:
             place = places[row], places[column]
-            values[place] = (wins - losses) / (wins + draws + losses)
-            texts[place] = f"{wins}/{draws}/{losses}"
+            values[place] = 2 * result.score - 1
+            texts[place] = "/".join(map(str, result.counts))
     panel = sheet.add_panel("Won/drawn/lost by each row", "against iteration", "iteration")
     panel.add_heatmap(
         x=[*map(str, iterations)],

@@ -1,7 +1,7 @@
 """Tables of a tournament in Markdown."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from azo.lab import elo, sequential, tables
 from azo.lab.tournament import game_log, standings
@@ -9,6 +9,7 @@ from azo.lab.tournament import game_log, standings
 # The difference that the sequential test looks for, and both of its error rates.
 _ELO = 100.0
 _ERROR = 0.05
+_Table = Mapping[tuple[str, str], elo.MatchResult]
 
 
 def results(
@@ -20,25 +21,23 @@ def results(
 ) -> list[str]:
     """Returns lines of Markdown: ratings, cross-table, tests of neighbours, cycles."""
     names = [standing.name for standing in rated.standings]
-    lines = _leaderboard(rated, pairings, played)
+    lines = _leaderboard(rated, played)
     if num_missing:
         lines += ["", f"{num_missing:,} games are still to be played."]
     lines += ["", f"* {rated.warning}"] if rated.warning else []
-    lines += ["", *_cross_table(names, pairings), "", *_neighbours(names, pairings), ""]
+    table = elo.cross_table(pairings)
+    lines += ["", *_cross_table(names, table), "", *_neighbours(names, table), ""]
     cycle = elo.find_cycle(pairings)
     return [*lines, f"Cycle: {cycle}" if cycle else "No statistically significant cycles."]
 
 
-def _leaderboard(
-    rated: elo.Ratings, pairings: Sequence[elo.Pairing], played: Sequence[game_log.PlayedGame]
-) -> list[str]:
+def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> list[str]:
     elo_column = f"Elo ({rated.anchor or 'the mean'} 0)>"
     columns = [">", "player", elo_column, "95 %>", "games>", "won/drawn/lost>", "points>"]
     columns += ["positions a move>", "seconds a move>", "lost early>"]
     rows = []
     for rank, one in enumerate(rated.standings, start=1):
         effort = standings.effort(one.name, played)
-        results = [r for (name, _), r in elo.cross_table(pairings).items() if name == one.name]
         low, high = one.interval
         rows.append(
             [
@@ -46,9 +45,9 @@ def _leaderboard(
                 one.name,
                 f"{one.rating:.0f}",
                 "" if one.name == rated.anchor else f"{low:.0f} to {high:.0f}",
-                f"{one.num_games:,}",
-                "/".join(str(sum(counts)) for counts in zip(*results, strict=True)) or "0/0/0",
-                f"{one.points:g}",
+                f"{one.result.num_games:,}",
+                "/".join(map(str, one.result.counts)),
+                f"{one.result.points:g}",
                 "" if effort.positions is None else f"{effort.positions:,.0f}",
                 "" if effort.seconds is None else f"{effort.seconds:.3g}",
                 effort.num_forfeits,
@@ -62,17 +61,17 @@ def _leaderboard(
     return [*tables.table(columns, rows), "", notes]
 
 
-def _cross_table(names: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[str]:
-    results = elo.cross_table(pairings)
+def _cross_table(names: Sequence[str], table: _Table) -> list[str]:
+    shown = {pair: "/".join(map(str, result.counts)) for pair, result in table.items()}
     rows = [
-        [f"{rank} {name}", *("/".join(map(str, results.get((name, other), ()))) for other in names)]
+        [f"{rank} {name}", *(shown.get((name, other), "") for other in names)]
         for rank, name in enumerate(names, start=1)
     ]
     columns = ["won/drawn/lost", *(f"{number}^" for number in range(1, len(names) + 1))]
     return tables.table(columns, rows)
 
 
-def _neighbours(names: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[str]:
+def _neighbours(names: Sequence[str], table: _Table) -> list[str]:
     """Returns a table: whether each player is better than the next, by the sequential test."""
     question = (
         f"Is it better than the next one? Sequential test of no difference against {_ELO:g} Elo,"
@@ -80,17 +79,16 @@ def _neighbours(names: Sequence[str], pairings: Sequence[elo.Pairing]) -> list[s
     )
     columns = ["player", "the next", "points of games>", "log-likelihood ratio>", "verdict"]
     rows: list[list[object]] = []
-    by_pair = {(p.first, p.second): p for p in pairings}
     for better, worse in itertools.pairwise(names):
-        match = by_pair.get((better, worse)) or by_pair.get((worse, better))
+        match = table.get((better, worse))
         if match is None:
             rows.append([better, worse, "", "", "have not met"])
             continue
         assert match.pair_scores is not None
-        counts, points = match.pair_scores, match.points
-        if match.first == worse:
-            counts, points = counts[::-1], match.num_games - points
-        test = sequential.sequential_test(counts, elo0=0, elo1=_ELO, alpha=_ERROR, beta=_ERROR)
+        test = sequential.sequential_test(
+            match.pair_scores, elo0=0, elo1=_ELO, alpha=_ERROR, beta=_ERROR
+        )
         ratio = f"{test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
-        rows.append([better, worse, f"{points:g} of {match.num_games}", ratio, test.verdict])
+        points = f"{match.points:g} of {match.num_games}"
+        rows.append([better, worse, points, ratio, test.verdict])
     return [question, "", *tables.table(columns, rows)]

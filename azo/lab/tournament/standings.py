@@ -34,9 +34,10 @@ def pairings(names: Sequence[str], games: Iterable[game_log.PlayedGame]) -> list
         single = list(itertools.chain(*points[pair].values()))
         paired = [sum(opening) for opening in points[pair].values() if len(opening) == 2]
         first, second = (names[place] for place in pair)
-        wins, draws, losses = (single.count(point) for point in (1.0, 0.5, 0.0))
         pair_scores = tuple(paired.count(halves / 2) for halves in range(5))
-        found.append(elo.Pairing(first, second, wins, draws, losses, pair_scores))
+        wins, draws, losses = (single.count(point) for point in (1.0, 0.5, 0.0))
+        match = elo.MatchResult(wins, draws, losses, pair_scores)
+        found.append(elo.Pairing(first, second, match))
     return found
 
 
