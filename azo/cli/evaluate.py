@@ -187,9 +187,16 @@ def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
     difference = elo.from_score(min(max(total.score, half_point), 1 - half_point))
     low, high = map(elo.from_score, total.interval())
     verdict = {"verdict": test.verdict, "log_likelihood_ratio": test.llr}
-    conclusion = f"{_conclusion(match, test.verdict)} after {total.num_games} games"
+    conclusion = {
+        "undecided": f"undecided whether {match.first} is better than {match.second}",
+        "better": f"{match.first} is better than {match.second}, by more than {sprt.elo0:g} Elo"
+        f" (error rate {sprt.alpha:g}),",
+        "not better": f"{match.first} is not better than {match.second}, by as much as"
+        f" {sprt.elo1:g} Elo (error rate {sprt.beta:g}),",
+    }[test.verdict]
     rated = f"difference {difference:+.0f} Elo, 95 % {low:+.0f} to {high:+.0f}"
-    yield f"{conclusion}: {rated}", _match_data(match, total) | verdict
+    shown = f"{conclusion} after {total.num_games} games: {rated}"
+    yield shown, _match_data(match, total) | verdict
 
 
 def _batch_player(
@@ -214,17 +221,6 @@ def _batch_player(
         )
 
     return play_batch
-
-
-def _conclusion(match: EvaluateConfig, verdict: sequential.Verdict) -> str:
-    sprt = match.sprt
-    if verdict == "better":
-        more = f"by more than {sprt.elo0:g} Elo (error rate {sprt.alpha:g})"
-        return f"{match.first} is better than {match.second}, {more},"
-    if verdict == "not better":
-        less = f"by as much as {sprt.elo1:g} Elo (error rate {sprt.beta:g})"
-        return f"{match.first} is not better than {match.second}, {less},"
-    return f"undecided whether {match.first} is better than {match.second}"
 
 
 def compare(match: EvaluateConfig, game: protocol.Game) -> _Output:

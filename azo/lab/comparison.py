@@ -60,11 +60,10 @@ class Difference:
     @property
     def verdict(self) -> str:
         """Whether the 95 % interval excludes 0, without correction for several comparisons."""
-        if self.interval is None or self.num_seeds < _FEWEST_SEEDS:
+        low, high = self.interval or (-math.inf, math.inf)
+        if self.num_seeds < _FEWEST_SEEDS or low <= 0 <= high:
             return "not known"
-        if self.interval[0] <= 0 <= self.interval[1]:
-            return "not known"
-        return "helps" if self.interval[0] > 0 else "hurts"
+        return "helps" if low > 0 else "hurts"
 
     def __str__(self) -> str:
         if self.interval is None:

@@ -28,6 +28,7 @@ import numpy as np
 import pydantic
 import scipy.optimize
 import scipy.sparse.csgraph
+import scipy.special
 import scipy.stats
 
 from azo.games import setting_types
@@ -40,7 +41,7 @@ _Five = pydantic.Field(min_length=5, max_length=5)
 _Z95 = float(scipy.stats.norm.ppf(0.975))
 _RANDOM = "random"
 _VIRTUAL = ""  # the name of the virtual player
-_ROUNDING = 1e-12  # of a score
+_DIGITS = 12  # of a score that are free of rounding errors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,9 +163,7 @@ def rate(
     A pair of players may occur several times and in either order; `players` adds names without
     games. The `anchor` is rated 0: by default `random` if it takes part, or else the mean of all.
     In place of an anchor, `known` has ratings in Elo that stay; the others are on their scale.
-
-    Raises:
-      ValueError: There are no players, or the anchor is not one of them.
+    Raises ValueError without players, or if the anchor is not one of them.
     """
     names = list(dict.fromkeys([*players, *(name for pair in pairings for name in pair[:2])]))
     if not names:
@@ -221,28 +220,25 @@ def rate(
 
 def from_score(score: float) -> float:
     """Returns the difference in Elo that a score per game implies; infinite for 0 and 1."""
-    if min(score, 1 - score) < _ROUNDING:
-        return math.copysign(math.inf, score - 0.5)
-    return PER_E * math.log(score / (1 - score))
+    return PER_E * float(scipy.special.logit(round(score, _DIGITS)))
 
 
-def find_cycle(pairings: Sequence[Pairing], *, level: float = 0.05) -> str | None:
+def find_cycle(pairings: Iterable[Pairing]) -> str | None:
     """Returns one of the shortest cycles of a cross-table, or None; most tables have none.
 
     In a cycle A beats B beats C beats A, so no rating is right for all three. "Beats" is
-    statistically significant: an exact binomial test of the games with a winner rejects equal
-    chances. A cycle needs several such matches at once, so it is rarely due to chance
+    statistically significant: an exact two-sided binomial test at 5 % of the games with a winner
+    rejects equal chances. A cycle needs several such matches at once, so it is rarely due to chance
     (docs/notebook/decisions.md).
 
     It is written with the share of the points of each player against the next, such as
-    "a 0.90 > b 0.85 > c 0.75 > a", and begins with its smallest name. `level` is the significance,
-    two-sided, of every single match.
+    "a 0.90 > b 0.85 > c 0.75 > a", and begins with its smallest name.
     """
     scores = {
         pair: one.score
         for pair, one in cross_table(pairings).items()
         if one.wins > one.losses
-        and scipy.stats.binomtest(one.wins, one.wins + one.losses).pvalue < level
+        and scipy.stats.binomtest(one.wins, one.wins + one.losses).pvalue < 0.05
     }
     names = sorted({name for pair in scores for name in pair})
     if not names:

@@ -151,11 +151,7 @@ class EngineProcess:
         self._to_send.put(line.encode() + b"\n")
 
     def read_line(self) -> str:
-        """Returns the next line of the engine's output, without its end.
-
-        Raises:
-          EngineError: The time is over, the engine has died or writes an endless line.
-        """
+        """Returns the next line, without its end; raises EngineError for none or an endless one."""
         try:
             line = self._received.get(timeout=max(self._deadline - time.monotonic(), 0))
         except queue.Empty:
@@ -232,12 +228,7 @@ class GtpClient:
     """A client of an engine that speaks GTP."""
 
     def __init__(self, process: EngineProcess, game: variant.Variant, config: ExternalEngineConfig):
-        """Prepares the engine for games.
-
-        Raises:
-          ValueError: The engine refuses the size of the board.
-          EngineError: It fails otherwise.
-        """
+        """Prepares the engine; raises ValueError if it refuses the size of the board."""
         self._process = process
         self._game = game
         self._config = config

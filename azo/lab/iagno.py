@@ -19,22 +19,14 @@ _WON = 32000
 _X_SQUARES = 1 << 9 | 1 << 14 | 1 << 49 | 1 << 54
 
 _QUARTER = ((410, 23, 13, 8), (23, -75, -22, -51), (13, -22, 41, 3), (8, -51, 3, -87))
-TABLE = np.array(
-    [_QUARTER[min(row, 7 - row)][min(col, 7 - col)] for row in range(8) for col in range(8)],
-    np.int64,
-)
+TABLE = np.pad(np.array(_QUARTER, np.int64), (0, 4), mode="symmetric").ravel()
 _NUM_NEIGHBOURS = np.array([int(around).bit_count() for around in NEIGHBOURS], np.int64)
 
 
-def _lines() -> np.ndarray:
-    """Returns `[12, 8]` int64: the squares of edges and long diagonals, from both ends."""
-    steps = range(8)
-    lines = [[8 * i for i in steps], [8 * i + 7 for i in steps], [9 * i for i in steps]]
-    lines += [[*steps], [56 + i for i in steps], [7 + 7 * i for i in steps]]
-    return np.array(lines + [line[::-1] for line in lines], np.int64)
-
-
-_LINES = _lines()
+_BOARD = np.arange(64).reshape(8, 8)
+_ROWS = [*_BOARD[[0, 7]], *_BOARD.T[[0, 7]], np.diag(_BOARD), np.diag(_BOARD[:, ::-1])]
+# [12, 8]: the squares of edges and long diagonals, from both ends.
+_LINES = np.concatenate([_ROWS, np.flip(_ROWS, axis=1)])
 
 
 def noisy_table(seed: int) -> np.ndarray:

@@ -8,9 +8,11 @@ The games of a network are those of a tournament, so a stopped measurement conti
 and the folder has all games. Every network meets the same openings.
 """
 
+import json
 import pathlib
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from azo.games import registry
 from azo.lab import elo, tournament_file, tournament_runner
@@ -66,12 +68,13 @@ def by_seconds(
     """
     command = [sys.executable, "-m", "azo", "gtp", "--network", str(network.resolve())]
     command += ["--engine.num-simulations", "None", "--engine.seconds", f"{seconds:g}"]
-    listed = ", ".join(f"'{word}'" for word in command)
+    settings: dict[str, Any] = {"name": NAME, "command": command, "protocol": "gtp"}
+    settings |= {"startup_seconds": 600, "seconds_per_move": 600}  # with compilation
+    # JSON of a text, a number or a list is TOML too.
+    lines = (f"{key} = {json.dumps(x, ensure_ascii=False)}\n" for key, x in settings.items())
     folder.mkdir(parents=True, exist_ok=True)
     engine = folder / "engine.toml"
-    lines = [f"name = '{NAME}'", f"command = [{listed}]", "protocol = 'gtp'"]
-    lines += ["startup_seconds = 600", "seconds_per_move = 600"]  # with compilation
-    files.write(engine, "".join(line + "\n" for line in lines).encode())
+    files.write(engine, "".join(lines).encode())
     player = tournament_file.PlayerConfig(name=NAME, engine=engine)
     return _climb(player, folder, num_games, games_at_once=1)
 

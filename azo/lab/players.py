@@ -6,6 +6,7 @@ sample moves.
 """
 
 import dataclasses
+import functools
 import pathlib
 from typing import Literal, Protocol
 
@@ -61,8 +62,8 @@ class RolloutPlayer:
 
     def __call__(self, key: jax.Array, position: protocol.Position) -> jax.Array:
         """See `Player`."""
-        evaluate = rollouts.evaluator(self.game)
-        return _best_move(self.game, evaluate, key, position, self.search_config)
+        search = functools.partial(improvement.search, self.game, rollouts.evaluator(self.game))
+        return search(key, position, config=self.search_config, is_greedy=True).action
 
 
 @flax.struct.dataclass
@@ -87,18 +88,15 @@ class NetworkPlayer:
     def __call__(self, key: jax.Array, position: protocol.Position) -> jax.Array:
         """See `Player`."""
         if self.search_config is not None:
-            return _best_move(self.game, self.evaluate, key, position, self.search_config)
+            search = functools.partial(improvement.search, self.game, self.evaluate)
+            return search(key, position, config=self.search_config, is_greedy=True).action
         logits = self.evaluate(key, position).prior_logits
         chex.assert_axis_dimension(logits, -1, self.game.num_actions)
         return jnp.argmax(jnp.where(self.game.legal_mask(position), logits, -jnp.inf), axis=-1)
 
 
 def load_network(folder: pathlib.Path, game: protocol.Game) -> NetworkPlayer:
-    """Returns the player of a network, with the search of its settings.
-
-    Raises:
-      ValueError: The folder holds no network of this game.
-    """
+    """Returns the network of a folder and its search; raises ValueError for another game's."""
     variables, settings = network_files.load_for(folder, game)
     return NetworkPlayer(variables, game, settings.network, settings.search)
 
@@ -133,9 +131,7 @@ def with_simulations(player: NetworkPlayer, num_simulations: int) -> NetworkPlay
 def parse(text: str, game: protocol.Game) -> Player | classical.Program:
     """Returns the player that a command line names; `azo evaluate --help` describes the names.
 
-    Raises:
-      ValueError: The text names no player; the message lists the players. Or the network does not
-        fit the game.
+    Raises ValueError for another name, with a list of the players, or for another game's network.
     """
     kind, colon, detail = text.partition(":")
     path, _, count = detail.rpartition(":")
@@ -161,17 +157,6 @@ def parse(text: str, game: protocol.Game) -> Player | classical.Program:
     if number is None:
         return _loaded(detail if kind == "network" and colon else text, text, game)
     return with_simulations(_loaded(path, text, game), number)
-
-
-def _best_move(
-    game: protocol.Game,
-    evaluate: improvement.Evaluate,
-    key: jax.Array,
-    position: protocol.Position,
-    config: improvement.SearchConfig,
-) -> jax.Array:
-    """Returns the moves `[B]` that a search without noise prefers."""
-    return improvement.search(game, evaluate, key, position, config=config, is_greedy=True).action
 
 
 def _simulations(count: str) -> int:

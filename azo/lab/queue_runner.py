@@ -50,11 +50,8 @@ def run_command(
 ) -> None:
     """Runs a Python module with arguments, and adds what it writes to the files.
 
-    After a request to stop the process receives SIGTERM once, and saves.
-
-    Raises:
-      Failed: It ended with another exit code than 0.
-      Stopped: The request came before the end.
+    After a request to stop the process receives SIGTERM once, and saves; then raises Stopped.
+    Raises Failed if the exit code is not 0.
     """
     with output.open("a") as output_file, log.open("a") as log_file:
         # In a session of its own, so that Ctrl-C interrupts only this process.
@@ -94,9 +91,7 @@ def run_job(
 ) -> comparison.Result:
     """Trains, or resumes training, and plays the matches, one of them against `other`, if any.
 
-    Raises:
-      Failed: A command failed.
-      Stopped: The request came before the end.
+    Raises Failed or Stopped, as `run_command` does.
     """
     print(f"{job}: begins", flush=True)
     job.folder.mkdir(parents=True, exist_ok=True)
@@ -237,11 +232,7 @@ def _pin(number: Iterator[int], num_workers: int) -> None:
 
 
 def read_results(path: pathlib.Path, jobs: Iterable[run_queue.Job]) -> Results:
-    """Returns the latest results so far; see `journal.read` for damaged lines.
-
-    Raises:
-      ValueError: The result of one of the jobs has other settings.
-    """
+    """Returns the latest results so far; raises ValueError if a job's has other settings."""
     lines = journal.read(path, comparison.Result.model_validate_json)
     results: Results = {(result.arm, result.seed): result for result in lines}
     for job in jobs:

@@ -109,10 +109,8 @@ def of_run(
 ) -> Record:
     """Returns the record of the latest checkpoint of a run.
 
-    `matches` on the ladder are by way to play, `times` to strength by opponent.
-
-    Raises:
-      ValueError: One line: the metrics do not say what the run took.
+    `matches` on the ladder are by way to play, `times` to strength by opponent. See `costs` for its
+    ValueError.
     """
     step = all_steps(run)[-1]
     settings = checkpoint.read_settings(run, step)
@@ -135,11 +133,7 @@ def of_run(
 
 
 def costs(run: pathlib.Path, steps: Sequence[int]) -> list[Cost]:
-    """Returns what the checkpoints of some iterations took.
-
-    Raises:
-      ValueError: One line: an iteration is not in the metrics, or has no times or counts.
-    """
+    """Returns what checkpoints took; raises ValueError if the metrics lack times or counts."""
     found = {event["iteration"]: event for event in metrics.read(run, "iteration")}
     for step in steps:
         for field in _COSTS:
@@ -215,7 +209,16 @@ def page(records: Sequence[Record]) -> str:
     ways = list(dict.fromkeys(way for one in rated for way in one.elo))
     opponents = list(dict.fromkeys(name for one in timed for name in one.times))
     titles = [f"Elo, {way} simulations" if way.isdigit() else f"Elo, {way} a move" for way in ways]
-    ratings = [[*_took(one), *(_rating_text(one, way) for way in ways)] for one in rated]
+    ratings = []
+    for one in rated:
+        elos = {way: "{:.0f} ({:.0f} to {:.0f})".format(*rating) for way, rating in one.elo.items()}
+        hours, evaluations = "", ""
+        if one.cost is not None:
+            hours, evaluations = (
+                f"{one.cost.processor_minutes / 60:.2f}",
+                f"{one.cost.evaluations:,}",
+            )
+        ratings.append([hours, evaluations, *(elos.get(way, "") for way in ways)])
     times = [[one.times.get(name, "") for name in opponents] for one in timed]
     lines = [
         _HEADER,
@@ -245,15 +248,6 @@ def _table(
     ]
     of_training = ["date", "recipe", "seed>", "commit", "hardware", "rules alone"]
     return tables.table([*of_training, *columns], rows) if rows else ["No record yet."]
-
-
-def _took(record: Record) -> list[str]:
-    cost = record.cost
-    return [f"{cost.processor_minutes / 60:.2f}", f"{cost.evaluations:,}"] if cost else ["", ""]
-
-
-def _rating_text(record: Record, way: str) -> str:
-    return "{:.0f} ({:.0f} to {:.0f})".format(*record.elo[way]) if way in record.elo else ""
 
 
 def _rating(pairings: Sequence[elo.Pairing]) -> tuple[float, float, float]:

@@ -151,9 +151,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     """Returns a queue and its jobs in their order: all arms with the first seed, then the second.
 
     `path` is a TOML file or the name of a shipped one, `folder` the parent of the jobs' folders.
-
-    Raises:
-      ValueError: One line about the error in the file or the settings of an arm.
+    Raises ValueError for an error in the file or in the settings of an arm.
     """
     path = shipped_files.find_config(path, "queue", "queues")
     queue = validation.load(Queue, path, "queue")

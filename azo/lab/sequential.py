@@ -17,6 +17,9 @@ from typing import Literal
 
 import numpy as np
 import scipy.optimize
+import scipy.special
+
+from azo.lab import elo
 
 Verdict = Literal["better", "not better", "undecided"]
 
@@ -46,10 +49,8 @@ def sequential_test(
 
     `counts` are observations by A's points, fewest first. Five: pairs of games of an opening with
     0, 1/2, 1, 3/2 and 2 points. Three: single games, that is losses, draws and wins. `alpha` is the
-    highest rate of "better" at `elo0`, `beta` that of "not better" at `elo1`.
-
-    Raises:
-      ValueError: Limits out of order.
+    highest rate of "better" at `elo0`, `beta` that of "not better" at `elo1`. Raises ValueError for
+    limits out of order.
     """
     if not elo0 < elo1:
         raise ValueError(f"elo0 {elo0:g} is not below elo1 {elo1:g}")
@@ -58,16 +59,12 @@ def sequential_test(
     llr = 0.0
     if any(counts):
         weights = np.maximum(np.asarray(counts, dtype=float), _UNSEEN)
-        ratio = np.log(_weights_with_mean(weights, _expected_score(elo1)))
-        ratio -= np.log(_weights_with_mean(weights, _expected_score(elo0)))
+        score0, score1 = (float(scipy.special.expit(limit / elo.PER_E)) for limit in (elo0, elo1))
+        ratio = np.log(_weights_with_mean(weights, score1) / _weights_with_mean(weights, score0))
         llr = float(weights @ ratio)
     return SequentialTest(
         llr=llr, lower=math.log(beta / (1 - alpha)), upper=math.log((1 - beta) / alpha)
     )
-
-
-def _expected_score(elo: float) -> float:
-    return 1 / (1 + 10 ** (-elo / 400))
 
 
 def _weights_with_mean(weights: np.ndarray, mean: float) -> np.ndarray:

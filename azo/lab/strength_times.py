@@ -39,11 +39,8 @@ def measure(
     """Plays the missing matches of a run with one of `OPPONENTS`.
 
     A match has `num_games`, or if it is clear at most `FEW_GAMES`. `num_processes` are those of an
-    external engine. Returns None for an engine that is not installed.
-
-    Raises:
-      ValueError: One line: the run has no checkpoints or is for another game, a checkpoint is
-        damaged, or the metrics do not say what the checkpoints took.
+    external engine. Returns None for an engine that is not installed. Raises ValueError for a run
+    without checkpoints or costs, or for another game, and for a damaged checkpoint.
     """
     steps = records.all_steps(run)
     costs = records.costs(run, steps)

@@ -31,11 +31,7 @@ def row(cells: Iterable[object]) -> str:
 def write_page(
     path: pathlib.Path, title: str, command: str, measured: str, lines: Sequence[str]
 ) -> None:
-    """Writes a page with tables, the command that made them, and the machine.
-
-    Raises:
-      ValueError: The page cannot be written.
-    """
+    """Writes a page with tables, the command that made them, and the machine."""
     machine = f"{platform.machine()}, {jax.devices()[0].device_kind}"
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("jax", "mctx"))
     text = [

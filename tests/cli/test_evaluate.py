@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from support import commands
+from support import commands, fake_engines
 
-from azo.lab import engine_protocols, tournament_file
+from azo.lab import tournament_file
 
 main = functools.partial(commands.run, "evaluate")
 
@@ -123,7 +123,7 @@ def test_the_engine_plays_with_settings_of_its_own_on_either_side(capsys):
 
 
 def test_a_shipped_engine_that_cannot_start_is_one_line(capsys, monkeypatch):
-    config = engine_protocols.ExternalEngineConfig(name="x", command=("false",), protocol="gtp")
-    monkeypatch.setattr(tournament_file, "shipped_engine", {"x:3": config}.get)
+    engines = {"x:3": fake_engines.config("false")}
+    monkeypatch.setattr(tournament_file, "shipped_engine", engines.get)
     assert main("greedy", "x:3", "--num-games", "2", "--game.size", "8") == 2
-    assert capsys.readouterr().err.startswith("x: ")
+    assert capsys.readouterr().err.startswith("fake: ")

@@ -5,8 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import slow_board
-from support.fake_engines import FAKES
+from support import fake_engines, slow_board
 
 from azo.games import othello, protocol, tictactoe
 from azo.lab import arena, engine_protocols, players
@@ -148,8 +147,7 @@ def test_both_games_of_a_pair_begin_with_the_opening_that_is_given():
 
 
 def fake_engine(*arguments, program=sys.executable):
-    command = (program, str(FAKES / "fake_gtp.py"), *arguments)
-    return engine_protocols.ExternalEngineConfig(name="fake", command=command, protocol="gtp")
+    return fake_engines.config(program, fake_engines.FAKES / "fake_gtp.py", *arguments)
 
 
 def against(engine):

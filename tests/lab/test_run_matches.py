@@ -6,22 +6,16 @@ import jax
 import numpy as np
 import pydantic
 import pytest
-from support import tiny_run
+from support import fake_engines, tiny_run
 
 from azo.games import othello
-from azo.lab import (
-    arena,
-    elo,
-    engine_protocols,
-    external_engines,
-    players,
-    run_matches,
-)
+from azo.lab import arena, elo, engine_protocols, external_engines, players, run_matches
 from azo.learning import network
 from azo.training import config, metrics, network_files
 
 WON = elo.MatchResult(40, 0, 10, pair_scores=(0, 0, 10, 0, 15))
 LOST = elo.MatchResult(10, 0, 40, pair_scores=(15, 0, 10, 0, 0))
+POOL = ["greedy", "random"]
 OPENING_PLIES = tiny_run.settings().evaluation.opening_plies
 
 
@@ -53,11 +47,7 @@ def matches(monkeypatch):
 
 def rate(folder, iteration, *, last_iteration=99, **ratings):
     """Rates the network of an iteration, in a process that begins after `last_iteration`."""
-    ratings = {
-        "every": 5,
-        "pool": ["greedy", "random"],
-        "num_games": 50,
-    } | ratings
+    ratings = {"every": 5, "pool": POOL, "num_games": 50} | ratings
     settings = tiny_run.settings(run={"folder": str(folder)}, ratings=ratings)
     state = types.SimpleNamespace(variables=lambda: weights(iteration))
     with metrics.MetricsWriter(folder, last_iteration=last_iteration) as writer:
@@ -79,13 +69,12 @@ def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, match
     to_come, played = matches
     to_come += [WON] * 9
     texts = [rate(tmp_path, iteration) for iteration in (5, 10, 15)]
-    pool = ["greedy", "random"]
-    assert met(tmp_path) == {5: pool, 10: [*pool, 5], 15: [*pool, 5, 10]}
+    assert met(tmp_path) == {5: POOL, 10: [*POOL, 5], 15: [*POOL, 5, 10]}
     for place, (first, second) in {4: (10, 5), 7: (15, 5), 8: (15, 10)}.items():
         assert are_weights(played[place][0].variables, first)
         assert are_weights(played[place][1].variables, second)
         assert played[place][1].search_config.num_simulations == 100
-    assert [second.name for _, second, _ in played[:2]] == pool
+    assert [second.name for _, second, _ in played[:2]] == POOL
     assert len({key for _, _, key in played}) == 9  # other openings each time
     kept, _ = network_files.load(tmp_path / "generations" / "10")
     assert are_weights(kept, 10)
@@ -113,14 +102,13 @@ def test_cycles_of_generations_are_reported(tmp_path, matches):
     assert cycles == [None, None, circle]
 
 
-def test_what_came_after_the_checkpoint_is_kept_and_rated_anew(tmp_path, matches):
+def test_a_resumed_run_keeps_and_rates_anew_what_came_after_its_checkpoint(tmp_path, matches):
     to_come, played = matches
     to_come += [WON] * 5
     rate(tmp_path, 5)
     rate(tmp_path, 10)
     first_time = metrics.read(tmp_path, metrics.RATING_MATCH)
-    checkpoint_of_another = tmp_path / "generations" / "10" / "settings.json"
-    checkpoint_of_another.write_text("stale")
+    (tmp_path / "generations" / "10" / "settings.json").write_text("stale")
     to_come += [WON] * 3
     rate(tmp_path, 10, last_iteration=7)
     assert metrics.read(tmp_path, metrics.RATING_MATCH) == first_time
@@ -130,15 +118,14 @@ def test_what_came_after_the_checkpoint_is_kept_and_rated_anew(tmp_path, matches
 
 def test_matches_already_played_are_not_repeated(tmp_path, matches):
     to_come, played = matches
-    to_come += [WON] * 2
+    to_come += [WON] * 3
     rate(tmp_path, 5)
-    to_come += [WON]
     with pytest.raises(IndexError):  # in the second match
         rate(tmp_path, 10)
     assert met(tmp_path)[10] == ["greedy"]
     to_come += [LOST, WON]
     rate(tmp_path, 10)
-    assert met(tmp_path)[10] == ["greedy", "random", 5]
+    assert met(tmp_path)[10] == [*POOL, 5]
     wins = [event["rating_match/wins"] for event in metrics.read(tmp_path, metrics.RATING_MATCH)]
     assert wins == [40, 40, 40, 10, 40]
     assert len(metrics.read(tmp_path, metrics.RATING)) == 2
@@ -151,7 +138,7 @@ def test_a_generation_that_was_deleted_is_not_met(tmp_path, matches):
     rate(tmp_path, 10)
     (tmp_path / "generations" / "5").rename(tmp_path / "elsewhere")
     rate(tmp_path, 15)
-    assert met(tmp_path)[15] == ["greedy", "random", 10]
+    assert met(tmp_path)[15] == [*POOL, 10]
 
 
 def test_an_unknown_player_is_reported_before_training(tmp_path, matches):
@@ -177,23 +164,29 @@ def test_the_gate_plays_the_learners_network_against_the_actors(monkeypatch):
     assert (event.fields["gate/is_promoted"], event.fields["gate/generation"]) == (1, 4)
 
 
-def an_engine(program="true"):
-    return engine_protocols.ExternalEngineConfig(name="x", command=(program,), protocol="gtp")
-
-
-def test_an_engine_of_the_pool_is_met_where_it_is_installed(tmp_path, matches, monkeypatch):
-    engines = {
-        "greedy": an_engine(),
+def test_the_run_goes_on_without_engines_that_are_absent_or_fail_at_their_start(
+    tmp_path, matches, monkeypatch
+):
+    pool = {
+        "greedy": fake_engines.config("true"),
+        "x:3": fake_engines.config("false"),
         "absent:3": None,
-        "random": players.BaselinePlayer("random", None),
     }
-    monkeypatch.setattr(run_matches, "_pool_player", lambda name, game: engines[name])
-    to_come, played = matches
+    pool["random"] = players.BaselinePlayer("random", None)
+    monkeypatch.setattr(run_matches, "_pool_player", lambda name, game: pool[name])
+    play, (to_come, played) = arena.play_match, matches
+
+    def fail_or_play(game, first, second, *args, **settings):
+        if second == pool["x:3"]:
+            raise engine_protocols.EngineError("x 3", "died (exit code 3)", ())
+        return play(game, first, second, *args, **settings)
+
+    monkeypatch.setattr(arena, "play_match", fail_or_play)
     to_come[:] = [LOST, WON]
-    text = rate(tmp_path, 5, pool=["greedy", "absent:3", "random"])
-    assert met(tmp_path) == {5: ["greedy", "random"]}
-    assert [second for _, second, _ in played] == [engines["greedy"], engines["random"]]
-    assert text.endswith(" (random 0); not installed: absent:3")
+    text = rate(tmp_path, 5, pool=[*pool])
+    assert met(tmp_path) == {5: POOL}
+    assert [second for _, second, _ in played] == [pool["greedy"], pool["random"]]
+    assert text.endswith(" (random 0); x 3: died (exit code 3); not installed: absent:3")
 
 
 @pytest.mark.parametrize(
@@ -210,23 +203,10 @@ def test_the_ladder_random_or_the_first_of_the_pool_sets_the_zero(
     assert rate(tmp_path, 5, pool=pool).endswith(f" ({zero} 0)")
 
 
-def test_an_engine_that_fails_at_its_start_does_not_end_the_run(tmp_path, monkeypatch):
-    pool = {"greedy": an_engine(), "random": players.BaselinePlayer("random", None)}
-
-    def play(game, first, second, key, **lengths):
-        if second == pool["greedy"]:
-            raise engine_protocols.EngineError("x 3", "died (exit code 3)", ())
-        return WON
-
-    monkeypatch.setattr(arena, "play_match", play)
-    monkeypatch.setattr(run_matches, "_pool_player", lambda name, game: pool[name])
-    assert rate(tmp_path, 5).endswith(" (random 0); x 3: died (exit code 3)")
-    assert met(tmp_path) == {5: ["random"]}
-
-
-def test_engines_of_the_pool_are_the_shipped_ones_if_they_are_installed(monkeypatch):
-    find = run_matches._pool_player
-    game = othello.Othello()
+def test_engines_of_the_pool_are_the_shipped_ones_if_their_program_exists(monkeypatch):
+    for program, is_installed in (("true", True), ("no-such-program", False)):
+        assert external_engines.is_installed(fake_engines.config(program)) == is_installed
+    find, game = run_matches._pool_player, othello.Othello()
     monkeypatch.setattr(external_engines, "is_installed", lambda config: True)
     engine = find("gtp-rhino:3", game)
     assert (engine.name, engine.level) == ("gtp-rhino", 3)
@@ -237,18 +217,12 @@ def test_engines_of_the_pool_are_the_shipped_ones_if_they_are_installed(monkeypa
         find("gtp-rhino:3", tiny_run.game())
 
 
-@pytest.mark.parametrize(("program", "expected"), [("true", True), ("no-such-program", False)])
-def test_an_engine_is_installed_if_its_program_exists(program, expected):
-    assert external_engines.is_installed(an_engine(program)) == expected
-
-
 @pytest.mark.parametrize(
     ("rated", "expected"),
     [
         ([], []),
         ([10, 20, 30], [10, 20, 30]),
-        ([10, 20, 30, 40, 50, 60, 70], [10, 30, 50, 70]),
-        ([10, 20, 30, 40, 50, 60, 70, 80, 90, 100], [10, 40, 70, 100]),
+        ([*range(10, 110, 10)], [10, 40, 70, 100]),
     ],
 )
 def test_earlier_opponents_are_spread_from_the_first_to_the_latest(rated, expected):
@@ -269,20 +243,12 @@ def test_wrong_settings_are_refused(wrong, message):
         config.RatingsConfig(**wrong)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "rated_seconds", "expected"),
-    [
-        (0, 0, False),
-        (3601, 0, True),
-        (3700, 3601, False),
-        (7200, 3601, True),
-        (14_500, 3601, True),  # two multiples at once are one rating
-    ],
-)
-def test_by_seconds_a_rating_is_due_once_in_every_interval(seconds, rated_seconds, expected):
+def test_by_seconds_a_rating_is_due_once_in_every_interval():
     ratings = config.RatingsConfig(every_seconds=3600)
     assert ratings.is_enabled
-    assert ratings.is_due(7, seconds, rated_seconds) == expected
+    # In 14,500 seconds two multiples at once are one rating.
+    times = [(0, 0), (3601, 0), (3700, 3601), (7200, 3601), (14_500, 3601)]
+    assert [ratings.is_due(7, *time) for time in times] == [False, True, False, True, True]
 
 
 @pytest.mark.parametrize(("every", "expected"), [(0, []), (1, [1, 2, 3, 4]), (3, [3])])

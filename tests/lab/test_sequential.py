@@ -5,13 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from azo.lab import sequential
+from azo.lab import elo, sequential
 
 run = sequential.sequential_test
-
-
-def elo(score):
-    return 400 * math.log10(score / (1 - score))
 
 
 def pair_scores(score, draw_share, settled_share):
@@ -33,19 +29,20 @@ def played(rng, chances, *, elo0, elo1, stride):
             return verdict, 2 * counts.sum()
 
 
-def rates(rng, num_tests, chances, **settings):
+def rate(num_tests, chances, **settings):
     """Returns the rate of "better", and the mean number of games."""
+    rng = np.random.default_rng(7)
     outcomes = [played(rng, chances, **settings) for _ in range(num_tests)]
-    return (
-        np.mean([verdict == "better" for verdict, _ in outcomes]),
-        np.mean([games for _, games in outcomes]),
+    is_better, games = zip(
+        *((verdict == "better", games) for verdict, games in outcomes), strict=True
     )
+    return np.mean(is_better), np.mean(games)
 
 
 def test_the_likelihood_ratio_of_pairs_is_that_worked_by_hand():
     # Under a mean of 1/2, 10 of 1/4, 20 of 1/2 and 30 of 3/4 are likeliest from equal chances:
     # 10 / (1 - y) = 30 / (1 + y) at y = 1/2. A mean of 7/12 is the one observed: no change.
-    outcome = run([0, 10, 20, 30, 0], elo0=0, elo1=elo(7 / 12))
+    outcome = run([0, 10, 20, 30, 0], elo0=0, elo1=elo.from_score(7 / 12))
     assert outcome.llr == pytest.approx(10 * math.log(1 / 2) + 30 * math.log(3 / 2), abs=0.01)
     assert outcome.upper == pytest.approx(math.log(19))
     assert outcome.lower == pytest.approx(-math.log(19))
@@ -53,12 +50,12 @@ def test_the_likelihood_ratio_of_pairs_is_that_worked_by_hand():
 
 
 def test_single_games_without_draws_are_walds_test():
-    outcome = run([40, 0, 60], elo0=0, elo1=elo(0.6), alpha=0.1, beta=0.2)
+    outcome = run([40, 0, 60], elo0=0, elo1=elo.from_score(0.6), alpha=0.1, beta=0.2)
     assert outcome.llr == pytest.approx(60 * math.log(1.2) + 40 * math.log(0.8), abs=0.01)  # 2.01
     assert outcome.upper == pytest.approx(math.log(0.8 / 0.1))
     assert outcome.lower == pytest.approx(math.log(0.2 / 0.9))
     assert outcome.verdict == "undecided"
-    assert run([60, 0, 40], elo0=0, elo1=elo(0.6)).verdict == "not better"
+    assert run([60, 0, 40], elo0=0, elo1=elo.from_score(0.6)).verdict == "not better"
 
 
 def test_exchanging_the_sides_negates_the_ratio():
@@ -71,13 +68,12 @@ def test_exchanging_the_sides_negates_the_ratio():
 
 @pytest.mark.parametrize("settled_share", [0, 0.5])
 def test_errors_are_as_rare_as_stated(settled_share):
-    rng = np.random.default_rng(7)
     settings = {"elo0": 0, "elo1": 100, "stride": 4}
     allowed = 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)  # 3 standard deviations of 200 tests
-    equal, _ = rates(rng, 200, pair_scores(0.5, 0.05, settled_share), **settings)
+    equal, _ = rate(200, pair_scores(0.5, 0.05, settled_share), **settings)
     assert equal <= allowed
-    better = sequential._expected_score(100)
-    above, games = rates(rng, 200, pair_scores(better, 0.05, settled_share), **settings)
+    better = 1 / (1 + 10 ** (-100 / 400))
+    above, games = rate(200, pair_scores(better, 0.05, settled_share), **settings)
     assert above >= 1 - allowed
     assert games < 120
 

@@ -10,24 +10,25 @@ from support import slow_board
 FAKES = pathlib.Path(__file__).parent / "engines"
 GAME = othello.Othello()
 PASS = GAME.pass_action
+after = slow_board.after
 WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
 
 
-def gtp(*arguments, game=GAME, **settings):
-    command = (sys.executable, str(FAKES / "fake_gtp.py"), *map(str, arguments or ["play"]))
-    config = engine_protocols.ExternalEngineConfig(
-        name="fake", command=command, protocol="gtp", **settings
+def config(*command, protocol="gtp", **settings):
+    return engine_protocols.ExternalEngineConfig(
+        name="fake", command=tuple(map(str, command)), protocol=protocol, **settings
     )
-    return external_engines.ExternalEngine(config, game)
+
+
+def gtp(*arguments, game=GAME, **settings):
+    command = (sys.executable, FAKES / "fake_gtp.py", *(arguments or ["play"]))
+    return external_engines.ExternalEngine(config(*command, **settings), game)
 
 
 def nboard(mode, **settings):
-    command = (sys.executable, str(FAKES / "fake_nboard.py"), mode)
-    settings = {"level": 7} | settings
-    config = engine_protocols.ExternalEngineConfig(
-        name="fake", command=command, protocol="nboard", **settings
-    )
-    return external_engines.ExternalEngine(config, GAME)
+    command = (sys.executable, FAKES / "fake_nboard.py", mode)
+    engine = config(*command, protocol="nboard", **({"level": 7} | settings))
+    return external_engines.ExternalEngine(engine, GAME)
 
 
 def actions(text):
@@ -39,14 +40,10 @@ def random_game(seed, size=8):
     return slow_board.random_game(size, seed=seed)[1]
 
 
-def after(moves, size=8):
-    return slow_board.after(moves, size)
-
-
 def play_out(first, second, moves=(), size=8):
     """Returns the actions of a game of two engines, all of them checked by `slow_board`."""
     moves = list(moves)
-    board = after(moves, size)
+    board = slow_board.after(moves, size)
     while not slow_board.is_over(board):
         choice = (first, second)[len(moves) % 2].choose(moves)
         assert choice.action in slow_board.legal_actions(board)
