@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
 def save(weights: np.ndarray) -> None:
     """Writes the weights without ProbCut."""
     search.FILE.parent.mkdir(exist_ok=True)
-    cuts = np.zeros((evaluation.NUM_STAGES, 1), search.CUT_FIT)
+    cuts = np.zeros((evaluation.NUM_STAGES, 1), probcut.CUT)
     np.savez_compressed(search.FILE, weights=weights, cuts=cuts)
 
 
