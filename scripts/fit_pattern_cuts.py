@@ -15,7 +15,7 @@ import fit_pattern_weights
 import numpy as np
 
 from azo.lab.pattern_search import evaluation, search
-from azo.solver.host import table
+from azo.solver.host import probcut, table
 
 SHALLOW = {3: 1, 4: 2, 5: 1, 6: 2, 7: 3, 8: 4, 9: 3, 10: 4, 11: 5, 12: 6}  # depths
 FULL_DEPTH = 6  # searched without cuts
@@ -39,15 +39,18 @@ def main(argv: Sequence[str]) -> int:
         weights = file["weights"]
     fits = measure(positions, weights[:, evaluation.shared_entries()])
     for depth, shallow in SHALLOW.items():
-        deviation = fits["deviation"][list(STAGES), depth] / evaluation.UNIT
+        deviation = fits["margin"][list(STAGES), depth] / evaluation.UNIT
         print(f"depth {depth} by {shallow}: deviation {np.round(deviation, 1)} discs")
     np.savez_compressed(search.FILE, weights=weights, cuts=fits)
     return 0
 
 
 def measure(positions: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns `[NUM_STAGES, depths]` CUT_FIT; other stages have the fit of the nearest one."""
-    fits = np.zeros((evaluation.NUM_STAGES, MAX_DEPTH + 1), search.CUT_FIT)
+    """Returns `[NUM_STAGES, depths]` probcut.CUT, whose margins are one standard deviation.
+
+    Other stages than STAGES have the fit of the nearest one.
+    """
+    fits = np.zeros((evaluation.NUM_STAGES, MAX_DEPTH + 1), probcut.CUT)
     empties = fit_pattern_weights.num_empties(positions)
     stages = np.array([evaluation.stage(number) for number in empties])
     for top in (FULL_DEPTH, MAX_DEPTH):
@@ -72,7 +75,7 @@ def _values(row: np.void, top: int, memory: search.PatternSearch) -> list[int]:
 
 
 def _regress(values: np.ndarray, depth: int, shallow: int) -> tuple[int, float, float, float]:
-    """Returns a CUT_FIT from values `[M, depths]`."""
+    """Returns a fit, as in `measure`, from values `[M, depths]`."""
     values = values[np.abs(values[:, shallow]) < MAX_VALUE * evaluation.UNIT]
     slope, offset = np.polyfit(values[:, shallow], values[:, depth], 1)
     error = values[:, depth] - slope * values[:, shallow] - offset

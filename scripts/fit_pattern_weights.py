@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
 def save(weights: np.ndarray) -> None:
     """Writes the weights without ProbCut."""
     search.FILE.parent.mkdir(exist_ok=True)
-    cuts = np.zeros((evaluation.NUM_STAGES, 1), search.CUT_FIT)
+    cuts = np.zeros((evaluation.NUM_STAGES, 1), probcut.CUT)
     np.savez_compressed(search.FILE, weights=weights, cuts=cuts)
 
 
@@ -240,7 +240,7 @@ def fit(positions: np.ndarray, start: np.ndarray, *, ridge: float, num_steps: in
         part = distinct(positions[is_near])
         is_outside = (num_empties(part) < low) | (num_empties(part) > high)
         weight = np.sqrt(part["weight"]) * np.where(is_outside, OUTSIDE_WEIGHT, 1)
-        rows = _list_all_rows(part["player"], part["opponent"], shared, RULES)
+        rows = list_rows(part, shared)
         before = start[stage] / np.float32(evaluation.UNIT)
         solution = _solve(rows, part["target"], weight, before, ridge, num_steps)
         weights[stage] = np.clip(np.rint(solution * evaluation.UNIT), -32767, 32767)
@@ -256,14 +256,31 @@ def _bounds() -> list[tuple[int, int]]:
     return [(int(numbers.min()), int(numbers.max())) for numbers in members]
 
 
+def list_rows(positions: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """Returns `[M, entries]` int32, the distinct weights of the entries of positions."""
+    pattern_set = evaluation.PATTERNS
+    first_rows = pattern_set.first_rows[pattern_set.merged.pattern]
+    sides = positions["player"], positions["opponent"]
+    return _list_rows(*sides, pattern_set.contents(1), first_rows, shared, RULES)
+
+
 @numba.njit
-def _list_all_rows(player, opponent, shared, rules):
-    rows = np.zeros((len(player), evaluation.NUM_ENTRIES), np.int32)
-    one = np.zeros(evaluation.NUM_ENTRIES, np.int64)
+def _list_rows(player, opponent, contents, first_rows, shared, rules):
+    rows = np.zeros((len(player), len(first_rows) + 3), np.int32)
     for i in range(len(player)):
-        evaluation.list_rows(player[i], opponent[i], one, rules)
-        for j in range(len(one)):
-            rows[i, j] = shared[one[j]]
+        P, O, entries = player[i], opponent[i], rows[i]
+        for row in range(8):
+            shift = np.uint64(8 * row)
+            own, other = P >> shift & np.uint64(255), O >> shift & np.uint64(255)
+            for image in range(len(first_rows)):
+                entries[image] += contents[row, own, image] + 2 * contents[row, other, image]
+        num_own = kernels.count(kernels.legal_moves(P, O, rules.on_board))
+        num_other = kernels.count(kernels.legal_moves(O, P, rules.on_board))
+        entries[-3] = evaluation.OWN_MOVES + min(num_own, evaluation.MAX_MOVES)
+        entries[-2] = evaluation.OTHER_MOVES + min(num_other, evaluation.MAX_MOVES)
+        entries[-1] = evaluation.EMPTIES + rules.num_squares - kernels.count(P | O)
+        entries[:-3] += first_rows
+        entries[:] = shared[entries]
     return rows
 
 

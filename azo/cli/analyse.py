@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import rich.console
-import rich.table
 import tyro
 
 from azo.cli import command_line
@@ -130,7 +129,10 @@ def _print(
     size = analysis.game.size
     terminal.print(f"{title}. {analysis_text.outcome(analysis)}", markup=False)
     if ply is None:
-        terminal.print(_fitted(analysis_text.game_table(analysis), terminal))
+        table = analysis_text.game_table(analysis)
+        columns = {str(column.header): column for column in table.columns}
+        formatting.fit(table, terminal, [columns[name] for name in _LESS_USEFUL])
+        terminal.print(table)
         terminal.print(analysis_text.legend(), markup=False)
         for line in analysis_text.summary(analysis):
             terminal.print(line, markup=False)
@@ -140,12 +142,3 @@ def _print(
     terminal.print(analysis_text.worth(position), markup=False)
     if position.moves:
         terminal.print(analysis_text.move_table(position, size))
-
-
-def _fitted(table: rich.table.Table, terminal: rich.console.Console) -> rich.table.Table:
-    """Returns a table without the less useful columns for which a terminal is too narrow."""
-    unlimited = terminal.options.update(max_width=10_000)
-    for name in _LESS_USEFUL:
-        if terminal.measure(table, options=unlimited).maximum > terminal.width:
-            table.columns = [column for column in table.columns if column.header != name]
-    return table

@@ -66,18 +66,22 @@ def parse(
         return default or validation.validate(kind, {}, None)
     options: dict[str, Any] = {} if default is None else {"default": default}
 
-    def read() -> Any:
-        return tyro.cli(
-            kind,
-            args=argv,
-            prog=prog,
-            description="",
-            registry=_registry_of_dicts(),
-            return_unknown_args=True,
-            **options,
-        )
-
-    tree, unknown = _read_quietly(read)
+    framed = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(framed):
+            tree, unknown = tyro.cli(
+                kind,
+                args=argv,
+                prog=prog,
+                description="",
+                registry=_registry_of_dicts(),
+                return_unknown_args=True,
+                **options,
+            )
+    except SystemExit as stop:
+        if not stop.code:  # --help
+            raise
+        raise ValueError(_unframe(framed.getvalue())) from None
     if unknown:
         example = "--config NAME" if load_file is not None else f"{flags[0]} VALUE"
         raise ValueError(f"unexpected argument '{unknown[0]}'. Give settings as flags: {example}")
@@ -163,18 +167,6 @@ def _registry_of_dicts() -> tyro.constructors.ConstructorRegistry:
         return None if spec is None else dataclasses.replace(spec, instantiate=dict)
 
     return registry
-
-
-def _read_quietly(read: Callable[[], Any]) -> Any:
-    """Returns the values that tyro reads; its framed messages become one line."""
-    framed = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(framed):
-            return read()
-    except SystemExit as stop:
-        if not stop.code:  # --help
-            raise
-        raise ValueError(_unframe(framed.getvalue())) from None
 
 
 def _unframe(text: str) -> str:

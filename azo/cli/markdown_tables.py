@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterable
 
 import rich.console
-import rich.table
 import rich.text
 
 from azo.play.analysis import formatting
@@ -32,22 +31,15 @@ def show(lines: Iterable[str], console: rich.console.Console) -> None:
 
 
 def _show_table(rows: list[list[str]], console: rich.console.Console) -> None:
-    head = rows[0]
-    unlimited = console.options.update(max_width=10_000)
-    tables = [_table(rows, num_columns) for num_columns in range(len(head), 0, -1)]
-    widths = [console.measure(table, options=unlimited).maximum for table in tables]
-    num_left_out = next((n for n, w in enumerate(widths) if w <= console.width), len(widths) - 1)
-    console.print(tables[num_left_out])
-    if num_left_out:
-        names = ", ".join(head[-num_left_out:])
-        console.print(f"left out for want of {widths[0]} columns: {names}", markup=False)
-
-
-def _table(rows: list[list[str]], num_columns: int) -> rich.table.Table:
     head, signs, *others = rows
-    is_right = [sign.endswith(":") for sign in signs]
-    names = [f"{name}{'>' * right}" for name, right in zip(head, is_right, strict=True)]
-    table = formatting.table(*names[:num_columns])
+    table = formatting.table(
+        *(name + ">" * sign.endswith(":") for name, sign in zip(head, signs, strict=True))
+    )
     for row in others:
-        table.add_row(*map(rich.text.Text, row[:num_columns]))
-    return table
+        table.add_row(*map(rich.text.Text, row))
+    wanted = formatting.width(table, console)
+    left_out = formatting.fit(table, console, table.columns[:0:-1])
+    console.print(table)
+    if left_out:
+        names = ", ".join(reversed(left_out))
+        console.print(f"left out for want of {wanted} columns: {names}", markup=False)

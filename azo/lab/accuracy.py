@@ -9,6 +9,7 @@ calibration error (Guo et al., 2017, arXiv:1706.04599), here from 0 to 2.
 
 import dataclasses
 import functools
+import itertools
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ import scipy.stats
 
 from azo.games import notation, othello
 from azo.lab import elo, extras, players, position_sets, tables
+from azo.learning import supervised
 from azo.search import improvement
 from azo.storage import files
 
@@ -170,19 +172,12 @@ def assess(
     key: jax.Array,
     position: othello.Position,
 ) -> Assessment:
-    """Returns the assessment of positions `[M]` by a network with a search, or without one.
-
-    The last position fills up the last batch.
-    """
-    count = position.player.lower.shape[0]
-    size = min(_BATCH, count)
-    parts = []
-    for start in range(0, count, size):
-        rows = np.minimum(np.arange(start, start + size), count - 1)
-        batch = jax.tree.map(lambda words, rows=rows: words[rows], position)
-        batch_key = jax.random.fold_in(key, start)
-        parts.append(jax.device_get(_assess_batch(game, player, batch_key, batch)))
-    return jax.tree.map(lambda *arrays: np.concatenate(arrays)[:count], *parts)
+    """Returns the assessment of positions `[M]` by a network with a search, or without one."""
+    size = min(_BATCH, len(position.player.lower))
+    keys = map(functools.partial(jax.random.fold_in, key), itertools.count(step=size))
+    return supervised.in_batches(
+        lambda batch: _assess_batch(game, player, next(keys), batch), position, size
+    )
 
 
 def name_of(player: players.NetworkPlayer) -> str:

@@ -50,7 +50,7 @@ class PositionSet:
     position: othello.Position  # [M]
     utility: np.ndarray  # [M] int
     move_utility: np.ndarray  # [M, A] int, NO_UTILITY for illegal moves and in unknown rows
-    named_best: np.ndarray  # [M] int, the best move that a file names, -1 without one
+    named_best: np.ndarray | None = None  # [M] int, the best move of a file, -1 where it has none
     perfect_game: tuple[int, ...] = ()  # the `M` moves of the perfect game that they are from
 
     def __len__(self) -> int:
@@ -66,8 +66,9 @@ class PositionSet:
         utility = self.move_utility
         is_best = (utility == utility.max(axis=1, keepdims=True)) & (utility != NO_UTILITY)
         is_best[(utility != NO_UTILITY).sum(axis=1) == 1] = False
-        rows = np.flatnonzero(self.named_best >= 0)
-        is_best[rows, self.named_best[rows]] = True
+        if self.named_best is not None:
+            rows = np.flatnonzero(self.named_best >= 0)
+            is_best[rows, self.named_best[rows]] = True
         return is_best
 
 
@@ -121,8 +122,7 @@ def of_problems(
     Raises:
       ValueError: if a move is illegal, or all games are over; the number of the line comes first.
     """
-    sides = [[getattr(x.board, side) for x in problems] for side in ("player", "opponent")]
-    position = othello.Position(*map(bitboard.from_ints, sides))
+    position = _position([problem.board for problem in problems])
     rows = np.flatnonzero(~np.asarray(_is_over(game, position)))
     if not len(rows):
         raise ValueError(
@@ -148,7 +148,7 @@ def of_problems(
             moves[row, scored] = sign * np.array([*problem.move_scores.values()])
         if named and legal[row].sum() > 1:
             named_best[row] = problem.best_move
-    return PositionSet(position, utility, _solved(game, position, moves, max_solved), named_best)
+    return PositionSet(position, utility, _solved(game, position, max_solved, moves), named_best)
 
 
 def of_random_games(
@@ -183,13 +183,14 @@ def of_random_games(
             " empty squares and a legal move: choose another number"
         )
     position = game.unpack(jnp.asarray(boards))
-    unknown = np.full((len(boards), game.num_actions), NO_UTILITY)
-    moves = _solved(game, position, unknown, num_empties)
-    return PositionSet(position, moves.max(axis=1), moves, np.full(len(boards), -1))
+    moves = _solved(game, position, num_empties)
+    return PositionSet(position, moves.max(axis=1), moves)
 
 
 def perfect_games(game: othello.Othello, *, max_solved: int) -> list[PositionSet]:
     """Returns the published perfect games of a board, solved up to `max_solved` empty squares.
+
+    A set has the position before each move but passes.
 
     Raises:
       ValueError: if the game is not 6x6 from the usual start.
@@ -197,29 +198,32 @@ def perfect_games(game: othello.Othello, *, max_solved: int) -> list[PositionSet
     if game != othello.Othello(6, game.is_reversed):
         raise ValueError("perfect games are stored only for 6x6 from its usual start")
     black, games = PERFECT_GAMES[game.is_reversed]
-    return [_perfect_game(game, text, black, max_solved) for text in games]
+    sets = []
+    for text in games:
+        replay = replaying.replay(text, game)
+        plies = [ply for ply, action in enumerate(replay.actions) if action != game.pass_action]
+        position = _position([replay.boards[ply] for ply in plies])
+        utility = np.array([black if ply % 2 == 0 else -black for ply in plies])
+        moves = _solved(game, position, max_solved)
+        actions = tuple(replay.actions[ply] for ply in plies)
+        sets.append(PositionSet(position, utility, moves, perfect_game=actions))
+    return sets
 
 
-def _perfect_game(game: othello.Othello, text: str, black: int, max_solved: int) -> PositionSet:
-    """Returns the position before each move of a game; passes are left out."""
-    replay = replaying.replay(text, game)
-    plies = [ply for ply, action in enumerate(replay.actions) if action != game.pass_action]
-    boards = [replay.boards[ply] for ply in plies]
-    position = othello.Position(
-        bitboard.from_ints([board.player for board in boards]),
-        bitboard.from_ints([board.opponent for board in boards]),
-    )
-    utility = np.array([black if ply % 2 == 0 else -black for ply in plies])
-    unknown = np.full((len(plies), game.num_actions), NO_UTILITY)
-    moves = _solved(game, position, unknown, max_solved)
-    actions = tuple(replay.actions[ply] for ply in plies)
-    return PositionSet(position, utility, moves, np.full(len(plies), -1), actions)
+def _position(boards: Sequence[notation.Board]) -> othello.Position:
+    sides = zip(*((board.player, board.opponent) for board in boards), strict=True)
+    return othello.Position(*map(bitboard.from_ints, sides))
 
 
 def _solved(
-    game: othello.Othello, position: othello.Position, moves: np.ndarray, max_solved: int
+    game: othello.Othello,
+    position: othello.Position,
+    max_solved: int,
+    moves: np.ndarray | None = None,
 ) -> np.ndarray:
     """Returns the utilities of moves, solved where none is known and few squares are empty."""
+    if moves is None:
+        moves = np.full((len(position.player.lower), game.num_actions), NO_UTILITY)
     is_unknown = (moves == NO_UTILITY).all(axis=1)
     rows = np.flatnonzero(is_unknown & (np.asarray(game.num_empties(position)) <= max_solved))
     if len(rows):

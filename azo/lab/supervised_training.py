@@ -132,18 +132,13 @@ def evaluate(
     plies: supervised.RecordedPlies,
 ) -> dict[str, float]:
     """Returns the means of `supervised.score` on recorded plies, by their names in the metrics."""
-    scores = []
-    for first in range(0, len(plies), _EVALUATION_BATCH):
-        rows = np.arange(first, first + _EVALUATION_BATCH).clip(max=len(plies) - 1)
-        chunk = plies.select(rows)  # the last ply fills up the last batch
-        scores.append(
-            supervised.score(game, config, variables, chunk.board, chunk.action, chunk.value)
-        )
-    means = {
-        f"held_out/{name}": np.concatenate([one[name] for one in scores])[: len(plies)].mean()
-        for name in scores[0]
-    }
-    return {"held_out/plies": len(plies), **{name: float(one) for name, one in means.items()}}
+    scores = supervised.in_batches(
+        lambda batch: supervised.score(game, config, variables, *batch),
+        (plies.board, plies.action, plies.value),
+        _EVALUATION_BATCH,
+    )
+    means = {f"held_out/{name}": float(one.mean()) for name, one in scores.items()}
+    return {"held_out/plies": len(plies), **means}
 
 
 def _text(figures: dict[str, float]) -> str:

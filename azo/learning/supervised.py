@@ -7,6 +7,7 @@ on the device; `learner.learn` takes given rows in each step.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import flax.struct
@@ -20,7 +21,6 @@ from azo.learning import network, ply_records, replay
 from azo.search import search_tree
 
 _Share = Annotated[float, pydantic.Field(ge=0, le=1)]
-_NO_ACTION = -1
 _UNKNOWN = ply_records.UNKNOWN_SCORE
 _BLOCK = 8192  # games replayed at once
 
@@ -71,15 +71,8 @@ def plies_of(
     play, also for the first player, and its result.
     """
     is_ply = (action >= 0) & ~np.isnan(value)[:, None]
-    blocks = []
-    for first in range(0, len(action), _BLOCK):
-        block = action[first : first + _BLOCK].T.astype(np.int32)
-        missing = _BLOCK - block.shape[1]  # so that one shape is compiled
-        padded = np.pad(block, ((0, 0), (0, missing)), constant_values=_NO_ACTION)
-        blocks.append(jax.device_get(_replay(game, jnp.asarray(padded))))
-    packed, scores = zip(*blocks, strict=True)
-    board = np.concatenate(packed, axis=1).swapaxes(0, 1)[: len(action)]
-    first_score = np.concatenate(scores)[: len(action)]
+    replay_block = functools.partial(_replay, game)
+    board, first_score = in_batches(replay_block, action, _BLOCK)
     row, ply = np.nonzero(is_ply)
     is_solved = ply < np.broadcast_to(num_solved, len(action))[row]
     exact = np.broadcast_to(exact_score, len(action))[row]
@@ -93,6 +86,21 @@ def plies_of(
         ply=ply.astype(np.int32),
         game=row.astype(np.int32),
     )
+
+
+def in_batches(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
+    """Returns the results `[M]` of a function of rows `[M]`, which takes `size` rows at a time.
+
+    The last row fills up the last batch, so that one shape is compiled. The results are on the
+    host.
+    """
+    count = len(jax.tree.leaves(rows)[0])
+    results = []
+    for first in range(0, count, size):
+        places = np.arange(first, first + size).clip(max=count - 1)
+        batch = jax.tree.map(lambda column, places=places: column[places], rows)
+        results.append(jax.device_get(function(batch)))
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[:count], *results)
 
 
 def is_held_out(game: protocol.Game, action: np.ndarray, share: float) -> np.ndarray:
@@ -174,13 +182,15 @@ def score(
 def _replay(game: protocol.Game, action: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Returns the packed position before every ply, and the final scores for the first player.
 
-    They are `[L, G, words]` uint32 and `[G]` int32, UNKNOWN_SCORE where the game is not over.
+    Of actions `[G, L]` they are `[G, L, words]` uint32 and `[G]` int32, UNKNOWN_SCORE where the
+    game is not over.
     """
 
     def play(position: Any, action: jax.Array) -> Any:
         after = game.step(position, jnp.maximum(action, 0)).position
         return protocol.where(action >= 0, after, position), game.pack(position)
 
-    last, board = jax.lax.scan(play, game.start(action.shape[1]), action)
-    sign = jnp.where((action >= 0).sum(axis=0) % 2 == 0, 1, -1)
-    return board, jnp.where(game.is_over(last), sign * game.final_score(last), _UNKNOWN)
+    last, board = jax.lax.scan(play, game.start(len(action)), action.T.astype(jnp.int32))
+    sign = jnp.where((action >= 0).sum(axis=1) % 2 == 0, 1, -1)
+    score = jnp.where(game.is_over(last), sign * game.final_score(last), _UNKNOWN)
+    return board.swapaxes(0, 1), score

@@ -60,9 +60,9 @@ def test_effort_counts_the_moves_of_one_player():
         played(0, "b", "a", -1, None, "b: resigned", num_moves=(1, 4), positions=(9.0, 16.0)),
     ]
     did = standings.effort("a", games)
-    assert did == standings.Effort(7, 28 / 7, (0.5 + 1.25) / 7, 0)
-    assert standings.effort("b", games) == standings.Effort(3, None, (1.25 + 0.5) / 3, 1)
-    assert standings.effort("c", games) == standings.Effort(0, None, None, 0)
+    assert did == standings.Effort(28 / 7, (0.5 + 1.25) / 7, 0)
+    assert standings.effort("b", games) == standings.Effort(None, (1.25 + 0.5) / 3, 1)
+    assert standings.effort("c", games) == standings.Effort(None, None, 0)
 
 
 def test_exported_games_are_read_back_by_the_readers(tmp_path):

@@ -19,7 +19,6 @@ _STAGE_EMPTIES = 4
 
 PATTERNS = patterns.pattern_set("logistello", 8)
 NUM_IMAGES = len(PATTERNS.merged.squares)
-NUM_ENTRIES = NUM_IMAGES + 3  # of a position
 MAX_MOVES = 31  # more legal moves have the same entry
 
 # Tables after those of the patterns.
@@ -110,18 +109,3 @@ def evaluate(P, O, moves, weights, rules):
 def final_value(P, O, rules):
     """Returns the score of a finished game, in units of `1 / UNIT` discs."""
     return UNIT * host_rules.final_score(P, O, rules)
-
-
-@jit
-def list_rows(P, O, rows, rules):
-    """Writes the entries of a position, `[NUM_ENTRIES]` indices of `weights[stage]`."""
-    for image in range(NUM_IMAGES):
-        word, lane = np.uint64(image // _LANES), np.uint64(16 * (image % _LANES))
-        others = _word(O, word)
-        row = (_word(P, word) + others + others) >> lane & _LANE
-        rows[image] = _FIRST_ROWS[image] + row
-    num_own = count(legal_moves(P, O, rules.on_board))
-    num_other = count(legal_moves(O, P, rules.on_board))
-    rows[NUM_IMAGES] = OWN_MOVES + min(num_own, MAX_MOVES)
-    rows[NUM_IMAGES + 1] = OTHER_MOVES + min(num_other, MAX_MOVES)
-    rows[NUM_IMAGES + 2] = EMPTIES + rules.num_squares - count(P | O)

@@ -1,7 +1,7 @@
 """Alpha-beta with a table, iterative deepening and ProbCut on the pattern evaluation.
 
 The shipped file has `weights` `[NUM_STAGES, shared entries]` int16, entries of mirrored contents of
-a pattern once, and `cuts` `[NUM_STAGES, depths]` CUT_FIT.
+a pattern once, and `cuts` `[NUM_STAGES, depths]` probcut.CUT with margins of one deviation.
 
 Depth counts placed discs: a pass uses up none, so all evaluated positions of a search have equally
 many empty squares. Finished games have their score. The search is principal variation search
@@ -33,14 +33,6 @@ _REPLY_KEY, _CORNER_KEY = 16, 64  # of each reply, of a corner that the opponent
 
 FILE = pathlib.Path(__file__).parents[1] / "weights" / "patterns.npz"
 CONFIDENCE = 0.93  # that a cut of the shipped file is right
-CUT_FIT = np.dtype(
-    [
-        ("depth", np.int64),  # of the shallow search; 0 for none
-        ("slope", np.float64),  # deep value = slope * shallow value + offset, and an error
-        ("offset", np.float64),
-        ("deviation", np.float64),  # of the error
-    ]
-)
 ENTRY = np.dtype(
     {
         "names": ["player", "opponent", "lower", "upper", "move", "depth"],
@@ -101,18 +93,16 @@ def load_weights() -> np.ndarray:
 
 
 @functools.cache
-def load_cuts(confidence: float = CONFIDENCE) -> np.ndarray:
-    """Returns the cuts of a search, `[NUM_STAGES, depths]`; each is right with the confidence."""
+def load_cuts() -> np.ndarray:
+    """Returns the cuts of a search, `[NUM_STAGES, depths]`."""
     with np.load(FILE) as file:
-        return make_cuts(file["cuts"], confidence)
+        return make_cuts(file["cuts"], CONFIDENCE)
 
 
 def make_cuts(fits: np.ndarray, confidence: float) -> np.ndarray:
-    """Returns the cuts of fits `[NUM_STAGES, depths]`."""
-    cuts = np.zeros(fits.shape, probcut.CUT)
-    for name in ("depth", "slope", "offset"):
-        cuts[name] = fits[name]
-    cuts["margin"] = statistics.NormalDist().inv_cdf(confidence) * fits["deviation"]
+    """Returns the cuts of fits `[NUM_STAGES, depths]`; each is right with the confidence."""
+    cuts = fits.astype(probcut.CUT)
+    cuts["margin"] *= statistics.NormalDist().inv_cdf(confidence)
     return cuts
 
 

@@ -10,7 +10,7 @@ import pathlib
 from collections.abc import Sequence
 
 from azo.formats import ggf, wthor
-from azo.games import notation, othello, protocol, replaying
+from azo.games import notation, othello, protocol
 from azo.lab.tournament import game_log
 from azo.storage import files
 
@@ -27,8 +27,19 @@ def write(
     files.write(folder / "games.txt", ("\n".join(lines) + "\n").encode())
     if not isinstance(game, othello.Othello):
         return
-    start = replaying.board_of(game.start(), is_black_to_move=True)
-    records = [_record(played, game, start) for played in games]
+    start, sign = ggf.usual_start(game), -1 if game.is_reversed else 1
+    records = [
+        ggf.GgfGame(
+            size=size,
+            board=start,
+            moves=played.actions,
+            black=played.black,
+            white=played.white,
+            black_score=sign * played.result if played.score is None else played.score,
+            is_reversed=game.is_reversed,
+        )
+        for played in games
+    ]
     texts = "".join(f"{ggf.to_text(record)}\n" for record in records)
     files.write(folder / "games.ggf", texts.encode())
     if game != othello.Othello():
@@ -40,18 +51,3 @@ def write(
     contents = wthor.write(records, tournament, (today.year, today.month, today.day))
     for suffix, content in contents.items():
         files.write(folder / f"games.{suffix}", content)
-
-
-def _record(
-    played: game_log.PlayedGame, game: othello.Othello, start: notation.Board
-) -> ggf.GgfGame:
-    sign = -1 if game.is_reversed else 1
-    return ggf.GgfGame(
-        size=game.size,
-        board=start,
-        moves=played.actions,
-        black=played.black,
-        white=played.white,
-        black_score=sign * played.result if played.score is None else played.score,
-        is_reversed=game.is_reversed,
-    )

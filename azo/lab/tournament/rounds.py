@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import flax.struct
 import jax
@@ -29,9 +28,9 @@ class _CurrentGame:
     scheduled: game_log.ScheduledGame
     opening: openings.Opening
     actions: list[int] = dataclasses.field(default_factory=list)
-    # Positions and seconds of the moves of black and of white.
-    positions: tuple[list[float | None], ...] = dataclasses.field(default_factory=lambda: ([], []))
-    seconds: tuple[list[float], ...] = dataclasses.field(default_factory=lambda: ([], []))
+    replies: tuple[list[backends.Reply], ...] = dataclasses.field(  # of black, of white
+        default_factory=lambda: ([], [])
+    )
     forfeit: str = ""  # why the side to move has lost the game early
 
     @property
@@ -57,7 +56,7 @@ class _CurrentGame:
         score = None if rules.score is None else sign * int(rules.score[slot])
         if self.forfeit:
             result, score = -sign, None
-        black, white = self.seconds
+        black, white = self.replies
         return game_log.PlayedGame(
             **dataclasses.asdict(self.scheduled),
             opening_plies=len(self.opening),
@@ -66,14 +65,18 @@ class _CurrentGame:
             score=score,
             ended=self.forfeit,
             num_moves=(len(black), len(white)),
-            positions=(_total(self.positions[0]), _total(self.positions[1])),
-            seconds=(round(sum(black), 4), round(sum(white), 4)),
+            positions=(_positions(black), _positions(white)),
+            seconds=(_seconds(black), _seconds(white)),
         )
 
 
-def _total(positions: Sequence[float | None]) -> float | None:
-    counts = [count for count in positions if count is not None]
-    return sum(counts) if len(counts) == len(positions) else None
+def _seconds(replies: Sequence[backends.Reply]) -> float:
+    return round(sum(one.seconds for one in replies), 4)
+
+
+def _positions(replies: Sequence[backends.Reply]) -> float | None:
+    counts = [one.positions for one in replies if one.positions is not None]
+    return sum(counts) if len(counts) == len(replies) else None
 
 
 @flax.struct.dataclass
@@ -165,9 +168,7 @@ def _play_round(
                 games[slot].forfeit = f"{name}: {reply.fault}"
                 continue
             assert rules.legal_mask[slot, reply.action], f"{name} played an illegal move"
-            current = games[slot]
-            current.positions[current.side].append(reply.positions)
-            current.seconds[current.side].append(reply.seconds)
+            games[slot].replies[games[slot].side].append(reply)
             action[slot] = reply.action
     for slot, current in games.items():
         if action[slot] >= 0:
@@ -181,15 +182,8 @@ def _advance(
 ) -> _Rules:
     """Plays the actions that are not negative, then puts new games at their start."""
     played = game.step(position, jnp.maximum(action, 0)).position
-
-    @jax.vmap
-    def select(is_first: Any, is_played: Any, *positions: Any) -> Any:
-        def choose(before: Any, after: Any, start: Any) -> Any:
-            return jnp.where(is_first, start, jnp.where(is_played, after, before))
-
-        return jax.tree.map(choose, *positions)
-
-    now = select(is_new, action >= 0, position, played, game.start(is_new.shape[0]))
+    now = protocol.where(action >= 0, played, position)
+    now = protocol.where(is_new, game.start(len(is_new)), now)
     return _Rules(
         position=now,
         legal_mask=game.legal_mask(now),

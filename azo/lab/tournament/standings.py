@@ -1,4 +1,4 @@
-"""Results of a tournament by pair of players, and the effort of each player."""
+"""Results of a tournament by pair of players, and the moves of each player."""
 
 import collections
 import dataclasses
@@ -13,9 +13,8 @@ from azo.lab.tournament import game_log
 class Effort:
     """The moves of a player in all its games."""
 
-    num_moves: int  # with a choice
-    positions: float | None  # searched a move; None if unknown
-    seconds: float | None  # a move; None without moves
+    positions: float | None  # searched a move with a choice; None if unknown
+    seconds: float | None  # a move with a choice; None without moves
     num_forfeits: int  # games lost by a fault, not on the board
 
 
@@ -53,7 +52,6 @@ def effort(name: str, games: Sequence[game_log.PlayedGame]) -> Effort:
     counts = [positions for positions in searched if positions is not None]
     is_complete = num_moves > 0 and len(counts) == len(searched)
     return Effort(
-        num_moves=num_moves,
         positions=sum(counts) / num_moves if is_complete else None,
         seconds=sum(game.seconds[side] for game, side in own) / num_moves if num_moves else None,
         num_forfeits=sum(bool(game.ended) and game.result == (-1, 1)[side] for game, side in own),

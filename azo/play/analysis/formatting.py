@@ -1,7 +1,8 @@
 """Moves, values and results as text for people."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import rich.console
 import rich.table
 
 from azo.games import notation, variant
@@ -121,3 +122,21 @@ def table(*columns: str) -> rich.table.Table:
     for column in columns:
         rows.add_column(column.rstrip(">"), justify="right" if column.endswith(">") else "left")
     return rows
+
+
+def fit(
+    table: rich.table.Table, console: rich.console.Console, columns: Sequence[rich.table.Column]
+) -> list[str]:
+    """Removes columns of a table, in their order, until it fits a console; returns their names."""
+    left_out = []
+    for column in columns:
+        if width(table, console) > console.width:
+            table.columns.remove(column)
+            left_out.append(str(column.header))
+    return left_out
+
+
+def width(table: rich.table.Table, console: rich.console.Console) -> int:
+    """Returns the number of columns of a console that a table takes."""
+    unlimited = console.options.update(max_width=10_000)
+    return console.measure(table, options=unlimited).maximum
