@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 from support import slow_board, slow_minimax
 from support.fake_engines import GAME, WIPE_OUT, actions, after, pass_ply, random_game
@@ -157,9 +156,9 @@ def test_hints_come_from_the_book_if_it_has_values():
 def test_hints_near_the_end_are_exact(is_reversed):
     moves = random_game(3)[:-7]
     board = after(moves)
-    signs = {board.mover: 1, slow_board.other(board.mover): -1, "-": 0}
-    discs = np.array([[signs[c] for c in row] for row in board.rows], np.int8)
-    truth = slow_minimax.move_scores(discs[None], is_reversed=is_reversed)[0]
+    discs = notation.parse_board(f"{slow_board.text(board)} {board.mover}", 8)
+    boards = slow_minimax.boards_of([discs.player], [discs.opponent], 8)
+    truth = slow_minimax.move_scores(boards, is_reversed=is_reversed)[0]
     config = QUICK.model_copy(update={"solve_empties": 10})
     session = NBoardSession(quick_engine(config=config, is_reversed=is_reversed))
     session.ask(f"set game {game_text(moves, is_reversed=is_reversed)}")
