@@ -140,5 +140,12 @@ def _print(
     position = analysis.positions[ply - 1]
     terminal.print(notation.diagram(position.board, size), markup=False)
     terminal.print(analysis_text.worth(position), markup=False)
-    if position.moves:
-        terminal.print(analysis_text.move_table(position, size))
+    if position.report is not None:
+        table = formatting.move_table(
+            position.report,
+            analysis.game,
+            is_ascii=terminal.options.ascii_only,
+            has_priors=True,
+            played=position.played,
+        )
+        terminal.print(table)

@@ -125,15 +125,12 @@ def _grow(
     book.save(settings.book)  # fails before the searches if it cannot be written
     with console.ProgressBar(terminal) as progress:
         task = progress.add_task("positions", total=settings.growth.num_positions)
-
-        def on_position(num_done: int) -> None:
-            progress.update(task, completed=num_done)
-            if num_done % _SAVE_EVERY == 0:
-                book.save(settings.book)
-
         try:
             with interruption.signals_interrupt():
-                book_building.grow(book, engine, settings.growth, on_position=on_position)
+                for num_done in book_building.grow(book, engine, settings.growth):
+                    progress.update(task, completed=num_done)
+                    if num_done % _SAVE_EVERY == 0:
+                        book.save(settings.book)
         finally:
             book.back_up()
             book.save(settings.book)

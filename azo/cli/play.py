@@ -62,7 +62,7 @@ def _kept_game(engine: live_engine.Engine) -> kept_game.KeptGame | None:
 def _reader(console: rich.console.Console) -> terminal.Reader:
     """Returns the reader of input lines. On a terminal it offers editing and history."""
     if not _is_interactive():
-        lines = iter(line_reader.standard_input())
+        lines = iter(line_reader.LineReader())
 
         def read_pipe(prompt: str) -> str | None:
             line = next(lines, None)

@@ -193,12 +193,9 @@ def _read_web(folder, content, rng):
 
 @functools.cache
 def _sessions():
-    ended = front_end.ended_input().lines
-    engines = front_end.quick_engine(4), front_end.quick_engine(4)
-    output = front_end.Output()
-    return front_end.GtpSession(engines[0]), front_end.nboard.NBoardServer(
-        engines[1], ended, output.write
-    )
+    return [
+        kind(front_end.quick_engine(4)) for kind in (front_end.GtpSession, front_end.NBoardSession)
+    ]
 
 
 def _read_protocol(folder, content, rng):
@@ -206,7 +203,7 @@ def _read_protocol(folder, content, rng):
     line = content.decode("latin-1").replace("\n", " ")
     answer = gtp.ask(line)
     assert re.fullmatch(r"([=?]\d*( [^\n]*)?(\n[^\n]+)*\n\n)?", answer), answer
-    nboard.answer(line)
+    nboard.ask(line)
 
 
 @functools.cache

@@ -7,13 +7,6 @@ from azo.play.engine import clock
 from azo.play.engine.engine_settings import EngineConfig, Limits
 
 
-@pytest.mark.parametrize("settings", [(), (0, 0, 0), (0, 1, 0), (300, 10, 0)])
-def test_a_period_without_moves_limits_nothing(settings):
-    clocks = clock.GameClock(*settings)
-    clocks.use(True, 1000)
-    assert clocks.seconds_for_move(True, 60) is None
-
-
 @pytest.mark.parametrize(
     ("settings", "used", "left", "moves"),
     [
@@ -25,6 +18,8 @@ def test_a_period_without_moves_limits_nothing(settings):
         ((10, 30, 3), [15, 20, 1], 30, 3),  # the next period
         ((0, 30, 3), [], 30, 3),
         ((1, 30, 3), [], 30, 3),  # a little main time is not hurried where a period follows
+        # A period without moves limits nothing.
+        *((settings, [1000], None, None) for settings in ((), (0, 0, 0), (0, 1, 0), (300, 10, 0))),
     ],
 )
 def test_main_time_and_then_periods_are_used_up_by_their_side(settings, used, left, moves):
@@ -32,7 +27,8 @@ def test_main_time_and_then_periods_are_used_up_by_their_side(settings, used, le
     fresh = clocks.seconds_for_move(False, 60)
     for seconds in used:
         clocks.use(True, seconds)
-    assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(left, 60, moves_left=moves)
+    expected = None if left is None else clock.seconds_for_move(left, 60, moves_left=moves)
+    assert clocks.seconds_for_move(True, 60) == expected
     assert clocks.seconds_for_move(False, 60) == fresh
 
 

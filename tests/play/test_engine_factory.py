@@ -10,19 +10,12 @@ from support import hash_evaluator
 from azo.games import notation, othello, registry, replaying
 from azo.learning import network
 from azo.play.engine import engine_factory, opening_book
-from azo.play.engine.engine_settings import EngineConfig, Limits
+from azo.play.engine.engine_settings import Limits
 from azo.training import config, network_files, shipped_files
 
 
-@pytest.fixture(scope="module")
-def engine():
-    return engine_factory.make_engine(
-        engine_factory.PlayConfig(engine=EngineConfig(leaves_per_step=4))
-    )
-
-
-def test_the_network_for_8x8_beats_random_play(engine):
-    rng = random.Random(0)
+def test_the_network_for_8x8_beats_random_play():
+    engine, rng = engine_factory.make_engine(engine_factory.PlayConfig()), random.Random(0)
     for is_black in (True, False):
         engine.new_game()
         while not engine.is_over:
@@ -84,11 +77,9 @@ def test_a_board_without_network_is_an_error():
 
 
 def test_a_network_of_another_game_is_an_error(tmp_path):
-    game_config = registry.GameConfig(name="tictactoe")
-    small = network.NetworkConfig(num_blocks=1, num_channels=4)
-    settings_of_run = config.Config(game=game_config, network=small)
-    game = registry.make(game_config)
-    variables = network.init(game, settings_of_run.network, jax.random.key(0))
-    network_files.save(tmp_path / "net", variables, settings_of_run)
+    small = {"num_blocks": 1, "num_channels": 4}
+    settings = config.Config.model_validate({"game": {"name": "tictactoe"}, "network": small})
+    variables = network.init(registry.make(settings.game), settings.network, jax.random.key(0))
+    network_files.save(tmp_path / "net", variables, settings)
     with pytest.raises(ValueError, match="net: a network for tictactoe, but only Othello is"):
         engine_factory.load_evaluator(engine_factory.NetworkChoice(network=tmp_path / "net"))

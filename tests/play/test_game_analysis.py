@@ -19,23 +19,18 @@ _DATA = pathlib.Path(__file__).parents[1] / "data"
 # Discs far from the centre make the four first moves differ.
 _START = notation.parse_board("-X" + "-" * 25 + "OX------XO" + "-" * 26 + "O X", 8)
 _GAME = othello.Othello(start_bits=(_START.black, _START.white))
-_SMALL = othello.Othello(4)
 
 
-def action(text, size=8):
-    return notation.parse_action(text, size)
-
-
-def analysed(moves, evaluations, game=_GAME):
+def analysed(moves, evaluations, game=_GAME, **options):
     engine = scripted_engine.ScriptedEngine(game, evaluations)
     engine.new_game(None, replaying.replay(moves, game).actions)
-    return game_analysis.analyse(engine), engine
+    return game_analysis.analyse(engine, **options), engine
 
 
 def test_a_loss_is_the_difference_before_and_after_a_move_that_was_not_best():
     evaluations = {
-        0: {"value": 0.2, "discs": 5.0, "best": action("d3")},  # black plays f5 instead ...
-        1: {"value": 0.3, "discs": 3.0, "best": action("d6")},  # ... then white expects +3
+        0: {"value": 0.2, "discs": 5.0, "best": "d3"},  # black plays f5 instead ...
+        1: {"value": 0.3, "discs": 3.0, "best": "d6"},  # ... then white expects +3
         2: {"value": -0.1, "discs": -1.0},
     }
     analysis, _ = analysed("f5d6", evaluations)
@@ -53,27 +48,23 @@ def test_a_loss_is_the_difference_before_and_after_a_move_that_was_not_best():
     assert (white.num_choices, white.loss_discs, white.accuracy) == (1, 0.0, 1.0)
 
 
-def test_a_move_that_turned_out_well_loses_nothing():
-    evaluations = {0: {"discs": 2.0, "best": action("d3")}, 1: {"discs": -4.0}}
-    analysis, _ = analysed("f5d6", evaluations)
-    assert analysis.positions[0].loss_discs == 0.0
-    assert analysis.losses == ()
-
-
 @pytest.mark.parametrize(
-    ("lost", "mark"), [(1, ""), (2, "?!"), (3, "?!"), (4, "?"), (9, "?"), (10, "??"), (64, "??")]
+    ("lost", "mark"),
+    [(-2, ""), (1, ""), (2, "?!"), (3, "?!"), (4, "?"), (9, "?"), (10, "??"), (64, "??")],
 )
 def test_a_mark_depends_on_the_discs_lost(lost, mark):
-    evaluations = {0: {"discs": 0.0, "best": action("d3")}, 1: {"discs": float(lost)}}
+    evaluations = {0: {"discs": 0.0, "best": "d3"}, 1: {"discs": float(lost)}}
     analysis, _ = analysed("f5", evaluations)
-    assert analysis.positions[0].mark == mark
+    first = analysis.positions[0]
+    assert (first.mark, first.loss_discs) == (mark, max(lost, 0))
+    assert analysis.losses == ((first,) if lost > 0 else ())
 
 
 @pytest.mark.parametrize(("is_reversed", "scores"), [(False, (6, -2)), (True, (-6, 2))])
 def test_a_loss_is_exact_where_both_positions_are_solved(is_reversed, scores):
     evaluations = {
-        0: {"value": 1.0, "score": scores[0], "best": action("d3")},
-        1: {"value": -1.0, "score": scores[1], "best": action("f4")},  # black gave 4 away
+        0: {"value": 1.0, "score": scores[0], "best": "d3"},
+        1: {"value": -1.0, "score": scores[1], "best": "f4"},  # black gave 4 away
         2: {"value": 0.9, "discs": 0.0},
     }
     analysis, _ = analysed("f5d6", evaluations, dataclasses.replace(_GAME, is_reversed=is_reversed))
@@ -111,28 +102,17 @@ def test_the_engine_has_its_game_before_and_after_and_searches_every_move():
 
 
 def test_an_analysis_that_is_stopped_leaves_the_rest_out():
-    engine = scripted_engine.ScriptedEngine(_GAME, {0: {"value": 0.5, "best": action("d3")}})
-    engine.new_game(None, replaying.replay("f5d6c3", _GAME).actions)
     num_done = []
-    analysis = game_analysis.analyse(
-        engine,
-        on_position=num_done.append,
-        is_stopped=lambda: len(num_done) == 2,
-    )
+    options = {"on_position": num_done.append, "is_stopped": lambda: len(num_done) == 2}
+    analysis, engine = analysed("f5d6c3", {0: {"value": 0.5, "best": "d3"}}, **options)
     assert [position.number for position in analysis.positions] == [1, 2]
     assert analysis.summary(is_black=True).loss_discs == pytest.approx(32)
     assert notation.transcript(engine.actions, 8) == "f5d6c3"
 
 
 _EVALUATIONS = {
-    0: {
-        "value": 0.2,
-        "raw_value": 0.1,
-        "discs": 3.14,
-        "best": action("d3"),
-        "prior": {action("f5"): 0.125},
-    },
-    1: {"value": 0.3, "score": 4, "best": action("d6")},
+    0: {"value": 0.2, "raw_value": 0.1, "discs": 3.14, "best": "d3", "prior": {37: 0.125}},  # f5
+    1: {"value": 0.3, "score": 4, "best": "d6"},
     2: {"value": -1.0, "score": 2},
 }
 
@@ -204,7 +184,7 @@ def test_a_position_that_the_analysis_left_open_is_solved(capsys):
         (("f5", "--ply", "3"), "--ply 3: the game has 1 plies"),
         (("f5", "--solve"), "--solve is for one position: give its ply with --ply"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_get_one_line(capsys, arguments, message):
     code, _, err = run(capsys, *arguments)
     assert (code, err) == (2, message + "\n")
@@ -213,9 +193,9 @@ def test_mistakes_get_one_line(capsys, arguments, message):
 def test_a_lost_win_weighs_more_than_discs_of_a_lost_game():
     """Black loses 4 discs and the win at ply 1, then 9 discs of a lost game at ply 3."""
     evaluations = {
-        0: {"value": 1.0, "score": 2, "best": action("d3")},
-        1: {"value": 1.0, "score": 2, "best": action("d6")},
-        2: {"value": -1.0, "score": -2, "best": action("e3")},
+        0: {"value": 1.0, "score": 2, "best": "d3"},
+        1: {"value": 1.0, "score": 2, "best": "d6"},
+        2: {"value": -1.0, "score": -2, "best": "e3"},
         3: {"value": 1.0, "discs": 11.0},
     }
     analysis, _ = analysed("f5d6c3", evaluations)

@@ -11,14 +11,7 @@ import types
 import pytest
 from support import slow_board
 from support.fake_engines import GAME, PASS, WIPE_OUT, actions, after, pass_ply
-from support.front_end import (
-    GtpSession,
-    Input,
-    parsed,
-    plays,
-    quick_engine,
-    squares,
-)
+from support.front_end import GtpSession, Input, parsed, plays, quick_engine, squares
 from support.scripted_engine import ScriptedEngine
 
 from azo.cli.gtp import main as gtp_main
@@ -43,13 +36,6 @@ from azo.training import shipped_files
         ("Name", "? unknown command\n\n"),
         ("3 loadsgf game.sgf", "?3 unknown command\n\n"),
         ("8 play black", "?8 syntax error: expected 'play COLOUR MOVE'\n\n"),
-        ("play red f5", "? syntax error: colour 'red' is neither black nor white\n\n"),
-        (
-            "play b i9",
-            "? syntax error: unknown move 'i9': squares are a1 to h8, a pass is 'pass'\n\n",
-        ),
-        ("komi nan", "? syntax error: komi 'nan' is not a number of discs\n\n"),
-        ("time_settings 1 2 -3", "? syntax error: '-3' is not a number\n\n"),
     ],
 )
 def test_a_line_gets_the_answer_that_the_specification_wants(line, answer):
@@ -92,12 +78,16 @@ def test_moves_are_played_shown_and_taken_back():
         "black 3, white 3\n\n"
     )
     assert session.asks("undo", "undo", "undo") == ["=\n\n", "=\n\n", "? cannot undo\n\n"]
-    assert squares(session.board) == slow_board.text(slow_board.start(8))
+    assert session.board == quick_engine().board
 
 
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
+        ("play red f5", "syntax error: colour 'red' is neither black nor white"),
+        ("play b i9", "syntax error: unknown move 'i9': squares are a1 to h8, a pass is 'pass'"),
+        ("komi nan", "syntax error: komi 'nan' is not a number of discs"),
+        ("time_settings 1 2 -3", "syntax error: '-3' is not a number"),
         ("play b a1", "illegal move a1: black may play d3 c4 f5 e6"),
         ("play b pass", "illegal move pass: black may play d3 c4 f5 e6"),
         ("play w f4", "illegal move: black is to move"),
@@ -109,6 +99,8 @@ def test_moves_are_played_shown_and_taken_back():
             " expected '[COLOUR] [CENTISECONDS] [KEY VALUE ...]'",
         ),
         ("kata-analyze b maxmoves", "syntax error: '' is not a number"),
+        ("boardsize 10", "unacceptable size: no network for othello10"),
+        ("level 21", f"level 21: {engine_settings.LEVELS}"),
         ("final_score", "cannot score: the game is not over"),
         ("set_game Go", "unsupported game: azo plays Othello, not Go"),
     ],
@@ -116,7 +108,7 @@ def test_moves_are_played_shown_and_taken_back():
 def test_impossible_commands_are_refused_and_the_game_goes_on(line, complaint):
     session = GtpSession()
     assert session.ask(line) == f"? {complaint}\n\n"
-    assert squares(session.board) == slow_board.text(slow_board.start(8))
+    assert session.board == quick_engine().board
     assert session.ask("play b f5") == "=\n\n"
 
 
@@ -135,24 +127,20 @@ def test_a_pass_may_be_left_out_and_is_taken_back_with_the_move(parity):
     moves, ply = pass_ply(parity)
     passing, other = "bw"[parity], "wb"[parity]
     move = notation.action_text(moves[ply + 1], 8)
-    generating = (f"genmove {other}", f"lz-genmove_analyze {other}")
-    for command in (f"play {other} {move}", *generating):
+    for command in (f"play {other} {move}", f"genmove {other}", f"lz-genmove_analyze {other}"):
         session = GtpSession()
         assert set(session.asks(*plays(moves[:ply]))) == {"=\n\n"}
         before = session.board
-        answer = session.ask(command)
-        action = (
-            moves[ply + 1] if command[0] == "p" else notation.parse_action(answer.split()[-1], 8)
-        )
+        chosen = session.ask(command).split()[-1]
+        action = moves[ply + 1] if chosen == "=" else notation.parse_action(chosen, 8)
         assert squares(session.board) == slow_board.text(after([*moves[:ply], PASS, action]))
         session.ask("undo")
         assert session.board == before
         assert session.ask(f"reg_genmove {other}")[0] == "="
         assert session.ask(f"play {other} d4")[0] == "?"
         assert session.board == before
-        assert session.ask(f"genmove {passing}") == "= pass\n\n"
-        assert session.ask(f"play {other} {move}") == "=\n\n"
-        session.asks("undo", "undo")
+        answers = session.asks(f"genmove {passing}", f"play {other} {move}", "undo", "undo")
+        assert answers == ["= pass\n\n", *["=\n\n"] * 3]
         assert session.board == before
 
 
@@ -160,21 +148,20 @@ def test_after_the_end_only_passes_are_accepted():
     session = GtpSession()
     session.asks(*plays(actions(WIPE_OUT)))
     before = session.board
-    assert session.asks("genmove w", "play b pass", "reg_genmove b") == [
-        "= pass\n\n",
-        "=\n\n",
-        "= pass\n\n",
-    ]
-    assert session.ask("play w a1") == "? illegal move: the game is over\n\n"
-    assert session.ask("lz-analyze") == "? nothing to analyze: the game is over\n\n"
+    for command, answer in (
+        ("genmove w", "= pass"),
+        ("play b pass", "="),
+        ("reg_genmove b", "= pass"),
+        ("play w a1", "? illegal move: the game is over"),
+        ("lz-analyze", "? nothing to analyze: the game is over"),
+        ("final_score", "= B+64"),
+        ("komi 4.5", "="),
+        ("final_score", "= B+59.5"),
+        ("komi 64", "="),
+        ("final_score", "= 0"),
+    ):
+        assert session.ask(command) == f"{answer}\n\n"
     assert session.ask("showboard").endswith("the game is over\nblack 13, white 0\n\n")
-    assert session.asks("final_score", "komi 4.5", "final_score", "komi 64", "final_score") == [
-        "= B+64\n\n",
-        "=\n\n",
-        "= B+59.5\n\n",
-        "=\n\n",
-        "= 0\n\n",
-    ]
     session.asks("undo", "undo")
     assert session.board == before
     session.ask("undo")
@@ -183,9 +170,7 @@ def test_after_the_end_only_passes_are_accepted():
 
 def test_only_board_sizes_with_a_network_are_accepted():
     session = GtpSession()
-    assert session.ask("boardsize 10") == "? unacceptable size: no network for othello10\n\n"
-    session.ask("play b f5")
-    assert session.ask("boardsize 8") == "=\n\n"
+    assert session.asks("play b f5", "boardsize 8") == ["=\n\n"] * 2
     assert squares(session.board) == slow_board.text(slow_board.start(8))
     assert session.asks("boardsize 6", "play b c2", "play w g7")[:2] == ["=\n\n"] * 2
     assert squares(session.board, 6) == slow_board.text(slow_board.play(slow_board.start(6), 8))
@@ -213,24 +198,22 @@ def test_the_first_board_size_comes_back_with_its_network(monkeypatch, capsys):
 # Thinking
 
 
-def limits_of(config, *lines):
+@pytest.mark.parametrize(
+    ("settings", "lines", "limits"),
+    [
+        ((50, None), [], (50, None)),
+        ((50, None), ["time_settings 120 0 0"], (50, clock.seconds_for_move(120, 60))),
+        ((None, 0.5), ["time_settings 120 0 0"], (None, 0.5)),
+        ((None, 0.5), ["time_left b 2 4"], (None, clock.seconds_for_move(2, 60, moves_left=4))),
+        ((None, None), [], (None, 10.0)),
+    ],
+)
+def test_a_move_ends_with_the_first_of_all_limits(settings, lines, limits):
+    names = ("num_simulations", "seconds")
+    config = engine_settings.EngineConfig(**dict(zip(names, settings, strict=True)))
     engine = ScriptedEngine(GAME, config=config)
-    session = GtpSession(engine)
-    session.asks(*lines)
-    return engine.limits[-1]
-
-
-def test_a_move_ends_with_the_first_of_all_limits():
-    by_number = engine_settings.EngineConfig(num_simulations=50)
-    assert limits_of(by_number, "genmove b") == engine_settings.Limits(50, None)
-    on_clock = clock.seconds_for_move(120, 60)
-    assert limits_of(by_number, "time_settings 120 0 0", "genmove b").seconds == on_clock
-    by_time = engine_settings.EngineConfig(num_simulations=None, seconds=0.5)
-    assert limits_of(by_time, "time_settings 120 0 0", "genmove b").seconds == 0.5
-    left = clock.seconds_for_move(2, 60, moves_left=4)
-    assert limits_of(by_time, "time_left b 2 4", "reg_genmove b").seconds == left
-    by_nothing = engine_settings.EngineConfig(num_simulations=None)
-    assert limits_of(by_nothing, "genmove b") == engine_settings.Limits(None, 10.0)
+    GtpSession(engine).asks(*lines, "genmove b")
+    assert (engine.limits[-1].num_simulations, engine.limits[-1].seconds) == limits
 
 
 def test_the_time_of_a_move_is_taken_from_the_clock(monkeypatch):
@@ -248,21 +231,21 @@ def test_a_level_weakens_moves_and_is_kept_by_another_board():
     session = GtpSession()
     assert session.asks("level 1", "boardsize 6") == ["=\n\n"] * 2
     assert session.front_end._engine.level == 1
-    assert session.ask("level 21") == f"? level 21: {engine_settings.LEVELS}\n\n"
-    assert session.front_end._engine.level == 1
 
 
 # The program
 
 
-def run(*flags, module="gtp", **options):
-    command = [sys.executable, "-m", "azo", module, *flags]
-    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, **options)
-
-
 def test_the_program_answers_and_ends_with_its_input():
     commands = "play b é\nplay b f5\n1 reg_genmove w\ngenmove w\nkata-analyze\nboardsize 5\n"
-    done = run("--level", "3", input=commands, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    done = subprocess.run(
+        [sys.executable, "-m", "azo", "gtp", "--level", "3"],
+        input=commands,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     *most, analysed, refused = done.stdout.rstrip("\n").split("\n\n")
     assert most[0].startswith(r"? syntax error: unknown move '\xe9'")

@@ -1,6 +1,5 @@
 """GTP: analyses, as Lizzie and Sabaki read them."""
 
-import threading
 import time
 
 import pytest
@@ -11,23 +10,14 @@ from support.scripted_engine import ScriptedEngine
 from azo.games import othello
 
 
-def analysis(config, commands, line, num_lines):
+def analysis(line, num_lines):
     """Returns what is said until so many lines were seen, and then a new one was sent."""
     source = Input(line + "\n")
-    session = GtpSession(quick_engine(config=config), source)
-    session.asks(*commands)
-    seen = []
-
-    def speak():  # in another thread, since the analysis does not return without input
-        for _ in range(num_lines):
-            seen.append(session.output.wait_for("\n"))
+    session = GtpSession(source=source)
+    with session.running():
+        seen = [session.output.wait_for("\n") for _ in range(num_lines)]
         source.send("name\n")
         source.end()
-
-    speaker = threading.Thread(target=speak)
-    speaker.start()
-    session.front_end.run()
-    speaker.join()
     answer, name = "".join([*seen, session.output.take()])[:-2].rsplit("\n\n", 1)
     assert name == "= azo"
     return answer.split("\n")
@@ -35,7 +25,7 @@ def analysis(config, commands, line, num_lines):
 
 @pytest.mark.parametrize("name", ["lz-analyze", "kata-analyze"])
 def test_analysis_goes_on_until_the_next_line(name):
-    head, *lines = analysis(QUICK, [], f"3 {name} b 1", num_lines=10)
+    head, *lines = analysis(f"3 {name} b 1", num_lines=10)
     assert head == "=3"
     assert len(lines) >= 3
     totals = []
@@ -139,5 +129,5 @@ def test_a_search_of_a_script_is_complete():
     config = QUICK.model_copy(update={"num_simulations": 60})
     session = GtpSession(quick_engine(config=config), source)
     session.front_end.run()
-    reports = [line for line in session.output.take().split("\n") if line.startswith("info")]
-    assert sum(int(move["visits"]) for move in parsed(reports[-1])) >= 59
+    report = session.output.take().partition("\nplay")[0].splitlines()[-1]
+    assert sum(int(move["visits"]) for move in parsed(report)) >= 59

@@ -3,43 +3,44 @@
 import os
 import time
 
+import pytest
+from support.front_end import Input
+
 from azo.play.protocols import line_reader
 
 
-def all_of(chunks):
-    remaining = iter([*chunks, b""])
-    return list(line_reader.LineReader(lambda: next(remaining)))
-
-
-def test_lines_end_with_a_newline_wherever_the_input_is_cut():
-    assert all_of([b"name\nver", b"sion\n", b"\n", b"quit"]) == ["name", "version", "", "quit"]
-    assert all_of([b"play b f5\r\n"]) == ["play b f5\r"]
-    assert all_of([]) == []
-
-
-def test_bytes_that_are_not_text_are_replaced():
-    assert all_of([b"\xff\xfe\n\xc3\xa4\n"]) == ["��", "ä"]
-
-
-def test_a_line_without_end_is_cut_and_the_next_one_is_whole():
-    half = b"x" * 40_000
-    lines = all_of([half, half, half, half, b"\nname\n", b"y" * 70_000 + b"\nquit\n"])
-    assert lines == ["x" * 65_536, "name", "y" * 65_536, "quit"]
+@pytest.mark.parametrize(
+    ("parts", "lines"),
+    [
+        (["name\nver", "sion\n", "\n", "quit"], ["name", "version", "", "quit"]),
+        (["play b f5\r\n"], ["play b f5\r"]),
+        ([], []),
+        (["\udcff\udcfe\nä\n"], ["��", "ä"]),  # bytes that are not text
+        # A line that is too long is cut, and the next one is whole.
+        ([*["x" * 40_000] * 4, "\nname\n", "y" * 70_000 + "\nquit\n"],
+         ["x" * 65_536, "name", "y" * 65_536, "quit"]),
+    ],
+)  # fmt: skip
+def test_lines_end_with_a_newline_wherever_the_input_is_cut(parts, lines):
+    source = Input()
+    for part in parts:
+        source.send(part)
+    source.end()
+    assert list(source.lines) == lines
 
 
 def test_a_sender_of_many_lines_waits_until_they_are_read():
-    sent = []
-
-    def read():
-        sent.append(len(sent))
-        return b"name\n" * 600 if len(sent) <= 5 else b""
-
-    flood = line_reader.LineReader(read)
-    while len(sent) < 2:
-        time.sleep(0.01)
-    time.sleep(0.05)  # time enough to read all, if nothing held it back
-    assert len(sent) == 2
-    assert list(flood) == ["name"] * 3000
+    source, text, num_sent = Input(), b"name\n" * 10_000, 0
+    os.set_blocking(source.write_end, False)
+    deadline = time.monotonic() + 0.3  # time enough to read all, if nothing held it back
+    while time.monotonic() < deadline:
+        try:
+            num_sent += os.write(source.write_end, text)
+        except BlockingIOError:
+            time.sleep(0.01)
+    assert num_sent < 3 * len(text)
+    source.end()
+    assert "".join(source.lines).count("name") == num_sent // 5
 
 
 def test_standard_input_is_read_as_it_comes():

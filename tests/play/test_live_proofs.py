@@ -22,59 +22,56 @@ def search_at(board, game=wipe_outs.GAME, num_simulations=50, **changes):
     return search
 
 
-def ending(size, num_empties, seed, *, is_reversed=False):
-    """Returns a random game's position at a number of empty squares, or None if it ended before."""
-    rng = np.random.default_rng(seed)
-    live = live_game.LiveGame(othello.Othello(size, is_reversed))
-    while live.num_empties > num_empties and not live.is_over:
-        live.play(int(rng.choice(live.legal_actions)))
-    return None if live.is_over else live.board
+def endings(game, num_empties):
+    """Yields positions of random games at a number of empty squares."""
+    for seed in range(20):
+        rng, live = np.random.default_rng(seed), live_game.LiveGame(game)
+        while live.num_empties > num_empties and not live.is_over:
+            live.play(int(rng.choice(live.legal_actions)))
+        if not live.is_over:
+            yield live.board
 
 
 @pytest.mark.parametrize("score_share", [0, 0.5])
 @pytest.mark.parametrize(
-    ("size", "num_empties", "is_reversed", "num_leaves"),
+    ("size", "num_empties", "is_reversed", "num_leaves", "exact_empties"),
     [
-        (6, 7, True, 4),
-        pytest.param(4, 9, False, 1, marks=pytest.mark.slow),
-        pytest.param(8, 8, False, 1, marks=pytest.mark.slow),
+        (6, 7, True, 4, 0),
+        (6, 7, True, 1, 5),
+        (6, 7, False, 1, 5),
+        pytest.param(4, 9, False, 1, 0, marks=pytest.mark.slow),
+        pytest.param(8, 8, False, 1, 0, marks=pytest.mark.slow),
     ],
 )
-def test_every_bound_is_that_of_minimax(size, num_empties, is_reversed, num_leaves, score_share):
+def test_every_bound_is_that_of_minimax(
+    size, num_empties, is_reversed, num_leaves, exact_empties, score_share
+):
     game = othello.Othello(size, is_reversed)
-    boards, lower, upper = [], [], []
-    for seed in range(20):
-        board = ending(size, num_empties, seed, is_reversed=is_reversed)
-        if board is None:
-            continue
-        changes = {"leaves_per_step": num_leaves, "score_share": score_share}
-        tree = search_at(board, game, 200, **changes)._tree
-        used = slice(int(tree.counts[live_tree.NODES]))
-        bit = 8 * np.arange(size)[:, None] + np.arange(size)
-        player, opponent = (
-            words[used, None, None] >> bit.astype(np.uint64) & np.uint64(1)
-            for words in (tree.nodes["player"], tree.nodes["opponent"])
-        )
-        boards.append(player.astype(np.int8) - opponent.astype(np.int8))
-        lower.append(tree.nodes["lower"][used])
-        upper.append(tree.nodes["upper"][used])
-    scores = slow_minimax.scores(np.concatenate(boards), is_reversed=is_reversed)
-    scores = scores * (-1 if is_reversed else 1)
+    changes = {"leaves_per_step": num_leaves, "exact_empties": exact_empties}
+    trees = [
+        search_at(board, game, 200, score_share=score_share, **changes)._tree
+        for board in endings(game, num_empties)
+    ]
+    nodes = np.concatenate([tree.nodes[: tree.counts[live_tree.NODES]] for tree in trees])
+    boards = slow_minimax.boards_of(nodes["player"], nodes["opponent"], size)
+    scores = slow_minimax.scores(boards, is_reversed=is_reversed) * (-1 if is_reversed else 1)
     exact = scores if score_share else np.sign(scores)
-    lower, upper = np.concatenate(lower), np.concatenate(upper)
-    assert (lower == upper).mean() > (0.05 if score_share else 0.2)  # scores take longer
-    assert (lower <= exact).all()
-    assert (upper >= exact).all()
+    is_proven = nodes["lower"] == nodes["upper"]
+    assert is_proven.mean() > (0.05 if score_share else 0.2)  # scores take longer
+    assert (nodes["lower"] <= exact).all()
+    assert (nodes["upper"] >= exact).all()
+    solved = is_proven & ((boards == 0).sum(axis=(1, 2)) <= exact_empties)
+    assert solved.any() or not exact_empties
+    np.testing.assert_allclose(nodes["raw_score"][solved], scores[solved] / size**2, atol=1e-7)
+    value = (1 - score_share) * np.sign(scores) + score_share * scores / size**2
+    np.testing.assert_allclose(nodes["raw_value"][solved], value[solved], atol=1e-7)
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_a_search_for_the_score_proves_it(is_reversed):
     game = othello.Othello(6, is_reversed)
     num_proven = 0
-    for seed in range(20):
-        board = ending(6, 6, seed, is_reversed=is_reversed)
-        if board is None:
-            continue
+    for board in endings(game, 6):
         search = search_at(board, game, 2_000, score_share=0.9)
         exact = endgame.Solver(6, is_reversed=is_reversed).solve(
             board.player, board.opponent, every_move=True
@@ -115,7 +112,7 @@ def test_a_move_that_allows_a_wipe_out_is_not_played(num_simulations):
 
 
 def test_proofs_survive_when_the_tree_moves_on():
-    board = ending(8, 10, 4)
+    board = list(endings(wipe_outs.GAME, 10))[4]
     search = search_at(board, num_simulations=2000)
     best = next(move for move in search.look() if move.is_proven and move.visits)
     live = live_game.LiveGame(wipe_outs.GAME)

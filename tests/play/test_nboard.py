@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 from support import slow_board, slow_minimax
 from support.fake_engines import GAME, WIPE_OUT, actions, after, pass_ply, random_game
@@ -33,19 +32,10 @@ def test_the_published_session():
     session = NBoardSession(engine)
     answers = session.asks("nboard 2", f"set game {PUBLISHED}", "set depth 6", "ping 1", "go")
     assert squares(engine.board) == slow_board.text(after(actions(PLAYED)))
-    assert answers == [
-        ["set myname azo"],
-        [],
-        ["set myname azo6"],
-        ["pong 1"],
-        [
-            "status azo is thinking",
-            "nodestats 100 0.00",
-            "nodestats 100 0.00",
-            "=== D6/-1.00/0.00",
-            "status azo is waiting",
-        ],
-    ]
+    thinking, waiting = "status azo is thinking", "status azo is waiting"
+    stats = "nodestats 100 0.00"
+    assert answers[:4] == [["set myname azo"], [], ["set myname azo6"], ["pong 1"]]
+    assert answers[4] == [thinking, stats, stats, "=== D6/-1.00/0.00", waiting]
 
 
 def test_go_plays_no_move_until_nboard_sends_it():
@@ -104,9 +94,9 @@ def test_an_unknown_line_is_ignored(line):
 def test_a_game_that_is_over_has_no_move():
     session = NBoardSession()
     session.ask(f"set game {game_text(actions(WIPE_OUT))}")
-    assert session.ask("go") == ["status error: go: the game is over"]
-    assert session.ask("hint 1") == ["status error: hint: the game is over"]
-    assert session.ask("move A1") == ["status error: the game is over"]
+    complaints = {"go": "go: the game", "hint 1": "hint: the game", "move A1": "the game"}
+    for line, complaint in complaints.items():
+        assert session.ask(line) == [f"status error: {complaint} is over"]
     assert session.ask("learn") == ["learned"]
 
 
@@ -137,10 +127,9 @@ def test_hints_come_from_the_book_if_it_has_values():
     engine = ScriptedEngine(GAME, {1: {"visits": {d6: 9}}})
     engine.play(actions("f5")[0])
     engine.book = opening_book.Book(GAME)
-    engine.book.entry(engine.board, d6).value = 0.25
-    engine.book.entry(engine.board, d6).num_games = 7
-    engine.book.entry(engine.board, d6).num_visits = 800
     engine.book.entry(engine.board, f4)  # an entry without a value
+    entry = engine.book.entry(engine.board, d6)
+    entry.value, entry.num_games, entry.num_visits = 0.25, 7, 800
     session = NBoardSession(engine)
     assert session.ask("hint 1") == [
         "status azo is analyzing",
@@ -157,9 +146,9 @@ def test_hints_come_from_the_book_if_it_has_values():
 def test_hints_near_the_end_are_exact(is_reversed):
     moves = random_game(3)[:-7]
     board = after(moves)
-    signs = {board.mover: 1, slow_board.other(board.mover): -1, "-": 0}
-    discs = np.array([[signs[c] for c in row] for row in board.rows], np.int8)
-    truth = slow_minimax.move_scores(discs[None], is_reversed=is_reversed)[0]
+    discs = notation.parse_board(f"{slow_board.text(board)} {board.mover}", 8)
+    boards = slow_minimax.boards_of([discs.player], [discs.opponent], 8)
+    truth = slow_minimax.move_scores(boards, is_reversed=is_reversed)[0]
     config = QUICK.model_copy(update={"solve_empties": 10})
     session = NBoardSession(quick_engine(config=config, is_reversed=is_reversed))
     session.ask(f"set game {game_text(moves, is_reversed=is_reversed)}")
@@ -202,28 +191,23 @@ def test_a_move_ends_by_the_clock_of_the_game_too():
     assert limit("set depth 10", f"set game {text}") == engine_settings.Limits(400, None)
 
 
-@pytest.mark.parametrize(("command", "mark"), [("hint 3", "search"), ("go", "nodestats")])
-def test_a_ping_ends_thinking_and_is_answered_last(command, mark):
+@pytest.mark.parametrize("end", ["pong", "input"])
+@pytest.mark.parametrize(
+    ("command", "mark"), [("hint 3", "search"), ("go", "nodestats"), ("analyze", "status")]
+)
+def test_thinking_ends_with_a_ping_which_is_answered_last_and_with_the_input(command, mark, end):
     source = Input(f"nboard 2\nset depth 30\n{command}\n")
     session = NBoardSession(source=source)
     with session.running():
         session.output.wait_for(mark)
-        source.send("status?\n")  # no reason to stop
-        source.send("ping 5\n")
-        answer = session.output.wait_for("pong 5\n")
-        source.send("quit\n")
-    assert answer.endswith("status azo is waiting\npong 5\n")
-    assert ("=== " in answer) == (command == "go")
-    assert session.output.take() == ""
-
-
-@pytest.mark.parametrize("command", ["go", "analyze"])
-def test_thinking_ends_with_the_input(command):
-    source = Input(f"set depth 30\n{command}\n")
-    session = NBoardSession(source=source)
-    with session.running():
-        session.output.wait_for("status")
+        if end == "pong":
+            source.send("status?\n")  # no reason to stop
+            source.send("ping 5\n")
+            answer = session.output.wait_for("pong 5\n")
+            assert answer.endswith("status azo is waiting\npong 5\n")
+            assert ("=== " in answer) == (command == "go")
         source.end()
+    assert end == "input" or session.output.take() == ""
 
 
 def test_analysis_goes_back_from_the_end_to_the_start():

@@ -1,6 +1,5 @@
 """Opening books: symmetry, values and results by hand, learning, files, and the command."""
 
-import copy
 import pathlib
 import random
 import re
@@ -12,10 +11,12 @@ from support import scripted_engine
 from azo.cli import book, command_line
 from azo.formats import game_files, game_texts
 from azo.games import board_symmetry, notation, othello, replaying
+from azo.games.host import live_game
 from azo.play.engine import book_building, opening_book
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 _GAME = othello.Othello()
+_FIRST = ("d3", "c4", "f5", "e6")
 
 
 def board_after(moves, game=_GAME):
@@ -24,10 +25,6 @@ def board_after(moves, game=_GAME):
 
 def action(text, size=8):
     return notation.parse_action(text, size)
-
-
-def texts(moves, size=8):
-    return [notation.action_text(action, size) for action in moves]
 
 
 def a_book(values, game=_GAME):
@@ -44,55 +41,46 @@ def a_book(values, game=_GAME):
 
 
 @pytest.mark.parametrize("size", [6, 8])
-def test_moves_are_turned_back_on_all_eight_boards(size):
+def test_moves_are_turned_back_on_all_eight_boards_of_either_colour(size):
     game = othello.Othello(size)
-    permutations = board_symmetry.square_permutations(size)
     board = board_after("e4c5b5" if size == 6 else "f5d6c3d3", game)
     squares, mover = notation.board_text(board, size).split()
     move = action("a5" if size == 6 else "c4", size)
     book = opening_book.Book(game)
     book.entry(board, move).value = 0.5
-    for source in permutations:
-        turned = "".join(squares[place] for place in source)
-        entries = book.lookup(notation.parse_board(f"{turned} {mover}", size))
-        assert [int(source[turned_move]) for turned_move in entries] == [move]
+    for source in board_symmetry.square_permutations(size):
+        turned = notation.parse_board(f"{''.join(squares[x] for x in source)} {mover}", size)
+        exchanged = notation.Board(turned.white, turned.black, not turned.is_black_to_move)
+        for each in (turned, exchanged):
+            assert [int(source[turned_move]) for turned_move in book.lookup(each)] == [move]
     assert book.num_moves == 1
 
 
 def test_symmetric_moves_share_an_entry_and_are_all_returned():
     book = a_book({"": {"f5": 0.1}})
-    assert sorted(texts(book.lookup(board_after("")))) == ["c4", "d3", "e6", "f5"]
     assert book.num_moves == 1
     rng = np.random.default_rng(0)
     chosen = {book.choose(board_after(""), rng) for _ in range(50)}
-    assert chosen == {action(text) for text in ("c4", "d3", "e6", "f5")}
-
-
-def test_colours_exchanged_are_the_same_position_seen_by_the_mover():
-    book = a_book({"f5d6": {"c3": 0.25}})
-    board = board_after("f5d6")
-    other = notation.Board(board.white, board.black, not board.is_black_to_move)
-    assert texts(book.lookup(other)) == ["c3"]
+    assert chosen == set(book.lookup(board_after(""))) == {action(x) for x in _FIRST}
 
 
 # Values.
 
 
+def values_after(book, moves):
+    entries = book.lookup(board_after(moves))
+    return {notation.action_text(move, 8): entry.value for move, entry in entries.items()}
+
+
 def test_values_are_backed_up_by_negamax():
     book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1, "f4": -0.3, "f6": 0.4}})
     book.back_up()
-    assert [entry.value for entry in book.lookup(board_after("")).values()] == [-0.4] * 4
+    assert values_after(book, "") == dict.fromkeys(_FIRST, -0.4)
     for move, value in (("e6", -0.2), ("f7", -0.6)):
         book.entry(board_after("f5f6"), action(move)).value = value
     book.back_up()
-    values = {text: entry.value for text, entry in _by_text(book, "f5").items()}
-    assert values == {"d6": 0.1, "f4": -0.3, "f6": 0.2}
-    assert [entry.value for entry in book.lookup(board_after("")).values()] == [-0.2] * 4
-
-
-def _by_text(book, moves):
-    entries = book.lookup(board_after(moves))
-    return dict(zip(texts(entries), entries.values(), strict=True))
+    assert values_after(book, "f5") == {"d6": 0.1, "f4": -0.3, "f6": 0.2}
+    assert values_after(book, "") == dict.fromkeys(_FIRST, -0.2)
 
 
 def test_values_are_backed_up_through_a_pass():
@@ -109,10 +97,9 @@ def test_a_move_within_the_margin_is_chosen_at_random_and_no_other():
     book = a_book({"f5": {"d6": 0.1, "f4": 0.09, "f6": 0.0}})
     rng = np.random.default_rng(1)
     board = board_after("f5")
-    chosen = [book.choose(board, rng, margin=0.05) for _ in range(100)]
+    chosen = [book.choose(board, rng) for _ in range(100)]
     assert set(chosen) == {action("d6"), action("f4")}
     assert 30 < chosen.count(action("d6")) < 70
-    assert {book.choose(board, rng, margin=0.0) for _ in range(20)} == {action("d6")}
     assert book.choose(board_after("f5d6"), rng) is None
 
 
@@ -127,32 +114,36 @@ def test_few_games_weigh_less_than_many():
 # Learning.
 
 
+def finished(moves, score):
+    """Returns a game with a final score for black."""
+    game = live_game.LiveGame(_GAME)
+    game.new_game(actions=replaying.replay(moves, _GAME).actions)
+    game.final_score = lambda: score
+    return game
+
+
 def test_a_lost_game_changes_what_is_chosen():
-    book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1, "f4": 0.08}})
+    book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1, "f4": 0.07}})
     book.back_up()
     board, rng = board_after("f5"), np.random.default_rng(0)
-    assert book.choose(board, rng, margin=0.0) == action("d6")
-    game = replaying.replay("f5d6c3", _GAME).actions
-    assert book.learn(game, black_value=1.0) == 2
-    assert book.choose(board, rng, margin=0.0) == action("f4")
+    assert book.choose(board, rng) == action("d6")
+    book.learn(finished("f5d6c3", score=2))
+    assert book.lookup(board_after("f5d6")) == {}
+    assert book.choose(board, rng) == action("f4")
     d6 = book.lookup(board)[action("d6")]
     assert d6.value == pytest.approx(0.1 + 0.2 * (-1 - 0.1))
     assert (d6.num_games, d6.num_wins) == (1, 0)
     f5 = book.lookup(board_after(""))[action("f5")]
-    assert f5.value == pytest.approx(-0.08)  # backed up: white plays f4 now
+    assert f5.value == pytest.approx(-0.07)  # backed up: white plays f4 now
     assert (f5.num_games, f5.num_wins, f5.num_draws) == (1, 1, 0)
 
 
 def test_a_new_move_is_added_where_the_game_left_the_book():
     book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1}})
-    book.learn(replaying.replay("f5f6e6", _GAME).actions, black_value=0.0)
-    f6 = _by_text(book, "f5")["f6"]
+    book.learn(finished("f5f6e6", score=0))
+    f6 = book.lookup(board_after("f5"))[action("f6")]
     assert (f6.estimate, f6.num_games, f6.num_draws) == (0.0, 1, 1)
     assert book.lookup(board_after("f5f6")) == {}
-    before = copy.deepcopy(book.positions)
-    with pytest.raises(ValueError):
-        book.learn([0], black_value=1.0)
-    assert book.positions == before
 
 
 # Files.
@@ -160,7 +151,7 @@ def test_a_new_move_is_added_where_the_game_left_the_book():
 
 def test_a_book_is_read_as_it_was_written(tmp_path):
     book = a_book({"": {"f5": 0.25}, "f5": {"d6": -0.5, "f6": 0.0}})
-    book.learn(replaying.replay("f5f4", _GAME).actions, black_value=-1.0)
+    book.learn(finished("f5f4", score=-2))
     path = tmp_path / "new" / "a book"
     book.save(path)
     read = opening_book.load(path, _GAME)
@@ -174,16 +165,12 @@ def refusal(path, game=_GAME):
     return str(error.value).removeprefix(f"{path}: ")
 
 
-def test_other_files_are_refused(tmp_path):
-    path = tmp_path / "file"
+def test_other_files_and_books_of_other_games_are_refused(tmp_path):
+    path = tmp_path / "book"
     assert refusal(path) == "cannot be read: No such file or directory"
     for content in (b"", b"f5d6c3", b"azo opening book 1\n", bytes(1000)):
         path.write_bytes(content)
         assert refusal(path) == "not an opening book of this version of azo"
-
-
-def test_a_book_of_another_game_is_refused(tmp_path):
-    path = tmp_path / "book"
     opening_book.Book(othello.Othello(6)).save(path)
     assert refusal(path) == "a book for othello6, not for othello8"
     opening_book.Book(_GAME).save(path)
@@ -204,100 +191,94 @@ class Thinker(scripted_engine.ScriptedEngine):
         return super().think(limits, **options)
 
 
-def grown(num_positions, game=_GAME, **settings):
-    book = opening_book.Book(game)
+def grow(book, engine, num_positions, **settings):
     growth = book_building.GrowthConfig(num_positions=num_positions, **settings)
-    num_added = book_building.grow(book, Thinker(game), growth)
-    assert num_added == len(book.positions)
+    return list(book_building.grow(book, engine, growth))[-1]
+
+
+def grown(num_positions, **settings):
+    book = opening_book.Book(_GAME)
+    assert grow(book, Thinker(_GAME), num_positions, **settings) == len(book.positions)
     return book
 
 
+def plies(book):
+    """Returns the number of plies before each position."""
+    return sorted((a | b).bit_count() - 4 for a, b in book.positions)
+
+
+def second_position(book):
+    (after,) = [key for key in book.positions if key != book.key(board_after(""))]
+    return after
+
+
 def test_growth_extends_the_line_that_costs_least():
-    book = grown(1)
-    assert book.num_moves == 1  # the four first moves are alike
+    assert grown(1).num_moves == 1  # the four first moves are alike
     book = grown(2)
     # Behind the first move the last of three has 1 visit of 41 and is kept, all three are leaves.
-    (after,) = [key for key in book.positions if key != book.key(board_after(""))]
+    after = second_position(book)
     assert sorted(e.value for e in book.positions[after].values()) == pytest.approx(
         [0.2, 0.25, 0.3]
     )
-    assert [entry.value for entry in book.lookup(board_after("")).values()] == pytest.approx(
-        [-0.3] * 4
-    )
+    assert values_after(book, "") == pytest.approx(dict.fromkeys(_FIRST, -0.3))
     # A search later the best of them is worth -0.3 to white: the next best is extended then.
     book = grown(4)
-    depths = sorted((a | b).bit_count() - 4 for a, b in book.positions)
-    assert depths == [0, 1, 2, 2]
+    assert plies(book) == [0, 1, 2, 2]
     assert book.value(after) == pytest.approx(0.2)
 
 
 def test_a_high_cost_of_plies_makes_a_wider_book():
-    def deepest(cost):
-        book = grown(40, ply_cost=cost)
-        return max((a | b).bit_count() - 4 for a, b in book.positions)
-
-    assert deepest(5.0) < deepest(0.001)
+    assert plies(grown(40, ply_cost=5.0))[-1] < plies(grown(40, ply_cost=0.001))[-1]
 
 
 def test_growth_stops_at_its_depth_and_at_the_end_of_the_game():
-    book = grown(100, max_plies=2)
-    assert max((a | b).bit_count() - 4 for a, b in book.positions) == 2
-    assert len(book.positions) == 1 + 1 + 3
+    assert plies(grown(100, max_plies=2)) == [0, 1, 2, 2, 2]
     small = othello.Othello(4)
-    late = Thinker(small)
+    late, ended = Thinker(small), opening_book.Book(small)
     late.new_game(board_after("c4b4a1d2d4d3a2", small))
-    ended = opening_book.Book(small)
-    growth = book_building.GrowthConfig(num_positions=1000)
-    assert book_building.grow(ended, late, growth) == len(ended.positions) < 1000
-    assert max((a | b).bit_count() for a, b in ended.positions) == 15
+    assert grow(ended, late, 1000) == len(ended.positions) < 1000
+    assert plies(ended)[-1] == 11
 
 
 def test_moves_with_too_few_visits_are_left_out():
     book = grown(2, min_share=0.1)
-    (after,) = [key for key in book.positions if key != book.key(board_after(""))]
-    assert len(book.positions[after]) == 2
+    assert len(book.positions[second_position(book)]) == 2
 
 
 def test_growth_can_be_stopped_and_goes_on_as_if_it_had_not_been(tmp_path):
-    book = grown(5)
-    book.save(tmp_path / "book")
-    again = opening_book.load(tmp_path / "book", _GAME)
-    book_building.grow(again, Thinker(_GAME), book_building.GrowthConfig(num_positions=7))
+    grown(5).save(tmp_path / "book")
+    again, root = opening_book.load(tmp_path / "book", _GAME), board_after("")
+    grow(again, Thinker(_GAME), 7)
     assert again.positions.keys() == grown(12).positions.keys()
-    assert again.value(again.key(board_after(""))) == pytest.approx(
-        grown(12).value(again.key(board_after("")))
-    )
+    assert again.value(again.key(root)) == pytest.approx(grown(12).value(again.key(root)))
 
 
 # Counting games of archives.
 
 
-def random_games(game, num, seed=0):
-    rng = random.Random(seed)
-    played, live = [], scripted_engine.ScriptedEngine(game)
-    for _ in range(num):
-        live.new_game()
-        while not live.is_over:
-            live.play(rng.choice(live.legal_actions))
-        played.append(live.actions)
-    lines = "\n".join(notation.transcript(actions, game.size) for actions in played)
-    return game_files.replay(game, game_texts.parse(lines, game)), played
+def counted(game, lines, **limits):
+    """Returns a book of transcripts, and the number of games that count."""
+    book = opening_book.Book(game)
+    games = game_files.replay(game, game_texts.parse("\n".join(lines), game))
+    return book, book_building.add_games(book, games, **limits)
 
 
 def test_rare_moves_and_late_ones_are_left_out():
-    game = othello.Othello(6)
-    games, _ = random_games(game, 60)
-    book = opening_book.Book(game)
-    book_building.add_games(book, games, max_plies=3, min_games=5)
-    assert max((a | b).bit_count() - 4 for a, b in book.positions) == 2
+    live, rng, lines = live_game.LiveGame(othello.Othello(6)), random.Random(0), []
+    for _ in range(60):
+        live.new_game()
+        while not live.is_over:
+            live.play(rng.choice(live.legal_actions))
+        lines.append(notation.transcript(live.actions, 6))
+    book, num_games = counted(live.game, lines, max_plies=3, min_games=5)
+    assert num_games == 60
+    assert plies(book)[-1] == 2
     assert min(e.num_games for moves in book.positions.values() for e in moves.values()) == 5
 
 
 def test_unfinished_games_do_not_count():
-    book = opening_book.Book(_GAME)
-    games = game_files.replay(_GAME, game_texts.parse("f5d6", _GAME))
-    assert book_building.add_games(book, games, max_plies=20, min_games=1) == 0
-    assert book.positions == {}
+    book, num_games = counted(_GAME, ["f5d6"], max_plies=20, min_games=1)
+    assert (book.positions, num_games) == ({}, 0)
 
 
 # The command.
@@ -337,7 +318,7 @@ def test_a_book_is_built_from_transcripts(tmp_path, capsys):
     code, out, _ = run(capsys, *arguments, tmp_path / "games.txt")
     assert (code, out.splitlines()[0]) == (0, "3 games")
     shown = run(capsys, "show", path)[1].splitlines()[-4:]
-    assert [line.split()[:2] for line in shown] == [[m, "3"] for m in ("d3", "c4", "f5", "e6")]
+    assert [line.split()[:2] for line in shown] == [[m, "3"] for m in _FIRST]
     code, _, err = run(capsys, *arguments, tmp_path / "games.txt")
     assert (code, err) == (2, f"{path}: exists already: choose a new file\n")
 

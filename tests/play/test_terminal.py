@@ -51,20 +51,6 @@ def test_the_engine_answers_a_move_and_says_what_it_expects():
 
 
 @pytest.mark.parametrize(
-    ("score", "is_reversed", "said"),
-    [
-        (6, False, "35-29 to white if both play perfectly (exact)"),
-        (-6, True, "29-35 to white if both play perfectly (exact)"),
-        (0, False, "32-32, a draw if both play perfectly (exact)"),
-    ],
-)
-def test_exact_scores_are_in_discs(score, is_reversed, said):
-    game = othello.Othello(is_reversed=is_reversed)
-    out, _ = played(["f5"], game=game, evaluations={1: {"score": score, "value": 1.0}})
-    assert said in out
-
-
-@pytest.mark.parametrize(
     ("line", "message"),
     [
         ("a1", "illegal move a1: black may play d3 c4 f5 e6"),
@@ -88,43 +74,64 @@ def test_an_error_gets_a_line_and_the_game_goes_on(line, message):
     assert moves_of(engine)[:2] == "f5"
 
 
-def test_undo_takes_back_the_answer_and_the_move():
-    out, engine = played(["f5", "undo"])
-    assert moves_of(engine) == ""
-    out, engine = played(["undo"], moves="f5d6c3", sides="both")
-    assert moves_of(engine) == "f5d6"
-    out, engine = played(["undo"], moves="f5d6c3", sides="white")
-    assert moves_of(engine) == "f5"
-    # White has nothing of his own to take back: the engine's first move goes, and it waits.
-    out, engine = played(["undo"], moves="f5", sides="white")
-    assert moves_of(engine) == ""
-    assert out.rstrip().endswith("paused, press Enter to continue>")
+_WITH_PASS = "c4b4a1d2d4d3a2c1a4a3b1pad1"
+_SMALL = othello.Othello(4)
+_REVERSED = othello.Othello(is_reversed=True)
 
 
-def test_swapping_sides_lets_the_engine_move():
-    out, engine = played(["swap"])
-    assert len(engine.actions) == 1
-    assert "azo (black) plays" in out
-    assert out.rstrip().endswith("white>")
-    _, engine = played(["swap"], sides="both")  # becomes self-play
-    assert engine.is_over
+def row(lines, moves_then, *said, id, **options):
+    """Typed lines, the moves of the game then, what was shown at last, and options of `played`."""
+    return pytest.param(lines, moves_then, said, options, id=id)
 
 
-def test_self_play_ends_with_the_result_and_takes_commands():
-    out, engine = played(["f5", "undo", "", "quit"], game=othello.Othello(4), sides="none")
+@pytest.mark.parametrize(
+    ("lines", "moves", "said", "options"),
+    [
+        row(["f5", "undo"], "", id="undo takes back the answer and the move"),
+        row(["undo"], "f5d6", id="undo of both sides", moves="f5d6c3", sides="both"),
+        row(["undo"], "f5", id="undo of white", moves="f5d6c3", sides="white"),
+        # White has nothing of his own to take back: the engine's first move goes, and it waits.
+        row(["undo"], "", "paused, press Enter to continue>", id="undo of the engine's first move",
+            moves="f5", sides="white"),
+        row(["swap"], "d3", "azo (black) plays d3", "white>", id="the engine moves after swap"),
+        row(["b1"], _WITH_PASS[:24], "white has no move and passes", "black>",
+            id="a pass is played by itself", game=_SMALL, moves=_WITH_PASS[:20], sides="both"),
+        row(["level 1", "level"], "", "azo plays at level 1 (beginner)",
+            "azo plays at level 1; levels are 1 (beginner) to 20", id="levels"),
+        row(["analyse"], "f5d6", "2. white d6??: ~32.0 discs, from +12.8 to -19.2 (better: f4)",
+            id="an analysis shows the largest loss", moves="f5d6", sides="both",
+            evaluations={1: {"value": 0.2, "best": 29}, 2: {"value": 0.3}}),
+        row(["f5"], "f5f4", "35-29 to white if both play perfectly (exact)", id="an exact score",
+            evaluations={1: {"score": 6, "value": 1.0}}),
+        row(["f5"], "f5f4", "32-32, a draw if both play perfectly (exact)", id="an exact draw",
+            evaluations={1: {"score": 0, "value": 0.0}}),
+        row(["f5"], "f5f4", "29-35 to white if both play perfectly (exact)", id="reversed",
+            evaluations={1: {"score": -6, "value": 1.0}}, game=_REVERSED),
+        row(["solve"], "", "d3", "34-30 to black if both play perfectly (exact)", id="solve",
+            evaluations={0: {"score": 4, "scores": {19: 4}}}),
+        row(["solve"], "", "stopped; the score is likely, but not proven", id="a stopped solve",
+            evaluations={0: {"discs": 4.0, "value": 0.8}}),
+    ],
+)  # fmt: skip
+def test_a_command_does_and_shows(lines, moves, said, options):
+    out, engine = played(lines, **options)
+    assert moves_of(engine) == moves
+    place = 0
+    for text in said:
+        place = out.index(text, place)
+    if said and said[-1].endswith(">"):  # a prompt
+        assert out.rstrip().endswith(said[-1])
+
+
+@pytest.mark.parametrize(
+    ("lines", "sides"), [(["f5", "undo", "", "quit"], "none"), (["swap"], "both")]
+)
+def test_self_play_ends_with_the_result_and_takes_commands(lines, sides):
+    out, engine = played(lines, game=_SMALL, sides=sides)
     assert engine.is_over
     black = (16 + engine.final_score()) // 2
-    score = f"{max(black, 16 - black)}-{min(black, 16 - black)}"
-    assert score in out
+    assert f"{max(black, 16 - black)}-{min(black, 16 - black)}" in out
     assert "the game is over" in out
-
-
-def test_a_pass_is_announced_and_played_by_itself():
-    whole = "c4b4a1d2d4d3a2c1a4a3b1pad1"
-    out, engine = played(["b1"], game=othello.Othello(4), moves=whole[:20], sides="both")
-    assert moves_of(engine) == whole[:24]
-    assert "white has no move and passes" in out
-    assert out.rstrip().endswith("black>")
 
 
 def test_hints_are_for_the_side_to_move():
@@ -135,19 +142,6 @@ def test_hints_are_for_the_side_to_move():
     assert row.split() == ["d3", "+32.0", "75", "%", "77", "d3"]
 
 
-@pytest.mark.parametrize(
-    ("evaluation", "said"),
-    [
-        ({"score": 4, "scores": {19: 4}}, "34-30 to black if both play perfectly (exact)"),
-        ({"discs": 4.0, "value": 0.8}, "stopped; the score is likely, but not proven"),
-    ],
-)
-def test_a_position_is_solved_on_demand(evaluation, said):
-    out, _ = played(["solve"], evaluations={0: evaluation})
-    assert said in out
-    assert ("d3" in out) == ("score" in evaluation)
-
-
 @pytest.mark.parametrize(("is_reversed", "bound"), [(False, "≤+4"), (True, "≥+4")])
 def test_an_unsolved_move_of_a_solved_position_has_the_best_score_as_its_bound(is_reversed, bound):
     evaluation = {"score": 4, "best": 19, "scores": {19: 4}}
@@ -155,13 +149,6 @@ def test_an_unsolved_move_of_a_solved_position_has_the_best_score_as_its_bound(i
     out, _ = played(["hint"], game=game, evaluations={0: evaluation})
     rows = [line.split()[:2] for line in out.splitlines() if " % " in line]
     assert rows == [["d3", "+4"], ["c4", bound], ["f5", bound], ["e6", bound]]
-
-
-def test_levels_change_the_engine():
-    out, engine = played(["level 1", "level"])
-    assert engine.level == 1
-    assert "azo plays at level 1 (beginner)" in out
-    assert "azo plays at level 1; levels are 1 (beginner) to 20" in out
 
 
 @pytest.mark.parametrize("name", ["game.txt", "game.ggf"])
@@ -192,13 +179,6 @@ def test_a_loaded_game_waits_before_the_engine_moves():
     assert "47-17 to black" in out
 
 
-def test_an_analysis_shows_the_largest_loss():
-    evaluations = {1: {"value": 0.2, "best": 29}, 2: {"value": 0.3}}
-    out, engine = played(["analyse"], evaluations=evaluations, moves="f5d6", sides="both")
-    assert "2. white d6??: ~32.0 discs, from +12.8 to -19.2 (better: f4)" in out
-    assert moves_of(engine) == "f5d6"
-
-
 def test_any_lines_leave_a_game_that_can_be_replayed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = random.Random(0)
@@ -211,29 +191,22 @@ def test_any_lines_leave_a_game_that_can_be_replayed(tmp_path, monkeypatch):
         words += rng.choices(more + squares, k=rng.choice([0, 0, 0, 1, 2]))
         return " ".join(words)
 
-    out, engine = played([line() for _ in range(1500)], game=othello.Othello(4))
-    again = scripted_engine.ScriptedEngine(othello.Othello(4))
+    out, engine = played([line() for _ in range(1500)], game=_SMALL)
+    again = scripted_engine.ScriptedEngine(_SMALL)
     again.new_game(engine.start, engine.actions)
     assert again.board == engine.board
     assert out.count("the game is over") > 10
 
 
-@pytest.mark.parametrize("width", [36])
-def test_a_narrow_terminal_shows_every_word_below_the_board(width):
+def test_a_narrow_terminal_shows_every_word_below_the_board():
     evaluation = {"best": 43, "value": 0.56, "discs": 7.25}
     lines = ["f5", "hint", "analyse", "help", "undo"]
-    wide, out = (played(lines, evaluations={1: evaluation}, width=w)[0] for w in (200, width))
-    assert max(map(len, out.splitlines())) <= width
-    board = [line for line in wide.splitlines() if re.match("[1-8]  ?[-+XO[]", line)]
+    wide, out = (played(lines, evaluations={1: evaluation}, width=width)[0] for width in (200, 36))
+    assert max(map(len, out.splitlines())) <= 36
+    board, below = (re.findall("^[1-8]  ?[-+XO[].*", text, re.MULTILINE) for text in (wide, out))
     assert len(board) == 32
-    assert [line for line in out.splitlines() if re.match("[1-8]  ?[-+XO[]", line)] == [
-        line[:28].rstrip() for line in board
-    ]
-
-    def words(text):
-        return sorted(text.replace("\n", " ").split())
-
-    assert words(out) == words(wide)
+    assert below == [line[:28].rstrip() for line in board]
+    assert sorted(out.split()) == sorted(wide.split())
 
 
 def test_ctrl_c_while_the_engine_thinks_makes_it_move_now():

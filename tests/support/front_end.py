@@ -1,6 +1,8 @@
 """A front end without a process: an input to write to, and its output."""
 
 import contextlib
+import functools
+import os
 import queue
 import re
 import threading
@@ -21,19 +23,18 @@ def quick_engine(size=8, *, is_reversed=False, config=QUICK):
 
 
 class Input:
-    """An input whose lines come by `send`; `end` ends it."""
+    """A pipe whose lines come by `send`; `end` ends it."""
 
     def __init__(self, text=""):
-        self._chunks = queue.Queue()
-        if text:
-            self.send(text)
-        self.lines = line_reader.LineReader(self._chunks.get)
+        read_end, self.write_end = os.pipe()
+        self.lines = line_reader.LineReader(read_end)
+        self.send(text)
 
     def send(self, text):
-        self._chunks.put(text if isinstance(text, bytes) else text.encode())
+        os.write(self.write_end, text.encode(errors="surrogateescape"))
 
     def end(self):
-        self._chunks.put(b"")
+        os.close(self.write_end)
 
 
 class Output:
@@ -66,7 +67,7 @@ class GtpSession:
     def __init__(self, engine=None, source=None):
         self.engine = engine or quick_engine()
         self.output = Output()
-        self.front_end = self._front_end((source or ended_input()).lines)
+        self.front_end = self._front_end(source.lines if source else ended_lines())
 
     def _front_end(self, lines):
         return gtp.GtpServer(self.engine, lines, self.output.write, load_small)
@@ -102,11 +103,12 @@ class NBoardSession(GtpSession):
         return super().ask(line).splitlines()
 
 
-def ended_input():
+@functools.cache
+def ended_lines():
     source = Input()
     source.end()
     source.lines.wait()
-    return source
+    return source.lines
 
 
 def load_small(size):

@@ -1,5 +1,6 @@
 """An engine with the real rules and written evaluations, for tests of its users."""
 
+from azo.games import notation
 from azo.games.host import live_game
 from azo.play.engine import engine_settings, search_report
 
@@ -7,8 +8,9 @@ from azo.play.engine import engine_settings, search_report
 class ScriptedEngine(live_game.LiveGame):
     """Reports the entry of `evaluations` for a position, by its ply: 0 at the start.
 
-    An evaluation is a dict with any of `value`, `raw_value`, `score`, `best`, `prior`, `visits`,
-    `values`, `scores` (the last four by action). By default all moves are equal and have value 0.
+    An evaluation is a dict with any of `value`, `raw_value`, `score`, `best` (a move as text or an
+    action), and by action `prior`, `visits`, `values`, `scores`. By default all moves are equal and
+    have value 0.
     """
 
     book = None
@@ -18,7 +20,6 @@ class ScriptedEngine(live_game.LiveGame):
         self.evaluations = evaluations or {}
         self.config = config or engine_settings.EngineConfig(num_simulations=100)
         self.level = engine_settings.NUM_LEVELS
-        self.evaluator = None
         self.limits = []
 
     @property
@@ -32,6 +33,7 @@ class ScriptedEngine(live_game.LiveGame):
         self.limits.append(limits)
         evaluation = self.evaluations.get(len(self.actions), {})
         best = evaluation.get("best", legal[0])
+        best = notation.parse_action(best, self.game.size) if isinstance(best, str) else best
         moves = [self._move(evaluation, action, 1 / len(legal)) for action in legal]
         moves.sort(key=lambda move: (move.action != best, -move.visits))
         report = search_report.SearchReport(
@@ -44,8 +46,6 @@ class ScriptedEngine(live_game.LiveGame):
             score=evaluation.get("score"),
             source="search" if "score" not in evaluation else "exact",
             num_simulations=self.config.num_simulations or 0,
-            num_evaluations=0,
-            seconds=0.0,
         )
         if on_progress is not None:
             on_progress(report)

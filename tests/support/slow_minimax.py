@@ -18,6 +18,16 @@ def random_boards(size: int, counts: np.ndarray, seed: int) -> np.ndarray:
     return boards.reshape(-1, size, size)
 
 
+def boards_of(player: np.ndarray, opponent: np.ndarray, size: int) -> np.ndarray:
+    """Returns the boards `[N, n, n]` of bitboards `[N]`, with bit `8 * row + column`."""
+    bit = np.add.outer(8 * np.arange(size), np.arange(size)).astype(np.uint64)
+    own, other = (
+        np.asarray(words, np.uint64)[:, None, None] >> bit & np.uint64(1)
+        for words in (player, opponent)
+    )
+    return own.astype(np.int8) - other.astype(np.int8)
+
+
 def scores(boards: np.ndarray, *, is_reversed: bool) -> np.ndarray:
     """Returns the final margins `[N]` for the side to move, empty squares to the leader.
 

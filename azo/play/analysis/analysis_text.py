@@ -102,25 +102,9 @@ def worth(position: game_analysis.AnalysedPosition) -> str:
     """Returns the values of a position for the side to move."""
     discs = formatting.discs(position.discs, position.score)
     exact = " (exact)" if position.score is not None else ""
-    alone = ""
-    if position.raw_value is not None:
-        alone = f"; network alone {formatting.chance(position.raw_value)}"
-    return f"{discs} discs{exact}, wins {formatting.chance(position.value)}{alone}"
-
-
-def move_table(position: game_analysis.AnalysedPosition, size: int) -> rich.table.Table:
-    """Returns a table of the legal moves, best first; * marks the move played."""
-    rows = formatting.table("move", "discs>", "wins>", "visits>", "prior>", "line")
-    for move in position.moves:
-        rows.add_row(
-            formatting.move(move.action, size) + "*" * (move.action == position.played),
-            formatting.discs(move.discs, move.score),
-            formatting.chance(move.value),
-            str(move.visits),
-            f"{move.prior:.1%}",
-            formatting.line(move.line, size),
-        )
-    return rows
+    alone = formatting.chance(position.raw_value)
+    wins = formatting.chance(position.value)
+    return f"{discs} discs{exact}, wins {wins}" + f"; network alone {alone}" * bool(alone)
 
 
 def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:

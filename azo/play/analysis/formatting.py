@@ -77,24 +77,30 @@ def reason(report: SearchReport, who: str, game: variant.Variant) -> list[str]:
     return lines
 
 
-def hint(
-    report: SearchReport, game: variant.Variant, *, max_moves: int, is_ascii: bool = False
+def move_table(
+    report: SearchReport,
+    game: variant.Variant,
+    *,
+    is_ascii: bool,
+    max_moves: int | None = None,
+    has_priors: bool = False,
+    played: int | None = None,
 ) -> rich.table.Table:
-    """Returns a table of the best moves, for the side to move.
+    """Returns a table of the moves, best first, for the side to move; * marks the move `played`.
 
     A move without an exact score in a solved position is at most the best one.
     """
     bound = ("≤", "<=", "≥", ">=")[2 * game.is_reversed + is_ascii]
-    rows = table("move", "discs>", "wins>", "visits>", "expected")
+    rows = table("move", "discs>", "wins>", "visits>", *["prior>"] * has_priors, "expected")
     for each in report.moves[:max_moves]:
-        expected = line(each.line, game.size)
         is_bound = report.score is not None and each.score is None
         rows.add_row(
-            move(each.action, game.size),
+            move(each.action, game.size) + "*" * (each.action == played),
             f"{bound}{report.score:+d}" if is_bound else discs(each.discs, each.score),
             chance(each.value),
             str(each.visits or ""),
-            expected,
+            *[f"{each.prior:.1%}"] * has_priors,
+            line(each.line, game.size),
         )
     return rows
 

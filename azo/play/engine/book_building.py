@@ -6,8 +6,9 @@ least cost: a ply costs a constant, a move costs its difference to the best move
 become deep, and moves that are nearly as good are explored too.
 """
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 import pydantic
@@ -32,22 +33,17 @@ class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 def grow(
-    book: opening_book.Book,
-    engine: live_engine.Engine,
-    config: GrowthConfig,
-    *,
-    on_position: Callable[[int], None] | None = None,
-) -> int:
-    """Adds positions to a book and backs up all values; returns the number of positions added.
+    book: opening_book.Book, engine: live_engine.Engine, config: GrowthConfig
+) -> Iterator[int]:
+    """Adds positions to a book and backs up all values; yields the number added after each.
 
-    The engine searches with the limits of its settings; its present game is lost. `on_position` is
-    called after each position with the number added.
+    The engine searches with the limits of its settings; its present game is lost.
     """
     root = book.key(engine.start)
     for num_done in range(config.num_positions):
         key = root if root not in book.positions else _cheapest(book, root, config)
         if key is None:
-            return num_done
+            return
         board = notation.Board(*key, is_black_to_move=True)
         engine.new_game(board)
         report = engine.think(engine.config.analysis_limits)
@@ -58,9 +54,7 @@ def grow(
                 entry = book.entry(board, move.action)
                 entry.value, entry.num_visits = move.value, move.visits
         book.back_up()
-        if on_position is not None:
-            on_position(num_done + 1)
-    return config.num_positions
+        yield num_done + 1
 
 
 def add_games(
@@ -88,33 +82,23 @@ def _cheapest(
     book: opening_book.Book, root: opening_book.Key, config: GrowthConfig
 ) -> opening_book.Key | None:
     """Returns the position outside the book that costs least to reach, None if there is none."""
-    num_discs = _num_discs(root)
-    costs: dict[opening_book.Key, tuple[float, opening_book.Key | None]] = {}
+    most_discs = (root[0] | root[1]).bit_count() + config.max_plies
 
+    @functools.cache
     def cheapest(key: opening_book.Key) -> tuple[float, opening_book.Key | None]:
-        if key not in costs:
-            best_cost, best_leaf = math.inf, None
-            value = book.value(key)
-            for action, entry in sorted(book.positions[key].items()):
-                after = book.after(key, action)
-                if entry.value is None or value is None or after is None:
-                    continue
+        value = book.value(key)
+        ways: list[tuple[float, opening_book.Key | None]] = [(math.inf, None)]
+        for action, entry in sorted(book.positions[key].items()):
+            after = book.after(key, action)
+            if entry.value is None or value is None or after is None:
+                continue
+            if after in book.positions:
+                cost, leaf = cheapest(after)
+            elif (after[0] | after[1]).bit_count() <= most_discs:
                 cost, leaf = 0.0, after
-                if after in book.positions:
-                    cost, further = cheapest(after)
-                    if further is None:
-                        continue
-                    leaf = further
-                elif _num_discs(after) - num_discs > config.max_plies:
-                    continue
-                cost += config.ply_cost + value - entry.value
-                if cost < best_cost:
-                    best_cost, best_leaf = cost, leaf
-            costs[key] = best_cost, best_leaf
-        return costs[key]
+            else:
+                continue
+            ways.append((cost + config.ply_cost + value - entry.value, leaf))
+        return min(ways, key=lambda way: way[0])
 
     return cheapest(root)[1]
-
-
-def _num_discs(key: opening_book.Key) -> int:
-    return (key[0] | key[1]).bit_count()

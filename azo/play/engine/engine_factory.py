@@ -122,7 +122,7 @@ def make_engine(play: PlayConfig) -> Engine:
 
     def learn(game: live_game.LiveGame) -> None:
         assert lock is not None  # held as long as the engine has this function
-        book.learn(game.actions, game.result(game.final_score()), game.start)
+        book.learn(game)
         try:
             book.save(path)
         except ValueError as error:  # the game itself is not affected

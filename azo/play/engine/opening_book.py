@@ -15,7 +15,6 @@ import functools
 import math
 import pathlib
 import zlib
-from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -101,14 +100,12 @@ class Book:
         }
         return dict(sorted(moves.items(), key=lambda move: (-move[1].worth, move[0])))
 
-    def choose(
-        self, board: notation.Board, rng: np.random.Generator, *, margin: float = MARGIN
-    ) -> int | None:
-        """Returns a random move within a margin of the best, None if the book has no move."""
+    def choose(self, board: notation.Board, rng: np.random.Generator) -> int | None:
+        """Returns a random move within `MARGIN` of the best, None if the book has no move."""
         moves = self.lookup(board)
         if not moves:
             return None
-        least = max(entry.worth for entry in moves.values()) - margin
+        least = max(entry.worth for entry in moves.values()) - MARGIN
         return int(rng.choice([move for move, entry in moves.items() if entry.worth >= least]))
 
     def entry(self, board: notation.Board, action: int) -> Entry:
@@ -125,32 +122,25 @@ class Book:
         entry.num_draws += result == 0
         return entry
 
-    def learn(
-        self, actions: Sequence[int], black_value: float, start: notation.Board | None = None
-    ) -> int:
-        """Learns from a finished game; returns the number of its plies in the book.
+    def learn(self, game: live_game.LiveGame) -> None:
+        """Learns from a finished game, move by move until it leaves the book.
 
         Each move there counts the game; a new move is added. The value of the last move moves
-        towards the result, and is backed up. `actions` include passes, and `black_value` is 1, 0 or
-        -1 for black. Raises ValueError if an action is illegal.
+        towards the result, and is backed up.
         """
-        self._live.new_game(start, actions)
-        path: list[tuple[Entry, float, notation.Board]] = []
-        for board, action in zip(self._live.boards, actions, strict=False):
+        black_value = game.result(game.final_score())
+        path: list[Entry] = []
+        for board, action in zip(game.boards, game.actions, strict=False):
             if self.key(board) not in self.positions:
                 break
             result = black_value if board.is_black_to_move else -black_value
-            entry = self.count(board, action, result)
-            path.append((entry, result, self._live.boards[len(path) + 1]))
-        if path:
-            last, result, _ = path[-1]
-            if last.value is not None:
-                last.value += LEARNING_RATE * (result - last.value)
-        for entry, _, after in reversed(path[:-1]):
+            path.append(self.count(board, action, result))
+        if path and path[-1].value is not None:
+            path[-1].value += LEARNING_RATE * (result - path[-1].value)
+        for entry, after in reversed(list(zip(path, game.boards[1 : len(path)], strict=False))):
             value = self.value(self.key(after))
             if value is not None:
                 entry.value = -value
-        return len(path)
 
     def back_up(self) -> None:
         """Sets the value of each move from the best move of the next position, if searched."""

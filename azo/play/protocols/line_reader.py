@@ -3,22 +3,20 @@
 import collections
 import contextlib
 import io
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 
-_CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 16  # the rest of a longer line is dropped
 _MAX_WAITING = 1000  # lines; then the sender has to wait
 
 
 class LineReader:
-    """Iterator over the lines of an input."""
+    """Iterator over the lines of an input, by default standard input."""
 
-    def __init__(self, read: Callable[[], bytes]):
-        """Starts reading; `read` waits for the next bytes and returns them, b"" at the end."""
-        self._read = read
+    def __init__(self, descriptor: int = 0):
+        """Starts to read from a file descriptor."""
+        self._descriptor = descriptor
         self._waiting: collections.deque[str] = collections.deque()
         self._has_ended = False
         self._changed = threading.Condition()
@@ -61,19 +59,13 @@ class LineReader:
         return (lambda: False) if has_ended() else has_ended
 
     def _collect(self) -> None:
-        partial, is_too_long = b"", False
-        while chunk := self._read():
-            *ends, rest = (partial + chunk).split(b"\n")
-            for line in ends:
-                if not is_too_long:
-                    self._add(line)
-                is_too_long = False
-            if len(rest) > _MAX_LINE_BYTES and not is_too_long:
-                self._add(rest)
-                is_too_long = True
-            partial = b"" if is_too_long else rest
-        if partial:
-            self._add(partial)
+        # Not `sys.stdin`: a thread that waits there holds a lock, and Python could not exit. An
+        # error means that the input is closed, or that the terminal is gone.
+        with contextlib.suppress(OSError), open(self._descriptor, "rb", closefd=False) as source:
+            while line := source.readline(_MAX_LINE_BYTES + 1):
+                self._add(line.removesuffix(b"\n")[:_MAX_LINE_BYTES])
+                while len(line) > _MAX_LINE_BYTES and not line.endswith(b"\n"):
+                    line = source.readline(_MAX_LINE_BYTES + 1)
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
@@ -81,21 +73,8 @@ class LineReader:
     def _add(self, line: bytes) -> None:
         with self._changed:
             self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING)
-            self._waiting.append(line[:_MAX_LINE_BYTES].decode(errors="replace"))
+            self._waiting.append(line.decode(errors="replace"))
             self._changed.notify_all()
-
-
-def standard_input() -> LineReader:
-    """Returns a reader of standard input."""
-
-    def read() -> bytes:
-        # Not `sys.stdin`: a thread that waits there holds a lock, and Python could not exit.
-        try:
-            return os.read(0, _CHUNK_BYTES)
-        except OSError:  # the terminal is gone
-            return b""
-
-    return LineReader(read)
 
 
 @contextlib.contextmanager
@@ -112,4 +91,4 @@ def standard_streams() -> Iterator[tuple[LineReader, Callable[[str], None]]]:
         print(text, end="", file=output, flush=True)
 
     with contextlib.redirect_stdout(sys.stderr):
-        yield standard_input(), write
+        yield LineReader(), write

@@ -304,7 +304,8 @@ class Terminal:
 
     def _show_moves(self, report: SearchReport) -> None:
         is_ascii = self._console.options.ascii_only
-        table = formatting.hint(report, self._engine.game, max_moves=_HINTS, is_ascii=is_ascii)
+        game = self._engine.game
+        table = formatting.move_table(report, game, is_ascii=is_ascii, max_moves=_HINTS)
         self._console.print(table)
 
     def _say_outlook(self, report: SearchReport) -> None:
