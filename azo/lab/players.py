@@ -108,7 +108,7 @@ def load_network(folder: pathlib.Path, game: protocol.Game) -> NetworkPlayer:
     Raises:
       ValueError: The folder holds no network of this game.
     """
-    variables, settings = network_files.load_for(folder, game)
+    variables, settings = network_files.load(folder, game)
     return NetworkPlayer(variables, game, settings.network, settings.search)
 
 
