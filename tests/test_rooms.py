@@ -6,6 +6,8 @@ form a circle, and a name has one meaning.
 
 import ast
 import collections
+import functools
+import graphlib
 import pathlib
 
 import pytest
@@ -22,64 +24,8 @@ _IMPURE_CALLS = {"print", "open", "input"}
 _IMPURE_FILES = {_PACKAGE / "games" / "host" / "compiling.py"}  # numba's cache on disk
 
 
-def _modules(*rooms):
-    return sorted(path for room in rooms for path in (_PACKAGE / room).rglob("*.py"))
-
-
 def _name(path):
     return path.relative_to(_PACKAGE).as_posix()
-
-
-def _imported(tree, path):
-    """Returns the dotted names that a module imports, relative ones made absolute."""
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            package = ("azo", *path.relative_to(_PACKAGE).parent.parts)
-            above = package[: len(package) - node.level + 1] if node.level else ()
-            module = ".".join([*above, *([node.module] if node.module else [])])
-            names += [f"{module}.{alias.name}" for alias in node.names]
-    return names
-
-
-def _forbidden_imports(source, path):
-    """Returns what a module of a room imports of azo although it is not above that room."""
-    room = path.relative_to(_PACKAGE).parts[0]
-    allowed = _ROOMS[: _ROOMS.index(room) + 1]
-    ours = [name for name in _imported(ast.parse(source), path) if name.split(".")[0] == "azo"]
-    return [name for name in ours if len(name.split(".")) < 2 or name.split(".")[1] not in allowed]
-
-
-def _impurities(source, path):
-    """Returns the modules that a module imports, and the functions it calls, to reach outside."""
-    tree = ast.parse(source)
-    names = [name for name in _imported(tree, path) if name.split(".")[0] in _IMPURE_MODULES]
-    calls = [
-        node.func.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in _IMPURE_CALLS
-    ]
-    return names + calls
-
-
-@pytest.mark.parametrize("path", _modules(*_ROOMS), ids=_name)
-def test_a_room_imports_only_from_rooms_above(path):
-    assert _forbidden_imports(path.read_text(), path) == []
-
-
-@pytest.mark.parametrize("path", _modules(*_PURE_ROOMS), ids=_name)
-def test_the_pure_rooms_know_no_files_clocks_or_printing(path):
-    assert bool(_impurities(path.read_text(), path)) == (path in _IMPURE_FILES)
-
-
-def _package_imports(path):
-    """Returns the modules of azo that a module imports, by their dotted names."""
-    names = list(_imported(ast.parse(path.read_text()), path))
-    return {module for name in names for module in (name, name.rpartition(".")[0])} & set(_MODULES)
 
 
 def _dotted(path):
@@ -89,43 +35,68 @@ def _dotted(path):
 
 _FILES = sorted(_PACKAGE.rglob("*.py"))
 _MODULES = {_dotted(path): path for path in _FILES}
+_IN_ROOMS = [path for path in _FILES if path.parent != _PACKAGE]
+_PURE = [path for path in _IN_ROOMS if path.relative_to(_PACKAGE).parts[0] in _PURE_ROOMS]
 
 
-def _circles(imports):
-    """Returns the modules that import one another in a circle, by Kahn's algorithm."""
-    left = {name: set(needs) for name, needs in imports.items()}
-    while free := [name for name, needs in left.items() if not needs & set(left)]:
-        for name in free:
-            del left[name]
-    return sorted(left)
+@functools.cache
+def _nodes(path):
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+def _imported(path):
+    """Returns the dotted names that a module imports; ruff refuses relative imports."""
+    names = []
+    for node in _nodes(path):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+@pytest.mark.parametrize("path", _IN_ROOMS, ids=_name)
+def test_a_room_imports_only_from_rooms_above(path):
+    room = path.relative_to(_PACKAGE).parts[0]
+    allowed = _ROOMS[: _ROOMS.index(room) + 1]
+    ours = [name.split(".") for name in _imported(path) if name.split(".")[0] == "azo"]
+    assert [names for names in ours if len(names) < 2 or names[1] not in allowed] == []
+
+
+@pytest.mark.parametrize("path", _PURE, ids=_name)
+def test_the_pure_rooms_know_no_files_clocks_or_printing(path):
+    impure = {name.split(".")[0] for name in _imported(path)} & _IMPURE_MODULES
+    calls = [node.func for node in _nodes(path) if isinstance(node, ast.Call)]
+    impure |= {call.id for call in calls if isinstance(call, ast.Name)} & _IMPURE_CALLS
+    assert bool(impure) == (path in _IMPURE_FILES), impure
 
 
 def test_no_imports_form_a_circle():
-    imports = {name: _package_imports(path) - {name} for name, path in _MODULES.items()}
+    imports = {}
+    for module, path in _MODULES.items():
+        names = _imported(path)
+        needed = {*names, *(name.rpartition(".")[0] for name in names)}
+        imports[module] = needed & set(_MODULES) - {module}
     assert sum(map(len, imports.values())) > 100
-    assert _circles(imports) == []
-
-
-def _aliases(source):
-    """Returns the modules of azo that are imported under another name."""
-    nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)]
-    return [
-        f"{alias.name} as {alias.asname}"
-        for node in nodes
-        for alias in node.names
-        if alias.asname and (getattr(node, "module", None) or alias.name).split(".")[0] == "azo"
-    ]
+    graphlib.TopologicalSorter(imports).prepare()  # raises CycleError
 
 
 @pytest.mark.parametrize("path", _FILES, ids=_name)
 def test_modules_are_imported_under_their_own_names(path):
-    assert _aliases(path.read_text()) == []
+    aliases = [
+        f"{alias.name} as {alias.asname}"
+        for node in _nodes(path)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if alias.asname and (getattr(node, "module", None) or alias.name).split(".")[0] == "azo"
+    ]
+    assert aliases == []
 
 
 def test_public_classes_have_names_of_their_own():
     places = collections.defaultdict(list)
     for path in _FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(_name(path))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -145,11 +116,3 @@ def test_a_room_explains_itself():
         text = ast.get_docstring(ast.parse((_PACKAGE / room / "__init__.py").read_text()))
         assert text, room
         assert 3 <= len(text.splitlines()) <= 12, room
-
-
-@pytest.mark.parametrize("path", _FILES, ids=_name)
-def test_imports_name_the_whole_path(path):
-    levels = [
-        node.level for node in ast.walk(ast.parse(path.read_text())) if hasattr(node, "level")
-    ]
-    assert not any(levels)

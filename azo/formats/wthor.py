@@ -17,7 +17,6 @@ from azo.storage import files
 
 _HEADER_BYTES = 16
 _RECORD_BYTES = 68
-_NUM_SQUARES = 60
 _ACTION_OF = {
     10 * row + column: 8 * row + column - 9 for row in range(1, 9) for column in range(1, 9)
 }
@@ -85,8 +84,12 @@ def write(games: Sequence[ggf.GgfGame], tournament: str, date: Date) -> dict[str
     names = list(dict.fromkeys(name for game in games for name in (game.black, game.white)))
     number = {name: index for index, name in enumerate(names)}
     records = b"".join(
-        struct.pack("<3h2B", 0, number[game.black], number[game.white], _black_discs(game), 0)
-        + _squares(game.moves)
+        struct.pack(
+            "<3h2B60s",
+            *(0, number[game.black], number[game.white]),
+            *(32 + int(game.black_score or 0) // 2, 0),
+            bytes(10 * (a // 8 + 1) + a % 8 + 1 for a in game.moves if a < 64),
+        )
         for game in games
     )
     players = b"".join(_name(name, _PLAYER_BYTES) for name in names)
@@ -101,15 +104,6 @@ def _header(date: Date, *, num_games: int = 0, num_names: int = 0, year: int = 0
     year_made, month, day_made = date
     day = struct.pack("4B", *divmod(year_made, 100), month, day_made)
     return day + struct.pack("<ihh4B", num_games, num_names, year, 8, 0, 0, 0)
-
-
-def _black_discs(game: ggf.GgfGame) -> int:
-    return 32 + int(game.black_score or 0) // 2
-
-
-def _squares(actions: Sequence[int]) -> bytes:
-    squares = bytes(10 * (a // 8 + 1) + a % 8 + 1 for a in actions if a < 64)
-    return squares.ljust(_NUM_SQUARES, b"\0")
 
 
 def _name(name: str, num_bytes: int) -> bytes:

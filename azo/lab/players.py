@@ -97,7 +97,7 @@ class NetworkPlayer:
 
 def load_network(folder: pathlib.Path, game: protocol.Game) -> NetworkPlayer:
     """Returns the network of a folder and its search; raises ValueError for another game's."""
-    variables, settings = network_files.load_for(folder, game)
+    variables, settings = network_files.load(folder, game)
     return NetworkPlayer(variables, game, settings.network, settings.search)
 
 

@@ -92,12 +92,12 @@ def _parse(
         try:
             good.append((line, parse(line)))
         except ValueError as error:
-            damaged.append((number, line, files.one_line(_reason(error), _MAX_REASON)))
+            damaged.append((number, line, files.one_line(reason(error), _MAX_REASON)))
     return good, damaged
 
 
-def _reason(error: ValueError) -> str:
-    """Returns what is wrong with a line, the first of several faults."""
+def reason(error: ValueError) -> str:
+    """Returns what is wrong with a record, the first of several faults of a typed model."""
     if not isinstance(error, pydantic.ValidationError):
         return str(error)
     first = error.errors(include_url=False)[0]

@@ -10,6 +10,7 @@ import dataclasses
 import pathlib
 import shutil
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -44,7 +45,7 @@ _FREE: Any = dict.fromkeys(
 }
 
 
-class Checkpoints(contextlib.AbstractContextManager["Checkpoints"]):
+class Checkpoints(contextlib.ExitStack):
     """The checkpoints of one run, which no other process writes; a context manager."""
 
     def __init__(self, folder: pathlib.Path, *, keep: int):
@@ -55,9 +56,12 @@ class Checkpoints(contextlib.AbstractContextManager["Checkpoints"]):
         many as `keep`, and the one with the best score. ValueError if the folder holds something
         else, cannot be written, is in use, or all its checkpoints are damaged.
         """
+        super().__init__()
         self.folder, self._keep = folder, keep
-        self._lock: locks.Lock | None = None
-        self._latest: int | None = None
+        # Raises ValueError if another process has locked the folder in the meantime.
+        self.check_lock: Callable[[], None] = lambda: None
+        # Iteration of the latest undamaged checkpoint, None if there is none.
+        self.latest_step: int | None = None
         _check_is_ours(folder)
         try:
             (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
@@ -69,31 +73,15 @@ class Checkpoints(contextlib.AbstractContextManager["Checkpoints"]):
             ) from None
         with devices.first_succeeds(f"{folder}: see the message of the first process"):
             if devices.is_first():
-                self._lock = locks.lock_folder(folder)
+                self.check_lock = self.enter_context(locks.lock_folder(folder)).check
                 try:
                     self._find_latest()
                 except ValueError:
                     self.close()
                     raise
-        (latest,) = devices.broadcast_from_first([-1 if self._latest is None else self._latest])
-        self._latest = None if latest < 0 else latest
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Releases the folder."""
-        if self._lock is not None:
-            self._lock.release()
-
-    def check_lock(self) -> None:
-        """Raises ValueError if another process has locked the folder in the meantime."""
-        if self._lock is not None:
-            self._lock.check()
-
-    def latest_step(self) -> int | None:
-        """Returns the iteration of the latest undamaged checkpoint, None if there is none."""
-        return self._latest
+        step = self.latest_step
+        (latest,) = devices.broadcast_from_first([-1 if step is None else step])
+        self.latest_step = None if latest < 0 else latest
 
     def settings(self) -> config.Config:
         """Returns the settings of the latest checkpoint."""
@@ -104,7 +92,7 @@ class Checkpoints(contextlib.AbstractContextManager["Checkpoints"]):
 
         Versions of libraries that differ from the checkpoint's are named on standard error.
         """
-        if self.latest_step() is None:
+        if self.latest_step is None:
             return
         if devices.is_first():
             checkpoint_folder.note_versions(self.folder, self._existing())
@@ -158,7 +146,7 @@ class Checkpoints(contextlib.AbstractContextManager["Checkpoints"]):
                     files.write_checksums(partial)
                     files.verify_checksums(partial, is_cached=False)
                 self._prune()
-        self._latest = step
+        self.latest_step = step
 
     def restore(self, like: run_state.RunState) -> run_state.RunState:
         """Returns the latest saved state, bit for bit; every process of a run has to call it.
@@ -194,7 +182,7 @@ class Checkpoints(contextlib.AbstractContextManager["Checkpoints"]):
         """Finds the latest undamaged checkpoint, and sets the damaged ones after it aside."""
         for path in (self.folder / CHECKPOINTS).glob(".*.tmp"):  # of a crash
             shutil.rmtree(path, ignore_errors=True)
-        self._latest, damaged = checkpoint_folder.find_sound(self.folder)
+        self.latest_step, damaged = checkpoint_folder.find_sound(self.folder)
         for step in damaged:
             self._set_aside(step)
 
@@ -219,9 +207,9 @@ class Checkpoints(contextlib.AbstractContextManager["Checkpoints"]):
                 shutil.rmtree(place.rename(place.with_name(f".{step}.tmp")))
 
     def _existing(self) -> int:
-        if self._latest is None:
+        if self.latest_step is None:
             raise ValueError(f"{self.folder}: no checkpoint yet")
-        return self._latest
+        return self.latest_step
 
 
 def read_settings(run: pathlib.Path, step: int) -> config.Config:

@@ -47,15 +47,19 @@ def save(
 
 
 def load(
-    folder: pathlib.Path, *, is_latest: bool = False
+    folder: pathlib.Path, game: protocol.Game | None = None, *, is_latest: bool = False
 ) -> tuple[network.Variables, config.Config]:
     """Returns a network, on the default device, and the settings that it was trained with.
 
     The folder is an exported network's, a run's or a checkpoint's. Of a run it is the network of
-    the best checkpoint, or of the latest one. ValueError says in one line what is wrong.
+    the best checkpoint, or of the latest one. ValueError says in one line what is wrong, also if it
+    was trained for another `game`.
     """
     place, settings = _find(folder, is_latest)
-    shapes = network.shapes(registry.make(settings.game), settings.network)
+    trained_for = registry.make(settings.game)
+    if game is not None and game != trained_for:
+        raise ValueError(f"{folder}: a network for {trained_for.name}, not for {game.name}")
+    shapes = network.shapes(trained_for, settings.network)
     expected = {name: leaf.shape for name, leaf in checkpoint.named(shapes).items()}
     arrays = exported_network.read_arrays(place, expected)
     return jax.device_put(arrays, jax.local_devices()[0]), settings
@@ -122,20 +126,11 @@ def origin_from(
 
 def with_origin(settings: config.Config, checkpoints: checkpoint.Checkpoints) -> config.Config:
     """Returns settings with the origin that a run has recorded, or with that of a new run."""
-    recorded = checkpoints.settings().origin if checkpoints.latest_step() else None
+    recorded = checkpoints.settings().origin if checkpoints.latest_step else None
     if recorded is None:
         start = origin_from("network", settings.run.start_from)
         recorded = (*start, *origin_from("teacher", settings.selfplay.teacher))
     return settings.model_copy(update={"origin": recorded})
-
-
-def load_for(folder: pathlib.Path, game: protocol.Game) -> tuple[network.Variables, config.Config]:
-    """Returns what `load` does; raises ValueError if it was trained for another game."""
-    variables, settings = load(folder)
-    trained_for = registry.make(settings.game)
-    if trained_for != game:
-        raise ValueError(f"{folder}: a network for {trained_for.name}, not for {game.name}")
-    return variables, settings
 
 
 def load_setting(
@@ -145,7 +140,7 @@ def load_setting(
     if folder is None:
         return None
     try:
-        return load_for(pathlib.Path(folder), game)
+        return load(pathlib.Path(folder), game)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 

@@ -83,7 +83,7 @@ def _resumed(folder):
     """Returns the iteration of the checkpoint from which a run goes on, after restoring it."""
     with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
         checkpoints.check_resumable(tiny_run.settings())
-        step = checkpoints.latest_step()
+        step = checkpoints.latest_step
         tiny_run.assert_same_bits(checkpoints.restore(shapes()), state(step))
         return step
 

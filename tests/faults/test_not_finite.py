@@ -43,7 +43,7 @@ def command(folder, *flags):
 
 def restored(folder):
     with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
-        return checkpoints.latest_step(), checkpoints.restore(tiny_run.begin(1))
+        return checkpoints.latest_step, checkpoints.restore(tiny_run.begin(1))
 
 
 def test_a_run_stops_at_a_number_that_is_not_finite_and_keeps_its_checkpoints(

@@ -21,7 +21,7 @@ def iterations(folder):
 
 def latest(folder):
     with checkpoint.Checkpoints(folder / "run", keep=9) as checkpoints:
-        return checkpoints.latest_step()
+        return checkpoints.latest_step
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -88,7 +88,7 @@ def test_two_processes_stop_and_save_together_and_one_goes_on(tmp_path, tiny):
     assert "stopped and saved after iteration" in shown
     assert "iteration" not in silence
     with checkpoint.Checkpoints(folder, keep=1) as checkpoints:
-        done = checkpoints.latest_step()
+        done = checkpoints.latest_step
     assert [event["iteration"] for event in metrics.read(folder, "iteration")][-1] == done
 
     longer = train.load([*flags, "--run.num-iterations", str(done + 2)])

@@ -134,7 +134,8 @@ def test_former_games_are_stored_and_can_be_removed(visit):
     visit.wait_for_analysis()
     visit.page.click("#new")
     visit.wait_for_moves(0)
-    assert visit.wait_for_turn() and visit.page.input_value("#human") == "black"  # it plays again
+    assert visit.wait_for_turn()
+    assert visit.page.input_value("#human") == "black"  # it plays again
     visit.page.keyboard.press("s")
     visit.page.locator("#games-list button").first.click()
     visit.wait_for_moves(len(_ACTIONS))

@@ -5,6 +5,7 @@ others use.
 """
 
 import dataclasses
+import functools
 import os
 import pathlib
 import re
@@ -53,7 +54,6 @@ FULL, NARROW, PIPE = SCREENS = (
     Screen("narrow terminal without colours", columns=40, has_colours=False),
     Screen("pipe", columns=400, is_piped=True),
 )
-ONCE, TERMINALS = (FULL,), (FULL, NARROW)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Step:
     keys: tuple[tuple[str, str], ...] = ()
     """Pairs: what is shown at last (after ~ anywhere), and the keys that are typed then."""
     screens: tuple[Screen, ...] = SCREENS
-    """Where it is run. What is slow, or the same everywhere, is run in one terminal only."""
+    """Where it is run."""
     reads_on: bool = False
     """A thread still waits for a line at the end, so the next step needs a new shell."""
 
@@ -76,62 +76,55 @@ class Step:
         return any(key in keys for _, keys in self.keys for key in (CTRL_C, CTRL_D))
 
 
+# What is slow, or the same everywhere, is run in one terminal only.
+once = functools.partial(Step, screens=(FULL,))
+in_terminals = functools.partial(Step, screens=(FULL, NARROW))
+protocol = functools.partial(Step, screens=(FULL, PIPE), reads_on=True)
 STEPS = (
     # What a person sees first.
-    Step("--version", r"azo \S+", screens=ONCE),
+    once("--version", r"azo \S+"),
     Step("evalute", r"unknown command 'evalute'\. Did you mean 'azo evaluate'\?", 2),
     Step("evaluate", r"PLAYER is missing: The player whose result is given\.", 2),
     Step("solve", r"FILE is missing: Positions: OBF or CSV, also \.gz\.", 2),
     Step("train --run.seed x", r"--run\.seed: not a whole number: 'x'", 2),
     *(
-        Step(f"{name} --help", r"\(default: .*\) .*", screens=ONCE)
+        once(f"{name} --help", r"\(default: .*\) .*")
         for name in sorted(set(__main__.COMMANDS) - {"book", "report"})
     ),
-    Step("report --help", r"\(required\) .*", screens=ONCE),
-    Step("book --help", r"list the flags\.", screens=ONCE),
+    once("report --help", r"\(required\) .*"),
+    once("book --help", r"list the flags\."),
     # A run, and what is done with it.
     Step(
         "train --config tiny.toml --run.folder runs/quickstart --run.num-iterations 1_000_000",
         r"stopped and saved after iteration \d+ iteration \d+/1000000 .*",
         keys=(("~iteration 2", CTRL_C),),
     ),
-    Step(
+    in_terminals(
         "train --config tiny.toml --run.folder runs/quickstart --run.num-iterations 2",
         r"the run has ended: all 2 iterations are done; .* continues it",
-        screens=TERMINALS,
     ),
-    Step(
+    in_terminals(
         "evaluate network:runs/quickstart:4 random --num-games 4 --opening-plies 2 --seed 1",
         rf"network:runs/quickstart:4 against random: {MATCH}",
-        screens=TERMINALS,
     ),
-    Step("report runs/quickstart", "runs/quickstart/report/index.html", screens=ONCE),
+    once("report runs/quickstart", "runs/quickstart/report/index.html"),
     Step(
         "watch runs/quickstart --open --port 0",
         r"runs/quickstart is shown at http://127\.0\.0\.1:\d+; Ctrl-C ends",
         130,
         (("~Ctrl-C ends", CTRL_C),),
     ),
-    Step("export runs/quickstart mine --portable", "learned from the rules alone", screens=ONCE),
-    Step("export zero-fast6 small --compact", "learned from the rules alone", screens=ONCE),
+    once("export runs/quickstart mine --portable", "learned from the rules alone"),
+    once("export zero-fast6 small --compact", "learned from the rules alone"),
     Step("leaderboard --page p.md --records r.jsonl", r"written: p\.md"),
-    Step(
-        "leaderboard runs/quickstart --seconds 1 --simulations 9",
-        "a network for tictactoe, not for othello8",
-        2,
-        screens=ONCE,
+    *(
+        once(f"leaderboard runs/quickstart {flags}", "a network for tictactoe, not for othello8", 2)
+        for flags in ("--seconds 1 --simulations 9", "--time-to-strength --num-processes 2")
     ),
-    Step(
-        "leaderboard runs/quickstart --time-to-strength --num-processes 2",
-        "a network for tictactoe, not for othello8",
-        2,
-        screens=ONCE,
-    ),
-    Step(
+    once(
         "evaluate zero-fast6 --exact random:4 --limit 8 --simulations 0 --solve-empties 4"
         " --plot calibration.html",
         r"random:4 8 raw .* calibration",
-        screens=ONCE,
     ),
     Step(
         "evaluate random greedy --game.size 8 --openings openings.txt --num-games 4",
@@ -207,63 +200,39 @@ STEPS = (
         (("~Ctrl-C ends", CTRL_C),),
     ),
     # Comparisons.
-    Step(
+    in_terminals(
         "tournament cup.toml --num-games 2 --report cup.md",
         r"No statistically significant cycles\.",
-        screens=TERMINALS,
     ),
-    Step(
-        "tournament cup.toml --num-games 80",
-        "stopped; finished games are kept, the same command resumes",
-        keys=((ZERO, CTRL_C),),
-        screens=ONCE,
-    ),
-    Step(
-        "tournament champion --num-games 4 --openings openings.txt --first zero-conv:800",
-        "stopped; finished games are kept, the same command resumes",
-        keys=((ZERO, CTRL_C),),
-        screens=ONCE,
+    *(
+        once(
+            f"tournament {flags}",
+            "stopped; finished games are kept, the same command resumes",
+            keys=((ZERO, CTRL_C),),
+        )
+        for flags in (
+            "cup.toml --num-games 80",
+            "champion --num-games 4 --openings openings.txt --first zero-conv:800",
+        )
     ),
     Step("ablate queue.toml --table --num-workers 1", r"(\|.*\||arm question .*)"),
-    Step(
+    once(
         "ablate queue.toml --num-workers 1",
         "stopped and saved; the same command resumes",
         keys=(("~begins", CTRL_C),),
-        screens=ONCE,
     ),
-    Step(
+    once(
         f"supervise games.txt --num-epochs 1 --folder runs/people --seed 1 {SMALL}",
         r"best network: .*; in runs/people/best",
-        screens=ONCE,
     ),
-    Step(
+    once(
         "supervise runs/quickstart --source runs --start runs/quickstart --folder runs/taught",
         r"best network: .*; in runs/taught/best",
-        screens=ONCE,
     ),
     # Protocols.
-    Step(
-        "gtp --network zero-fast --level 1",
-        "= azo =",
-        keys=(("", "name\nquit\n"),),
-        screens=(FULL, PIPE),
-        reads_on=True,
-    ),
-    Step(
-        "gtp --level 1",
-        "= azo",
-        130,
-        (("", "name\n"), ("~= azo", CTRL_C)),
-        screens=(FULL, PIPE),
-        reads_on=True,
-    ),
-    Step(
-        "nboard --level 1",
-        "set myname azo.*",
-        keys=(("", "nboard 2\nquit\n"),),
-        screens=(FULL, PIPE),
-        reads_on=True,
-    ),
+    protocol("gtp --network zero-fast --level 1", "= azo =", keys=(("", "name\nquit\n"),)),
+    protocol("gtp --level 1", "= azo", 130, (("", "name\n"), ("~= azo", CTRL_C))),
+    protocol("nboard --level 1", "set myname azo.*", keys=(("", "nboard 2\nquit\n"),)),
 )
 
 

@@ -1,12 +1,30 @@
-"""Damaged bytes, and records with a sound grammar and wrong content.
+"""Damaged bytes, and records with a sound grammar and wrong content, for readers within bounds.
 
 Mutations of bytes seldom pass a parser. The records do, and so meet the code behind it.
 """
 
+import contextlib
+import io
 import json
 import math
+import os
+import random
 import re
+import resource
+import signal
 import string
+
+import pytest
+
+from azo.cli import command_line
+
+CASES = int(os.environ.get("AZO_MUTATIONS", "15000"))  # of the fastest reader
+SEED = int(os.environ.get("AZO_SEED", "0"))
+SECONDS = 20  # of processor time of one case
+MEGABYTES = 1024
+few_and_many_cases = pytest.mark.parametrize(
+    "number", [60, pytest.param(CASES, marks=pytest.mark.faults)]
+)
 
 _TOKENS = [
     b"\0", b"\xff", b"\xfe\xff", b"\xed\xa0\x80", b"\n", b"\r\n", b"\x1b[31m", b"\x85", b"nan",
@@ -20,14 +38,13 @@ _RAW = {
     "\ue000wide": '{"a":' * 600 + "1" + "}" * 600,
     "\ue000long": "9" * 5000,
     "\ue000large": "1e400",
-    "\ue000surrogate": '"\\ud800"',
-    "\ue000nul": '"\\u0000"',
 }
-_VALUES = [
-    None, True, 0, 1, -1, 2, 0.5, -0.5, math.nan, math.inf, 1e308, 2**31, 2**63, -(2**63), 10**400,
-    "", "x", "5", "nan", "f5", "\x1b[31m", "{a}{a}{a}", "../..", "٣", "x" * 140_000, [], [1], ["x"],
-    [[]], [None] * 5, [0] * 5, {}, {"a": 1}, *_RAW,
-]  # fmt: skip
+VALUES = [
+    *(None, True, 0, 1, -1, 2, 0.5, -0.5, -0.0, math.nan, math.inf, 1e308, 10**400),
+    *(2**15, 2**31, 2**63, -(2**63), "", "x", "5", "nan", "f5", "\x1b[31m", "{a}{a}{a}"),
+    *("../..", "/dev/null/x", "~nobody/x", "٣", "\n", "x\0", "\ud800", "x" * 140_000),
+    *([], [1], ["x"], [[]], [{}], [None] * 5, [0] * 5, {}, {"a": 1}, {"": {"": 0}}, *_RAW),
+]
 
 
 def mutated(rng, content: bytes, others: list[bytes]) -> bytes:
@@ -67,13 +84,18 @@ def wrong_lines(rng, records) -> bytes:
 
 
 def wrong_json(rng, tree) -> bytes:
-    """Returns a tree as JSON with one to three changes, also NaN and what Python cannot write."""
+    """Returns a wrong tree as JSON, also with NaN and what Python cannot write."""
+    text = json.dumps(wrong_tree(rng, tree))
+    for mark, raw in _RAW.items():
+        text = text.replace(json.dumps(mark), raw)
+    return text.encode()
+
+
+def wrong_tree(rng, tree):
+    """Returns a tree with one to three changes."""
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         tree = _changed(rng, tree, rng.choice(list(_paths(tree))))
-    text = json.dumps(tree, ensure_ascii=False)
-    for mark, raw in _RAW.items():
-        text = text.replace(json.dumps(mark, ensure_ascii=False), raw)
-    return text.encode()
+    return tree
 
 
 def _paths(tree, path=()):
@@ -108,10 +130,49 @@ def _replaced(rng, value):
         return rng.choice([-value, value + 1, value - 1, value * 1000, value / 2, str(value)])
     if isinstance(value, str) and value and rng.random() < 0.4:
         return _renamed(rng, value)
-    return rng.choice(_VALUES)
+    return rng.choice(VALUES)
 
 
 def _renamed(rng, text):
     place = rng.randrange(len(text)) if text else 0
     letter = rng.choice(string.printable)
     return rng.choice([text[:place] + letter + text[place + 1 :], text + letter, text[:place]])
+
+
+class TooSlowError(BaseException):
+    """A case takes too long."""
+
+
+def check(name, read, number):
+    """Runs cases of a reader: each is read, or refused in one line, quickly, in little memory."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def too_slow(*_):
+        raise TooSlowError
+
+    previous = signal.signal(signal.SIGPROF, too_slow)
+    try:
+        for case in range(max(3, number)):
+            rng = random.Random(f"{SEED} {name} {case}")
+            try:
+                _run_case(lambda _, rng=rng: read(rng))
+            except BaseException as error:
+                raise AssertionError(f"{name}, seed {SEED}, case {case}: {error!r}") from error
+    finally:
+        signal.signal(signal.SIGPROF, previous)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown < MEGABYTES
+
+
+def _run_case(read):
+    shown = io.StringIO()
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        with contextlib.redirect_stderr(shown), contextlib.redirect_stdout(io.StringIO()):
+            code = command_line.run_main(read, [])
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    *notes, message = shown.getvalue().removesuffix("\n").split("\n")
+    assert code in (0, 2)
+    assert code == 0 or 0 < len(message) < 1100, message
+    assert all(line.isprintable() and len(line) < 3000 for line in (*notes, message)), notes

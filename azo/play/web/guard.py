@@ -19,6 +19,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from azo.storage import journal
+
 MAX_BODY_BYTES = 64 * 1024
 BODY_SECONDS = 10.0
 
@@ -88,7 +90,7 @@ async def read_json(request: Request, kind: type[Body]) -> Body:
     try:
         return kind.model_validate_json(body)
     except pydantic.ValidationError as error:
-        raise HTTPException(400, _describe(error)) from None
+        raise HTTPException(400, journal.reason(error)) from None
 
 
 async def _read(request: Request) -> bytes:
@@ -97,11 +99,3 @@ async def _read(request: Request) -> bytes:
         message = f"too large: at most {MAX_BODY_BYTES // 1024} kB are read"
         raise HTTPException(413, message, _HANG_UP)
     return await request.body()
-
-
-def _describe(error: pydantic.ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "value_error":
-        return str(first["ctx"]["error"])
-    return f"{place}: {first['msg']}" if place else first["msg"]

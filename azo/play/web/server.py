@@ -210,8 +210,6 @@ def network_of(host: str) -> str:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host
-    if isinstance(address, ipaddress.IPv4Address):
-        return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(address), 64), strict=False))
+    address = getattr(address, "ipv4_mapped", None) or address
+    is_ipv4 = address.version == 4
+    return str(address if is_ipv4 else ipaddress.IPv6Network((int(address), 64), strict=False))
