@@ -16,9 +16,10 @@ from azo.games import board_symmetry
 SIZES = (4, 6, 8)  # rows and columns of the boards; all scores are even
 
 
-def square_bits(lines: Sequence[int]) -> int:
-    """Returns the squares whose row and column are among `lines`, as bits `8 * row + column`."""
-    return sum(1 << (8 * row + column) for row in lines for column in lines)
+def square_bits(rows: Sequence[int], columns: Sequence[int] | None = None) -> int:
+    """Returns the squares in rows and columns, by default the same, as bits `8 * row + column`."""
+    columns = rows if columns is None else columns
+    return sum(1 << (8 * row + column) for row in rows for column in columns)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -246,8 +246,7 @@ class _Iteration:
 
         row = replay.draw(buffer, row_key, self.num_examples, self.config.replay.window)
         age = (state.iteration - buffer.iteration[row]).astype(jnp.float32).mean()
-        group = replay.find_duplicates(buffer.board[row], jnp.ones(row.shape, bool))
-        unique_share = (group.max() + 1) / self.num_examples
+        unique_share = (replay.duplicates(buffer.board[row]).max() + 1) / self.num_examples
         return self.over_devices(jax.lax.pmean, (new_losses, age, unique_share))
 
     def learn(

@@ -4,8 +4,6 @@ Games continue from iteration to iteration. The history is as long as the longes
 no position is lost.
 """
 
-from typing import Any
-
 import flax.struct
 import jax
 import jax.numpy as jnp
@@ -106,21 +104,10 @@ def finalise(history: History, plies: Plies) -> tuple[FinalisedPlies, History]:
     outcome = targets.outcome_targets(window.reward, window.discount)
     length = history.is_waiting.shape[0]
     latest = jax.tree.map(lambda x: x[-length:], (window, is_waiting & ~is_ready))
-    score = final_scores(window.score, window.discount)
+    last_scores = jnp.where(window.discount == 0, window.score, 0).astype(jnp.float32)
+    score = targets.outcome_targets(last_scores, window.discount)
+    score = jnp.where(jnp.abs(score) == -UNKNOWN_SCORE, UNKNOWN_SCORE, score).astype(jnp.int8)
     return FinalisedPlies(window, is_ready, outcome, score), History(*latest)
-
-
-def final_scores(score: jax.Array, discount: jax.Array) -> jax.Array:
-    """Returns `[W, B]` int8, the scores of the ends carried back to all plies of their games."""
-
-    def step_back(later: jax.Array, ply: tuple[jax.Array, jax.Array]) -> Any:
-        score_t, discount_t = ply
-        turned = jnp.where(later == UNKNOWN_SCORE, later, -later)
-        score_t = jnp.where(discount_t == 0, score_t, turned)
-        return score_t, score_t
-
-    unknown = jnp.full_like(score[0], UNKNOWN_SCORE)
-    return jax.lax.scan(step_back, unknown, (score, discount), reverse=True)[1]
 
 
 def quantise(policy: jax.Array) -> jax.Array:

@@ -12,7 +12,6 @@ import dataclasses
 import functools
 from typing import Annotated, Any
 
-import chex
 import flax.struct
 import jax
 import jax.numpy as jnp
@@ -223,11 +222,12 @@ def averaged(buffer: ReplayBuffer, config: targets.TargetsConfig) -> ReplayBuffe
     if config.average_duplicates == "none":
         return buffer
     version = buffer.actor_version[:, None].astype(jnp.uint32)
-    keys = jnp.concatenate([buffer.board, version], axis=1)
     is_used = jnp.arange(buffer.value.shape[0]) < buffer.size[0]
+    group = duplicates(jnp.concatenate([buffer.board, version, ~is_used[:, None]], axis=1))
     value = buffer.value[:, None].astype(jnp.float32)
     both = jnp.concatenate([ply_records.restore(buffer.policy), value], axis=1)
-    means = group_means(find_duplicates(keys, is_used), both)
+    total = functools.partial(jax.ops.segment_sum, segment_ids=group, num_segments=len(group))
+    means = (total(both) / jnp.maximum(total(jnp.ones_like(value)), 1))[group]
     return dataclasses.replace(
         buffer,
         policy=jnp.where(is_used[:, None], ply_records.quantise(means[:, :-1]), 0),
@@ -235,32 +235,9 @@ def averaged(buffer: ReplayBuffer, config: targets.TargetsConfig) -> ReplayBuffe
     )
 
 
-def find_duplicates(keys: jax.Array, is_used: jax.Array) -> jax.Array:
-    """Returns the group `[R]` int32 of each row, those with equal keys `[R, W]` uint32.
-
-    Groups are numbered from 0 on, in ascending order of the keys. The group of rows that are not
-    used is `R`.
-    """
-    chex.assert_rank([keys, is_used], [2, 1])
-    num_rows, num_words = keys.shape
-    rows = jnp.arange(num_rows, dtype=jnp.int32)
-    # Unused rows come last, so they split no group.
-    is_unused, *words, row = jax.lax.sort([~is_used, *keys.T, rows], num_keys=1 + num_words)
-    begins = jnp.stack([word[1:] != word[:-1] for word in words]).any(axis=0)
-    is_first = jnp.concatenate([jnp.ones_like(is_unused[:1]), begins]) & ~is_unused
-    group = jnp.where(is_unused, num_rows, jnp.cumsum(is_first, dtype=jnp.int32) - 1)
-    return jnp.zeros_like(group).at[row].set(group, unique_indices=True)
-
-
-def group_means(group: jax.Array, values: jax.Array) -> jax.Array:
-    """Returns `[R, K]` float32, the mean of each row's group from `find_duplicates`; 0 if unused.
-
-    Values of unused rows do not count, even if they are not finite.
-    """
-    # Unused rows have a number out of range: the sums drop them, and `get` fills in 0.
-    total = functools.partial(jax.ops.segment_sum, segment_ids=group, num_segments=len(group))
-    means = total(values) / jnp.maximum(total(jnp.ones_like(values[:, :1])), 1)
-    return means.at[group].get(mode="fill", fill_value=0)
+def duplicates(keys: jax.Array) -> jax.Array:
+    """Returns the group `[R]` int32 of each row, from 0 on: rows of equal `keys` `[R, W]`."""
+    return jnp.unique(keys, axis=0, return_inverse=True, size=len(keys))[1]
 
 
 def redistribute(buffer: ReplayBuffer, num_devices: int) -> ReplayBuffer:

@@ -92,31 +92,29 @@ class RunState:
         The learner's network becomes the actor's if it `is_promoted`. The replay `begins_window` if
         it counts windows in generations.
         """
-        buffer = replay.begin_window(self.replay) if begins_window else self.replay
         state = dataclasses.replace(
-            self.continued(restarts_games=True),
-            replay=buffer,
+            self.failed(restarts_games=True),
+            replay=replay.begin_window(self.replay) if begins_window else self.replay,
             generation=self.generation + 1,
             num_failures=jnp.zeros_like(self.num_failures),
         )
         if not is_promoted:
             return state
         # A copy, since the iteration donates the learner's arrays.
-        actor_params = jax.tree.map(jnp.copy, self.variables())
-        return dataclasses.replace(
-            state, actor_params=actor_params, actor_version=jnp.copy(self.iteration)
-        )
+        actor_params, version = jax.tree.map(jnp.copy, (self.variables(), self.iteration))
+        return dataclasses.replace(state, actor_params=actor_params, actor_version=version)
 
     def failed(self, *, restarts_games: bool) -> "RunState":
-        """Returns the state after a failure at the gate."""
-        state = self.continued(restarts_games=restarts_games)
-        return dataclasses.replace(state, num_failures=self.num_failures + 1)
+        """Returns the state after a failure at the gate.
 
-    def continued(self, *, restarts_games: bool) -> "RunState":
-        """Returns the state with the generation's steps, and perhaps games, counted from now."""
-        games = jnp.copy(self.num_games if restarts_games else self.generation_games)
-        steps = jnp.copy(self.learner.num_steps)
-        return dataclasses.replace(self, generation_games=games, generation_steps=steps)
+        Steps, and perhaps games, of the generation are counted from now.
+        """
+        return dataclasses.replace(
+            self,
+            generation_games=jnp.copy(self.num_games if restarts_games else self.generation_games),
+            generation_steps=jnp.copy(self.learner.num_steps),
+            num_failures=self.num_failures + 1,
+        )
 
 
 def create(

@@ -85,7 +85,9 @@ def play(
             adjudicate_empties=adjudicate_empties,
         )
         if archived is not None:
-            games = starts.with_archived(games, archived)
+            assert archived.start_regret is not None
+            games = dataclasses.replace(games, start_regret=archived.start_regret)
+            games = protocol.where(archived.start_regret >= 0, archived, games)
         if threshold is None:
             return games
         assert resigning is not None

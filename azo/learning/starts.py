@@ -7,7 +7,6 @@ the largest regret can be taken, so that games begin where the search was wrong.
 Tsai et al. (2026, arXiv:2602.20809), who also train a network to predict regret.
 """
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -59,15 +58,6 @@ def draw_archived(
     )
 
 
-def with_archived(
-    games: ply_records.GamesInProgress, archived: ply_records.GamesInProgress
-) -> ply_records.GamesInProgress:
-    """Returns new games, at the archived positions `[B]` where these are used."""
-    assert archived.start_regret is not None
-    games = dataclasses.replace(games, start_regret=archived.start_regret)
-    return protocol.where(archived.start_regret >= 0, archived, games)
-
-
 def new_games(
     game: protocol.Game,
     key: jax.Array,
@@ -82,16 +72,8 @@ def new_games(
     Opening plies count as played plies. An opening stops before a ply that would end the game or
     have it adjudicated.
     """
-    start = ply_records.GamesInProgress(
-        position=game.start(num_games), ply=jnp.zeros(num_games, jnp.int32), resignation=None
-    )
     num_plies = jax.random.randint(key, (num_games,), min_opening_plies, max_opening_plies + 1)
-
-    def advance(index: jax.Array, games: ply_records.GamesInProgress) -> Any:
-        after, is_end = _random_ply(game, jax.random.fold_in(key, index), games, adjudicate_empties)
-        return protocol.where((index < num_plies) & ~is_end, after, games)
-
-    return jax.lax.fori_loop(0, max_opening_plies, advance, start)
+    return _play_randomly(game, key, num_plies, max_opening_plies, adjudicate_empties)
 
 
 def spread_games(
@@ -102,26 +84,38 @@ def spread_games(
     Games that all begin at once would also end at once. The replay would then hold positions of
     about one ply at a time.
     """
-    start = new_games(game, key, num_games)
     rows, columns = game.board_shape
-    target = jnp.arange(num_games) % (rows * columns)
-
-    def advance(ply: jax.Array, games: ply_records.GamesInProgress) -> Any:
-        after, is_end = _random_ply(game, jax.random.fold_in(key, ply), games, adjudicate_empties)
-        return protocol.where(ply < target, protocol.where(is_end, start, after), games)
-
-    return jax.lax.fori_loop(0, rows * columns, advance, start)
+    num_plies = jnp.arange(num_games) % (rows * columns)
+    return _play_randomly(
+        game, key, num_plies, rows * columns, adjudicate_empties, begins_again=True
+    )
 
 
-def _random_ply(
+def _play_randomly(
     game: protocol.Game,
     key: jax.Array,
-    games: ply_records.GamesInProgress,
+    num_plies: jax.Array,
+    max_plies: int,
     adjudicate_empties: int,
-) -> tuple[ply_records.GamesInProgress, jax.Array]:
-    """Returns the games after a random move, and `[B]` bool, whether it ends them."""
-    step = game.step(games.position, game.random_action(key, games.position))
-    is_end = step.discount == 0
-    if adjudicate_empties:
-        is_end |= endings.is_ending(game, step.position, adjudicate_empties)
-    return ply_records.GamesInProgress(step.position, games.ply + 1, None), is_end
+    *,
+    begins_again: bool = False,
+) -> ply_records.GamesInProgress:
+    """Returns games after `num_plies` `[B]` random moves, at most `max_plies`.
+
+    A move that would end the game is not played, or the game begins again in its place.
+    """
+    start = ply_records.GamesInProgress(
+        position=game.start(*num_plies.shape), ply=jnp.zeros_like(num_plies), resignation=None
+    )
+
+    def advance(ply: jax.Array, games: ply_records.GamesInProgress) -> Any:
+        action = game.random_action(jax.random.fold_in(key, ply), games.position)
+        step = game.step(games.position, action)
+        is_end = step.discount == 0
+        if adjudicate_empties:
+            is_end |= endings.is_ending(game, step.position, adjudicate_empties)
+        after = ply_records.GamesInProgress(step.position, games.ply + 1, None)
+        after = protocol.where(is_end, start if begins_again else games, after)
+        return protocol.where(ply < num_plies, after, games)
+
+    return jax.lax.fori_loop(0, max_plies, advance, start)

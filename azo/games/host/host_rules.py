@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from azo.games import board_symmetry, notation
-from azo.games.host.kernels import ONE, count, flips, jit, legal_moves
+from azo.games import board_symmetry, notation, variant
+from azo.games.host import kernels
+from azo.games.host.kernels import count, jit, legal_moves
 
 NUM_SYMMETRIES = board_symmetry.NUM_SYMMETRIES
 _REFLECTIONS = tuple(board_symmetry.reflections(k) for k in range(NUM_SYMMETRIES))
@@ -35,18 +36,13 @@ class HostRules(NamedTuple):
 
 def make_rules(size: int, *, is_reversed: bool) -> HostRules:
     """Returns the rules of a board of `size` rows."""
-    row = (1 << size) - 1
-    on_board = sum(row << 8 * r for r in range(size))
-    left = sum(row >> size // 2 << 8 * r for r in range(size))
-    top = sum(row << 8 * r for r in range(size // 2))
-    corners = (1 | 1 << size - 1) * (1 | 1 << 8 * (size - 1))
-    inside = sum((row >> 2 << 1) << 8 * r for r in range(1, size - 1))
+    half, whole = range(size // 2), range(size)
     return HostRules(
-        on_board=np.uint64(on_board),
-        left=np.uint64(left),
-        top=np.uint64(top),
-        corners=np.uint64(corners),
-        inside=np.uint64(inside),
+        on_board=np.uint64(variant.square_bits(whole)),
+        left=np.uint64(variant.square_bits(whole, half)),
+        top=np.uint64(variant.square_bits(half, whole)),
+        corners=np.uint64(variant.square_bits((0, size - 1))),
+        inside=np.uint64(variant.square_bits(whole[1:-1])),
         num_squares=size * size,
         sign=-1 if is_reversed else 1,
     )
@@ -86,9 +82,7 @@ def after(P, O, action, size):
     """Returns the position after a legal action, for the next side to move."""
     if action == size * size:
         return O, P
-    square = np.uint64(action // size * 8 + action % size)
-    discs = flips(P, O, square)
-    return O ^ discs, P | discs | (ONE << square)
+    return kernels.play(P, O, np.uint64(action // size * 8 + action % size))
 
 
 @jit

@@ -19,14 +19,15 @@ stores its result; without it that backend computes a value again for each use.
 
 import dataclasses
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 
-from azo.games import bitboard, othello, protocol
+from azo.games import bitboard, othello, protocol, variant
 
 RATED_EMPTIES = 6
 # Bins of moves by number of replies: at most 1, 2, 4, and more.
@@ -283,10 +284,7 @@ def first_move(
 def preferred(moves: bitboard.Bitboard, squares: bitboard.Bitboard) -> bitboard.Bitboard:
     """Returns the moves on the given squares, or all moves where there is none on these."""
     both = moves & squares
-    is_empty = both.is_empty()
-    return bitboard.Bitboard(
-        jnp.where(is_empty, moves.lower, both.lower), jnp.where(is_empty, moves.upper, both.upper)
-    )
+    return protocol.where(both.is_empty(), moves, both)
 
 
 def lowest(board: bitboard.Bitboard) -> bitboard.Bitboard:
@@ -298,24 +296,24 @@ def lowest(board: bitboard.Bitboard) -> bitboard.Bitboard:
 @functools.cache
 def _quadrants(size: int) -> tuple[int, ...]:
     """Returns the squares of the four quadrants."""
-    halves = (range(size // 2), range(size // 2, size))
-    return tuple(
-        sum(1 << (8 * row + column) for row in rows for column in columns)
-        for rows in halves
-        for columns in halves
-    )
+    halves = range(size // 2), range(size // 2, size)
+    return tuple(itertools.starmap(variant.square_bits, itertools.product(halves, halves)))
 
 
 @functools.cache
 def _kinds(size: int, is_reversed: bool) -> tuple[int, ...]:
     """Returns the squares by kind, the best kind first; every square has one kind."""
-    corner, edge, inside, c_square, x_square = (0, 0), (0, 2), (2, 2), (0, 1), (1, 1)
-    order = (corner, edge, inside, c_square, x_square)
-    kinds = dict.fromkeys(order, 0)
-    for row in range(size):
-        for column in range(size):
-            near, far = sorted(min(place, size - 1 - place, 2) for place in (row, column))
-            kind = inside if (near, far) == (1, 2) else (near, far)
-            kinds[kind] |= 1 << (8 * row + column)
-    squares = tuple(filter(None, kinds.values()))
+
+    def crossing(lines: Sequence[int], others: Sequence[int]) -> int:
+        return variant.square_bits(lines, others) | variant.square_bits(others, lines)
+
+    edges, beside, middle = (0, size - 1), (1, size - 2), range(2, size - 2)
+    kinds = (
+        crossing(edges, edges),
+        crossing(edges, middle),
+        crossing(middle, middle) | crossing(middle, beside),
+        crossing(edges, beside),
+        crossing(beside, beside),
+    )
+    squares = tuple(filter(None, kinds))
     return squares[::-1] if is_reversed else squares

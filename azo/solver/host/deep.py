@@ -71,12 +71,12 @@ class Search(NamedTuple):
     counters: np.ndarray  # [2] int64: nodes visited, and the level of the current position
 
 
-def make_search(rules: host_rules.HostRules) -> Search:
+def make_search(rules: host_rules.HostRules, evaluator: probcut.LinearEvaluator) -> Search:
     """Returns the state of an exact search with a small table."""
     return Search(
         rules=rules,
         cuts=np.zeros(65, probcut.CUT),
-        evaluator=probcut.make_evaluator(),
+        evaluator=evaluator,
         memory=table.make_table(1),
         path=np.zeros(_NUM_LEVELS, _NODE),
         moves=np.zeros((_NUM_LEVELS, 64), MOVE),

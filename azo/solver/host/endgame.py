@@ -67,9 +67,12 @@ class Solver:
         self._rules = host_rules.make_rules(size, is_reversed=is_reversed)
         evaluator = probcut.load_evaluator(size, is_reversed=is_reversed)
         self.is_selective = bool(evaluator.weights.any())  # can have a confidence below 1
-        self._search = deep.make_search(self._rules)._replace(evaluator=evaluator)
+        self._search = deep.make_search(self._rules, evaluator)
         self._early_path = fixed_depth.make_path(fixed_depth.MAX_EARLY_DEPTH)
-        self._compile()
+        # Every kernel runs once, so that no search is charged for compilation.
+        for sides in ((1, 2), (2, 1), (1, 0)):
+            self.solve(*sides, every_move=True, max_nodes=1000)
+        self.find_early_win(1, 2, 0)
 
     def solve(
         self,
@@ -153,17 +156,6 @@ class Solver:
             return Solution(-whole, whole, None, {})
         lower, upper = (utility, whole) if self._rules.sign > 0 else (-whole, -utility)
         return Solution(lower, upper, self._action(square), {})
-
-    def _compile(self) -> None:
-        """Calls every kernel once, so that no search is charged for compilation."""
-        P, O = self._rules.on_board, np.uint64(0)
-        deep.start(self._search, P, O, 0, 0)
-        deep.run(self._search, 0)
-        table.find(P, O, self._search.memory)
-        host_rules.final_score(P, O, self._rules)
-        host_rules.legal_squares(P, O, self._rules)
-        kernels.play(P, O, O)
-        self.find_early_win(int(P), 0, 0)
 
     def _solve(self, P: np.uint64, O: np.uint64, every_move: bool) -> Solution:
         """Returns the solution of a game that is not over, without nodes and time."""
