@@ -175,7 +175,7 @@ def test_a_score_implies_a_difference():
 
 
 def test_a_table_without_players_is_refused():
-    with pytest.raises(ValueError, match="^no players to rate$"):
+    with pytest.raises(ValueError, match=r"^no players to rate$"):
         elo.rate([])
 
 
