@@ -105,11 +105,11 @@ def test_nboard_plays_a_game_with_passes_and_without_pongs():
     moves, ply = pass_ply(1)
     with nboard("never-pong") as first, nboard("plain") as second:
         played = play_out(first, second, moves[: ply - 1])
-    assert slow_board.is_over(slow_board.after(played))
+    assert slow_board.is_over(slow_board.after(played, 6))
     with nboard("never-pong") as engine:
         engine.choose(moves[: ply - 1])
         choice = engine.choose(moves[: ply + 1])
-        assert choice.action == slow_board.legal_actions(slow_board.after(moves[: ply + 1]))[0]
+        assert choice.action == slow_board.legal_actions(slow_board.after(moves[: ply + 1], 6))[0]
 
 
 # output of gtp-rhino, unchanged
@@ -124,7 +124,7 @@ def test_gtp_rhino_plays_itself_to_the_end():
         external_engines.ExternalEngine(rhino, GAME) as first,
         external_engines.ExternalEngine(rhino, GAME) as second,
     ):
-        assert slow_board.is_over(slow_board.after(play_out(first, second)))
+        assert slow_board.is_over(slow_board.after(play_out(first, second), 6))
         # From just before a pass, once for each side to move next.
-        assert slow_board.is_over(slow_board.after(play_out(first, second, moves[: ply - 1])))
+        assert slow_board.is_over(slow_board.after(play_out(first, second, moves[: ply - 1]), 6))
         assert PASS in play_out(second, first, moves[:ply])
