@@ -75,18 +75,16 @@ def test_common_settings_hold_for_all_and_an_arm_may_have_a_file_of_its_own(tmp_
     own = '[[arms]]\nname = "own"\nquestion = "?"\nconfig = "other.toml"\n'
     _, jobs = load(tmp_path, HEAD + common + ARMS + own)
     assert {job.settings.learner.learning_rate for job in jobs} == {0.5}
-    assert jobs[3].settings.search.num_simulations == 7
-    assert jobs[3].settings.search.algorithm == "gumbel"
+    search = jobs[3].settings.search
+    assert (search.num_simulations, search.algorithm) == (7, "gumbel")
 
 
 def test_the_iterations_are_bounded_by_the_budget_alone_unless_they_are_set(tmp_path):
-    _, (unbounded, *_) = load(tmp_path)
-    assert unbounded.phase(0, 961).run.num_iterations == 1_000_000
-    assert unbounded.phase(0, 961).run.max_evaluations == 961
-    arms = '[[arms]]\nname = "base"\nquestion = "?"\n'
-    arms += 'set = {"run.num_iterations" = 5}\n'
-    _, (job, *_) = load(tmp_path, HEAD + arms)
-    assert job.phase(0, 960).run.num_iterations == 5
+    for setting, expected in (("", 1_000_000), ('set = {"run.num_iterations" = 5}\n', 5)):
+        arms = f'[[arms]]\nname = "base"\nquestion = "?"\n{setting}'
+        _, (job, *_) = load(tmp_path, HEAD + arms)
+        run = job.phase(0, 961).run
+        assert (run.num_iterations, run.max_evaluations) == (expected, 961)
 
 
 def test_the_phases_of_a_curriculum_share_the_budget_and_may_be_changed(tmp_path):

@@ -10,30 +10,25 @@ from azo.games import registry
 from azo.lab import elo, ladder, strength_times, tournament_file
 from azo.training import checkpoint, metrics, network_files
 
-START = {"start/commit": "abc1234", "start/processor": "A CPU", "start/devices": "1 x cpu"}
 STEPS = (10, 20, 30, 40)
-
-
-def save(folder, settings, state):
-    """Writes a run with a checkpoint and metrics for each of `STEPS`."""
-    with (
-        checkpoint.Checkpoints(folder, keep=10) as checkpoints,
-        metrics.MetricsWriter(folder) as writer,
-    ):
-        settings = network_files.with_origin(settings, checkpoints)
-        writer.write("start", 0, START)
-        for step in STEPS:
-            seconds = {"time/processor_seconds": 60.0 * step, "time/training_seconds": 30.0 * step}
-            counts = {"selfplay/evaluations": 100_000 * step, "selfplay/games": step}
-            writer.write("iteration", step, seconds | counts)
-            checkpoints.save(step, state, settings)
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """The folder of a run with seed 7, and a checkpoint for each of `STEPS`."""
+    """The folder of a run with a checkpoint and metrics for each of `STEPS`."""
     folder = tmp_path_factory.mktemp("saved") / "run"
-    save(folder, tiny_run.settings(run={"seed": 7}), tiny_run.begin(1))
+    with (
+        checkpoint.Checkpoints(folder, keep=10) as checkpoints,
+        metrics.MetricsWriter(folder) as writer,
+    ):
+        settings, state = (
+            network_files.with_origin(tiny_run.settings(), checkpoints),
+            tiny_run.begin(1),
+        )
+        for step in STEPS:
+            seconds = {"time/processor_seconds": 60.0 * step, "time/training_seconds": 30.0 * step}
+            writer.write("iteration", step, seconds | {"selfplay/evaluations": 100_000 * step})
+            checkpoints.save(step, state, settings)
     return folder
 
 
