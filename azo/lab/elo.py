@@ -33,14 +33,12 @@ import scipy.stats
 
 from azo.games import setting_types
 
-PRIOR_RESULTS = 1 / 3
-"""Wins, draws and losses (as many of each) of every player against one virtual player."""
-
 PER_E = 400 / math.log(10)  # points of Elo for odds of e
 _Five = pydantic.Field(min_length=5, max_length=5)
 _Z95 = float(scipy.stats.norm.ppf(0.975))
 _RANDOM = "random"
 _VIRTUAL = ""  # the name of the virtual player
+_PRIOR = (1 / 3, 1 / 3, 1 / 3)  # wins, draws and losses of every player against it
 _DIGITS = 12  # of a score that are free of rounding errors
 
 
@@ -178,10 +176,9 @@ def rate(
     free = [name for name in (*names, _VIRTUAL) if name not in level]
     unit = {name: np.zeros(len(free) + 1) for name in level}
     unit |= dict(zip(free, np.eye(len(free) + 1), strict=False))
-    prior = (PRIOR_RESULTS,) * 3
     games: list[tuple[str, str, tuple[float, float, float]]] = [
         *((one, other, result.counts) for one, other, result in pairings),
-        *((name, _VIRTUAL, prior) for name in names),
+        *((name, _VIRTUAL, _PRIOR) for name in names),
     ]
     half = np.array([unit[one] - unit[other] for one, other, _ in games]) / 2
     offset = np.array([level.get(one, 0.0) - level.get(other, 0.0) for one, other, _ in games]) / 2

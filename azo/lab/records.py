@@ -113,6 +113,7 @@ def of_run(
     ValueError.
     """
     step = all_steps(run)[-1]
+    standings = {way: ladder.rate(pairings)[ladder.NAME] for way, pairings in matches.items()}
     settings = checkpoint.read_settings(run, step)
     starts = [event for event in metrics.read(run, "start") if event["iteration"] <= step]
     return Record(
@@ -127,7 +128,10 @@ def of_run(
             way: {one.second: one.result.counts for one in pairings}
             for way, pairings in matches.items()
         },
-        elo={way: _rating(pairings) for way, pairings in matches.items()},
+        elo={
+            way: (round(one.rating, 1), round(one.interval[0], 1), round(one.interval[1], 1))
+            for way, one in standings.items()
+        },
         times=dict(times),
     )
 
@@ -248,12 +252,6 @@ def _table(
     ]
     of_training = ["date", "recipe", "seed>", "commit", "hardware", "rules alone"]
     return tables.table([*of_training, *columns], rows) if rows else ["No record yet."]
-
-
-def _rating(pairings: Sequence[elo.Pairing]) -> tuple[float, float, float]:
-    standing = ladder.rate(pairings)[ladder.NAME]
-    low, high = standing.interval
-    return round(standing.rating, 1), round(low, 1), round(high, 1)
 
 
 def _joined(texts: Iterable[str]) -> str:

@@ -69,26 +69,22 @@ def test_standings_count_games_and_points_and_put_random_at_0():
 
 def test_without_random_the_mean_rating_is_0():
     fit = elo.rate([Pairing("a", "b", 12, 0, 8)])
-    assert fit.anchor is None
-    assert fit.standings[0].rating == pytest.approx(-fit.standings[1].rating)
+    assert (fit.anchor, fit.standings[0].rating) == (None, pytest.approx(-fit.standings[1].rating))
 
 
 def test_known_ratings_stay_and_the_others_are_rated_on_their_scale():
     known = {"low": 0.0, "high": 400.0, "absent": 900.0}
     games = [Pairing("net", "low", 60_000, 0, 6_000), Pairing("high", "net", 60_000, 0, 6_000)]
-    fit = by_name(elo.rate(games, known=known))
-    assert (fit["low"].rating, fit["high"].rating) == pytest.approx((0, 400))
-    assert fit["low"].interval == (0, 0)
+    ratings = by_name(elo.rate(games, known=known))
+    assert (ratings["low"].rating, ratings["high"].rating) == pytest.approx((0, 400))
+    assert ratings["low"].interval == (0, 0)
     # Ten to one against the one and by the other: in the middle.
-    assert fit["net"].rating == pytest.approx(200, abs=0.1)
-    low, high = fit["net"].interval
-    assert low < 200 < high
-    assert high - low < 10
+    assert ratings["net"].rating == pytest.approx(200, abs=0.1)
+    low, high = ratings["net"].interval
+    assert low < 200 < high < low + 10
     # By their own games the two would be 800 apart.
     assert by_name(elo.rate(games, anchor="low"))["high"].rating == pytest.approx(800, abs=0.1)
-
-
-def test_known_ratings_connect_players_that_never_met():
+    # They connect players that never met.
     games = [Pairing("net", "a", 5, 0, 5), Pairing("other", "b", 5, 0, 5)]
     assert elo.rate(games, anchor="a").warning
     assert not elo.rate(games, known={"a": 0, "b": 500}).warning
@@ -175,7 +171,7 @@ def test_a_score_implies_a_difference():
 
 
 def test_a_table_without_players_is_refused():
-    with pytest.raises(ValueError, match="^no players to rate$"):
+    with pytest.raises(ValueError, match="no players to rate"):
         elo.rate([])
 
 

@@ -81,13 +81,10 @@ def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsy
 
     assert work_off(queue, monkeypatch, run) == 2
     assert [one["arm"] for one in results(queue)] == ["a", "c", "a", "c"]
-    shown = capsys.readouterr().out
-    assert (
-        f"b, seed 0: failed: azo train ended with exit code 2. The end of {queue.parent}" in shown
-    )
-    assert "line 11\n" not in shown
-    assert "  line 12\n" in shown
-    assert "  line 19\n" in shown
+    log = queue.parent / "runs" / "b" / "0" / "log.txt"
+    report = f"b, seed 0: failed: azo train ended with exit code 2. The end of {log}:\n"
+    report += "".join(f"  line {i}\n" for i in range(12, 20))
+    assert report in capsys.readouterr().out
 
 
 def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
@@ -105,24 +102,17 @@ def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
     assert [one["arm"] for one in results(queue)] == ["a"]
 
 
-@pytest.fixture
-def program(tmp_path, monkeypatch):
+def write_program(folder, monkeypatch, *lines):
     """Writes the module `program`; returns the paths of its output and its log."""
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-
-    def write(*lines):
-        (tmp_path / "program.py").write_text("\n".join(["import signal, sys, time", *lines]))
-        return tmp_path / "output.txt", tmp_path / "log.txt"
-
-    return write
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    (folder / "program.py").write_text("\n".join(["import signal, sys, time", *lines]))
+    return folder / "output.txt", folder / "log.txt"
 
 
-def test_a_command_is_stopped_by_sigterm_and_may_save(program):
-    output, log = program(
-        "signal.signal(signal.SIGTERM, lambda *_: (print('saved'), sys.exit(0)))",
-        "print('ready', flush=True)",
-        "time.sleep(60)",
-    )
+def test_a_command_is_stopped_by_sigterm_and_may_save(tmp_path, monkeypatch):
+    saves = "signal.signal(signal.SIGTERM, lambda *_: (print('saved'), sys.exit(0)))"
+    lines = saves, "print('ready', flush=True)", "time.sleep(60)"
+    output, log = write_program(tmp_path, monkeypatch, *lines)
     stop = interruption.StopRequest()
 
     def stop_when_ready():
@@ -136,10 +126,9 @@ def test_a_command_is_stopped_by_sigterm_and_may_save(program):
     assert output.read_text() == "ready\nsaved\n"
 
 
-def test_a_command_has_a_file_of_output_and_its_exit_code_counts(program):
-    files = program(
-        "print('shown')", "print('logged', file=sys.stderr)", "sys.exit(int(sys.argv[1]))"
-    )
+def test_a_command_has_a_file_of_output_and_its_exit_code_counts(tmp_path, monkeypatch):
+    lines = "print('shown')", "print('logged', file=sys.stderr)", "sys.exit(int(sys.argv[1]))"
+    files = write_program(tmp_path, monkeypatch, *lines)
     queue_runner.run_command(["program", "0"], *files, NO_STOP)
     assert [file.read_text() for file in files] == ["shown\n", "logged\n"]
     with pytest.raises(queue_runner.Failed, match=r"^program 3 ended with exit code 3$"):
