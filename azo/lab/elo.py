@@ -1,4 +1,4 @@
-"""Ratings from a cross-table, with confidence intervals, and its cycles.
+"""Results of matches, their ratings with confidence intervals, and cycles of a cross-table.
 
 The model is Bradley and Terry's with draws (Davidson, 1970, JASA 65:317-328). For players whose
 ratings differ by `D` points of Elo, the odds of win, draw and loss are `10^(D/800)`, `v` and

@@ -18,7 +18,7 @@ FIGURES = {
 }
 START = {"start/commit": "abc1234", "start/processor": "A CPU, 2 cores", "start/devices": "1 x cpu"}
 RESULTS = {"patterns:2": elo.MatchResult(8, 0, 2), "patterns:4": elo.MatchResult(5, 0, 5)}
-MATCHES = {"100": [elo.Pairing("network", name, result) for name, result in RESULTS.items()]}
+MATCHES = {"100": RESULTS}
 COST = records.Cost(iteration=6, processor_minutes=60, wall_minutes=30, evaluations=2_000_000)
 
 
@@ -45,7 +45,7 @@ def test_a_record_has_the_figures_of_the_latest_checkpoint(run):
     assert record.hardware == "A CPU, 2 cores; 1 x cpu"
     assert record.from_rules_alone
     assert record.matches == {"100": {name: one.counts for name, one in RESULTS.items()}}
-    rated = ladder.rate(MATCHES["100"])["network"]
+    rated = ladder.rate_network(RESULTS)
     assert record.elo["100"] == pytest.approx((rated.rating, *rated.interval), abs=0.06)
 
 
@@ -173,5 +173,5 @@ def test_matches_are_named_as_on_the_ladder(monkeypatch, tmp_path):
         return [elo.Pairing("network-5", "patterns-2", drawn)], []
 
     monkeypatch.setattr(ladder.tournament_runner, "run", play)
-    (pairing,) = ladder.by_simulations(tmp_path, tmp_path / "games", 5, 4)
-    assert pairing == ("network", "patterns:2", drawn)
+    played = ladder.by_simulations(tmp_path, tmp_path / "games", 5, 4)
+    assert played == {"patterns:2": drawn}

@@ -40,18 +40,6 @@ def load(folder, text=HEAD + ARMS):
     return run_queue.load(write(folder, text), folder / "runs")
 
 
-def differences(one, other):
-    """Returns the full names of the settings in which two differ."""
-    left, right = one.model_dump(exclude={"run"}), other.model_dump(exclude={"run"})
-    return {
-        f"{section}.{name}": value
-        for section, values in left.items()
-        if isinstance(values, dict)
-        for name, value in values.items()
-        if value != right[section][name]
-    }
-
-
 def test_every_arm_gets_its_first_seed_before_any_gets_its_second(tmp_path):
     _, jobs = load(tmp_path)
     names = ["base", "puct", "puct-q"]
@@ -63,10 +51,14 @@ def test_every_arm_gets_its_first_seed_before_any_gets_its_second(tmp_path):
 
 
 def test_an_arm_differs_from_the_one_it_is_against_in_what_it_sets_alone(tmp_path):
-    _, jobs = load(tmp_path)
-    base, puct, puct_q = (job.settings for job in jobs[:3])
-    assert differences(puct, base) == {"search.algorithm": "puct", "search.num_simulations": 6}
-    assert differences(puct_q, puct) == {"search.move_choice": "q"}
+    _, (base, puct, puct_q, *_) = load(tmp_path)
+    changes = {"search.algorithm": "puct", "search.num_simulations": 6}
+    for earlier, later, change in (
+        (base, puct, changes),
+        (puct, puct_q, {"search.move_choice": "q"}),
+    ):
+        change["run.folder"] = later.settings.run.folder
+        assert later.settings == config.with_settings(earlier.settings, change)
 
 
 def test_common_settings_hold_for_all_and_an_arm_may_have_a_file_of_its_own(tmp_path):

@@ -44,14 +44,13 @@ def played(monkeypatch):
     matches = {}
 
     def play(player, opponents, folder, num_games, *, games_at_once):
-        assert folder not in matches or matches[folder].result.num_games == 20
+        assert folder not in matches or matches[folder].num_games == 20
         assert (player.name, player.simulations, games_at_once) == ("network", (3,), num_games)
         score = min(0.01 * played.strength * int(player.network.name), 1)
         wins = round(score * num_games)
-        result = elo.MatchResult(wins, 0, num_games - wins)
-        matches[folder] = elo.Pairing("network-3", "other", result)
-        played.opponents += opponents
-        return [matches[folder]]
+        matches[folder] = elo.MatchResult(wins, 0, num_games - wins)
+        played.opponents += opponents.values()
+        return dict.fromkeys(opponents, matches[folder])
 
     played = types.SimpleNamespace(strength=1.0, opponents=[], matches=matches)
     monkeypatch.setattr(strength_times, "NUM_SIMULATIONS", 3)
