@@ -93,7 +93,7 @@ def _measured(flags: LeaderboardConfig, run: pathlib.Path) -> dict[str, records.
 
 def _rated(
     flags: LeaderboardConfig, run: pathlib.Path, folder: pathlib.Path
-) -> dict[str, list[elo.Pairing]]:
+) -> dict[str, ladder.Results]:
     """Returns the matches by way to play, and prints the ratings; keeps all in a folder."""
     network = folder / "network"
     variables, settings = network_files.load(run, is_latest=True)
@@ -107,8 +107,8 @@ def _rated(
     for seconds in flags.seconds:
         games = folder / f"{seconds:g}s"
         matches[f"{seconds:g} s"] = ladder.by_seconds(network, games, seconds, number)
-    for way, pairings in matches.items():
-        rated = ladder.rate(pairings)[ladder.NAME]
+    for way, results in matches.items():
+        rated = ladder.rate_network(results)
         low, high = rated.interval
         print(f"{way}: Elo {rated.rating:.0f}, 95 % {low:.0f} to {high:.0f}")
     return matches

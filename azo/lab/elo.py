@@ -1,4 +1,4 @@
-"""Ratings from a cross-table, with confidence intervals, and its cycles.
+"""Results of matches, their ratings with confidence intervals, and cycles of a cross-table.
 
 The model is Bradley and Terry's with draws (Davidson, 1970, JASA 65:317-328). For players whose
 ratings differ by `D` points of Elo, the odds of win, draw and loss are `10^(D/800)`, `v` and
@@ -33,14 +33,12 @@ import scipy.stats
 
 from azo.games import setting_types
 
-PRIOR_RESULTS = 1 / 3
-"""Wins, draws and losses (as many of each) of every player against one virtual player."""
-
 PER_E = 400 / math.log(10)  # points of Elo for odds of e
 _Five = pydantic.Field(min_length=5, max_length=5)
 _Z95 = float(scipy.stats.norm.ppf(0.975))
 _RANDOM = "random"
 _VIRTUAL = ""  # the name of the virtual player
+_PRIOR = (1 / 3, 1 / 3, 1 / 3)  # wins, draws and losses of every player against it
 _DIGITS = 12  # of a score that are free of rounding errors
 
 
@@ -178,14 +176,16 @@ def rate(
     free = [name for name in (*names, _VIRTUAL) if name not in level]
     unit = {name: np.zeros(len(free) + 1) for name in level}
     unit |= dict(zip(free, np.eye(len(free) + 1), strict=False))
-    prior = (PRIOR_RESULTS,) * 3
     games: list[tuple[str, str, tuple[float, float, float]]] = [
         *((one, other, result.counts) for one, other, result in pairings),
-        *((name, _VIRTUAL, prior) for name in names),
+        *((name, _VIRTUAL, _PRIOR) for name in names),
     ]
+    half = np.array([unit[one] - unit[other] for one, other, _ in games]) / 2
+    offset = np.array([level.get(one, 0.0) - level.get(other, 0.0) for one, other, _ in games]) / 2
+    draw = np.broadcast_to(np.eye(len(free) + 1)[-1], half.shape)
     model = _Model(
-        design=np.array([unit[one] - unit[other] for one, other, _ in games]),
-        offset=np.array([level.get(one, 0.0) - level.get(other, 0.0) for one, other, _ in games]),
+        design=np.stack([half, draw, -half]),
+        offset=np.stack([offset, 0 * offset, -offset]),
         results=np.array([counts for *_, counts in games], dtype=float).T,
     )
     best = scipy.optimize.minimize(
@@ -264,49 +264,34 @@ def find_cycle(pairings: Iterable[Pairing]) -> str | None:
 class _Model(NamedTuple):
     """Davidson's likelihood of a table with `P` rows of results, the last of them the prior.
 
-    Parameters are ratings in units of `PER_E` and, last, the logarithm of `v`. Differences of
-    ratings are `design @ parameters + offset`; the offset has known ratings.
+    Parameters are ratings in units of `PER_E` and, last, the logarithm of `v`. The logits of win,
+    draw and loss are `design @ parameters + offset`; the offset has known ratings.
     """
 
-    design: np.ndarray  # [P, parameters], last column 0
-    offset: np.ndarray  # [P]
+    design: np.ndarray  # [3, P, parameters]
+    offset: np.ndarray  # [3, P]
     results: np.ndarray  # [3, P] wins, draws, losses of the first; fractions for the prior
 
 
 def _log_probabilities(parameters: np.ndarray, model: _Model) -> np.ndarray:
     """Returns `[3, P]` of win, draw and loss."""
-    difference = model.design @ parameters + model.offset
-    logits = np.stack([difference / 2, np.full_like(difference, parameters[-1]), -difference / 2])
+    logits = model.design @ parameters + model.offset
     return logits - np.logaddexp.reduce(logits, axis=0)
 
 
 def _loss(parameters: np.ndarray, model: _Model) -> tuple[float, np.ndarray]:
     """Returns the negative logarithm of the likelihood, and its gradient."""
-    design, _, results = model
     log_probability = _log_probabilities(parameters, model)
-    residual = results - results.sum(axis=0) * np.exp(log_probability)
-    gradient = design.T @ (residual[0] - residual[2]) / 2
-    gradient[-1] += residual[1].sum()
-    return -float((results * log_probability).sum()), -gradient
+    residual = model.results.sum(axis=0) * np.exp(log_probability) - model.results
+    return -float((model.results * log_probability).sum()), np.tensordot(residual, model.design)
 
 
 def _curvature(parameters: np.ndarray, model: _Model) -> np.ndarray:
     """Returns the second derivatives of the loss: the information."""
-    win, draw, loss = probability = np.exp(_log_probabilities(parameters, model))
-    games = model.results.sum(axis=0)
-    _, variance = _points(probability)
-    matrix = model.design.T @ ((games * variance)[:, None] * model.design)
-    mixed = -model.design.T @ (games * draw * (win - loss) / 2)
-    matrix[-1] += mixed
-    matrix[:, -1] += mixed
-    matrix[-1, -1] += (games * draw * (1 - draw)).sum()
-    return matrix
-
-
-def _points(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns mean and variance of the points of a game."""
-    win, draw, loss = probabilities
-    return (1 + win - loss) / 2, (draw * (win + loss) + 4 * win * loss) / 4
+    probability = np.exp(_log_probabilities(parameters, model))[..., None]
+    centred = model.design - (probability * model.design).sum(axis=0)
+    weighted = model.results.sum(axis=0)[:, None] * probability * centred
+    return np.tensordot(weighted, centred, axes=([0, 1], [0, 1]))
 
 
 def _interval(model: _Model, best: np.ndarray, direction: np.ndarray, drop: float) -> np.ndarray:
@@ -343,7 +328,8 @@ def _dispersion(pairings: Sequence[Pairing], model: _Model, parameters: np.ndarr
     counts = np.array([p.result.pair_scores or (0,) * 5 for p in pairings]).reshape(-1, 5)
     if not counts.any():
         return None
-    mean, variance = _points(np.exp(_log_probabilities(parameters, model)[:, : len(pairings)]))
+    win, draw, loss = np.exp(_log_probabilities(parameters, model)[:, : len(pairings)])
+    mean, variance = (1 + win - loss) / 2, (draw * (win + loss) + 4 * win * loss) / 4  # of a game
     squares = (np.arange(5) / 2 - 2 * mean[:, None]) ** 2
     return float((counts * squares).sum() / (counts.sum(axis=1) @ (2 * variance)))
 

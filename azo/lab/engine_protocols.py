@@ -44,7 +44,6 @@ _QUIT_SECONDS = 1.0
 _KILL_AT_END = 'read -r line || kill -s KILL -- "-$0"'
 # The time of each side in the game of the protocol's description; engines play at a fixed depth.
 _NBOARD_CLOCK = "15:00"
-_Seconds = setting_types.PositiveFloat
 
 
 class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -60,9 +59,9 @@ class ExternalEngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Go Text Protocol 2 with Othello's squares, or NBoard's protocol 2."""
     level: setting_types.NonNegativeInt | None = None
     """Strength: `{level}` in the command, and the depth of NBoard, which needs one."""
-    seconds_per_move: _Seconds = 60.0
+    seconds_per_move: setting_types.PositiveFloat = 60.0
     """Time limit of a move, with the opponent's moves before it."""
-    startup_seconds: _Seconds = 30.0
+    startup_seconds: setting_types.PositiveFloat = 30.0
     """GTP: time limit until the engine is ready. NBoard: additional time for its first move."""
     setup: tuple[str, ...] = ()
     """Commands of the protocol to send after each start, such as `komi 0`."""
@@ -252,8 +251,8 @@ class GtpClient:
             if moves[ply] != self._game.pass_action or self._config.send_passes:
                 text = notation.action_text(moves[ply], self._game.size)
                 text = text if moves[ply] == self._game.pass_action else text.upper()
-                self._command(f"play {_colour(ply)} {text}")
-        answer = self._command(f"genmove {_colour(len(moves))}")
+                self._command(f"play {'bw'[ply % 2]} {text}")
+        answer = self._command(f"genmove {'bw'[len(moves) % 2]}")
         self._sent = list(moves)
         with contextlib.suppress(ValueError):
             self._sent.append(notation.parse_action(answer, self._game.size))
@@ -321,9 +320,9 @@ class NBoardClient:
         return re.split(r"[/\s]", line[3:].strip())[0], positions
 
 
+CLIENTS: dict[str, type[GtpClient] | type[NBoardClient]]
+CLIENTS = {"gtp": GtpClient, "nboard": NBoardClient}
+
+
 def _text(line: bytes) -> str:
     return files.printable(line.decode(errors="replace").rstrip())
-
-
-def _colour(ply: int) -> str:
-    return "b" if ply % 2 == 0 else "w"

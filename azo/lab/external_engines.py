@@ -21,11 +21,6 @@ from azo.lab import engine_protocols
 
 # Debian keeps games where PATH does not always look.
 _GAMES_FOLDER = "/usr/games"
-_Client = engine_protocols.GtpClient | engine_protocols.NBoardClient
-_CLIENTS: dict[str, type[_Client]] = {
-    "gtp": engine_protocols.GtpClient,
-    "nboard": engine_protocols.NBoardClient,
-}
 
 
 class Choice(NamedTuple):
@@ -97,9 +92,8 @@ class ExternalEngine(contextlib.AbstractContextManager["ExternalEngine"]):
                 f" it, or give its path; PATH and {_GAMES_FOLDER} were searched"
             ) from None
         self._process = process
-        client = _CLIENTS[config.protocol]
         try:
-            self._client = client(process, self._game, config)
+            self._client = engine_protocols.CLIENTS[config.protocol](process, self._game, config)
         except engine_protocols.EngineError as error:
             self._kill(error)
             raise

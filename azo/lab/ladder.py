@@ -11,7 +11,7 @@ and the folder has all games. Every network meets the same openings.
 import json
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from azo.games import registry
@@ -32,6 +32,8 @@ ANCHOR = "patterns:2"
 """The player whose Elo is 0."""
 NAME = "network"
 """The name of the rated network in all matches."""
+Results = Mapping[str, elo.MatchResult]
+"""Results of the network by the opponent's name on the ladder."""
 
 
 def rate(pairings: Sequence[elo.Pairing], anchor: str = ANCHOR) -> dict[str, elo.Standing]:
@@ -45,23 +47,28 @@ def rate(pairings: Sequence[elo.Pairing], anchor: str = ANCHOR) -> dict[str, elo
     return {one.name: one for one in rated.standings}
 
 
+def rate_network(results: Results) -> elo.Standing:
+    """Returns the rating of a network by its results on the ladder."""
+    return rate([elo.Pairing(NAME, name, result) for name, result in results.items()])[NAME]
+
+
 def by_simulations(
     network: pathlib.Path, folder: pathlib.Path, num_simulations: int, num_games: int
-) -> list[elo.Pairing]:
-    """Returns the matches of a network with a number of simulations a move.
+) -> Results:
+    """Returns the results of a network with a number of simulations a move.
 
     `folder` keeps the games, an even number against each player of the ladder.
     """
     player = tournament_file.PlayerConfig(
         name=NAME, network=network, simulations=(num_simulations,)
     )
-    return _climb(player, folder, num_games, games_at_once=num_games)
+    return play(player, _opponents(), folder, num_games, games_at_once=num_games)
 
 
 def by_seconds(
     network: pathlib.Path, folder: pathlib.Path, seconds: float, num_games: int
-) -> list[elo.Pairing]:
-    """Returns the matches of the engine of `azo gtp` with a time for each move.
+) -> Results:
+    """Returns the results of the engine of `azo gtp` with a time for each move.
 
     One game is played after the other, so that no other search takes its time. Arguments as for
     `by_simulations`.
@@ -76,41 +83,35 @@ def by_seconds(
     engine = folder / "engine.toml"
     files.write(engine, "".join(lines).encode())
     player = tournament_file.PlayerConfig(name=NAME, engine=engine)
-    return _climb(player, folder, num_games, games_at_once=1)
+    return play(player, _opponents(), folder, num_games, games_at_once=1)
 
 
 def play(
     player: tournament_file.PlayerConfig,
-    opponents: Sequence[tournament_file.PlayerConfig],
+    opponents: Mapping[str, tournament_file.PlayerConfig],
     folder: pathlib.Path,
     num_games: int,
     *,
     games_at_once: int,
-) -> list[elo.Pairing]:
-    """Plays the missing games of a player in a folder; returns its matches.
+) -> Results:
+    """Plays the missing games of a player in a folder; returns its results.
 
     All players have one number of simulations or one level. Games in the folder beyond `num_games`
     against an opponent, which is even, do not count.
     """
     tournament = tournament_file.TournamentConfig(
-        players=(player, *opponents),
+        players=(player, *opponents.values()),
         format="gauntlet",
         num_games=num_games,
         games_at_once=games_at_once,
         game=GAME,
     )
     pairings, _ = tournament_runner.run(tournament, folder, NAME)
-    return pairings
+    return {name: one.result for name, one in zip(opponents, pairings, strict=True)}
 
 
-def _climb(
-    player: tournament_file.PlayerConfig, folder: pathlib.Path, num_games: int, games_at_once: int
-) -> list[elo.Pairing]:
-    """Plays the ladder; returns the matches, with the network as `NAME` and the ladder's names."""
-    opponents = [
-        tournament_file.PlayerConfig(name=text.replace(":", "-"), player=text) for text in RATINGS
-    ]
-    matches = play(player, opponents, folder, num_games, games_at_once=games_at_once)
-    return [
-        elo.Pairing(NAME, text, match.result) for match, text in zip(matches, RATINGS, strict=True)
-    ]
+def _opponents() -> dict[str, tournament_file.PlayerConfig]:
+    return {
+        text: tournament_file.PlayerConfig(name=text.replace(":", "-"), player=text)
+        for text in RATINGS
+    }

@@ -14,7 +14,7 @@ import jax
 import pydantic
 
 from azo.games import setting_types
-from azo.lab import elo, ladder, tables
+from azo.lab import ladder, tables
 from azo.storage import files, journal
 from azo.training import (
     checkpoint,
@@ -104,7 +104,7 @@ class Record(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def of_run(
     run: pathlib.Path,
-    matches: Mapping[str, Sequence[elo.Pairing]],
+    matches: Mapping[str, ladder.Results],
     times: Mapping[str, StrengthTime],
 ) -> Record:
     """Returns the record of the latest checkpoint of a run.
@@ -113,6 +113,7 @@ def of_run(
     ValueError.
     """
     step = all_steps(run)[-1]
+    standings = {way: ladder.rate_network(results) for way, results in matches.items()}
     settings = checkpoint.read_settings(run, step)
     starts = [event for event in metrics.read(run, "start") if event["iteration"] <= step]
     return Record(
@@ -124,10 +125,13 @@ def of_run(
         from_rules_alone=origin.is_from_rules_alone(network_files.origin_of(settings)),
         cost=costs(run, [step])[0],
         matches={
-            way: {one.second: one.result.counts for one in pairings}
-            for way, pairings in matches.items()
+            way: {name: result.counts for name, result in results.items()}
+            for way, results in matches.items()
         },
-        elo={way: _rating(pairings) for way, pairings in matches.items()},
+        elo={
+            way: (round(one.rating, 1), round(one.interval[0], 1), round(one.interval[1], 1))
+            for way, one in standings.items()
+        },
         times=dict(times),
     )
 
@@ -248,12 +252,6 @@ def _table(
     ]
     of_training = ["date", "recipe", "seed>", "commit", "hardware", "rules alone"]
     return tables.table([*of_training, *columns], rows) if rows else ["No record yet."]
-
-
-def _rating(pairings: Sequence[elo.Pairing]) -> tuple[float, float, float]:
-    standing = ladder.rate(pairings)[ladder.NAME]
-    low, high = standing.interval
-    return round(standing.rating, 1), round(low, 1), round(high, 1)
 
 
 def _joined(texts: Iterable[str]) -> str:

@@ -127,11 +127,11 @@ class RunMatches:
             except engine_protocols.EngineError as error:  # at its start; the run goes on
                 notes.append(str(error))
                 continue
-            fields = {kind: other, "pair_scores": [*(result.pair_scores or ())]}
-            named = {f"{metrics.RATING_MATCH}/{field}": value for field, value in fields.items()}
-            named |= _counts(metrics.RATING_MATCH, result)
-            yield metrics.Event(metrics.RATING_MATCH, named)
-            matches.append({"iteration": iteration} | named)
+            match: dict[str, Any] = _counts(metrics.RATING_MATCH, result)
+            match[f"{metrics.RATING_MATCH}/{kind}"] = other
+            match[f"{metrics.RATING_MATCH}/pair_scores"] = [*(result.pair_scores or ())]
+            yield metrics.Event(metrics.RATING_MATCH, match)
+            matches.append({"iteration": iteration} | match)
         if not any(event["iteration"] == iteration for event in matches):
             return  # all opponents have failed
 
@@ -146,18 +146,15 @@ class RunMatches:
         missing = [name for name in ratings.pool if name not in self.pool]
         notes += [f"not installed: {', '.join(missing)}"] if missing else []
         text = f"Elo {rating.rating:.0f}, 95 % {low:.0f} to {high:.0f} ({anchor} 0)"
-        yield metrics.Event(
-            metrics.RATING,
-            {
-                "rating/elo": rating.rating,
-                "rating/elo_low": low,
-                "rating/elo_high": high,
-                "rating/anchor": anchor,
-                "rating/cycle": cycle,
-                "time/rating_seconds": round(time.perf_counter() - start, 2),
-            },
-            text="; ".join([text, *notes]),
-        )
+        fields = {
+            "rating/elo": rating.rating,
+            "rating/elo_low": low,
+            "rating/elo_high": high,
+            "rating/anchor": anchor,
+            "rating/cycle": cycle,
+            "time/rating_seconds": round(time.perf_counter() - start, 2),
+        }
+        yield metrics.Event(metrics.RATING, fields, text="; ".join([text, *notes]))
 
     def playing(self, state: run_state.RunState) -> network.Variables:
         """Returns the run's own network that plays: the actor's with a gate, else the learner's."""

@@ -159,7 +159,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     common = queue.model_dump(mode="json", exclude=fixed, exclude_none=True)
     # The settings file of each arm, and the settings that differ: of all phases and of each.
     origins: dict[str, tuple[pathlib.Path, _Settings, dict[str, _Settings]]] = {}
-    jobs: dict[str, list[Job]] = {}
+    jobs: list[Job] = []
     for arm in queue.arms:
         phases: dict[str, _Settings] = {}
         file, changes = arm.config or queue.base, queue.set
@@ -176,13 +176,12 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
                 place = folder / arm.name / str(seed)
                 own = _own_settings(queue, seed, place, has_phases=bool(settings.curriculum))
                 resolved = config.with_settings(settings, own | changes)
-                job = Job(arm, seed, place, resolved, request, queue)
-                jobs.setdefault(arm.name, []).append(job)
-            for index in range(job.num_phases):
-                job.phase(index, queue.budget)
+                jobs.append(Job(arm, seed, place, resolved, request, queue))
+            for index in range(jobs[-1].num_phases):
+                jobs[-1].phase(index, queue.budget)
         except ValueError as error:
             raise ValueError(f"{path}: arm {arm.name!r}: {error}") from None
-    return queue, [job for of_seed in zip(*jobs.values(), strict=True) for job in of_seed]
+    return queue, sorted(jobs, key=lambda job: queue.seeds.index(job.seed))
 
 
 def _own_settings(

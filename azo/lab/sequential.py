@@ -13,15 +13,12 @@ in docs/notebook/decisions.md.
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 import scipy.optimize
 import scipy.special
 
 from azo.lab import elo
-
-Verdict = Literal["better", "not better", "undecided"]
 
 _UNSEEN = 1e-3  # count of a score that did not occur, as in fishtest
 
@@ -35,8 +32,8 @@ class SequentialTest:
     upper: float  # H1 is accepted at or above it
 
     @property
-    def verdict(self) -> Verdict:
-        """Which hypothesis is accepted."""
+    def verdict(self) -> str:
+        """Which hypothesis is accepted: "better", "not better" or "undecided"."""
         if self.llr >= self.upper:
             return "better"
         return "not better" if self.llr <= self.lower else "undecided"

@@ -59,8 +59,8 @@ def measure(
         )
         for number in (min(FEW_GAMES, num_games), num_games):
             folder = run / "strength" / opponent / str(step)
-            (match,) = ladder.play(player, [other], folder, number, games_at_once=number)
-            results[step] = match.result
+            played = ladder.play(player, {opponent: other}, folder, number, games_at_once=number)
+            results[step] = played[opponent]
             score = results[step].score
             if max(score, 1 - score) >= CLEAR_SCORE:
                 break

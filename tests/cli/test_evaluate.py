@@ -5,7 +5,6 @@ import json
 import re
 
 import numpy as np
-import pytest
 from support import commands, fake_engines
 
 from azo.lab import tournament_file
@@ -44,8 +43,6 @@ def test_a_match_from_a_file_of_openings(tmp_path, capsys):
     assert (data["wins"], data["losses"], data["pair_scores"]) == (2, 2, [0, 0, 2, 0, 0])
     assert main("greedy", "random", "--game.name", "tictactoe", "--openings", path) == 2
     assert "openings from a file are for Othello, not for tictactoe" in capsys.readouterr().err
-    assert main("greedy", "random", *flags[:-1], "--num-games", 12) == 2
-    assert "4 different openings, but 6 are needed" in capsys.readouterr().err
 
 
 def sequence(capsys, *arguments):
@@ -80,31 +77,14 @@ def test_a_test_gives_up_after_so_many_games(capsys):
     counts, conclusion = sequence(capsys, "random", "random", *flags)
     assert [sum(count) for count in counts] == [50, 100]
     assert conclusion.startswith("undecided whether random is better than random after 100 games")
+    message = "--sprt.max-games 9 is less than a batch, --num-games 128: choose smaller batches"
+    words = ["random", "random", "--sprt.elo1", 1, "--sprt.max-games", 9]
+    assert commands.refused(capsys, "evaluate", *words) == message
 
 
-def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
+def test_players_and_flags_name_one_game(net, othello_net, tmp_path, capsys):
     message = f"{othello_net}: a network for othello4, not for tictactoe"
     assert commands.refused(capsys, "evaluate", net, othello_net) == message
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["rolouts:9", "random"], "unknown player 'rolouts:9': there is no checkpoint at"),
-        (["random", "random", "--num-games", "3"], "num_games is 3, but openings are played in"),
-        (
-            ["random", "random", "--sprt.elo1", "1", "--sprt.max-games", "9"],
-            "--sprt.max-games 9 is less than a batch, --num-games 128",
-        ),
-        ([], "PLAYER is missing: The player"),
-    ],
-)
-def test_wrong_input_is_one_line_and_code_2(capsys, arguments, expected):
-    message = commands.refused(capsys, "evaluate", *arguments)
-    assert expected.lower() in message.lower()
-
-
-def test_flags_may_name_the_game_of_the_network_but_no_other(net, othello_net, tmp_path, capsys):
     flags = ["--game.name", "tictactoe", "--num-games", 2, "--opening-plies", 2]
     assert main("random", f"policy:{net}", *flags) == 0
     assert capsys.readouterr().out.startswith(f"random against policy:{net}: ")

@@ -40,10 +40,9 @@ def test_a_network_is_compared_with_the_scores_of_files(othello_net, tmp_path, c
     rows, rest = table(capsys.readouterr().out)
     assert rest == []
     assert [row[:3] for row in rows] == [
-        ["moves.obf", "1", "raw"],
-        ["moves.obf", "1", "3 simulations"],
-        ["scores.csv.gz", "1", "raw"],
-        ["scores.csv.gz", "1", "3 simulations"],
+        [name, "1", player]
+        for name in ("moves.obf", "scores.csv.gz")
+        for player in ("raw", "3 simulations")
     ]
     # Black loses: the right value is -1.
     (variables, settings), game = network_files.load(othello_net), othello.Othello(4)
@@ -77,17 +76,12 @@ def test_numbers_of_simulations_are_rows_objects_and_curves(othello_net, tmp_pat
     flags = ["--exact", "random:6", "--limit", 40, "--simulations", 0, 3]
     assert main(othello_net, *flags, "--plot", picture) == 0
     rows, _ = table(capsys.readouterr().out)
-    assert [row[:3] for row in rows] == [
-        ["random:6", "40", "raw"],
-        ["random:6", "40", "3 simulations"],
-    ]
+    expected = [("random:6", player, 40) for player in ("raw", "3 simulations")]
+    assert [(name, player, int(count)) for name, count, player, *_ in rows] == expected
     assert "Plotly.newPlot" in picture.read_text(encoding="utf-8")
     assert main(othello_net, *flags, "--json") == 0
     data = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(one["set"], one["player"], one["positions"]) for one in data] == [
-        ("random:6", "raw", 40),
-        ("random:6", "3 simulations", 40),
-    ]
+    assert [(one["set"], one["player"], one["positions"]) for one in data] == expected
     for one, row in zip(data, rows, strict=True):
         assert f"{one['value_error']['mean']:.3f}" == row[3].split(",")[0]
         assert f"{one['rank_correlation']['mean']:.3f}" == row[8].split(",")[0]
@@ -124,26 +118,17 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["random", "--exact", "line"], "--exact measures a network or the engine, not 'random'"),
+        ("random --exact line", "--exact measures a network or the engine, not 'random'"),
+        ("policy:{net} --exact line", "--exact needs a network for Othello, not for tictactoe"),
+        ("{othello_net} --exact {folder}/illegal.obf", "{folder}/illegal.obf:1: a1 is illegal"),
         (
-            ["policy:{net}", "--exact", "line"],
-            "--exact needs a network for Othello, not for tictactoe",
-        ),
-        (
-            ["policy:{othello_net}", "--exact", "{folder}/illegal.obf"],
-            "{folder}/illegal.obf:1: a1 is illegal",
-        ),
-        (
-            ["policy:{othello_net}", "--exact", "{folder}/over.obf"],
+            "{othello_net} --exact {folder}/over.obf",
             "{folder}/over.obf:1: the game is over, and so are all games of positions with a score:"
             " add a position with a legal move",
         ),
+        ("random --simulations 8", "--simulations, --plot and --report are for --exact SET ..."),
         (
-            ["random", "--simulations", "8"],
-            "--simulations, --plot and --report are for --exact SET ...",
-        ),
-        (
-            ["{othello_net}", "--exact", "{folder}/over.obf", "--plot", "{folder}/none/plot.html"],
+            "{othello_net} --exact {folder}/over.obf --plot {folder}/none/plot.html",
             "{folder}/none/plot.html: cannot write here (No such file or directory)",
         ),
     ],
@@ -152,7 +137,7 @@ def test_errors_in_exact_sets_are_reported(net, othello_net, tmp_path, capsys, a
     (tmp_path / "illegal.obf").write_text(f"{START} X; A1:+2;\n")
     (tmp_path / "over.obf").write_text("XXXXXXXXXXXXXXXX X; A1:+16;\n")
     names = {"net": net, "othello_net": othello_net, "folder": tmp_path}
-    words = [argument.format(**names) for argument in arguments]
+    words = [argument.format(**names) for argument in arguments.split()]
     assert commands.refused(capsys, "evaluate", *words) == message.format(**names)
 
 

@@ -80,11 +80,9 @@ def test_games_replayed_in_plain_python_have_the_same_moves_and_results(
     size, is_reversed, opening_plies
 ):
     game = othello.Othello(size, is_reversed)
-    num_games = 8
-    games = recorded(
-        game, lowest(game), highest(game), num_games=num_games, opening_plies=opening_plies
-    )
-    for record in games:
+    for record in recorded(
+        game, lowest(game), highest(game), num_games=8, opening_plies=opening_plies
+    ):
         board = slow_board.start(size)
         for ply, action in enumerate(record.actions):
             legal = slow_board.legal_actions(board)
@@ -101,18 +99,17 @@ def test_games_replayed_in_plain_python_have_the_same_moves_and_results(
 
 def test_openings_are_played_twice_and_differ_from_one_another():
     random = players.BaselinePlayer("random", OTHELLO6)
-    games = recorded(OTHELLO6, random, random, num_games=256, opening_plies=6)
-    starts = [game.actions[:6] for game in games]
+    first, again, other = (
+        recorded(OTHELLO6, random, random, num_games=256, opening_plies=6, seed=seed)
+        for seed in (0, 0, 1)
+    )
+    starts = [game.actions[:6] for game in first]
     assert starts[::2] == starts[1::2]
     # Over 10,000 openings of six plies: hardly one in 128 comes twice.
     assert len(set(starts)) > 120
-    assert all(a.actions != b.actions for a, b in zip(games[::2], games[1::2], strict=True))
-    again, other = (
-        recorded(OTHELLO6, random, random, num_games=256, opening_plies=6, seed=seed)
-        for seed in (0, 1)
-    )
-    assert [game.actions for game in again] == [game.actions for game in games]
-    assert [game.actions for game in other] != [game.actions for game in games]
+    assert all(a.actions != b.actions for a, b in zip(first[::2], first[1::2], strict=True))
+    assert [game.actions for game in again] == [game.actions for game in first]
+    assert [game.actions for game in other] != [game.actions for game in first]
 
 
 def test_first_opening_plies_are_uniform():
@@ -165,15 +162,17 @@ def test_a_match_with_an_engine_can_be_repeated_and_the_engine_loses_where_it_fa
         against(fake_engine(program="false"))
 
 
-@pytest.mark.parametrize("num_games", [0, 7])
-def test_a_match_needs_pairs_of_games(num_games):
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        *(({"num_games": n}, f"num_games is {n}, but .* pairs") for n in (0, 7)),
+        *(
+            ({"num_games": 2, "opening_plies": n}, f"openings of {n} random plies .* othello4")
+            for n in (-1, 24)
+        ),
+    ],
+)
+def test_a_match_needs_pairs_of_games_and_openings_that_decide_nothing(settings, message):
     random = players.BaselinePlayer("random", OTHELLO4)
-    with pytest.raises(ValueError, match=f"num_games is {num_games}, but .* pairs"):
-        match(OTHELLO4, random, random, num_games=num_games)
-
-
-@pytest.mark.parametrize("opening_plies", [-1, 24])
-def test_openings_must_leave_the_game_undecided(opening_plies):
-    random = players.BaselinePlayer("random", OTHELLO4)
-    with pytest.raises(ValueError, match=f"openings of {opening_plies} random plies .* othello4"):
-        match(OTHELLO4, random, random, num_games=2, opening_plies=opening_plies)
+    with pytest.raises(ValueError, match=message):
+        match(OTHELLO4, random, random, **settings)

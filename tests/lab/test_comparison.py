@@ -54,27 +54,17 @@ def test_without_a_match_the_difference_is_that_of_matches_with_the_common_oppon
 
 
 def test_the_interval_has_the_games_part_and_that_of_all_arms_seeds():
-    results = [
-        *(result("base", seed, 50, 50) for seed in (0, 1, 2)),
-        result("b", 0, 90, 10),
-        result("b", 1, 60, 40),
-        result("c", 0, 80, 20),
-        result("c", 1, 60, 40),
-        result("c", 2, 20, 80),
-    ]
-    of_base = rated(50, 50)[1]
-    b = [rated(90, 10), rated(60, 40)]
-    c = [rated(80, 20), rated(60, 40), rated(20, 80)]
-    squares = sum(
-        np.sum((np.array(seeds)[:, 0] - np.mean(seeds, axis=0)[0]) ** 2)
-        - (len(seeds) - 1) * (np.mean(seeds, axis=0)[1] + of_base)
-        for seeds in (b, c)
-    )
-    between = squares / 3  # degrees of freedom: 1 + 2
-    mean, of_games = np.mean(b, axis=0)
-    error = scipy.stats.t.ppf(0.975, 3) * math.sqrt((between + of_games + of_base) / 2)
-    gain = differences(results)["b"]
-    assert gain.interval == pytest.approx((mean - error, mean + error))
+    def interval(scatter):
+        results = [result(name, seed, 50, 50) for name in ("base", "b") for seed in (0, 1)]
+        results += [result("c", 0, 50 + scatter, 50 - scatter), result("c", 1, 50, 50)]
+        return differences(results)["b"].interval
+
+    quantile, of_games = scipy.stats.t.ppf(0.975, 2), rated(50, 50)[1]  # with 1 + 1 seeds to spare
+    error = quantile * math.sqrt(2 * of_games / 2)
+    assert interval(0) == pytest.approx((-error, error))  # no more than the games explain
+    (one, of_one), (other, of_other) = rated(90, 10), rated(50, 50)  # c
+    squares = (one - other) ** 2 / 2 - (of_one + of_other) / 2 - 3 * of_games  # c against base, b
+    assert interval(40)[1] == pytest.approx(math.sqrt(error**2 + quantile**2 * squares / 2 / 2))
 
 
 def test_a_match_between_the_arms_counts_in_place_of_the_common_opponent():

@@ -10,15 +10,15 @@ import scipy.stats
 from azo.lab import elo
 
 
-def Pairing(first, second, *counts):
+def pairing(first, second, *counts):
     return elo.Pairing(first, second, elo.MatchResult(*counts))
 
 
 TABLE = [
-    Pairing("random", "greedy", 3, 1, 16),
-    Pairing("deep", "random", 20, 0, 0),
-    Pairing("greedy", "deep", 4, 3, 13),
-    Pairing("deep", "net", 6, 2, 12),
+    pairing("random", "greedy", 3, 1, 16),
+    pairing("deep", "random", 20, 0, 0),
+    pairing("greedy", "deep", 4, 3, 13),
+    pairing("deep", "net", 6, 2, 12),
 ]
 
 
@@ -49,7 +49,7 @@ def log_likelihood(table, ratings, draws):
     [((60_000, 0, 40_000), 0), ((30_000, 50_000, 20_000), 5 / math.sqrt(3 * 2))],
 )
 def test_a_long_match_gives_the_elo_of_wins_against_losses(counts, v):
-    fit = elo.rate([Pairing("a", "b", *counts)], anchor="b")
+    fit = elo.rate([pairing("a", "b", *counts)], anchor="b")
     assert fit.standings[0].rating == pytest.approx(400 * math.log10(1.5), abs=0.01)
     assert fit.draw_share == pytest.approx(v / (2 + v), abs=1e-4)
 
@@ -68,35 +68,31 @@ def test_standings_count_games_and_points_and_put_random_at_0():
 
 
 def test_without_random_the_mean_rating_is_0():
-    fit = elo.rate([Pairing("a", "b", 12, 0, 8)])
-    assert fit.anchor is None
-    assert fit.standings[0].rating == pytest.approx(-fit.standings[1].rating)
+    fit = elo.rate([pairing("a", "b", 12, 0, 8)])
+    assert (fit.anchor, fit.standings[0].rating) == (None, pytest.approx(-fit.standings[1].rating))
 
 
 def test_known_ratings_stay_and_the_others_are_rated_on_their_scale():
     known = {"low": 0.0, "high": 400.0, "absent": 900.0}
-    games = [Pairing("net", "low", 60_000, 0, 6_000), Pairing("high", "net", 60_000, 0, 6_000)]
-    fit = by_name(elo.rate(games, known=known))
-    assert (fit["low"].rating, fit["high"].rating) == pytest.approx((0, 400))
-    assert fit["low"].interval == (0, 0)
+    games = [pairing("net", "low", 60_000, 0, 6_000), pairing("high", "net", 60_000, 0, 6_000)]
+    ratings = by_name(elo.rate(games, known=known))
+    assert (ratings["low"].rating, ratings["high"].rating) == pytest.approx((0, 400))
+    assert ratings["low"].interval == (0, 0)
     # Ten to one against the one and by the other: in the middle.
-    assert fit["net"].rating == pytest.approx(200, abs=0.1)
-    low, high = fit["net"].interval
-    assert low < 200 < high
-    assert high - low < 10
+    assert ratings["net"].rating == pytest.approx(200, abs=0.1)
+    low, high = ratings["net"].interval
+    assert low < 200 < high < low + 10
     # By their own games the two would be 800 apart.
     assert by_name(elo.rate(games, anchor="low"))["high"].rating == pytest.approx(800, abs=0.1)
-
-
-def test_known_ratings_connect_players_that_never_met():
-    games = [Pairing("net", "a", 5, 0, 5), Pairing("other", "b", 5, 0, 5)]
+    # They connect players that never met.
+    games = [pairing("net", "a", 5, 0, 5), pairing("other", "b", 5, 0, 5)]
     assert elo.rate(games, anchor="a").warning
     assert not elo.rate(games, known={"a": 0, "b": 500}).warning
 
 
 def test_order_and_splitting_of_pairings_do_not_matter():
     turned = [elo.Pairing(p.second, p.first, p.result.flipped) for p in TABLE[1:]]
-    parts = [Pairing("random", "greedy", 3, 0, 6), Pairing("greedy", "random", 10, 1, 0)]
+    parts = [pairing("random", "greedy", 3, 0, 6), pairing("greedy", "random", 10, 1, 0)]
     ours, theirs = by_name(elo.rate(TABLE)), by_name(elo.rate(turned + parts))
     for name in ours:
         assert ours[name].rating == pytest.approx(theirs[name].rating, abs=1e-3)
@@ -104,7 +100,7 @@ def test_order_and_splitting_of_pairings_do_not_matter():
 
 
 def test_interval_ends_lower_the_profile_likelihood_by_half_of_1_96_squared():
-    table = [Pairing("a", "b", 20, 0, 0), Pairing("b", "c", 5, 1, 4)]
+    table = [pairing("a", "b", 20, 0, 0), pairing("b", "c", 5, 1, 4)]
     top = by_name(elo.rate(table, anchor="b"))["a"]
 
     def best_with(lead):
@@ -125,8 +121,8 @@ def test_interval_ends_lower_the_profile_likelihood_by_half_of_1_96_squared():
 
 
 def test_differences_that_only_the_prior_determines_are_warned_of():
-    assert elo.rate([Pairing("a", "b", 3, 0, 1), Pairing("c", "b", 0, 1, 0)]).warning == ""
-    table = [Pairing("a", "b", 9, 0, 1), Pairing("c", "b", 0, 0, 5), Pairing("x", "y", 1, 1, 0)]
+    assert elo.rate([pairing("a", "b", 3, 0, 1), pairing("c", "b", 0, 1, 0)]).warning == ""
+    table = [pairing("a", "b", 9, 0, 1), pairing("c", "b", 0, 0, 5), pairing("x", "y", 1, 1, 0)]
     fit = elo.rate(table, players=["new", "a"])
     warning, groups = fit.warning.split(": ")
     assert warning == (
@@ -141,7 +137,7 @@ def test_differences_that_only_the_prior_determines_are_warned_of():
 
 def test_intervals_widen_with_the_dispersion_of_pairs():
     def top(scores):
-        return elo.rate([Pairing("a", "b", 200, 0, 200, scores)], anchor="b")
+        return elo.rate([pairing("a", "b", 200, 0, 200, scores)], anchor="b")
 
     alone, level, apart = top(None), top((0, 0, 200, 0, 0)), top((100, 0, 0, 0, 100))
     assert alone.dispersion is None
@@ -156,8 +152,8 @@ def test_intervals_widen_with_the_dispersion_of_pairs():
 
 def test_the_cross_table_adds_up_games_of_both_sides():
     pairs = (1, 0, 2, 0, 0)
-    both = [Pairing("a", "b", 3, 1, 2, pairs), Pairing("b", "a", 4, 0, 2, pairs)]
-    assert elo.cross_table([*both, Pairing("a", "c", 0, 0, 2)]) == {
+    both = [pairing("a", "b", 3, 1, 2, pairs), pairing("b", "a", 4, 0, 2, pairs)]
+    assert elo.cross_table([*both, pairing("a", "c", 0, 0, 2)]) == {
         ("a", "b"): elo.MatchResult(5, 1, 6, (1, 0, 4, 0, 1)),
         ("b", "a"): elo.MatchResult(6, 1, 5, (1, 0, 4, 0, 1)),
         ("a", "c"): elo.MatchResult(0, 0, 2),
@@ -175,33 +171,33 @@ def test_a_score_implies_a_difference():
 
 
 def test_a_table_without_players_is_refused():
-    with pytest.raises(ValueError, match=r"^no players to rate$"):
+    with pytest.raises(ValueError, match="no players to rate"):
         elo.rate([])
 
 
 def test_rock_paper_scissors_is_a_cycle_with_its_scores():
     table = [
-        Pairing("rock", "scissors", 15, 4, 1),
-        Pairing("paper", "rock", 18, 0, 2),
-        Pairing("paper", "scissors", 5, 0, 15),  # from the side of the loser
-        Pairing("rock", "sand", 20, 0, 0),
+        pairing("rock", "scissors", 15, 4, 1),
+        pairing("paper", "rock", 18, 0, 2),
+        pairing("paper", "scissors", 5, 0, 15),  # from the side of the loser
+        pairing("rock", "sand", 20, 0, 0),
     ]
     assert elo.find_cycle(table) == "paper 0.90 > rock 0.85 > scissors 0.75 > paper"
 
 
 def test_a_match_that_chance_may_have_decided_closes_no_cycle():
-    table = [Pairing("a", "b", 18, 0, 2), Pairing("b", "c", 18, 0, 2)]
+    table = [pairing("a", "b", 18, 0, 2), pairing("b", "c", 18, 0, 2)]
     # At 5 %; 5 of 6 decided games: two-sided 14/64. 6 of 6: 2/64.
-    assert elo.find_cycle([*table, Pairing("c", "a", 5, 14, 1)]) is None
-    closed = [*table, Pairing("c", "a", 6, 14, 0)]
+    assert elo.find_cycle([*table, pairing("c", "a", 5, 14, 1)]) is None
+    closed = [*table, pairing("c", "a", 6, 14, 0)]
     assert elo.find_cycle(closed) == "a 0.90 > b 0.90 > c 0.65 > a"
 
 
 def test_a_shortest_cycle_is_returned():
-    ring = [Pairing(x, y, 10, 0, 0) for x, y in itertools.pairwise("abcdefa")]
+    ring = [pairing(x, y, 10, 0, 0) for x, y in itertools.pairwise("abcdefa")]
     names = " > ".join("abcdef").replace(" >", " 1.00 >")
     assert elo.find_cycle(ring) == f"{names} 1.00 > a"
-    table = [*ring, Pairing("a", "d", 10, 0, 0), Pairing("f", "g", 9, 0, 0)]
+    table = [*ring, pairing("a", "d", 10, 0, 0), pairing("f", "g", 9, 0, 0)]
     assert elo.find_cycle(table) == "a 1.00 > d 1.00 > e 1.00 > f 1.00 > a"
 
 

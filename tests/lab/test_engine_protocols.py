@@ -10,6 +10,7 @@ from support.fake_engines import (
     GAME,
     PASS,
     actions,
+    after,
     gtp,
     nboard,
     pass_ply,
@@ -59,7 +60,7 @@ def test_an_engine_that_accepts_a_small_board_plays_on_it():
     with gtp(game=game) as engine:
         moves = random_game(1, 6)[:-3]
         choice = engine.choose(moves)
-        assert choice.action == slow_board.legal_actions(slow_board.after(moves, 6))[0]
+        assert choice.action == slow_board.legal_actions(after(moves, 6))[0]
 
 
 def test_late_and_talkative_engines_within_the_limit_are_accepted():
@@ -105,11 +106,11 @@ def test_nboard_plays_a_game_with_passes_and_without_pongs():
     moves, ply = pass_ply(1)
     with nboard("never-pong") as first, nboard("plain") as second:
         played = play_out(first, second, moves[: ply - 1])
-    assert slow_board.is_over(slow_board.after(played, 6))
+    assert slow_board.is_over(after(played))
     with nboard("never-pong") as engine:
         engine.choose(moves[: ply - 1])
         choice = engine.choose(moves[: ply + 1])
-        assert choice.action == slow_board.legal_actions(slow_board.after(moves[: ply + 1], 6))[0]
+        assert choice.action == slow_board.legal_actions(after(moves[: ply + 1]))[0]
 
 
 # output of gtp-rhino, unchanged
@@ -124,7 +125,7 @@ def test_gtp_rhino_plays_itself_to_the_end():
         external_engines.ExternalEngine(rhino, GAME) as first,
         external_engines.ExternalEngine(rhino, GAME) as second,
     ):
-        assert slow_board.is_over(slow_board.after(play_out(first, second), 6))
+        assert slow_board.is_over(after(play_out(first, second)))
         # From just before a pass, once for each side to move next.
-        assert slow_board.is_over(slow_board.after(play_out(first, second, moves[: ply - 1]), 6))
+        assert slow_board.is_over(after(play_out(first, second, moves[: ply - 1])))
         assert PASS in play_out(second, first, moves[:ply])

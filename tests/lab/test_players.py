@@ -80,41 +80,32 @@ def test_network_players_do_not_depend_on_the_key(algorithm):
 
 def test_names_give_players():
     parse = functools.partial(players.parse, game=OTHELLO4)
-    assert parse("random") == players.BaselinePlayer("random", OTHELLO4)
-    assert parse("greedy") == players.BaselinePlayer("greedy", OTHELLO4)
+    for name in ("random", "greedy"):
+        assert parse(name) == players.BaselinePlayer(name, OTHELLO4)
     assert parse("rollouts:70").search_config.num_simulations == 70
+    own = trained().search_config
+    assert parse("runs/one").search_config == parse("network:runs/one").search_config == own
     assert parse("policy:runs/one").search_config is None
-    searching = parse("network:runs/one:9").search_config
-    assert searching == trained().search_config.model_copy(update={"num_simulations": 9})
-    assert parse("network:runs/one").search_config == trained().search_config
-    assert parse("runs/one").search_config == trained().search_config
+    searching = own.model_copy(update={"num_simulations": 9})
+    assert parse("network:runs/one:9").search_config == searching
+
+
+def test_the_path_of_a_checkpoint_may_hold_colons(folders):
+    texts = ["runs/a", "policy:runs/a", "network:runs/a:30"]
+    for text in (*texts, "network:C:runs/a:30", "network:C:runs/a", "C:runs/a"):
+        players.parse(text, OTHELLO4)
+    assert folders == ["runs/a"] * 3 + ["C:runs/a"] * 3
 
 
 @pytest.mark.parametrize(
-    ("text", "path"),
-    [
-        ("runs/a", "runs/a"),
-        ("policy:runs/a", "runs/a"),
-        ("network:runs/a:30", "runs/a"),
-        ("network:C:runs/a:30", "C:runs/a"),
-        ("network:C:runs/a", "C:runs/a"),
-        ("C:runs/a", "C:runs/a"),
-    ],
+    "text",
+    ["rollouts", "rollouts:many", "rollouts:0", "missing", "policy:missing", "network:missing:1"],
 )
-def test_the_path_of_a_checkpoint_may_hold_colons(text, path, folders):
-    players.parse(text, OTHELLO4)
-    assert folders == [path]
-
-
-@pytest.mark.parametrize("text", ["rollouts", "rollouts:", "rollouts:many", "rollouts:0"])
-def test_rollouts_need_a_number(text):
-    with pytest.raises(ValueError, match=f"player '{text}': .* whole number from 1 to 32766"):
-        players.parse(text, OTHELLO4)
-
-
-@pytest.mark.parametrize("text", ["missing", "policy:missing", "network:missing:10"])
-def test_the_message_of_an_unknown_player_names_all_kinds(text):
-    with pytest.raises(ValueError, match=f"unknown player '{text}'.*rollouts:100"):
+def test_the_message_of_a_wrong_player_says_what_would_work(text):
+    message = f"unknown player '{text}'.*rollouts:100"
+    if text.startswith("rollouts"):
+        message = f"player '{text}': .* whole number from 1 to 32766"
+    with pytest.raises(ValueError, match=message):
         players.parse(text, OTHELLO4)
 
 

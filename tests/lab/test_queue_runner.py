@@ -81,13 +81,10 @@ def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsy
 
     assert work_off(queue, monkeypatch, run) == 2
     assert [one["arm"] for one in results(queue)] == ["a", "c", "a", "c"]
-    shown = capsys.readouterr().out
-    assert (
-        f"b, seed 0: failed: azo train ended with exit code 2. The end of {queue.parent}" in shown
-    )
-    assert "line 11\n" not in shown
-    assert "  line 12\n" in shown
-    assert "  line 19\n" in shown
+    log = queue.parent / "runs" / "b" / "0" / "log.txt"
+    report = f"b, seed 0: failed: azo train ended with exit code 2. The end of {log}:\n"
+    report += "".join(f"  line {i}\n" for i in range(12, 20))
+    assert report in capsys.readouterr().out
 
 
 def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
@@ -105,37 +102,37 @@ def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
     assert [one["arm"] for one in results(queue)] == ["a"]
 
 
+def write_program(folder, monkeypatch, *lines):
+    """Writes the module `program`; returns the paths of its output and its log."""
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    (folder / "program.py").write_text("\n".join(["import signal, sys, time", *lines]))
+    return folder / "output.txt", folder / "log.txt"
+
+
 def test_a_command_is_stopped_by_sigterm_and_may_save(tmp_path, monkeypatch):
-    (tmp_path / "sleeper.py").write_text(
-        "import signal, sys, time\n"
-        "signal.signal(signal.SIGTERM, lambda *_: (print('saved'), sys.exit(0)))\n"
-        "print('ready', flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    stop, log = interruption.StopRequest(), tmp_path / "log.txt"
+    saves = "signal.signal(signal.SIGTERM, lambda *_: (print('saved'), sys.exit(0)))"
+    lines = saves, "print('ready', flush=True)", "time.sleep(60)"
+    output, log = write_program(tmp_path, monkeypatch, *lines)
+    stop = interruption.StopRequest()
 
     def stop_when_ready():
-        while not log.exists() or "ready" not in log.read_text():
+        while not output.exists() or "ready" not in output.read_text():
             time.sleep(0.02)
         stop.is_made = True
 
     threading.Thread(target=stop_when_ready, daemon=True).start()
     with pytest.raises(queue_runner.Stopped):
-        queue_runner.run_command(["sleeper"], log, log, stop)
-    assert log.read_text() == "ready\nsaved\n"
+        queue_runner.run_command(["program"], output, log, stop)
+    assert output.read_text() == "ready\nsaved\n"
 
 
 def test_a_command_has_a_file_of_output_and_its_exit_code_counts(tmp_path, monkeypatch):
-    (tmp_path / "shower.py").write_text(
-        "import sys\nprint('shown')\nprint('logged', file=sys.stderr)\nsys.exit(int(sys.argv[1]))\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    files = tmp_path / "output.txt", tmp_path / "log.txt"
-    queue_runner.run_command(["shower", "0"], *files, NO_STOP)
+    lines = "print('shown')", "print('logged', file=sys.stderr)", "sys.exit(int(sys.argv[1]))"
+    files = write_program(tmp_path, monkeypatch, *lines)
+    queue_runner.run_command(["program", "0"], *files, NO_STOP)
     assert [file.read_text() for file in files] == ["shown\n", "logged\n"]
-    with pytest.raises(queue_runner.Failed, match=r"^shower 3 ended with exit code 3$"):
-        queue_runner.run_command(["shower", "3"], *files, NO_STOP)
+    with pytest.raises(queue_runner.Failed, match=r"^program 3 ended with exit code 3$"):
+        queue_runner.run_command(["program", "3"], *files, NO_STOP)
 
 
 def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue, monkeypatch):

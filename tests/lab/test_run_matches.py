@@ -218,15 +218,10 @@ def test_engines_of_the_pool_are_the_shipped_ones_if_their_program_exists(monkey
 
 
 @pytest.mark.parametrize(
-    ("rated", "expected"),
-    [
-        ([], []),
-        ([10, 20, 30], [10, 20, 30]),
-        ([*range(10, 110, 10)], [10, 40, 70, 100]),
-    ],
+    ("num_rated", "expected"), [(0, []), (3, [10, 20, 30]), (10, [10, 40, 70, 100])]
 )
-def test_earlier_opponents_are_spread_from_the_first_to_the_latest(rated, expected):
-    assert run_matches.spread(rated) == expected
+def test_earlier_opponents_are_spread_from_the_first_to_the_latest(num_rated, expected):
+    assert run_matches.spread(range(10, 10 * num_rated + 1, 10)) == expected
 
 
 @pytest.mark.parametrize(

@@ -40,18 +40,6 @@ def load(folder, text=HEAD + ARMS):
     return run_queue.load(write(folder, text), folder / "runs")
 
 
-def differences(one, other):
-    """Returns the full names of the settings in which two differ."""
-    left, right = one.model_dump(exclude={"run"}), other.model_dump(exclude={"run"})
-    return {
-        f"{section}.{name}": value
-        for section, values in left.items()
-        if isinstance(values, dict)
-        for name, value in values.items()
-        if value != right[section][name]
-    }
-
-
 def test_every_arm_gets_its_first_seed_before_any_gets_its_second(tmp_path):
     _, jobs = load(tmp_path)
     names = ["base", "puct", "puct-q"]
@@ -63,10 +51,14 @@ def test_every_arm_gets_its_first_seed_before_any_gets_its_second(tmp_path):
 
 
 def test_an_arm_differs_from_the_one_it_is_against_in_what_it_sets_alone(tmp_path):
-    _, jobs = load(tmp_path)
-    base, puct, puct_q = (job.settings for job in jobs[:3])
-    assert differences(puct, base) == {"search.algorithm": "puct", "search.num_simulations": 6}
-    assert differences(puct_q, puct) == {"search.move_choice": "q"}
+    _, (base, puct, puct_q, *_) = load(tmp_path)
+    changes = {"search.algorithm": "puct", "search.num_simulations": 6}
+    for earlier, later, change in (
+        (base, puct, changes),
+        (puct, puct_q, {"search.move_choice": "q"}),
+    ):
+        change["run.folder"] = later.settings.run.folder
+        assert later.settings == config.with_settings(earlier.settings, change)
 
 
 def test_common_settings_hold_for_all_and_an_arm_may_have_a_file_of_its_own(tmp_path):
@@ -75,18 +67,16 @@ def test_common_settings_hold_for_all_and_an_arm_may_have_a_file_of_its_own(tmp_
     own = '[[arms]]\nname = "own"\nquestion = "?"\nconfig = "other.toml"\n'
     _, jobs = load(tmp_path, HEAD + common + ARMS + own)
     assert {job.settings.learner.learning_rate for job in jobs} == {0.5}
-    assert jobs[3].settings.search.num_simulations == 7
-    assert jobs[3].settings.search.algorithm == "gumbel"
+    search = jobs[3].settings.search
+    assert (search.num_simulations, search.algorithm) == (7, "gumbel")
 
 
 def test_the_iterations_are_bounded_by_the_budget_alone_unless_they_are_set(tmp_path):
-    _, (unbounded, *_) = load(tmp_path)
-    assert unbounded.phase(0, 961).run.num_iterations == 1_000_000
-    assert unbounded.phase(0, 961).run.max_evaluations == 961
-    arms = '[[arms]]\nname = "base"\nquestion = "?"\n'
-    arms += 'set = {"run.num_iterations" = 5}\n'
-    _, (job, *_) = load(tmp_path, HEAD + arms)
-    assert job.phase(0, 960).run.num_iterations == 5
+    for setting, expected in (("", 1_000_000), ('set = {"run.num_iterations" = 5}\n', 5)):
+        arms = f'[[arms]]\nname = "base"\nquestion = "?"\n{setting}'
+        _, (job, *_) = load(tmp_path, HEAD + arms)
+        run = job.phase(0, 961).run
+        assert (run.num_iterations, run.max_evaluations) == (expected, 961)
 
 
 def test_the_phases_of_a_curriculum_share_the_budget_and_may_be_changed(tmp_path):

@@ -10,30 +10,25 @@ from azo.games import registry
 from azo.lab import elo, ladder, strength_times, tournament_file
 from azo.training import checkpoint, metrics, network_files
 
-START = {"start/commit": "abc1234", "start/processor": "A CPU", "start/devices": "1 x cpu"}
 STEPS = (10, 20, 30, 40)
-
-
-def save(folder, settings, state):
-    """Writes a run with a checkpoint and metrics for each of `STEPS`."""
-    with (
-        checkpoint.Checkpoints(folder, keep=10) as checkpoints,
-        metrics.MetricsWriter(folder) as writer,
-    ):
-        settings = network_files.with_origin(settings, checkpoints)
-        writer.write("start", 0, START)
-        for step in STEPS:
-            seconds = {"time/processor_seconds": 60.0 * step, "time/training_seconds": 30.0 * step}
-            counts = {"selfplay/evaluations": 100_000 * step, "selfplay/games": step}
-            writer.write("iteration", step, seconds | counts)
-            checkpoints.save(step, state, settings)
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """The folder of a run with seed 7, and a checkpoint for each of `STEPS`."""
+    """The folder of a run with a checkpoint and metrics for each of `STEPS`."""
     folder = tmp_path_factory.mktemp("saved") / "run"
-    save(folder, tiny_run.settings(run={"seed": 7}), tiny_run.begin(1))
+    with (
+        checkpoint.Checkpoints(folder, keep=10) as checkpoints,
+        metrics.MetricsWriter(folder) as writer,
+    ):
+        settings, state = (
+            network_files.with_origin(tiny_run.settings(), checkpoints),
+            tiny_run.begin(1),
+        )
+        for step in STEPS:
+            seconds = {"time/processor_seconds": 60.0 * step, "time/training_seconds": 30.0 * step}
+            writer.write("iteration", step, seconds | {"selfplay/evaluations": 100_000 * step})
+            checkpoints.save(step, state, settings)
     return folder
 
 
@@ -49,14 +44,13 @@ def played(monkeypatch):
     matches = {}
 
     def play(player, opponents, folder, num_games, *, games_at_once):
-        assert folder not in matches or matches[folder].result.num_games == 20
+        assert folder not in matches or matches[folder].num_games == 20
         assert (player.name, player.simulations, games_at_once) == ("network", (3,), num_games)
         score = min(0.01 * played.strength * int(player.network.name), 1)
         wins = round(score * num_games)
-        result = elo.MatchResult(wins, 0, num_games - wins)
-        matches[folder] = elo.Pairing("network-3", "other", result)
-        played.opponents += opponents
-        return [matches[folder]]
+        matches[folder] = elo.MatchResult(wins, 0, num_games - wins)
+        played.opponents += opponents.values()
+        return dict.fromkeys(opponents, matches[folder])
 
     played = types.SimpleNamespace(strength=1.0, opponents=[], matches=matches)
     monkeypatch.setattr(strength_times, "NUM_SIMULATIONS", 3)

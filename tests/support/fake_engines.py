@@ -10,7 +10,6 @@ from support import slow_board
 FAKES = pathlib.Path(__file__).parent / "engines"
 GAME = othello.Othello()
 PASS = GAME.pass_action
-after = slow_board.after
 WIPE_OUT = "f5 d6 c5 f4 e3 f6 g5 e6 e7"  # 13:0 after 9 plies
 
 
@@ -40,10 +39,14 @@ def random_game(seed, size=8):
     return slow_board.random_game(size, seed=seed)[1]
 
 
+def after(moves, size=8):
+    return slow_board.after(moves, size)
+
+
 def play_out(first, second, moves=(), size=8):
     """Returns the actions of a game of two engines, all of them checked by `slow_board`."""
     moves = list(moves)
-    board = slow_board.after(moves, size)
+    board = after(moves, size)
     while not slow_board.is_over(board):
         choice = (first, second)[len(moves) % 2].choose(moves)
         assert choice.action in slow_board.legal_actions(board)
