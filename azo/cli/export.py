@@ -16,7 +16,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.games import setting_types
-from azo.learning import network, pattern_tables
+from azo.learning import pattern_tables
 from azo.training import network_files, origin, portable_files
 
 
@@ -44,7 +44,12 @@ def main(argv: Sequence[str]) -> int:
         raise ValueError("--batch-size is for the programs of --portable; a network takes any")
     variables, settings = network_files.load(flags.run, is_latest=flags.latest)
     if flags.compact:
-        variables = _compact(variables, settings.network.kind)
+        if settings.network.kind != "patterns":
+            kind = settings.network.kind
+            raise ValueError(f"--compact rounds tables; a network of kind {kind!r} has none")
+        tables = pattern_tables.rounded(variables["params"][pattern_tables.TABLES])
+        params = variables["params"] | {pattern_tables.TABLES: tables}
+        variables = variables | {"params": params}
     programs: dict[str, bytes] = {}
     if flags.portable:
         name, size = flags.run.resolve().name, flags.batch_size or 1
@@ -54,11 +59,3 @@ def main(argv: Sequence[str]) -> int:
     print(f"{flags.run} exported to {flags.folder}, {size / 1e6:.2f} MB")
     print(origin.describe(network_files.origin_of(settings)))
     return 0
-
-
-def _compact(variables: network.Variables, kind: str) -> network.Variables:
-    if kind != "patterns":
-        raise ValueError(f"--compact rounds tables; a network of kind {kind!r} has none")
-    params = variables["params"]
-    tables = pattern_tables.rounded(params[pattern_tables.TABLES])
-    return variables | {"params": params | {pattern_tables.TABLES: tables}}

@@ -45,8 +45,7 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     max_opening_plies: setting_types.Plies = 10
     """--source search: games begin after 0 to this many random plies."""
     start: pathlib.Path | None = None
-    """Folder of a network of the same shape to start from. A pattern network may have one stage
-    where the new one has several."""
+    """Folder of a network of the same shape to start from."""
     folder: pathlib.Path = pathlib.Path("runs/supervised")
     """New folder for the best network and the metrics."""
     num_epochs: setting_types.PositiveFloat = 10.0
@@ -138,20 +137,15 @@ def _plies(
         plies = _searched(settings, game, key)
         draw = np.random.default_rng(settings.seed).random(plies.game.max() + 1)
         return draw[plies.game] >= share, plies
+    exact: dict[str, np.ndarray] = {}
     if settings.source == "random":
         made = pretraining.random_games(game, key, settings.num_games)
         action, value = jax.device_get(made)
-        plies = supervised.plies_of(game, action, value)
     else:
         games = game_files.read_archives(settings.files or [_default_archive()])
-        action = games.action
-        plies = supervised.plies_of(
-            game,
-            action,
-            games.black_value,
-            exact_score=games.exact_score,
-            num_solved=games.num_solved,
-        )
+        action, value = games.action, games.black_value
+        exact = {"exact_score": games.exact_score, "num_solved": games.num_solved}
+    plies = supervised.plies_of(game, action, value, **exact)
     return ~supervised.is_held_out(game, action, share)[plies.game], plies
 
 

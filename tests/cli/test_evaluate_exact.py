@@ -107,8 +107,7 @@ def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
     utility[1, [0, 1, 2]] = [2, 2, -4]
     utility[2, [0, 1, 2]] = [2, 2, -4]
     start = othello.Othello(4).start(4)
-    best = np.full(4, -1)
-    positions = position_sets.PositionSet(start, np.array([2] * 4), utility, best, (0,) * 4)
+    positions = position_sets.PositionSet(start, np.full(4, 2), utility, perfect_game=(0,) * 4)
     assessment = accuracy.Assessment(np.zeros(4), np.array([5, 1, 2, 3]), None)
     assert accuracy.followed(positions, assessment, 4) == (
         "1 of 4 moves; 2 b1 for a1 (as good), 3 c1 for a1, 4 d1 for a1"

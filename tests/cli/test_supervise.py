@@ -97,10 +97,6 @@ def test_stopping_early_keeps_the_network_so_far(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            ["{}/a.txt"],
-            "{}/a.txt: record 2: illegal move 'a1' at ply 2 (f5): white may play f4, d6 or f6",
-        ),
         (["--source", "search"], "--source search needs --player, the folder of a network"),
         (["--folder", "{}"], "{}: exists already: choose a new --folder"),
         (
@@ -110,7 +106,6 @@ def test_stopping_early_keeps_the_network_so_far(tmp_path):
     ],
 )  # fmt: skip
 def test_wrong_input_is_named_in_one_line(flags, message, tmp_path, capsys):
-    (tmp_path / "a.txt").write_text("f5d6\nf5a1\n")
     (tmp_path / "a.toml").write_text("[network]\nnum_blocks = -1\n")
     new = [] if "--folder" in flags else ["--folder", tmp_path / "run"]
     words = [flag.replace("{}", str(tmp_path)) for flag in flags]

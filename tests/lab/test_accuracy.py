@@ -23,9 +23,7 @@ Z = 1.959964  # standard normal, 97.5 %
 
 def small_set(utility, moves):
     rows = [[row.get(action, NO) for action in range(17)] for row in moves]
-    return position_sets.PositionSet(
-        FOUR.start(len(moves)), np.array(utility), np.array(rows), np.full(len(rows), -1)
-    )
+    return position_sets.PositionSet(FOUR.start(len(moves)), np.array(utility), np.array(rows))
 
 
 def assessment(value, action, score=None):
@@ -53,12 +51,8 @@ def test_a_grade_worked_by_hand():
 
 def test_missing_scores_give_dashes():
     summary = accuracy.measure(FOUR, small_set([0], [{}]), assessment([0.5], [3]))
-    assert summary.value_error == accuracy.Estimate(0.5, None, 1)
-    assert (summary.right_sign, summary.best_move, summary.discs_lost) == (None, None, None)
-    assert (
-        accuracy.row("name", "raw", 1, summary)
-        == "| name | 1 | raw | 0.500 | - | - | - | - | - | 0.500 |"
-    )
+    line = accuracy.row("name", "raw", 1, summary)
+    assert line == "| name | 1 | raw | 0.500 | - | - | - | - | - | 0.500 |"
 
 
 def test_a_row_has_means_intervals_and_counts():
@@ -110,11 +104,8 @@ def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch
 
 def wilson(points, count):
     """The interval of a mean of points in [0, 1], by the formula, scaled to [-1, 1]."""
-    mean = points / count
-    centre, spread = (
-        mean + Z**2 / (2 * count),
-        Z * math.sqrt(mean * (1 - mean) / count + Z**2 / (4 * count**2)),
-    )
+    mean, centre = points / count, points / count + Z**2 / (2 * count)
+    spread = Z * math.sqrt(mean * (1 - mean) / count + Z**2 / (4 * count**2))
     return tuple(2 * (centre + sign * spread) / (1 + Z**2 / count) - 1 for sign in (-1, 1))
 
 
@@ -134,9 +125,7 @@ def test_bins_worked_by_hand():
     assert summary.bins[0].interval == pytest.approx((-1.0, wilson(0, 2)[1]), abs=1e-6)
     assert summary.bins[2].interval == pytest.approx(wilson(1.5, 3), abs=1e-6)
     assert summary.error == pytest.approx((2 * 0.15 + 1 * 1.5 + 3 * 0.3 + 0) / 7)
-
-
-def test_a_bin_without_positions_is_left_out():
+    # A bin without positions is left out.
     (only,) = accuracy.calibrate(np.array([0.9, 0.8]), np.array([1, 1]), num_bins=2).bins
     assert (only.low, only.high, only.count) == (0.0, 1.0, 2)
 

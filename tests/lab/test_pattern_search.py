@@ -14,6 +14,7 @@ RULES = host_rules.make_rules(8, is_reversed=False)
 START = np.uint64(0x0000000810000000), np.uint64(0x0000001008000000)
 NO_CUTS = np.zeros((evaluation.NUM_STAGES, 1), probcut.CUT)
 INFINITE = 1 << 15
+WEIGHTS, CUTS = search.load()
 # X has to pass.
 PASSES = "OOOOOOOOOXXXXXXOOXOOOXXOOXOXXOXOOXXXOOXOOXXOOOXOOXXXXXX--X-O-XX-"
 
@@ -52,7 +53,7 @@ def random_positions(num, seed, empties=range(1, 61)):
 
 
 def static_value(P, O):
-    return evaluation.evaluate(P, O, legal(P, O), search.load_weights(), RULES)
+    return evaluation.evaluate(P, O, legal(P, O), WEIGHTS, RULES)
 
 
 def minimax(P, O, depth):
@@ -68,7 +69,7 @@ def minimax(P, O, depth):
 
 
 def searcher(depth, cuts=NO_CUTS):
-    return search.make_search(search.load_weights(), cuts, max_depth=depth, log_rows=12)
+    return search.make_search(WEIGHTS, cuts, max_depth=depth, log_rows=12)
 
 
 def test_the_value_is_the_sum_of_the_entries_of_the_definition():
@@ -83,7 +84,7 @@ def test_the_value_is_the_sum_of_the_entries_of_the_definition():
             evaluation.OTHER_MOVES + len(squares(legal(O, P))),
             evaluation.EMPTIES + empties,
         ]
-        stage = search.load_weights()[min(empties // 4, evaluation.NUM_STAGES - 1)]
+        stage = WEIGHTS[min(empties // 4, evaluation.NUM_STAGES - 1)]
         assert static_value(P, O) == stage[entries].astype(int).sum()
 
 
@@ -118,7 +119,7 @@ def test_the_last_moves_are_perfect():
     solver = endgame.Solver()
     positions = random_positions(40, seed=7, empties=range(1, 10))
     for P, O in positions:
-        memory = searcher(9, search.load_cuts())
+        memory = searcher(9, CUTS)
         square, value = search.best_move(P, O, 9, memory)
         solution = solver.solve(int(P), int(O), every_move=True)
         assert value == evaluation.UNIT * solution.score
@@ -128,7 +129,7 @@ def test_the_last_moves_are_perfect():
 def test_cuts_save_nodes_and_seldom_change_the_value():
     positions = random_positions(30, seed=8, empties=range(20, 45))
     values, nodes = [], []
-    for cuts in (NO_CUTS, search.load_cuts()):
+    for cuts in (NO_CUTS, CUTS):
         memory = searcher(7, cuts)
         row = []
         for P, O in positions:

@@ -115,10 +115,8 @@ def test_a_failing_engine_loses_its_games_and_counts_as_forfeit(tmp_path, capsys
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("rollouts:4", "rollouts:x"), "player 'rollouts:x': the number of simulations is 'x'"),
         (('"rollouts"', '"random"'), "there are 2 players 'random': rename all but one"),
         (('player = "greedy"', "levels = [3]"), "player 'greedy' has none of player, network"),
-        (("num_games = 6", "num_games = 600"), "different openings of 3 random plies"),
     ],
 )
 def test_errors_in_the_file_are_reported_in_one_line(tmp_path, capsys, change, message):

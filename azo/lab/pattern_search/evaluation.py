@@ -31,16 +31,10 @@ NUM_ROWS = _UNUSED + 1
 _LANES = 4  # rows of 16 bits in a word: 3**10 < 2**16
 _NUM_WORDS = -(-NUM_IMAGES // _LANES)
 
-
-def _first_rows() -> np.ndarray:
-    """Returns `[_NUM_WORDS * _LANES]` uint64: the first row of each image's table."""
-    first = np.full(_NUM_WORDS * _LANES, _UNUSED, np.uint64)
-    first[:NUM_IMAGES] = PATTERNS.first_rows[PATTERNS.merged.pattern]
-    return first
-
-
 # `[8, 256, _NUM_WORDS]`, contents of four images in a word; words are added without overflow.
-_WORDS, _FIRST_ROWS = PATTERNS.contents(_LANES).view(np.uint64), _first_rows()
+_WORDS = PATTERNS.contents(_LANES).view(np.uint64)
+_FIRST_ROWS = np.full(_NUM_WORDS * _LANES, _UNUSED, np.uint64)  # of each image's table
+_FIRST_ROWS[:NUM_IMAGES] = PATTERNS.first_rows[PATTERNS.merged.pattern]
 # Indices are uint64: numba adds a branch for negative ones.
 _BYTE, _LANE = np.uint64(0xFF), np.uint64(0xFFFF)
 _R1, _R2, _R3, _R4, _R5, _R6, _R7 = (np.uint64(8 * row) for row in range(1, 8))

@@ -73,7 +73,7 @@ def make_search(
 def choose(player: np.ndarray, opponent: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the results of `classical.Program.choose`; each row is searched on its own."""
     # Calls in several threads share no memory. The table is cleared for each move, so it is small.
-    memory = make_search(load_weights(), load_cuts(), max_depth=depth, log_rows=min(depth + 5, 18))
+    memory = make_search(*load(), max_depth=depth, log_rows=min(depth + 5, 18))
     actions = np.full(len(player), table.NO_MOVE, np.int32)
     num_visited = np.zeros(len(player), np.int64)
     for row, (P, O) in enumerate(zip(player, opponent, strict=True)):
@@ -86,17 +86,11 @@ def choose(player: np.ndarray, opponent: np.ndarray, depth: int) -> tuple[np.nda
 
 
 @functools.cache
-def load_weights() -> np.ndarray:
-    """Returns `[NUM_STAGES, NUM_ROWS]` int16, in units of `1 / UNIT` discs."""
+def load() -> tuple[np.ndarray, np.ndarray]:
+    """Returns the weights and the cuts of the shipped file, as in `PatternSearch`."""
     with np.load(FILE) as file:
-        return file["weights"][:, evaluation.shared_entries()]
-
-
-@functools.cache
-def load_cuts() -> np.ndarray:
-    """Returns the cuts of a search, `[NUM_STAGES, depths]`."""
-    with np.load(FILE) as file:
-        return make_cuts(file["cuts"], CONFIDENCE)
+        weights = file["weights"][:, evaluation.shared_entries()]
+        return weights, make_cuts(file["cuts"], CONFIDENCE)
 
 
 def make_cuts(fits: np.ndarray, confidence: float) -> np.ndarray:
