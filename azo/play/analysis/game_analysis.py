@@ -135,15 +135,12 @@ class GameAnalysis:
     def turning_point(self) -> AnalysedPosition | None:
         """The marked move after which its side was behind to the end, and lost; None without it."""
         winner = self.positions[-1].black_value
-        if abs(winner) < _DECIDED:
+        behind = (p for p in reversed(self.positions) if p.black_value * winner <= 0)
+        turn = next(behind, None)
+        if turn is None or abs(winner) < _DECIDED:
             return None
-        for before, after in reversed(list(itertools.pairwise(self.positions))):
-            if after.black_value * winner <= 0:
-                return None
-            if before.black_value * winner <= 0:
-                is_loser = (1 if before.board.is_black_to_move else -1) * winner < 0
-                return before if is_loser and before.mark else None
-        return None
+        is_loser = (1 if turn.board.is_black_to_move else -1) * winner < 0
+        return turn if is_loser and turn.mark else None
 
     def summary(self, *, is_black: bool) -> SideSummary:
         """Returns the summary of one side."""

@@ -16,7 +16,8 @@ import re
 from collections.abc import Callable
 
 from azo.formats import ggf
-from azo.games import notation
+from azo.games import notation, variant
+from azo.play.analysis import formatting
 from azo.play.engine import clock, search_report
 from azo.play.engine.engine_settings import Limits
 from azo.play.engine.live_engine import Engine
@@ -28,7 +29,6 @@ _PLIES_TO_DOUBLE = 2
 _USUAL_DEPTH = 10
 _MAX_DEPTH = 30  # 400,000 simulations; larger depths count as this one
 _MAX_STATUS = 200
-_PROPERTY = re.compile(r"([A-Za-z]+)\s*\[([^\]]*)\]")  # of GGF
 _CLOCK = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9})", re.ASCII)
 
 
@@ -92,14 +92,12 @@ class NBoardServer:
 
     def _set_game(self, text: str) -> None:
         game, rules = ggf.parse(text), self._engine.game
-        if (game.size, game.is_reversed) != (rules.size, rules.is_reversed):
-            requested, own = (
-                f"{each.size}x{each.size}{', fewer discs win' if each.is_reversed else ''}"
-                for each in (game, rules)
-            )
+        requested = formatting.title(variant.Variant(game.size, game.is_reversed))
+        if requested != formatting.title(rules):
+            own = formatting.title(rules)
             raise ValueError(f"the game is {requested}, but the network plays {own}")
-        properties = [(name.upper(), value) for name, value in _PROPERTY.findall(text)]
-        times = [(name == "B", _seconds(value)) for name, value in properties if name in ("B", "W")]
+        moves = [pair for pair in next(ggf.properties(text)) if pair[0] in ("B", "W")]
+        times = [(colour == "B", _seconds(move)) for colour, move in moves]
         self._engine.new_game(game.board, game.moves)
         self._clock = _clock_of(game.time)
         for is_black, seconds in times:
