@@ -17,7 +17,6 @@ from collections.abc import Callable
 
 from azo.formats import ggf
 from azo.games import notation, variant
-from azo.play.analysis import formatting
 from azo.play.engine import clock, search_report
 from azo.play.engine.engine_settings import Limits
 from azo.play.engine.live_engine import Engine
@@ -92,10 +91,9 @@ class NBoardServer:
 
     def _set_game(self, text: str) -> None:
         game, rules = ggf.parse(text), self._engine.game
-        requested = formatting.title(variant.Variant(game.size, game.is_reversed))
-        if requested != formatting.title(rules):
-            own = formatting.title(rules)
-            raise ValueError(f"the game is {requested}, but the network plays {own}")
+        requested = variant.Variant(game.size, game.is_reversed).name
+        if requested != rules.name:
+            raise ValueError(f"the game is {requested}, but the network plays {rules.name}")
         moves = [pair for pair in next(ggf.properties(text)) if pair[0] in ("B", "W")]
         times = [(colour == "B", _seconds(move)) for colour, move in moves]
         self._engine.new_game(game.board, game.moves)
