@@ -1,9 +1,8 @@
 """NBoard's protocol, version 2, by Chris Welty; its description comes with his program NTest.
 
-The protocol has evaluations in discs for the side to move. A solved position has its exact score;
-otherwise the evaluation is the expected result, from -1 to 1, times the number of squares. A depth
-is a number of simulations: 400 at depth 10, doubled every two plies. `analyze` searches every
-position separately.
+Evaluations are scores in discs for the side to move, exact where a position is solved. A search for
+a move (`go`) has none elsewhere. A depth is a number of simulations: 400 at depth 10, doubled every
+two plies. `analyze` searches every position separately.
 
 The protocol has no errors. Unknown lines are ignored, as it demands. An error in a command's line
 becomes a `status`, which NBoard shows, and leaves the game unchanged. A search ends at `ping`, at
