@@ -28,7 +28,7 @@ def render(
     """Returns the page; `network` is the name of the network, `players` are black and white."""
     rules = analysis.game
     reports = [
-        position.report and messages.report_json(position.report, rules.size)
+        messages.report_json(position, rules.size) if position.moves else None
         for position in analysis.positions
     ]
     # What the server's settings have, for one game, with the game and its reports.

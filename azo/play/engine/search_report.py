@@ -45,7 +45,7 @@ class SearchReport:
     action: int  # the move to play
     moves: tuple[MoveReport, ...]  # all legal moves, best first
     value: float  # expected result in [-1, 1] after the search, or the exact one
-    raw_value: float  # the network's own value
+    raw_value: float | None  # the network's own value, None if the game is over
     discs: float | None  # expected final score, or the exact one; see `MoveReport`
     score: int | None  # exact final score, if solved
     source: Source
