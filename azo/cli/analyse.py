@@ -109,7 +109,7 @@ def _with_solved(
 ) -> game_analysis.GameAnalysis:
     """Returns an analysis with the exact score of one position; Ctrl-C keeps the likely one."""
     before = analysis.positions[ply - 1]
-    if before.report is None or before.score is not None:
+    if before.score is not None:
         return analysis
     engine.new_game(engine.start, engine.actions[: ply - 1])
     waiting = interruptible.waiting(
@@ -140,9 +140,9 @@ def _print(
     position = analysis.positions[ply - 1]
     terminal.print(notation.diagram(position.board, size), markup=False)
     terminal.print(analysis_text.worth(position), markup=False)
-    if position.report is not None:
+    if position.moves:
         table = formatting.move_table(
-            position.report,
+            position,
             analysis.game,
             is_ascii=terminal.options.ascii_only,
             has_priors=True,

@@ -117,13 +117,13 @@ def test_the_browser_refuses_every_connection(visit):
     [
         # d3 is as good as f5, by symmetry; d6 loses 3.
         (
-            ["d3", "f4", "c3", "d3", "c4"],
+            "d3 f4 c3 d3 c4",
             [{"discs": x} for x in (5.0, 3.0, 0.0, 0.0, 0.0)],
             [["2", "d6?!", "~3.0"]],
         ),
         # White loses 4 discs and the win, then 9 discs of a lost game.
         (
-            ["f5", "f4", "c3", "f4", "c4"],
+            "f5 f4 c3 f4 c4",
             [{"score": x, "value": float(np.sign(x))} for x in (-2, 2, 2, -2, 11)],
             [["2", "d6??", "4", "turning", "point"], ["4", "d3?", "9"]],
         ),
@@ -131,7 +131,7 @@ def test_the_browser_refuses_every_connection(visit):
 )
 def test_mistakes_are_those_of_the_analysis(browser, tmp_path, best, evaluations, listed):
     game = othello.Othello()
-    best_too = [each | {"best": move} for each, move in zip(evaluations, best, strict=True)]
+    best_too = [each | {"best": move} for each, move in zip(evaluations, best.split(), strict=True)]
     engine = scripted_engine.ScriptedEngine(game, dict(enumerate(best_too)))
     engine.new_game(None, replaying.replay("f5d6c3d3", game).actions)
     analysis = game_analysis.analyse(engine)

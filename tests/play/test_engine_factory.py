@@ -7,7 +7,8 @@ import jax
 import pytest
 from support import hash_evaluator
 
-from azo.games import notation, othello, registry, replaying
+from azo.games import notation, othello, registry
+from azo.games.host import live_game
 from azo.learning import network
 from azo.play.engine import engine_factory, opening_book
 from azo.play.engine.engine_settings import Limits
@@ -33,41 +34,42 @@ def test_the_networks_that_play_by_default_are_for_their_games():
         assert network_name in shipped_files.networks()
 
 
-def test_a_book_is_used_and_learns_by_the_flag(tmp_path):
-    """It knows f5 alone; after a lost game with it, it says so."""
-    path, game = tmp_path / "opening_book.npz", othello.Othello(8)
+@pytest.fixture
+def learning(tmp_path, monkeypatch):
+    """An engine that learns a book, and its file; the book has f5 alone."""
+    game, path = othello.Othello(8), tmp_path / "books" / "mine.book"
+    evaluator = hash_evaluator.HashEvaluator(game)
+    monkeypatch.setattr(engine_factory, "load_evaluator", lambda _: evaluator)
     opening = opening_book.Book(game)
-    f5 = notation.parse_action("f5", 8)
-    opening.entry(replaying.board_of(game.start(), is_black_to_move=True), f5).value = 0.5
+    opening.entry(live_game.LiveGame(game).board, notation.parse_action("f5", 8)).value = 0.5
     opening.save(path)
-    engine = engine_factory.make_engine(engine_factory.PlayConfig(book=path, learn=True))
-    report = engine.think()
-    assert report.source == "book"
-    engine.play(report.action)
+    return engine_factory.make_engine(engine_factory.PlayConfig(book=path, learn=True)), path
+
+
+def play_at_random(engine):
     rng = random.Random(0)
     while not engine.is_over:
         engine.play(rng.choice(engine.legal_actions))
-    saved = opening_book.load(path, game).lookup(engine.start)[f5]
+
+
+def test_a_book_is_used_and_learns_by_the_flag(learning):
+    engine, path = learning
+    report = engine.think()
+    assert report.source == "book"
+    engine.play(report.action)
+    play_at_random(engine)
+    saved = opening_book.load(path, engine.game).lookup(engine.start)[report.action]
     assert saved.num_games == 1
     assert saved.num_wins == (engine.final_score() > 0)
     with pytest.raises(ValueError, match="--learn needs a book"):
         engine_factory.PlayConfig(learn=True)
 
 
-def test_a_book_that_cannot_be_saved_is_reported_and_the_game_ends_as_usual(
-    tmp_path, monkeypatch, capsys
-):
-    game = othello.Othello(4)
-    monkeypatch.setattr(
-        engine_factory, "load_evaluator", lambda *_, **__: hash_evaluator.HashEvaluator(game)
-    )
-    path = tmp_path / "books" / "mine.book"
-    opening_book.Book(game).save(path)
-    engine = engine_factory.make_engine(engine_factory.PlayConfig(size=4, book=path, learn=True))
+def test_a_book_that_cannot_be_saved_is_reported_and_the_game_ends_as_usual(learning, capsys):
+    engine, path = learning
     shutil.rmtree(path.parent)
     path.parent.write_text("no folder any more")
-    while not engine.is_over:
-        engine.play(engine.legal_actions[0])
+    play_at_random(engine)
     assert capsys.readouterr().err.startswith(f"{path}: cannot write here")
 
 

@@ -12,13 +12,12 @@ def test_levels_go_from_beginner_to_full():
         engine_settings.at_level(full, level) for level in range(1, engine_settings.NUM_LEVELS + 1)
     ]
     assert levels[-1] == full
-    simulations = [level.num_simulations for level in levels]
-    assert simulations == sorted(simulations)
     assert len(set(levels)) == len(levels)
-    solved = [level.solve_empties for level in levels]
-    assert solved == sorted(solved)
-    temperatures = [level.temperature for level in levels]
-    assert temperatures == sorted(temperatures, reverse=True)
+    for name, is_falling in (
+        ("num_simulations", False), ("solve_empties", False), ("temperature", True)
+    ):  # fmt: skip
+        values = [getattr(level, name) for level in levels]
+        assert values == sorted(values, reverse=is_falling)
     assert engine_settings.LEVEL_NAMES[0] == "beginner"
     assert engine_settings.LEVEL_NAMES[-1] == "full"
     for level in (0, engine_settings.NUM_LEVELS + 1):

@@ -8,9 +8,8 @@ import re
 
 import pytest
 import rich.console
-from support import scripted_engine
+from support import commands, scripted_engine
 
-from azo.cli import analyse, command_line
 from azo.games import notation, othello, replaying
 from azo.play.analysis import analysis_page, analysis_text, game_analysis
 from azo.play.engine import engine_settings
@@ -80,9 +79,7 @@ def test_a_loss_is_exact_where_both_positions_are_solved(is_reversed, scores):
 
 def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_first(capsys):
     """The moves that lose 14, 4 and 24 discs change no winner: chances alone hide them."""
-    path = _DATA / "olivaw_game08.txt"
-    code, out, _ = run(capsys, path, "--engine.num-simulations", 100)
-    assert code == 0
+    out = shown(capsys, _DATA / "olivaw_game08.txt", "--engine.num-simulations", 100)
     assert out.splitlines()[0] == "Di Mattei - OLIVAW 18. 37-27 to white, 2 empty squares included."
     for line in (
         "41. black h7??: 14 discs, from -16 to -30 (better: g4)",
@@ -159,35 +156,29 @@ def test_the_page_needs_nothing_else_and_names_are_text():
 # The command, with the network that comes with azo.
 
 
-def run(capsys, *arguments):
-    code = command_line.run_main(analyse.main, [str(argument) for argument in arguments])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
-
-
-_QUICK = ("--engine.num-simulations", 8, "--engine.leaves-per-step", 4)
+def shown(capsys, *words):
+    assert commands.run("analyse", *words) == 0
+    return capsys.readouterr().out
 
 
 def test_a_position_that_the_analysis_left_open_is_solved(capsys):
-    limits = ("--engine.score-empties", 8, "--engine.solve-empties", 8)
-    command = (_DATA / "olivaw_game08.txt", *_QUICK, *limits, "--ply", 43)
-    assert " discs (exact)" not in run(capsys, *command)[1]
-    code, out, _ = run(capsys, *command, "--solve")
-    assert code == 0
-    assert "-30 discs (exact), wins 0 %" in out
+    limits = ("num-simulations", "leaves-per-step", "score-empties", "solve-empties")
+    flags = [f"--engine.{name}={limit}" for name, limit in zip(limits, (8, 4, 8, 8), strict=True)]
+    words = (_DATA / "olivaw_game08.txt", *flags, "--ply", 43)
+    assert " discs (exact)" not in shown(capsys, *words)
+    assert "-30 discs (exact), wins 0 %" in shown(capsys, *words, "--solve")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("f5f5",), "illegal move 'f5' at ply 2 (f5): white may play f4, d6 or f6"),
-        (("f5", "--ply", "3"), "--ply 3: the game has 1 plies"),
-        (("f5", "--solve"), "--solve is for one position: give its ply with --ply"),
+        ("f5f5", "illegal move 'f5' at ply 2 (f5): white may play f4, d6 or f6"),
+        ("f5 --ply 3", "--ply 3: the game has 1 plies"),
+        ("f5 --solve", "--solve is for one position: give its ply with --ply"),
     ],
 )
 def test_mistakes_get_one_line(capsys, arguments, message):
-    code, _, err = run(capsys, *arguments)
-    assert (code, err) == (2, message + "\n")
+    assert commands.refused(capsys, "analyse", *arguments.split()) == message
 
 
 def test_a_lost_win_weighs_more_than_discs_of_a_lost_game():

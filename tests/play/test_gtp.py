@@ -57,25 +57,30 @@ def test_known_command_agrees_with_list_commands():
 
 # Moves
 
+_EXPECTED = "expected '[COLOUR] [CENTISECONDS] [KEY VALUE ...]'"
+
 
 def test_moves_are_played_shown_and_taken_back():
     session = GtpSession()
     assert session.asks("play b f5", "play WHITE D6") == ["=\n\n"] * 2
     assert squares(session.board) == slow_board.text(after(actions("f5 d6")))
-    assert session.ask("2 showboard") == (
-        "=2\n"
-        "  a b c d e f g h\n"
-        "1 - - - - - - - - 1\n"
-        "2 - - - - - - - - 2\n"
-        "3 - - - - - - - - 3\n"
-        "4 - - - O X - - - 4\n"
-        "5 - - - O X X - - 5\n"
-        "6 - - - O - - - - 6\n"
-        "7 - - - - - - - - 7\n"
-        "8 - - - - - - - - 8\n"
-        "  a b c d e f g h\n"
-        "black (X) to move\n"
-        "black 3, white 3\n\n"
+    assert (
+        session.ask("2 showboard")
+        == """=2
+  a b c d e f g h
+1 - - - - - - - - 1
+2 - - - - - - - - 2
+3 - - - - - - - - 3
+4 - - - O X - - - 4
+5 - - - O X X - - 5
+6 - - - O - - - - 6
+7 - - - - - - - - 7
+8 - - - - - - - - 8
+  a b c d e f g h
+black (X) to move
+black 3, white 3
+
+"""
     )
     assert session.asks("undo", "undo", "undo") == ["=\n\n", "=\n\n", "? cannot undo\n\n"]
     assert session.board == quick_engine().board
@@ -93,11 +98,9 @@ def test_moves_are_played_shown_and_taken_back():
         ("play w f4", "illegal move: black is to move"),
         ("genmove w", "no move: black is to move"),
         ("lz-analyze w", "nothing to analyze: black is to move"),
-        (
-            "lz-analyze b avoid b d3 1",
-            "syntax error: 'avoid' is not supported,"
-            " expected '[COLOUR] [CENTISECONDS] [KEY VALUE ...]'",
-        ),
+        ("lz-analyze b avoid b d3 1", f"syntax error: 'avoid' is not supported, {_EXPECTED}"),
+        ("lz-genmove_analyze w", "no move: black is to move"),
+        ("kata-genmove_analyze avoid", f"syntax error: 'avoid' is not supported, {_EXPECTED}"),
         ("kata-analyze b maxmoves", "syntax error: '' is not a number"),
         ("boardsize 10", "unacceptable size: no network for othello10"),
         ("level 21", f"level 21: {engine_settings.LEVELS}"),
@@ -154,6 +157,7 @@ def test_after_the_end_only_passes_are_accepted():
         ("reg_genmove b", "= pass"),
         ("play w a1", "? illegal move: the game is over"),
         ("lz-analyze", "? nothing to analyze: the game is over"),
+        ("lz-genmove_analyze", "=\nplay pass"),
         ("final_score", "= B+64"),
         ("komi 4.5", "="),
         ("final_score", "= B+59.5"),
@@ -162,7 +166,7 @@ def test_after_the_end_only_passes_are_accepted():
     ):
         assert session.ask(command) == f"{answer}\n\n"
     assert session.ask("showboard").endswith("the game is over\nblack 13, white 0\n\n")
-    session.asks("undo", "undo")
+    session.asks("undo", "undo", "undo")
     assert session.board == before
     session.ask("undo")
     assert squares(session.board) == slow_board.text(after(actions(WIPE_OUT)[:-1]))

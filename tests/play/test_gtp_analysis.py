@@ -3,8 +3,8 @@
 import time
 
 import pytest
-from support.fake_engines import GAME, WIPE_OUT, actions
-from support.front_end import QUICK, GtpSession, Input, parsed, plays, quick_engine
+from support.fake_engines import GAME
+from support.front_end import QUICK, GtpSession, Input, parsed, quick_engine
 from support.scripted_engine import ScriptedEngine
 
 from azo.games import othello
@@ -94,16 +94,6 @@ def test_a_move_with_an_analysis_is_that_of_genmove_after_reports(name):
     assert session.ask("showboard") == plain.ask("showboard")
     session.asks("undo", "undo")
     assert session.ask("showboard") == GtpSession().ask("showboard")
-
-
-def test_a_move_with_an_analysis_is_refused_as_genmove():
-    session = GtpSession()
-    assert session.ask("lz-genmove_analyze w") == "? no move: black is to move\n\n"
-    assert session.ask("kata-genmove_analyze avoid").startswith(
-        "? syntax error: 'avoid' is not supported, expected '[COLOUR] "
-    )
-    session.asks(*plays(actions(WIPE_OUT)))
-    assert session.ask("lz-genmove_analyze") == "=\nplay pass\n\n"
 
 
 @pytest.mark.parametrize("last", ["quit", "5 quit # now", None])

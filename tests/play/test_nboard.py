@@ -76,7 +76,7 @@ def test_a_forced_pass_has_no_evaluation_and_is_written_pa():
         ),
         (
             f"set game (;GM[Othello]TY[8a]BO[{START}];)",
-            "the game is 8x8, fewer discs win, but the network plays 8x8",
+            "the game is othello8-reversed, but the network plays othello8",
         ),
     ],
 )

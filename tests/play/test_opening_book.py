@@ -6,9 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from support import scripted_engine
+from support import commands, scripted_engine
 
-from azo.cli import book, command_line
 from azo.formats import game_files, game_texts
 from azo.games import board_symmetry, notation, othello, replaying
 from azo.games.host import live_game
@@ -284,10 +283,10 @@ def test_unfinished_games_do_not_count():
 # The command.
 
 
-def run(capsys, *arguments):
-    code = command_line.run_main(book.main, [str(argument) for argument in arguments])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
+def shown(capsys, *words):
+    """Returns what `azo book` prints."""
+    assert commands.run("book", *words) == 0
+    return capsys.readouterr().out
 
 
 _QUICK = ("--engine.num-simulations", 16, "--engine.leaves-per-step", 4)
@@ -296,44 +295,38 @@ _QUICK = ("--engine.num-simulations", 16, "--engine.leaves-per-step", 4)
 def test_a_book_is_built_shown_and_reproducible(tmp_path, capsys):
     paths = [tmp_path / name for name in ("one", "two")]
     for path in paths:
-        code, out, _ = run(capsys, "build", path, *_QUICK, "--growth.num-positions", 3)
-        assert code == 0
-        assert "3 positions" in out
+        built = shown(capsys, "build", path, *_QUICK, "--growth.num-positions", 3)
+        assert "3 positions" in built
     one, two = (opening_book.load(path, _GAME) for path in paths)
     assert one.positions == two.positions
-    code, out, _ = run(capsys, "show", paths[0], "f5")
-    assert code == 0
-    assert "white (O) to move" in out
-    assert "\nd6" in out
-    assert "not in the book" in run(capsys, "show", paths[0], "f5d6c3d3c4")[1]
-    assert "5 positions" in run(capsys, "build", paths[0], *_QUICK, "--growth.num-positions", 2)[1]
+    listed = shown(capsys, "show", paths[0], "f5")
+    assert "white (O) to move" in listed
+    assert "\nd6" in listed
+    assert "not in the book" in shown(capsys, "show", paths[0], "f5d6c3d3c4")
+    assert "5 positions" in shown(capsys, "build", paths[0], *_QUICK, "--growth.num-positions", 2)
 
 
 def test_a_book_is_built_from_transcripts(tmp_path, capsys):
-    games = [_DATA / f"olivaw_game{number}.txt" for number in ("01", "08", "11")]
-    lines = [re.search("moves: (.*)", path.read_text())[1] for path in games]
-    (tmp_path / "games.txt").write_text("\n".join(lines))
-    path = tmp_path / "book"
-    arguments = ("build", path, "--from", "archives", "--min-games", 1)
-    code, out, _ = run(capsys, *arguments, tmp_path / "games.txt")
-    assert (code, out.splitlines()[0]) == (0, "3 games")
-    shown = run(capsys, "show", path)[1].splitlines()[-4:]
-    assert [line.split()[:2] for line in shown] == [[m, "3"] for m in _FIRST]
-    code, _, err = run(capsys, *arguments, tmp_path / "games.txt")
-    assert (code, err) == (2, f"{path}: exists already: choose a new file\n")
+    games, path = tmp_path / "games.txt", tmp_path / "book"
+    files = [_DATA / f"olivaw_game{number}.txt" for number in ("01", "08", "11")]
+    games.write_text("\n".join(re.search("moves: (.*)", x.read_text())[1] for x in files))
+    words = ("build", path, games, "--from", "archives", "--min-games", 1)
+    assert shown(capsys, *words).startswith("3 games\n")
+    listed = shown(capsys, "show", path).splitlines()[-4:]
+    assert [line.split()[:2] for line in listed] == [[m, "3"] for m in _FIRST]
+    complaint = f"{path}: exists already: choose a new file"
+    assert commands.refused(capsys, "book", *words) == complaint
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "azo book: a command is missing. There are: build, show"),
-        (("build", "b", "--from", "archives"), "--from archives: name the files"),
-        (("build", "b", "g.wtb"), "g.wtb: --from self-play reads no files"),
-        (("build", "b", "g.wtb", "--from", "archives"),
-         "g.wtb: cannot be read: No such file or directory"),
+        ("", "azo book: a command is missing. There are: build, show"),
+        ("build b --from archives", "--from archives: name the files"),
+        ("build b g.wtb", "g.wtb: --from self-play reads no files"),
+        ("build b g.wtb --from archives", "g.wtb: cannot be read: No such file or directory"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_get_one_line(capsys, arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # it locks the book b
-    code, _, err = run(capsys, *arguments)
-    assert (code, err) == (2, message + "\n")
+    assert commands.refused(capsys, "book", *arguments.split()) == message

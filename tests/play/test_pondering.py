@@ -21,18 +21,14 @@ def running(kind, config):
         source.send("quit\n")
 
 
-def is_pondering(pondered):
-    return pondered.acquire(timeout=20)
-
-
 def test_gtp_ponders_after_its_move_until_the_next_command():
     with running(GtpSession, PONDERING) as (session, source, pondered):
         source.send("genmove b\n")
         session.output.wait_for("\n\n")
-        assert all(is_pondering(pondered) for _ in range(30))
+        assert all(pondered.acquire(timeout=20) for _ in range(30))
         source.send("time_left b 100 0\n")  # pondering goes on after it
         session.output.wait_for("=\n\n")
-        assert is_pondering(pondered)
+        assert pondered.acquire(timeout=20)
         visits = max(move.visits for move in session.engine._play_search.look())
         assert visits > 2 * PONDERING.num_simulations
         source.send("undo\n")
@@ -50,7 +46,7 @@ def test_nboard_ponders_after_its_move_is_played():
         move = session.output.wait_for("waiting\n").partition("=== ")[2].partition("/")[0]
         assert not pondered.acquire(timeout=0.2)
         source.send(f"move {move}\n")
-        assert all(is_pondering(pondered) for _ in range(30))
+        assert all(pondered.acquire(timeout=20) for _ in range(30))
         source.send("ping 1\n")
         session.output.wait_for("pong 1\n")
 

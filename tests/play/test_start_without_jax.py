@@ -3,12 +3,7 @@
 import subprocess
 import sys
 
-import jax
 import pytest
-
-from azo.games import othello
-from azo.learning import network, network_config
-from azo.training import config, network_files
 
 _PROGRAM = """
 import sys
@@ -20,18 +15,6 @@ if "--network" not in sys.argv:
     libraries |= {"typeguard", "unittest.mock"}  # of tyro, for flags
 sys.exit(code or ", ".join(libraries & set(sys.modules)) or 0)
 """
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory):
-    shape = network_config.PatternsConfig(set="small", num_features=2, hidden_units=(4,))
-    settings = config.Config.model_validate(
-        {"game": {"size": 6}, "network": {"kind": "patterns", "patterns": shape.model_dump()}}
-    )
-    folder = tmp_path_factory.mktemp("networks") / "net"
-    variables = network.init(othello.Othello(6), settings.network, jax.random.key(0))
-    network_files.save(folder, variables, settings)
-    return folder
 
 
 def played(command, lines, *flags):
@@ -54,10 +37,8 @@ def played(command, lines, *flags):
         ("play", "hint\n", "expected"),
     ],
 )
-def test_a_move_is_played_without_jax_and_without_loading_a_compiler(
-    exported, command, lines, answer
-):
-    done = played(command, lines, "--network", str(exported), "--engine.num-simulations", "8")
+def test_a_move_is_played_without_jax_and_without_loading_a_compiler(command, lines, answer):
+    done = played(command, lines, "--network", "zero-fast6", "--engine.num-simulations", "8")
     assert answer in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
 

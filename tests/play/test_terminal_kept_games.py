@@ -31,30 +31,28 @@ def test_ctrl_c_asks_before_it_leaves_a_game_and_keeps_it(tmp_path, answer):
 
 
 def test_a_game_is_on_disk_before_each_prompt_and_gone_at_its_end(tmp_path):
-    kept, seen = kept_game.KeptGame(tmp_path, othello.Othello(4)), []
+    game, path = othello.Othello(4), tmp_path / "othello4.1.ggf"
+    engine, num_checked = scripted_engine.ScriptedEngine(game), 0
 
-    class Watched(scripted_engine.ScriptedEngine):
-        def think(self, *args, **kwargs):
-            seen.append((ggf.parse(path.read_text()).moves, self.actions))
-            return super().think(*args, **kwargs)
+    def check():
+        nonlocal num_checked
+        num_checked += 1
+        stored = ggf.parse(path.read_text()).moves if path.exists() else ()
+        assert stored == (() if engine.is_over else engine.actions)
 
-    path = tmp_path / "othello4.1.ggf"
-    engine = Watched(othello.Othello(4))
-    console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
+    def think(*args, **kwargs):
+        check()
+        return scripted_engine.ScriptedEngine.think(engine, *args, **kwargs)
 
     def read(prompt):
-        if engine.actions:
-            seen.append((ggf.parse(path.read_text()).moves if path.exists() else None, None))
-            if engine.is_over:
-                assert not path.exists()
-                return None
-            assert seen[-1][0] == engine.actions
-        return notation.action_text(engine.legal_actions[0], 4)
+        check()
+        return None if engine.is_over else notation.action_text(engine.legal_actions[0], 4)
 
-    terminal.Terminal(engine, console, read, kept=kept).run()
+    engine.think = think
+    console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
+    terminal.Terminal(engine, console, read, kept=kept_game.KeptGame(tmp_path, game)).run()
     assert engine.is_over
-    assert len(seen) > 8
-    assert all(stored == actions for stored, actions in seen if actions)
+    assert num_checked > 8
     assert "is kept" not in console.file.getvalue()
 
 
@@ -84,16 +82,11 @@ def test_two_terminals_keep_a_game_each_and_the_next_ones_find_them(tmp_path):
 
 
 _SQUARES = "-" * 27 + "O*------*O" + "-" * 27
-
 _ILLEGAL = f"(;GM[Othello]PB[you]PW[you]TY[8]BO[8 {_SQUARES} *]B[A1];)"  # its first move
 
 
 @pytest.mark.parametrize(
-    ("damaged", "lines"),
-    [
-        ("(;GM[Othello]BO[8 ---", ["f5"]),
-        (_ILLEGAL, ["y", "f5"]),
-    ],
+    ("damaged", "lines"), [("(;GM[Othello]BO[8 ---", ["f5"]), (_ILLEGAL, ["y", "f5"])]
 )
 def test_a_damaged_game_is_kept_aside_and_a_new_one_begins(tmp_path, damaged, lines):
     path = tmp_path / "othello8.1.ggf"

@@ -9,7 +9,6 @@ import html
 import importlib.resources
 import json
 import re
-from typing import Any
 
 from azo.play.analysis import game_analysis
 from azo.play.web import messages
@@ -27,46 +26,39 @@ def render(
     players: tuple[str, str] = ("", ""),
 ) -> str:
     """Returns the page; `network` is the name of the network, `players` are black and white."""
-    settings = json.dumps(_settings(analysis, title, network, players)).replace("<", "\\u003c")
+    rules = analysis.game
+    reports = [
+        messages.report_json(position, rules.size) if position.moves else None
+        for position in analysis.positions
+    ]
+    # What the server's settings have, for one game, with the game and its reports.
+    settings = {
+        "games": [messages.offer_json(rules, network)],
+        "levels": [],
+        "analysed": messages.game_json(analysis.end, title, players) | {"reports": reports},
+    }
     names = [path.name for path in _STATIC.iterdir() if path.name.endswith(".js")]
-    modules = {name: _data_url("text/javascript", _bare_imports(name)) for name in sorted(names)}
+    modules = {  # imports are names of the import map, since data: has no folders
+        name: _data_url("text/javascript", _text(name).replace('from "./', 'from "'))
+        for name in sorted(names)
+    }
+    text = json.dumps(settings).replace("<", "\\u003c")
     imports = json.dumps({"imports": modules | {"api.js": modules["offline.js"]}})
     scripts = (
         f'<script type="importmap">{imports}</script>\n'
-        f'    <script type="application/json" id="settings">{settings}</script>\n'
+        f'    <script type="application/json" id="settings">{text}</script>\n'
         '    <script type="module">import "app.js";</script>'
     )
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     page = _text("index.html").replace('<html lang="en">', '<html lang="en" class="offline">')
     page = page.replace("<title>azo</title>", f"{policy}\n    <title>{html.escape(title)}</title>")
     page = re.sub(r'<script type="module" src=.*?</script>', lambda _: scripts, page)
-    page = re.sub(r'<link rel="stylesheet" href="/static/(.*?)">', _style, page)
+    page = re.sub(
+        r'<link rel="stylesheet" href="/static/(.*?)">',
+        lambda link: f"<style>\n{_text(link[1])}</style>",
+        page,
+    )
     return page.replace("/static/icon.svg", _data_url("image/svg+xml", _text("icon.svg")))
-
-
-def _settings(
-    analysis: game_analysis.GameAnalysis, title: str, network: str, players: tuple[str, str]
-) -> dict[str, Any]:
-    """Returns what the server's settings have, for one game, with the game and its reports."""
-    rules = analysis.game
-    reports = [
-        position.report and messages.report_json(position.report, rules.size)
-        for position in analysis.positions
-    ]
-    return {
-        "games": [messages.offer_json(rules, network)],
-        "levels": [],
-        "analysed": messages.game_json(analysis.end, title, players) | {"reports": reports},
-    }
-
-
-def _bare_imports(name: str) -> str:
-    """Returns a module whose imports are names of the import map, since data: has no folders."""
-    return re.sub(r'from "\./', 'from "', _text(name))
-
-
-def _style(link: re.Match[str]) -> str:
-    return f"<style>\n{_text(link[1])}</style>"
 
 
 def _text(name: str) -> str:

@@ -29,7 +29,8 @@ def game_table(analysis: game_analysis.GameAnalysis) -> rich.table.Table:
         *("lost>", ""),
     )
     for position in analysis.positions:
-        played, sign = position.played_move, 1 if position.board.is_black_to_move else -1
+        sign = 1 if position.board.is_black_to_move else -1
+        played = next((move for move in position.moves if move.action == position.played), None)
         rows.add_row(
             "end" if position.played is None else str(position.number),
             "" if position.played is None else "X" if sign == 1 else "O",

@@ -21,7 +21,7 @@ from azo.formats import game_files
 from azo.games import board_symmetry, notation, variant
 from azo.games.host import live_game
 from azo.play.engine import engine_factory, engine_settings, live_engine
-from azo.play.engine.search_report import MoveReport, SearchReport
+from azo.play.engine.search_report import SearchReport
 
 # Least loss in discs, least loss in expected result, and the mark of a move that reaches either. So
 # a move that turns a win into a draw or a loss always has the worst mark.
@@ -32,15 +32,11 @@ _DECIDED = 0.75  # the expected result of the winner at the end of a game with a
 
 
 @dataclasses.dataclass(frozen=True)
-class AnalysedPosition:
-    """One position of the game; values are for the side to move."""
+class AnalysedPosition(SearchReport):
+    """One position of the game, as its search reports it; without moves if the game is over."""
 
-    number: int  # ply, 1 for the first move
-    board: notation.Board
-    value: float  # searched, or exact
     discs: float  # expected final score, or the exact one
-    score: int | None  # final score under perfect play, where solved
-    report: SearchReport | None = None  # None if the game is over
+    number: int = 0  # ply, 1 for the first move
     played: int | None = None  # None for the last position
     # Of the played move: at least 0, and 0 for the engine's choice.
     loss: float | None = None  # expected result that it gives away, from 0 to 2
@@ -50,17 +46,7 @@ class AnalysedPosition:
     @property
     def best(self) -> int | None:
         """The move to play, None if the game is over."""
-        return None if self.report is None else self.report.action
-
-    @property
-    def moves(self) -> tuple[MoveReport, ...]:
-        """All legal moves, best first."""
-        return () if self.report is None else self.report.moves
-
-    @property
-    def raw_value(self) -> float | None:
-        """The network's own value, None if the game is over."""
-        return None if self.report is None else self.report.raw_value
+        return self.action if self.moves else None
 
     @property
     def mark(self) -> str:
@@ -73,11 +59,6 @@ class AnalysedPosition:
     def black_value(self) -> float:
         """The value for black."""
         return self.value if self.board.is_black_to_move else -self.value
-
-    @property
-    def played_move(self) -> MoveReport | None:
-        """The report of the played move, None at the end of the game."""
-        return next((move for move in self.moves if move.action == self.played), None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,22 +109,20 @@ class GameAnalysis:
     def with_report(self, number: int, report: SearchReport) -> "GameAnalysis":
         """Returns the analysis with another report of a position, and the losses that follow."""
         positions = list(self.positions)
-        positions[number - 1] = _position(number, positions[number - 1].played, report)
+        played = positions[number - 1].played
+        positions[number - 1] = AnalysedPosition(**vars(report), number=number, played=played)
         return dataclasses.replace(self, positions=_with_losses(positions, self.game))
 
     @property
     def turning_point(self) -> AnalysedPosition | None:
         """The marked move after which its side was behind to the end, and lost; None without it."""
         winner = self.positions[-1].black_value
-        if abs(winner) < _DECIDED:
+        behind = (p for p in reversed(self.positions) if p.black_value * winner <= 0)
+        turn = next(behind, None)
+        if turn is None or abs(winner) < _DECIDED:
             return None
-        for before, after in reversed(list(itertools.pairwise(self.positions))):
-            if after.black_value * winner <= 0:
-                return None
-            if before.black_value * winner <= 0:
-                is_loser = (1 if before.board.is_black_to_move else -1) * winner < 0
-                return before if is_loser and before.mark else None
-        return None
+        is_loser = (1 if turn.board.is_black_to_move else -1) * winner < 0
+        return turn if is_loser and turn.mark else None
 
     def summary(self, *, is_black: bool) -> SideSummary:
         """Returns the summary of one side."""
@@ -203,11 +182,11 @@ def analyse(
             engine.new_game(start, actions[: number - 1])
             if engine.is_over:
                 score = engine.final_score() * (1 if engine.board.is_black_to_move else -1)
-                worth = engine.result(score), float(score), score
-                positions.append(AnalysedPosition(number, engine.board, *worth))
+                values = engine.result(score), None, float(score), score
+                report = SearchReport(engine.board, engine.game.pass_action, (), *values, "exact")
             else:
                 report = engine.think(limits, is_stopped=is_stopped)
-                positions.append(_position(number, played, report))
+            positions.append(AnalysedPosition(**vars(report), number=number, played=played))
             if on_position is not None:
                 on_position(number)
             if is_stopped is not None and is_stopped():
@@ -218,18 +197,11 @@ def analyse(
     return GameAnalysis(engine.game, engine.config, _with_losses(positions, engine.game))
 
 
-def _position(number: int, played: int | None, report: SearchReport) -> AnalysedPosition:
-    assert report.discs is not None
-    worth = report.value, report.discs, report.score
-    return AnalysedPosition(number, report.board, *worth, report, played)
-
-
 def _is_best(position: AnalysedPosition, size: int) -> bool:
     """Returns whether the played move is the engine's, or its image by a symmetry of the board."""
-    if position.played is None or position.best is None:
-        return position.played == position.best
+    assert position.played is not None
     squares = np.array(list(notation.board_text(position.board, size))[: size * size])
-    return board_symmetry.are_equivalent(squares, position.played, position.best)
+    return board_symmetry.are_equivalent(squares, position.played, position.action)
 
 
 def _with_losses(

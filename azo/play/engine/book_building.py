@@ -71,10 +71,9 @@ def add_games(
         live.new_game(actions=actions[actions != game_files.NO_ACTION].tolist())
         for board, action in zip(live.boards, live.actions, strict=False):
             book.count(board, action, black_value if board.is_black_to_move else -black_value)
-    for key, moves in list(book.positions.items()):
+    for key, moves in book.positions.items():
         book.positions[key] = {a: e for a, e in moves.items() if e.num_games >= min_games}
-        if not book.positions[key]:
-            del book.positions[key]
+    book.positions = {key: moves for key, moves in book.positions.items() if moves}
     return int(has_result.sum())
 
 

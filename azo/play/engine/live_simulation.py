@@ -240,7 +240,10 @@ def _back_up(tree, path, length, context):
         node = tree.nodes[path[i]]
         if node.lower > -max_bound or node.upper < max_bound:
             # With a proven move that is better than this path, the side would play that one.
-            value, score = _inside(value, score, node.lower, node.upper, context)
+            value = clip(value, node.lower, node.upper, context)
+            if context.score_share > 0:
+                num_squares = context.board.num_squares
+                score = min(max(score, node.lower / num_squares), node.upper / num_squares)
         node.visits += 1
         node.value_sum += value
         node.score_sum += score
@@ -249,15 +252,6 @@ def _back_up(tree, path, length, context):
         i = length - 2
         while i >= 0 and _tighten(tree, tree.nodes[path[i]], context):
             i -= 1
-
-
-@jit
-def _inside(value, score, lower, upper, context):
-    """Returns the nearest value and score in [-1, 1] that two bounds allow."""
-    if context.score_share > 0:
-        num_squares = context.board.num_squares
-        score = min(max(score, lower / num_squares), upper / num_squares)
-    return clip(value, lower, upper, context), score
 
 
 @jit

@@ -74,7 +74,6 @@ class Book:
         self._turned = np.array(
             [[host_rules.turned_action(a, k, game.size) for a in actions] for k in symmetries]
         )
-        self._unturned = np.argsort(self._turned, axis=1)
 
     @property
     def num_moves(self) -> int:
@@ -93,11 +92,8 @@ class Book:
     def lookup(self, board: notation.Board) -> dict[int, Entry]:
         """Returns the moves of a position, best first, with all symmetric ones."""
         key, symmetries = _canonical(board.player, board.opponent, self.game.size)
-        moves = {
-            int(self._unturned[symmetry, canonical]): entry
-            for canonical, entry in self.positions.get(key, {}).items()
-            for symmetry in symmetries
-        }
+        stored, canonical = self.positions.get(key, {}), self._turned[symmetries].min(axis=0)
+        moves = {action: stored[x] for action, x in enumerate(canonical.tolist()) if x in stored}
         return dict(sorted(moves.items(), key=lambda move: (-move[1].worth, move[0])))
 
     def choose(self, board: notation.Board, rng: np.random.Generator) -> int | None:
@@ -111,7 +107,7 @@ class Book:
     def entry(self, board: notation.Board, action: int) -> Entry:
         """Returns the entry of a move, a new one if the book has none."""
         key, symmetries = _canonical(board.player, board.opponent, self.game.size)
-        canonical = min(int(self._turned[symmetry, action]) for symmetry in symmetries)
+        canonical = int(self._turned[symmetries, action].min())
         return self.positions.setdefault(key, {}).setdefault(canonical, Entry())
 
     def count(self, board: notation.Board, action: int, result: float) -> Entry:

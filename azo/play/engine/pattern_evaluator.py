@@ -93,11 +93,8 @@ def _simulate(tree, batch, context, budget, weights, output):
 @_fused
 def _evaluate(player, opponent, weights, size, on_board, output):
     """Writes `[M, A + 2]` of positions `[M]`: logits, expected result and expected score."""
-    table, num_features, most = (
-        weights.table,
-        weights.feature_bias.shape[1],
-        weights.biases.shape[1],
-    )
+    table, most = weights.table, weights.biases.shape[1]
+    num_features = weights.feature_bias.shape[1]
     contents = np.empty(weights.content.shape[2], np.uint16)
     rows = np.empty((2, len(weights.first_row)), np.uint32)
     x, y = np.zeros(most, np.float32), np.zeros(most, np.float32)

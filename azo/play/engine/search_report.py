@@ -45,7 +45,7 @@ class SearchReport:
     action: int  # the move to play
     moves: tuple[MoveReport, ...]  # all legal moves, best first
     value: float  # expected result in [-1, 1] after the search, or the exact one
-    raw_value: float  # the network's own value
+    raw_value: float | None  # the network's own value, None if the game is over
     discs: float | None  # expected final score, or the exact one; see `MoveReport`
     score: int | None  # exact final score, if solved
     source: Source
@@ -149,11 +149,10 @@ def bounded(report: SearchReport, solution: Solution, live: LiveGame) -> SearchR
 def refuted(move: MoveReport, reply: Solution, live: LiveGame) -> MoveReport:
     """Returns the report of a move after which the opponent, whose bounds are given, wins."""
     most = -(reply.upper if live.game.is_reversed else reply.lower)
-    move = dataclasses.replace(
-        move, value=-1.0, discs=float(most) if move.discs is None else move.discs, is_proven=True
-    )
+    discs = float(most) if move.discs is None else move.discs
+    lost = dataclasses.replace(move, value=-1.0, discs=discs, is_proven=True)
     return dataclasses.replace(
-        _inside(move, -reply.upper, -reply.lower, live),
+        _inside(lost, -reply.upper, -reply.lower, live),
         score=most if reply.is_solved else None,
         line=move.line if reply.best_move is None else (move.action, reply.best_move),
     )

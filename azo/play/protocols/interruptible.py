@@ -21,16 +21,12 @@ def waiting(
     `size` is that of the board. `what` names the search, `ending` says what Ctrl-C does.
     """
     interrupts: list[int] = []
-
-    def is_stopped() -> bool:
-        return bool(interrupts)
-
     with contextlib.ExitStack() as stack:
         stack.enter_context(
             interruption.handled_by(lambda number, _: interrupts.append(number), [signal.SIGINT])
         )
         if not console.is_terminal:
-            yield is_stopped, lambda _: None
+            yield lambda: bool(interrupts), lambda _: None
             return
         status = stack.enter_context(console.status(what))
 
@@ -42,4 +38,4 @@ def waiting(
                 parts.append(f"about {report.seconds_left:.0f} s left")
             status.update(f"{what}: {', '.join(parts)} (Ctrl-C: {ending})")
 
-        yield is_stopped, show
+        yield lambda: bool(interrupts), show

@@ -1,9 +1,8 @@
 """NBoard's protocol, version 2, by Chris Welty; its description comes with his program NTest.
 
-The protocol has evaluations in discs for the side to move. A solved position has its exact score;
-otherwise the evaluation is the expected result, from -1 to 1, times the number of squares. A depth
-is a number of simulations: 400 at depth 10, doubled every two plies. `analyze` searches every
-position separately.
+Evaluations are scores in discs for the side to move, exact where a position is solved. A search for
+a move (`go`) has none elsewhere. A depth is a number of simulations: 400 at depth 10, doubled every
+two plies. `analyze` searches every position separately.
 
 The protocol has no errors. Unknown lines are ignored, as it demands. An error in a command's line
 becomes a `status`, which NBoard shows, and leaves the game unchanged. A search ends at `ping`, at
@@ -16,7 +15,7 @@ import re
 from collections.abc import Callable
 
 from azo.formats import ggf
-from azo.games import notation
+from azo.games import notation, variant
 from azo.play.engine import clock, search_report
 from azo.play.engine.engine_settings import Limits
 from azo.play.engine.live_engine import Engine
@@ -28,7 +27,6 @@ _PLIES_TO_DOUBLE = 2
 _USUAL_DEPTH = 10
 _MAX_DEPTH = 30  # 400,000 simulations; larger depths count as this one
 _MAX_STATUS = 200
-_PROPERTY = re.compile(r"([A-Za-z]+)\s*\[([^\]]*)\]")  # of GGF
 _CLOCK = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9})", re.ASCII)
 
 
@@ -92,14 +90,11 @@ class NBoardServer:
 
     def _set_game(self, text: str) -> None:
         game, rules = ggf.parse(text), self._engine.game
-        if (game.size, game.is_reversed) != (rules.size, rules.is_reversed):
-            requested, own = (
-                f"{each.size}x{each.size}{', fewer discs win' if each.is_reversed else ''}"
-                for each in (game, rules)
-            )
-            raise ValueError(f"the game is {requested}, but the network plays {own}")
-        properties = [(name.upper(), value) for name, value in _PROPERTY.findall(text)]
-        times = [(name == "B", _seconds(value)) for name, value in properties if name in ("B", "W")]
+        requested = variant.Variant(game.size, game.is_reversed).name
+        if requested != rules.name:
+            raise ValueError(f"the game is {requested}, but the network plays {rules.name}")
+        moves = [pair for pair in next(ggf.properties(text)) if pair[0] in ("B", "W")]
+        times = [(colour == "B", _seconds(move)) for colour, move in moves]
         self._engine.new_game(game.board, game.moves)
         self._clock = _clock_of(game.time)
         for is_black, seconds in times:
