@@ -3,6 +3,7 @@
 Tests run on the CPU unless told otherwise: `JAX_PLATFORMS=cuda,cpu pytest -m gpu`.
 """
 
+import contextlib
 import gc
 import os
 import pathlib
@@ -23,6 +24,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 import jax
 import pytest
+from support import web_visit
 
 from azo.lab import data
 from azo.learning import learner, loop, placement, run_state
@@ -124,6 +126,19 @@ def browser():
             launched = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield launched
         launched.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens pages, see `web_visit.Visit`; the test fails at its end if one of them had an error."""
+    with contextlib.ExitStack() as visits:
+
+        def open_visit(*arguments, **settings):
+            visit = web_visit.Visit(browser, *arguments, **settings)
+            visits.callback(visit.end)
+            return visit
+
+        yield open_visit
 
 
 @pytest.fixture(scope="session")

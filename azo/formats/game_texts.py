@@ -97,7 +97,8 @@ def _is_legal(moves: Sequence[int], rules: variant.Variant) -> bool:
 
 
 def _property_games(text: str) -> list[ggf.GgfGame]:
-    reader = sgf if sgf.is_sgf(text) else ggf
+    is_sgf = re.search(r"GM\s*\[\s*\d+\s*\]", text)  # whose games have numbers
+    reader = sgf if is_sgf else ggf
     texts, games = list(ggf.properties(text, reader.TOKEN)), []
     for number, pairs in enumerate(texts, start=1):
         try:

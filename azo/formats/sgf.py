@@ -19,11 +19,6 @@ _GAMES = {"1": "Go", "3": "chess", "4": "Gomoku", "11": "Hex"}
 _LETTERS = "abcdefgh"
 
 
-def is_sgf(text: str) -> bool:
-    """Returns whether a text with `(;` is SGF, whose games have numbers, and not GGF."""
-    return re.search(r"GM\s*\[\s*\d+\s*\]", text) is not None
-
-
 def game_of(pairs: Sequence[tuple[str, str]]) -> ggf.GgfGame:
     """Returns the game of `ggf.properties`; ValueError for another game, or a bad square.
 

@@ -190,5 +190,7 @@ def _origin(settings: supervised_data.SuperviseConfig) -> origin.Origin:
         runs = [network_files.origin_from("teacher", run) for run in settings.files]
         return tuple(dict.fromkeys(itertools.chain(start, *runs)))
     if settings.source == "files":
-        return start + origin.of_files(settings.files or [supervised_data.DEFAULT_ARCHIVE])
+        files = settings.files or [supervised_data.DEFAULT_ARCHIVE]
+        names = ", ".join(path.name for path in files)
+        return (*start, origin.Source(kind="recorded games", name=names))
     return start

@@ -20,7 +20,6 @@ from azo.learning import replay, run_state
 from azo.storage import files, locks
 from azo.training import checkpoint_folder, config, devices, exported_network, orbax_calls
 
-SETTINGS = exported_network.SETTINGS
 CHECKPOINTS = checkpoint_folder.CHECKPOINTS
 _RINGS = ("replay/next_row", "replay/size", "replay/window_starts")  # a row for each device
 _COUNTS = (
@@ -142,7 +141,7 @@ class Checkpoints(contextlib.ExitStack):
                     exported_network.write(partial, variables, text)
                     content = record.model_dump_json(indent=1).encode()
                     files.write(partial / checkpoint_folder.RECORD, content)
-                    files.write(self.folder / SETTINGS, text.encode())
+                    files.write(self.folder / exported_network.SETTINGS, text.encode())
                     files.write_checksums(partial)
                     files.verify_checksums(partial, is_cached=False)
                 self._prune()
@@ -173,7 +172,9 @@ class Checkpoints(contextlib.ExitStack):
             raise ValueError(f"{place}: weights or the optimiser's state are infinite or NaN")
         on_host = jax.tree.unflatten(jax.tree.structure(plain), [arrays[name] for name in expected])
         if saved_rings != len(like.replay.size):
-            buffer = _dealt(on_host.replay, like.replay)
+            where = jax.tree.map(_sharding, like.replay)
+            deal = jax.jit(replay.redistribute, static_argnums=1, out_shardings=where)
+            buffer = deal(on_host.replay, len(like.replay.size))
             on_host = dataclasses.replace(on_host, replay=buffer)
         state = jax.tree.map(_placed, on_host, like)
         return dataclasses.replace(state, key=jax.random.wrap_key_data(state.key))
@@ -241,13 +242,6 @@ def _check_is_ours(folder: pathlib.Path) -> None:
             f"{folder}: holds something that is not an azo run ({', '.join(others[:3])}):"
             " choose another --run.folder"
         )
-
-
-def _dealt(buffer: replay.ReplayBuffer, like: replay.ReplayBuffer) -> replay.ReplayBuffer:
-    """Returns saved rings, on the host, as rings of another number of devices."""
-    where = jax.tree.map(_sharding, like)
-    deal = jax.jit(replay.redistribute, static_argnums=1, out_shardings=where)
-    return deal(buffer, len(like.size))
 
 
 def _placed(array: Any, like: Any) -> jax.Array:

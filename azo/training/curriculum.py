@@ -5,7 +5,7 @@ import json
 import rich.console
 
 from azo.storage import files
-from azo.training import checkpoint, config, devices, interruption, metrics, trainer
+from azo.training import config, devices, exported_network, interruption, metrics, trainer
 
 
 def train(
@@ -32,7 +32,7 @@ def train(
 
 def _has_ended(settings: config.Config) -> bool:
     """Returns whether a run with exactly these settings has ended."""
-    path = settings.run.folder / checkpoint.SETTINGS
+    path = settings.run.folder / exported_network.SETTINGS
     if not path.exists():
         return False
     saved = files.parse_json(files.read_text(path), path)

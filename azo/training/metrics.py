@@ -108,7 +108,7 @@ class Event(NamedTuple):
 
 
 class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
-    """Appends events to the files in a run's folder; a context manager, or call `close`."""
+    """Appends events to the files in a run's folder; a context manager."""
 
     def __init__(
         self,
@@ -133,9 +133,6 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
             self._curves.write_event(
                 event_pb2.Event(wall_time=time.time(), step=last_iteration + 1, session_log=log)
             )
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def write(self, event: str, iteration: int, metrics: Mapping[str, Any]) -> None:
         """Appends one event, on disk when this returns.
@@ -165,8 +162,7 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
                 )
                 self._curves.flush()
 
-    def close(self) -> None:
-        """Closes the files."""
+    def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):  # what could not be written has been reported
             self._curves.close()
 

@@ -14,7 +14,6 @@ import os
 import pathlib
 import platform
 import subprocess
-from collections.abc import Sequence
 from typing import Literal
 
 import jax
@@ -53,11 +52,6 @@ def describe(origin: Origin) -> str:
             verdict = "learned from recorded games"
     chain = files.printable("; ".join(f"{source.kind}: {source.name}" for source in origin))
     return f"{verdict} ({chain})" if chain else verdict
-
-
-def of_files(paths: Sequence[pathlib.Path]) -> Origin:
-    """Returns the origin that archives of games add."""
-    return (Source(kind="recorded games", name=", ".join(path.name for path in paths)),)
 
 
 def commit() -> str:

@@ -6,7 +6,7 @@ import pathlib
 import jax
 import pydantic
 
-from azo.games import notation, othello, protocol, replaying, setting_types
+from azo.games import bitboard, notation, othello, protocol, setting_types
 from azo.learning import ply_records
 from azo.storage import files
 
@@ -35,7 +35,10 @@ def write(
     boards = []
     for number, ply in enumerate(shown[1]):
         position = jax.tree.map(lambda words, number=number: words[number], shown[0])
-        board = replaying.board_of(position, is_black_to_move=bool(ply % 2 == 0))
+        player, opponent = map(bitboard.to_int, (position.player, position.opponent))
+        is_black = bool(ply % 2 == 0)
+        black, white = (player, opponent) if is_black else (opponent, player)
+        board = notation.Board(black, white, is_black)
         boards.append(notation.board_text(board, game.size))
     games_shown = ShownGames(iteration=iteration, boards=tuple(boards))
     with contextlib.suppress(ValueError):  # a full disk does not end a run

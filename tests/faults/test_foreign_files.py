@@ -56,36 +56,27 @@ def test_files_that_never_end_are_refused(monkeypatch):
         files.read(pathlib.Path("/dev/zero"))
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        ("a.toml", b"x = " + b"[" * 5000, "not TOML: maximum recursion depth"),
-        ("a.toml", b'[run]\nfolder = "a\\u0000b"', "is not a text in UTF-8, or has a NUL"),
-        ("a.json", b"[" * 100_000, "not JSON: recursion limit exceeded"),
-        ("a.json", b'{"run":' * 190 + b"1" + b"}" * 190, "nested more than 50 deep"),
-    ],
-)
-def test_settings_files_are_refused_in_one_line(name, content, reason, tmp_path, capsys):
-    (tmp_path / name).write_bytes(content)
-    words = ["train", "--config", tmp_path / name, "--run.folder", tmp_path / "run"]
-    assert reason in commands.refused(capsys, *words)
+TINY = tiny_run.toml().encode()
 
 
 @pytest.mark.parametrize(
-    ("flag", "value", "reason"),
+    ("name", "content", "flags", "reason"),
     [
-        ("run.seed", 10**30, "should be less than 4294967296"),
-        ("learner.learning-rate", "inf", "should be a finite number"),
-        ("replay.capacity", 2**31 - 1, "needs about"),
-        ("network.num-channels", 2**14, "lower the size of [network]"),
+        ("a.toml", b"x = " + b"[" * 5000, [], "not TOML: maximum recursion depth"),
+        ("a.toml", b'[run]\nfolder = "a\\u0000b"', [], "is not a text in UTF-8, or has a NUL"),
+        ("a.json", b"[" * 100_000, [], "not JSON: recursion limit exceeded"),
+        ("a.json", b'{"run":' * 190 + b"1" + b"}" * 190, [], "nested more than 50 deep"),
+        ("a.toml", TINY, ["--run.seed", 10**30], "should be less than 4294967296"),
+        ("a.toml", TINY, ["--learner.learning-rate", "inf"], "should be a finite number"),
+        ("a.toml", TINY, ["--replay.capacity", 2**31 - 1], "needs about"),
+        ("a.toml", TINY, ["--network.num-channels", 2**14], "lower the size of [network]"),
     ],
 )
-def test_impossible_numbers_are_refused_before_memory_is_taken(
-    flag, value, reason, tmp_path, capsys
+def test_wrong_settings_are_refused_in_one_line_before_memory_is_taken(
+    name, content, flags, reason, tmp_path, capsys
 ):
-    path = tmp_path / "tiny.toml"
-    path.write_text(tiny_run.toml())
-    words = ["train", "--config", path, "--run.folder", tmp_path / "run", f"--{flag}", value]
+    (tmp_path / name).write_bytes(content)
+    words = ["train", "--config", tmp_path / name, "--run.folder", tmp_path / "run", *flags]
     assert reason in commands.refused(capsys, *words)
     assert not (tmp_path / "run").exists()
 

@@ -76,32 +76,28 @@ def test_all_games_of_files_of_every_kind_are_read_in_order(tmp_path):
     assert str(error.value) == f"{tmp_path / 'a.csv'}: {message}"
 
 
-def test_an_archive_may_be_any_text_of_which_one_game_can_be_read(tmp_path):
-    transcripts = ["d3c5", "f5d6c3"]
-    games = [
-        ggf.GgfGame(8, _START, replaying.replay(text, _GAME).actions, "a", "b")
-        for text in transcripts
-    ]
-    texts = {
-        "two.ggf": "\n".join(map(ggf.to_text, games)),
-        "two.txt": "\ufeff" + " ".join(map(ggf.to_text, games)),
-        "named.txt": "black: a\nwhite: b\nmoves: d3c5\n",
-        "lines.txt": "f5\nD6\n\nc3\n",
-    }
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        numbers = [1, 2] if name.startswith("two") else [None]
-        expected = [game_files.read(tmp_path / name, _GAME, number=n).moves for n in numbers]
-        archive = game_files.read_archives([tmp_path / name])
-        found = [tuple(moves[moves != -1].tolist()) for moves in archive.action]
-        assert found == expected
-    other = ggf.GgfGame(8, notation.Board(_START.white, _START.black, is_black_to_move=True), (20,))
-    for text, reason in [
-        (ggf.to_text(games[0]) + ggf.to_text(other), "record 2: the start position is unusual"),
-        (ggf.to_text(games[0]).replace("W[C5]", "W[A1]"), "record 1: illegal move 'a1' at ply 2"),
+_GGF = ggf.to_text(ggf.GgfGame(8, _START, (19, 34)))
+_OTHER = notation.Board(_START.white, _START.black, is_black_to_move=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"\ufeff{_GGF} {_GGF}", [[19, 34], [19, 34]]),
+        ("black: a\nwhite: b\nmoves: d3c5\n", [[19, 34]]),
+        ("f5\nD6\n\nc3\n", [[37, 43, 18]]),
+        (_GGF + ggf.to_text(ggf.GgfGame(8, _OTHER, (20,))), "record 2: the start position is unus"),
+        (_GGF.replace("W[C5]", "W[A1]"), "record 1: illegal move 'a1' at ply 2"),
         ("(;GM[Go];)", "GGF: the game is 'Go', not 'Othello'"),
-    ]:
-        (tmp_path / "bad.ggf").write_text(text)
-        with pytest.raises(ValueError) as error:
-            game_files.read_archives([tmp_path / "bad.ggf"])
-        assert str(error.value).startswith(f"{tmp_path / 'bad.ggf'}: {reason}")
+    ],
+)
+def test_an_archive_may_be_any_text_of_games(tmp_path, text, expected):
+    path = tmp_path / "games.ggf"
+    path.write_text(text, encoding="utf-8")
+    if isinstance(expected, list):
+        archive = game_files.read_archives([path])
+        assert [moves[moves != -1].tolist() for moves in archive.action] == expected
+        return
+    with pytest.raises(ValueError) as error:
+        game_files.read_archives([path])
+    assert str(error.value).startswith(f"{path}: {expected}")

@@ -2,14 +2,13 @@
 
 import pytest
 from support.web_server import offers, running
-from support.web_visit import Visit
+from support.web_visit import SIZES, Visit
 
 from azo.formats import ggf, wthor
 from azo.games import othello, variant
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-_SIZES = [(1280, 800), (1366, 768), (390, 844), (844, 390)]
 _DROP = """(files) => {
   const dataTransfer = new DataTransfer();
   for (const {name, type, bytes} of files) {
@@ -34,8 +33,8 @@ def _players(visit):
     return visit.text("#black .who"), visit.text("#white .who")
 
 
-def test_a_game_of_an_archive_is_chosen_by_name_and_kept_with_its_players(browser, port):
-    visit = Visit(browser, port)
+def test_a_game_of_an_archive_is_chosen_by_name_and_kept_with_its_players(open_page, port):
+    visit = open_page(port)
     start = ggf.usual_start(variant.Variant())
     games = [ggf.GgfGame(8, start, (37, 43, 18), "Ann", f"Żoé {n}") for n in range(300)]
     games.append(ggf.GgfGame(8, start, (19, 18), "Zoé", "Bob", black_score=-16))
@@ -62,11 +61,10 @@ def test_a_game_of_an_archive_is_chosen_by_name_and_kept_with_its_players(browse
     assert (saved.black, saved.white) == ("Zoé", "Bob")
     visit.page.select_option("#human", "black")
     assert _players(visit)[0] == "You"
-    visit.end()
 
 
-def test_files_of_other_kinds_open_or_say_why_not(browser, port):
-    visit = Visit(browser, port)
+def test_files_of_other_kinds_open_or_say_why_not(open_page, port):
+    visit = open_page(port)
     sgf = "(;GM[2]SZ[8]PB[Müller]PW[bob];B[f5];W[d6];B[a1];W[c3])"
     _drop(visit, {"game.sgf": sgf.encode("latin-1")})
     visit.wait_for("#message", "Stopped at move 3: illegal move a1: black may play c3 c4 c5")
@@ -90,7 +88,6 @@ def test_files_of_other_kinds_open_or_say_why_not(browser, port):
     _drop(visit, {"many.txt": b"f5d6c3\nf5f6e6\n" * 9000})
     visit.wait_for("#choose-title", "6857 games in the beginning of many.txt")
     assert not visit.serious_findings()
-    visit.end()
 
 
 def test_links_say_who_can_open_them_and_damaged_ones_are_explained(browser, port):
@@ -117,11 +114,11 @@ def test_links_say_who_can_open_them_and_damaged_ones_are_explained(browser, por
         visit.end()
 
 
-@pytest.mark.parametrize(("width", "height"), _SIZES)
-def test_a_position_is_set_up_by_clicks_and_keys_and_played_on(browser, port, width, height):
-    viewport = {"width": width, "height": height}
+@pytest.mark.parametrize("size", SIZES)
+def test_a_position_is_set_up_by_clicks_and_keys_and_played_on(open_page, port, size):
+    width, height = SIZES[size]
     scheme = "dark" if height < 800 else "light"
-    visit = Visit(browser, port, "#f5d6", viewport=viewport, color_scheme=scheme)
+    visit = open_page(port, "#f5d6", size=size, color_scheme=scheme)
     visit.wait_for_moves(2)
     shown = visit.board
     visit.page.keyboard.press("e")
@@ -159,4 +156,3 @@ def test_a_position_is_set_up_by_clicks_and_keys_and_played_on(browser, port, wi
     visit.page.reload()
     visit.wait_for_moves(1)
     assert visit.moves == ["h6"]
-    visit.end()

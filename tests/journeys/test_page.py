@@ -38,7 +38,7 @@ def port():
 @pytest.fixture(scope="module")
 def analysed(browser, port):
     """What the browser stores of game 8 after its analysis."""
-    visit = Visit.of_size(browser, port, "notebook")
+    visit = Visit(browser, port, size="notebook")
     visit.press("#open")
     visit.page.fill("#text", _FILE.read_text())
     visit.press("#read")
@@ -52,14 +52,13 @@ def analysed(browser, port):
 
 
 @pytest.fixture
-def review(browser, port, analysed, size):
+def review(open_page, port, analysed, size):
     """The page with game 8, from the list of stored games."""
-    visit = Visit.of_size(browser, port, size, storage_state=analysed)
+    visit = open_page(port, size=size, storage_state=analysed)
     visit.press("#games")
     visit.press("#games-list button")
     visit.wait_for_moves(59)
-    yield visit
-    visit.end()
+    return visit
 
 
 def _saved(visit):
@@ -169,8 +168,8 @@ def test_a_mistake_is_retried_against_azo_and_the_game_stays(review):
 
 
 @_by_size
-def test_a_game_is_played_reviewed_and_gone_on_with(browser, port, size):
-    visit = Visit.of_size(browser, port, size)
+def test_a_game_is_played_reviewed_and_gone_on_with(open_page, port, size):
+    visit = open_page(port, size=size)
     for name, value in (("game", "othello4"), ("level", "20")):
         visit.page.select_option(f"#{name}", value)  # scrolls to it
         assert visit.is_on_screen("#board")
@@ -211,7 +210,6 @@ def test_a_game_is_played_reviewed_and_gone_on_with(browser, port, size):
     visit.press("#new")
     visit.wait_for_moves(0)
     assert visit.wait_for_turn()
-    visit.end()
 
 
 @pytest.mark.parametrize("size", ["notebook"])
@@ -260,9 +258,9 @@ def test_the_summary_counts_choices_marks_and_discs_of_each_side(review):
     ("size", "scheme"),
     [("notebook", "light"), ("notebook", "dark"), ("phone", "dark"), ("aside", "light")],
 )
-def test_axe_finds_nothing_serious(browser, port, analysed, size, scheme):
+def test_axe_finds_nothing_serious(open_page, port, analysed, size, scheme):
     context = {"storage_state": analysed, "color_scheme": scheme}
-    visit = Visit.of_size(browser, port, size, **context)
+    visit = open_page(port, size=size, **context)
     visit.press(visit.cell("f5"))
     visit.wait_for_moves(2)
     assert visit.wait_for_turn()
@@ -287,4 +285,3 @@ def test_axe_finds_nothing_serious(browser, port, analysed, size, scheme):
         visit.page.keyboard.press(key)
         assert visit.serious_findings() == [], f"dialog {key}"
         visit.page.keyboard.press("Escape")
-    visit.end()

@@ -5,7 +5,6 @@ import pathlib
 import numpy as np
 import pytest
 from support import scripted_engine, slow_board
-from support.web_visit import Visit
 
 from azo.cli import analyse
 from azo.games import notation, othello, replaying
@@ -25,10 +24,8 @@ def address(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(browser, address):
-    visit = Visit(browser, None, address)
-    yield visit
-    visit.end()
+def visit(open_page, address):
+    return open_page(None, address)
 
 
 def test_the_board_is_stepped_through_by_keys_and_buttons(visit):
@@ -129,7 +126,7 @@ def test_the_browser_refuses_every_connection(visit):
         ),
     ],
 )
-def test_mistakes_are_those_of_the_analysis(browser, tmp_path, best, evaluations, listed):
+def test_mistakes_are_those_of_the_analysis(open_page, tmp_path, best, evaluations, listed):
     game = othello.Othello()
     best_too = [each | {"best": move} for each, move in zip(evaluations, best.split(), strict=True)]
     engine = scripted_engine.ScriptedEngine(game, dict(enumerate(best_too)))
@@ -137,10 +134,9 @@ def test_mistakes_are_those_of_the_analysis(browser, tmp_path, best, evaluations
     analysis = game_analysis.analyse(engine)
     file = tmp_path / "game.html"
     file.write_text(analysis_page.render(analysis, "a game", "a network"))
-    visit = Visit(browser, None, file.as_uri())
+    visit = open_page(None, file.as_uri())
     assert visit.mistakes == listed
     assert [f"{p.number}" for p in analysis.losses] == [number for number, *_ in listed]
     if "turning" in listed[0]:
         title = visit.page.locator("#mistakes button").first.get_attribute("title")
         assert title == "4 discs lost; f4 was best; from here on white was behind"
-    visit.end()

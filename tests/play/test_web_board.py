@@ -28,18 +28,16 @@ def port():
 
 
 @pytest.fixture
-def visit(browser, port):
-    visit = Visit(browser, port)
-    yield visit
-    visit.end()
+def visit(open_page, port):
+    return open_page(port)
 
 
 def _box(visit, selector):
     return visit.page.locator(selector).bounding_box()
 
 
-def test_a_whole_analysed_game_fits_the_screen_without_scrolling(browser, port):
-    visit = Visit.of_size(browser, port, "wide", _LONG)
+def test_a_whole_analysed_game_fits_the_screen_without_scrolling(open_page, port):
+    visit = open_page(port, _LONG, size="wide")
     visit.page.select_option("#strength", "100")
     visit.page.keyboard.press("a")
     visit.wait_for_analysis()
@@ -53,7 +51,6 @@ def test_a_whole_analysed_game_fits_the_screen_without_scrolling(browser, port):
     for selector in ("#board", "#bar", ".toolbar", "#headline", "#moves", "#summary", "#analyse"):
         assert visit.is_on_screen(selector), selector
     assert _box(visit, "#moves")["height"] >= 90  # three rows of moves
-    visit.end()
 
 
 _WIDEST = {
@@ -65,8 +62,8 @@ _WIDEST = {
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_no_number_is_cut_off(browser, port, name):
-    visit = Visit.of_size(browser, port, name, _LONG)
+def test_no_number_is_cut_off(open_page, port, name):
+    visit = open_page(port, _LONG, size=name)
     visit.page.keyboard.press("Home")
     visit.page.keyboard.press("d")
     visit.page.click("#map >> text=Discs")
@@ -82,7 +79,6 @@ def test_no_number_is_cut_off(browser, port, name):
         )
         assert sizes
         assert all(needed <= given for needed, given in sizes), selector
-    visit.end()
 
 
 def test_the_bar_shows_the_expected_score_and_the_chance_to_win(visit, port):
@@ -101,8 +97,8 @@ def test_the_bar_shows_the_expected_score_and_the_chance_to_win(visit, port):
     assert fill["height"] / bar["height"] == pytest.approx(share, abs=0.01)
 
 
-def test_continuous_analysis_deepens_and_draws_the_best_lines(browser, port):
-    visit = Visit(browser, port, "#")
+def test_continuous_analysis_deepens_and_draws_the_best_lines(open_page, port):
+    visit = open_page(port, "#")
     page = visit.page
     page.select_option("#game", "othello8")
     visit.wait_for(".letters", "h")
@@ -125,7 +121,6 @@ def test_continuous_analysis_deepens_and_draws_the_best_lines(browser, port):
     stopped = visits()
     page.wait_for_timeout(500)
     assert visits() == stopped
-    visit.end()
 
 
 def test_former_games_are_stored_and_can_be_removed(visit):
@@ -202,19 +197,18 @@ def test_a_game_from_another_start_is_saved_as_transcript_and_ggf(browser):
     assert parsed.board == notation.parse_board("-OX--XO--------- X", 4)
 
 
-def test_an_opening_is_named_in_every_symmetry(browser, port):
+def test_an_opening_is_named_in_every_symmetry(open_page, port):
     squares = [divmod(action, 8) for action in notation.parse_moves("c4e3f6e6f5", 8)]
     turned = notation.transcript([8 * (7 - row) + 7 - column for row, column in squares], 8)
-    visit = Visit(browser, port, f"#{turned}")
+    visit = open_page(port, f"#{turned}")
     visit.wait_for_moves(5)
     assert visit.text("#opening") == "Tiger"
     visit.page.keyboard.press("ArrowLeft")
     assert visit.text("#opening") == "Perpendicular"
-    visit.end()
 
 
-def test_gaps_in_the_graph_stay_gaps_and_values_appear_under_the_pointer(browser, port):
-    visit = Visit(browser, port, _LINK)
+def test_gaps_in_the_graph_stay_gaps_and_values_appear_under_the_pointer(open_page, port):
+    visit = open_page(port, _LINK)
     for ply in (3, 4, 8, 9):
         visit.page.locator("#moves button").nth(ply - 1).click()
         visit.page.keyboard.press("h")
@@ -232,4 +226,3 @@ def test_gaps_in_the_graph_stay_gaps_and_values_appear_under_the_pointer(browser
     visit.page.mouse.move(graph["x"] + 34 + 6 * step, graph["y"] + 40)
     assert visit.text("#graph-note") == "ply 6: not searched"
     assert "discs for black" in visit.text(".legend")
-    visit.end()

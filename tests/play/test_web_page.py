@@ -19,10 +19,8 @@ def port():
 
 
 @pytest.fixture
-def visit(browser, port):
-    visit = Visit(browser, port)
-    yield visit
-    visit.end()
+def visit(open_page, port):
+    return open_page(port)
 
 
 def _expected(moves, size=6):
@@ -126,19 +124,18 @@ def test_a_stopped_server_is_reported_and_the_game_is_kept(browser):
     visit.end()
 
 
-def test_light_and_dark_follow_the_system_and_the_button(browser, port):
+def test_light_and_dark_follow_the_system_and_the_button(open_page, port):
     def brightness(page):
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         return sum(map(int, re.findall(r"\d+", colour))) / 3
 
-    visit = Visit(browser, port, color_scheme="light")
+    visit = open_page(port, color_scheme="light")
     assert brightness(visit.page) > 128
     visit.page.click("#theme")
     assert brightness(visit.page) < 128
     visit.page.reload()
     visit.page.wait_for_selector(".cell")
     assert brightness(visit.page) < 128
-    visit.end()
 
 
 def _play(visit, move):
@@ -205,9 +202,9 @@ def test_a_move_that_was_taken_back_is_replaced_even_after_a_reload(visit):
     visit.wait_until("document.querySelector('#moves > li > button').textContent.endsWith('c2')")
 
 
-def test_variations_do_not_end_the_analysis_of_the_game(browser, port):
+def test_variations_do_not_end_the_analysis_of_the_game(open_page, port):
     moves = notation.transcript(slow_board.random_game(8, seed=2)[1], 8, has_passes=True)
-    visit = Visit.of_size(browser, port, "notebook", f"#{moves}")
+    visit = open_page(port, f"#{moves}", size="notebook")
     visit.page.keyboard.press("Home")
     visit.page.keyboard.press("a")
     visit.page.wait_for_selector("#mistakes button")
@@ -219,4 +216,3 @@ def test_variations_do_not_end_the_analysis_of_the_game(browser, port):
     visit.page.wait_for_selector("#message", state="hidden")
     assert visit.text("#analyse").startswith("Stop")
     visit.page.click("#analyse")
-    visit.end()

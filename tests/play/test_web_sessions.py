@@ -40,16 +40,6 @@ def test_a_session_keeps_its_tree_and_a_low_level_does_not_profit_from_it(port):
 
 
 @contextlib.contextmanager
-def begin(port, address="127.0.0.1", **how):
-    """Asks for a search from an address; yields the open answer."""
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(address, 0))
-    body = json.dumps(question(**how))
-    client.request("POST", "/api/think", body, {"content-type": "application/json"})
-    with contextlib.closing(client), client.getresponse() as response:
-        yield response
-
-
-@contextlib.contextmanager
 def searching():
     """A slow server that searches for a page; yields its port, and a future of its answer."""
     game = othello.Othello(6)
@@ -79,7 +69,10 @@ def test_a_search_ends_when_its_reader_disconnects():
     game = othello.Othello(6)
     evaluator = SlowEvaluator(game)
     with running({game.name: offer(game, evaluator)}) as port:
-        with begin(port, num_simulations=20_000, seconds=30) as response:
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        body = json.dumps(question(num_simulations=20_000, seconds=30))
+        client.request("POST", "/api/think", body, {"content-type": "application/json"})
+        with contextlib.closing(client), client.getresponse() as response:
             response.readline()
         assert wait_until(lambda: _is_quiet(evaluator))
 

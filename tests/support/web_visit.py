@@ -24,12 +24,12 @@ def serious_findings(page):
 class Visit:
     """An open page, with its errors and the hosts that it connected to."""
 
-    def __init__(self, browser, port, link="", **context):
-        """Opens a link of a server, or a whole address if `port` is None."""
-        self.context = browser.new_context(
-            **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | context
-        )
-        self.is_touched = context.get("has_touch", False)
+    def __init__(self, browser, port, link="", size=None, **context):
+        """Opens a link of a server, or a whole address if `port` is None; a size is of `SIZES`."""
+        width, height = SIZES.get(size, (1280, 900))
+        self.is_touched = is_phone = size in ("phone", "aside")
+        context |= {"viewport": {"width": width, "height": height}, "reduced_motion": "reduce"}
+        self.context = browser.new_context(has_touch=is_phone, is_mobile=is_phone, **context)
         self.address = link if port is None else f"http://localhost:{port}/{link}"
         self.errors = []
         self.hosts = set()
@@ -46,14 +46,6 @@ class Visit:
     def _hear(self, message):
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
-
-    @classmethod
-    def of_size(cls, browser, port, name, link="", **context):
-        """Opens the page in a window or on a phone of a name in `SIZES`."""
-        width, height = SIZES[name]
-        is_phone = name in ("phone", "aside")
-        context |= {"viewport": {"width": width, "height": height}}
-        return cls(browser, port, link, has_touch=is_phone, is_mobile=is_phone, **context)
 
     def end(self):
         self.context.close()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support import tiny_run
 
-from azo.lab import elo, run_matches
+from azo.lab import run_matches
 from azo.learning import network
 from azo.training import (
     config,
@@ -18,19 +18,6 @@ from azo.training import (
 )
 
 NOTHING_LEARNED = {"replay.min_positions": 128}  # as many as the ring has rows
-
-
-@pytest.fixture
-def scores(monkeypatch):
-    """Wins of 10 games of the matches to come."""
-    wins = []
-
-    def match(*_):
-        won = wins.pop(0)
-        return elo.MatchResult(won, 0, 10 - won)
-
-    monkeypatch.setattr(run_matches.RunMatches, "match", match)
-    return wins
 
 
 def of_phases(folder, *phases):
@@ -136,22 +123,3 @@ def test_a_network_that_is_not_there_is_named(tmp_path, section, name):
     sections[section] = sections.get(section, {}) | {name: f"{tmp_path}/absent"}
     with pytest.raises(ValueError, match=rf"^{section}.{name}: {tmp_path}/absent: no such folder"):
         trainer.train(tiny_run.settings(**sections))
-
-
-@pytest.mark.parametrize(
-    ("phases", "expected"),
-    [
-        (
-            [("a", {"search.num_simulation": 3})],
-            "[search]: unknown setting 'num_simulation'. Did you mean 'num_simulations'?",
-        ),
-        ([("a", {"selfplay.teacher": "{b}"}), ("b", {})], "phase a: '{b}' names no earlier phase"),
-        ([("a", {}), ("b", {"selfplay.teacher": "{a"})], "names no earlier phase: a"),
-        ([("a b", {})], "String should match pattern"),
-    ],
-)
-def test_wrong_names_in_a_curriculum_are_refused_before_anything_is_done(phases, expected):
-    tree = tiny_run.SECTIONS | {"curriculum": [{"name": n, "set": c} for n, c in phases]}
-    with pytest.raises(ValueError) as caught:
-        config.Config.model_validate(tree)
-    assert expected in str(caught.value)

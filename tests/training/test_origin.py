@@ -51,38 +51,29 @@ def test_the_shipped_networks_are_from_the_rules_alone(name):
     assert origin.is_from_rules_alone(sources)
 
 
-def test_a_run_from_a_run_from_games_of_people_is_not_from_the_rules_alone(tmp_path):
-    learned = supervise(tmp_path / "people", files=[pathlib.Path("archive/games.csv.gz")])
-    assert recorded(learned) == (origin.Source(kind="recorded games", name="games.csv.gz"),)
-    first = begin_run(tmp_path / "first", run={"start_from": str(learned)})
+def test_an_origin_has_all_that_a_network_and_those_before_it_learned_from(tmp_path):
+    people = supervise(tmp_path / "people", files=[pathlib.Path("archive/games.csv.gz")])
+    first = begin_run(tmp_path / "first", run={"start_from": str(people)})
     second = begin_run(tmp_path / "second", run={"start_from": str(first)})
-    assert [(source.kind, source.name) for source in recorded(second)] == [
-        ("network", str(first)),
-        ("network", str(learned)),
-        ("recorded games", "games.csv.gz"),
-    ]
-    for folder in (learned, first, second):
-        assert not origin.is_from_rules_alone(recorded(folder))
-    assert origin.describe(recorded(second)).startswith("learned from recorded games (network: ")
-
-
-def test_a_taught_run_inherits_the_origin_of_its_teacher(tmp_path):
-    learned = supervise(tmp_path / "people", files=[pathlib.Path("games.wtb")])
-    taught = begin_run(tmp_path / "taught", selfplay={"teacher": str(learned)})
-    assert kinds(taught) == ["teacher", "recorded games"]
+    taught = begin_run(tmp_path / "taught", selfplay={"teacher": str(people)})
     searched = supervise(tmp_path / "searched", source="search", player=taught, start=taught)
-    chain = ["teacher", "recorded games"]
-    assert kinds(searched) == ["network", *chain, "teacher", *chain]
-    assert not origin.is_from_rules_alone(recorded(searched))
-
-
-def test_a_chain_of_runs_that_learned_from_one_another_is_from_the_rules_alone(tmp_path):
     made = supervise(tmp_path / "random", source="random")
-    assert recorded(made) == ()
-    first = begin_run(tmp_path / "first", run={"start_from": str(made)})
-    taught = begin_run(tmp_path / "taught", selfplay={"teacher": str(first)})
-    assert kinds(taught) == ["teacher", "network"]
-    assert origin.is_from_rules_alone(recorded(taught))
+    own = begin_run(tmp_path / "own", run={"start_from": str(made)})
+    pupil = begin_run(tmp_path / "pupil", selfplay={"teacher": str(own)})
+    chain = ["teacher", "recorded games"]
+    for folder, expected in {
+        people: ["recorded games"],
+        second: ["network", "network", "recorded games"],
+        taught: chain,
+        searched: ["network", *chain, "teacher", *chain],
+        made: [],
+        pupil: ["teacher", "network"],
+    }.items():
+        assert kinds(folder) == expected, folder
+        from_rules = "recorded games" not in expected
+        assert origin.is_from_rules_alone(recorded(folder)) == from_rules, folder
+    assert [source.name for source in recorded(second)] == [str(first), str(people), "games.csv.gz"]
+    assert origin.describe(recorded(second)).startswith("learned from recorded games (network: ")
     assert origin.describe(()) == "learned from the rules alone"
     foreign = (origin.Source(kind="teacher", name="a\x1b[2J"),)
     assert origin.describe(foreign) == "learned from the rules alone (teacher: a?[2J)"

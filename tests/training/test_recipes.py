@@ -23,43 +23,39 @@ def test_a_settings_file_loads_and_names_its_own_folder(path):
     assert settings.run.folder.name == path.stem
 
 
-# What a settings file is reduced to; its switches, formulas, schedules and phases stay.
+# What the settings of a file become if they are on; switches, formulas, schedules, phases stay.
 REDUCED = {
     "game.size": 4,
     "search.num_simulations": 4,
     "search.max_considered_actions": 3,
     "network.num_blocks": 1,
     "network.num_channels": 8,
-    "selfplay.num_games": 4,
-    "selfplay.num_plies": 14,  # a 4x4 game has about twelve
-    "replay.capacity": 512,
-    "replay.min_positions": 4,
-    "learner.batch_size": 8,
-    "learner.num_steps": 1,
-    "evaluation.num_games": 2,
-    "evaluation.num_simulations": 2,
-    "evaluation.opening_plies": 0,
-    "evaluation.opponent": "random",
-    "ratings.every_seconds": None,  # the ladder is for 8x8
-    "run.num_devices": 1,
-    "run.num_iterations": 2,
-}
-# These only where they are larger, or lists of as many units.
-AT_MOST = {
     "network.policy_units": 8,
     "network.value_units": 8,
     "network.block_channels": [8],
     "network.policy_mlp_units": [8],
+    "selfplay.num_games": 4,
+    "selfplay.num_plies": 14,  # a 4x4 game has about twelve
     "selfplay.min_opening_plies": 2,
     "selfplay.max_opening_plies": 4,
     "endings.adjudicate_empties": 5,
     "endings.num_positions": 16,
     "endings.min_empties": 4,
     "endings.max_empties": 6,
+    "replay.capacity": 512,
+    "replay.min_positions": 4,
+    "learner.batch_size": 8,
+    "learner.num_steps": 1,
     "generation.num_games": 1,
     "generation.num_samples": 8,
     "gate.num_games": 2,
     "gate.num_simulations": 2,
+    "evaluation.num_games": 2,
+    "evaluation.num_simulations": 2,
+    "evaluation.opening_plies": 0,
+    "evaluation.opponent": "random",
+    "ratings.every_seconds": None,  # the ladder is for 8x8
+    "run.num_iterations": 2,
     "run.log_every": 1,
     "run.start_from": None,  # a network of full size
 }
@@ -72,21 +68,13 @@ def reduced(settings, folder):
     def smaller(name, value):
         if name == "evaluation.opponent" and "{" in value:
             return value.replace(":100", ":2")  # the network of an earlier phase
-        if name == "run.num_iterations":
+        if name == "run.num_iterations" and settings.curriculum:
             return 1
-        if name in AT_MOST:
-            return AT_MOST[name] if value else value
-        return REDUCED.get(name, value)
+        return REDUCED.get(name, value) if value else value
 
-    for name, value in REDUCED.items():
-        section, _, setting = name.partition(".")
-        tree[section][setting] = value
-    for name in AT_MOST:
-        section, _, setting = name.partition(".")
-        tree[section][setting] = smaller(name, tree[section][setting])
-    tree["run"]["folder"] = folder
-    if tree["curriculum"]:
-        tree["run"]["num_iterations"] = 1
+    for section, setting in (name.split(".") for name in REDUCED):
+        tree[section][setting] = smaller(f"{section}.{setting}", tree[section][setting])
+    tree["run"] |= {"folder": folder, "num_devices": 1}
     for part in (*tree["curriculum"], *tree["generation"]["schedule"]):
         part["set"] = {name: smaller(name, value) for name, value in part["set"].items()}
     return config.Config.model_validate(tree)

@@ -25,10 +25,9 @@ def run(folder, **sections):
     return tiny_run.settings(run=chosen, **sections)
 
 
-def a_trainer(monkeypatch, folder, matches, **sections):
-    """A trainer whose matches at the gate have the given results, and the events it writes."""
-    settings, written, results = run(folder, **sections), [], iter(matches)
-    monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: next(results))
+def a_trainer(folder, **sections):
+    """Returns a trainer with made-up matches, and the events it writes."""
+    settings, written = run(folder, **sections), []
 
     def write(kind, iteration, fields, **_):
         written.append((kind, iteration, fields))
@@ -67,13 +66,11 @@ class StopAfter:
         return len(metrics.read(self.folder, "iteration")) >= self.number
 
 
-WON, LOST = elo.MatchResult(3, 0, 1), elo.MatchResult(1, 0, 3)
-
-
 def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
-    tmp_path, monkeypatch
+    tmp_path, scores, monkeypatch
 ):
-    one, written = a_trainer(monkeypatch, tmp_path, [LOST, LOST, LOST, WON], **GATED)
+    scores += [2, 2, 2, 7]
+    one, written = a_trainer(tmp_path, **GATED)
     monkeypatch.setattr(generations, "MAX_FAILURES", 3)
     state = begin(one.settings)
     window_starts = jnp.full_like(state.replay.window_starts, 50)
@@ -98,12 +95,12 @@ def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
     assert state.replay.window_starts[0, :3].tolist() == [0, 50, 50]
     assert state.num_evaluations() == 4 * 4 * 9 * (5 + 1)
     results = [(done, x["gate/score"], x["gate/is_promoted"]) for _, done, x in written]
-    assert results == [(3, 0.25, 0)] * 3 + [(6, 0.75, 1)]
+    assert results == [(3, 0.2, 0)] * 3 + [(6, 0.7, 1)]
     assert written[-1][2]["gate/generation"] == 1
 
 
-def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path, monkeypatch):
-    one, _ = a_trainer(monkeypatch, tmp_path, [])
+def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path):
+    one, _ = a_trainer(tmp_path)
     state = begin(one.settings)
     assert one.next_iteration(state) == "play_and_learn"
     # Even one that has finished no game in an iteration goes on, so it is the games that count.
@@ -111,28 +108,18 @@ def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path, mon
     assert int(one.end_generation(after(state, games=1), 1).generation) == 1
 
 
-def train_with_scores(monkeypatch, settings, scores):
-    """Trains with made-up matches, given as wins of 10 games; returns the last state."""
-    results = iter(scores)
-
-    def match(*_):
-        wins = next(results)
-        return elo.MatchResult(wins, 0, 10 - wins)
-
-    monkeypatch.setattr(run_matches.RunMatches, "match", match)
-    return trainer.train(settings, make_matches=run_matches.RunMatches)
-
-
 @pytest.mark.slow
-def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, monkeypatch, capsys):
+def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, scores, capsys):
     match = {"every": 2, "until_score": 0.7, "opponent": "random"}
     settings = run(tmp_path, evaluation=match, run={"num_iterations": 50})
-    state = train_with_scores(monkeypatch, settings, [6, 7])
+    scores += [6, 7]
+    state = trainer.train(settings, make_matches=run_matches.RunMatches)
     assert int(state.iteration) == 4
     (end,) = metrics.read(tmp_path, "end")
     assert (end["iteration"], end["reason"]) == (4, "score 0.700 against random")
     capsys.readouterr()
-    assert int(train_with_scores(monkeypatch, settings, []).iteration) == 4
+    state = trainer.train(settings, make_matches=run_matches.RunMatches)
+    assert int(state.iteration) == 4
     assert "the run has ended: score 0.700 against random" in capsys.readouterr().out
 
 
@@ -169,8 +156,9 @@ def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, 
 
 @pytest.mark.slow
 def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_are_used(
-    tmp_path, monkeypatch
+    tmp_path, scores
 ):
+    scores.append(5)
     changes = {"search.num_simulations": 8, "learner.learning_rate": 0.001}
     settings = run(
         tmp_path,
@@ -178,7 +166,7 @@ def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_
         learner={"warmup_steps": 0, "learning_rate": 0.01, "momentum": 0.8},
         run={"num_iterations": 50, "max_evaluations": 1000},
     )
-    state = train_with_scores(monkeypatch, settings, [5])
+    state = trainer.train(settings, make_matches=run_matches.RunMatches)
     # 8 games of 4 plies with 4 simulations and the root's own evaluation, later with 8.
     expected = [160, 320, 320 + 288, 320 + 2 * 288, 320 + 3 * 288]
     events = metrics.read(tmp_path, "iteration")
@@ -201,10 +189,8 @@ def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_
         ({"num_iterations": 3}, 1.0),
     ],
 )
-def test_the_share_of_the_run_is_that_of_the_limit_that_is_closest(
-    tmp_path, monkeypatch, limits, expected
-):
-    one, _ = a_trainer(monkeypatch, tmp_path, [], run=limits)
+def test_the_share_of_the_run_is_that_of_the_limit_that_is_closest(tmp_path, limits, expected):
+    one, _ = a_trainer(tmp_path, run=limits)
     one.processor_seconds = 50.0
     state = begin(one.settings).with_evaluations(700).replace(iteration=jnp.int32(4))
     assert one.progress(state) == pytest.approx(expected)

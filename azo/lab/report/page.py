@@ -8,7 +8,7 @@ import plotly.offline
 
 from azo.lab.report import figures, panels, rating_figures, run_log
 from azo.storage import files
-from azo.training import checkpoint
+from azo.training import exported_network
 
 PLOT_STYLE = pathlib.Path(__file__).parent / "plots.css"
 
@@ -48,7 +48,7 @@ def write(folder: pathlib.Path) -> pathlib.Path:
         broken, or the page cannot be written.
     """
     run = run_log.read(folder)
-    settings = files.read_text(run_log.folders(folder)[-1] / checkpoint.SETTINGS)
+    settings = files.read_text(run_log.folders(folder)[-1] / exported_network.SETTINGS)
     drawn = sheets(run)
     lines = [
         f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"

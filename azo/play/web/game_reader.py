@@ -36,18 +36,11 @@ def replay(game: variant.Variant, moves: str, start: str | None = None) -> live_
 def read(
     text: str, chosen: variant.Variant, offered: Collection[variant.Variant], number: int = 1
 ) -> ReadGame:
-    """Reads a game of a text in any format of `game_texts`.
+    """Reads the game of a `number`, from 1, of a text in any format of `game_texts`.
 
-    A game ends before its first illegal or unreadable move; the note then says why.
-
-    Args:
-      text: one game or several.
-      chosen: the rules, unless the text names others.
-      offered: the games that have networks.
-      number: of the game, from 1.
-
-    Raises:
-      ValueError: the text is not a game, or its first move is illegal, or it is not offered.
+    A game ends before its first illegal or unreadable move; the note then says why. The `chosen`
+    rules hold unless the text names others. ValueError if the text is not a game, its first move is
+    illegal, or its rules are not among the `offered` ones, which have networks.
     """
     written = game_texts.parse(text, chosen)
     if not written:

@@ -73,8 +73,7 @@ class Guard:
 async def read_json(request: Request, kind: type[Body]) -> Body:
     """Returns the body of a request.
 
-    Raises:
-      HTTPException: it is not JSON, is too large, takes too long, or does not fit `kind`.
+    HTTPException if it is not JSON, is too large, takes too long, or does not fit `kind`.
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":

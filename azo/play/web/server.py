@@ -49,8 +49,7 @@ _HEADERS = {
 def listen(host: str, port: int) -> socket.socket:
     """Returns a socket that listens at an address; port 0 takes a free port.
 
-    Raises:
-      ValueError: One line: the address does not exist here, or the port is taken.
+    ValueError, one line, if the address does not exist here, or the port is taken.
     """
     try:
         family, *_, address = socket.getaddrinfo(

@@ -112,11 +112,7 @@ class PageSearch:
         result.add_done_callback(lambda _: on_end())
 
     async def reports(self) -> AsyncIterator[tuple[SearchReport, bool]]:
-        """Yields the reports so far, each with False, and the final one with True.
-
-        Raises:
-          HTTPException: the engine failed.
-        """
+        """Yields reports with False, the final one with True; HTTPException after a failure."""
         while isinstance(report := await self._reports.get(), SearchReport):
             yield report, False
         if report.exception() is not None:
@@ -138,8 +134,7 @@ class Places:
     async def take(self, search: PageSearch) -> None:
         """Waits until a place is free. The caller must `release` it, also after an error.
 
-        Raises:
-          HTTPException: the search was withdrawn, or the queue is full.
+        HTTPException if the search was withdrawn, or the queue is full.
         """
         own = [other.round for other in self._waiting if other.address == search.address]
         search.round = max(own, default=self._round) + 1
@@ -219,8 +214,7 @@ class SessionPool:
     ) -> PageSearch:
         """Ends a page's current search, waits for a place, and starts the next search.
 
-        Raises:
-          HTTPException: too many searches wait, or the page has sent a newer request meanwhile.
+        HTTPException if too many searches wait, or the page has sent a newer request meanwhile.
         """
         name, search = request.session, PageSearch(address)
         earlier, self._latest[name] = self._latest.get(name), search
