@@ -88,8 +88,6 @@ def test_networks_for_different_games_cannot_meet(net, othello_net, capsys):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["rolouts:9", "random"], "unknown player 'rolouts:9': there is no checkpoint at"),
-        (["random", "random", "--num-games", "3"], "num_games is 3, but openings are played in"),
         (
             ["random", "random", "--sprt.elo1", "1", "--sprt.max-games", "9"],
             "--sprt.max-games 9 is less than a batch, --num-games 128",
