@@ -17,6 +17,7 @@ import numpy as np
 
 from azo.games import bitboard, othello, protocol
 from azo.lab import classical, engine_protocols, external_engines, players
+from azo.learning import supervised
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +106,7 @@ def start(player: Contender, game: protocol.Game, seed: int, *, min_rows: int = 
 
     def submit(position: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
         size = max(min_rows, _padded(len(requests)))
-        return thread.submit(_device_replies, player, keys, position, len(requests), size).result
+        return thread.submit(_device_replies, player, keys, position, size).result
 
     # A search that runs is not awaited.
     return Backend(submit, functools.partial(thread.shutdown, wait=False, cancel_futures=True))
@@ -115,15 +116,14 @@ def _device_replies(
     player: players.Player,
     keys: Iterator[jax.Array],
     position: protocol.Position,
-    count: int,
     size: int,
 ) -> list[Reply]:
-    """Returns the moves of a search in `count` positions side by side, filled up to `size`."""
+    """Returns the moves of a search in up to `size` positions side by side."""
     start = time.perf_counter()
-    rows = np.minimum(np.arange(size), count - 1)
-    batch = jax.tree.map(lambda words: words[rows], position)
-    actions = np.asarray(_choose(player, next(keys), batch))[:count].tolist()
-    seconds = (time.perf_counter() - start) / count
+    actions = supervised.in_batches(
+        lambda batch: _choose(player, next(keys), batch), position, size
+    ).tolist()
+    seconds = (time.perf_counter() - start) / len(actions)
     search = getattr(player, "search_config", None)
     positions = search.num_simulations if search else int(isinstance(player, players.NetworkPlayer))
     return [Reply(action, positions, seconds) for action in actions]
