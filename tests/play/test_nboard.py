@@ -78,17 +78,14 @@ def test_a_forced_pass_has_no_evaluation_and_is_written_pa():
             f"set game (;GM[Othello]TY[8a]BO[{START}];)",
             "the game is othello8-reversed, but the network plays othello8",
         ),
+        # Unknown lines are ignored.
+        *((line, "") for line in ("", "hello", "set colour red", "set contempt 5", "Go", "=== F5")),
     ],
 )
 def test_errors_are_shown_and_change_nothing(line, complaint):
     session = NBoardSession()
-    assert session.ask(line) == [f"status error: {complaint}"]
+    assert session.ask(line) == ([f"status error: {complaint}"] if complaint else [])
     assert squares(session.board) == slow_board.text(slow_board.start(8))
-
-
-@pytest.mark.parametrize("line", ["", "hello", "set colour red", "set contempt 5", "Go", "=== F5"])
-def test_an_unknown_line_is_ignored(line):
-    assert NBoardSession().ask(line) == []
 
 
 def test_a_game_that_is_over_has_no_move():
