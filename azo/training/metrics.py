@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pydantic
-from tensorboardX import event_file_writer, summary
+from tensorboardX import event_file_writer
 from tensorboardX.proto import event_pb2, summary_pb2
 
 from azo.games.setting_types import Count, Finite, NonNegativeFloat, NonNegativeInt
@@ -138,18 +138,16 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
         """Appends one event, on disk when this returns.
 
         `metrics` are numbers, which become curves too unless an iteration has several such events,
-        arrays or text; null if not finite. A
-        ValueError says that it cannot be written; the earlier events are as before.
+        arrays or text; null if not finite. ValueError if it cannot be written.
         """
         self._check_lock()
         fields = {name: _plain(value) for name, value in metrics.items()}
         line = {"event": event, "iteration": iteration, **fields}
         journal.append(self._path, json.dumps(line, allow_nan=False))
         values = [
-            value
+            summary_pb2.Summary.Value(tag=name, simple_value=number)
             for name, number in fields.items()
             if event != RATING_MATCH and isinstance(number, int | float)
-            for value in summary.scalar(name, number).value
         ]
         if values:
             with self._writing_curves():
