@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import fake_evaluation, hash_evaluator, slow_minimax
 
-from azo.games import othello, replaying
+from azo.games import bitboard, othello
 from azo.games.host import host_rules, live_game
 from azo.play.engine import live_search, live_simulation, live_tree
 from azo.play.engine.engine_settings import EngineConfig, Limits
@@ -66,7 +66,8 @@ def test_with_one_leaf_a_step_it_is_the_search_of_the_device(size, plies, score_
         has_proofs=False,
         **changes,
     )
-    position = jax.tree.map(lambda x: x[None], replaying.position_of(game.board))
+    sides = game.board.player, game.board.opponent
+    position = othello.Position(*(bitboard.from_int(side, 1) for side in sides))
     theirs = improvement.search(
         game.game,
         fake_evaluation.hashed(game.game),

@@ -1,6 +1,7 @@
 """The smallest run that has every part, compiled once for all tests that need it."""
 
 import functools
+import json
 
 import jax
 import numpy as np
@@ -78,16 +79,15 @@ def trained():
 
 def toml(**sections) -> str:
     """Returns a settings file of the run, `sections` changed where given."""
-    chosen = settings(**sections).model_dump(mode="json", include=set(SECTIONS) | set(sections))
+    names = set(SECTIONS) | set(sections)
+    chosen = settings(**sections).model_dump(mode="json", include=names, exclude_none=True)
     lines = []
     for section, values in chosen.items():
-        lines.append(f"[{section}]")
-        plain = {k: v for k, v in values.items() if v is not None}
-        lines += [f"{k} = {_literal(v)}" for k, v in plain.items() if not isinstance(v, dict)]
-        for name, nested in plain.items():
-            if isinstance(nested, dict):
-                lines.append(f"[{section}.{name}]")
-                lines += [f"{k} = {_literal(v)}" for k, v in nested.items()]
+        nested = {f"{section}.{k}": v for k, v in values.items() if isinstance(v, dict)}
+        for name, table in ({section: values} | nested).items():
+            lines.append(f"[{name}]")
+            plain = {k: v for k, v in table.items() if not isinstance(v, dict)}
+            lines += [f"{k} = {json.dumps(v)}" for k, v in plain.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -104,7 +104,3 @@ def assert_same_bits(left, right):
 def _bits(leaf):
     is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
-
-
-def _literal(value) -> str:
-    return str(value).lower() if isinstance(value, bool) else repr(value)
