@@ -115,7 +115,7 @@ def test_a_board_survives_the_round_trip_through_text_and_position(mover):
     text = "XO--OOXX---XO-X- " + mover
     board = notation.parse_board(text, 4)
     assert notation.board_text(board, 4) == text
-    position = replaying.position_of(board)
+    position = othello.Position(*map(bitboard.from_int, (board.player, board.opponent)))
     assert replaying.board_of(position, is_black_to_move=mover == "X") == board
 
 
