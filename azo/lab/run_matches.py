@@ -141,8 +141,6 @@ class RunMatches:
             anchor = ladder.ANCHOR
         rating = ladder.rate(pairings, anchor)[name(iteration)]
         low, high = rating.interval
-        cycle = elo.find_cycle(pairings)
-        notes += [f"cycle: {cycle}"] if cycle else []
         missing = [name for name in ratings.pool if name not in self.pool]
         notes += [f"not installed: {', '.join(missing)}"] if missing else []
         text = f"Elo {rating.rating:.0f}, 95 % {low:.0f} to {high:.0f} ({anchor} 0)"
@@ -151,7 +149,6 @@ class RunMatches:
             "rating/elo_low": low,
             "rating/elo_high": high,
             "rating/anchor": anchor,
-            "rating/cycle": cycle,
             "time/rating_seconds": round(time.perf_counter() - start, 2),
         }
         yield metrics.Event(metrics.RATING, fields, text="; ".join([text, *notes]))
@@ -206,11 +203,7 @@ class RunMatches:
 
 
 def spread(generations: Sequence[int]) -> list[int]:
-    """Returns up to four earlier generations, evenly spread from the first to the latest.
-
-    All generations meet the first, so any two that met form a triangle with it in which a cycle can
-    show, and another with every player of the pool.
-    """
+    """Returns up to four earlier generations, evenly spread from the first to the latest."""
     number = min(_NUM_EARLIER, len(generations))
     places = np.linspace(0, len(generations) - 1, number).round().astype(int)
     return [generations[place] for place in places]

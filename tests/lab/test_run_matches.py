@@ -87,19 +87,10 @@ def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, match
     standings = elo.rate(pairings, anchor="random").standings
     (own,) = [one for one in standings if one.name == "iteration 15"]
     last = metrics.read(tmp_path, metrics.RATING)[-1]
-    assert (last["iteration"], last["rating/anchor"], last["rating/cycle"]) == (15, "random", None)
+    assert (last["iteration"], last["rating/anchor"]) == (15, "random")
     values = [last[f"rating/{name}"] for name in ("elo", "elo_low", "elo_high")]
     assert values == pytest.approx([own.rating, *own.interval])
     assert texts[-1] == f"Elo {values[0]:.0f}, 95 % {values[1]:.0f} to {values[2]:.0f} (random 0)"
-
-
-def test_cycles_of_generations_are_reported(tmp_path, matches):
-    matches[0][:] = [WON] * 2 + [WON] * 3 + [WON, WON, LOST, WON]
-    texts = [rate(tmp_path, iteration) for iteration in (5, 10, 15)]
-    circle = "iteration 10 0.80 > iteration 5 0.80 > iteration 15 0.80 > iteration 10"
-    assert texts[-1].endswith(f"; cycle: {circle}")
-    cycles = [event["rating/cycle"] for event in metrics.read(tmp_path, metrics.RATING)]
-    assert cycles == [None, None, circle]
 
 
 def test_a_resumed_run_keeps_and_rates_anew_what_came_after_its_checkpoint(tmp_path, matches):

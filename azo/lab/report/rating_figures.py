@@ -65,15 +65,11 @@ def _elo(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.Sheet:
 def _cross_table(run: run_log.RunLog, pairings: list[elo.Pairing]) -> panels.Sheet:
     iterations = [event["iteration"] for event in run.of_kind("rating")]
     places = {run_matches.name(number): place for place, number in enumerate(iterations)}
-    cycle = elo.find_cycle(pairings)
-    verdict = "There are no statistically significant cycles, such as A > B > C > A."
-    if cycle:
-        verdict = f"A significant cycle, with the score of each against the next: {cycle}."
     sheet = panels.Sheet(
         "generations",
         "Cross-table of generations",
         "Matches between generations. Where a run makes progress, all fields below the diagonal "
-        f"are blue. {verdict}",
+        "are blue.",
     )
     if not any({p.first, p.second} <= places.keys() for p in pairings):
         return sheet

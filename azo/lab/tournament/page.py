@@ -1,15 +1,9 @@
 """Tables of a tournament in Markdown."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 
-from azo.lab import elo, sequential, tables
+from azo.lab import elo, tables
 from azo.lab.tournament import game_log, standings
-
-# The difference that the sequential test looks for, and both of its error rates.
-_ELO = 100.0
-_ERROR = 0.05
-_Table = Mapping[tuple[str, str], elo.MatchResult]
 
 
 def results(
@@ -19,16 +13,13 @@ def results(
     *,
     num_missing: int,
 ) -> list[str]:
-    """Returns lines of Markdown: ratings, cross-table, tests of neighbours, cycles."""
+    """Returns lines of Markdown: ratings and cross-table."""
     names = [standing.name for standing in rated.standings]
     lines = _leaderboard(rated, played)
     if num_missing:
         lines += ["", f"{num_missing:,} games are still to be played."]
     lines += ["", f"* {rated.warning}"] if rated.warning else []
-    table = elo.cross_table(pairings)
-    lines += ["", *_cross_table(names, table), "", *_neighbours(names, table), ""]
-    cycle = elo.find_cycle(pairings)
-    return [*lines, f"Cycle: {cycle}" if cycle else "No statistically significant cycles."]
+    return [*lines, "", *_cross_table(names, elo.cross_table(pairings))]
 
 
 def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> list[str]:
@@ -61,7 +52,9 @@ def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> l
     return [*tables.table(columns, rows), "", notes]
 
 
-def _cross_table(names: Sequence[str], table: _Table) -> list[str]:
+def _cross_table(
+    names: Sequence[str], table: Mapping[tuple[str, str], elo.MatchResult]
+) -> list[str]:
     shown = {pair: "/".join(map(str, result.counts)) for pair, result in table.items()}
     rows = [
         [f"{rank} {name}", *(shown.get((name, other), "") for other in names)]
@@ -69,26 +62,3 @@ def _cross_table(names: Sequence[str], table: _Table) -> list[str]:
     ]
     columns = ["won/drawn/lost", *(f"{number}^" for number in range(1, len(names) + 1))]
     return tables.table(columns, rows)
-
-
-def _neighbours(names: Sequence[str], table: _Table) -> list[str]:
-    """Returns a table: whether each player is better than the next, by the sequential test."""
-    question = (
-        f"Is it better than the next one? Sequential test of no difference against {_ELO:g} Elo,"
-        f" error rates {_ERROR:.0%}:"
-    )
-    columns = ["player", "the next", "points of games>", "log-likelihood ratio>", "verdict"]
-    rows: list[list[object]] = []
-    for better, worse in itertools.pairwise(names):
-        match = table.get((better, worse))
-        if match is None:
-            rows.append([better, worse, "", "", "have not met"])
-            continue
-        assert match.pair_scores is not None
-        test = sequential.sequential_test(
-            match.pair_scores, elo0=0, elo1=_ELO, alpha=_ERROR, beta=_ERROR
-        )
-        ratio = f"{test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
-        points = f"{match.points:g} of {match.num_games}"
-        rows.append([better, worse, points, ratio, test.verdict])
-    return [question, "", *tables.table(columns, rows)]
