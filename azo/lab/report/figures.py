@@ -179,15 +179,13 @@ def _strength(run: run_log.RunLog) -> panels.Sheet:
         if label == "iteration":
             panels.mark_phases(panel, run)
 
-    points: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for label, verdict in (("promoted", 1), ("not promoted", 0)):
-        gates = [e for e in run.of_kind("gate") if e.get("gate/is_promoted") == verdict]
-        x, y = run_log.RunLog(gates, phases=()).column("gate/score", "gate")
-        points |= {label: (x, y)} if len(y) else {}
-    if points:
-        title = "Gates: score against the actor network"
-        panel = sheet.add_panel(title, "iteration", "score")
-        for label, (x, y) in points.items():
-            panels.curve(panel, label, x, y, mode="markers")
+    scored = [event for event in run.of_kind("gate") if event.get("gate/score") is not None]
+    if scored:
+        panel = sheet.add_panel("Gates: score against the actor network", "iteration", "score")
+        for label, verdict in (("promoted", 1), ("not promoted", 0)):
+            gates = [event for event in scored if event.get("gate/is_promoted") == verdict]
+            x, y = run_log.RunLog(gates, phases=()).column("gate/score", "gate")
+            if gates:
+                panels.curve(panel, label, x, y, mode="markers")
         panels.mark_phases(panel, run)
     return sheet
