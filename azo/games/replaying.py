@@ -1,4 +1,4 @@
-"""Transcripts played by the rules on the host, and boards as single positions of the device."""
+"""Transcripts played by the rules on the host, and single positions of the device as boards."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,6 @@ def replay_actions(
     live = live_game.LiveGame(game)
     live.new_game(start, played.tolist())
     return live
-
-
-def position_of(board: notation.Board) -> othello.Position:
-    """Returns a board as a single position, seen by the side to move."""
-    return othello.Position(bitboard.from_int(board.player), bitboard.from_int(board.opponent))
 
 
 def board_of(position: othello.Position, *, is_black_to_move: bool) -> notation.Board:

@@ -55,11 +55,6 @@ class LinearEvaluator(NamedTuple):
     weights: np.ndarray  # [65, NUM_FEATURES] float64, by number of empty squares
 
 
-def make_evaluator() -> LinearEvaluator:
-    """Returns an evaluator with zero weights."""
-    return LinearEvaluator(np.zeros((65, NUM_FEATURES)))
-
-
 @jit
 def features(P, O, moves, rules):
     """Returns the features of a position with its legal moves, `NUM_FEATURES` floats."""
@@ -128,7 +123,7 @@ def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> np.ndarray:
 def load_evaluator(size: int, *, is_reversed: bool) -> LinearEvaluator:
     """Returns the estimate of the score on a board; its weights are 0 if the board has no fit."""
     fits = json.loads(FILE.read_text(encoding="utf-8"))
-    evaluator = make_evaluator()
+    evaluator = LinearEvaluator(np.zeros((65, NUM_FEATURES)))
     if fit := fits.get(board_name(size, is_reversed=is_reversed)):
         evaluator.weights[:] = [row["weights"] for row in _rows(fit)]
     return evaluator
