@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from azo.games import board_symmetry, notation, variant
-from azo.games.host import kernels
-from azo.games.host.kernels import count, jit, legal_moves
+from azo.games.host.kernels import ONE, count, flips, jit, legal_moves
 
 NUM_SYMMETRIES = board_symmetry.NUM_SYMMETRIES
 _REFLECTIONS = tuple(board_symmetry.reflections(k) for k in range(NUM_SYMMETRIES))
@@ -88,7 +87,9 @@ def after(P, O, action, size):
     """Returns the position after a legal action, for the next side to move."""
     if action == size * size:
         return O, P
-    return kernels.play(P, O, np.uint64(action // size * 8 + action % size))
+    square = np.uint64(action // size * 8 + action % size)
+    discs = flips(P, O, square)
+    return O ^ discs, P | discs | (ONE << square)
 
 
 @jit
