@@ -5,7 +5,8 @@ import functools
 import jax
 import pytest
 
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello
+from azo.games.host import live_game
 from azo.lab.tournament import openings
 
 
@@ -16,7 +17,7 @@ def test_random_openings_are_different_and_leave_the_game_open():
     assert len(set(drawn)) == 20
     for actions in drawn:
         text = notation.transcript(actions, 4, has_passes=True)
-        assert not replaying.replay(text, game).is_over
+        assert not live_game.replay(text, game).is_over
     assert drawn == draw(count=20, plies=4)
     with pytest.raises(ValueError) as error:
         draw(count=50, plies=1)

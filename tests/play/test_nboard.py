@@ -9,7 +9,8 @@ from support.front_end import QUICK, Input, NBoardSession, quick_engine, squares
 from support.scripted_engine import ScriptedEngine
 
 from azo.formats import ggf
-from azo.games import notation, replaying
+from azo.games import notation
+from azo.games.host import live_game
 from azo.play.engine import clock, engine_settings, opening_book
 
 START = "8 ---------------------------O*------*O--------------------------- *"
@@ -22,7 +23,7 @@ PLAYED = "f5 f6 d3 c5 e6 f7 e7 f4"
 
 
 def game_text(moves, **properties):
-    board = replaying.board_of(GAME.start(), is_black_to_move=True)
+    board = live_game.LiveGame(GAME).board
     return ggf.to_text(ggf.GgfGame(8, board, tuple(moves), **properties))
 
 

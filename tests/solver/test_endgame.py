@@ -6,7 +6,7 @@ import pytest
 from support import slow_minimax
 
 from azo.formats import obf
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello
 from azo.games.host import host_rules, live_game
 from azo.lab import data
 from azo.solver.host import endgame
@@ -188,7 +188,7 @@ def test_with_few_empty_squares_each_win_is_an_early_end(size, is_reversed):
 def test_few_nodes_find_a_wipe_out_with_many_empty_squares(game, expected):
     """Games lost to greedy: few nodes of the solver alone prove nothing in them."""
     played = live_game.LiveGame(othello.Othello(8))
-    played.new_game(actions=replaying.replay(game, played.game).actions)
+    played.new_game(actions=live_game.replay(game, played.game).actions)
     words = played.board.player, played.board.opponent
     solver = endgame.Solver()
     solution = solver.find_early_win(*words, 100_000)
