@@ -1,46 +1,24 @@
-"""Games of the page: replayed from moves as text, or read from pasted text and files."""
+"""Games that are read from text for the page, pasted or of a file."""
 
-import dataclasses
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from azo.formats import game_texts, ggf
 from azo.games import notation, variant
 from azo.games.host import live_game
+from azo.play.web import messages
 from azo.storage import files
-
-
-@dataclasses.dataclass(frozen=True)
-class ReadGame:
-    """One game of a text."""
-
-    game: live_game.LiveGame
-    black: str  # name of the player, "" if unknown
-    white: str
-    note: str  # for the reader: other games of the text, and why a game ends early; may be ""
-    titles: tuple[str, ...]  # of all games of the text
-
-
-def replay(game: variant.Variant, moves: str, start: str | None = None) -> live_game.LiveGame:
-    """Plays a transcript from a start position, by default the usual one.
-
-    Forced passes may be left out, except after the last move. Raises ValueError at the first
-    illegal or unreadable move, with its ply.
-    """
-    board = None if start is None else notation.parse_board(start, game.size)
-    played, problem = _play(game, notation.parse_moves(moves, game.size), board)
-    if problem:
-        raise ValueError(problem)
-    return played
 
 
 def read(
     text: str, chosen: variant.Variant, offered: Collection[variant.Variant], number: int = 1
-) -> ReadGame:
-    """Reads the game of a `number`, from 1, of a text in any format of `game_texts`.
+) -> dict[str, Any]:
+    """Returns the game of a `number`, from 1, of a text in any format of `game_texts`, for JSON.
 
-    A game ends before its first illegal or unreadable move; the note then says why. The `chosen`
-    rules hold unless the text names others. ValueError if the text is not a game, its first move is
-    illegal, or its rules are not among the `offered` ones, which have networks.
+    To `messages.game_json` it adds the titles of all games. A game ends before its first illegal or
+    unreadable move; the note then says why. The `chosen` rules hold unless the text names others.
+    ValueError if the text is not a game, its first move is illegal, or its rules are not among the
+    `offered` ones, which have networks.
     """
     written = game_texts.parse(text, chosen)
     if not written:
@@ -58,8 +36,9 @@ def read(
         f"game {number} of {len(written)}" if len(written) > 1 else "",
         record.note,
     ]
-    titles = tuple(files.one_line(game_texts.title(one), ggf.MAX_NAME) for one in written)
-    return ReadGame(game, record.black, record.white, "; ".join(filter(None, notes)), titles)
+    note, players = "; ".join(filter(None, notes)), (record.black, record.white)
+    titles = [files.one_line(game_texts.title(one), ggf.MAX_NAME) for one in written]
+    return messages.game_json(game, note, players) | {"titles": titles}
 
 
 def _offered(record: ggf.GgfGame, offered: Collection[variant.Variant]) -> variant.Variant:
