@@ -81,10 +81,8 @@ def replay(game: variant.Variant, records: Iterable[ggf.GgfGame]) -> GameArchive
     records = list(records)
     games = np.recarray(len(records), fields(game))
     for number, record in enumerate(records, start=1):
-        try:
+        with files.located(f"record {number}"):
             games[number - 1] = _replay(game, record)
-        except ValueError as error:
-            raise ValueError(f"record {number}: {error}") from None
     return games
 
 
@@ -117,12 +115,10 @@ def _of_file(
     kind, content = files.kind(path), files.read(path)
     names = _wthor_names(path) if kind == ".wtb" else []
     text = content.decode(errors="replace")  # names may be in Latin-1
-    try:
+    with files.located(path):
         if kind == ".wtb":
             return play(list(wthor.parse(content, names)))
         return play(list(_parse_csv(text)) if kind == ".csv" else game_texts.parse(text, game))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def _wthor_names(path: pathlib.Path) -> list[str]:
