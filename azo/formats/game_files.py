@@ -112,13 +112,15 @@ def _of_file(
     path: pathlib.Path, game: variant.Variant, play: Callable[[list[ggf.GgfGame]], Games]
 ) -> Games:
     """Plays the games of a file as written; the path begins each message."""
-    kind, content = files.kind(path), files.read(path)
-    names = _wthor_names(path) if kind == ".wtb" else []
+    content, unpacked_name = files.read(path), path.name.lower().removesuffix(".gz")
+    is_wthor = unpacked_name.endswith(".wtb")
+    names = _wthor_names(path) if is_wthor else []
     text = content.decode(errors="replace")  # names may be in Latin-1
     with files.located(path):
-        if kind == ".wtb":
+        if is_wthor:
             return play(list(wthor.parse(content, names)))
-        return play(list(_parse_csv(text)) if kind == ".csv" else game_texts.parse(text, game))
+        is_csv = unpacked_name.endswith(".csv")
+        return play(list(_parse_csv(text)) if is_csv else game_texts.parse(text, game))
 
 
 def _wthor_names(path: pathlib.Path) -> list[str]:

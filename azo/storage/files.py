@@ -39,12 +39,6 @@ def located(place: object) -> Iterator[None]:
         raise ValueError(f"{place}: {error}") from None
 
 
-def kind(path: pathlib.Path) -> str:
-    """Returns the suffix in small letters, such as ".csv", without a last ".gz"."""
-    is_packed = path.suffix.lower() == ".gz"
-    return (path.with_suffix("") if is_packed else path).suffix.lower()
-
-
 def read(path: pathlib.Path) -> bytes:
     """Returns the content of a file, unpacked if the name ends in .gz; ValueError if it cannot."""
     try:

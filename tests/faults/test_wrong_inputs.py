@@ -44,7 +44,7 @@ from azo.lab import (
 )
 from azo.lab.report import page, run_log
 from azo.play.engine import opening_book
-from azo.play.web import game_reader, messages
+from azo.play.web import messages
 from azo.storage import files
 from azo.training import (
     checkpoint_folder,
@@ -164,7 +164,7 @@ def _read_web(folder, content, rng):
             continue
         if isinstance(request, messages.ReadRequest):
             with contextlib.suppress(ValueError):
-                read = game_reader.read(request.text, EIGHT, [EIGHT])
+                read = messages.text_json(request.text, EIGHT, [EIGHT])
                 json.dumps(read, allow_nan=False)
         else:
             with contextlib.suppress(ValueError):

@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 from azo.games import notation, variant
 from azo.games.host import live_game
 from azo.play.engine import engine_settings
-from azo.play.web import game_reader, guard, messages, server
+from azo.play.web import guard, messages, server
 from azo.play.web.sessions import PageSearch, SessionPool
 
 STATIC = pathlib.Path(__file__).parent / "static"
@@ -87,7 +87,7 @@ class _Pages:
         body = await guard.read_json(request, messages.ReadRequest)
         chosen, offered = self._game(body.game), self.games.values()
         with _bad_request():
-            return JSONResponse(game_reader.read(body.text, chosen, offered, body.number))
+            return JSONResponse(messages.text_json(body.text, chosen, offered, body.number))
 
     async def game(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.GameRequest)

@@ -78,9 +78,13 @@ async def read_json(request: Request, kind: type[Body]) -> Body:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise HTTPException(415, "send application/json")
+    declared = request.headers.get("content-length", "0")  # h11 reads no more than this
+    if not declared.isdecimal() or int(declared) > MAX_BODY_BYTES:
+        message = f"too large: at most {MAX_BODY_BYTES // 1024} kB are read"
+        raise HTTPException(413, message, _HANG_UP)
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            body = await _read(request)
+            body = await request.body()
     except TimeoutError:
         message = f"the request took more than {BODY_SECONDS:g} s to arrive"
         raise HTTPException(408, message, _HANG_UP) from None
@@ -90,11 +94,3 @@ async def read_json(request: Request, kind: type[Body]) -> Body:
         return kind.model_validate_json(body)
     except pydantic.ValidationError as error:
         raise HTTPException(400, journal.reason(error)) from None
-
-
-async def _read(request: Request) -> bytes:
-    declared = request.headers.get("content-length", "0")  # h11 reads no more than this
-    if not declared.isdecimal() or int(declared) > MAX_BODY_BYTES:
-        message = f"too large: at most {MAX_BODY_BYTES // 1024} kB are read"
-        raise HTTPException(413, message, _HANG_UP)
-    return await request.body()
