@@ -137,7 +137,9 @@ def _print(
         return
     position = analysis.positions[ply - 1]
     terminal.print(notation.diagram(position.board, size), markup=False)
-    terminal.print(analysis_text.worth(position), markup=False)
+    alone = formatting.chance(position.raw_value)
+    worth = formatting.worth(position) + f"; network alone {alone}" * bool(alone)
+    terminal.print(worth, markup=False)
     if position.moves:
         table = formatting.move_table(
             position,

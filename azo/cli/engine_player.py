@@ -1,6 +1,5 @@
 """The engine of live games as a player of `azo evaluate`: `engine:NETWORK:SIMULATIONS`."""
 
-import dataclasses
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -68,7 +67,7 @@ def with_simulations(config: EngineConfig, number: int) -> EngineConfig:
 def assessor(player: EnginePlayer, seed: int, *, is_analysis: bool) -> accuracy.Assessor:
     """Returns the engine as it analyses positions, or as it searches for a move."""
     engine = player.start(seed)
-    limits = dataclasses.replace(engine.config.limits, is_analysis=is_analysis)
+    limits = engine.config.limits(is_analysis=is_analysis)
 
     def assess(position: othello.Position) -> accuracy.Assessment:
         value, action, score = [], [], []

@@ -86,7 +86,7 @@ class GameClock:
         """Returns the limits of a side's next move, by the clock and by the settings."""
         side, period = self._sides[is_black], self._period
         if side is None:
-            return config.limits
+            return config.limits()
         if side.moves:
             seconds = seconds_for_move(side.seconds, num_empties, moves_left=side.moves)
         else:

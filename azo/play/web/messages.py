@@ -116,14 +116,10 @@ def text_json(
     stop = f"stopped at {problem}" if problem else record.unread and f"stopped: {record.unread}"
     if stop and not game.actions:
         raise ValueError(problem or record.unread)
-    notes = [
-        stop,
-        f"game {number} of {len(written)}" if len(written) > 1 else "",
-        record.note,
-    ]
-    note, players = "; ".join(filter(None, notes)), (record.black, record.white)
+    place = f"game {number} of {len(written)}" if len(written) > 1 else ""
+    note = "; ".join(filter(None, (stop, place, record.note)))
     titles = [files.one_line(game_texts.title(one), ggf.MAX_NAME) for one in written]
-    return game_json(game, note, players) | {"titles": titles}
+    return game_json(game, note, (record.black, record.white)) | {"titles": titles}
 
 
 def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]:

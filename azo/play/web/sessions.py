@@ -23,7 +23,8 @@ from starlette.exceptions import HTTPException
 
 from azo.games import variant
 from azo.games.host import live_game
-from azo.play.engine import engine_settings, live_engine
+from azo.play.engine import live_engine
+from azo.play.engine.engine_settings import Limits
 from azo.play.engine.search_report import SearchReport
 from azo.play.web import messages
 
@@ -66,14 +67,12 @@ class PageSession:
             return engine.solve(
                 is_stopped=lambda: is_stopped() or time.monotonic() >= deadline, **watch
             )
-        limits = engine_settings.Limits(request.num_simulations, seconds, is_analysis=True)
+        limits = Limits(request.num_simulations, seconds, is_analysis=True)
         if request.role == "play":
             if engine.level != request.level:
                 engine.level = request.level
             config = engine.play_config
-            limits = engine_settings.Limits(
-                config.num_simulations, min(config.seconds or seconds, seconds)
-            )
+            limits = Limits(config.num_simulations, min(config.seconds or seconds, seconds))
         return engine.think(limits, is_stopped=is_stopped, **watch)
 
 
