@@ -7,11 +7,10 @@ or is `{"error": ...}`. A search ends when its reader disconnects. All errors ar
 with one line for the reader.
 """
 
-import contextlib
 import dataclasses
 import json
 import pathlib
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any
 
 from starlette.applications import Starlette
@@ -28,6 +27,7 @@ from azo.games.host import live_game
 from azo.play.engine import engine_settings
 from azo.play.web import guard, messages, server
 from azo.play.web.sessions import PageSearch, SessionPool
+from azo.storage import journal
 
 STATIC = pathlib.Path(__file__).parent / "static"
 
@@ -58,7 +58,7 @@ def make_app(
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(guard.Guard, names=names)],
-        exception_handlers={HTTPException: _error},
+        exception_handlers={HTTPException: _error, ValueError: _error},
     )
 
 
@@ -86,8 +86,7 @@ class _Pages:
     async def read(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.ReadRequest)
         chosen, offered = self._game(body.game), self.games.values()
-        with _bad_request():
-            return JSONResponse(messages.text_json(body.text, chosen, offered, body.number))
+        return JSONResponse(messages.text_json(body.text, chosen, offered, body.number))
 
     async def game(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.GameRequest)
@@ -110,10 +109,9 @@ class _Pages:
 
     def _replay(self, body: messages.GameRequest) -> live_game.LiveGame:
         game = self._game(body.game)
-        with _bad_request():
-            start = None if body.start is None else notation.parse_board(body.start, game.size)
-            moves = notation.parse_moves(body.moves, game.size)
-            return live_game.replay_actions(moves, game, start=start)
+        start = None if body.start is None else notation.parse_board(body.start, game.size)
+        moves = notation.parse_moves(body.moves, game.size)
+        return live_game.replay_actions(moves, game, start=start)
 
 
 class _Reports(StreamingResponse):
@@ -141,15 +139,8 @@ async def _lines(search: PageSearch, size: int) -> AsyncIterator[str]:
         yield line({"error": error.detail})
 
 
-@contextlib.contextmanager
-def _bad_request() -> Iterator[None]:
-    """Turns wrong input into an answer for the reader."""
-    try:
-        yield
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
-
-
 async def _error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    assert isinstance(error, ValueError)  # wrong input
+    return JSONResponse({"error": journal.reason(error)}, 400)

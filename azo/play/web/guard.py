@@ -19,8 +19,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from azo.storage import journal
-
 MAX_BODY_BYTES = 64 * 1024
 BODY_SECONDS = 10.0
 
@@ -73,7 +71,8 @@ class Guard:
 async def read_json(request: Request, kind: type[Body]) -> Body:
     """Returns the body of a request.
 
-    HTTPException if it is not JSON, is too large, takes too long, or does not fit `kind`.
+    HTTPException if it is not JSON, is too large or takes too long; ValueError if it does not fit
+    `kind`.
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
@@ -90,7 +89,4 @@ async def read_json(request: Request, kind: type[Body]) -> Body:
         raise HTTPException(408, message, _HANG_UP) from None
     except ClientDisconnect:
         raise HTTPException(400, "the connection closed before the whole request arrived") from None
-    try:
-        return kind.model_validate_json(body)
-    except pydantic.ValidationError as error:
-        raise HTTPException(400, journal.reason(error)) from None
+    return kind.model_validate_json(body)

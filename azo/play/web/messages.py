@@ -111,7 +111,12 @@ def text_json(
     if number > len(written):
         raise ValueError(f"no game {number}: there are 1 to {len(written)}")
     record = written[number - 1]
-    rules = _offered(record, offered)
+    kind = record.size, record.is_reversed
+    rules = next((game for game in offered if (game.size, game.is_reversed) == kind), None)
+    if rules is None:
+        name = f"{'reversed ' * record.is_reversed}{record.size}x{record.size}"
+        names = ", ".join(game.name for game in offered)
+        raise ValueError(f"no network for {name}; there are networks for {names}")
     game, problem = _play(rules, record.moves, record.board)
     stop = f"stopped at {problem}" if problem else record.unread and f"stopped: {record.unread}"
     if stop and not game.actions:
@@ -133,17 +138,6 @@ def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]
         **{name: getattr(report, name) for name in names},
         "moves": [search_report.move_json(move, size) for move in report.moves],
     }
-
-
-def _offered(record: ggf.GgfGame, offered: Collection[variant.Variant]) -> variant.Variant:
-    for game in offered:
-        if (game.size, game.is_reversed) == (record.size, record.is_reversed):
-            return game
-    kind = "reversed " if record.is_reversed else ""
-    names = ", ".join(game.name for game in offered)
-    raise ValueError(
-        f"no network for {kind}{record.size}x{record.size}; there are networks for {names}"
-    )
 
 
 def _play(
