@@ -29,11 +29,6 @@ class LiveGame:
         return self.boards[0]
 
     @property
-    def has_usual_start(self) -> bool:
-        """Whether the game began at the start position of the rules."""
-        return self.start == self._usual_start
-
-    @property
     def board(self) -> notation.Board:
         """The present position."""
         return self.boards[-1]

@@ -71,14 +71,14 @@ def game_json(
 
     `players` are the names of black and white, "" if unknown.
     """
-    size = game.game.size
+    size, has_usual_start = game.game.size, game.start == ggf.usual_start(game.game)
 
     def texts(actions: tuple[int, ...]) -> list[str]:
         return [notation.action_text(action, size) for action in actions]
 
     return {
         "game": game.game.name,
-        "start": None if game.has_usual_start else notation.board_text(game.start, size),
+        "start": None if has_usual_start else notation.board_text(game.start, size),
         "moves": texts(game.actions),
         "plies": [
             {
