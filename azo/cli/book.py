@@ -127,7 +127,7 @@ def _grow(
     with console.ProgressBar(terminal) as progress:
         task = progress.add_task("positions", total=settings.growth.num_positions)
         try:
-            with interruption.signals_interrupt():
+            with interruption.handled_by(interruption.interrupt):
                 for num_done in book_building.grow(book, engine, settings.growth):
                     progress.update(task, completed=num_done)
                     if num_done % _SAVE_EVERY == 0:

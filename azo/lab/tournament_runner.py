@@ -100,7 +100,7 @@ def _play(
     log.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     engine_protocols.logger.addHandler(log)
     try:
-        with interruption.signals_interrupt(), progress:  # so that engines are closed
+        with interruption.handled_by(interruption.interrupt), progress:  # closes engines
             rounds.play(
                 game,
                 waiting,

@@ -45,15 +45,10 @@ class StopRequest(contextlib.ExitStack):
 
     def _make(self, number: int, frame: FrameType | None) -> None:
         if self.is_made:
-            _interrupt(number, frame)
+            interrupt(number, frame)
         if number == signal.SIGHUP:
             _leave_terminal()
         self.is_made = True
-
-
-def signals_interrupt() -> contextlib.AbstractContextManager[None]:
-    """Within the block, the signals raise KeyboardInterrupt with their number."""
-    return handled_by(_interrupt)
 
 
 @contextlib.contextmanager
@@ -170,7 +165,8 @@ def _send_again(discarded: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(discarded)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raises KeyboardInterrupt with the number of a signal; a handler for `handled_by`."""
     del frame
     if number == signal.SIGHUP:
         _leave_terminal()

@@ -28,7 +28,7 @@ def test_the_first_signal_is_a_request_and_the_second_interrupts(number):
         assert stop.is_made
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
-    with interruption.signals_interrupt(), pytest.raises(KeyboardInterrupt) as error:
+    with interruption.handled_by(interruption.interrupt), pytest.raises(KeyboardInterrupt) as error:
         signal.raise_signal(number)
     assert error.value.args == (number,)
 
@@ -73,7 +73,7 @@ def test_a_signal_during_garbage_collection_interrupts_all_the_same():
     gc.callbacks.append(interrupt)
     with (
         interruption.signals_end_computations(),
-        interruption.signals_interrupt(),
+        interruption.handled_by(interruption.interrupt),
         pytest.raises(KeyboardInterrupt) as error,
     ):
         collect_and_wait()
