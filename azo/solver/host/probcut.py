@@ -55,11 +55,6 @@ class LinearEvaluator(NamedTuple):
     weights: np.ndarray  # [65, NUM_FEATURES] float64, by number of empty squares
 
 
-def make_evaluator() -> LinearEvaluator:
-    """Returns an evaluator with zero weights."""
-    return LinearEvaluator(np.zeros((65, NUM_FEATURES)))
-
-
 @jit
 def features(P, O, moves, rules):
     """Returns the features of a position with its legal moves, `NUM_FEATURES` floats."""
@@ -99,6 +94,19 @@ def estimate(P, O, moves, is_over, evaluator, rules):
 fixed_depth.register(LinearEvaluator, estimate)
 
 
+@jit
+def threshold(cut, value, alpha, beta):
+    """Returns what a shallow search has to reach to make a score likely, and on which side.
+
+    This is multi-ProbCut (Buro, "Experiments with Multi-ProbCut and a new high-quality evaluation
+    function for Othello", 1997). A static value says on which side of the window to try. The
+    second result is True for a score of beta or more, False for alpha or less.
+    """
+    is_above = cut.slope * value + cut.offset > alpha
+    score = beta + cut.margin if is_above else alpha - cut.margin
+    return (score - cut.offset) / cut.slope, is_above
+
+
 def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> np.ndarray:
     """Returns the `cuts` of a `deep.Search` for a board and variant.
 
@@ -128,7 +136,7 @@ def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> np.ndarray:
 def load_evaluator(size: int, *, is_reversed: bool) -> LinearEvaluator:
     """Returns the estimate of the score on a board; its weights are 0 if the board has no fit."""
     fits = json.loads(FILE.read_text(encoding="utf-8"))
-    evaluator = make_evaluator()
+    evaluator = LinearEvaluator(np.zeros((65, NUM_FEATURES)))
     if fit := fits.get(board_name(size, is_reversed=is_reversed)):
         evaluator.weights[:] = [row["weights"] for row in _rows(fit)]
     return evaluator
