@@ -6,7 +6,7 @@ import string
 
 import plotly.offline
 
-from azo.lab.report import figures, panels, rating_figures, run_log
+from azo.lab.report import figures, panels, run_log
 from azo.storage import files
 from azo.training import exported_network
 
@@ -49,7 +49,7 @@ def write(folder: pathlib.Path) -> pathlib.Path:
     """
     run = run_log.read(folder)
     settings = files.read_text(run_log.folders(folder)[-1] / exported_network.SETTINGS)
-    drawn = sheets(run)
+    drawn = figures.sheets(run)
     lines = [
         f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
         for name, value in summary(run).items()
@@ -74,12 +74,6 @@ def render(title: str, body: str) -> str:
     """Returns a page, given its title as text and its body as HTML."""
     script, style = plotly.offline.get_plotlyjs(), PLOT_STYLE.read_text(encoding="utf-8")
     return _PAGE.substitute(title=html.escape(title), script=script, style=style, body=body)
-
-
-def sheets(run: run_log.RunLog) -> list[panels.Sheet]:
-    """Returns the figures that have panels, in their order on a page."""
-    every = [*figures.sheets(run), *rating_figures.sheets(run)]
-    return [sheet for sheet in every if sheet.panels]
 
 
 def summary(run: run_log.RunLog) -> dict[str, str]:
