@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from azo.games import othello, protocol
+from azo.games import protocol
 from azo.lab import (
     arena,
     elo,
@@ -216,6 +216,5 @@ def _pool_player(name: str, game: protocol.Game) -> backends.Contender | None:
     engine = tournament_file.shipped_engine(name)
     if engine is None:
         return players.parse(name, game)
-    if not isinstance(game, othello.Othello):
-        raise ValueError(f"ratings.pool: {name} plays Othello, not {game.name}")
-    return engine if external_engines.is_installed(engine) else None
+    player = backends.external(engine, game)
+    return player if external_engines.is_installed(engine) else None

@@ -10,6 +10,7 @@ from support import fake_engines, tiny_run
 
 from azo.games import othello
 from azo.lab import arena, elo, engine_protocols, external_engines, players, run_matches
+from azo.lab.tournament import backends
 from azo.learning import network
 from azo.training import config, metrics, network_files
 
@@ -188,13 +189,14 @@ def test_engines_of_the_pool_are_the_shipped_ones_if_their_program_exists(monkey
     for program, is_installed in (("true", True), ("no-such-program", False)):
         assert external_engines.is_installed(fake_engines.config(program)) == is_installed
     find, game = run_matches._pool_player, othello.Othello()
-    monkeypatch.setattr(external_engines, "is_installed", lambda config: True)
-    engine = find("gtp-rhino:3", game)
-    assert (engine.name, engine.level) == ("gtp-rhino", 3)
+    engines = []
+    monkeypatch.setattr(external_engines, "is_installed", lambda config: not engines.append(config))
+    assert isinstance(find("gtp-rhino:3", game), backends.ProgramPlayer)
+    assert [(engine.name, engine.level) for engine in engines] == [("gtp-rhino", 3)]
     assert find("greedy", game) == players.BaselinePlayer("greedy", game)
     monkeypatch.setattr(external_engines, "is_installed", lambda config: False)
     assert find("gtp-rhino:3", game) is None
-    with pytest.raises(ValueError, match="gtp-rhino:3 plays Othello, not tictactoe"):
+    with pytest.raises(ValueError, match="gtp-rhino plays Othello, not tictactoe"):
         find("gtp-rhino:3", tiny_run.game())
 
 

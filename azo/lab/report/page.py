@@ -12,32 +12,7 @@ from azo.training import exported_network
 
 PLOT_STYLE = pathlib.Path(__file__).parent / "plots.css"
 
-_PAGE = string.Template("""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>$title</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem;
-  color: light-dark(#222, #e6e8e2); background: light-dark(#fff, #131613) }
-h1, td { overflow-wrap: anywhere }
-h2 { margin-top: 2.5rem; border-bottom: 1px solid light-dark(#ccc, #343a34) }
-p { max-width: 60rem }
-a { color: light-dark(#0b57d0, #8ab4f8) }
-table { border-collapse: collapse } td, th { text-align: left; padding: .1rem 1.5rem .1rem 0 }
-pre { overflow: auto; background: light-dark(#f6f6f6, #1c201c) }
-$style</style><script>$script</script></head><body>
-<h1>$title</h1>
-$body
-<script>
-if (matchMedia("(pointer: coarse)").matches) { // a finger scrolls the page and does not zoom
-  for (const plot of document.querySelectorAll(".js-plotly-plot")) {
-    Plotly.relayout(plot, { dragmode: false });
-  }
-}
-</script>
-</body></html>
-""")
+_PAGE = PLOT_STYLE.with_name("page.html")  # a `string.Template`
 
 
 def write(folder: pathlib.Path) -> pathlib.Path:
@@ -72,8 +47,10 @@ def write(folder: pathlib.Path) -> pathlib.Path:
 
 def render(title: str, body: str) -> str:
     """Returns a page, given its title as text and its body as HTML."""
-    script, style = plotly.offline.get_plotlyjs(), PLOT_STYLE.read_text(encoding="utf-8")
-    return _PAGE.substitute(title=html.escape(title), script=script, style=style, body=body)
+    script = plotly.offline.get_plotlyjs()
+    page, style = (path.read_text(encoding="utf-8") for path in (_PAGE, PLOT_STYLE))
+    parts = {"title": html.escape(title), "script": script, "style": style, "body": body}
+    return string.Template(page).substitute(parts)
 
 
 def summary(run: run_log.RunLog) -> dict[str, str]:
