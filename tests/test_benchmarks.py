@@ -208,22 +208,9 @@ def test_node_of_a_search_takes_no_more_bytes_than_aimed_at():
 def test_replaying_recorded_actions_gives_the_checksum_of_the_random_play():
     game = othello.Othello(4)
     start = game.start(8)
-    keys = jax.random.split(jax.random.key(0), 30)
+    keys = jax.random.split(jax.random.key(0), 2 * game.max_plies)  # each game ends twice or more
     actions, played = jax.jit(rules.azo_random_play, static_argnums=0)(game, start, keys)
-    assert num_ends(game, start, actions) >= 2 * 8
     replays = (rules.azo_replay, rules.azo_replay_steps, lambda *a: rules.azo_replay_masks(*a)[0])
     for replay in replays:
         replayed = jax.jit(replay, static_argnums=0)(game, start, actions)
         np.testing.assert_array_equal(replayed, played)
-
-
-def num_ends(game: othello.Othello, start: othello.Position, actions: jax.Array) -> int:
-    """Counts the games that end in a playout with restarts, outside any compiled loop."""
-    position, count = start, 0
-    step = jax.jit(game.step)
-    for action in actions:
-        done = step(position, action)
-        is_last = done.discount == 0
-        count += int(is_last.sum())
-        position = rules._restart(is_last, start, done.position)
-    return count

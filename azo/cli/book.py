@@ -20,7 +20,8 @@ import tyro
 
 from azo.cli import command_line
 from azo.formats import game_files
-from azo.games import notation, replaying, setting_types, variant
+from azo.games import notation, setting_types, variant
+from azo.games.host import live_game
 from azo.play.analysis import formatting
 from azo.play.engine import (
     book_building,
@@ -140,7 +141,7 @@ def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
     """Shows the moves of a position in a book."""
     game = variant.Variant(settings.size, settings.reversed)
     book = opening_book.load(settings.book, game)
-    board = replaying.replay(settings.moves, game).board
+    board = live_game.replay(settings.moves, game).board
     terminal.print(_sizes(settings.book, book), markup=False)
     terminal.print(notation.diagram(board, game.size), markup=False)
     moves = book.lookup(board)

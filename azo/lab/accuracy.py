@@ -201,11 +201,11 @@ def measure(
     score = assessment.score
     lost = positions.move_utility.max(axis=1) - positions.move_utility[rows, action]
     return Accuracy(
-        value_error=mean(np.abs(value - result)),
-        right_sign=share(np.sign(value[is_decided]) == result[is_decided]),
-        best_move=share(is_best[rows, action][is_best.any(axis=1)]),
-        discs_lost=mean(lost[has_choice]),
-        disc_error=None if score is None else mean(np.abs(np.asarray(score) - utility)),
+        value_error=estimate(np.abs(value - result)),
+        right_sign=estimate(np.sign(value[is_decided]) == result[is_decided]),
+        best_move=estimate(is_best[rows, action][is_best.any(axis=1)]),
+        discs_lost=estimate(lost[has_choice]),
+        disc_error=None if score is None else estimate(np.abs(np.asarray(score) - utility)),
         rank_correlation=rank_correlation(value, utility),
         calibration=calibrate(value, result),
     )
@@ -275,32 +275,30 @@ def row(name: str, player: str, count: int, accuracy: Accuracy) -> str:
     return tables.row([name, f"{count:,}", player, *measures, error])
 
 
-def _text(estimate: Estimate | None, digits: int, num_positions: int) -> str:
+def _text(measured: Estimate | None, digits: int, num_positions: int) -> str:
     """Returns a mean, its interval and its positions if these are not all; - for None."""
-    if estimate is None:
+    if measured is None:
         return "-"
-    parts = [f"{estimate.mean:.{digits}f}"]
-    if estimate.interval is not None:
-        low, high = estimate.interval
+    parts = [f"{measured.mean:.{digits}f}"]
+    if measured.interval is not None:
+        low, high = measured.interval
         parts.append(f"{low:.{digits}f} to {high:.{digits}f}")
-    return ", ".join(parts) + f", of {estimate.count:,}" * (estimate.count < num_positions)
+    return ", ".join(parts) + f", of {measured.count:,}" * (measured.count < num_positions)
 
 
-def share(is_so: np.ndarray) -> Estimate | None:
-    """Returns the share of true entries with its Wilson interval; None without entries."""
-    if len(is_so) == 0:
+def estimate(numbers: np.ndarray) -> Estimate | None:
+    """Returns the mean, None without numbers; the interval of a share (bool) is Wilson's.
+
+    Other intervals are by Student's t.
+    """
+    count, interval = len(numbers), None
+    if not count:
         return None
-    interval = scipy.stats.binomtest(int(is_so.sum()), len(is_so)).proportion_ci(method="wilson")
-    return Estimate(float(is_so.mean()), (float(interval.low), float(interval.high)), len(is_so))
-
-
-def mean(numbers: np.ndarray) -> Estimate | None:
-    """Returns the mean with its interval by Student's t; None without numbers."""
-    count = len(numbers)
-    if count == 0:
-        return None
-    mean, interval = float(numbers.mean()), None
-    if count > 1:
+    mean = float(numbers.mean())
+    if numbers.dtype == bool:
+        wilson = scipy.stats.binomtest(int(numbers.sum()), count).proportion_ci(method="wilson")
+        interval = float(wilson.low), float(wilson.high)
+    elif count > 1:
         error = float(scipy.stats.t.ppf(0.975, count - 1) * numbers.std(ddof=1) / count**0.5)
         interval = mean - error, mean + error
     return Estimate(mean, interval, count)

@@ -1,4 +1,4 @@
-"""Results of matches, their ratings with confidence intervals, and cycles of a cross-table.
+"""Results of matches, their ratings with confidence intervals.
 
 The model is Bradley and Terry's with draws (Davidson, 1970, JASA 65:317-328). For players whose
 ratings differ by `D` points of Elo, the odds of win, draw and loss are `10^(D/800)`, `v` and
@@ -18,7 +18,6 @@ not narrowed, and are too wide. docs/notebook/decisions.md has their measured co
 """
 
 import dataclasses
-import itertools
 import math
 import operator
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -221,44 +220,6 @@ def rate(
 def from_score(score: float) -> float:
     """Returns the difference in Elo that a score per game implies; infinite for 0 and 1."""
     return PER_E * float(scipy.special.logit(round(score, _DIGITS)))
-
-
-def find_cycle(pairings: Iterable[Pairing]) -> str | None:
-    """Returns one of the shortest cycles of a cross-table, or None; most tables have none.
-
-    In a cycle A beats B beats C beats A, so no rating is right for all three. "Beats" is
-    statistically significant: an exact two-sided binomial test at 5 % of the games with a winner
-    rejects equal chances. A cycle needs several such matches at once, so it is rarely due to chance
-    (docs/notebook/decisions.md).
-
-    It is written with the share of the points of each player against the next, such as
-    "a 0.90 > b 0.85 > c 0.75 > a", and begins with its smallest name.
-    """
-    scores = {
-        pair: one.score
-        for pair, one in cross_table(pairings).items()
-        if one.wins > one.losses
-        and scipy.stats.binomtest(one.wins, one.wins + one.losses).pvalue < 0.05
-    }
-    names = sorted({name for pair in scores for name in pair})
-    if not names:
-        return None
-    beats = np.array([[(one, other) in scores for other in names] for one in names])
-    steps, before = scipy.sparse.csgraph.shortest_path(
-        beats, unweighted=True, return_predecessors=True
-    )
-    lengths = np.where(beats, steps.T, np.inf)  # of the way back from the loser to the winner
-    if np.isinf(lengths).all():
-        return None
-    first, place = np.unravel_index(lengths.argmin(), lengths.shape)
-    path = [names[first]]
-    back = before[place]
-    while first != place:
-        first = back[first]
-        path.insert(0, names[first])
-    path = [path[-1], *path]
-    parts = [f"{one} {scores[one, other]:.2f}" for one, other in itertools.pairwise(path)]
-    return " > ".join([*parts, path[0]])
 
 
 class _Model(NamedTuple):

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.formats import obf
-from azo.games import bitboard, notation, othello, replaying
+from azo.games import bitboard, notation, othello
+from azo.games.host import live_game
 from azo.learning import pretraining, supervised
 
 # Perfect games from the usual start of 6x6 by whether fewer discs win, with black's utility.
@@ -200,7 +201,7 @@ def perfect_games(game: othello.Othello, *, max_solved: int) -> list[PositionSet
     black, games = PERFECT_GAMES[game.is_reversed]
     sets = []
     for text in games:
-        replay = replaying.replay(text, game)
+        replay = live_game.replay(text, game)
         plies = [ply for ply, action in enumerate(replay.actions) if action != game.pass_action]
         position = _position([replay.boards[ply] for ply in plies])
         utility = np.array([black if ply % 2 == 0 else -black for ply in plies])

@@ -12,13 +12,12 @@ from typing import Any
 
 import pydantic
 import rich.console
-import rich.progress
 
 from azo.games import protocol, registry
 from azo.lab import elo, engine_protocols, tournament_file
-from azo.lab.tournament import export, game_log, openings, page, rounds, standings
+from azo.lab.tournament import export, game_log, openings, page, rounds
 from azo.storage import journal, locks
-from azo.training import interruption
+from azo.training import console, interruption
 
 GAMES = "games.jsonl"
 LOG = "engines.log"
@@ -63,7 +62,7 @@ def run(
         if not games:
             raise ValueError(f"{path}: no game has been played")
         export.write(folder, games, game, title)
-    pairings = standings.pairings(names, games)
+    pairings = game_log.pairings(names, games)
     rated = elo.rate(pairings, players=names, anchor=config.anchor)
     num_missing = len(schedule) - len(games)
     return pairings, page.results(rated, pairings, games, num_missing=num_missing)
@@ -79,20 +78,20 @@ def _play(
     lock: locks.Lock,
 ) -> dict[game_log.ScheduledGame, game_log.PlayedGame]:
     """Returns the games played; each is on disk as soon as it has ended."""
-    console = rich.console.Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.print(f"{len(waiting)} games to play")
+    terminal = rich.console.Console(highlight=False, markup=False, emoji=False)
+    if not terminal.is_terminal:
+        terminal.print(f"{len(waiting)} games to play")
     finished = {}
-    screen = rich.progress.Progress(console=console, disable=not console.is_terminal)
-    bar = screen.add_task("games", total=len(waiting))
+    progress = console.ProgressBar(terminal)
+    task = progress.add_task("games", total=len(waiting))
 
     def on_end(played: game_log.PlayedGame) -> None:
         lock.check()
         journal.append(folder / GAMES, game_log.to_line(played, game.board_shape[0]))
         finished[played.scheduled] = played
-        screen.advance(bar)
+        progress.advance(task)
         if played.ended:
-            screen.console.print(
+            terminal.print(
                 f"{played.black} - {played.white}, opening {played.opening}: {played.ended}",
                 soft_wrap=True,
             )
@@ -101,7 +100,7 @@ def _play(
     log.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     engine_protocols.logger.addHandler(log)
     try:
-        with interruption.signals_interrupt(), screen:  # so that engines are closed
+        with interruption.signals_interrupt(), progress:  # so that engines are closed
             rounds.play(
                 game,
                 waiting,

@@ -127,7 +127,13 @@ def make_optimiser(
     if config.optimiser == "adamw":
         descent = optax.adamw(rate, b1=config.momentum, weight_decay=decay, mask=_is_kernel)
     elif config.optimiser == "muon":
-        descent = optimisers.muon(rate, momentum=config.momentum, weight_decay=decay)
+        descent = optax.contrib.muon(
+            rate,
+            weight_decay=decay,  # of hidden kernels alone
+            adam_b1=config.momentum,
+            muon_weight_dimension_numbers=optimisers.hidden_kernels,
+            consistent_rms=optimisers.ROOT_MEAN_SQUARE,
+        )
     else:
         descent = optax.chain(
             optax.add_decayed_weights(decay, mask=_is_kernel),

@@ -17,23 +17,9 @@ import jax.numpy as jnp
 import optax
 from optax import contrib
 
-_ROOT_MEAN_SQUARE = 0.2  # of the steps, in learning rates: that of AdamW as measured by Liu et al.
+ROOT_MEAN_SQUARE = 0.2  # of the steps, in learning rates: that of AdamW as measured by Liu et al.
 _DECAY, _EPSILON = 0.999, 1e-8  # of the mean squares of rows
 _OUTPUTS = ("_logits", "_output", "_weights")  # ends of the names of output layers
-
-
-def muon(rate: optax.Schedule, *, momentum: float, weight_decay: float) -> Any:
-    """Returns the optimiser, with weight decay of hidden kernels alone.
-
-    `momentum` is the first decay of AdamW; Muon's is 0.95.
-    """
-    return contrib.muon(
-        rate,
-        weight_decay=weight_decay,
-        adam_b1=momentum,
-        muon_weight_dimension_numbers=hidden_kernels,
-        consistent_rms=_ROOT_MEAN_SQUARE,
-    )
 
 
 def hidden_kernels(params: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding
 
 from azo.games import protocol
 from azo.learning import network, run_state
@@ -26,11 +26,7 @@ def make_mesh(num_devices: int) -> Mesh:
 
 def shardings(config: run_state.RecipeConfig, mesh: Mesh) -> Any:
     """Returns the sharding of each field of a `RunState`, as a prefix of it."""
-    return jax.tree.map(
-        lambda spec: NamedSharding(mesh, spec),
-        run_state.partition(config),
-        is_leaf=lambda x: isinstance(x, PartitionSpec),
-    )
+    return jax.tree.map(functools.partial(NamedSharding, mesh), run_state.partition(config))
 
 
 def begin(

@@ -17,11 +17,15 @@ from azo.learning import ply_records, selfplay, starts, supervised
 from azo.search import improvement
 
 
-@functools.partial(jax.jit, static_argnums=(0, 2))
+@functools.partial(jax.jit, static_argnums=(0, 2, 3))
 def random_games(
-    game: protocol.Game, key: jax.Array, num_games: int
+    game: protocol.Game, key: jax.Array, num_games: int, max_plies: int | None = None
 ) -> tuple[jax.Array, jax.Array]:
-    """Returns actions `[G, L]` int32, negative after the last, and results `[G]` float32."""
+    """Returns actions `[G, L]` int32, negative after the last, and results `[G]` float32.
+
+    The results are those of the first player, NaN if `max_plies` do not end the game.
+    """
+    max_plies = game.max_plies if max_plies is None else max_plies
 
     def play(state: Any, inputs: Any) -> Any:
         position, value = state
@@ -32,9 +36,10 @@ def random_games(
         value += jnp.where(ply % 2 == 0, step.reward, -step.reward)
         return (step.position, value), jnp.where(is_over, -1, action).astype(jnp.int32)
 
-    inputs = jax.random.split(key, game.max_plies), jnp.arange(game.max_plies)
-    (_, value), action = jax.lax.scan(play, (game.start(num_games), jnp.zeros(num_games)), inputs)
-    return action.T, value
+    inputs = jax.random.split(key, max_plies), jnp.arange(max_plies)
+    start = game.start(num_games), jnp.zeros(num_games)
+    (last, value), action = jax.lax.scan(play, start, inputs)
+    return action.T, jnp.where(game.is_over(last), value, jnp.nan)
 
 
 def without_prior(evaluate: improvement.Evaluate) -> improvement.Evaluate:

@@ -227,7 +227,7 @@ def averaged(buffer: ReplayBuffer, config: targets.TargetsConfig) -> ReplayBuffe
     value = buffer.value[:, None].astype(jnp.float32)
     both = jnp.concatenate([ply_records.restore(buffer.policy), value], axis=1)
     total = functools.partial(jax.ops.segment_sum, segment_ids=group, num_segments=len(group))
-    means = (total(both) / jnp.maximum(total(jnp.ones_like(value)), 1))[group]
+    means = (total(both) / total(jnp.ones_like(value)))[group]
     return dataclasses.replace(
         buffer,
         policy=jnp.where(is_used[:, None], ply_records.quantise(means[:, :-1]), 0),

@@ -61,28 +61,21 @@ class ResidualNetwork(nn.Module):
         return convolution.block_size(self.config.num_channels)
 
     def _policy_logits(self, board: jax.Array, x: jax.Array) -> jax.Array:
-        config = self.config
-        if config.heads == "flat":
-            p = self._policy_features(board, x)
-            return nn.Dense(self.num_actions, name="policy_logits")(p)
-        p = self._projected(x, config.policy_channels, "policy_projection")
-        p = nn.relu(PooledBias(name="policy_pooled")(p))
-        if config.policy_units:
-            p = self._hidden(p, config.policy_units, "policy_hidden")
-        logits = _flat(nn.Dense(1, use_bias=False, name="policy_logits")(p))
-        missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
-        return jnp.pad(logits, ((0, 0), (0, missing)))
-
-    def _policy_features(self, board: jax.Array, x: jax.Array) -> jax.Array:
-        """Returns `[M, features]`, from which the logits are a linear map."""
-        config = self.config
+        config, is_pooled = self.config, self.config.heads == "pooled"
         if config.policy_network == "mlp":
             p = _flat(board)
             for layer, units in enumerate(config.policy_mlp_units):
                 p = self._hidden(p, units, f"policy_mlp{layer}")
-            return p
-        p = _flat(self._projected(x, config.policy_channels, "policy_projection"))
-        return self._hidden(p, config.policy_units, "policy_hidden") if config.policy_units else p
+        else:
+            p = self._projected(x, config.policy_channels, "policy_projection")
+            p = nn.relu(PooledBias(name="policy_pooled")(p)) if is_pooled else _flat(p)
+            if config.policy_units:
+                p = self._hidden(p, config.policy_units, "policy_hidden")
+        if not is_pooled:
+            return nn.Dense(self.num_actions, name="policy_logits")(p)
+        logits = _flat(nn.Dense(1, use_bias=False, name="policy_logits")(p))
+        missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
+        return jnp.pad(logits, ((0, 0), (0, missing)))
 
     def _tower(self, x: jax.Array) -> jax.Array:
         """Returns `[rows, columns, M, channels]` after the stem and all residual blocks."""

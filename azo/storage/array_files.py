@@ -1,4 +1,4 @@
-"""Named arrays in one file, which `numpy.load` reads too.
+"""Named arrays in one file of `numpy.savez_compressed`, read.
 
 A reader says which arrays it expects; names, shapes and types are compared before one is read.
 """
@@ -7,7 +7,6 @@ import pathlib
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,6 @@ _DAMAGE = (
 
 Expected = dict[str, tuple[tuple[int, ...], Any]]
 """Shapes and types of arrays by their names."""
-
-
-def write(path: pathlib.Path, arrays: Mapping[str, Any], *, compression: int = 6) -> None:
-    """Writes arrays; the compression is 1, the fastest, to 9."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=compression) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
 def read(path: pathlib.Path, expected: Expected) -> dict[str, np.ndarray]:

@@ -30,7 +30,7 @@ class NetworkSettings(pydantic.BaseModel, frozen=True):
 
 def write(folder: pathlib.Path, arrays: Mapping[str, Any], settings: str) -> None:
     """Writes a network: arrays by their names, and the settings of its run as JSON."""
-    array_files.write(folder / ARRAYS, arrays)
+    np.savez_compressed(folder / ARRAYS, **arrays)
     files.write(folder / SETTINGS, settings.encode())
 
 

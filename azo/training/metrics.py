@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pydantic
-from tensorboardX import event_file_writer, summary
+from tensorboardX import event_file_writer
 from tensorboardX.proto import event_pb2, summary_pb2
 
 from azo.games.setting_types import Count, Finite, NonNegativeFloat, NonNegativeInt
@@ -41,7 +41,9 @@ _NEEDED = {
     "start": ("start__commit", "start__processor", "start__devices"),
     "end": ("reason",),
     RATING: ("rating__anchor",),
-    RATING_MATCH: tuple(f"rating_match__{x}" for x in ("wins", "draws", "losses", "pair_scores")),
+    RATING_MATCH: tuple(
+        f"rating_match__{x}" for x in ("opponent", "wins", "draws", "losses", "pair_scores")
+    ),
 }
 
 
@@ -65,7 +67,6 @@ class _KnownFields(
     evaluation__score_high: Finite | None = None
     evaluation__opponent: str = ""  # none in supervised training, where games are held out
     rating__anchor: str | None = None
-    rating_match__earlier: NonNegativeInt | None = None
     rating_match__opponent: str | None = None
     rating_match__wins: NonNegativeInt = 0
     rating_match__draws: NonNegativeInt = 0
@@ -84,8 +85,6 @@ class _KnownFields(
             games = self.rating_match__wins + self.rating_match__draws + self.rating_match__losses
             if len(self.rating_match__pair_scores) not in (0, 5) or games == 0:
                 raise ValueError("a match without games, or of another kind of pairs")
-            if self.rating_match__earlier is None and self.rating_match__opponent is None:
-                raise ValueError("a match without an opponent")
         return self
 
 
@@ -138,18 +137,16 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
         """Appends one event, on disk when this returns.
 
         `metrics` are numbers, which become curves too unless an iteration has several such events,
-        arrays or text; null if not finite. A
-        ValueError says that it cannot be written; the earlier events are as before.
+        arrays or text; null if not finite. ValueError if it cannot be written.
         """
         self._check_lock()
         fields = {name: _plain(value) for name, value in metrics.items()}
         line = {"event": event, "iteration": iteration, **fields}
         journal.append(self._path, json.dumps(line, allow_nan=False))
         values = [
-            value
+            summary_pb2.Summary.Value(tag=name, simple_value=number)
             for name, number in fields.items()
             if event != RATING_MATCH and isinstance(number, int | float)
-            for value in summary.scalar(name, number).value
         ]
         if values:
             with self._writing_curves():

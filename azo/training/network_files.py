@@ -57,11 +57,11 @@ def load(
     """
     place, settings = _find(folder, is_latest)
     trained_for = registry.make(settings.game)
-    if game is not None and game != trained_for:
-        raise ValueError(f"{folder}: a network for {trained_for.name}, not for {game.name}")
     shapes = network.shapes(trained_for, settings.network)
     expected = {name: leaf.shape for name, leaf in checkpoint.named(shapes).items()}
     arrays = exported_network.read_arrays(place, expected)
+    if game is not None and game != trained_for:
+        raise ValueError(f"{folder}: a network for {trained_for.name}, not for {game.name}")
     return jax.device_put(arrays, jax.local_devices()[0]), settings
 
 

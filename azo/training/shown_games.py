@@ -31,13 +31,13 @@ def write(
     """
     if not isinstance(game, othello.Othello) or jax.process_count() > 1:
         return
-    shown = jax.device_get(jax.tree.map(lambda x: x[:NUM_GAMES], (games.position, games.ply)))
+    first = jax.tree.map(lambda x: x[:NUM_GAMES], (games.position, games.ply))
+    position, plies = jax.device_get(first)
+    sides = map(bitboard.to_ints, (position.player, position.opponent))
     boards = []
-    for number, ply in enumerate(shown[1]):
-        position = jax.tree.map(lambda words, number=number: words[number], shown[0])
-        player, opponent = map(bitboard.to_int, (position.player, position.opponent))
+    for *discs, ply in zip(*sides, plies, strict=True):
         is_black = bool(ply % 2 == 0)
-        black, white = (player, opponent) if is_black else (opponent, player)
+        black, white = discs if is_black else discs[::-1]
         board = notation.Board(black, white, is_black)
         boards.append(notation.board_text(board, game.size))
     games_shown = ShownGames(iteration=iteration, boards=tuple(boards))

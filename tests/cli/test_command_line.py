@@ -11,26 +11,9 @@ from azo.search import improvement
 from azo.training import config
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write_file(text: str, name: str = "small.toml") -> pathlib.Path:
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write_file
-
-
-def message_of(argv):
-    with pytest.raises(ValueError) as caught:
-        train.load(argv)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
-
-
-def test_a_flag_overrides_the_file_and_leaves_its_other_settings(write):
-    path = write('[search]\nnum_simulations = 7\nalgorithm = "puct"\n')
+def test_a_flag_overrides_the_file_and_leaves_its_other_settings(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text('[search]\nnum_simulations = 7\nalgorithm = "puct"\n')
     loaded = train.load(["--search.num-simulations", "200", f"--config={path}"])
     assert loaded.search == improvement.SearchConfig(num_simulations=200, algorithm="puct")
 
@@ -64,11 +47,15 @@ def test_a_flag_overrides_an_entry_of_a_list():
     ],
 )
 def test_a_wrong_flag_is_named_with_what_would_work(flags, expected):
-    assert message_of(flags.split()).startswith(expected)
+    with pytest.raises(ValueError) as caught:
+        train.load(flags.split())
+    assert str(caught.value).startswith(expected)
+    assert "\n" not in str(caught.value)
 
 
-def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, write):
-    path = write("[search]\nnum_simulations = 77\n")
+def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text("[search]\nnum_simulations = 77\n")
     with pytest.raises(SystemExit) as caught:
         train.load(["--config", str(path), "--help"])
     shown = capsys.readouterr().out

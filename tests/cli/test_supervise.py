@@ -1,7 +1,5 @@
 """Supervised learning by way of the entry point: on tic-tac-toe, and on archives of Othello."""
 
-import pathlib
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +9,6 @@ from support import commands
 from azo.cli import supervise
 from azo.games import registry, tictactoe
 from azo.lab import supervised_data, supervised_training
-from azo.learning import network
 from azo.training import interruption, metrics, network_files
 
 TICTACTOE = (
@@ -111,14 +108,3 @@ def test_wrong_input_is_named_in_one_line(flags, message, tmp_path, capsys):
     words = [flag.replace("{}", str(tmp_path)) for flag in flags]
     shown = commands.refused(capsys, "supervise", *words, *new)
     assert shown == message.replace("{}", str(tmp_path))
-
-
-def test_flags_override_a_settings_file(tmp_path):
-    path = tmp_path / "a.toml"
-    path.write_text("num_epochs = 3.5\nseed = 3\n[learner]\nbatch_size = 32\n")
-    settings = supervise.load(["games.txt", "--config", str(path), "--num-epochs", "2"])
-    assert (settings.num_epochs, settings.seed) == (2.0, 3)
-    assert settings.files == (pathlib.Path("games.txt"),)
-    assert settings.learner.batch_size == 32
-    # Other settings of a section keep their defaults for supervised learning.
-    assert settings.network == network.NetworkConfig()

@@ -162,8 +162,7 @@ def saved(folder, arrays, chosen):
     """Writes an exported network with any arrays, and its checksums."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    np.savez_compressed(folder / exported_network.ARRAYS, **arrays)
-    (folder / exported_network.SETTINGS).write_text(config.to_json(chosen))
+    exported_network.write(folder, arrays, config.to_json(chosen))
     files.write_checksums(folder)
 
 

@@ -34,7 +34,7 @@ from azo.lab import (
     tournament_file,
     tournament_runner,
 )
-from azo.lab.report import page, run_log
+from azo.lab.report import figures, page, run_log
 from azo.play.engine import opening_book
 from azo.play.web import game_reader, messages
 from azo.storage import files
@@ -191,7 +191,7 @@ def _report(folder, rng):
     _written(folder / "settings.json", b'{"game": {"name": "othello", "size": 6}}')
     log = run_log.read(folder)
     page.summary(log)
-    page.sheets(log)
+    figures.sheets(log)
 
 
 @functools.cache

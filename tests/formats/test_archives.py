@@ -10,7 +10,8 @@ import pytest
 from support import slow_board
 
 from azo.formats import game_files
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello
+from azo.games.host import live_game
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
 
@@ -60,7 +61,7 @@ def discs(replay):
 
 
 def test_published_games_are_equal_in_every_format(read):
-    replays = [replaying.replay(moves_of(number), othello.Othello()) for number in OLIVAW]
+    replays = [live_game.replay(moves_of(number), othello.Othello()) for number in OLIVAW]
     final = [discs(replay) for replay in replays]
     assert [a == b for a, b in zip(final, OLIVAW.values(), strict=True)] == [True, True, False]
     assert [replay.actions.count(64) for replay in replays] == [2, 1, 1]
@@ -177,7 +178,7 @@ def test_exact_scores_of_wthor_are_those_of_its_positions(data_folder):
     for row in known:
         number = int(row["game"].split(":")[1])
         last = games.num_solved[number] - 1
-        replay = replaying.replay_actions(games.action[number, :last].tolist(), othello.Othello())
+        replay = live_game.replay_actions(games.action[number, :last].tolist(), othello.Othello())
         board = replay.board
         sign = 1 if row["mover"] == "X" else -1
         assert sign * games.exact_score[number] == int(row["score_mover"])

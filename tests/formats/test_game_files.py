@@ -6,7 +6,8 @@ import pathlib
 import pytest
 
 from azo.formats import game_files, ggf, wthor
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello
+from azo.games.host import live_game
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 _GAME = othello.Othello()
@@ -14,7 +15,7 @@ _START = ggf.usual_start(_GAME)
 
 
 def test_games_are_read_from_texts_files_and_numbers(tmp_path):
-    expected = replaying.replay("f5d6c3", _GAME).actions
+    expected = live_game.replay("f5d6c3", _GAME).actions
     text = ggf.to_text(ggf.GgfGame(8, _START, expected))
     assert game_files.parse("F5 d6\nC3\n", _GAME).moves == expected
     assert game_files.parse(text, _GAME).moves == expected

@@ -8,6 +8,7 @@ import sys
 
 import numba
 import pytest
+from support import damage
 
 from azo.games.host import kernels
 
@@ -25,30 +26,18 @@ def cache_hits():
     return sum(compiled.stats.cache_hits.values())
 
 
-def empty(_):
-    return b""
-
-
-def half(content):
-    return content[: len(content) // 2]
-
-
-def flipped(content):
-    place = len(content) * 2 // 3
-    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
-
-
-def moved(_):
-    return pickle.dumps(numba.__version__) + b"cazo.moved\nClass\n."
+def move(path):
+    """Stores an object of a class that is not there any more."""
+    path.write_bytes(pickle.dumps(numba.__version__) + b"cazo.moved\nClass\n.")
 
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-@pytest.mark.parametrize("damage", [empty, half, flipped, moved])
-def test_a_damaged_file_is_made_again(tmp_path, monkeypatch, suffix, damage):
+@pytest.mark.parametrize("kind", [*damage.KINDS, move])
+def test_a_damaged_file_is_made_again(tmp_path, monkeypatch, suffix, kind):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert [cache_hits(), cache_hits()] == [0, 1]
     (file,) = tmp_path.rglob(f"*.{suffix}")
-    file.write_bytes(damage(file.read_bytes()))
+    kind(file)
     assert [cache_hits(), cache_hits()] == [0, 1]
 
 

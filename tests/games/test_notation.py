@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from azo.games import bitboard, notation, othello, replaying
+from azo.games import bitboard, notation, othello
+from azo.games.host import live_game
 
 _FILES = sorted((pathlib.Path(__file__).parents[1] / "data").glob("olivaw_game*.txt"))
 _GAME = othello.Othello(8)
@@ -24,7 +25,7 @@ def _moves(path):
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
 def test_published_games_replay_to_their_scores(path):
-    replay = replaying.replay(_moves(path), _GAME)
+    replay = live_game.replay(_moves(path), _GAME)
     assert replay.is_over
     score, num_passes = replay.final_score(), replay.actions.count(_GAME.pass_action)
     assert ((64 + score) // 2, (64 - score) // 2, num_passes) == _OLIVAW[int(path.stem[-2:])]
@@ -58,7 +59,7 @@ def test_other_moves_are_refused_with_the_range_of_squares(text):
     ["f5d6c3", "F5D6C3", " f5\nD6c3 ", "1. f5 d6 2. c3", " f5, d6; c3 ", "1. f5 1... d6 2. c3\n"],
 )
 def test_transcripts_are_read_in_any_case_with_spaces_and_numbers(text):
-    replay = replaying.replay(text, _GAME)
+    replay = live_game.replay(text, _GAME)
     assert replay.actions == (37, 43, 18)
     assert len(replay.boards) == 4
     assert not replay.is_over
@@ -67,8 +68,8 @@ def test_transcripts_are_read_in_any_case_with_spaces_and_numbers(text):
 
 def test_forced_passes_may_be_written_or_left_out():
     written = _moves(_FILES[0])
-    with_passes = replaying.replay(written, _GAME)
-    without = replaying.replay(written.replace("PA", ""), _GAME)
+    with_passes = live_game.replay(written, _GAME)
+    without = live_game.replay(written.replace("PA", ""), _GAME)
     assert "PA" in written
     assert with_passes.actions == without.actions
     assert notation.transcript(without.actions, 8, has_passes=True) == written.lower()
@@ -94,20 +95,20 @@ _ONE_MOVE = othello.Othello(4, start_bits=_discs("XO--------------"))
 )
 def test_bad_transcripts_are_refused_with_their_place(text, game, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        replaying.replay(text, game)
+        live_game.replay(text, game)
 
 
 def test_the_colour_in_messages_follows_the_first_mover():
-    start = replaying.board_of(_GAME.start(), is_black_to_move=False)
+    start = notation.Board(*reversed(_GAME.start_discs), is_black_to_move=False)
     with pytest.raises(ValueError, match="ply 1: white may play"):
-        replaying.replay_actions([0], _GAME, start=start)
+        live_game.replay_actions([0], _GAME, start=start)
 
 
 def test_a_start_position_may_force_a_pass():
     game = othello.Othello(4, start_bits=_discs("OX-------------- X"))
-    replay = replaying.replay("c1", game)
+    replay = live_game.replay("c1", game)
     assert replay.actions == (16, 2)
-    assert replaying.replay("pa c1", game).actions == replay.actions
+    assert live_game.replay("pa c1", game).actions == replay.actions
 
 
 @pytest.mark.parametrize("mover", ["X", "O"])
@@ -115,8 +116,7 @@ def test_a_board_survives_the_round_trip_through_text_and_position(mover):
     text = "XO--OOXX---XO-X- " + mover
     board = notation.parse_board(text, 4)
     assert notation.board_text(board, 4) == text
-    position = replaying.position_of(board)
-    assert replaying.board_of(position, is_black_to_move=mover == "X") == board
+    assert board.is_black_to_move == (mover == "X")
 
 
 def test_discs_are_given_to_the_side_to_move_and_the_other():
@@ -124,7 +124,7 @@ def test_discs_are_given_to_the_side_to_move_and_the_other():
     assert _discs("XX--O----------- X") == (0b11, 1 << 8)
     assert _discs("XX--O----------- O") == (1 << 8, 0b11)
     assert _discs("**..o........... o") == (1 << 8, 0b11)
-    start = replaying.board_of(_GAME.start(), is_black_to_move=True)
+    start = live_game.LiveGame(_GAME).board
     player, opponent = _discs(notation.board_text(start, 8), 8)
     assert (player, opponent) == tuple(
         bitboard.to_int(board) for board in (_GAME.start().player, _GAME.start().opponent)
@@ -146,7 +146,7 @@ def test_bad_boards_are_refused_with_their_fault(text, message):
 
 
 def test_a_diagram_has_coordinates_and_the_mover():
-    replay = replaying.replay("b1", othello.Othello(4))
+    replay = live_game.replay("b1", othello.Othello(4))
     board = replay.board
     assert notation.diagram(board, 4).split("\n") == [
         "  a b c d",

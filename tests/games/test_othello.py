@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from support import random_games, slow_board
 
-from azo.games import board_symmetry, othello, symmetry
+from azo.games import bitboard, othello, tictactoe, variant
 
 
 @functools.cache
@@ -33,7 +33,6 @@ def _look(game, position):
 
 
 _play = jax.jit(othello.Othello.play, static_argnums=0)
-_step = jax.jit(othello.Othello.step, static_argnums=0)
 _random_action = jax.jit(othello.Othello.random_action, static_argnums=0)
 _greedy_action = jax.jit(othello.Othello.greedy_action, static_argnums=0)
 
@@ -87,29 +86,6 @@ def test_positions_out_of_reach_of_any_game_agree_with_the_slow_board(size):
         assert after_texts[i] == after, f"{text} {chosen[i]}"
 
 
-@pytest.mark.parametrize("size", [6, 8])
-def test_moves_commute_with_the_symmetries(size):
-    game = _game(size)
-    position = random_games.boards(size, 300, seed=10 + size)
-    num_boards, permutations = 300, game.square_symmetries
-    action = _random_action(game, jax.random.key(2), position)
-    legal = _look(game, position)[0]
-    after = game.planes(_play(game, position, action))
-    planes = game.planes(position)
-    for k in range(board_symmetry.NUM_SYMMETRIES):
-        which = jnp.full(num_boards, k)
-        moved = np.asarray(symmetry.move_planes(permutations, which, planes))
-        moved_position = othello.Position(
-            random_games.from_squares(moved[..., 0]), random_games.from_squares(moved[..., 1])
-        )
-        expected = symmetry.move_policy(permutations, which, legal)
-        np.testing.assert_array_equal(_look(game, moved_position)[0], expected)
-        inverse = np.append(symmetry.inverse(permutations)[k], game.pass_action)
-        moved_after = game.planes(_play(game, moved_position, jnp.asarray(inverse)[action]))
-        expected = symmetry.move_planes(permutations, which, after)
-        np.testing.assert_array_equal(moved_after, expected)
-
-
 def test_rules_work_on_several_batch_axes():
     game = _game(6)
     flat = random_games.boards(6, 300, seed=20)
@@ -126,13 +102,12 @@ def test_rules_work_on_several_batch_axes():
     assert jax.tree.leaves(game.start(2, 3))[0].shape == (2, 3)
 
 
-@pytest.mark.parametrize("size", [4, 8])
-def test_a_finished_game_does_not_change(size):
-    game = _game(size)
-    games = random_games.play(game, 20, seed=size)
+@pytest.mark.parametrize("game", [_game(4), _game(8), tictactoe.TicTacToe()], ids=str)
+def test_a_finished_game_does_not_change(game):
+    games = random_games.play(game, 20, seed=8)
     last = jax.tree.map(lambda x: jnp.asarray(x[-1]), games.position)
     assert games.is_over[-1].all()
-    step = _step(game, last, jnp.full(20, game.pass_action))
+    step = jax.jit(game.step)(last, jnp.full(20, game.num_actions - 1))
     np.testing.assert_array_equal(game.pack(step.position), game.pack(last))
     assert not np.asarray(step.reward).any()
     assert not np.asarray(step.discount).any()
@@ -212,3 +187,19 @@ def test_legal_actions_lists_the_mask_in_order_and_no_more_than_the_bound(size):
         expected = np.flatnonzero(legal[row])[:num_slots]
         np.testing.assert_array_equal(listed[row, : len(expected)], expected)
         assert (listed[row, len(expected) :] == -1).all()
+
+
+@pytest.mark.parametrize("size", [4, 5, 6, 8])
+def test_both_sides_are_blocked_exactly_if_neither_has_a_legal_move(size):
+    """Most boards are nearly full, and some have few discs of one colour."""
+    rng, on_board = np.random.default_rng(size), variant.square_bits(range(size))
+    has_disc, is_first = (
+        rng.random((20_000, size, size)) < share
+        for share in (1 - 0.2 * rng.random((20_000, 1, 1)) ** 2, rng.random((20_000, 1, 1)) ** 3)
+    )
+    sides = (has_disc & is_first, has_disc & ~is_first)
+    P, O = map(random_games.from_squares, sides)
+    moves = bitboard.legal_moves(P, O, on_board) | bitboard.legal_moves(O, P, on_board)
+    expected = np.asarray(moves.is_empty())
+    assert 0.05 < expected.mean() < 0.95
+    np.testing.assert_array_equal(bitboard.is_blocked(P, O, on_board), expected)

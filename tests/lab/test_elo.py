@@ -1,6 +1,5 @@
 """Ratings: laws, cases worked by hand, an independent likelihood, and coverage of intervals."""
 
-import itertools
 import math
 
 import pytest
@@ -173,32 +172,6 @@ def test_a_score_implies_a_difference():
 def test_a_table_without_players_is_refused():
     with pytest.raises(ValueError, match="no players to rate"):
         elo.rate([])
-
-
-def test_rock_paper_scissors_is_a_cycle_with_its_scores():
-    table = [
-        pairing("rock", "scissors", 15, 4, 1),
-        pairing("paper", "rock", 18, 0, 2),
-        pairing("paper", "scissors", 5, 0, 15),  # from the side of the loser
-        pairing("rock", "sand", 20, 0, 0),
-    ]
-    assert elo.find_cycle(table) == "paper 0.90 > rock 0.85 > scissors 0.75 > paper"
-
-
-def test_a_match_that_chance_may_have_decided_closes_no_cycle():
-    table = [pairing("a", "b", 18, 0, 2), pairing("b", "c", 18, 0, 2)]
-    # At 5 %; 5 of 6 decided games: two-sided 14/64. 6 of 6: 2/64.
-    assert elo.find_cycle([*table, pairing("c", "a", 5, 14, 1)]) is None
-    closed = [*table, pairing("c", "a", 6, 14, 0)]
-    assert elo.find_cycle(closed) == "a 0.90 > b 0.90 > c 0.65 > a"
-
-
-def test_a_shortest_cycle_is_returned():
-    ring = [pairing(x, y, 10, 0, 0) for x, y in itertools.pairwise("abcdefa")]
-    names = " > ".join("abcdef").replace(" >", " 1.00 >")
-    assert elo.find_cycle(ring) == f"{names} 1.00 > a"
-    table = [*ring, pairing("a", "d", 10, 0, 0), pairing("f", "g", 9, 0, 0)]
-    assert elo.find_cycle(table) == "a 1.00 > d 1.00 > e 1.00 > f 1.00 > a"
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 1), (17, 3), (64, 64)])

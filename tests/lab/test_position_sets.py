@@ -6,7 +6,8 @@ import jax
 import numpy as np
 import pytest
 from support import slow_minimax
-from support.solved_sets import random_set, squares
+from support.random_games import signed_squares
+from support.solved_sets import random_set
 
 from azo.formats import obf
 from azo.games import notation, othello
@@ -26,7 +27,7 @@ VARIANTS = pytest.mark.parametrize("is_reversed", [False, True])
 def test_positions_of_random_games_have_the_scores_of_minimax(is_reversed):
     game = othello.Othello(4, is_reversed)
     positions = random_set(game)
-    boards = squares(positions.position, 4)
+    boards = signed_squares(positions.position, 4)
     assert len(positions) == len(np.unique(boards, axis=0)) == 40
     assert (np.sum(boards == 0, axis=(1, 2)) == 6).all()
     assert slow_minimax.can_play(boards).all()
@@ -38,7 +39,7 @@ def test_positions_of_random_games_have_the_scores_of_minimax(is_reversed):
     np.testing.assert_array_equal(positions.move_utility[:, :16], expected)
     assert (positions.move_utility[:, 16] == NO).all()
     other = position_sets.of_random_games(game, jax.random.key(4), num_positions=40, num_empties=6)
-    assert not np.array_equal(squares(other.position, 4), boards)
+    assert not np.array_equal(signed_squares(other.position, 4), boards)
 
 
 @VARIANTS

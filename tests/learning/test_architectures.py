@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import random_games
+from support.random_games import positions
 
 from azo.games import tictactoe
 from azo.learning import network
@@ -23,12 +23,6 @@ KINDS = {
 
 def make(kind, **settings):
     return network.NetworkConfig(**SMALL | KINDS[kind] | settings)
-
-
-@functools.cache
-def positions():
-    games = random_games.play(GAME, 8, seed=5)
-    return jax.tree.map(lambda x: jnp.asarray(x[3]), games.position)
 
 
 def seasoned(config):
@@ -53,14 +47,14 @@ def seasoned(config):
 def test_folding_leaves_every_kind_of_network_the_same_function(kind):
     config = make(kind)
     net, variables = network.build(GAME, config), seasoned(config)
-    planes = GAME.planes(positions())
+    planes = GAME.planes(positions(GAME, 3))
 
     @jax.jit
     def evaluate(variables):
         folded = network.fold(net, variables)
         assert set(folded[1]) == {"params"}
         plain, same = (n.apply(v, planes) for n, v in [(net, variables), folded])
-        seen = network.evaluator(GAME, *folded)(jax.random.key(0), positions())
+        seen = network.evaluator(GAME, *folded)(jax.random.key(0), positions(GAME, 3))
         return plain, same, seen
 
     plain, same, seen = evaluate(variables)
@@ -106,7 +100,7 @@ def slow_tower(params, x, num_blocks):
 
 def outputs(config):
     """Returns a network's outputs, its parameters in float64, and what the tower gives."""
-    variables, planes = seasoned(config), GAME.planes(positions())
+    variables, planes = seasoned(config), GAME.planes(positions(GAME, 3))
     apply = network.build(GAME, config).apply
     params = jax.tree.map(lambda x: np.asarray(x, np.float64), variables["params"])
     features = slow_tower(params, np.asarray(planes, np.float64), config.num_blocks)
@@ -162,7 +156,7 @@ def test_a_pooled_policy_sees_no_board_of_one_size():
 
 def test_a_policy_of_dense_layers_sees_the_board_and_nothing_of_the_tower():
     config = make("mlp")
-    variables, planes = seasoned(config), GAME.planes(positions())
+    variables, planes = seasoned(config), GAME.planes(positions(GAME, 3))
     actual = jax.jit(network.build(GAME, config).apply)(variables, planes).prior_logits
     params = jax.tree.map(lambda x: np.asarray(x, np.float64), variables["params"])
     own, other = np.moveaxis(np.asarray(planes, np.float64), -1, 0)

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import random_games, slow_minimax, tiny_run
+from support import fake_evaluation, random_games, slow_minimax, tiny_run
+from support.random_games import signed_squares
 
 from azo.games import othello
 from azo.learning import (
@@ -24,14 +25,6 @@ FOUR = othello.Othello(4)
 EMPTIES = 6
 
 
-def boards_of(position, size):
-    """Returns `[..., n, n]` int8: 1 for discs of the side to move, -1 for the other side's."""
-    player, opponent = (
-        random_games.to_squares(board, size) for board in (position.player, position.opponent)
-    )
-    return player.astype(np.int8) - opponent.astype(np.int8)
-
-
 @functools.partial(jax.jit, static_argnums=(0, 4))
 def solve(game, key, position, is_wanted, max_empties=EMPTIES):
     return endings.solve(game, key, position, is_wanted, max_empties=max_empties)
@@ -41,7 +34,7 @@ def solve(game, key, position, is_wanted, max_empties=EMPTIES):
 def lines_of(game):
     """Returns endings of random games, some of them selected, and their lines."""
     games = random_games.play(game, 64, seed=3)
-    boards = boards_of(games.position, game.size)
+    boards = signed_squares(games.position, game.size)
     num_empties = (boards == 0).sum(axis=(-2, -1))
     t, b = np.nonzero((num_empties <= EMPTIES) & ~games.is_over)
     chosen = np.random.default_rng(0).permutation(len(t))[:40]
@@ -55,9 +48,9 @@ def lines_of(game):
 def test_lines_hold_exact_results_and_all_best_moves_down_to_the_end(is_reversed):
     game = othello.Othello(4, is_reversed)
     position, is_wanted, lines = lines_of(game)
-    begin = boards_of(position, 4)
-    row_boards = boards_of(game.unpack(jnp.asarray(lines.board)), 4)
-    ends = boards_of(game.unpack(jnp.asarray(lines.end)), 4)
+    begin = signed_squares(position, 4)
+    row_boards = signed_squares(game.unpack(jnp.asarray(lines.board)), 4)
+    ends = signed_squares(game.unpack(jnp.asarray(lines.end)), 4)
     utility = -1 if is_reversed else 1
 
     k, m = np.nonzero(lines.is_valid)
@@ -102,14 +95,6 @@ def test_among_best_moves_each_is_played_by_some_line():
     assert len(followers) == (lines.policy[0, one] > 0).sum()
 
 
-def by_the_corner(key, position):
-    """Evaluates by the mover's share of the upper left quarter, 0.8 at most; any move alike."""
-    del key
-    planes = FOUR.planes(position)[..., :2, :2, :].sum(axis=(-3, -2)).astype(jnp.float32)
-    logits = jnp.zeros((*planes.shape[:-1], FOUR.num_actions))
-    return improvement.Evaluation(prior_logits=logits, value=(planes[..., 0] - planes[..., 1]) / 5)
-
-
 @functools.cache
 def adjudicated_games():
     """Returns games on 4x4 adjudicated at five empty squares, with their labels and statistics."""
@@ -122,7 +107,7 @@ def adjudicated_games():
         games = ply_records.GamesInProgress(games.position, games.ply, state)
         after, turns = selfplay.play(
             FOUR,
-            by_the_corner,
+            fake_evaluation.hashed(FOUR),
             key,
             games,
             jnp.float32(resignation.NEVER),
@@ -151,7 +136,7 @@ def test_positions_inside_the_solved_range_are_never_searched():
     begin, after, turns, *_ = adjudicated_games()
     searched = FOUR.unpack(jnp.asarray(turns.plies.board))
     for position in (begin.position, searched, after.position):
-        assert (boards_of(position, 4) == 0).sum(axis=(-2, -1)).min() == 6
+        assert (signed_squares(position, 4) == 0).sum(axis=(-2, -1)).min() == 6
     # Openings stop before they would be adjudicated, however long they are meant to be.
     is_first = np.concatenate([turns.plies.discount[:-1] == 0])
     assert turns.plies.ply[1:][is_first].max() >= 5
@@ -161,7 +146,7 @@ def test_adjudicated_games_end_with_the_exact_result():
     _, _, turns, _, figures, _ = adjudicated_games()
     plies, begins = turns.plies, turns.is_adjudicated
     position = FOUR.unpack(jnp.asarray(plies.board))
-    after = boards_of(FOUR.play(position, jnp.asarray(plies.action, jnp.int32)), 4)
+    after = signed_squares(FOUR.play(position, jnp.asarray(plies.action, jnp.int32)), 4)
     assert begins.sum() > 30
     is_end = plies.discount == 0
     assert (is_end & ~begins).any()  # the board of a wiped-out side can have more empty squares
@@ -198,7 +183,7 @@ def test_random_endings_have_the_requested_empty_squares(made_share):
     )
     draw = jax.jit(endings.random_endings, static_argnums=(0, 2, 3))
     position, is_found = jax.device_get(draw(game, jax.random.key(0), 300, config))
-    boards = boards_of(position, 6)[is_found]
+    boards = signed_squares(position, 6)[is_found]
     num_empties = (boards == 0).sum(axis=(-2, -1))
     assert set(num_empties) == {5, 6, 7, 8, 9}
     assert np.bincount(num_empties)[5:].min() > 30  # of 60 expected

@@ -9,9 +9,13 @@ import pytest
 from jax.sharding import PartitionSpec
 from support import some_examples, tiny_run
 
-from azo.learning import learner, network, placement, run_state
+from azo.games import othello
+from azo.learning import learner, network, network_config, optimisers, placement, run_state
 
 GAME = some_examples.GAME
+RATE = 0.1
+MUON = learner.LearnerConfig(optimiser="muon", learning_rate=RATE, warmup_steps=0, weight_decay=0.5)
+PATTERNS = network_config.PatternsConfig(hidden_units=(6, 5), has_move_counts=True)
 
 
 @pytest.mark.parametrize(
@@ -30,15 +34,20 @@ def test_the_learning_rate_follows_its_schedule(kind, step, progress, expected):
     np.testing.assert_allclose(factor, expected, rtol=1e-5)
 
 
+def first_step(gradient, config):
+    """Returns the first step of parameters of 1."""
+    optimiser = learner.make_optimiser(config, network.NetworkConfig())
+    params = jax.tree.map(jnp.ones_like, gradient)
+    return optimiser.update(gradient, optimiser.init(params), params)[0]
+
+
 @pytest.mark.parametrize("kind", ["adamw", "sgd"])
 def test_only_kernels_decay(kind):
     config = learner.LearnerConfig(
         optimiser=kind, weight_decay=0.5, learning_rate=0.1, warmup_steps=0
     )
-    optimiser = learner.make_optimiser(config, network.NetworkConfig())
-    params = {"kernel": jnp.ones((2, 3)), "bias": jnp.ones(3), "conv": jnp.ones((3, 3, 2, 2))}
-    zeros = jax.tree.map(jnp.zeros_like, params)
-    updates, _ = optimiser.update(zeros, optimiser.init(params), params)
+    shapes = {"kernel": (2, 3), "bias": 3, "conv": (3, 3, 2, 2)}
+    updates = first_step({name: jnp.zeros(shape) for name, shape in shapes.items()}, config)
     np.testing.assert_allclose(updates["kernel"], -0.05, rtol=1e-5)
     np.testing.assert_allclose(updates["conv"], -0.05, rtol=1e-5)
     np.testing.assert_array_equal(updates["bias"], 0)
@@ -133,3 +142,50 @@ def test_a_batch_spread_over_eight_devices_gives_the_same_steps():
     jax.tree.map(close, one.params, many.params)
     jax.tree.map(close, one.batch_stats, many.batch_stats)
     jax.tree.map(close, one_losses, many_losses)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            {"num_blocks": 1, "policy_units": 4},
+            {"stem_kernel", "block0_first_kernel", "block0_second_kernel", "policy_projection"}
+            | {"policy_hidden", "value_projection", "value_hidden"},
+        ),
+        ({"kind": "patterns", "patterns": PATTERNS}, {"hidden0", "hidden1"}),
+    ],
+)
+def test_muon_learns_the_kernels_of_all_layers_but_the_outputs(settings, expected):
+    params = network.shapes(othello.Othello(6), network.NetworkConfig(**settings))["params"]
+    kernels = optimisers.hidden_kernels(params)
+    assert {name for name in params if jax.tree.leaves(kernels[name])} == expected
+
+
+def draw(*shape):
+    return jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
+
+
+def test_steps_of_a_hidden_kernel_are_as_large_as_those_of_adamw():
+    step = first_step({"stem_kernel": draw(3, 3, 4, 6)}, MUON)
+    matrix = np.asarray(step["stem_kernel"]) + 0.5 * RATE  # no decay
+    np.testing.assert_allclose(np.sqrt(np.square(matrix).mean()), 0.2 * RATE, rtol=0.2)
+
+
+def test_other_parameters_have_steps_of_adamw_and_hidden_kernels_alone_decay():
+    output, kernel = {"kernel": draw(4, 3), "bias": draw(3)}, jnp.zeros((3, 3, 4, 6))
+    gradient = {"score_output": output, "stem_norm": {"scale": jnp.zeros(3)}}
+    step = first_step(gradient | {"stem_kernel": kernel}, MUON)
+    np.testing.assert_allclose(step["stem_kernel"], -0.5 * RATE, rtol=1e-5)
+    for name, gradient in output.items():
+        # The first step of Adam with Nesterov's momentum: (1 + 0.9 * 0.1 / 0.19) rates.
+        expected = -1.4737 * RATE * np.sign(gradient)
+        np.testing.assert_allclose(step["score_output"][name], expected, rtol=1e-3)
+    np.testing.assert_array_equal(step["stem_norm"]["scale"], 0)
+
+
+def test_tables_of_patterns_keep_their_optimiser():
+    gradient = {"tables": draw(1, 7, 20), "hidden0": {"kernel": draw(4, 6)}}
+    step = first_step(gradient, MUON)
+    other = first_step(gradient, MUON.model_copy(update={"optimiser": "adamw"}))
+    np.testing.assert_array_equal(step["tables"], other["tables"])
+    assert np.abs(step["hidden0"]["kernel"] - other["hidden0"]["kernel"]).max() > 0.1 * RATE

@@ -7,7 +7,8 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import random_games, tiny_run
+from support import tiny_run
+from support.random_games import positions
 
 from azo.games import othello, symmetry, tictactoe
 from azo.learning import heads, network
@@ -25,16 +26,10 @@ def apply(net, variables, planes):
     return net.apply(variables, planes)
 
 
-def positions(game, num_plies=4, num_games=8):
-    """Positions `[num_games]` after some random moves."""
-    games = random_games.play(game, num_games, seed=5)
-    return jax.tree.map(lambda x: jnp.asarray(x[num_plies]), games.position)
-
-
 def test_value_and_score_are_means_over_the_chances_of_all_final_scores():
     game = GAMES[0]
     net, variables = network.build(game, TINY), fresh(game, TINY)
-    planes = game.planes(positions(game))
+    planes = game.planes(positions(game, 4))
     prediction = net.apply(variables, planes)
     chance = np.exp(prediction.score_logits) / np.exp(prediction.score_logits).sum(-1)[:, None]
     scores = np.arange(-16, 17, 2)
@@ -61,7 +56,7 @@ def test_a_batch_larger_than_the_cache_is_evaluated_as_a_whole_one(num_games):
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 def test_planes_of_moves_are_the_legal_moves_of_both_sides(game):
-    config, position = TINY.model_copy(update={"input": "with_moves"}), positions(game)
+    config, position = TINY.model_copy(update={"input": "with_moves"}), positions(game, 4)
     planes = network.planes_of(game, config, position)
     np.testing.assert_array_equal(planes[..., :2], game.planes(position))
     for side, plane in ((position, 2), (type(position)(position.opponent, position.player), 3)):
@@ -134,7 +129,7 @@ def test_averaging_takes_the_mean_over_all_eight_views():
     permutations = game.square_symmetries
     undo = symmetry.inverse(permutations)
     net, folded = network.fold(network.build(game, config), variables)
-    position = positions(game)
+    position = positions(game, 4)
     planes = game.planes(position)
     views = []
     for k in range(8):

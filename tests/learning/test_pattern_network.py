@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import random_games
+from support.random_games import positions
 
 from azo.games import othello, patterns, symmetry, tictactoe
 from azo.learning import learner, network, network_config, optimisers, pattern_network
@@ -28,11 +28,6 @@ def seasoned(game, config=CONFIG):
     tables = jax.random.randint(jax.random.key(1), shape, -32, 33) / 64.0
     params = variables["params"] | {"tables": tables}
     return {"params": params}
-
-
-def positions(game, num_plies=5, num_games=8):
-    games = random_games.play(game, num_games, seed=5)
-    return jax.tree.map(lambda x: jnp.asarray(x[num_plies]), games.position)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -68,7 +63,7 @@ def test_logits_are_sums_of_the_entries_of_all_images_on_a_square(game):
 @pytest.mark.parametrize("game", [FOUR, othello.Othello(8)], ids=str)
 def test_the_network_commutes_with_all_symmetries_to_the_last_bit(game, shape):
     config = configured(shape)
-    variables, position = seasoned(game, config), positions(game)
+    variables, position = seasoned(game, config), positions(game, 5)
     whole = network.build(game, config), variables
     for net, weights in [whole, network.fold(*whole)]:
         planes = network.planes_of(game, config, position)

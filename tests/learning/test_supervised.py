@@ -10,7 +10,8 @@ import pytest
 from support import slow_board
 
 from azo.formats import game_files, game_texts
-from azo.games import notation, othello, replaying, tictactoe
+from azo.games import bitboard, notation, othello, tictactoe
+from azo.games.host import live_game
 from azo.learning import network, ply_records, pretraining, supervised
 from azo.search import improvement
 
@@ -29,7 +30,8 @@ def olivaw(number):
 
 def text_of(packed):
     position = othello.Othello().unpack(jnp.asarray(packed))
-    return notation.board_text(replaying.board_of(position, is_black_to_move=True), 8)
+    black, white = map(bitboard.to_int, (position.player, position.opponent))
+    return notation.board_text(notation.Board(black, white, is_black_to_move=True), 8)
 
 
 def test_plies_are_the_positions_before_each_move_with_the_movers_result():
@@ -121,7 +123,7 @@ def opening_examples(transcripts, values):
 
 
 def board_after(transcript):
-    board = replaying.replay(transcript, othello.Othello()).board
+    board = live_game.replay(transcript, othello.Othello()).board
     return notation.board_text(notation.Board(board.player, board.opponent, True), 8)
 
 

@@ -6,29 +6,22 @@ import pytest
 
 from azo.learning import targets
 
-GOES_ON, LAST = -1.0, 0.0
+# Five games in one column: won by the last mover, lost by the last mover, drawn, won at once, and
+# the beginning of another. Values are the search's, for the player who moved.
+REWARD = [0, 0, 1, 0, -1, 0, 0, 1, 0, 0]
+DISCOUNT = [-1, -1, 0, -1, 0, -1, 0, 0, -1, -1]
+VALUE = [0.4, -0.2, 0.6, 0.5, -0.3, 0.8, 0.1, 0.9, 0.2, 0.7]
+OUTCOME = [1, -1, 1, 1, -1, 0, 0, 1, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("reward", "discount", "expected"),
-    [
-        ([0, 0, 1], [GOES_ON, GOES_ON, LAST], [1, -1, 1]),  # the last mover wins
-        ([0, 0, -1], [GOES_ON, GOES_ON, LAST], [-1, 1, -1]),  # and can lose by the own move
-        (  # won, lost, drawn, won at once
-            [0, 1, 0, 0, -1, 0, 0, 1],
-            [GOES_ON, LAST, GOES_ON, GOES_ON, LAST, GOES_ON, LAST, LAST],
-            [-1, 1, -1, 1, -1, 0, 0, 1],
-        ),
-        ([0, 1, 0, 0], [GOES_ON, LAST, GOES_ON, GOES_ON], [-1, 1, 0, 0]),  # undecided
-    ],
-)
-def test_value_changes_sign_each_ply_back_from_the_end_of_each_game(reward, discount, expected):
-    # A second column, of games of one ply, mixes with none.
-    columns = (
-        jnp.array([x, [y] * len(x)], jnp.float32).T for x, y in ((reward, -1), (discount, LAST))
-    )
-    value = targets.outcome_targets(*columns)
-    np.testing.assert_array_equal(value, np.array([expected, [-1] * len(expected)]).T)
+def column_of_targets(**settings):
+    """Returns the targets; a second column, with the sides exchanged, has the opposite ones."""
+    reward, discount, value = (jnp.array(x, jnp.float32) for x in (REWARD, DISCOUNT, VALUE))
+    columns = ([reward, -reward], [discount, discount], [value, -value])
+    stacked = (jnp.stack(column, axis=1) for column in columns)
+    actual = np.asarray(targets.value_targets(targets.TargetsConfig(**settings), *stacked))
+    np.testing.assert_array_equal(actual[:, 0], -actual[:, 1])
+    return actual[:, 0]
 
 
 def test_plies_are_decided_before_the_last_end_of_their_column():
@@ -37,28 +30,20 @@ def test_plies_are_decided_before_the_last_end_of_their_column():
     np.testing.assert_array_equal(decided, [[True, True, False], [True, False, False]])
 
 
-# Two games in one column, and the beginning of a third. The first is won by its last mover, the
-# second lost by it. Values are the search's, for the player who moved.
-REWARD = [0, 0, 1, 0, -1, 0]
-DISCOUNT = [GOES_ON, GOES_ON, LAST, GOES_ON, LAST, GOES_ON]
-VALUE = [0.4, -0.2, 0.6, 0.5, -0.3, 0.8]
-OUTCOME = [1, -1, 1, 1, -1, 0]
+@pytest.mark.parametrize(
+    ("trace_decay", "expected"),
+    [
+        # Backwards: 1; -(0.6 + 1) / 2 = -0.8; -(-0.2 - 0.8) / 2 = 0.5. The second game: -1;
+        # -(-0.3 - 1) / 2 = 0.65. The third: 0; -0.1 / 2.
+        (0.5, [0.5, -0.8, 1, 0.65, -1, -0.05, 0, 1]),
+        (0.0, [0.2, -0.6, 1, 0.3, -1, -0.1, 0, 1]),  # the value one ply later
+        (1.0, OUTCOME[:8]),
+    ],
+)
+def test_lambda_targets_are_as_by_hand(trace_decay, expected):
+    actual = column_of_targets(value="lambda", trace_decay=trace_decay)
+    np.testing.assert_allclose(actual[:8], expected, atol=1e-6)
 
 
-def column_of_targets(**settings):
-    columns = (jnp.array(x, jnp.float32)[:, None] for x in (REWARD, DISCOUNT, VALUE))
-    return np.asarray(targets.value_targets(targets.TargetsConfig(**settings), *columns))[:, 0]
-
-
-def test_lambda_targets_are_as_by_hand():
-    # Backwards, with lambda 1/2: 1; -(0.6 + 1) / 2 = -0.8; -(-0.2 - 0.8) / 2 = 0.5. The second
-    # game: -1; -(-0.3 - 1) / 2 = 0.65.
-    actual = column_of_targets(value="lambda", trace_decay=0.5)
-    np.testing.assert_allclose(actual[:5], [0.5, -0.8, 1, 0.65, -1], atol=1e-6)
-
-
-def test_lambda_one_is_the_outcome_and_zero_the_value_one_ply_later():
+def test_the_outcome_changes_sign_each_ply_back_from_the_end_of_each_game():
     np.testing.assert_array_equal(column_of_targets(value="outcome"), OUTCOME)
-    np.testing.assert_array_equal(column_of_targets(value="lambda", trace_decay=1.0), OUTCOME)
-    actual = column_of_targets(value="lambda", trace_decay=0.0)
-    np.testing.assert_allclose(actual[:5], [0.2, -0.6, 1, 0.3, -1], atol=1e-6)

@@ -7,7 +7,8 @@ import pytest
 from support import scripted_engine, slow_board
 
 from azo.cli import analyse
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello
+from azo.games.host import live_game
 from azo.play.analysis import analysis_page, game_analysis
 
 _FILE = pathlib.Path(__file__).parents[1] / "data" / "olivaw_game08.txt"
@@ -130,7 +131,7 @@ def test_mistakes_are_those_of_the_analysis(open_page, tmp_path, best, evaluatio
     game = othello.Othello()
     best_too = [each | {"best": move} for each, move in zip(evaluations, best.split(), strict=True)]
     engine = scripted_engine.ScriptedEngine(game, dict(enumerate(best_too)))
-    engine.new_game(None, replaying.replay("f5d6c3d3", game).actions)
+    engine.new_game(None, live_game.replay("f5d6c3d3", game).actions)
     analysis = game_analysis.analyse(engine)
     file = tmp_path / "game.html"
     file.write_text(analysis_page.render(analysis, "a game", "a network"))

@@ -10,7 +10,8 @@ import pytest
 import rich.console
 from support import commands, scripted_engine
 
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello
+from azo.games.host import live_game
 from azo.play.analysis import analysis_page, analysis_text, game_analysis
 from azo.play.engine import engine_settings
 
@@ -22,7 +23,7 @@ _GAME = othello.Othello(start_bits=(_START.black, _START.white))
 
 def analysed(moves, evaluations, game=_GAME, **options):
     engine = scripted_engine.ScriptedEngine(game, evaluations)
-    engine.new_game(None, replaying.replay(moves, game).actions)
+    engine.new_game(None, live_game.replay(moves, game).actions)
     return game_analysis.analyse(engine, **options), engine
 
 

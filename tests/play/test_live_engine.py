@@ -7,7 +7,7 @@ import pytest
 from support import hash_evaluator, slow_minimax, wipe_outs
 
 from azo.games import notation, othello
-from azo.play.engine import engine_settings, live_engine, search_report
+from azo.play.engine import engine_settings, live_engine, opening_book, search_report
 from azo.play.engine.engine_settings import EngineConfig, Limits
 from azo.solver.host import endgame
 
@@ -197,22 +197,15 @@ def test_temperature_draws_by_visits():
     assert ((drawn - expected)[visited] ** 2 / expected[visited]).sum() < 27.9
 
 
-class FirstMoves:
-    """A book that knows the start alone; once it is wrong."""
-
-    action = 0
-
-    def choose(self, board, rng):
-        return self.action if (board.black | board.white).bit_count() == 4 else None
-
-
 def test_a_book_comes_first_but_its_illegal_moves_are_ignored():
-    book = FirstMoves()
+    book = opening_book.Book(othello.Othello(6))
     live = make(book=book)
-    assert live.think().source == "search"  # a1 is illegal
-    book.action = live.legal_actions[-1]
+    book.entry(live.board, 0).value = 0.5  # a1 is illegal
+    assert live.think().source == "search"
+    book.entry(live.board, live.legal_actions[0]).value = 0.9
     report = live.think()
-    assert (report.source, report.action) == ("book", live.legal_actions[-1])
+    assert report.source == "book"
+    assert report.action in live.legal_actions
     assert live.think(Limits(20, is_analysis=True)).source == "search"
     live.play(report.action)
     assert live.think().source == "search"

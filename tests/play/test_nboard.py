@@ -9,7 +9,8 @@ from support.front_end import QUICK, Input, NBoardSession, quick_engine, squares
 from support.scripted_engine import ScriptedEngine
 
 from azo.formats import ggf
-from azo.games import notation, replaying
+from azo.games import notation
+from azo.games.host import live_game
 from azo.play.engine import clock, engine_settings, opening_book
 
 START = "8 ---------------------------O*------*O--------------------------- *"
@@ -22,7 +23,7 @@ PLAYED = "f5 f6 d3 c5 e6 f7 e7 f4"
 
 
 def game_text(moves, **properties):
-    board = replaying.board_of(GAME.start(), is_black_to_move=True)
+    board = live_game.LiveGame(GAME).board
     return ggf.to_text(ggf.GgfGame(8, board, tuple(moves), **properties))
 
 
@@ -78,17 +79,14 @@ def test_a_forced_pass_has_no_evaluation_and_is_written_pa():
             f"set game (;GM[Othello]TY[8a]BO[{START}];)",
             "the game is othello8-reversed, but the network plays othello8",
         ),
+        # Unknown lines are ignored.
+        *((line, "") for line in ("", "hello", "set colour red", "set contempt 5", "Go", "=== F5")),
     ],
 )
 def test_errors_are_shown_and_change_nothing(line, complaint):
     session = NBoardSession()
-    assert session.ask(line) == [f"status error: {complaint}"]
+    assert session.ask(line) == ([f"status error: {complaint}"] if complaint else [])
     assert squares(session.board) == slow_board.text(slow_board.start(8))
-
-
-@pytest.mark.parametrize("line", ["", "hello", "set colour red", "set contempt 5", "Go", "=== F5"])
-def test_an_unknown_line_is_ignored(line):
-    assert NBoardSession().ask(line) == []
 
 
 def test_a_game_that_is_over_has_no_move():

@@ -9,7 +9,7 @@ import pytest
 from support import commands, scripted_engine
 
 from azo.formats import game_files, game_texts
-from azo.games import board_symmetry, notation, othello, replaying
+from azo.games import board_symmetry, notation, othello
 from azo.games.host import live_game
 from azo.play.engine import book_building, opening_book
 
@@ -19,7 +19,7 @@ _FIRST = ("d3", "c4", "f5", "e6")
 
 
 def board_after(moves, game=_GAME):
-    return replaying.replay(moves, game).board
+    return live_game.replay(moves, game).board
 
 
 def action(text, size=8):
@@ -116,7 +116,7 @@ def test_few_games_weigh_less_than_many():
 def finished(moves, score):
     """Returns a game with a final score for black."""
     game = live_game.LiveGame(_GAME)
-    game.new_game(actions=replaying.replay(moves, _GAME).actions)
+    game.new_game(actions=live_game.replay(moves, _GAME).actions)
     game.final_score = lambda: score
     return game
 

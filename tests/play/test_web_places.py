@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import functools
 
 import pytest
 from starlette.exceptions import HTTPException
@@ -9,17 +10,21 @@ from starlette.exceptions import HTTPException
 from azo.play.web import sessions
 
 
-def run(test):
-    """Runs a coroutine function with a queue of two places.
+def in_thread(test):
+    """Runs a coroutine function; a browser of other tests has a running loop in this thread."""
 
-    In a thread of its own: a browser of other tests has a running loop in this one.
-    """
+    @functools.wraps(test)
+    def run(**fixtures):
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            pool.submit(asyncio.run, asyncio.wait_for(test(**fixtures), 10)).result()
 
-    async def within_time():
-        await asyncio.wait_for(test(_Queue()), 10)
+    return run
 
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        pool.submit(asyncio.run, within_time()).result()
+
+@pytest.fixture
+def queue():
+    """A queue of two places."""
+    return _Queue()
 
 
 class _Queue:
@@ -46,88 +51,76 @@ class _Queue:
             self.refused.append((name, error.status_code))
 
 
-def test_addresses_get_places_in_turn():
-    async def test(queue):
-        first = await queue.arrive("a1", "b1")
-        later = ["a2", "a3", "a4", "b2", "b3", "c1", "c2"]
-        places_of = dict(zip(["a1", "b1", *later], first + await queue.arrive(*later), strict=True))
-        for number in range(7):
-            queue.places.release(places_of[queue.order[number]])
-            await asyncio.sleep(0)
-        assert queue.order == ["a1", "b1", "a2", "b2", "c1", "a3", "b3", "c2", "a4"]
-
-    run(test)
+@in_thread
+async def test_addresses_get_places_in_turn(queue):
+    first = await queue.arrive("a1", "b1")
+    later = ["a2", "a3", "a4", "b2", "b3", "c1", "c2"]
+    places_of = dict(zip(["a1", "b1", *later], first + await queue.arrive(*later), strict=True))
+    for number in range(7):
+        queue.places.release(places_of[queue.order[number]])
+        await asyncio.sleep(0)
+    assert queue.order == ["a1", "b1", "a2", "b2", "c1", "a3", "b3", "c2", "a4"]
 
 
-def test_an_address_with_both_places_gives_one_up_at_once():
-    async def test(queue):
-        first, second = await queue.arrive("a1", "a2")
-        await queue.arrive("b1")
-        assert (queue.must_end(first), queue.must_end(second)) == (True, False)
-
-    run(test)
+@in_thread
+async def test_an_address_with_both_places_gives_one_up_at_once(queue):
+    first, second = await queue.arrive("a1", "a2")
+    await queue.arrive("b1")
+    assert (queue.must_end(first), queue.must_end(second)) == (True, False)
 
 
-def test_a_search_ends_after_its_turn_if_another_one_waits(monkeypatch):
+@in_thread
+async def test_a_search_ends_after_its_turn_if_another_one_waits(queue, monkeypatch):
     monkeypatch.setattr(sessions, "TURN_SECONDS", 0.05)
 
-    async def test(queue):
-        first, second = await queue.arrive("a1", "b1")
-        await asyncio.sleep(0.1)
-        assert not queue.must_end(first)
-        (third,) = await queue.arrive("a2")
-        assert (queue.must_end(first), queue.must_end(second)) == (True, False)
-        queue.places.release(first)
-        await queue.arrive("b2", "a3")
-        assert (queue.must_end(second), queue.must_end(third)) == (True, False)
-        queue.places.release(second)
-        assert not queue.must_end(third)
-        await asyncio.sleep(0.1)
-        assert queue.must_end(third)
-
-    run(test)
+    first, second = await queue.arrive("a1", "b1")
+    await asyncio.sleep(0.1)
+    assert not queue.must_end(first)
+    (third,) = await queue.arrive("a2")
+    assert (queue.must_end(first), queue.must_end(second)) == (True, False)
+    queue.places.release(first)
+    await queue.arrive("b2", "a3")
+    assert (queue.must_end(second), queue.must_end(third)) == (True, False)
+    queue.places.release(second)
+    assert not queue.must_end(third)
+    await asyncio.sleep(0.1)
+    assert queue.must_end(third)
 
 
-def test_a_full_queue_loses_a_search_of_the_address_with_the_most():
-    async def test(queue):
-        numbers = range(sessions.MAX_WAITING + 3)
-        await queue.arrive(*(f"a{number}" for number in numbers))
-        assert queue.refused == [(f"a{numbers[-1]}", 503)]
-        await queue.arrive("b1")
-        assert queue.refused[1:] == [(f"a{numbers[-2]}", 503)]
-
-    run(test)
+@in_thread
+async def test_a_full_queue_loses_a_search_of_the_address_with_the_most(queue):
+    numbers = range(sessions.MAX_WAITING + 3)
+    await queue.arrive(*(f"a{number}" for number in numbers))
+    assert queue.refused == [(f"a{numbers[-1]}", 503)]
+    await queue.arrive("b1")
+    assert queue.refused[1:] == [(f"a{numbers[-2]}", 503)]
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-def test_a_search_that_leaves_the_queue_gets_no_place(is_cancelled):
-    async def test(queue):
-        first, _ = await queue.arrive("a1", "b1")
-        (third,) = await queue.arrive("c1")
-        if is_cancelled:  # as at the end of the server
-            queue.tasks[0].cancel()
-            await asyncio.sleep(0)
-            queue.places.release(third)
-        else:
-            queue.places.withdraw(third)
-        await queue.arrive("d1")
-        queue.places.release(first)
+@in_thread
+async def test_a_search_that_leaves_the_queue_gets_no_place(queue, is_cancelled):
+    first, _ = await queue.arrive("a1", "b1")
+    (third,) = await queue.arrive("c1")
+    if is_cancelled:  # as at the end of the server
+        queue.tasks[0].cancel()
         await asyncio.sleep(0)
-        assert queue.order == ["a1", "b1", "d1"]
-        assert queue.refused == [("c1", 409)] * (not is_cancelled)
+        queue.places.release(third)
+    else:
+        queue.places.withdraw(third)
+    await queue.arrive("d1")
+    queue.places.release(first)
+    await asyncio.sleep(0)
+    assert queue.order == ["a1", "b1", "d1"]
+    assert queue.refused == [("c1", 409)] * (not is_cancelled)
 
-    run(test)
 
-
-def test_searches_that_wait_at_the_end_of_the_server_end_at_once():
-    async def test(queue):
-        first, second, third = [*await queue.arrive("a1", "b1"), *await queue.arrive("c1")]
-        queue.places.stop_all()
-        assert queue.must_end(first)
-        assert queue.must_end(second)
-        queue.places.release(first)
-        await asyncio.sleep(0)
-        assert queue.order == ["a1", "b1", "c1"]
-        assert queue.must_end(third)
-
-    run(test)
+@in_thread
+async def test_searches_that_wait_at_the_end_of_the_server_end_at_once(queue):
+    first, second, third = [*await queue.arrive("a1", "b1"), *await queue.arrive("c1")]
+    queue.places.stop_all()
+    assert queue.must_end(first)
+    assert queue.must_end(second)
+    queue.places.release(first)
+    await asyncio.sleep(0)
+    assert queue.order == ["a1", "b1", "c1"]
+    assert queue.must_end(third)

@@ -1,7 +1,5 @@
 """Explored positions, against a plain walk over the same trees."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,13 +10,6 @@ from azo.games import othello, tictactoe
 from azo.search import explored, improvement, search_tree
 
 _BATCH = 12
-
-
-@functools.partial(jax.jit, static_argnames=("game", "config"))
-def _search(game, position, config):
-    evaluate = fake_evaluation.hashed(game)
-    output = improvement.search(game, evaluate, jax.random.key(0), position, config=config)
-    return output.tree, output.action, game.pack(output.tree.position)
 
 
 _explored = jax.jit(explored.most_visited, static_argnums=(0, 3))
@@ -77,7 +68,8 @@ def test_explored_positions_are_those_of_a_plain_walk(game, algorithm, num_leave
         leaves_per_step=num_leaves,
         c_puct=1.0,
     )
-    tree, action, packed = _search(game, position, config)
+    output = fake_evaluation.search(game, position, config, is_greedy=False)
+    tree, action, packed = output.tree, output.action, game.pack(output.tree.position)
     host = jax.device_get(tree)
     expected = _plain(host, np.asarray(action))
     assert _BATCH < len(expected) < 300

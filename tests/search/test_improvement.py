@@ -8,13 +8,13 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pydantic
 import pytest
 from support import fake_evaluation, mctx_trees, slow_tictactoe
 
 from azo.games import tictactoe
 from azo.search import improvement
 
-_TIC_TAC_TOE = tictactoe.TicTacToe()
 _NUM_ROWS = 64
 _NUM_DRAWS = 4096
 _NUM_ERRORS = 4  # standard errors that a mean may be off; the seeds are fixed
@@ -58,14 +58,6 @@ def _search(config, *, logits, q=0.0, root_value=0.0, legal=True, ply=0, seed=0,
     return jax.device_get(output)
 
 
-@functools.partial(jax.jit, static_argnames=("config", "is_greedy"))
-def _search_tictactoe(key, position, config, is_greedy):
-    evaluate = fake_evaluation.hashed(_TIC_TAC_TOE)
-    return improvement.search(
-        _TIC_TAC_TOE, evaluate, key, position, config=config, is_greedy=is_greedy
-    )
-
-
 def _random(seed, *shape, scale=1.0):
     return np.random.default_rng(seed).uniform(-scale, scale, shape).astype(np.float32)
 
@@ -77,8 +69,7 @@ def _softmax(x):
 
 def _nodes(output):
     """Returns the trees with all actions, `[B, N, A]`."""
-    num_actions = output.policy.shape[-1]
-    return jax.device_get(jax.jit(mctx_trees.to_mctx, static_argnums=1)(output.tree, num_actions))
+    return jax.device_get(mctx_trees.to_mctx(output.tree, output.policy.shape[-1]))
 
 
 def _root_visits(output):
@@ -140,7 +131,7 @@ def test_sequential_halving_gives_every_phase_its_visits(num_leaves):
 
 def test_gumbel_moves_of_equal_value_are_drawn_from_the_networks_policy():
     # The highest of logits + t * gumbel is a draw from softmax(logits / t). With equal values it
-    # stays the highest through every halving. The second half of the rows is late in the game.
+    # stays the highest through every halving.
     logits = np.array([0.5, 0.0, 1.0, -1.0, -0.5], np.float32)
     config = improvement.SearchConfig(
         num_simulations=6,
@@ -148,10 +139,9 @@ def test_gumbel_moves_of_equal_value_are_drawn_from_the_networks_policy():
         temperature=0.5,
         temperature_plies=10,
     )
-    ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 9, 10)
-    output = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), ply=ply)
-    _assert_drawn_from(_softmax(logits / 0.5), output.action[ply < 10])
-    assert (output.action[ply == 10] == 2).all()
+    _, early, late = _search_often(config, logits)
+    _assert_drawn_from(_softmax(logits / 0.5), early)
+    assert (late == 2).all()
 
 
 def test_puct_moves_are_drawn_by_visits_until_the_temperature_ends():
@@ -162,13 +152,11 @@ def test_puct_moves_are_drawn_by_visits_until_the_temperature_ends():
         temperature=2.0,
         temperature_plies=10,
     )
-    ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 9, 10)
-    output = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), ply=ply)
-    visits = _root_visits(output)
+    visits, early, late = _search_often(config, logits)
     assert (visits == visits[0]).all()
     odds = visits[0] ** (1 / 2.0)
-    _assert_drawn_from(odds / odds.sum(), output.action[ply < 10])
-    assert (output.action[ply == 10] == visits[0].argmax()).all()
+    _assert_drawn_from(odds / odds.sum(), early)
+    assert (late == visits[0].argmax()).all()
 
 
 def test_moves_by_q_are_the_best_of_the_much_visited_and_drawn_by_q_before():
@@ -183,11 +171,17 @@ def test_moves_by_q_are_the_best_of_the_much_visited_and_drawn_by_q_before():
         move_choice="q",
         temperature_plies=10,
     )
-    ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 5, 10)
+    visits, early, late = _search_often(config, logits, q)
+    np.testing.assert_array_equal(visits[0], [24, 14, 2])
+    _assert_drawn_from(np.array([1, np.e, 0]) / (1 + np.e), early)
+    assert (late == 1).all()
+
+
+def _search_often(config, logits, q=0.0):
+    """Returns root visits, and moves of ply 9 and of ply 10, at which the temperature ends."""
+    ply = np.where(np.arange(_NUM_DRAWS) < _NUM_DRAWS // 2, 9, 10)
     output = _search(config, logits=np.tile(logits, (_NUM_DRAWS, 1)), q=q, ply=ply)
-    np.testing.assert_array_equal(_root_visits(output)[0], [24, 14, 2])
-    _assert_drawn_from(np.array([1, np.e, 0]) / (1 + np.e), output.action[ply == 5])
-    assert (output.action[ply == 10] == 1).all()
+    return _root_visits(output), output.action[ply == 9], output.action[ply == 10]
 
 
 def _assert_drawn_from(expected, actions):
@@ -249,9 +243,28 @@ def test_searches_of_finished_games_are_finite(algorithm):
     boards = slow_tictactoe.boards()[::15]
     config = improvement.SearchConfig(algorithm=algorithm, num_simulations=20)
     position = slow_tictactoe.position(boards)
-    output = _search_tictactoe(jax.random.key(0), position, config, True)
+    output = fake_evaluation.search(tictactoe.TicTacToe(), position, config)
     over = np.array([slow_tictactoe.result(board) is not None for board in boards])
     assert over.sum() > 20
     for leaf in jax.tree.leaves(output):
         assert np.isfinite(np.asarray(leaf)[over]).all()
     np.testing.assert_allclose(output.policy.sum(axis=-1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"num_simulations": 30},
+            "num_simulations is 30, but should be a multiple of leaves_per_step, 4",
+        ),
+        (
+            {"virtual_loss": 3.0},
+            "virtual_loss is 3, but should be 1 with algorithm 'gumbel', which counts whole visits",
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(wrong, message):
+    with pytest.raises(pydantic.ValidationError) as caught:
+        improvement.SearchConfig(leaves_per_step=4, **wrong)
+    assert str(caught.value.errors()[0]["ctx"]["error"]) == message

@@ -1,47 +1,15 @@
 """Bounds of results against exact results, and what the search makes of them."""
 
-import functools
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from support import fake_evaluation, random_games, slow_minimax, wipe_outs
 
-from azo.games import othello, replaying
+from azo.games import bitboard, othello
 from azo.search import improvement, proofs
 
 _GUMBEL = improvement.SearchConfig(num_simulations=48)
 _PUCT = improvement.SearchConfig(algorithm="puct", num_simulations=48, leaves_per_step=4)
-
-
-@functools.partial(jax.jit, static_argnames=("game", "config"))
-def _search(game, position, config):
-    evaluate = fake_evaluation.hashed(game)
-    key = jax.random.key(0)
-    result = improvement.search(game, evaluate, key, position, config=config, is_greedy=True)
-    return result, proofs.look_ahead_at_root(game, result.tree)[1]
-
-
-def _late_positions(game, num_games, most_empties, seed):
-    """Returns unfinished positions of random games with at most `most_empties` empty squares."""
-    games = random_games.play(game, num_games, seed)
-    empties = np.asarray(game.num_empties(games.position))
-    is_late = (empties <= most_empties) & ~games.is_over
-    # A random one of the late positions of each game.
-    weight = np.random.default_rng(seed).random(is_late.shape) * is_late
-    ply, column = weight.argmax(axis=0), np.arange(num_games)
-    kept = is_late.any(axis=0)
-    return jax.tree.map(lambda x: x[ply, column][kept], games.position)
-
-
-def _bounded_nodes(game, position, config):
-    """Returns the positions of nodes about which something is known, and their bounds."""
-    result, _ = jax.device_get(_search(game, position, config))
-    tree = result.tree
-    is_known = (tree.visits > 0) & ((tree.bounds.lower > -1) | (tree.bounds.upper < 1))
-    assert is_known.mean() > 0.1
-    return jax.tree.map(lambda x: x[is_known], (tree.position, tree.bounds))
 
 
 @pytest.mark.parametrize(
@@ -54,9 +22,12 @@ def _bounded_nodes(game, position, config):
     ],
 )
 def test_every_bound_is_that_of_minimax(game, most_empties, config):
-    position, bounds = _bounded_nodes(game, _late_positions(game, 100, most_empties, 3), config)
-    planes = np.asarray(game.planes(position)).astype(np.int8)
-    boards = planes[..., 0] - planes[..., 1]
+    late = random_games.late(game, most_empties)
+    tree = jax.device_get(fake_evaluation.search(game, late, config).tree)
+    is_known = (tree.visits > 0) & ((tree.bounds.lower > -1) | (tree.bounds.upper < 1))
+    assert is_known.mean() > 0.1
+    position, bounds = jax.tree.map(lambda x: x[is_known], (tree.position, tree.bounds))
+    boards = random_games.signed_squares(position, game.size)
     scores = slow_minimax.scores(boards, is_reversed=game.is_reversed)
     results = np.sign(scores) * (-1 if game.is_reversed else 1)
     assert (bounds.lower <= results).all()
@@ -65,8 +36,8 @@ def test_every_bound_is_that_of_minimax(game, most_empties, config):
 
 
 def _positions(boards):
-    words = [replaying.position_of(board) for board in boards]
-    return jax.tree.map(lambda *x: jnp.stack(x), *words)
+    sides = zip(*((board.player, board.opponent) for board in boards), strict=True)
+    return othello.Position(*map(bitboard.from_ints, sides))
 
 
 def _ends_at_once(game, position, action):
@@ -81,7 +52,8 @@ def test_a_wipe_out_in_one_ply_is_played(config):
     game, positions = wipe_outs.GAME, wipe_outs.before_the_end(1)
     assert len(positions) >= 50
     position = _positions(board for board, _ in positions)
-    result, best_moves = _search(game, position, config)
+    result = fake_evaluation.search(game, position, config)
+    best_moves = proofs.look_ahead_at_root(game, result.tree)[1]
     assert _ends_at_once(game, position, result.action).all()
     np.testing.assert_array_equal(result.value, 1)
     # All the weight of the improved policy is on moves that win at once.
@@ -96,7 +68,7 @@ def test_a_wipe_out_in_one_ply_is_played(config):
 def test_a_move_that_allows_a_wipe_out_is_not_played(config):
     game, positions = wipe_outs.GAME, wipe_outs.before_the_end(2)
     position = _positions(board for board, _ in positions)
-    result, _ = jax.device_get(_search(game, position, config))
+    result = jax.device_get(fake_evaluation.search(game, position, config))
     after = game.step(position, result.action).position
     replies = np.asarray(game.legal_actions(after, 32))
     is_lost = np.zeros(len(positions), bool)

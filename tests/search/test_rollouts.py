@@ -17,11 +17,6 @@ _TIC_TAC_TOE = tictactoe.TicTacToe()
 _GUMBEL = {"algorithm": "gumbel", "value_scale": 0.02}
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _random_result(game, key, position):
-    return rollouts.random_result(game, key, position)
-
-
 def _search(game, position, config):
     evaluate = rollouts.evaluator(game)
     search = functools.partial(improvement.search, game, evaluate, config=config, is_greedy=True)
@@ -33,7 +28,8 @@ def _search(game, position, config):
 )
 def test_the_mean_of_random_games_is_the_exact_expectation(board):
     position = slow_tictactoe.position([board] * 8192)
-    value = np.asarray(_random_result(_TIC_TAC_TOE, jax.random.key(1), position))
+    random_result = jax.jit(rollouts.random_result, static_argnums=0)
+    value = np.asarray(random_result(_TIC_TAC_TOE, jax.random.key(1), position))
     expected = slow_tictactoe.random_value(board)
     error = value.std() / np.sqrt(len(value))
     assert abs(value.mean() - expected) <= 4 * error, (value.mean(), expected, error)

@@ -1,7 +1,5 @@
 """What the search maximises: results mixed with final scores."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,28 +21,12 @@ def test_a_value_is_the_result_and_a_share_of_the_score():
     )
 
 
-@functools.partial(jax.jit, static_argnums=1)
-def _search(position, config):
-    evaluate = fake_evaluation.hashed(FOUR)
-    return improvement.search(
-        FOUR, evaluate, jax.random.key(0), position, config=config, is_greedy=True
-    )
-
-
-def _endings(seed):
-    """Returns positions of 100 games with 3 to 6 empty squares."""
-    games = random_games.play(FOUR, 100, seed)
-    empties = np.asarray(FOUR.num_empties(games.position))
-    chosen = (empties >= 3) & (empties <= 6) & ~games.is_over
-    return jax.tree.map(lambda x: jnp.asarray(x[chosen])[:64], games.position)
-
-
 @pytest.mark.parametrize(("algorithm", "has_proofs"), [("puct", False), ("gumbel", True)])
 def test_finished_games_are_worth_their_score_and_no_value_leaves_its_bounds(algorithm, has_proofs):
     config = improvement.SearchConfig(
         algorithm=algorithm, num_simulations=24, score_share=SHARE, has_proofs=has_proofs
     )
-    tree = _search(_endings(1), config).tree
+    tree = fake_evaluation.search(FOUR, random_games.late(FOUR, 6), config).tree
     used = np.asarray(tree.visits > 0)
     is_over = used & np.asarray(FOUR.is_over(tree.position))
     assert has_proofs or is_over.sum() > 20  # bounds end paths before the end of the game

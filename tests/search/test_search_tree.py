@@ -19,17 +19,6 @@ _KEY = jax.random.key(0)
 _ROUNDING = 1e-5
 
 
-@functools.partial(jax.jit, static_argnames=("game", "config", "is_greedy"))
-def _search(game, position, config, is_greedy=True):
-    evaluate = fake_evaluation.hashed(game)
-    return improvement.search(game, evaluate, _KEY, position, config=config, is_greedy=is_greedy)
-
-
-def _dense(tree, game):
-    """Returns the trees with all actions, `[B, N, A]`."""
-    return jax.device_get(jax.jit(mctx_trees.to_mctx, static_argnums=1)(tree, game.num_actions))
-
-
 def _recurrent(game, key, action, position):
     """Plays and evaluates a move as mctx wants it."""
     step = game.step(position, action)
@@ -57,7 +46,7 @@ def _some_positions(game, batch=32):
 
 def _assert_same_as_mctx(output, other, game):
     """Compares nodes by number: both number them by the simulation that made them."""
-    tree = _dense(output.tree, game)
+    tree = jax.device_get(mctx_trees.to_mctx(output.tree, game.num_actions))
     is_over = output.tree.bounds.is_proven()
     # mctx searches below finished games.
     is_used = tree.node_visits > 0
@@ -119,8 +108,8 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
     in_slots = jnp.take_along_axis(noise, slots, axis=1)
     monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: in_slots)
     # Compiled anew: other tests have other noise.
-    searched = jax.jit(_search.__wrapped__, static_argnames=("game", "config", "is_greedy"))
-    output = jax.device_get(searched(game, position, config, is_greedy=False))
+    searched = functools.partial(fake_evaluation.search.__wrapped__, game, config=config)
+    output = jax.device_get(jax.jit(functools.partial(searched, is_greedy=False))(position))
     assert output.tree.visits.max() > 5
     _assert_same_as_mctx(output, expected.search_tree, game)
     np.testing.assert_array_equal(output.action, expected.action)

@@ -135,16 +135,6 @@ def hashed_evaluations() -> dict[str, tuple[dict[int, float], float]]:
     return evaluations
 
 
-@functools.partial(jax.jit, static_argnames="config")
-def _search(position, config):
-    evaluate = fake_evaluation.hashed(_TIC_TAC_TOE)
-    key = jax.random.key(0)
-    output = improvement.search(
-        _TIC_TAC_TOE, evaluate, key, position, config=config, is_greedy=True
-    )
-    return output, mctx_trees.to_mctx(output.tree, _TIC_TAC_TOE.num_actions)
-
-
 def _assert_same_trees(tree, row, index, node):
     where = f"{node.board}, node {index}"
     assert tree.node_visits[row, index] == node.visits, where
@@ -168,7 +158,8 @@ def _assert_searched_as_plainly(algorithm, num_simulations, num_leaves=1, virtua
         **rule,
     )
     boards = boards_to_search(_NUM_BOARDS)
-    output, tree = jax.device_get(_search(slow_tictactoe.position(boards), config))
+    output = fake_evaluation.search(_TIC_TAC_TOE, slow_tictactoe.position(boards), config)
+    output, tree = jax.device_get((output, mctx_trees.to_mctx(output.tree, 9)))
     compared = []
     for row, board in enumerate(boards):
         plain = Search(

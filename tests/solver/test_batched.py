@@ -23,16 +23,16 @@ def to_position(boards):
     )
 
 
-def from_position(position, size):
-    player, opponent = (
-        random_games.to_squares(board, size) for board in (position.player, position.opponent)
-    )
-    return player.astype(np.int8) - opponent.astype(np.int8)
-
-
 def board(text):
     rows = [["-OX".index(square) for square in row] for row in text.split("/")]
     return np.array([[[0, -1, 1][square] for square in row] for row in rows], np.int8)
+
+
+def solved_by_host(game, position):
+    """Returns the host's solutions of positions `[M]`, with the scores of all moves."""
+    solver = endgame.Solver(game.size, is_reversed=game.is_reversed)
+    sides = map(bitboard.to_ints, (position.player, position.opponent))
+    return [solver.solve(*board, every_move=True) for board in zip(*sides, strict=True)]
 
 
 def test_a_position_with_too_many_empty_squares_is_unsolved_without_a_search():
@@ -59,19 +59,25 @@ def test_finished_games_forced_passes_and_wipe_outs_worked_by_hand():
         # The side to move must pass; then the opponent takes the corner and flips the row.
         "OXX-/OOOO/OOOO/OOOO": -16,
     }
-    game = othello.Othello(4)
-    boards = np.stack([board(text) for text in cases])
-    solution = solve(game, to_position(boards), max_empties=12, num_lanes=3)
-    np.testing.assert_array_equal(solution.score, list(cases.values()))
+    game, scores = othello.Othello(4), list(cases.values())
+    position = to_position(np.stack([board(text) for text in cases]))
+    solution = solve(game, position, max_empties=12, num_lanes=3)
+    np.testing.assert_array_equal(solution.score, scores)
+    by_host = solved_by_host(game, position)
+    assert [one.score for one in by_host] == scores
+    assert [one.num_nodes > 0 for one in by_host] == [False, False, False, True, True]
+    assert by_host[-1].move_scores == {by_host[-1].best_move: -16} == {game.pass_action: -16}
 
 
 @pytest.mark.parametrize(("is_reversed", "score"), [(False, -10), (True, -4)])
-def test_four_by_four_is_solved_from_its_start(is_reversed, score):
+def test_both_solvers_solve_four_by_four_from_its_start(is_reversed, score):
     """A full minimax gives 3-11 with two empty squares; in reversed Othello 6-10."""
     game = othello.Othello(4, is_reversed)
     solution = solve(game, game.start(5), max_empties=12, num_lanes=3)
     assert solution.score.tolist() == [score] * 5
     assert solution.is_solved.all()
+    [by_host] = solved_by_host(game, game.start(1))
+    assert (by_host.score, by_host.move_scores) == (score, dict.fromkeys([1, 4, 11, 14], score))
 
 
 @pytest.mark.slow
@@ -94,7 +100,7 @@ def test_each_device_solves_its_share_inside_a_scan():
     )
     scores = jax.jit(sharded)(position)
     np.testing.assert_array_equal(scores[1], -scores[0])
-    boards = from_position(position, 4)
+    boards = random_games.signed_squares(position, 4)
     np.testing.assert_array_equal(scores[0], slow_minimax.scores(boards, is_reversed=False))
 
 
@@ -112,7 +118,7 @@ def positions_of_random_games(game):
 
 
 def plain_scores(position, game):
-    parts = np.array_split(from_position(position, game.size), 10)
+    parts = np.array_split(random_games.signed_squares(position, game.size), 10)
     return np.concatenate(
         [slow_minimax.scores(part, is_reversed=game.is_reversed) for part in parts]
     )
@@ -126,11 +132,7 @@ def test_both_solvers_and_plain_minimax_agree_on_positions_of_random_games(game)
     batch = solve(game, position, max_empties=10, num_lanes=64)
     assert batch.is_solved.all()
     np.testing.assert_array_equal(batch.score, scores)
-    solver = endgame.Solver(game.size, is_reversed=game.is_reversed)
-    boards = zip(
-        bitboard.to_ints(position.player), bitboard.to_ints(position.opponent), strict=True
-    )
-    solved = [solver.solve(*board, every_move=True) for board in boards]
+    solved = solved_by_host(game, position)
     assert len(solved) == len(NUM_EMPTIES) * NUM_POSITIONS
     np.testing.assert_array_equal([one.score for one in solved], scores)
     for one, row in zip(solved, np.asarray(batch.move_score), strict=True):

@@ -6,7 +6,7 @@ import pytest
 from support import slow_minimax
 
 from azo.formats import obf
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello
 from azo.games.host import host_rules, live_game
 from azo.lab import data
 from azo.solver.host import endgame
@@ -66,15 +66,6 @@ def test_every_score_equals_plain_minimax(size, is_reversed):
             assert solution.move_scores == {size * size: score}
 
 
-@pytest.mark.parametrize(("is_reversed", "score"), [(False, -10), (True, -4)])
-def test_4x4_from_the_start(is_reversed, score):
-    # Counted by a full minimax (small_boards/solved.json of the data folder).
-    solver = endgame.Solver(4, is_reversed=is_reversed)
-    solution = solver.solve(*_read("-----OX--XO-----", 4), every_move=True)
-    assert solution.score == score
-    assert solution.move_scores == dict.fromkeys([1, 4, 11, 14], score)
-
-
 def test_a_position_of_the_ffo_set():
     solution = endgame.Solver().solve(*_read(_FFO_1), every_move=True)
     moves = {notation.action_text(move, 8): x for move, x in solution.move_scores.items()}
@@ -90,15 +81,6 @@ def test_the_first_ffo_positions():
         solution = solver.solve(problem.board.player, problem.board.opponent)
         assert solution.score == problem.best_score()
         assert problem.move_scores[solution.best_move] == problem.best_score()
-
-
-def test_forced_passes_and_finished_games_worked_by_hand():
-    # White has no legal move; black then takes the last square and turns two discs.
-    solution = endgame.Solver(4).solve(*_read("XXXXXXXXXXXX-OOX O", 4), every_move=True)
-    assert (solution.score, solution.best_move, solution.move_scores) == (-16, 16, {16: -16})
-    # Neither side can move: 2 discs against 1, and the empty squares go to the winner.
-    solution = endgame.Solver(4).solve(*_read("XX-----O-------- X", 4))
-    assert (solution.score, solution.best_move, solution.num_nodes) == (1 + 13, None, 0)
 
 
 def test_pausing_changes_nothing(monkeypatch):
@@ -206,7 +188,7 @@ def test_with_few_empty_squares_each_win_is_an_early_end(size, is_reversed):
 def test_few_nodes_find_a_wipe_out_with_many_empty_squares(game, expected):
     """Games lost to greedy: few nodes of the solver alone prove nothing in them."""
     played = live_game.LiveGame(othello.Othello(8))
-    played.new_game(actions=replaying.replay(game, played.game).actions)
+    played.new_game(actions=live_game.replay(game, played.game).actions)
     words = played.board.player, played.board.opponent
     solver = endgame.Solver()
     solution = solver.find_early_win(*words, 100_000)

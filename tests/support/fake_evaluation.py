@@ -36,6 +36,13 @@ def hashed(game: protocol.Game) -> improvement.Evaluate:
     return evaluate
 
 
+@functools.partial(jax.jit, static_argnames=("game", "config", "is_greedy"))
+def search(game, position, config, *, is_greedy=True) -> improvement.SearchResult:
+    """Searches by `hashed` with the key 0."""
+    key = jax.random.key(0)
+    return improvement.search(game, hashed(game), key, position, config=config, is_greedy=is_greedy)
+
+
 @flax.struct.dataclass
 class BanditPosition:
     """Where a game of `Bandit` stands."""

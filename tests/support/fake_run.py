@@ -52,8 +52,7 @@ def rated(number, *matches):
     """Returns the events of a rated generation: matches of 8 games by opponent and pairs won."""
     events = []
     for opponent, won in matches:
-        kind = "earlier" if isinstance(opponent, int) else "opponent"
-        fields = {kind: opponent, "wins": 2 * won, "draws": 0, "losses": 8 - 2 * won}
+        fields = {"opponent": opponent, "wins": 2 * won, "draws": 0, "losses": 8 - 2 * won}
         fields["pair_scores"] = [4 - won, 0, 0, 0, won]
         named = {f"rating_match/{name}": value for name, value in fields.items()}
         events.append({"event": "rating_match", "iteration": number} | named)

@@ -11,29 +11,22 @@ from azo.search import improvement
 
 GAME = othello.Othello(4)
 NUM_GAMES, NUM_PLIES = 16, 30
-_SEARCH = improvement.SearchConfig(num_simulations=4, max_considered_actions=4)
-_PLAYS = selfplay.SelfplayConfig(num_games=NUM_GAMES, num_plies=NUM_PLIES)
 
 
 @functools.cache
-def played(seed=0):
+def played():
     """Returns the games before, the games after, and the plies between, on the host."""
-    return jax.device_get(begin_and_play(jax.random.key(seed)))
+    search = improvement.SearchConfig(num_simulations=4, max_considered_actions=4)
+    config = selfplay.SelfplayConfig(num_games=NUM_GAMES, num_plies=NUM_PLIES)
 
+    @jax.jit
+    def begin_and_play(key):
+        begin_key, play_key = jax.random.split(key)
+        games = starts.spread_games(GAME, begin_key, NUM_GAMES)
+        after, turns = selfplay.play(GAME, flat, play_key, games, search=search, config=config)
+        return games, after, turns.plies
 
-@jax.jit
-def begin_and_play(key):
-    begin_key, play_key = jax.random.split(key)
-    games = starts.spread_games(GAME, begin_key, NUM_GAMES)
-    after, turns = selfplay.play(
-        GAME,
-        flat,
-        play_key,
-        games,
-        search=_SEARCH,
-        config=_PLAYS,
-    )
-    return games, after, turns.plies
+    return jax.device_get(begin_and_play(jax.random.key(0)))
 
 
 def flat(key, position):

@@ -1,36 +1,22 @@
 """Recorded plies made by hand, for what is worked out from them."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from azo.learning import ply_records
 
-_FIELDS = {
-    "action": (0, jnp.int16),
-    "ply": (0, jnp.int32),
-    "value": (0, jnp.float16),
-    "raw_value": (0, jnp.float16),
-    "iteration": (0, jnp.int32),
-    "actor_version": (0, jnp.int32),
-    "score": (ply_records.UNKNOWN_SCORE, jnp.int8),
-    "reward": (0, jnp.float32),
-    "discount": (-1, jnp.float32),
-}
-
 
 def make(game, shape, **fields) -> ply_records.Plies:
     """Returns plies `shape` = `[T, B]` of the start position, with the fields that are given."""
-    start = jnp.broadcast_to(game.pack(game.start()), (*shape, game.packed_words))
-    board = fields.pop("board", start)
-    policy = fields.pop("policy", jnp.full((*shape, game.num_actions), 255))
-    plain = {
-        name: jnp.broadcast_to(jnp.asarray(fields.pop(name, default), dtype), shape)
-        for name, (default, dtype) in _FIELDS.items()
-    }
-    assert not fields, fields
-    return ply_records.Plies(
-        board=jnp.asarray(board, jnp.uint32), policy=jnp.asarray(policy, jnp.uint8), **plain
-    )
+    empty = ply_records.empty_history(game, 1).plies
+    plies = jax.tree.map(lambda x: jnp.broadcast_to(x[0, 0], (*shape, *x.shape[2:])), empty)
+
+    def like(field, value):
+        return jnp.broadcast_to(jnp.asarray(value, field.dtype), field.shape)
+
+    given = {"board": game.pack(game.start()), "policy": 255} | fields
+    return plies.replace(**{name: like(getattr(plies, name), x) for name, x in given.items()})
 
 
 def finalised(plies: ply_records.Plies, outcome) -> ply_records.FinalisedPlies:
@@ -43,16 +29,11 @@ def finalised(plies: ply_records.Plies, outcome) -> ply_records.FinalisedPlies:
     )
 
 
-def after(game, plies: ply_records.Plies):
-    """Returns the positions after the plies, seen by the side that moves next."""
-    return game.step(game.unpack(plies.board), plies.action.astype(jnp.int32)).position
-
-
 def turns(game, plies: ply_records.Plies, predictions) -> ply_records.Turns:
     """Returns the plies as self-play without rules records them."""
     return ply_records.Turns(
         plies=plies,
-        after=after(game, plies),
+        after=game.step(game.unpack(plies.board), plies.action.astype(jnp.int32)).position,
         predictions=predictions,
         explored=None,
         start_regret=None,

@@ -1,5 +1,7 @@
 """Whole search trees in the form of mctx, to compare them with mctx and to read them by action."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import mctx
@@ -7,6 +9,7 @@ import mctx
 from azo.search import search_tree
 
 
+@functools.partial(jax.jit, static_argnums=1)
 def to_mctx(tree: search_tree.Tree, num_actions: int) -> mctx.Tree:
     """Returns the whole trees with axes `[B, N, A]`.
 

@@ -41,6 +41,21 @@ def _play(game: protocol.Game, num_games: int, key: jax.Array) -> tuple:
     return jax.lax.scan(ply, game.start(num_games), keys)[1]
 
 
+def positions(game: protocol.Game, num_plies: int, num_games: int = 8) -> protocol.Position:
+    """Returns positions `[num_games]` after some random moves."""
+    games = play(game, num_games, seed=5)
+    return jax.tree.map(lambda x: jnp.asarray(x[num_plies]), games.position)
+
+
+def late(game: othello.Othello, most_empties: int) -> othello.Position:
+    """Returns unfinished positions, one of a game, with at most `most_empties` empty squares."""
+    games = play(game, 100, seed=3)
+    is_late = (np.asarray(game.num_empties(games.position)) <= most_empties) & ~games.is_over
+    weight = np.random.default_rng(3).random(is_late.shape) * is_late
+    kept = is_late.any(axis=0)
+    return jax.tree.map(lambda x: x[weight.argmax(axis=0), np.arange(100)][kept], games.position)
+
+
 def boards(size: int, num_boards: int, seed: int) -> othello.Position:
     """Returns random discs `[num_boards]`, nearly all of them out of reach of any game."""
     rng = np.random.default_rng(seed)
@@ -65,6 +80,12 @@ def to_squares(board: bitboard.Bitboard, size: int) -> np.ndarray:
     words = np.stack([np.asarray(board.lower), np.asarray(board.upper)], axis=-1)
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), axis=-1, bitorder="little")
     return bits.reshape(*words.shape[:-1], 8, 8)[..., :size, :size].astype(bool)
+
+
+def signed_squares(position: othello.Position, size: int) -> np.ndarray:
+    """Returns `[..., n, n]` int8: 1 for discs of the side to move, -1 for the other side's."""
+    player, opponent = (to_squares(x, size) for x in (position.player, position.opponent))
+    return player.astype(np.int8) - opponent.astype(np.int8)
 
 
 def texts(

@@ -4,7 +4,8 @@ import io
 
 import rich.console
 
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello
+from azo.games.host import live_game
 from azo.play.protocols import kept_game, terminal
 from support import scripted_engine
 
@@ -17,7 +18,7 @@ def played(
     """Returns what was shown for some typed lines, and the engine as they left it."""
     engine = scripted_engine.ScriptedEngine(game, evaluations)
     engine.level = level
-    engine.new_game(board, replaying.replay(moves, game).actions)
+    engine.new_game(board, live_game.replay(moves, game).actions)
     console = rich.console.Console(file=io.StringIO(), width=width, color_system=None)
     typed = iter(lines)
 

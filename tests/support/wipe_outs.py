@@ -6,7 +6,7 @@ greedy and random play from openings of eight random plies.
 
 import pathlib
 
-from azo.games import notation, othello, replaying
+from azo.games import notation, othello
 from azo.games.host import live_game
 
 _FILE = pathlib.Path(__file__).with_name("wipe_outs.txt")
@@ -18,7 +18,7 @@ def before_the_end(num_plies: int) -> list[tuple[notation.Board, tuple[int, ...]
     positions = []
     for line in _FILE.read_text().split():
         game = live_game.LiveGame(GAME)
-        actions = replaying.replay(line, GAME).actions
+        actions = live_game.replay(line, GAME).actions
         for action in actions[:-num_plies]:
             game.play(action)
         positions.append((game.board, tuple(actions[-num_plies:])))

@@ -5,16 +5,20 @@ A position is two words of 64 bits, as in `kernels`. Symmetries have the numbers
 not depend on the numbering of the symmetries.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from azo.games import board_symmetry, notation, variant
-from azo.games.host import kernels
-from azo.games.host.kernels import count, jit, legal_moves
+from azo.games.host.kernels import ONE, count, flips, jit, legal_moves
 
 NUM_SYMMETRIES = board_symmetry.NUM_SYMMETRIES
 _REFLECTIONS = tuple(board_symmetry.reflections(k) for k in range(NUM_SYMMETRIES))
+_TURNED_ACTIONS = np.zeros((9, NUM_SYMMETRIES, 65), np.int8)  # by board size, symmetry and action
+for _size in variant.SIZES:
+    _moved = np.argsort(board_symmetry.square_permutations(_size), axis=1)
+    _TURNED_ACTIONS[_size, :, : _size**2], _TURNED_ACTIONS[_size, :, _size**2] = _moved, _size**2
 
 _U = np.uint64
 _ODD, _PAIRS, _NIBBLES = _U(0x5555555555555555), _U(0x3333333333333333), _U(0x0F0F0F0F0F0F0F0F)
@@ -34,6 +38,7 @@ class HostRules(NamedTuple):
     sign: int  # 1, or -1 where fewer discs win
 
 
+@functools.cache
 def make_rules(size: int, *, is_reversed: bool) -> HostRules:
     """Returns the rules of a board of `size` rows."""
     half, whole = range(size // 2), range(size)
@@ -82,7 +87,9 @@ def after(P, O, action, size):
     """Returns the position after a legal action, for the next side to move."""
     if action == size * size:
         return O, P
-    return kernels.play(P, O, np.uint64(action // size * 8 + action % size))
+    square = np.uint64(action // size * 8 + action % size)
+    discs = flips(P, O, square)
+    return O ^ discs, P | discs | (ONE << square)
 
 
 @jit
@@ -132,17 +139,7 @@ def turned(board, k, size):
 @jit
 def turned_action(action, k, size):
     """Returns the action after symmetry `k` of the board; the pass keeps its number."""
-    if action == size * size:
-        return action
-    row, column = action // size, action % size
-    mirrors_columns, mirrors_rows, transposes = _REFLECTIONS[k]
-    if mirrors_columns:
-        column = size - 1 - column
-    if mirrors_rows:
-        row = size - 1 - row
-    if transposes:
-        row, column = column, row
-    return row * size + column
+    return np.int64(_TURNED_ACTIONS[size, k, action])
 
 
 @jit

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from azo.games import notation, variant
-from azo.games.host import host_rules
+from azo.games.host import host_rules, move_lists
 
 
 class LiveGame:
@@ -120,3 +120,17 @@ class LiveGame:
         is_black_next = not board.is_black_to_move
         black, white = discs if is_black_next else reversed(discs)
         return notation.Board(black, white, is_black_next)
+
+
+def replay(text: str, game: variant.Variant) -> LiveGame:
+    """Plays a transcript from the start; raises ValueError at the first illegal part."""
+    return replay_actions(notation.parse_moves(text, game.size), game)
+
+
+def replay_actions(
+    actions: Sequence[int], game: variant.Variant, *, start: notation.Board | None = None
+) -> LiveGame:
+    """Plays squares and passes, by default from the start of `game`; see `move_lists.replay`."""
+    live = LiveGame(game)
+    live.new_game(start, move_lists.replay(game, actions, start).actions.tolist())
+    return live

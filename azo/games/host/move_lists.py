@@ -1,6 +1,5 @@
 """Games played again by the rules from their moves as written, which may lack forced passes."""
 
-import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,8 +8,6 @@ import numpy as np
 from azo.games import notation, variant
 from azo.games.host import host_rules
 from azo.games.host.kernels import ONE, ZERO, jit, legal_moves
-
-_make_rules = functools.cache(host_rules.make_rules)
 
 
 class ReplayedGame(NamedTuple):
@@ -30,7 +27,7 @@ def replay(
     Forced passes that were left out are inserted, but not after the last move. The first illegal
     move raises ValueError, with its ply (inserted passes count) and the legal moves.
     """
-    rules = _make_rules(game.size, is_reversed=game.is_reversed)
+    rules = host_rules.make_rules(game.size, is_reversed=game.is_reversed)
     if start is None:
         start = notation.Board(*game.start_discs, is_black_to_move=True)
     actions = np.zeros(2 * game.size**2, np.int8)

@@ -1,11 +1,14 @@
-"""Figures of self-play and learning, and the figure of calibration: mean results by value."""
+"""Figures of self-play, learning and Elo, and the figure of calibration: mean results by value."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from azo.lab import ladder, run_matches
 from azo.lab.report import panels, run_log
+
+_MAX_LEVELS = 5  # fixed players whose Elo is shown
 
 _SHEETS: list[tuple[str, str, str, list[panels.Curves]]] = [  # name, title, caption, panels
     (
@@ -130,8 +133,9 @@ _SHEETS: list[tuple[str, str, str, list[panels.Curves]]] = [  # name, title, cap
 
 
 def sheets(run: run_log.RunLog) -> list[panels.Sheet]:
-    """Returns the figures of self-play, then those of learning."""
-    return [_strength(run), *(panels.curve_sheet(run, *one) for one in _SHEETS)]
+    """Returns the figures of self-play, of learning and of Elo that have panels."""
+    every = [_strength(run), *(panels.curve_sheet(run, *one) for one in _SHEETS), _elo(run)]
+    return [sheet for sheet in every if sheet.panels]
 
 
 def calibration(sets: Mapping[str, Mapping[str, Sequence[Any]]]) -> panels.Sheet:
@@ -179,15 +183,60 @@ def _strength(run: run_log.RunLog) -> panels.Sheet:
         if label == "iteration":
             panels.mark_phases(panel, run)
 
-    points: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for label, verdict in (("promoted", 1), ("not promoted", 0)):
-        gates = [e for e in run.of_kind("gate") if e.get("gate/is_promoted") == verdict]
-        x, y = run_log.RunLog(gates, phases=()).column("gate/score", "gate")
-        points |= {label: (x, y)} if len(y) else {}
-    if points:
-        title = "Gates: score against the actor network"
-        panel = sheet.add_panel(title, "iteration", "score")
-        for label, (x, y) in points.items():
-            panels.curve(panel, label, x, y, mode="markers")
+    scored = [event for event in run.of_kind("gate") if event.get("gate/score") is not None]
+    if scored:
+        panel = sheet.add_panel("Gates: score against the actor network", "iteration", "score")
+        for label, verdict in (("promoted", 1), ("not promoted", 0)):
+            gates = [event for event in scored if event.get("gate/is_promoted") == verdict]
+            x, y = run_log.RunLog(gates, phases=()).column("gate/score", "gate")
+            if gates:
+                panels.curve(panel, label, x, y, mode="markers")
         panels.mark_phases(panel, run)
+    return sheet
+
+
+def _elo(run: run_log.RunLog) -> panels.Sheet:
+    pairings = [run_matches.pairing(event) for event in run.of_kind("rating_match")]
+    sheet = panels.Sheet(
+        "elo",
+        "Elo by generation",
+        "Generations, rated by their matches against fixed players (the level lines). All matches "
+        "are rated together, so a later match moves earlier points too.",
+    )
+    pool = {one.second for one in pairings}
+    on_ladder = not ladder.RATINGS.keys().isdisjoint(pool)
+    met = {one.first for one in pairings}
+    ratings = [  # without those whose matches a damaged line has lost
+        event
+        for event in run.of_kind("rating")
+        if run_matches.name(event["iteration"]) in met
+        and (on_ladder or event["rating/anchor"] in pool)
+    ]
+    if not ratings:
+        return sheet
+    anchor = ratings[-1]["rating/anchor"]
+    rated = ladder.rate(pairings, anchor)
+    levels = sorted((rated[name] for name in pool), key=lambda one: -one.rating)
+    iterations = [event["iteration"] for event in ratings]
+    names = [run_matches.name(iteration) for iteration in iterations]
+    strongest = levels[0]
+    apart = ladder.rate(pairings, strongest.name)
+    interval = np.array([apart[name].interval for name in names]).T
+    if on_ladder:
+        sheet.caption += " Players of the ladder keep their ratings: docs/notebook/classical.md."
+    else:
+        interval += strongest.rating
+        sheet.caption += f" The 95 % intervals are of the difference to {strongest.name}."
+
+    rating = np.array([rated[name].rating for name in names])
+    seconds = [event.get("time/processor_seconds") for event in ratings]
+    places = {"iteration": np.array(iterations, float)}
+    if None not in seconds:
+        places["hours of processor time"] = np.array(seconds, float) / 3600
+    for label, place in places.items():
+        panel = sheet.add_panel(f"Elo by {label}", label, f"Elo ({anchor} 0)")
+        panels.curve(panel, "generation", place, rating, *interval)
+        for level in levels[:_MAX_LEVELS]:
+            panels.curve(panel, level.name, place[[0, -1]], np.full(2, level.rating))
+    panels.mark_phases(sheet.panels[0], run)
     return sheet

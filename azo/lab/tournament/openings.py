@@ -4,15 +4,14 @@ An opening is a tuple of actions from the start of the game, forced passes inclu
 end it. Both players of a pairing play it with both colours.
 """
 
-import functools
 import pathlib
-from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 from azo.formats import game_files
 from azo.games import notation, othello, protocol
+from azo.learning import pretraining
 
 Opening = tuple[int, ...]
 
@@ -30,8 +29,8 @@ def random(
     drawn: list[Opening] = []
     for number in range(_MAX_DRAWS if 0 <= plies < game.max_plies else 0):
         draw_key = jax.random.fold_in(key, number)
-        actions, is_open = jax.device_get(_random_plies(game, draw_key, count, plies))
-        drawn += map(tuple, actions.T[is_open].tolist())
+        actions, result = jax.device_get(pretraining.random_games(game, draw_key, count, plies))
+        drawn += map(tuple, actions[np.isnan(result)].tolist())
         drawn = list(dict.fromkeys(drawn)) if is_distinct else drawn
         if len(drawn) >= count:
             return drawn[:count]
@@ -67,17 +66,3 @@ def from_file(
     raise ValueError(
         f"{path}: {len(openings)} different openings, but {count} are needed: add lines"
     )
-
-
-@functools.partial(jax.jit, static_argnums=(0, 2, 3))
-def _random_plies(
-    game: protocol.Game, key: jax.Array, count: int, plies: int
-) -> tuple[jax.Array, jax.Array]:
-    """Returns actions `[plies, count]` from the start, and whether each game goes on `[count]`."""
-
-    def step(position: Any, ply_key: jax.Array) -> tuple[Any, jax.Array]:
-        action = game.random_action(ply_key, position).astype(jnp.int32)
-        return game.step(position, action).position, action
-
-    position, actions = jax.lax.scan(step, game.start(count), jax.random.split(key, plies))
-    return actions, ~game.is_over(position)

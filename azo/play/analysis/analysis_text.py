@@ -100,12 +100,9 @@ def _heading(position: game_analysis.AnalysedPosition, size: int) -> str:
 
 
 def worth(position: game_analysis.AnalysedPosition) -> str:
-    """Returns the values of a position for the side to move."""
-    discs = formatting.discs(position.discs, position.score)
-    exact = " (exact)" if position.score is not None else ""
+    """Returns the values of a position for the side to move, and the network's own."""
     alone = formatting.chance(position.raw_value)
-    wins = formatting.chance(position.value)
-    return f"{discs} discs{exact}, wins {wins}" + f"; network alone {alone}" * bool(alone)
+    return formatting.worth(position) + f"; network alone {alone}" * bool(alone)
 
 
 def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:

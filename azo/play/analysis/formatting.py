@@ -61,8 +61,8 @@ def outlook(report: SearchReport, who: str, game: variant.Variant) -> str:
 
 def worth(report: SearchReport) -> str:
     """Returns the values of a position for the side to move."""
-    expected = discs(report.discs, report.score)
-    return f"{expected} discs, " * bool(expected) + f"wins {chance(report.value)}"
+    expected, exact = discs(report.discs, report.score), " (exact)" * (report.score is not None)
+    return f"{expected} discs{exact}, " * bool(expected) + f"wins {chance(report.value)}"
 
 
 def reason(report: SearchReport, who: str, game: variant.Variant) -> list[str]:

@@ -77,9 +77,7 @@ def names(sides: Sides, level: int) -> tuple[str, str]:
 
 def players(game: ggf.GgfGame) -> tuple[Sides, str]:
     """Returns the person's sides and the level of azo, "" without azo, from the names."""
-    is_person = game.black == _PERSON, game.white == _PERSON
     level = re.search(r"level (\d+)", f"{game.black} {game.white}")
-    every: dict[tuple[bool, bool], Sides] = {
-        (True, False): "black", (False, True): "white", (True, True): "both"
-    }  # fmt: skip
-    return every.get(is_person, "none"), level[1] if level else ""
+    sides: tuple[Sides, ...] = ("none", "white", "black", "both")
+    number = 2 * (game.black == _PERSON) + (game.white == _PERSON)
+    return sides[number], level[1] if level else ""

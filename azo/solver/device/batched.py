@@ -4,9 +4,8 @@ Positions wait in a queue for `num_lanes` lanes of alpha-beta (`lanes`). A lane 
 the next position, so a slow position occupies one lane and not the batch. A position with too many
 empty squares is returned unsolved.
 
-Scores are those of `Othello.score`: final discs of the side to move minus the opponent's, with the
-empty squares counted for the winner; in reversed Othello a negative score wins. This solver suits
-thousands of positions with up to about 12 empty squares; `azo.solver.host` solves deeper ones.
+Scores are those of `Othello.score`. This solver suits thousands of positions with up to about 12
+empty squares; `azo.solver.host` solves deeper ones.
 """
 
 import dataclasses

@@ -5,8 +5,7 @@ table of bounds that the earlier ones left (MTD(f): Plaat et al., "Best-first fi
 algorithms", Artificial Intelligence 87, 1996). The first windows are those around 0, which prove
 win, draw or loss in about a tenth of the time. It checks the limits after every million nodes.
 
-Inside, a high score is good for the side to move in both variants. Results are margins of discs as
-`othello.Othello.score` counts them, so in reversed Othello a low one is good.
+Inside, a high score is good for the side to move in both variants. Results are as in `Solution`.
 """
 
 import dataclasses
@@ -189,7 +188,7 @@ class Solver:
 
         With `result_first` the first windows are those around 0, and may be the only ones.
         """
-        P, O = np.uint64(P), np.uint64(O)
+        P, O = np.uint64(P), np.uint64(O)  # compiled functions return Python integers
         lower, upper = -self._rules.num_squares, self._rules.num_squares
         alpha, best = 0 if result_first else guess, None
         while lower < upper:
@@ -215,7 +214,6 @@ class Solver:
 
     def _compare(self, P: np.uint64, O: np.uint64, alpha: int) -> int | None:
         """Returns a bound of the score on its side of alpha, None if a limit was reached."""
-        P, O = np.uint64(P), np.uint64(O)  # compiled functions return Python integers
         counters = self._search.counters
         deep.start(self._search, P, O, alpha, self._num_empties(P, O))
         while not self._is_at_limit():

@@ -19,12 +19,12 @@ def plain(images, kernel):
     return jax.lax.conv_general_dilated(images, kernel, (1, 1), "SAME", dimension_numbers=layout)
 
 
-def convolve(images, kernel):
-    return convolution.convolve(images, kernel, None, "float32")
+def by_precision(precision):
+    """Returns the convolution without a bias."""
+    return functools.partial(convolution.convolve, bias=None, precision=precision)
 
 
-def convolve_in_bfloat16(images, kernel):
-    return convolution.convolve(images, kernel, None, "bfloat16")
+convolve = by_precision("float32")
 
 
 def images_and_kernel(batch, rows=4, columns=5):
@@ -98,7 +98,7 @@ def products(convolve, images, kernel):
 
 def test_bfloat16_rounds_the_factors_and_the_results_alone():
     images, kernel = images_and_kernel(7)
-    actual = products(convolve_in_bfloat16, images, kernel)
+    actual = products(by_precision("bfloat16"), images, kernel)
     exact = products(convolve, rounded(images), rounded(kernel))
     for one, other in zip(actual, exact, strict=True):
         assert one.dtype == jnp.float32
@@ -110,10 +110,7 @@ def test_bfloat16_rounds_the_factors_and_the_results_alone():
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "rocm", "tpu"])
 def test_auto_is_winograd_on_the_cpu_and_bfloat16_elsewhere(platform):
-    def convolve(images, kernel):
-        return convolution.convolve(images, kernel, None, "auto")
-
-    both = jax.value_and_grad(functools.partial(loss, convolve), (0, 1))
+    both = jax.value_and_grad(functools.partial(loss, by_precision("auto")), (0, 1))
     traced = jax.jit(both).trace(*images_and_kernel(7))
     text = traced.lower(lowering_platforms=(platform,)).as_text()
     convolutions = [line for line in text.splitlines() if "stablehlo.convolution" in line]
