@@ -128,7 +128,7 @@ def changed(variables, value, kind):
 def test_a_network_that_is_not_finite_is_refused_everywhere(kind, value, tmp_path, capsys):
     variables, chosen = a_network(kind)
     network_files.save(tmp_path / "net", changed(variables, value, kind), chosen)
-    game = ["--game.name", "othello", "--game.size", 4]
+    game = ["--game.name", "othello", "--game.size", 4, "--replay.capacity", 512]
     words = [
         ["play", "--network", tmp_path / "net"],
         ["export", tmp_path / "net", tmp_path / "new"],
