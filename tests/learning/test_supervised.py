@@ -10,7 +10,7 @@ import pytest
 from support import slow_board
 
 from azo.formats import game_files, game_texts
-from azo.games import notation, othello, replaying, tictactoe
+from azo.games import bitboard, notation, othello, replaying, tictactoe
 from azo.learning import network, ply_records, pretraining, supervised
 from azo.search import improvement
 
@@ -29,7 +29,8 @@ def olivaw(number):
 
 def text_of(packed):
     position = othello.Othello().unpack(jnp.asarray(packed))
-    return notation.board_text(replaying.board_of(position, is_black_to_move=True), 8)
+    discs = map(bitboard.to_int, (position.player, position.opponent))
+    return notation.board_text(notation.Board(*discs, is_black_to_move=True), 8)
 
 
 def test_plies_are_the_positions_before_each_move_with_the_movers_result():

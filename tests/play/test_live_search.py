@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import fake_evaluation, hash_evaluator
 
-from azo.games import othello, replaying
+from azo.games import bitboard, othello
 from azo.games.host import host_rules, live_game
 from azo.play.engine import live_search, live_simulation, live_tree
 from azo.play.engine.engine_settings import EngineConfig, Limits
@@ -61,11 +61,12 @@ def test_with_one_leaf_a_step_it_is_the_search_of_the_device(size, plies, score_
     settings = improvement.SearchConfig(
         algorithm="puct", num_simulations=150, c_puct=2.0, has_proofs=False, **changes
     )
+    sides = [game.board.player], [game.board.opponent]
     theirs = improvement.search(
         game.game,
         fake_evaluation.hashed(game.game),
         jax.random.key(0),
-        jax.tree.map(lambda x: x[None], replaying.position_of(game.board)),
+        othello.Position(*map(bitboard.from_ints, sides)),
         config=settings,
         is_greedy=True,
     )

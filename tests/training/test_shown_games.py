@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from support import random_games
 
-from azo.games import notation, othello, replaying, tictactoe
+from azo.games import bitboard, notation, othello, tictactoe
 from azo.learning import ply_records
 from azo.training import shown_games
 
@@ -21,8 +21,8 @@ def test_the_first_games_are_shown_by_colour(tmp_path):
     seen = shown_games.read(tmp_path)
     assert seen.iteration == 3
     assert len(seen.boards) == shown_games.NUM_GAMES
-    second = jax.tree.map(lambda x: x[1], position)
-    board = replaying.board_of(second, is_black_to_move=False)
+    white, black = (bitboard.to_ints(side)[1] for side in (position.player, position.opponent))
+    board = notation.Board(black, white, is_black_to_move=False)
     assert seen.boards[1] == notation.board_text(board, 6)
 
 
