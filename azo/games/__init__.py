@@ -1,8 +1,8 @@
 """Rules as pure functions on batches of positions.
 
 Read in this order: `protocol` (what every game offers), `tictactoe` (the smallest game), `bitboard`
-(64-bit boards as two uint32), `othello`, `symmetry` (batches moved by the eight symmetries),
-`replaying` (transcripts). The host plays without JAX: `board_symmetry`, `variant` (Othello
-without its rules), `notation` (moves and boards as text), `registry` (games by their settings) and
-`patterns` do not import it. Nothing here knows of files, networks or searches.
+(64-bit boards as two uint32), `othello`, `symmetry` (batches moved by the eight symmetries). The
+host plays without JAX: `board_symmetry`, `variant` (Othello without its rules), `notation` (moves
+and boards as text), `replaying` (transcripts), `registry` (games by their settings) and `patterns`
+do not import it. Nothing here knows of files, networks or searches.
 """

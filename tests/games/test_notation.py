@@ -125,9 +125,9 @@ def test_discs_are_given_to_the_side_to_move_and_the_other():
     assert _discs("**..o........... o") == (1 << 8, 0b11)
     start = notation.Board(*_GAME.start_discs, is_black_to_move=True)
     player, opponent = _discs(notation.board_text(start, 8), 8)
-    assert (player, opponent) == tuple(
-        bitboard.to_int(board) for board in (_GAME.start().player, _GAME.start().opponent)
-    )
+    position = _GAME.start(1)
+    sides = bitboard.to_ints(position.player), bitboard.to_ints(position.opponent)
+    assert sides == ([player], [opponent])
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def olivaw(number):
 
 
 def text_of(packed):
-    position = othello.Othello().unpack(jnp.asarray(packed))
-    discs = map(bitboard.to_int, (position.player, position.opponent))
+    position = othello.Othello().unpack(jnp.asarray(packed)[None])
+    discs = (bitboard.to_ints(side)[0] for side in (position.player, position.opponent))
     return notation.board_text(notation.Board(*discs, is_black_to_move=True), 8)
 
 
