@@ -1,5 +1,6 @@
 import html.parser
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -44,7 +45,8 @@ def test_every_section_of_a_full_run_has_its_plots(tmp_path):
     rated = fake_run.rated
     kept = [*rated(8, ("random", 3)), *rated(16, ("random", 4))]
     seen = written(tmp_path / "run", fake_run.events(24, num_generations=4) + kept)
-    assert seen.plots.keys() == {"strength", "elo", *(name for name, *_ in figures._SHEETS)}
+    listed = re.findall(r'^name = "(\w+)"', figures.FILE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert seen.plots.keys() == {"strength", "elo", *listed}
     assert all(seen.plots.values())
     assert "960" in seen.text  # 24 iterations of 40 games
     assert '{"game": {"name": "othello", "size": 6}}' in seen.text

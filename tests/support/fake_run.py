@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import numpy as np
 
@@ -13,8 +14,7 @@ GAMES = 40  # of an iteration
 def events(num_iterations: int, *, num_generations: int = 1, seed: int = 0) -> list[dict]:
     """Returns the events of a run on 6x6, with all fields that the figures show."""
     rng = np.random.default_rng(seed)
-    fields = [one for *_, several in figures._SHEETS for _, _, one in several]
-    names = [name for one in fields for name in ([one] if isinstance(one, str) else one.values())]
+    names = re.findall(r'"(\w+/\w+)"', figures.FILE.read_text(encoding="utf-8"))
     lines = []
     for iteration in range(1, num_iterations + 1):
         generation = (iteration - 1) * num_generations // num_iterations

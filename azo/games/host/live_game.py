@@ -123,14 +123,8 @@ class LiveGame:
 
 
 def replay(text: str, game: variant.Variant) -> LiveGame:
-    """Plays a transcript from the start; raises ValueError at the first illegal part."""
-    return replay_actions(notation.parse_moves(text, game.size), game)
-
-
-def replay_actions(
-    actions: Sequence[int], game: variant.Variant, *, start: notation.Board | None = None
-) -> LiveGame:
-    """Plays squares and passes, by default from the start of `game`; see `move_lists.replay`."""
+    """Plays a transcript from the start; see `move_lists.replay`, also for its ValueError."""
     live = LiveGame(game)
-    live.new_game(start, move_lists.replay(game, actions, start).actions.tolist())
+    played = move_lists.replay(game, notation.parse_moves(text, game.size))
+    live.new_game(actions=played.actions.tolist())
     return live

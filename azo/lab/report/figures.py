@@ -1,5 +1,7 @@
 """Figures of self-play, learning and Elo, and the figure of calibration: mean results by value."""
 
+import pathlib
+import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,132 +11,14 @@ from azo.lab import ladder, run_matches
 from azo.lab.report import panels, run_log
 
 _MAX_LEVELS = 5  # fixed players whose Elo is shown
-
-_SHEETS: list[tuple[str, str, str, list[panels.Curves]]] = [  # name, title, caption, panels
-    (
-        "results",
-        "Results of self-play",
-        "Results of the games that finish in each iteration. The first player is black in Othello. "
-        "The same as a score, and the length of games. As play improves, results approach the "
-        "result of perfect play.",
-        [
-            (
-                "Results",
-                "games of an iteration",
-                {
-                    "first wins": "selfplay/first_player_wins",
-                    "draw": "selfplay/draws",
-                    "second wins": "selfplay/first_player_losses",
-                },
-            ),
-            ("First player's score", "score", "selfplay/first_player_score"),
-            ("Length of games", "plies", "selfplay/mean_plies"),
-        ],
-    ),
-    (
-        "values",
-        "Values and results",
-        "The signed error is the network's value minus the result: above 0 the network "
-        "overestimates the side to move. The correlation with the result is 1 for perfect values.",
-        [
-            ("Signed value error", "value − result", "selfplay/value_error"),
-            ("Correlation of value and result", "correlation", "selfplay/value_correlation"),
-        ],
-    ),
-    (
-        "resignation",
-        "Resignation",
-        "Share of games that were resigned, and the threshold. Some games are played to the "
-        "end although a side would have resigned: the share of these that the side did not "
-        "lose is to stay below 5 %.",
-        [
-            ("Games resigned", "share of games", "selfplay/resigned_share"),
-            ("Value below which a side resigns", "value", "resignation/threshold"),
-            ("Resigned games not lost", "share", "resignation/false_positive_share"),
-        ],
-    ),
-    (
-        "losses",
-        "Training and validation loss",
-        "Validation is on positions just finished, before any step on them. A growing gap means "
-        "that the network memorises the replay. The policy loss cannot fall below the entropy of "
-        "its targets.",
-        [
-            (
-                "Policy loss",
-                "nats",
-                {
-                    "training": "learner/policy_loss",
-                    "validation": "learner/new_policy_loss",
-                    "entropy of the targets": "learner/target_entropy",
-                },
-            ),
-            (
-                "Value loss",
-                "loss",
-                {"training": "learner/value_loss", "validation": "learner/new_value_loss"},
-            ),
-        ],
-    ),
-    (
-        "entropies",
-        "Policies",
-        "Entropy of a policy: 0 if one move is certain, ln of the number of moves if all are "
-        "equally likely. The divergence (KL of the searched from the network's policy) measures "
-        "the effect of the search: near 0 it agrees with the network. Mass on legal moves is the "
-        "probability that the unmasked network gives to them.",
-        [
-            (
-                "Entropy and divergence",
-                "nats",
-                {
-                    "searched policy": "selfplay/policy_entropy",
-                    "network's policy": "selfplay/prior_entropy",
-                    "network's, learner": "learner/entropy",
-                    "KL of the two": "selfplay/prior_divergence",
-                },
-            ),
-            ("Mass on legal moves", "probability", "selfplay/legal_mass"),
-        ],
-    ),
-    (
-        "replay",
-        "Replay",
-        "Mean number of iterations since the examples of a batch were played; share of a batch "
-        "that are distinct positions; number of positions stored. Old examples come from "
-        "weaker networks, and repeated ones teach less than their number.",
-        [
-            ("Age of the examples drawn", "iterations", "replay/age"),
-            ("Distinct positions in a batch", "share", "replay/unique_share"),
-            ("Positions in the replay", "positions", "replay/size"),
-        ],
-    ),
-    (
-        "learning",
-        "Learner",
-        "The learning rate, and the mean norm of the gradient before clipping.",
-        [
-            ("Learning rate", "learning rate", "learner/learning_rate"),
-            ("Norm of the gradient", "norm", "learner/gradient_norm"),
-        ],
-    ),
-    (
-        "speed",
-        "Speed",
-        "Simulations and games a second, learning included, and the time of an iteration. "
-        "Other work on the machine and resumptions cause sudden steps.",
-        [
-            ("Simulations", "simulations a second", "selfplay/simulations_per_second"),
-            ("Games", "games a second", "selfplay/games_per_second"),
-            ("Time of an iteration", "seconds", "time/iteration_seconds"),
-        ],
-    ),
-]
+FILE = pathlib.Path(__file__).with_name("figures.toml")
+"""Titles, captions and panels of all figures but those of strength and Elo."""
 
 
 def sheets(run: run_log.RunLog) -> list[panels.Sheet]:
     """Returns the figures of self-play, of learning and of Elo that have panels."""
-    every = [_strength(run), *(panels.curve_sheet(run, *one) for one in _SHEETS), _elo(run)]
+    listed = tomllib.loads(FILE.read_text(encoding="utf-8"))["figures"]
+    every = [_strength(run), *(panels.curve_sheet(run, **one) for one in listed), _elo(run)]
     return [sheet for sheet in every if sheet.panels]
 
 
