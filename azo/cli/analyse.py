@@ -92,10 +92,8 @@ def main(argv: Sequence[str]) -> int:
 def _read(settings: AnalyseConfig, rules: variant.Variant) -> ggf.GgfGame:
     number = settings.number
     if settings.game == "-":
-        try:
+        with files.located("standard input"):
             return game_files.parse(sys.stdin.read(), rules, number=number)
-        except ValueError as error:
-            raise ValueError(f"standard input: {error}") from None
     path = pathlib.Path(settings.game)
     is_path = path.suffix or "/" in settings.game
     is_text = "(;" in settings.game or "://" in settings.game  # GGF, SGF or a link
@@ -139,7 +137,9 @@ def _print(
         return
     position = analysis.positions[ply - 1]
     terminal.print(notation.diagram(position.board, size), markup=False)
-    terminal.print(analysis_text.worth(position), markup=False)
+    alone = formatting.chance(position.raw_value)
+    worth = formatting.worth(position) + f"; network alone {alone}" * bool(alone)
+    terminal.print(worth, markup=False)
     if position.moves:
         table = formatting.move_table(
             position,

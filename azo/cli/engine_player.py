@@ -1,7 +1,6 @@
 """The engine of live games as a player of `azo evaluate`: `engine:NETWORK:SIMULATIONS`."""
 
 import contextlib
-import dataclasses
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -65,7 +64,7 @@ def with_simulations(config: EngineConfig, number: int) -> EngineConfig:
 def assessor(player: EnginePlayer, seed: int, *, is_analysis: bool) -> accuracy.Assessor:
     """Returns the engine as it analyses positions, or as it searches for a move."""
     engine = player.start(seed)
-    limits = dataclasses.replace(engine.config.limits, is_analysis=is_analysis)
+    limits = engine.config.limits(is_analysis=is_analysis)
 
     def assess(position: othello.Position) -> accuracy.Assessment:
         value, action, score = [], [], []

@@ -42,14 +42,13 @@ def main(argv: Sequence[str]) -> int:
     with server.listen(web.host, web.port) as listener:
         start = time.perf_counter()
         with command_line.waiting("loading the network; the first start compiles for a minute"):
-            offers = {
-                game.name: sessions.Offer(game, web.network_name, make_engine)
-                for game, make_engine in engine_factory.engines(web).items()
-            }
-            engine_factory.warm_up(next(iter(offers.values())).make_engine())
-        pages = sessions.SessionPool()
+            makers = engine_factory.engines(web)
+            engine_factory.warm_up(next(iter(makers.values()))())
+        pages = sessions.SessionPool(makers)
         shared = server.shared_url(listener)
-        application = app.make_app(offers, pages, level=web.level, names=web.names, address=shared)
+        application = app.make_app(
+            pages, web.network_name, level=web.level, names=web.names, address=shared
+        )
         print(
             f"network ({web.network_name}) loaded in {time.perf_counter() - start:.1f} s",
             flush=True,

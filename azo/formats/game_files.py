@@ -81,10 +81,8 @@ def replay(game: variant.Variant, records: Iterable[ggf.GgfGame]) -> GameArchive
     records = list(records)
     games = np.recarray(len(records), fields(game))
     for number, record in enumerate(records, start=1):
-        try:
+        with files.located(f"record {number}"):
             games[number - 1] = _replay(game, record)
-        except ValueError as error:
-            raise ValueError(f"record {number}: {error}") from None
     return games
 
 
@@ -114,15 +112,15 @@ def _of_file(
     path: pathlib.Path, game: variant.Variant, play: Callable[[list[ggf.GgfGame]], Games]
 ) -> Games:
     """Plays the games of a file as written; the path begins each message."""
-    kind, content = files.kind(path), files.read(path)
-    names = _wthor_names(path) if kind == ".wtb" else []
+    content, unpacked_name = files.read(path), path.name.lower().removesuffix(".gz")
+    is_wthor = unpacked_name.endswith(".wtb")
+    names = _wthor_names(path) if is_wthor else []
     text = content.decode(errors="replace")  # names may be in Latin-1
-    try:
-        if kind == ".wtb":
+    with files.located(path):
+        if is_wthor:
             return play(list(wthor.parse(content, names)))
-        return play(list(_parse_csv(text)) if kind == ".csv" else game_texts.parse(text, game))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        is_csv = unpacked_name.endswith(".csv")
+        return play(list(_parse_csv(text)) if is_csv else game_texts.parse(text, game))
 
 
 def _wthor_names(path: pathlib.Path) -> list[str]:

@@ -163,10 +163,8 @@ def _parse_board(text: str) -> tuple[int, notation.Board]:
             f"GGF: BO is {files.one_line(text, 40)!r}, but should be the size (4, 6 or 8), the"
             " squares and the side to move"
         )
-    try:
+    with files.located("GGF: BO"):
         return int(size), notation.parse_board(f"{''.join(rows)} {mover}", int(size))
-    except ValueError as error:
-        raise ValueError(f"GGF: BO: {error}") from None
 
 
 def _parse_type(text: str, size: int) -> bool:

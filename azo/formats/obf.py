@@ -84,10 +84,8 @@ def parse_lines(lines: Iterable[str], place: str) -> Iterator[Problem]:
                     f"{place}: no column {missing[0]!r}; there are: {', '.join(names)}"
                 )
         elif text:
-            try:
+            with files.located(f"{place}:{number}"):
                 yield parse_line(text, number) if names is None else _parse_row(names, line, number)
-            except ValueError as error:
-                raise ValueError(f"{place}:{number}: {error}") from None
 
 
 def parse_line(text: str, number: int = 1) -> Problem:

@@ -71,7 +71,5 @@ def _action(text: str, size: int) -> int:
         return size * size
     if len(square) == 2 and set(square) <= set(_LETTERS[:size]):
         square = f"{square[0]}{_LETTERS.index(square[1]) + 1}"
-    try:
+    with files.located("SGF"):
         return notation.parse_action(square, size)
-    except ValueError as error:
-        raise ValueError(f"SGF: {error}") from None

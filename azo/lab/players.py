@@ -19,6 +19,7 @@ from azo.games import protocol
 from azo.lab import classical
 from azo.learning import network
 from azo.search import improvement, rollouts, settings
+from azo.storage import files
 from azo.training import network_files, shipped_files
 
 _NAMES = (
@@ -136,7 +137,7 @@ def parse(text: str, game: protocol.Game) -> Player | classical.Program:
     kind, colon, detail = text.partition(":")
     path, _, count = detail.rpartition(":")
     number = None
-    try:
+    with files.located(f"player {text!r}"):
         match kind:
             case "random" | "greedy" if not colon:
                 return BaselinePlayer(kind, game)
@@ -152,8 +153,6 @@ def parse(text: str, game: protocol.Game) -> Player | classical.Program:
                 number = _simulations(count)
             case "policy" if colon:
                 path, number = detail, 0
-    except ValueError as error:
-        raise ValueError(f"player {text!r}: {error}") from None
     if number is None:
         return _loaded(detail if kind == "network" and colon else text, text, game)
     return with_simulations(_loaded(path, text, game), number)

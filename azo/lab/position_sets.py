@@ -17,6 +17,7 @@ from azo.formats import obf
 from azo.games import bitboard, notation, othello
 from azo.games.host import live_game
 from azo.learning import pretraining, supervised
+from azo.storage import files
 
 # Perfect games from the usual start of 6x6 by whether fewer discs win, with black's utility.
 # Normal: Joel Feinstein, 1993, https://www.maths.nottingham.ac.uk/plp/pmzjff/Othello/6x6sol.html.
@@ -98,10 +99,8 @@ def read(
                     f"{source}: {count!r} is not a number of empty squares, as in random:10"
                 )
             key = jax.random.key(seed)
-            try:
+            with files.located(source):
                 positions = of_random_games(game, key, num_positions=limit, num_empties=int(count))
-            except ValueError as error:
-                raise ValueError(f"{source}: {error}") from None
             yield source, positions
         else:
             scored = obf.read_scored(path, size=game.size, limit=limit, seed=seed)

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import pydantic
 
 from azo.games import setting_types
+from azo.storage import files
 from azo.training import config, shipped_files, validation
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
@@ -170,7 +171,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
         changes = changes | arm.set
         origins[arm.name] = file, changes, phases
         request = {"config": str(file), "overrides": changes, "phases": phases} | common
-        try:
+        with files.located(f"{path}: arm {arm.name!r}"):
             settings = _with_phases(config.load_file(path.parent / file), phases)
             for seed in queue.seeds:
                 place = folder / arm.name / str(seed)
@@ -179,8 +180,6 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
                 jobs.append(Job(arm, seed, place, resolved, request, queue))
             for index in range(jobs[-1].num_phases):
                 jobs[-1].phase(index, queue.budget)
-        except ValueError as error:
-            raise ValueError(f"{path}: arm {arm.name!r}: {error}") from None
     return queue, sorted(jobs, key=lambda job: queue.seeds.index(job.seed))
 
 

@@ -30,10 +30,13 @@ _MAX_BYTES = 1 << 30  # of any file; a device such as /dev/zero has no end
 _MAX_LINE = 500  # characters of a message
 
 
-def kind(path: pathlib.Path) -> str:
-    """Returns the suffix in small letters, such as ".csv", without a last ".gz"."""
-    is_packed = path.suffix.lower() == ".gz"
-    return (path.with_suffix("") if is_packed else path).suffix.lower()
+@contextlib.contextmanager
+def located(place: object) -> Iterator[None]:
+    """Within the block, the message of a ValueError begins with its place, such as a path."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
 
 
 def read(path: pathlib.Path) -> bytes:

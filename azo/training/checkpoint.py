@@ -20,7 +20,6 @@ from azo.learning import replay, run_state
 from azo.storage import files, locks
 from azo.training import checkpoint_folder, config, devices, exported_network, orbax_calls
 
-CHECKPOINTS = checkpoint_folder.CHECKPOINTS
 _RINGS = ("replay/next_row", "replay/size", "replay/window_starts")  # a row for each device
 _COUNTS = (
     *("generation", "generation_games", "generation_steps", "num_failures", "actor_version"),
@@ -59,11 +58,10 @@ class Checkpoints(contextlib.ExitStack):
         self.folder, self._keep = folder, keep
         # Raises ValueError if another process has locked the folder in the meantime.
         self.check_lock: Callable[[], None] = lambda: None
-        # Iteration of the latest undamaged checkpoint, None if there is none.
-        self.latest_step: int | None = None
+        self.latest_step = 0  # iteration of the latest undamaged checkpoint, 0 if there is none
         _check_is_ours(folder)
         try:
-            (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+            (folder / checkpoint_folder.CHECKPOINTS).mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
@@ -78,9 +76,7 @@ class Checkpoints(contextlib.ExitStack):
                 except ValueError:
                     self.close()
                     raise
-        step = self.latest_step
-        (latest,) = devices.broadcast_from_first([-1 if step is None else step])
-        self.latest_step = None if latest < 0 else latest
+        (self.latest_step,) = devices.broadcast_from_first([self.latest_step])
 
     def settings(self) -> config.Config:
         """Returns the settings of the latest checkpoint."""
@@ -91,7 +87,7 @@ class Checkpoints(contextlib.ExitStack):
 
         Versions of libraries that differ from the checkpoint's are named on standard error.
         """
-        if self.latest_step is None:
+        if not self.latest_step:
             return
         if devices.is_first():
             checkpoint_folder.note_versions(self.folder, self._existing())
@@ -181,9 +177,10 @@ class Checkpoints(contextlib.ExitStack):
 
     def _find_latest(self) -> None:
         """Finds the latest undamaged checkpoint, and sets the damaged ones after it aside."""
-        for path in (self.folder / CHECKPOINTS).glob(".*.tmp"):  # of a crash
+        for path in (self.folder / checkpoint_folder.CHECKPOINTS).glob(".*.tmp"):  # of a crash
             shutil.rmtree(path, ignore_errors=True)
-        self.latest_step, damaged = checkpoint_folder.find_sound(self.folder)
+        sound, damaged = checkpoint_folder.find_sound(self.folder)
+        self.latest_step = sound or 0
         for step in damaged:
             self._set_aside(step)
 
@@ -208,7 +205,7 @@ class Checkpoints(contextlib.ExitStack):
                 shutil.rmtree(place.rename(place.with_name(f".{step}.tmp")))
 
     def _existing(self) -> int:
-        if self.latest_step is None:
+        if not self.latest_step:
             raise ValueError(f"{self.folder}: no checkpoint yet")
         return self.latest_step
 
@@ -234,7 +231,7 @@ def _impossible_counts(arrays: dict[str, np.ndarray], step: int) -> list[str]:
 def _check_is_ours(folder: pathlib.Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is a file, not a folder: choose another --run.folder")
-    if not folder.is_dir() or (folder / CHECKPOINTS).is_dir():
+    if not folder.is_dir() or (folder / checkpoint_folder.CHECKPOINTS).is_dir():
         return
     others = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if others:

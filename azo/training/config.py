@@ -259,10 +259,8 @@ def _read(path: pathlib.Path, readers: tuple[pathlib.Path, ...]) -> dict[str, An
         return tree
     if not isinstance(base, str):
         raise ValueError(f"{path}: base is {base!r}, but should be the path of a settings file")
-    try:
+    with files.located(f"{path}: base"):
         base_path = shipped_files.find_config(pathlib.Path(base), beside=path.parent)
-    except ValueError as error:
-        raise ValueError(f"{path}: base: {error}") from None
     return _merged(_read(base_path, (*readers, path.resolve())), tree)
 
 

@@ -1,10 +1,14 @@
 """The files of a network, read and written without JAX: settings and arrays.
 
-A folder with these files is an exported network or a checkpoint of a run.
+A folder with these files is an exported network or a checkpoint of a run. A reader of arrays says
+which it expects; names, shapes and types are compared before one is read.
 """
 
 import math
 import pathlib
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,12 +17,21 @@ import pydantic
 
 from azo.games import registry
 from azo.learning import network_config
-from azo.storage import array_files, files
+from azo.storage import files
 from azo.training import validation
 
 SETTINGS = "settings.json"
 ARRAYS = "network.npz"
 _MAX_BYTES = 2**30  # of all arrays
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What NumPy raises for damaged archives.
+_DAMAGE = (
+    OSError, EOFError, ValueError, KeyError, TypeError, NotImplementedError, RuntimeError,
+    MemoryError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+Expected = dict[str, tuple[tuple[int, ...], Any]]
+"""Shapes and types of arrays by their names."""
 
 
 class NetworkSettings(pydantic.BaseModel, frozen=True):
@@ -69,11 +82,9 @@ def read_arrays(folder: pathlib.Path, expected: Mapping[str, tuple[int, ...]]) -
             f" {_MAX_BYTES >> 30} GiB are read"
         )
     files.verify_checksums(folder, [ARRAYS])
-    arrays = array_files.read(
-        file, {name: (shape, np.dtype(np.float32)) for name, shape in expected.items()}
-    )
+    types = {name: (shape, np.dtype(np.float32)) for name, shape in expected.items()}
     tree: dict[str, Any] = {}
-    for name, array in arrays.items():
+    for name, array in _read_archive(file, types).items():
         if not np.isfinite(array).all():
             count = int((~np.isfinite(array)).sum())
             raise ValueError(f"{file}: {count:,} entries of array {name!r} are infinite or NaN")
@@ -83,3 +94,48 @@ def read_arrays(folder: pathlib.Path, expected: Mapping[str, tuple[int, ...]]) -
             place = place.setdefault(section, {})
         place[last] = array
     return tree
+
+
+def difference(found: Expected, expected: Expected) -> str:
+    """Returns the first difference between arrays in words, "" if there is none."""
+    for name in found | expected:
+        if name not in expected:
+            return f"array {name!r} does not belong to the settings"
+        if name not in found:
+            return f"no array {name!r}"
+        if found[name] != expected[name]:
+            (shape, dtype), (needed, type_needed) = found[name], expected[name]
+            return (
+                f"array {name!r} is {dtype} of shape {list(shape)}, but by the settings"
+                f" {type_needed} of shape {list(needed)}"
+            )
+    return ""
+
+
+def _read_archive(path: pathlib.Path, expected: Expected) -> dict[str, np.ndarray]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            if any(member.compress_type not in _COMPRESSIONS for member in members):
+                raise ValueError("packed in a way that numpy does not write")
+            names = [member.filename.removesuffix(".npy") for member in members]
+            fault = difference({name: _header(archive, name) for name in names}, expected)
+            if not fault:
+                return {name: _array(archive, name) for name in names}
+    except _DAMAGE as error:
+        fault = f"damaged: {error}"
+    raise ValueError(f"{path}: {fault}")
+
+
+def _header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], Any]:
+    """Returns shape and type of an array, without reading it."""
+    with archive.open(f"{name}.npy") as member:
+        if np.lib.format.read_magic(member) != (1, 0):  # others allow headers of 4 GiB
+            raise ValueError(f"array {name!r} has an unknown format")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+        return shape, dtype
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    with archive.open(f"{name}.npy") as member:
+        return np.lib.format.read_array(member, allow_pickle=False)

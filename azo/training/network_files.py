@@ -139,10 +139,8 @@ def load_setting(
     """Returns the network that a setting names by its folder, None without one."""
     if folder is None:
         return None
-    try:
+    with files.located(name):
         return load(pathlib.Path(folder), game)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
 
 
 def load_start(

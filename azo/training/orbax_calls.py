@@ -21,7 +21,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 import tensorstore as ts
 
-from azo.storage import array_files, files
+from azo.storage import files
+from azo.training import exported_network
 
 Result = TypeVar("Result")
 _MAX_REASON = 300  # characters of a message of another library
@@ -35,7 +36,7 @@ def write(folder: pathlib.Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read(
-    folder: pathlib.Path, expected: array_files.Expected | None = None
+    folder: pathlib.Path, expected: exported_network.Expected | None = None
 ) -> dict[str, np.ndarray]:
     """Returns the arrays of a folder; ValueError, one line, if it is damaged.
 
@@ -46,7 +47,7 @@ def read(
         with _open() as checkpointer:
             saved = _call(lambda: checkpointer.metadata(place).item_metadata.tree)
             found = {name: (leaf.shape, leaf.dtype) for name, leaf in saved.items()}
-            if expected is not None and (fault := array_files.difference(found, expected)):
+            if expected is not None and (fault := exported_network.difference(found, expected)):
                 raise ValueError(f"{folder}: {fault}")
             like = {name: np.empty(*one) for name, one in found.items()}
             return _call(lambda: checkpointer.restore(place, ocp.args.StandardRestore(like)))

@@ -84,7 +84,7 @@ def train(
             start=start,
             teacher=teacher[0] if teacher else None,
         )
-        first = checkpoints.latest_step or 0
+        first = checkpoints.latest_step
         if first:
             state = checkpoints.restore(state)
         writer = None
@@ -195,7 +195,7 @@ class Trainer:
         folder, iteration = self.settings.run.folder, int(state.iteration)
         self.write(iteration, [metrics.Event("not_finite", {**figures, "not_finite": bad})])
         latest, start = self.checkpoints.latest_step, ""
-        if latest is not None:
+        if latest:
             start = f" from the network of checkpoint {latest} (--run.start-from {folder})"
         raise ValueError(
             f"{folder}: not finite in iteration {iteration}: {', '.join(bad)} (see {metrics.FILE})."

@@ -14,7 +14,7 @@ from support import commands, damage, tiny_run
 from azo.games import registry
 from azo.learning import learner, network, statistics
 from azo.play.engine import engine_factory
-from azo.storage import array_files, files
+from azo.storage import files
 from azo.training import checkpoint, config, exported_network, metrics, network_files
 
 POISONED = 6  # step from which the first rate is infinite
@@ -176,7 +176,7 @@ def test_arrays_that_do_not_belong_to_the_settings_are_refused_unread(tmp_path, 
         f"array '{name}' is int32 of shape": sound | {name: sound[name].astype(np.int32)},
         f"array '{name}' is float32 of shape [999999]": sound | {name: np.zeros(999_999, "f4")},
     }
-    monkeypatch.setattr(array_files, "_array", None)  # which reads an array
+    monkeypatch.setattr(exported_network, "_array", None)  # which reads an array
     choice = engine_factory.NetworkChoice(network=tmp_path / "net")
     for message, arrays in cases.items():
         saved(tmp_path / "net", arrays, chosen)
@@ -195,6 +195,6 @@ def test_a_network_of_too_many_bytes_is_refused_before_its_file_is_read(tmp_path
     tree["network"] |= {"num_blocks": 8, "num_channels": 4096}
     (tmp_path / "net" / exported_network.SETTINGS).write_text(json.dumps(tree))
     files.write_checksums(tmp_path / "net")
-    monkeypatch.setattr(array_files, "_header", None)
+    monkeypatch.setattr(exported_network, "_header", None)
     with pytest.raises(ValueError, match=r"a network of 9\.\d GiB by its settings; at most 1 GiB"):
         network_files.load(tmp_path / "net")

@@ -36,7 +36,7 @@ from azo.lab import (
 )
 from azo.lab.report import figures, page, run_log
 from azo.play.engine import opening_book
-from azo.play.web import game_reader, messages
+from azo.play.web import messages
 from azo.storage import files
 from azo.training import (
     checkpoint_folder,
@@ -152,11 +152,13 @@ def _read_web(folder, content, rng):
             continue
         if isinstance(request, messages.ReadRequest):
             with contextlib.suppress(ValueError):
-                game_reader.read(request.text, EIGHT, [EIGHT])
+                read = messages.text_json(request.text, EIGHT, [EIGHT])
+                json.dumps(read, allow_nan=False)
         else:
             with contextlib.suppress(ValueError):
-                game = game_reader.replay(EIGHT, request.moves, request.start)
-                json.dumps(messages.game_json(game), allow_nan=False)
+                start = request.start and notation.parse_board(request.start, 8)
+                moves = notation.parse_moves(request.moves, 8)
+                live_game.replay_actions(moves, EIGHT, start=start or None)
 
 
 @functools.cache

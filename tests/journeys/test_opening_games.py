@@ -1,7 +1,7 @@
 """A reader opens games of files and links, and sets up a position, in a browser."""
 
 import pytest
-from support.web_server import offers, running
+from support.web_server import makers, running
 from support.web_visit import SIZES, Visit
 
 from azo.formats import ggf, wthor
@@ -20,7 +20,7 @@ _DROP = """(files) => {
 
 @pytest.fixture(scope="module")
 def port():
-    with running(offers(othello.Othello(), othello.Othello(4))) as port:
+    with running(makers(othello.Othello(), othello.Othello(4))) as port:
         yield port
 
 
@@ -105,7 +105,7 @@ def test_links_say_who_can_open_them_and_damaged_ones_are_explained(browser, por
     visit.forgive_refusals()
     visit.end()
     address = "http://192.0.2.7:8000"
-    with running(offers(othello.Othello()), address=address) as shared_port:
+    with running(makers(othello.Othello()), address=address) as shared_port:
         visit = Visit(browser, shared_port, "#f5")
         visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
         visit.page.click("#link")

@@ -7,13 +7,12 @@ import pathlib
 import re
 
 import pytest
-from support.web_server import offer, running
+from support.web_server import maker, running
 from support.web_visit import IS_OVER, Visit
 
 from azo.cli import web
 from azo.games import othello
 from azo.play.engine import engine_factory
-from azo.play.web import sessions
 
 _FILE = pathlib.Path(__file__).parents[1] / "data" / "olivaw_game08.txt"
 _EXACT_MISTAKES = [["41", "h7??", "14"], ["47", "b7?", "4"], ["56", "g1??", "24"]]
@@ -26,12 +25,10 @@ def port():
     """A server with the network that comes with azo, and a small board."""
     # On a loaded machine the first solved position takes more than the usual time.
     engine = web.WebConfig().engine.model_copy(update={"solve_seconds": 60.0})
-    makers = engine_factory.engines(web.WebConfig(engine=engine))
-    usual, make = next(iter(makers.items()))
+    usual, make = next(iter(engine_factory.engines(web.WebConfig(engine=engine)).items()))
     engine_factory.warm_up(make())
     small = othello.Othello(4)
-    offered = {usual.name: sessions.Offer(usual, "azo's own", make), small.name: offer(small)}
-    with running(offered, level=3) as port:
+    with running({usual: make, small: maker(small)}, level=3) as port:
         yield port
 
 

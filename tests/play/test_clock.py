@@ -24,12 +24,16 @@ from azo.play.engine.engine_settings import EngineConfig, Limits
 )
 def test_main_time_and_then_periods_are_used_up_by_their_side(settings, used, left, moves):
     clocks = clock.GameClock(*settings)
-    fresh = clocks.seconds_for_move(False, 60)
+    fresh = _seconds(clocks, is_black=False)
     for seconds in used:
         clocks.use(True, seconds)
     expected = None if left is None else clock.seconds_for_move(left, 60, moves_left=moves)
-    assert clocks.seconds_for_move(True, 60) == expected
-    assert clocks.seconds_for_move(False, 60) == fresh
+    assert _seconds(clocks, is_black=True) == expected
+    assert _seconds(clocks, is_black=False) == fresh
+
+
+def _seconds(clocks, *, is_black):
+    return clocks.limits(is_black, 60, EngineConfig()).seconds
 
 
 def test_the_limits_are_those_of_the_clock_and_of_the_settings():
@@ -44,13 +48,13 @@ def test_the_limits_are_those_of_the_clock_and_of_the_settings():
 def test_the_front_ends_time_left_replaces_the_clock():
     clocks = clock.GameClock(300, 30, 3)
     clocks.set_left(True, 12, 2)
-    assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(12, 60, moves_left=2)
+    assert _seconds(clocks, is_black=True) == clock.seconds_for_move(12, 60, moves_left=2)
     clocks.set_left(True, 600, 0)
-    assert clocks.seconds_for_move(True, 60) == clock.seconds_for_move(600, 60)
+    assert _seconds(clocks, is_black=True) == clock.seconds_for_move(600, 60)
     unset = clock.GameClock()
     unset.set_left(False, 20, 0)
-    assert unset.seconds_for_move(False, 60) == clock.seconds_for_move(20, 60)
-    assert unset.seconds_for_move(True, 60) is None
+    assert _seconds(unset, is_black=False) == clock.seconds_for_move(20, 60)
+    assert _seconds(unset, is_black=True) is None
 
 
 @pytest.mark.parametrize(

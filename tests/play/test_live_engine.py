@@ -225,7 +225,7 @@ def test_a_level_weakens_moves_and_not_analyses():
     live.level = 3
     weak = live.think()
     assert weak.num_simulations == engine_settings.at_level(live.config, 3).num_simulations < 100
-    assert live.think(live.config.analysis_limits).num_simulations == 100
+    assert live.think(live.config.limits(is_analysis=True)).num_simulations == 100
     live.level = 20
     assert live.think(Limits(0)).moves[0].visits == 0  # it does not profit from the other tree
 

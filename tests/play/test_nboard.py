@@ -71,11 +71,11 @@ def test_a_forced_pass_has_no_evaluation_and_is_written_pa():
         ("nboard 1", "nboard 1: azo needs version 2"),
         (
             f"set game (;GM[Othello]TY[8]BO[{START}]B[F5]W[A1];)",
-            "illegal move a1: white may play f4 d6 f6",
+            "illegal move 'a1' at ply 2 (f5): white may play f4, d6 or f6",
         ),
         (
             f"set game (;GM[Othello]TY[8a]BO[{START}];)",
-            "the game is othello8-reversed, but the network plays othello8",
+            "a game of othello8-reversed, but the network plays othello8",
         ),
         # Unknown lines are ignored.
         *((line, "") for line in ("", "hello", "set colour red", "set contempt 5", "Go", "=== F5")),

@@ -8,7 +8,7 @@ import urllib.parse
 import pytest
 from support import web_server
 from support.hash_evaluator import HashEvaluator
-from support.web_server import SlowEvaluator, ask, offer, offers, question, running
+from support.web_server import SlowEvaluator, ask, maker, makers, question, running
 
 from azo.cli import web
 from azo.games import notation, othello
@@ -20,7 +20,7 @@ from azo.training import shipped_files
 
 @pytest.fixture(scope="module")
 def port():
-    with running(offers(othello.Othello(6), othello.Othello(4, is_reversed=True))) as port:
+    with running(makers(othello.Othello(6), othello.Othello(4, is_reversed=True))) as port:
         yield port
 
 
@@ -37,7 +37,7 @@ def test_the_settings_list_the_games_and_levels(port):
 def test_a_report_is_that_of_the_engine_and_comes_in_several_parts():
     game = othello.Othello(6)
     evaluator = SlowEvaluator(game)
-    with running({game.name: offer(game, evaluator)}) as port:
+    with running({game: maker(game, evaluator)}) as port:
         lines = ask(port, "/api/think", question(moves="c2", num_simulations=120)).lines
     assert len(lines) > 2
     assert [line["is_final"] for line in lines] == [False] * (len(lines) - 1) + [True]
@@ -45,7 +45,7 @@ def test_a_report_is_that_of_the_engine_and_comes_in_several_parts():
     assert counts == sorted(counts)
     assert counts[-1] == 120
 
-    plain = offer(game).make_engine()
+    plain = maker(game)()
     plain.new_game(actions=[notation.parse_action("c2", 6)])
     expected = plain.think(engine_settings.Limits(num_simulations=120, is_analysis=True))
     report = lines[-1]["report"]
@@ -66,7 +66,7 @@ def test_a_report_is_that_of_the_engine_and_comes_in_several_parts():
             {"game": "go"},
             "no network for 'go'; there are networks for othello6, othello4-r",
         ),
-        ("/api/game", {"game": "othello6", "moves": "a1"}, "move 1: illegal move a1: black may"),
+        ("/api/game", {"game": "othello6", "moves": "a1"}, "illegal move 'a1' at ply 1: black"),
         (
             "/api/game",
             {"game": "othello6", "moves": "c2" * 301},
@@ -113,12 +113,12 @@ def test_the_chosen_game_comes_first_and_its_book_is_used(monkeypatch, tmp_path)
 
 def test_a_network_has_the_name_of_its_folder_and_not_its_path(monkeypatch, tmp_path):
     game, shown = othello.Othello(6), []
-    monkeypatch.setattr(engine_factory, "engines", lambda _: {game: offer(game).make_engine})
+    monkeypatch.setattr(engine_factory, "engines", lambda _: {game: maker(game)})
     monkeypatch.setattr(engine_factory, "warm_up", lambda _: None)
-    monkeypatch.setattr(app, "make_app", lambda offers, *_, **__: shown.extend(offers.values()))
+    monkeypatch.setattr(app, "make_app", lambda _, network, **__: shown.append(network))
     monkeypatch.setattr(server.Server, "run", lambda *_, **__: None)
     assert web.main(["--port", "0", "--network", f"{tmp_path}/mine"]) == 0
-    assert [offered.network for offered in shown] == ["mine"]
+    assert shown == ["mine"]
 
 
 def test_the_server_listens_to_this_machine_alone():

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from support import slow_board
-from support.web_server import offers, running
+from support.web_server import maker, makers, running
 from support.web_visit import SIZES, Visit
 
 from azo.formats import ggf
@@ -23,7 +23,7 @@ _LONG = "#" + notation.transcript(_LONG_ACTIONS, 8, has_passes=True)
 
 @pytest.fixture(scope="module")
 def port():
-    with running(offers(othello.Othello(6), othello.Othello(8))) as port:
+    with running(makers(othello.Othello(6), othello.Othello(8))) as port:
         yield port
 
 
@@ -82,7 +82,7 @@ def test_no_number_is_cut_off(open_page, port, name):
 
 
 def test_the_bar_shows_the_expected_score_and_the_chance_to_win(visit, port):
-    engine = offers()["othello6"].make_engine()
+    engine = maker(othello.Othello(6))()
     report = engine.think(engine_settings.Limits(num_simulations=400, is_analysis=True))
     assert visit.page.get_attribute("#bar", "aria-valuetext") == "not searched"
     visit.page.keyboard.press("d")
@@ -182,7 +182,7 @@ def test_damaged_storage_is_no_obstacle(visit, port, stored, num_legal):
 
 
 def test_a_game_from_another_start_is_saved_as_transcript_and_ggf(browser):
-    with running(offers(othello.Othello(4))) as port:
+    with running(makers(othello.Othello(4))) as port:
         visit = Visit(browser, port, "#othello4:-OX--XO---------X:a1")
         visit.wait_for_moves(1)
         texts = []

@@ -7,14 +7,14 @@ import socket
 import time
 
 import pytest
-from support.web_server import ask, offers, running
+from support.web_server import ask, makers, running
 
 from azo.play.web import guard, server
 
 
 @pytest.fixture(scope="module")
 def port():
-    with running(offers(), names=["Board.example"]) as port:
+    with running(makers(), names=["Board.example"]) as port:
         yield port
 
 
@@ -144,7 +144,7 @@ def test_what_is_no_sound_request_is_refused_with_the_security_headers(
 
 def test_a_full_server_refuses_with_the_security_headers(monkeypatch):
     monkeypatch.setattr(server, "MAX_CONNECTIONS", 0)  # for the server that starts now
-    with running(offers()) as port:
+    with running(makers()) as port:
         monkeypatch.setattr(server, "MAX_CONNECTIONS", 64)
         answer = ask(port, "/")
     assert answer.status == 503

@@ -4,17 +4,17 @@ import re
 
 import pytest
 from support import slow_board
-from support.web_server import SlowEvaluator, offer, offers, running
+from support.web_server import SlowEvaluator, maker, makers, running
 from support.web_visit import IS_OVER, Visit
 
 from azo.games import notation, othello
+from azo.games.host import live_game
 from azo.play.engine import engine_settings
-from azo.play.web import game_reader
 
 
 @pytest.fixture(scope="module")
 def port():
-    with running(offers(othello.Othello(6), othello.Othello(4), othello.Othello())) as port:
+    with running(makers(othello.Othello(6), othello.Othello(4), othello.Othello())) as port:
         yield port
 
 
@@ -24,7 +24,7 @@ def visit(open_page, port):
 
 
 def _expected(moves, size=6):
-    return game_reader.replay(othello.Othello(size), " ".join(moves))
+    return live_game.replay(" ".join(moves), othello.Othello(size))
 
 
 def test_azo_begins_if_the_player_is_white(visit):
@@ -56,7 +56,7 @@ def test_a_move_out_of_turn_is_refused_and_azo_can_move_at_once(browser):
     patient = engine_settings.EngineConfig(
         num_simulations=20_000, leaves_per_step=1, solve_empties=0
     )
-    with running({game.name: offer(game, SlowEvaluator(game), patient)}) as port:
+    with running({game: maker(game, SlowEvaluator(game), patient)}) as port:
         visit = Visit(browser, port)
         visit.cell("c2").click()
         visit.wait_for("#status", "azo is thinking")
@@ -114,7 +114,7 @@ def test_azo_plays_itself_until_it_is_stopped(visit):
 
 
 def test_a_stopped_server_is_reported_and_the_game_is_kept(browser):
-    with running(offers()) as port:
+    with running(makers()) as port:
         visit = Visit(browser, port)
         visit.wait_for_turn()
     visit.cell("c2").click()

@@ -10,7 +10,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from support import slow_board, web_server
 from support.hash_evaluator import HashEvaluator
-from support.web_server import SlowEvaluator, ask, offer, offers, question, running, wait_until
+from support.web_server import SlowEvaluator, ask, maker, makers, question, running, wait_until
 
 from azo.games import notation, othello
 from azo.play.engine import engine_settings
@@ -19,7 +19,7 @@ from azo.play.web import sessions
 
 @pytest.fixture(scope="module")
 def port():
-    with running(offers()) as port:
+    with running(makers()) as port:
         yield port
 
 
@@ -46,7 +46,7 @@ def searching():
     evaluator = SlowEvaluator(game)
     with (
         concurrent.futures.ThreadPoolExecutor() as pool,
-        running({game.name: offer(game, evaluator)}) as port,
+        running({game: maker(game, evaluator)}) as port,
     ):
         request = question(session="a" * 16, num_simulations=20_000, seconds=20.0)
         first = pool.submit(ask, port, "/api/think", request)
@@ -68,7 +68,7 @@ def test_a_new_request_of_a_page_ends_its_search():
 def test_a_search_ends_when_its_reader_disconnects():
     game = othello.Othello(6)
     evaluator = SlowEvaluator(game)
-    with running({game.name: offer(game, evaluator)}) as port:
+    with running({game: maker(game, evaluator)}) as port:
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         body = json.dumps(question(num_simulations=20_000, seconds=30))
         client.request("POST", "/api/think", body, {"content-type": "application/json"})
@@ -92,7 +92,7 @@ def test_the_server_ends_soon_although_it_searches():
 
 def test_time_limits_are_kept():
     game = othello.Othello(6)
-    with running({game.name: offer(game, SlowEvaluator(game))}) as port:
+    with running({game: maker(game, SlowEvaluator(game))}) as port:
         start = time.perf_counter()
         request = question(num_simulations=20_000, seconds=0.3)
         report = ask(port, "/api/think", request).lines[-1]["report"]
@@ -106,7 +106,7 @@ def test_a_failing_engine_is_an_error_on_the_page_and_a_traceback_on_the_console
             raise RuntimeError("no device")
 
     game = othello.Othello(6)
-    with running({game.name: offer(game, BrokenEvaluator(game))}) as port:
+    with running({game: maker(game, BrokenEvaluator(game))}) as port:
         answer = ask(port, "/api/think", question())
         assert answer.lines == [{"error": "azo failed at this position; see its console"}]
         assert "no device" in caplog.text
@@ -122,10 +122,9 @@ def test_the_oldest_session_is_dropped_first(monkeypatch):
 
     def make_engine():
         made.append(1)
-        return offer(game).make_engine()
+        return maker(game)()
 
-    offered = {game.name: sessions.Offer(game, "a fake", make_engine)}
-    with running(offered, max_sessions=2) as port:
+    with running({game: make_engine}, max_sessions=2) as port:
         for name in "abacab":
             ask(port, "/api/think", question(session=name * 16, num_simulations=1))
         assert len(made) == 4  # a, b, c in place of b, b in place of c

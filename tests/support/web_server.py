@@ -28,20 +28,20 @@ class SlowEvaluator(HashEvaluator):
         return super().request(*args, **kwargs)
 
 
-def offer(game, evaluator=None, config=QUICK):
+def maker(game, evaluator=None, config=QUICK):
     evaluator = evaluator or HashEvaluator(game)
-    return sessions.Offer(game, "a fake", lambda: live_engine.Engine(evaluator, config))
+    return lambda: live_engine.Engine(evaluator, config)
 
 
-def offers(*games):
-    return {game.name: offer(game) for game in games or (othello.Othello(6),)}
+def makers(*games):
+    return {game: maker(game) for game in games or (othello.Othello(6),)}
 
 
 @contextlib.contextmanager
 def running(offered, *, max_searches=2, max_sessions=4, **kwargs):
     """Runs the page's server; see `serving`."""
-    pages = sessions.SessionPool(max_searches=max_searches, max_sessions=max_sessions)
-    application = app.make_app(offered, pages, **kwargs)
+    pages = sessions.SessionPool(offered, max_searches=max_searches, max_sessions=max_sessions)
+    application = app.make_app(pages, "a fake", **kwargs)
     with serving(application, pages.stop_all) as port:
         yield port
 

@@ -58,7 +58,7 @@ def test_the_latest_checkpoints_and_the_best_are_kept_for_the_next_session(
     tmp_path, settings, state
 ):
     with checkpoint.Checkpoints(tmp_path, keep=2) as checkpoints:
-        assert checkpoints.latest_step is None
+        assert checkpoints.latest_step == 0
         for step, score in [(1, None), (2, 0.9), (3, 0.5), (4, None), (5, None)]:
             checkpoints.save(step, after(state, step), settings, score)
     with checkpoint.Checkpoints(tmp_path, keep=2) as checkpoints:

@@ -122,9 +122,9 @@ class LiveGame:
         return notation.Board(black, white, is_black_next)
 
 
-def replay(text: str, game: variant.Variant) -> LiveGame:
-    """Plays a transcript from the start; see `move_lists.replay`, also for its ValueError."""
+def replay(text: str, game: variant.Variant, start: notation.Board | None = None) -> LiveGame:
+    """Plays a transcript, by default from the usual start; see `move_lists.replay`."""
     live = LiveGame(game)
-    played = move_lists.replay(game, notation.parse_moves(text, game.size))
-    live.new_game(actions=played.actions.tolist())
+    played = move_lists.replay(game, notation.parse_moves(text, game.size), start)
+    live.new_game(start, played.actions.tolist())
     return live

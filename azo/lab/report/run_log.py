@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from azo.storage import files
 from azo.training import metrics
 
 Event = metrics.EventFields
@@ -81,10 +82,8 @@ def read(folder: pathlib.Path) -> RunLog:
       ValueError: One line: the folder has no run, or the run has no iteration yet.
     """
     runs = [(run.name, metrics.read(run)) for run in folders(folder)]
-    try:
+    with files.located(folder):
         return from_phases(runs)
-    except ValueError as error:
-        raise ValueError(f"{folder}: {error}") from None
 
 
 def from_phases(phases: Sequence[tuple[str, Sequence[Event]]]) -> RunLog:

@@ -99,12 +99,6 @@ def _heading(position: game_analysis.AnalysedPosition, size: int) -> str:
     return f"{position.number}. {formatting.colour(position.board)} {move}"
 
 
-def worth(position: game_analysis.AnalysedPosition) -> str:
-    """Returns the values of a position for the side to move, and the network's own."""
-    alone = formatting.chance(position.raw_value)
-    return formatting.worth(position) + f"; network alone {alone}" * bool(alone)
-
-
 def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
     """Returns the analysis for JSON; values are the mover's unless named black's."""
     size, end = analysis.game.size, analysis.end

@@ -174,7 +174,7 @@ def analyse(
     analysed positions. If `is_stopped` returns True, the analysis ends without the later positions.
     """
     start, actions = engine.start, engine.actions
-    limits = engine.config.analysis_limits
+    limits = engine.config.limits(is_analysis=True)
     positions: list[AnalysedPosition] = []
     try:
         for number, played in enumerate((*actions, None), start=1):
@@ -197,21 +197,16 @@ def analyse(
     return GameAnalysis(engine.game, engine.config, _with_losses(positions, engine.game))
 
 
-def _is_best(position: AnalysedPosition, size: int) -> bool:
-    """Returns whether the played move is the engine's, or its image by a symmetry of the board."""
-    assert position.played is not None
-    squares = np.array(list(notation.board_text(position.board, size))[: size * size])
-    return board_symmetry.are_equivalent(squares, position.played, position.action)
-
-
 def _with_losses(
     positions: Sequence[AnalysedPosition], game: variant.Variant
 ) -> tuple[AnalysedPosition, ...]:
     """Returns the positions with the cost of each move."""
     complete: list[AnalysedPosition] = []
     for before, after in itertools.pairwise(positions):
+        assert before.played is not None
         loss = loss_discs = 0.0
-        if not _is_best(before, game.size):
+        squares = np.array(list(notation.board_text(before.board, game.size))[: game.size**2])
+        if not board_symmetry.are_equivalent(squares, before.played, before.action):
             discs = before.discs + after.discs
             loss = max(before.value + after.value, 0.0)
             loss_discs = max(-discs if game.is_reversed else discs, 0.0)

@@ -46,7 +46,7 @@ def grow(
             return
         board = notation.Board(*key, is_black_to_move=True)
         engine.new_game(board)
-        report = engine.think(engine.config.analysis_limits)
+        report = engine.think(engine.config.limits(is_analysis=True))
         least = max(config.min_share * sum(move.visits for move in report.moves), 1)
         for move in report.moves:
             is_reliable = move.visits >= least or move.score is not None

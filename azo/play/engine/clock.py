@@ -82,23 +82,17 @@ class GameClock:
         is_last = moves == 1
         self._sides[is_black] = self._period if is_last else _Side(left, max(moves - 1, 0))
 
-    def seconds_for_move(self, is_black: bool, num_empties: int) -> float | None:
-        """Returns seconds for a side's next move; None without a clock."""
-        side, period = self._sides[is_black], self._period
-        if side is None:
-            return None
-        if side.moves:
-            return seconds_for_move(side.seconds, num_empties, moves_left=side.moves)
-        seconds = seconds_for_move(side.seconds, num_empties, increment=self._increment)
-        if period is not None:
-            later = seconds_for_move(period.seconds, num_empties, moves_left=period.moves)
-            seconds = max(seconds, later)
-        return seconds
-
     def limits(self, is_black: bool, num_empties: int, config: EngineConfig) -> Limits:
         """Returns the limits of a side's next move, by the clock and by the settings."""
-        seconds = self.seconds_for_move(is_black, num_empties)
-        if seconds is None:
-            return config.limits
+        side, period = self._sides[is_black], self._period
+        if side is None:
+            return config.limits()
+        if side.moves:
+            seconds = seconds_for_move(side.seconds, num_empties, moves_left=side.moves)
+        else:
+            seconds = seconds_for_move(side.seconds, num_empties, increment=self._increment)
+            if period is not None:
+                later = seconds_for_move(period.seconds, num_empties, moves_left=period.moves)
+                seconds = max(seconds, later)
         seconds = min(seconds, config.seconds or seconds)
         return Limits(config.num_simulations, seconds, ends_early=True)

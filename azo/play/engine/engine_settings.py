@@ -54,15 +54,9 @@ class EngineConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     temperature: setting_types.NonNegativeFloat = 0.0
     """Above 0, moves are drawn by visits to the power of 1 / temperature."""
 
-    @property
-    def limits(self) -> Limits:
-        """The limits of a move."""
-        return Limits(self.num_simulations, self.seconds)
-
-    @property
-    def analysis_limits(self) -> Limits:
-        """The limits of an analysis."""
-        return Limits(self.num_simulations, self.seconds, is_analysis=True)
+    def limits(self, *, is_analysis: bool = False) -> Limits:
+        """Returns the limits of a move, or of an analysis."""
+        return Limits(self.num_simulations, self.seconds, is_analysis=is_analysis)
 
 
 def for_analysis(config: EngineConfig) -> EngineConfig:

@@ -19,19 +19,17 @@ import numpy as np
 
 from azo.games import notation
 from azo.games.host import live_game
-from azo.play.engine import (
-    engine_settings,
-    exact_search,
-    live_search,
-    opening_book,
-    search_report,
-)
+from azo.play.engine import engine_settings, live_search, opening_book, search_report
 from azo.play.engine.engine_settings import EngineConfig, Limits
 from azo.play.engine.search_report import MoveReport, SearchReport
 from azo.solver.host import endgame
 
 _MOST_PROBED = 36  # empty squares; with more, few nodes prove nothing but early ends
 _SOLVER_SHARE = 0.5  # of the time of a move
+# Of selective searches, whose scores are likely; each score is the guess of the next search.
+_CONFIDENCES = (0.9, 0.98)
+_EXACT_GROWTH = 5.0  # time of the exact search by that of the last selective one, roughly
+_LEAST_LEFT = 0.25  # of the time so far, if the search takes longer than expected
 
 
 class Engine(live_game.LiveGame):
@@ -58,8 +56,7 @@ class Engine(live_game.LiveGame):
         self._rng = np.random.default_rng(seed)
         # The last solved position of the game; its bounds hold for later ones too.
         self._solved: tuple[notation.Board, endgame.Solution] | None = None
-        self._exact_search: exact_search.ExactSearch | None = None  # until the solver is used again
-        self._analysis_search: live_search.LiveSearch | None = None  # made when it is needed
+        self._exact_search: _ExactSearch | None = None  # until the solver is used again
         self.level = level
         if self.config.solve_empties:
             _ = self._solver  # here rather than in the first search, since it may be compiled
@@ -82,14 +79,13 @@ class Engine(live_game.LiveGame):
     def _solver(self) -> endgame.Solver:
         return endgame.Solver(self.game.size, is_reversed=self.game.is_reversed)
 
+    @functools.cached_property
+    def _analysis_search(self) -> live_search.LiveSearch:
+        return live_search.LiveSearch(self.evaluator, engine_settings.for_analysis(self.config))
+
     def _search_for(self, limits: Limits) -> live_search.LiveSearch:
         """Returns the search for a move, or the one of analyses, at the present position."""
-        search = self._play_search
-        if limits.is_analysis:
-            if self._analysis_search is None:
-                config = engine_settings.for_analysis(self.config)
-                self._analysis_search = live_search.LiveSearch(self.evaluator, config)
-            search = self._analysis_search
+        search = self._analysis_search if limits.is_analysis else self._play_search
         search.follow(self)
         return search
 
@@ -124,7 +120,7 @@ class Engine(live_game.LiveGame):
         if self.is_over:
             raise ValueError("the game is over")
         self._exact_search = None
-        limits = limits or self.play_config.limits
+        limits = limits or self.play_config.limits()
         is_move, search = not limits.is_analysis, self._search_for(limits)
         start, num_before = time.perf_counter(), search.num_evaluations
         deadline = math.inf if limits.seconds is None else start + limits.seconds
@@ -193,7 +189,7 @@ class Engine(live_game.LiveGame):
         search = self._exact_search
         if search is None or search.board != self.board:
             guess = 2 * round((analysis.discs or 0.0) / 2)
-            search = self._exact_search = exact_search.ExactSearch(self._solver, self.board, guess)
+            search = self._exact_search = _ExactSearch(self._solver, self.board, guess)
 
         def likely() -> SearchReport:
             return dataclasses.replace(
@@ -334,3 +330,53 @@ class Engine(live_game.LiveGame):
                 break
             line.play(solution.best_move)
         return line.actions
+
+
+class _ExactSearch:
+    """The search for the exact score of one position; it can be stopped and continued.
+
+    It solves in steps, with the likely score and the time left in between.
+    """
+
+    def __init__(self, solver: endgame.Solver, board: notation.Board, guess: int):
+        """Prepares to `run` with a likely score; nothing else uses the solver until it ends."""
+        self.board, self.score = board, guess  # the likely score so far
+        self.best_move: int | None = None  # so far
+        self._solver = solver
+        self._confidences = [*(_CONFIDENCES if solver.is_selective else ()), 1.0]
+        self._is_continued = False
+        self._seconds = 0.0  # of the present search until it was stopped
+        self._start = 0.0
+        self._expected_seconds: float | None = None  # of the present search
+
+    @property
+    def seconds_left(self) -> float | None:
+        """A rough estimate; None before the last selective search has ended."""
+        if self._expected_seconds is None:
+            return None
+        seconds = self._seconds + time.perf_counter() - self._start
+        return max(self._expected_seconds - seconds, _LEAST_LEFT * seconds)
+
+    def run(self, is_stopped: Callable[[], bool]) -> endgame.Solution | None:
+        """Returns the exact solution, None if `is_stopped` has ended the search."""
+        while True:
+            confidence, self._start = self._confidences[0], time.perf_counter()
+            solution = self._solver.solve(
+                self.board.player,
+                self.board.opponent,
+                guess=self.score,
+                confidence=confidence,
+                keeps_table=self._is_continued,
+                is_stopped=is_stopped,
+            )
+            self._seconds += solution.seconds
+            self._is_continued = not solution.is_solved
+            if not solution.is_solved:
+                return None
+            self.score, self.best_move = solution.score, solution.best_move
+            if confidence == 1.0:
+                return solution
+            del self._confidences[0]
+            if len(self._confidences) == 1:
+                self._expected_seconds = _EXACT_GROWTH * self._seconds
+            self._seconds = 0.0

@@ -25,6 +25,7 @@ from azo.play.engine.engine_settings import Limits
 from azo.play.engine.live_engine import Engine
 from azo.play.engine.search_report import MoveReport, SearchReport
 from azo.play.protocols.line_reader import LineReader
+from azo.storage import files
 from azo.training import shipped_files
 
 _COLOURS = {"b": True, "black": True, "w": False, "white": False}
@@ -65,13 +66,14 @@ class GtpServer:
         self._is_ending: Callable[[], bool] = lambda: False  # since the present command
         # Plies of each command: 2 with a pass before the move, 0 for a pass after the end.
         self._steps: list[int] = []
+        # The function of each command, which returns its answer, and its arguments.
         self._commands: dict[str, tuple[Callable[..., str | None], str]] = {
             "protocol_version": (lambda: "2", ""),
             "name": (lambda: "azo", ""),
             "version": (shipped_files.version, ""),
             "known_command": (lambda name: str(name in self._commands).lower(), "COMMAND"),
             "list_commands": (lambda: "\n".join(sorted(self._commands)), ""),
-            "quit": (lambda: "", ""),
+            "quit": (lambda: None, ""),
             "boardsize": (self._set_board_size, "ROWS"),
             "clear_board": (self._clear_board, ""),
             "komi": (self._set_komi, "DISCS"),
@@ -109,57 +111,51 @@ class GtpServer:
         name, *arguments = words or [""]
         self._is_ending = self._lines.watch_for_end(lambda later: _parse(later)[1][:1] == ["quit"])
         try:
-            result = self._result(name, arguments)
+            self._run_command(name, arguments)
         except ValueError as error:
             self._write(f"?{number} {str(error)[:_MAX_MESSAGE]}\n\n")
             return ""
-        if result is not None:
-            space = " " if result and not result.startswith("\n") else ""
-            self._write(f"={number}{space}{result}\n\n")
         return name
 
-    def _result(self, name: str, arguments: list[str]) -> str | None:
-        """Returns the text after `=`; None if the command has written its own answer."""
+    def _run_command(self, name: str, arguments: list[str]) -> None:
         if name not in self._commands:
             raise ValueError("unknown command")
         run, usage = self._commands[name]
-        names = usage.split()
-        most = math.inf if usage.endswith("...]") else len(names)
-        if not len(re.sub(r"\[.*\]", "", usage).split()) <= len(arguments) <= most:
+        names, is_analysis = usage.split(), usage == _ANALYSIS
+        if len(arguments) != len(names) and not is_analysis:
             raise ValueError(f"syntax error: expected '{' '.join([name, *names])}'")
-        return run(*arguments)
+        result = run(*arguments) or ""
+        if not is_analysis:  # which has written its answer
+            space = " " if result and not result.startswith("\n") else ""
+            self._write(f"={self._number}{space}{result}\n\n")
 
-    def _set_board_size(self, rows: str) -> str:
+    def _set_board_size(self, rows: str) -> None:
         size = _integer(rows)
         if size != self._engine.game.size:
-            try:
+            with files.located("unacceptable size"):
                 engine = self._load(size)
-            except ValueError as error:
-                raise ValueError(f"unacceptable size: {error}") from None
             engine.level = self._engine.level
             self._engine = engine
-        return self._clear_board()
+        self._clear_board()
 
-    def _clear_board(self) -> str:
+    def _clear_board(self) -> None:
         self._engine.new_game()
         self._clock = clock.GameClock(*self._time_settings)
         self._steps.clear()
-        return ""
 
-    def _set_komi(self, discs: str) -> str:
+    def _set_komi(self, discs: str) -> None:
         if not re.fullmatch(r"[+-]?\d{1,3}(\.\d{1,3})?", discs, re.ASCII):
             raise ValueError(f"syntax error: komi {discs!r} is not a number of discs")
         self._komi = float(discs)
-        return ""
 
-    def _play(self, colour: str, move: str) -> str:
+    def _play(self, colour: str, move: str) -> None:
         is_black, action = _is_black(colour), self._action(move)
         engine = self._engine
         if engine.is_over:
             if action != engine.game.pass_action:
                 raise ValueError("illegal move: the game is over")
             self._steps.append(0)
-            return ""
+            return
         num_passes = self._give_turn(is_black, "illegal move")
         try:
             engine.play(action)
@@ -167,7 +163,6 @@ class GtpServer:
             self._take_back(num_passes)
             raise
         self._steps.append(num_passes + 1)
-        return ""
 
     def _generate_move(
         self, colour: str, *, is_played: bool = True, head: str = "", **watch: Any
@@ -196,11 +191,10 @@ class GtpServer:
             self._take_back(num_passes)
         return self._move_text(report.action)
 
-    def _undo(self) -> str:
+    def _undo(self) -> None:
         if not self._steps:
             raise ValueError("cannot undo")
         self._take_back(self._steps.pop())
-        return ""
 
     def _show_board(self) -> str:
         board = self._engine.board
@@ -218,23 +212,19 @@ class GtpServer:
             return "0"
         return f"{'B' if lead > 0 else 'W'}+{abs(lead):g}"
 
-    def _set_time(self, main: str, period: str, moves: str) -> str:
+    def _set_time(self, main: str, period: str, moves: str) -> None:
         self._time_settings = _integer(main), _integer(period), _integer(moves)
         self._clock = clock.GameClock(*self._time_settings)
-        return ""
 
-    def _set_time_left(self, colour: str, seconds: str, moves: str) -> str:
+    def _set_time_left(self, colour: str, seconds: str, moves: str) -> None:
         self._clock.set_left(_is_black(colour), _integer(seconds), _integer(moves))
-        return ""
 
-    def _set_level(self, level: str) -> str:
+    def _set_level(self, level: str) -> None:
         self._engine.level = _integer(level)
-        return ""
 
-    def _set_game(self, name: str) -> str:
+    def _set_game(self, name: str) -> None:
         if name.lower() not in _GAMES:
             raise ValueError(f"unsupported game: azo plays Othello, not {name}")
-        return ""
 
     def _analyse(self, values: Callable[[MoveReport], str], *arguments: str) -> None:
         """Writes reports of the moves with a value until there is input.
@@ -313,10 +303,8 @@ class GtpServer:
             self._engine.undo()
 
     def _action(self, move: str) -> int:
-        try:
+        with files.located("syntax error"):
             return notation.parse_action(move, self._engine.game.size)
-        except ValueError as error:
-            raise ValueError(f"syntax error: {error}") from None
 
     def _move_text(self, action: int) -> str:
         text = notation.action_text(action, self._engine.game.size)

@@ -42,10 +42,8 @@ class KeptGame:
         """Returns the game, if there is one; raises ValueError if the file is damaged."""
         if not self._path.exists():
             return None
-        try:
+        with files.located(self._path):
             return ggf.parse(files.read_text(self._path))
-        except ValueError as error:
-            raise ValueError(f"{self._path}: {error}") from None
 
     def set_aside(self) -> pathlib.Path:
         """Renames a damaged file, which the next game would replace; returns its new path."""

@@ -63,17 +63,15 @@ class LineReader:
         # error means that the input is closed, or that the terminal is gone.
         with contextlib.suppress(OSError), open(self._descriptor, "rb", closefd=False) as source:
             while line := source.readline(_MAX_LINE_BYTES + 1):
-                self._add(line.removesuffix(b"\n")[:_MAX_LINE_BYTES])
+                text = line.removesuffix(b"\n")[:_MAX_LINE_BYTES].decode(errors="replace")
+                with self._changed:
+                    self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING)
+                    self._waiting.append(text)
+                    self._changed.notify_all()
                 while len(line) > _MAX_LINE_BYTES and not line.endswith(b"\n"):
                     line = source.readline(_MAX_LINE_BYTES + 1)
         with self._changed:
             self._has_ended = True
-            self._changed.notify_all()
-
-    def _add(self, line: bytes) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING)
-            self._waiting.append(line.decode(errors="replace"))
             self._changed.notify_all()
 
 

@@ -14,8 +14,8 @@ import math
 import re
 from collections.abc import Callable
 
-from azo.formats import ggf
-from azo.games import notation, variant
+from azo.formats import game_files, ggf
+from azo.games import notation
 from azo.play.engine import clock, search_report
 from azo.play.engine.engine_settings import Limits
 from azo.play.engine.live_engine import Engine
@@ -89,13 +89,11 @@ class NBoardServer:
             self._set_game(value)
 
     def _set_game(self, text: str) -> None:
-        game, rules = ggf.parse(text), self._engine.game
-        requested = variant.Variant(game.size, game.is_reversed).name
-        if requested != rules.name:
-            raise ValueError(f"the game is {requested}, but the network plays {rules.name}")
+        game = ggf.parse(text)
+        actions = game_files.played(self._engine.game, game).actions.tolist()
         moves = [pair for pair in next(ggf.properties(text)) if pair[0] in ("B", "W")]
         times = [(colour == "B", _seconds(move)) for colour, move in moves]
-        self._engine.new_game(game.board, game.moves)
+        self._engine.new_game(game.board, actions)
         self._clock = _clock_of(game.time)
         for is_black, seconds in times:
             self._clock.use(is_black, seconds)

@@ -287,7 +287,7 @@ class Terminal:
 
     def _hint(self) -> None:
         with self._waiting("looking") as (is_stopped, show):
-            limits = self._engine.config.analysis_limits
+            limits = self._engine.config.limits(is_analysis=True)
             report = self._engine.think(limits, is_stopped=is_stopped, on_progress=show)
         self._show_moves(report)
         if report.score is not None:

@@ -7,11 +7,10 @@ or is `{"error": ...}`. A search ends when its reader disconnects. All errors ar
 with one line for the reader.
 """
 
-import contextlib
 import dataclasses
 import json
 import pathlib
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any
 
 from starlette.applications import Starlette
@@ -23,17 +22,19 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from azo.games import notation, variant
 from azo.games.host import live_game
 from azo.play.engine import engine_settings
-from azo.play.web import game_reader, guard, messages, server
-from azo.play.web.sessions import Offer, PageSearch, SessionPool
+from azo.play.web import guard, messages, server
+from azo.play.web.sessions import PageSearch, SessionPool
+from azo.storage import journal
 
 STATIC = pathlib.Path(__file__).parent / "static"
 
 
 def make_app(
-    offers: Mapping[str, Offer],
     sessions: SessionPool,
+    network: str,
     *,
     level: int = engine_settings.NUM_LEVELS,
     names: Collection[str] = (),
@@ -41,11 +42,12 @@ def make_app(
 ) -> Starlette:
     """Returns the application.
 
-    The first of `offers` is the page's default game, `level` its default level. `names` are host
-    names of this server, besides localhost and IP addresses. `address` is its URL for other
-    machines, None if they cannot connect.
+    The first game of the `sessions` is the page's default, `level` its default level. `network` is
+    the name to show. `names` are host names of this server, besides localhost and IP addresses.
+    `address` is its URL for other machines, None if they cannot connect.
     """
-    pages = _Pages(offers, sessions, level, address)
+    games = {game.name: game for game in sessions.makers}
+    pages = _Pages(sessions, games, network, level, address)
     return Starlette(
         routes=[
             Route("/", lambda _: FileResponse(STATIC / "index.html"), methods=["GET"]),
@@ -56,21 +58,22 @@ def make_app(
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(guard.Guard, names=names)],
-        exception_handlers={HTTPException: _error},
+        exception_handlers={HTTPException: _error, ValueError: _error},
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class _Pages:
-    offers: Mapping[str, Offer]
     sessions: SessionPool
+    games: Mapping[str, variant.Variant]  # by name
+    network: str
     level: int
     address: str | None
 
     async def settings(self, _: Request) -> Response:
         return JSONResponse(
             {
-                "games": [messages.offer_json(o.game, o.network) for o in self.offers.values()],
+                "games": [messages.offer_json(x, self.network) for x in self.games.values()],
                 "levels": engine_settings.LEVEL_NAMES,
                 "level": self.level,
                 "max_simulations": messages.MAX_SIMULATIONS,
@@ -82,12 +85,8 @@ class _Pages:
 
     async def read(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.ReadRequest)
-        with _bad_request():
-            chosen = self._offer(body.game).game
-            offered = [offer.game for offer in self.offers.values()]
-            read = game_reader.read(body.text, chosen, offered, body.number)
-        answer = messages.game_json(read.game, read.note, (read.black, read.white))
-        return JSONResponse(answer | {"titles": read.titles})
+        chosen, offered = self._game(body.game), self.games.values()
+        return JSONResponse(messages.text_json(body.text, chosen, offered, body.number))
 
     async def game(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.GameRequest)
@@ -99,19 +98,19 @@ class _Pages:
         if game.is_over:
             raise HTTPException(400, "the game is over: there is no move to search")
         address = server.network_of(request.client.host) if request.client else ""
-        search = await self.sessions.search(self._offer(body.game), game, body, address)
+        search = await self.sessions.search(game, body, address)
         return _Reports(search, game.game.size)
 
-    def _offer(self, name: str) -> Offer:
-        if name not in self.offers:
-            names = ", ".join(self.offers)
+    def _game(self, name: str) -> variant.Variant:
+        if name not in self.games:
+            names = ", ".join(self.games)
             raise HTTPException(400, f"no network for {name!r}; there are networks for {names}")
-        return self.offers[name]
+        return self.games[name]
 
     def _replay(self, body: messages.GameRequest) -> live_game.LiveGame:
-        offer = self._offer(body.game)
-        with _bad_request():
-            return game_reader.replay(offer.game, body.moves, body.start)
+        game = self._game(body.game)
+        start = None if body.start is None else notation.parse_board(body.start, game.size)
+        return live_game.replay(body.moves, game, start)
 
 
 class _Reports(StreamingResponse):
@@ -139,15 +138,8 @@ async def _lines(search: PageSearch, size: int) -> AsyncIterator[str]:
         yield line({"error": error.detail})
 
 
-@contextlib.contextmanager
-def _bad_request() -> Iterator[None]:
-    """Turns wrong input into an answer for the reader."""
-    try:
-        yield
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from None
-
-
 async def _error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+    assert isinstance(error, ValueError)  # wrong input
+    return JSONResponse({"error": journal.reason(error)}, 400)

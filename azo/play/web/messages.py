@@ -5,13 +5,16 @@ empty). Values and scores of a report are for the side to move; margins are blac
 white's.
 """
 
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal
 
 import pydantic
 
+from azo.formats import game_texts, ggf
 from azo.games import notation, setting_types, variant
 from azo.games.host import live_game
 from azo.play.engine import engine_settings, search_report
+from azo.storage import files
 
 MAX_TEXT = 60_000
 MAX_SIMULATIONS, MAX_SECONDS = 20_000, 30.0  # of one search
@@ -92,6 +95,38 @@ def game_json(
     }
 
 
+def text_json(
+    text: str, chosen: variant.Variant, offered: Collection[variant.Variant], number: int = 1
+) -> dict[str, Any]:
+    """Returns the game of a `number`, from 1, of a text in any format of `game_texts`, for JSON.
+
+    To `game_json` it adds the titles of all games. A game ends before its first illegal or
+    unreadable move; the note then says why. The `chosen` rules hold unless the text names others.
+    ValueError if the text is not a game, its first move is illegal, or its rules are not among the
+    `offered` ones, which have networks.
+    """
+    written = game_texts.parse(text, chosen)
+    if not written:
+        raise ValueError("nothing to read: paste moves such as f5d6c3, a game, or a board")
+    if number > len(written):
+        raise ValueError(f"no game {number}: there are 1 to {len(written)}")
+    record = written[number - 1]
+    kind = record.size, record.is_reversed
+    rules = next((game for game in offered if (game.size, game.is_reversed) == kind), None)
+    if rules is None:
+        name = f"{'reversed ' * record.is_reversed}{record.size}x{record.size}"
+        names = ", ".join(game.name for game in offered)
+        raise ValueError(f"no network for {name}; there are networks for {names}")
+    game, problem = _play(rules, record.moves, record.board)
+    stop = f"stopped at {problem}" if problem else record.unread and f"stopped: {record.unread}"
+    if stop and not game.actions:
+        raise ValueError(problem or record.unread)
+    place = f"game {number} of {len(written)}" if len(written) > 1 else ""
+    note = "; ".join(filter(None, (stop, place, record.note)))
+    titles = [files.one_line(game_texts.title(one), ggf.MAX_NAME) for one in written]
+    return game_json(game, note, (record.black, record.white)) | {"titles": titles}
+
+
 def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]:
     """Returns a search report with moves as text."""
     names = (
@@ -103,3 +138,24 @@ def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]
         **{name: getattr(report, name) for name in names},
         "moves": [search_report.move_json(move, size) for move in report.moves],
     }
+
+
+def _play(
+    rules: variant.Variant, moves: Sequence[int], start: notation.Board | None
+) -> tuple[live_game.LiveGame, str]:
+    """Plays moves up to the first illegal one, and returns what is wrong with it, "" if none.
+
+    Passes after the end are skipped.
+    """
+    game = live_game.LiveGame(rules)
+    game.new_game(start)
+    for action in moves:
+        if game.is_over and action == rules.pass_action:
+            continue
+        try:
+            if game.legal_actions == (rules.pass_action,) != (action,):
+                game.play(rules.pass_action)
+            game.play(action)
+        except ValueError as error:
+            return game, f"move {len(game.actions) + 1}: {error}"
+    return game, ""

@@ -12,19 +12,19 @@ import asyncio
 import bisect
 import collections
 import contextlib
-import dataclasses
 import functools
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
 
 from azo.games import variant
 from azo.games.host import live_game
-from azo.play.engine import engine_settings, live_engine
+from azo.play.engine import live_engine
+from azo.play.engine.engine_settings import Limits
 from azo.play.engine.search_report import SearchReport
 from azo.play.web import messages
 
@@ -36,33 +36,28 @@ _RETRY_SECONDS = 1
 _log = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True)
-class Offer:
-    """A game that this server offers."""
-
-    game: variant.Variant
-    network: str  # name to show
-    make_engine: Callable[[], live_engine.Engine]  # at full strength; the first may take seconds
+Makers = Mapping[variant.Variant, Callable[[], live_engine.Engine]]
+"""For each offered game a function that makes an engine at full strength; it may take seconds."""
 
 
 class PageSession:
     """The engine of one page, which has one search at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, makers: Makers) -> None:
         self.turn = asyncio.Lock()
+        self._makers = makers
         self._engine: live_engine.Engine | None = None
 
     def think(
         self,
-        offer: Offer,
         game: live_game.LiveGame,
         request: messages.ThinkRequest,
         is_stopped: Callable[[], bool],
         on_progress: Callable[[SearchReport], None],
     ) -> SearchReport:
         """Searches in the caller's thread; the caller holds `turn`."""
-        if self._engine is None or self._engine.game != offer.game:
-            self._engine = offer.make_engine()
+        if self._engine is None or self._engine.game != game.game:
+            self._engine = self._makers[game.game]()
         engine = self._engine
         engine.new_game(game.start, game.actions)
         watch: dict[str, Any] = {"on_progress": on_progress, "progress_seconds": PROGRESS_SECONDS}
@@ -72,14 +67,12 @@ class PageSession:
             return engine.solve(
                 is_stopped=lambda: is_stopped() or time.monotonic() >= deadline, **watch
             )
-        limits = engine_settings.Limits(request.num_simulations, seconds, is_analysis=True)
+        limits = Limits(request.num_simulations, seconds, is_analysis=True)
         if request.role == "play":
             if engine.level != request.level:
                 engine.level = request.level
             config = engine.play_config
-            limits = engine_settings.Limits(
-                config.num_simulations, min(config.seconds or seconds, seconds)
-            )
+            limits = Limits(config.num_simulations, min(config.seconds or seconds, seconds))
         return engine.think(limits, is_stopped=is_stopped, **watch)
 
 
@@ -201,16 +194,16 @@ class Places:
 class SessionPool:
     """The sessions of all pages: the latest ones keep engines, and few searches run at a time."""
 
-    def __init__(self, *, max_searches: int = 2, max_sessions: int = 4):
+    def __init__(self, makers: Makers, *, max_searches: int = 2, max_sessions: int = 4):
         """Starts empty, with the largest number of running searches and of kept sessions."""
-        self._max_sessions = max_sessions
+        self.makers, self._max_sessions = makers, max_sessions
         self._sessions: dict[str, PageSession] = {}  # the latest one last
         self._places = Places(max_searches)
         self._latest: dict[str, PageSearch] = {}  # of each page with a search, waiting or running
         self.stop_all = self._places.stop_all
 
     async def search(
-        self, offer: Offer, game: live_game.LiveGame, request: messages.ThinkRequest, address: str
+        self, game: live_game.LiveGame, request: messages.ThinkRequest, address: str
     ) -> PageSearch:
         """Ends a page's current search, waits for a place, and starts the next search.
 
@@ -223,12 +216,12 @@ class SessionPool:
             if earlier is not None:
                 self._places.withdraw(earlier)
             await self._places.take(search)
-            session = self._sessions.get(name) or PageSession()
+            session = self._sessions.get(name) or PageSession(self.makers)
             await session.turn.acquire()
             stack.callback(session.turn.release)
             self._keep(name, session)
             must_end = functools.partial(self._places.must_end, search)
-            think = functools.partial(session.think, offer, game, request, must_end)
+            think = functools.partial(session.think, game, request, must_end)
             search.begin(think, stack.pop_all().close)
         return search
 

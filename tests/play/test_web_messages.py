@@ -1,4 +1,4 @@
-"""Games of the page: replayed, and read from pasted text."""
+"""Messages of the page: games that are read from pasted text."""
 
 import time
 
@@ -6,7 +6,7 @@ import pytest
 from support import slow_board
 
 from azo.games import notation, othello
-from azo.play.web import game_reader
+from azo.play.web import messages
 
 _GGF = (
     "(;GM[Othello]PB[ann]PW[bob]TY[6]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]"
@@ -15,16 +15,22 @@ _GGF = (
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_replay_has_the_boards_and_legal_moves_of_the_rules(seed):
+def test_a_game_has_the_boards_and_legal_moves_of_the_rules(seed):
     boards, actions = slow_board.random_game(6, seed=seed)
-    played = game_reader.replay(othello.Othello(6), notation.transcript(actions, 6))
-    assert list(played.actions) == actions  # forced passes were left out of the text
-    for shown, board in zip(played.boards, boards, strict=True):
-        assert notation.board_text(shown, 6) == f"{slow_board.text(board)} {board.mover}"
-        legal = played.legal_actions_at(shown)
-        assert list(legal) == ([] if slow_board.is_over(board) else slow_board.legal_actions(board))
-    assert played.is_over
-    assert played.final_score() == slow_board.black_score(boards[-1])
+    game = othello.Othello(6)
+    read = messages.text_json(notation.transcript(actions, 6), game, [game])
+    assert read["moves"] == _texts(actions)  # forced passes were left out of the text
+    for ply, board in zip(read["plies"], boards, strict=True):
+        assert ply["board"] == slow_board.text(board)
+        assert ply["mover"] == {"X": "black", "O": "white"}[board.mover]
+        legal = [] if slow_board.is_over(board) else slow_board.legal_actions(board)
+        assert ply["legal"] == _texts(legal)
+    assert read["is_over"]
+    assert read["margin"] == slow_board.black_score(boards[-1])
+
+
+def _texts(actions):
+    return [notation.action_text(action, 6) for action in actions]
 
 
 @pytest.mark.parametrize(
@@ -41,34 +47,28 @@ def test_a_replay_has_the_boards_and_legal_moves_of_the_rules(seed):
 )  # fmt: skip
 def test_games_are_read_up_to_what_is_no_move(text, moves, players, note):
     game = othello.Othello(6)
-    read = game_reader.read(text, game, [game])
-    assert notation.transcript(read.game.actions, 6) == moves
-    assert read.game.has_usual_start
-    assert (read.black, read.white) == players
-    assert read.note == note
+    read = messages.text_json(text, game, [game])
+    assert "".join(read["moves"]) == moves
+    assert read["start"] is None
+    assert tuple(read["players"].values()) == players
+    assert read["note"] == note
 
 
 def test_each_game_of_a_text_can_be_read_by_its_number():
     game = othello.Othello(6)
     text = "c2d2e2\nb3b4a5\nd5"
-    read = game_reader.read(text, game, [game], number=2)
-    assert read.titles == ("c2 d2 e2", "b3 b4 a5", "d5")
-    assert (notation.transcript(read.game.actions, 6), read.note) == ("b3b4a5", "game 2 of 3")
+    read = messages.text_json(text, game, [game], number=2)
+    assert read["titles"] == ["c2 d2 e2", "b3 b4 a5", "d5"]
+    assert (read["moves"], read["note"]) == (["b3", "b4", "a5"], "game 2 of 3")
     with pytest.raises(ValueError, match=r"^no game 4: there are 1 to 3$"):
-        game_reader.read(text, game, [game], number=4)
+        messages.text_json(text, game, [game], number=4)
 
 
 def test_a_pasted_board_says_its_size_and_who_is_to_move():
     offered = [othello.Othello(6), othello.Othello(4)]
-    played = game_reader.read("----\n-OX-\n-XX-\n----\nO", offered[0], offered).game
-    assert played.game == offered[1]
-    assert not played.has_usual_start
-    assert notation.board_text(played.boards[0], 4) == "-----OX--XX----- O"
-    assert [notation.action_text(action, 4) for action in played.legal_actions] == [
-        "d2",
-        "b4",
-        "d4",
-    ]
+    read = messages.text_json("----\n-OX-\n-XX-\n----\nO", offered[0], offered)
+    assert (read["game"], read["start"]) == ("othello4", "-----OX--XX----- O")
+    assert read["plies"][0]["legal"] == ["d2", "b4", "d4"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_pasted_board_says_its_size_and_who_is_to_move():
 def test_text_without_a_game_is_refused_with_a_reason(text, message):
     game = othello.Othello(6)
     with pytest.raises(ValueError) as caught:
-        game_reader.read(text, game, [game])
+        messages.text_json(text, game, [game])
     assert str(caught.value) == message
 
 
@@ -98,5 +98,5 @@ def test_hostile_text_is_read_in_linear_time():
     start = time.perf_counter()
     for text in texts:
         with pytest.raises(ValueError):
-            game_reader.read(text, game, [game])
+            messages.text_json(text, game, [game])
     assert time.perf_counter() - start < 6  # quadratic time would be minutes
