@@ -28,9 +28,6 @@ RATINGS = {
     "patterns:10": 796.0,
 }
 """Elo by the player's name, as for `azo evaluate`."""
-_OPPONENTS = {
-    text: tournament_file.PlayerConfig(name=text.replace(":", "-"), player=text) for text in RATINGS
-}
 ANCHOR = "patterns:2"
 """The player whose Elo is 0."""
 NAME = "network"
@@ -65,7 +62,7 @@ def by_simulations(
     player = tournament_file.PlayerConfig(
         name=NAME, network=network, simulations=(num_simulations,)
     )
-    return play(player, _OPPONENTS, folder, num_games, games_at_once=num_games)
+    return play(player, _opponents(), folder, num_games, games_at_once=num_games)
 
 
 def by_seconds(
@@ -86,7 +83,7 @@ def by_seconds(
     engine = folder / "engine.toml"
     files.write(engine, "".join(lines).encode())
     player = tournament_file.PlayerConfig(name=NAME, engine=engine)
-    return play(player, _OPPONENTS, folder, num_games, games_at_once=1)
+    return play(player, _opponents(), folder, num_games, games_at_once=1)
 
 
 def play(
@@ -111,3 +108,10 @@ def play(
     )
     pairings, _ = tournament_runner.run(tournament, folder, NAME)
     return {name: one.result for name, one in zip(opponents, pairings, strict=True)}
+
+
+def _opponents() -> dict[str, tournament_file.PlayerConfig]:
+    return {
+        text: tournament_file.PlayerConfig(name=text.replace(":", "-"), player=text)
+        for text in RATINGS
+    }
