@@ -79,9 +79,8 @@ def by_seconds(
     settings |= {"startup_seconds": 600, "seconds_per_move": 600}  # with compilation
     # JSON of a text, a number or a list is TOML too.
     lines = (f"{key} = {json.dumps(x, ensure_ascii=False)}\n" for key, x in settings.items())
-    folder.mkdir(parents=True, exist_ok=True)
     engine = folder / "engine.toml"
-    files.write(engine, "".join(lines).encode())
+    files.write(engine, "".join(lines).encode(), makes_folder=True)
     player = tournament_file.PlayerConfig(name=NAME, engine=engine)
     return play(player, _opponents(), folder, num_games, games_at_once=1)
 

@@ -202,8 +202,7 @@ def add(path: pathlib.Path, record: Record) -> None:
         else:
             kept.append(earlier)
     lines = [one.model_dump_json(exclude_defaults=True) + "\n" for one in (*kept, record)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files.write(path, "".join(lines).encode())
+    files.write(path, "".join(lines).encode(), makes_folder=True)
 
 
 def page(records: Sequence[Record]) -> str:

@@ -1,6 +1,5 @@
 """Tables in Markdown, and the page that holds those of a measurement."""
 
-import contextlib
 import datetime
 import importlib.metadata
 import pathlib
@@ -44,6 +43,4 @@ def write_page(
         "",
         *lines,
     ]
-    with contextlib.suppress(OSError):  # `write` reports a missing folder
-        path.parent.mkdir(parents=True, exist_ok=True)
-    files.write(path, ("\n".join(text) + "\n").encode())
+    files.write(path, ("\n".join(text) + "\n").encode(), makes_folder=True)

@@ -108,13 +108,15 @@ def printable(text: str) -> str:
     return "".join(x if x.isprintable() else " " if x.isspace() else "?" for x in text)
 
 
-def write(path: pathlib.Path, content: bytes) -> None:
+def write(path: pathlib.Path, content: bytes, *, makes_folder: bool = False) -> None:
     """Writes a file; a reader sees either the old content or the complete new one.
 
-    ValueError, one line, if it cannot be written there.
+    `makes_folder` makes a missing folder. ValueError, one line, if it cannot be written there.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        if makes_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():  # a device
             path.write_bytes(content)
             return

@@ -41,8 +41,7 @@ def save(
     with files.new_folder(folder) as partial:
         exported_network.write(partial, checkpoint.named(variables), config.to_json(settings))
         for name, content in (others or {}).items():
-            (partial / name).parent.mkdir(exist_ok=True)
-            files.write(partial / name, content)
+            files.write(partial / name, content, makes_folder=True)
         files.write_checksums(partial)
 
 

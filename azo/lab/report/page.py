@@ -37,11 +37,7 @@ def write(folder: pathlib.Path) -> pathlib.Path:
         f"<details><summary>Settings</summary><pre>{html.escape(settings)}</pre></details>",
     ]
     place = folder / "report" / "index.html"
-    try:
-        place.parent.mkdir(exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"{place.parent}: cannot write here ({error.strerror})") from None
-    files.write(place, render(str(folder), "\n".join(body)).encode())
+    files.write(place, render(str(folder), "\n".join(body)).encode(), makes_folder=True)
     return place
 
 

@@ -9,7 +9,6 @@ A file begins with a line that names the format. The rest is `_Content` as JSON,
 checksum.
 """
 
-import contextlib
 import dataclasses
 import functools
 import math
@@ -171,9 +170,8 @@ class Book:
                 for key, moves in sorted(self.positions.items())
             ],
         )
-        with contextlib.suppress(OSError):  # `write` reports a missing folder
-            path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, _MAGIC + zlib.compress(content.model_dump_json().encode()))
+        packed = zlib.compress(content.model_dump_json().encode())
+        files.write(path, _MAGIC + packed, makes_folder=True)
 
 
 _Count = setting_types.NonNegativeInt
