@@ -1,5 +1,6 @@
 """The engine of live games as a player of `azo evaluate`: `engine:NETWORK:SIMULATIONS`."""
 
+import contextlib
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -24,27 +25,23 @@ class EnginePlayer(NamedTuple):
 
     def contender(self, seed: int) -> backends.ProgramPlayer:
         """Returns the engine as a player of matches."""
-        return backends.ProgramPlayer(lambda: _Program(self.start(seed)))
+
+        def begin(_: contextlib.ExitStack) -> backends.Choose:
+            engine = self.start(seed)
+
+            def choose(moves: Sequence[int]) -> external_engines.Choice:
+                engine.new_game(actions=tuple(moves))
+                report = engine.think()
+                return external_engines.Choice(report.action, report.num_evaluations)
+
+            return choose
+
+        return backends.ProgramPlayer(begin)
 
     def start(self, seed: int) -> Engine:
         """Returns the engine; raises ValueError if its network is missing or not for Othello."""
         choice = engine_factory.NetworkChoice(network=self.network)
         return Engine(engine_factory.load_evaluator(choice), self.config, seed=seed)
-
-
-class _Program:
-    """The engine, asked for single moves."""
-
-    def __init__(self, engine: Engine):
-        self._engine = engine
-
-    def choose(self, moves: Sequence[int]) -> external_engines.Choice:
-        self._engine.new_game(actions=tuple(moves))
-        report = self._engine.think()
-        return external_engines.Choice(report.action, report.num_evaluations)
-
-    def close(self) -> None:
-        pass
 
 
 def parse(text: str, config: EngineConfig) -> EnginePlayer | None:

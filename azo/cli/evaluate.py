@@ -206,7 +206,7 @@ def _batch_player(
 
     def contender(text: str, config: EngineConfig) -> backends.Contender:
         if (external := tournament_file.shipped_engine(text)) is not None:
-            return external
+            return backends.external(external, game)
         engine = engine_player.parse(text, config)
         return players.parse(text, game) if engine is None else engine.contender(match.seed)
 

@@ -8,7 +8,7 @@ A game is one text of properties, `(;GM[Othello]PB[name]PW[name]RE[+4]TY[8]BO[8 
   `F5/1.20/3.5`; they are skipped, as are properties that `GgfGame` lacks.
 
 https://www.skatgame.net/mburo/ggsa/ggf describes the format. Moves are not played here, so they may
-be illegal; `live_game.replay_actions` checks them.
+be illegal; `move_lists.replay` checks them.
 """
 
 import dataclasses

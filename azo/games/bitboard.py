@@ -66,11 +66,6 @@ def from_int(bits: int, *batch_shape: int) -> Bitboard:
     return Bitboard(*(jnp.full(batch_shape, word, jnp.uint32) for word in words))
 
 
-def to_int(board: Bitboard) -> int:
-    """Returns the bits of a single bitboard as a Python integer."""
-    return int(board.lower) | int(board.upper) << 32
-
-
 def to_ints(board: Bitboard) -> list[int]:
     """Returns the bits of bitboards `[M]` as Python integers."""
     words = zip(np.asarray(board.lower), np.asarray(board.upper), strict=True)

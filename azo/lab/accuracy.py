@@ -296,8 +296,8 @@ def estimate(numbers: np.ndarray) -> Estimate | None:
         return None
     mean = float(numbers.mean())
     if numbers.dtype == bool:
-        wilson = scipy.stats.binomtest(int(numbers.sum()), count).proportion_ci(method="wilson")
-        interval = float(wilson.low), float(wilson.high)
+        num_true = int(numbers.sum())
+        interval = elo.MatchResult(num_true, 0, count - num_true).interval()
     elif count > 1:
         error = float(scipy.stats.t.ppf(0.975, count - 1) * numbers.std(ddof=1) / count**0.5)
         interval = mean - error, mean + error

@@ -12,7 +12,7 @@ import jax
 
 from azo.games import protocol
 from azo.lab import elo
-from azo.lab.tournament import backends, game_log, openings, rounds, standings
+from azo.lab.tournament import backends, game_log, openings, rounds
 from azo.training import checks
 
 _NAMES = ("first", "second")
@@ -26,7 +26,7 @@ def play_match(
     **settings: Any,
 ) -> elo.MatchResult:
     """Returns the result of `play_games`, whose settings are by keyword."""
-    (pairing,) = standings.pairings(_NAMES, play_games(game, first, second, key, **settings))
+    (pairing,) = game_log.pairings(_NAMES, play_games(game, first, second, key, **settings))
     return pairing.result
 
 

@@ -1,5 +1,6 @@
 """Solves a file of endgames, prints the results and keeps them as JSON lines."""
 
+import contextlib
 import functools
 import pathlib
 from typing import Annotated
@@ -67,21 +68,16 @@ def solve_file(settings: SolveConfig, terminal: rich.console.Console) -> int:
     Raises:
       ValueError: One line: a wrong input, or another process writes the output.
     """
-    if settings.output is None or settings.output.is_char_device():
-        return _solve(settings, terminal)
-    with locks.lock_file(settings.output) as lock:
-        return _solve(settings, terminal, lock)
-
-
-def _solve(
-    settings: SolveConfig, terminal: rich.console.Console, lock: locks.Lock | None = None
-) -> int:
-    problems = _problems_to_solve(settings, obf.read(settings.file))
-    stored = _load_records(settings)
-    solver_of = functools.cache(functools.partial(endgame.Solver, is_reversed=settings.is_reversed))
     new: list[_Record] = []
     compared: list[tuple[_Record, list[str]]] = []  # with the differences from the file
-    with console.ProgressBar(terminal) as progress:
+    solver_of = functools.cache(functools.partial(endgame.Solver, is_reversed=settings.is_reversed))
+    with contextlib.ExitStack() as stack:
+        lock = None
+        if settings.output is not None and not settings.output.is_char_device():
+            lock = stack.enter_context(locks.lock_file(settings.output))
+        problems = _problems_to_solve(settings, obf.read(settings.file))
+        stored = _load_records(settings)
+        progress = stack.enter_context(console.ProgressBar(terminal))
         for problem in progress.track(problems, description=settings.file.name):
             record = stored.get(problem.line)
             is_new = record is None or not _is_enough(settings, problem, record)

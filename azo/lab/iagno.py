@@ -6,6 +6,8 @@ Positions are those of `azo.games.host.kernels`. A `table` is `[64]` int64, the 
 disc on each square. The search is in `lookahead`.
 """
 
+import functools
+
 import numpy as np
 
 from azo.games.host.kernels import FULL, NEIGHBOURS, ONE, count, first, flips, jit, legal_moves
@@ -29,6 +31,7 @@ _ROWS = [*_BOARD[[0, 7]], *_BOARD.T[[0, 7]], np.diag(_BOARD), np.diag(_BOARD[:, 
 _LINES = np.concatenate([_ROWS, np.flip(_ROWS, axis=1)])
 
 
+@functools.lru_cache(maxsize=4096)  # games
 def noisy_table(seed: int) -> np.ndarray:
     """Returns `TABLE` with the noise that Iagno draws before each game.
 

@@ -4,7 +4,6 @@ The search is that of `azo.solver.host.fixed_depth`. Here are the evaluations an
 moves at the root: those of Iagno's levels (`iagno`), and that of `classical.alpha_beta`.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +25,6 @@ _BESIDE = -8
 _FINAL_DISC = 1000
 
 _INFINITE = 1e6
-_NUM_CACHED = 4096  # tables of games in the cache
-
-_noisy_table = functools.lru_cache(maxsize=_NUM_CACHED)(iagno.noisy_table)
 
 
 class ClassicalEvaluator(NamedTuple):
@@ -56,8 +52,7 @@ def choose(
         if number != POSITIONAL and int(P | O).bit_count() < iagno.MIN_DISCS:
             square = iagno.random_square(P, O, int(seed[row]))
         else:
-            table = np.zeros(64, np.int64) if number == POSITIONAL else _noisy_table(int(seed[row]))
-            evaluator = ClassicalEvaluator(number, table)
+            evaluator = ClassicalEvaluator(number, iagno.noisy_table(int(seed[row])))
             square, _, num_visited[row] = best_move(P, O, depth, evaluator, rules, path)
         if square >= 0:
             actions[row] = square // 8 * game.size + square % 8

@@ -1,21 +1,18 @@
 """The matches of a run: the gate, the evaluation, the ratings. See `trainer.Matches`.
 
 For ratings the network that plays is kept as a generation, named by its iteration. It meets a pool
-of fixed players and some earlier generations, and all matches of the run so far are rated together.
-Players of the `ladder` in the pool keep their ratings, so that runs can be compared. Matches
-between generations show a run that moves in circles, where each generation beats the one before and
-loses to an older one. Scores against the pool alone would not.
+of fixed players, and all matches of the run so far are rated together. Players of the `ladder` in
+the pool keep their ratings, so that runs can be compared.
 """
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
-import numpy as np
 
-from azo.games import othello, protocol
+from azo.games import protocol
 from azo.lab import (
     arena,
     elo,
@@ -31,10 +28,6 @@ from azo.training import config, devices, metrics, network_files
 
 GENERATIONS = "generations"
 """Folder of a run with a network for every rated generation."""
-_NUM_EARLIER = 4  # generations that each one meets
-
-Player = str | int
-"""The name of a player of the pool, or the iteration of a generation."""
 
 
 class RunMatches:
@@ -87,7 +80,7 @@ class RunMatches:
         yield metrics.Event("evaluation", fields, text=f"against {name}: {result}")
 
     def rate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
-        """Keeps the network that plays, and rates it with the earlier ones; first process alone.
+        """Keeps the network that plays, and rates it; first process alone.
 
         A kept network is a folder `generations/ITERATION` of the run, and names a player wherever
         one is expected. The run's metrics say which generations exist and which matches they have
@@ -109,26 +102,18 @@ class RunMatches:
 
         matches = metrics.read(folder, metrics.RATING_MATCH)
         have_met = [opponent(event) for event in matches if event["iteration"] == iteration]
-        earlier = [n for n in rated if n < iteration and (kept / str(n)).is_dir()]
-        opponents: list[Player] = [*self.pool, *spread(earlier)]
         key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 2), iteration)
         notes = []
-        for number, other in enumerate(opponents):
+        for number, (other, contender) in enumerate(self.pool.items()):
             if other in have_met:
                 continue
-            match_key = jax.random.fold_in(key, number)
-            if isinstance(other, str):
-                kind, contender = "opponent", self.pool[other]
-            else:
-                trained, _ = network_files.load(kept / str(other))
-                kind, contender = "earlier", self.player(trained, ratings.num_simulations)
             try:
-                result = self._play(variables, contender, match_key, ratings)
+                result = self._play(variables, contender, jax.random.fold_in(key, number), ratings)
             except engine_protocols.EngineError as error:  # at its start; the run goes on
                 notes.append(str(error))
                 continue
             match: dict[str, Any] = _counts(metrics.RATING_MATCH, result)
-            match[f"{metrics.RATING_MATCH}/{kind}"] = other
+            match[f"{metrics.RATING_MATCH}/opponent"] = other
             match[f"{metrics.RATING_MATCH}/pair_scores"] = [*(result.pair_scores or ())]
             yield metrics.Event(metrics.RATING_MATCH, match)
             matches.append({"iteration": iteration} | match)
@@ -202,22 +187,14 @@ class RunMatches:
         )
 
 
-def spread(generations: Sequence[int]) -> list[int]:
-    """Returns up to four earlier generations, evenly spread from the first to the latest."""
-    number = min(_NUM_EARLIER, len(generations))
-    places = np.linspace(0, len(generations) - 1, number).round().astype(int)
-    return [generations[place] for place in places]
+def name(iteration: int) -> str:
+    """Returns the name of a generation in tables."""
+    return f"iteration {iteration}"
 
 
-def name(player: Player) -> str:
-    """Returns the name of a player in tables."""
-    return player if isinstance(player, str) else f"iteration {player}"
-
-
-def opponent(event: Mapping[str, Any]) -> Player:
-    """Returns the opponent of the generation in a match's event."""
-    iteration = event.get(f"{metrics.RATING_MATCH}/earlier")
-    return event[f"{metrics.RATING_MATCH}/opponent"] if iteration is None else iteration
+def opponent(event: Mapping[str, Any]) -> str:
+    """Returns the player of the pool in a match's event."""
+    return event[f"{metrics.RATING_MATCH}/opponent"]
 
 
 def pairing(event: Mapping[str, Any]) -> elo.Pairing:
@@ -225,7 +202,7 @@ def pairing(event: Mapping[str, Any]) -> elo.Pairing:
     prefix = metrics.RATING_MATCH
     wins, draws, losses = (event[f"{prefix}/{field}"] for field in ("wins", "draws", "losses"))
     result = elo.MatchResult(wins, draws, losses, tuple(event[f"{prefix}/pair_scores"]))
-    return elo.Pairing(name(event["iteration"]), name(opponent(event)), result)
+    return elo.Pairing(name(event["iteration"]), opponent(event), result)
 
 
 def _counts(kind: str, result: elo.MatchResult) -> dict[str, Any]:
@@ -239,6 +216,5 @@ def _pool_player(name: str, game: protocol.Game) -> backends.Contender | None:
     engine = tournament_file.shipped_engine(name)
     if engine is None:
         return players.parse(name, game)
-    if not isinstance(game, othello.Othello):
-        raise ValueError(f"ratings.pool: {name} plays Othello, not {game.name}")
-    return engine if external_engines.is_installed(engine) else None
+    player = backends.external(engine, game)
+    return player if external_engines.is_installed(engine) else None

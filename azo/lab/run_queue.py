@@ -19,8 +19,6 @@ from azo.training import config, shipped_files, validation
 
 _Name = Annotated[str, pydantic.Field(pattern="^[A-Za-z0-9_.-]+$")]
 _Settings = dict[str, Any]
-# The budget ends the run, not the number of iterations.
-_MAX_ITERATIONS = 1_000_000
 
 
 class Arm(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -158,6 +156,15 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     queue = validation.load(Queue, path, "queue")
     fixed = {"base", "set", "seeds", "arms", "versus"}
     common = queue.model_dump(mode="json", exclude=fixed, exclude_none=True)
+    # The budget ends the run, not the number of iterations. The only evaluation is a small one at
+    # the end, so that the best checkpoint is the last one.
+    without_phases = {
+        "run.num_iterations": 1_000_000,
+        "evaluation.every": 0,
+        "evaluation.num_games": 2,
+        "evaluation.num_simulations": queue.num_simulations,
+        "evaluation.opponent": "random",
+    }
     # The settings file of each arm, and the settings that differ: of all phases and of each.
     origins: dict[str, tuple[pathlib.Path, _Settings, dict[str, _Settings]]] = {}
     jobs: list[Job] = []
@@ -175,29 +182,14 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
             settings = _with_phases(config.load_file(path.parent / file), phases)
             for seed in queue.seeds:
                 place = folder / arm.name / str(seed)
-                own = _own_settings(queue, seed, place, has_phases=bool(settings.curriculum))
+                own: _Settings = {"run.folder": place, "run.seed": seed, "run.num_devices": 1}
+                if not settings.curriculum:
+                    own |= without_phases | {"run.folder": place / "run"}
                 resolved = config.with_settings(settings, own | changes)
                 jobs.append(Job(arm, seed, place, resolved, request, queue))
             for index in range(jobs[-1].num_phases):
                 jobs[-1].phase(index, queue.budget)
     return queue, sorted(jobs, key=lambda job: queue.seeds.index(job.seed))
-
-
-def _own_settings(
-    queue: Queue, seed: int, folder: pathlib.Path, *, has_phases: bool
-) -> dict[str, Any]:
-    own = {"run.folder": folder, "run.seed": seed, "run.num_devices": 1}
-    if has_phases:
-        return own
-    # A single small evaluation at the end, so that the best checkpoint is the last one.
-    return own | {
-        "run.folder": folder / "run",
-        "run.num_iterations": _MAX_ITERATIONS,
-        "evaluation.every": 0,
-        "evaluation.num_games": 2,
-        "evaluation.num_simulations": queue.num_simulations,
-        "evaluation.opponent": "random",
-    }
 
 
 def _with_phases(settings: config.Config, phases: Mapping[str, _Settings]) -> config.Config:

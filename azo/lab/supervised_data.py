@@ -21,6 +21,7 @@ from azo.learning.network import NetworkConfig
 from azo.search import improvement
 from azo.training import checkpoint_folder, network_files, orbax_calls
 
+_UNIFORM = 1e9  # a temperature that makes every prior uniform to the last bit
 _COLUMNS = ("board", "policy", "value", "score", "iteration")  # of `replay.Rows`
 DEFAULT_ARCHIVE = pathlib.Path("games/eothello_top100.csv.gz")
 """In the data folder."""
@@ -191,12 +192,13 @@ def _searched(
     assert settings.player is not None
     trained = players.load_network(settings.player, game)
     evaluate = network.folded_evaluator(game, trained.network_config, trained.variables)
+    changes = {"prior_temperature": _UNIFORM} if settings.uniform_prior else {}
     return pretraining.searched_plies(
         game,
-        pretraining.without_prior(evaluate) if settings.uniform_prior else evaluate,
+        evaluate,
         key,
         settings.num_games,
-        search=settings.search,
+        search=settings.search.model_copy(update=changes),
         max_opening_plies=settings.max_opening_plies,
     )
 

@@ -15,7 +15,7 @@ import rich.console
 
 from azo.games import protocol, registry
 from azo.lab import elo, engine_protocols, tournament_file
-from azo.lab.tournament import export, game_log, openings, page, rounds, standings
+from azo.lab.tournament import export, game_log, openings, page, rounds
 from azo.storage import journal, locks
 from azo.training import console, interruption
 
@@ -62,7 +62,7 @@ def run(
         if not games:
             raise ValueError(f"{path}: no game has been played")
         export.write(folder, games, game, title)
-    pairings = standings.pairings(names, games)
+    pairings = game_log.pairings(names, games)
     rated = elo.rate(pairings, players=names, anchor=config.anchor)
     num_missing = len(schedule) - len(games)
     return pairings, page.results(rated, pairings, games, num_missing=num_missing)

@@ -4,7 +4,6 @@ The 6x6 project begins this way. Random games teach the value, with the mean res
 positions; games searched with these values teach the policy.
 """
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -40,17 +39,6 @@ def random_games(
     start = game.start(num_games), jnp.zeros(num_games)
     (last, value), action = jax.lax.scan(play, start, inputs)
     return action.T, jnp.where(game.is_over(last), value, jnp.nan)
-
-
-def without_prior(evaluate: improvement.Evaluate) -> improvement.Evaluate:
-    """Returns an evaluator with the same values and a uniform policy."""
-
-    def evaluate_values(key: jax.Array, position: protocol.Position) -> improvement.Evaluation:
-        evaluation = evaluate(key, position)
-        logits = jnp.zeros_like(evaluation.prior_logits)
-        return dataclasses.replace(evaluation, prior_logits=logits)
-
-    return evaluate_values
 
 
 def searched_plies(

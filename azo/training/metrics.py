@@ -41,7 +41,9 @@ _NEEDED = {
     "start": ("start__commit", "start__processor", "start__devices"),
     "end": ("reason",),
     RATING: ("rating__anchor",),
-    RATING_MATCH: tuple(f"rating_match__{x}" for x in ("wins", "draws", "losses", "pair_scores")),
+    RATING_MATCH: tuple(
+        f"rating_match__{x}" for x in ("opponent", "wins", "draws", "losses", "pair_scores")
+    ),
 }
 
 
@@ -65,7 +67,6 @@ class _KnownFields(
     evaluation__score_high: Finite | None = None
     evaluation__opponent: str = ""  # none in supervised training, where games are held out
     rating__anchor: str | None = None
-    rating_match__earlier: NonNegativeInt | None = None
     rating_match__opponent: str | None = None
     rating_match__wins: NonNegativeInt = 0
     rating_match__draws: NonNegativeInt = 0
@@ -84,8 +85,6 @@ class _KnownFields(
             games = self.rating_match__wins + self.rating_match__draws + self.rating_match__losses
             if len(self.rating_match__pair_scores) not in (0, 5) or games == 0:
                 raise ValueError("a match without games, or of another kind of pairs")
-            if self.rating_match__earlier is None and self.rating_match__opponent is None:
-                raise ValueError("a match without an opponent")
         return self
 
 

@@ -8,7 +8,7 @@ import signal
 
 import jax
 import pytest
-from support import commands, tiny_run
+from support import commands, damage, tiny_run
 
 from azo.learning import placement
 from azo.training import checkpoint, console, metrics
@@ -27,14 +27,6 @@ def state_of(folder, **sections):
         like = placement.begin(tiny_run.game(), recipe, mesh, seed=0)
     with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
         return checkpoints.restore(like)
-
-
-def iterations(folder):
-    return [event["iteration"] for event in metrics.read(folder, "iteration")]
-
-
-def contents(folder):
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +79,7 @@ def test_a_run_trains_to_its_end_and_leaves_all_that_is_promised(whole):
     state = state_of(whole)
     assert int(state.iteration) == 6
     assert int(state.learner.num_steps) > 0
-    assert iterations(whole) == [1, 2, 3, 4, 5, 6]
+    assert tiny_run.iterations(whole) == [1, 2, 3, 4, 5, 6]
     (match,) = metrics.read(whole, "evaluation")
     assert match["iteration"] == 6
     assert match["evaluation/opponent"] == "random"
@@ -110,7 +102,7 @@ def test_a_stopped_run_is_saved_and_repeats_the_uninterrupted_one(
     assert main(*run) == 0
     assert "resuming after iteration 3" in capsys.readouterr().out
     tiny_run.assert_same_bits(state_of(place / "stopped"), state_of(whole))
-    assert iterations(place / "stopped") == [1, 2, 3, 4, 5, 6]
+    assert tiny_run.iterations(place / "stopped") == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.slow
@@ -121,7 +113,7 @@ def test_a_run_goes_on_with_other_numbers_of_devices(place, capsys):
         flags = ("--run.num-devices", num_devices, "--run.num-iterations", num_iterations)
         assert main(*run, *flags) == 0
         assert f" on {num_devices} x cpu" in capsys.readouterr().out
-    assert iterations(place / "moved") == [1, 2, 3, 4, 5, 6]
+    assert tiny_run.iterations(place / "moved") == [1, 2, 3, 4, 5, 6]
     assert int(state_of(place / "moved").iteration) == 6
 
 
@@ -170,8 +162,8 @@ def test_a_stopped_run_repeats_the_uninterrupted_one_with_everything_switched_on
 def test_wrong_input_is_one_line_and_code_2_and_changes_nothing(
     place, whole, capsys, flags, expected
 ):
-    before = contents(whole), (place / "tiny.toml").read_bytes()
+    before = damage.contents(whole), (place / "tiny.toml").read_bytes()
     flags = [str(flag).format(place=place, whole=whole) for flag in flags]
     message = commands.refused(capsys, "train", "--config", place / "tiny.toml", *flags)
     assert expected in message
-    assert (contents(whole), (place / "tiny.toml").read_bytes()) == before
+    assert (damage.contents(whole), (place / "tiny.toml").read_bytes()) == before

@@ -63,6 +63,7 @@ def test_the_wheel_holds_configs_networks_and_pages(wheel):
         "configs/quickstart.toml",
         "configs/queues/ablation.toml",
         *("play/web/static/index.html", "play/web/static/app.js"),
+        *(f"lab/report/{name}" for name in ("figures.toml", "page.html", "plots.css")),
         "lab/weights/patterns.npz",
     ):
         assert any(path.endswith(name) for path in names), name

@@ -47,10 +47,6 @@ def saved(tmp_path_factory):
     return folder
 
 
-def contents(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in damage.files(folder)}
-
-
 @pytest.fixture
 def attack(saved, tmp_path, capsys):
     """Returns a function that damages the newest checkpoint of a copy, loads it, and resumes it."""
@@ -61,7 +57,7 @@ def attack(saved, tmp_path, capsys):
         shutil.copytree(saved, folder)
         newest = folder / "checkpoints" / "2"
         kind(newest / name)
-        left = contents(newest)
+        left = damage.contents(newest)
 
         variables, _ = network_files.load(folder)  # before the resumed run renames it
         message = capsys.readouterr().err
@@ -74,7 +70,7 @@ def attack(saved, tmp_path, capsys):
         assert "checkpoints/2: damaged: " in message
         # A changed checksum is a difference from its file, which the message names.
         assert name in message or name == files.CHECKSUMS
-        assert contents(newest.with_name("2.damaged")) == left
+        assert damage.contents(newest.with_name("2.damaged")) == left
 
     return run
 
@@ -96,8 +92,8 @@ def test_damage_is_named_and_the_older_checkpoint_takes_over(attack, name, kind)
 @pytest.mark.faults
 @pytest.mark.parametrize("kind", damage.KINDS)
 def test_every_file_damaged_in_every_way(saved, attack, kind):
-    for name in contents(saved / "checkpoints" / "2"):
-        attack(name, kind)
+    for name in damage.contents(saved / "checkpoints" / "2"):
+        attack(str(name), kind)
 
 
 def test_damage_in_an_old_checkpoint_does_not_block_the_newest(saved, tmp_path, capsys):
@@ -145,23 +141,17 @@ def test_a_run_without_an_undamaged_checkpoint_is_refused_and_not_begun_again(
     shutil.copytree(saved, tmp_path / "run")
     for step in (1, 2):
         damage.flip(tmp_path / "run" / "checkpoints" / str(step) / "state" / "manifest.ocdbt")
-    before = {path: path.read_bytes() for path in damage.files(tmp_path / "run")}
-    (tmp_path / "tiny.toml").write_text(tiny_run.toml())
-    flags = ["--config", tmp_path / "tiny.toml", "--run.folder", tmp_path / "run"]
-    message = commands.refused(capsys, "train", *flags)
+    before = damage.contents(tmp_path / "run")
+    message = commands.refused(capsys, *tiny_run.train(tmp_path))
     for step in (1, 2):
         assert f"checkpoints/{step}: damaged: state/manifest.ocdbt has another checksum" in message
-    after = {p: p.read_bytes() for p in damage.files(tmp_path / "run") if p.name != ".lock"}
-    assert after == {p: content for p, content in before.items() if p.name != ".lock"}
+    assert damage.contents(tmp_path / "run") == before
 
 
 def test_a_run_with_a_damaged_newest_checkpoint_repeats_the_lost_iterations(tmp_path, capsys):
-    (tmp_path / "tiny.toml").write_text(tiny_run.toml())
-    folder = tmp_path / "run"
-    command = ["train", "--config", tmp_path / "tiny.toml", "--run.folder", folder]
+    command, folder = tiny_run.train(tmp_path), tmp_path / "run"
     assert commands.run(*command) == 0
-    with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
-        whole = checkpoints.restore(shapes())
+    whole = tiny_run.restored(folder)
     damage.flip(folder / "checkpoints" / "6" / "state" / "manifest.ocdbt")
     capsys.readouterr()
     assert commands.run(*command) == 0
@@ -169,8 +159,7 @@ def test_a_run_with_a_damaged_newest_checkpoint_repeats_the_lost_iterations(tmp_
     assert "checkpoints/6: damaged: state/manifest.ocdbt has another checksum" in shown.err
     assert "using checkpoint 4" in shown.err
     assert "resuming after iteration 4" in shown.out
-    with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
-        tiny_run.assert_same_bits(checkpoints.restore(shapes()), whole)
+    tiny_run.assert_same_bits(tiny_run.restored(folder), whole)
 
 
 def test_a_checkpoint_that_fails_its_verification_replaces_no_other(tmp_path, monkeypatch):

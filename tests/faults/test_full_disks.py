@@ -9,7 +9,6 @@ import pathlib
 import resource
 import shlex
 import subprocess
-import sys
 
 import jax
 import pytest
@@ -18,7 +17,7 @@ from support import commands, damage, small_tournament, tiny_run
 from azo import __main__
 from azo.games import variant
 from azo.play.engine import opening_book
-from azo.training import checkpoint, metrics
+from azo.training import checkpoint
 
 
 @contextlib.contextmanager
@@ -38,12 +37,7 @@ def file_size_limit(num_bytes):
 @pytest.fixture(scope="module", autouse=True)
 def compiled(tmp_path_factory):
     """Fills JAX's cache of programs."""
-    assert commands.run(*train(tmp_path_factory.mktemp("first"))) == 0
-
-
-def contents(folder):
-    every = damage.files(folder)
-    return {path: path.read_bytes() for path in every if not path.name.endswith(".lock")}
+    assert commands.run(*tiny_run.train(tmp_path_factory.mktemp("first"))) == 0
 
 
 def refused(words, limit, capsys):
@@ -54,19 +48,14 @@ def refused(words, limit, capsys):
     return message
 
 
-def train(folder):
-    (folder / "tiny.toml").write_text(tiny_run.toml())
-    return ["train", "--config", folder / "tiny.toml", "--run.folder", folder / "run"]
-
-
 def test_a_checkpoint_that_does_not_fit_leaves_the_earlier_ones_and_the_run_goes_on(
     tmp_path, capsys
 ):
-    words = train(tmp_path)
+    words = tiny_run.train(tmp_path)
     assert commands.run(*words, "--run.num-iterations", 2) == 0
-    before = contents(tmp_path / "run" / "checkpoints")
+    before = damage.contents(tmp_path / "run" / "checkpoints")
     # In a process of its own: threads of Orbax go on after the save has failed, up to its end.
-    command = shlex.join([sys.executable, "-m", "azo", *map(str, words)])
+    command = shlex.join(commands.azo(*words))
     done = subprocess.run(
         ["bash", "-c", f"ulimit -f 10; exec {command}"],  # KiB
         env=os.environ | {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "1e9"},
@@ -76,22 +65,20 @@ def test_a_checkpoint_that_does_not_fit_leaves_the_earlier_ones_and_the_run_goes
     )
     assert done.returncode == 2
     assert done.stderr == (f"{tmp_path}/run/checkpoints/4: cannot write here (File too large)\n")
-    after = contents(tmp_path / "run" / "checkpoints")
+    after = damage.contents(tmp_path / "run" / "checkpoints")
     assert {path: content for path, content in after.items() if ".tmp" not in str(path)} == before
     assert commands.run(*words) == 0
     assert "resuming after iteration 2" in capsys.readouterr().out
-    events = metrics.read(tmp_path / "run", "iteration")
-    assert [event["iteration"] for event in events] == [1, 2, 3, 4, 5, 6]
+    assert tiny_run.iterations(tmp_path / "run") == [1, 2, 3, 4, 5, 6]
 
 
 def test_metrics_that_do_not_fit_stop_a_run_that_goes_on_later(tmp_path, capsys):
-    words = train(tmp_path)
+    words = tiny_run.train(tmp_path)
     message = refused(words, 300, capsys)
     assert str(tmp_path / "run") in message
     assert commands.run(*words) == 0
     assert capsys.readouterr().err == ""
-    events = metrics.read(tmp_path / "run", "iteration")
-    assert [event["iteration"] for event in events] == [1, 2, 3, 4, 5, 6]
+    assert tiny_run.iterations(tmp_path / "run") == [1, 2, 3, 4, 5, 6]
 
 
 def tournament(folder):
@@ -127,16 +114,16 @@ def test_files_stay_as_they_were_or_gain_whole_lines_and_the_command_goes_on(
     prepare, limit, tmp_path, capsys
 ):
     words = prepare(tmp_path)
-    before = contents(tmp_path)
+    before = damage.contents(tmp_path)
     assert str(tmp_path) in refused(words, limit, capsys)
-    after = contents(tmp_path)
+    after = damage.contents(tmp_path)
     assert {path: after[path] for path in before} == before
     lines = {path: content for path, content in after.items() if path not in before}
     assert all(path.suffix in (".jsonl", ".log") for path in lines)
     assert all(content == b"" or content.endswith(b"}\n") for content in lines.values())
     assert (limit == 500) == any(path.name == "solved.jsonl" for path in lines)
     assert commands.run(*words) == 0
-    finished = contents(tmp_path)
+    finished = damage.contents(tmp_path)
     assert all(finished[path].startswith(content) for path, content in lines.items())
 
 
@@ -145,7 +132,7 @@ def test_a_full_standard_output_is_one_line(tmp_path):
     (tmp_path / "a.obf").write_text("-----OX--XO----- X;\n")
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "azo", "solve", str(tmp_path / "a.obf")],
+            commands.azo("solve", tmp_path / "a.obf"),
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

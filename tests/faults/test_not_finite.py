@@ -20,10 +20,6 @@ from azo.training import checkpoint, config, exported_network, metrics, network_
 POISONED = 6  # step from which the first rate is infinite
 
 
-def settings(folder, **run):
-    return tiny_run.settings(run={"folder": str(folder)} | run)
-
-
 @pytest.fixture
 def failing_rate(monkeypatch):
     """The learning rate becomes infinite after some steps."""
@@ -35,24 +31,14 @@ def failing_rate(monkeypatch):
     monkeypatch.setattr(learner, "rate_factor", failing)
 
 
-def command(folder, *flags):
-    path = folder / "tiny.toml"
-    path.write_text(tiny_run.toml())
-    return ["train", "--config", str(path), "--run.folder", str(folder / "run"), *flags]
-
-
-def restored(folder):
-    with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
-        return checkpoints.latest_step, checkpoints.restore(tiny_run.begin(1))
-
-
 def test_a_run_stops_at_a_number_that_is_not_finite_and_keeps_its_checkpoints(
     failing_rate, tmp_path, capsys
 ):
     run = tmp_path / "run"
-    flags = ["--run.keep-checkpoints", "1", "--run.save-every", "1"]
-    message = commands.refused(capsys, *command(tmp_path, *flags))
-    step, state = restored(run)
+    words = tiny_run.train(tmp_path, "--run.keep-checkpoints", 1, "--run.save-every", 1)
+    message = commands.refused(capsys, *words)
+    state = tiny_run.restored(run)
+    step = int(state.iteration)
     assert f"not finite in iteration {step + 1}: " in message
     assert "parameters (see metrics.jsonl). Stopped: begin another run from" in message
     assert f"--run.start-from {run}) with a learner.learning_rate below 0.01" in message
@@ -62,9 +48,9 @@ def test_a_run_stops_at_a_number_that_is_not_finite_and_keeps_its_checkpoints(
     assert "parameters" in record["not_finite"]
     assert record["selfplay/games"] > 0
 
-    before = {p: p.read_bytes() for p in damage.files(run / "checkpoints")}
-    commands.refused(capsys, *command(tmp_path, *flags))
-    assert {p: p.read_bytes() for p in damage.files(run / "checkpoints")} == before
+    before = damage.contents(run / "checkpoints")
+    commands.refused(capsys, *words)
+    assert damage.contents(run / "checkpoints") == before
 
 
 @pytest.mark.parametrize("num_devices", [1, 2])
@@ -111,7 +97,7 @@ def test_a_collapsed_policy_or_a_stuck_value_is_a_warning():
 
 def test_a_warning_is_shown_once_and_written_to_the_metrics(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(statistics, "_COLLAPSED_ENTROPY", 100.0)
-    assert commands.run(*command(tmp_path, "--run.num-iterations", "3")) == 0
+    assert commands.run(*tiny_run.train(tmp_path, "--run.num-iterations", 3)) == 0
     assert capsys.readouterr().out.count("warning: the policy has collapsed") == 1
     events = metrics.read(tmp_path / "run", "warning")
     assert [event["warning"] for event in events] == ["collapsed policy"]
@@ -142,11 +128,12 @@ def changed(variables, value, kind):
 def test_a_network_that_is_not_finite_is_refused_everywhere(kind, value, tmp_path, capsys):
     variables, chosen = a_network(kind)
     network_files.save(tmp_path / "net", changed(variables, value, kind), chosen)
+    game = ["--game.name", "othello", "--game.size", 4, "--replay.capacity", 512]
     words = [
         ["play", "--network", tmp_path / "net"],
         ["export", tmp_path / "net", tmp_path / "new"],
         ["evaluate", tmp_path / "net", "random", "--num-games", "2"],
-        command(tmp_path, "--run.start-from", tmp_path / "net"),
+        [*tiny_run.train(tmp_path), "--run.start-from", tmp_path / "net", *game],
         ["supervise", "--source", "search", "--player", tmp_path / "net"],
     ]
     for one in words:

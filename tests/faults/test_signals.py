@@ -6,17 +6,13 @@ import threading
 import time
 
 import pytest
-from support import child_runs, small_tournament
+from support import commands, small_tournament, tiny_run
 
 from azo import __main__
 from azo.storage import journal
-from azo.training import checkpoint, metrics, trainer
+from azo.training import checkpoint, trainer
 
 LIMIT_SECONDS = 200
-
-
-def iterations(folder):
-    return [event["iteration"] for event in metrics.read(folder / "run", "iteration")]
 
 
 def latest(folder):
@@ -35,10 +31,9 @@ def test_a_signal_while_a_run_starts_ends_it_before_the_first_iteration(
         os.kill(os.getpid(), number)
 
     monkeypatch.setattr(trainer.Trainer, "announce", announce)
-    words = child_runs.command(tmp_path)[3:]
-    assert __main__.main(words) == 0
+    assert commands.run(*tiny_run.train(tmp_path)) == 0
     assert "stopped before iteration 1: nothing to save" in capsys.readouterr().out
-    assert iterations(tmp_path) == []
+    assert tiny_run.iterations(tmp_path / "run") == []
     assert latest(tmp_path) == 0
 
 
@@ -55,7 +50,7 @@ def test_ctrl_c_while_a_command_is_imported_is_no_traceback(monkeypatch, capsys)
 @pytest.mark.parametrize("seconds", [0.02, 0.1, 0.3, 1, 2, 4, 6, 8])
 def test_ctrl_c_during_the_start_is_honoured_without_a_traceback(tmp_path, seconds):
     endless = ["--run.num-iterations", "1000000", "--run.save-every", "1000000"]
-    process = child_runs.start(child_runs.command(tmp_path, *endless))
+    process = commands.start(*tiny_run.train(tmp_path, *endless))
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=LIMIT_SECONDS)
@@ -64,7 +59,7 @@ def test_ctrl_c_during_the_start_is_honoured_without_a_traceback(tmp_path, secon
     expected = (killed, 1) if errors and "azo" not in errors else (killed, 0, 130)
     assert process.returncode in expected, errors
     assert "/azo/" not in errors
-    done = iterations(tmp_path)
+    done = tiny_run.iterations(tmp_path / "run")
     assert latest(tmp_path) == (done[-1] if done else 0)
 
 

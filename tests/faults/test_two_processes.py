@@ -4,18 +4,16 @@ import os
 import socket
 
 import pytest
-from support import child_runs, commands, small_queue, small_tournament, tiny_run
+from support import commands, damage, small_queue, small_tournament, tiny_run
 
 from azo.games import variant
 from azo.play.engine import opening_book
 from azo.storage import locks
-from azo.training import metrics
 
 
 def cases(folder):
     """Returns commands, and the kind and the target of the lock that each takes."""
-    tiny, queue = folder / "tiny.toml", small_queue.write(folder)
-    tiny.write_text(tiny_run.toml())
+    queue = small_queue.write(folder)
     cup = small_tournament.write(folder, small_tournament.SMALL)
     (folder / "a.obf").write_text("-----OX--XO----- X;\n")
     (folder / "games.txt").write_text("f5d6c3\n")
@@ -24,7 +22,7 @@ def cases(folder):
     new, build = folder / "new", ["book", "build", folder / "a.book", folder / "games.txt"]
     book = folder / "a.book"
     return {
-        "train": (["train", "--config", tiny, "--run.folder", new], locks.lock_folder, new),
+        "train": (tiny_run.train(folder, name="new"), locks.lock_folder, new),
         "tournament": (["tournament", cup, "--folder", new], locks.lock_folder, new),
         "ablate": (["ablate", queue, "--folder", new], locks.lock_folder, new),
         "supervise": (["supervise", "--folder", new, *supervise], locks.lock_folder, new),
@@ -41,24 +39,19 @@ COMMANDS = ("train", "tournament", "ablate", "supervise", "solve", "book", "play
 def test_the_second_process_is_refused_in_one_line_and_changes_nothing(tmp_path, name, capsys):
     command, lock, target = cases(tmp_path)[name]
     with lock(target):
-        before = _contents(tmp_path)
+        before = damage.contents(tmp_path)
         message = commands.refused(capsys, *command)
     assert f": in use by process {os.getpid()} on {socket.gethostname()}: wait until" in message
-    assert _contents(tmp_path) == before
+    assert damage.contents(tmp_path) == before
 
 
 @pytest.mark.faults
 def test_of_runs_that_start_at_once_one_trains_and_is_not_disturbed(tmp_path):
-    folder = tmp_path / "run"
-    command = child_runs.command(tmp_path, run={"num_iterations": 60})
-    runs = [child_runs.start(command) for _ in range(3)]
+    command = tiny_run.train(tmp_path, run={"num_iterations": 60})
+    runs = [commands.start(*command) for _ in range(3)]
     ends = [(process.communicate(timeout=300)[1], process.returncode) for process in runs]
     assert sorted(code for _, code in ends) == [0, 2, 2]
     for message, code in ends:
         assert ("in use by process" in message) == (code == 2), message
         assert "Traceback" not in message
-    assert [event["iteration"] for event in metrics.read(folder, "iteration")] == [*range(1, 61)]
-
-
-def _contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert tiny_run.iterations(tmp_path / "run") == [*range(1, 61)]

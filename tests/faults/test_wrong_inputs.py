@@ -10,7 +10,6 @@ import functools
 import gzip
 import io
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -21,14 +20,7 @@ import numpy as np
 import pydantic
 import pytest
 import rich.console
-from support import (
-    fake_run,
-    front_end,
-    small_queue,
-    small_tournament,
-    tiny_run,
-    wrong_content,
-)
+from support import fake_run, front_end, small_queue, small_tournament, tiny_run, wrong_content
 
 from azo.formats import game_files, ggf, obf, wthor
 from azo.games import notation, othello, variant
@@ -42,7 +34,7 @@ from azo.lab import (
     tournament_file,
     tournament_runner,
 )
-from azo.lab.report import page, run_log
+from azo.lab.report import figures, page, run_log
 from azo.play.engine import opening_book
 from azo.play.web import messages
 from azo.storage import files
@@ -56,10 +48,6 @@ from azo.training import (
 )
 
 ROOT = pathlib.Path(__file__).parents[2]
-CASES = int(os.environ.get("AZO_MUTATIONS", "15000"))  # of the fastest reader
-SEED = int(os.environ.get("AZO_SEED", "0"))
-SECONDS = 20  # of processor time of one case
-MEGABYTES = 1024
 EIGHT = variant.Variant(8)
 BOARD = "---------------------------OX------XO--------------------------- X"
 SMALL = "-----OX--XO----- X"
@@ -205,7 +193,7 @@ def _report(folder, rng):
     _written(folder / "settings.json", b'{"game": {"name": "othello", "size": 6}}')
     log = run_log.read(folder)
     page.summary(log)
-    page.sheets(log)
+    figures.sheets(log)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from support import slow_board
 
 from azo.formats import game_files
 from azo.games import notation, othello
-from azo.games.host import live_game
+from azo.games.host import live_game, move_lists
 
 GAMES = pathlib.Path(__file__).parents[1] / "data"
 
@@ -178,8 +178,7 @@ def test_exact_scores_of_wthor_are_those_of_its_positions(data_folder):
     for row in known:
         number = int(row["game"].split(":")[1])
         last = games.num_solved[number] - 1
-        replay = live_game.replay_actions(games.action[number, :last].tolist(), othello.Othello())
-        board = replay.board
+        board = move_lists.replay(othello.Othello(), games.action[number, :last].tolist()).last
         sign = 1 if row["mover"] == "X" else -1
         assert sign * games.exact_score[number] == int(row["score_mover"])
         assert (64 - (board.black | board.white).bit_count()) == 24

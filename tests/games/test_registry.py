@@ -27,9 +27,9 @@ def test_equal_settings_make_equal_games_so_that_nothing_compiles_twice():
 
 def test_a_start_position_is_seen_by_its_mover():
     start = "X----XO--OX----- O"
-    position = registry.make(registry.GameConfig(size=4, start=start)).start()
+    position = registry.make(registry.GameConfig(size=4, start=start)).start(1)
     opponent = 1 | 1 << (8 + 1) | 1 << (16 + 2)
-    assert bitboard.to_int(position.opponent) == opponent
+    assert bitboard.to_ints(position.opponent) == [opponent]
 
 
 @pytest.mark.parametrize(

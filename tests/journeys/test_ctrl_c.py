@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from support import child_runs, pseudo_terminal
+from support import commands, pseudo_terminal
 
 NUM_TRIES = 10
 
@@ -24,8 +24,8 @@ def load():
 
 
 def test_ctrl_c_at_the_prompt_asks_each_time_on_a_loaded_machine(tmp_path):
-    env = child_runs.ENVIRONMENT | {"XDG_STATE_HOME": str(tmp_path), "TERM": "xterm"}
-    words = child_runs.azo("play", "--level", "1")
+    env = os.environ | {"XDG_STATE_HOME": str(tmp_path), "TERM": "xterm"}
+    words = commands.azo("play", "--level", "1")
     with pseudo_terminal.PseudoTerminal(words, env=env) as terminal:
         terminal.wait_for("black>")
         terminal.press("f5\n")

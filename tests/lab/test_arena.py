@@ -1,3 +1,4 @@
+import os
 import sys
 
 import flax.struct
@@ -9,7 +10,7 @@ from support import fake_engines, slow_board
 
 from azo.games import othello, protocol, tictactoe
 from azo.lab import arena, engine_protocols, players
-from azo.lab.tournament import openings
+from azo.lab.tournament import backends, openings
 
 OTHELLO4 = othello.Othello(4)
 OTHELLO6 = othello.Othello(6)
@@ -147,9 +148,11 @@ def fake_engine(*arguments, program=sys.executable):
     return fake_engines.config(program, fake_engines.FAKES / "fake_gtp.py", *arguments)
 
 
-def against(engine):
-    greedy = players.BaselinePlayer("greedy", othello.Othello())
-    return match(othello.Othello(), greedy, engine, num_games=4, opening_plies=8)
+def against(engine, num_processes=1):
+    game = othello.Othello()
+    greedy = players.BaselinePlayer("greedy", game)
+    engine = backends.external(engine, game, num_processes)
+    return match(game, greedy, engine, num_games=4, opening_plies=8)
 
 
 def test_a_match_with_an_engine_can_be_repeated_and_the_engine_loses_where_it_fails():
@@ -160,6 +163,16 @@ def test_a_match_with_an_engine_can_be_repeated_and_the_engine_loses_where_it_fa
     assert (result.wins, result.losses) == (4, 0)
     with pytest.raises(engine_protocols.EngineError, match="fake"):
         against(fake_engine(program="false"))
+
+
+def test_if_the_second_process_of_an_engine_fails_at_its_start_the_first_ends(tmp_path):
+    pid = tmp_path / "pid"
+    engine = f"{sys.executable} {fake_engines.FAKES / 'fake_gtp.py'} play"
+    script = f"test ! -e {pid} && echo $$ > {pid} && exec {engine}"
+    with pytest.raises(engine_protocols.EngineError, match="exit code 1"):
+        against(fake_engines.config("sh", "-c", script), num_processes=2)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from support import slow_board
 
 from azo.formats import game_files, ggf
 from azo.games import notation, othello
-from azo.lab.tournament import export, game_log, standings
+from azo.lab.tournament import export, game_log, page
 from azo.lab.tournament.game_log import PlayedGame
 
 
@@ -45,7 +45,7 @@ def test_pairings_count_points_of_the_first_name():
         played(2, "b", "a", -1),  # a: half of a pair
         played(0, "c", "b", -1),
     ]
-    pairings = standings.pairings(["a", "b", "c"], games)
+    pairings = game_log.pairings(["a", "b", "c"], games)
     assert [(p.first, p.second, *p.result.counts) for p in pairings] == [
         ("a", "b", 3, 1, 1),
         ("b", "c", 1, 0, 0),
@@ -59,10 +59,9 @@ def test_effort_counts_the_moves_of_one_player():
         played(0, "a", "b"),
         played(0, "b", "a", -1, None, "b: resigned", num_moves=(1, 4), positions=(9.0, 16.0)),
     ]
-    did = standings.effort("a", games)
-    assert did == standings.Effort(28 / 7, (0.5 + 1.25) / 7, 0)
-    assert standings.effort("b", games) == standings.Effort(None, (1.25 + 0.5) / 3, 1)
-    assert standings.effort("c", games) == standings.Effort(None, None, 0)
+    assert page.effort("a", games) == (28 / 7, (0.5 + 1.25) / 7, 0)
+    assert page.effort("b", games) == (None, (1.25 + 0.5) / 3, 1)
+    assert page.effort("c", games) == (None, None, 0)
 
 
 def test_exported_games_are_read_back_by_the_readers(tmp_path):

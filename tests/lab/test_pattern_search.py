@@ -60,7 +60,7 @@ def minimax(P, O, depth):
     """Returns the value of a position; a pass uses up no depth."""
     moves = squares(legal(P, O))
     if not moves and not legal(O, P):
-        return evaluation.final_value(P, O, RULES)
+        return evaluation.UNIT * host_rules.final_score(P, O, RULES)
     if not moves:
         return -minimax(O, P, depth)
     if depth == 0:

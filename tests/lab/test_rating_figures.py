@@ -1,4 +1,4 @@
-"""Figures of rated generations."""
+"""The figure of rated generations."""
 
 import numpy as np
 from support import drawn_panels
@@ -6,25 +6,24 @@ from support.drawn_panels import iteration, run_of, sheet
 from support.fake_run import rated
 
 from azo.lab import elo, ladder
-from azo.lab.report import rating_figures, run_log
+from azo.lab.report import figures, run_log
 
 
 def test_the_elo_of_generations_is_that_of_all_matches_together():
     run = run_of(
         iteration(1),
         *rated(10, ("random", 3), ("greedy", 2)),
-        *rated(20, ("random", 4), ("greedy", 3), (10, 3)),
+        *rated(20, ("random", 4), ("greedy", 3)),
     )
     pairings = [
         elo.Pairing("b", "random", elo.MatchResult(8, 0, 0, (0, 0, 0, 0, 4))),
         elo.Pairing("a", "random", elo.MatchResult(6, 0, 2, (1, 0, 0, 0, 3))),
         elo.Pairing("a", "greedy", elo.MatchResult(4, 0, 4, (2, 0, 0, 0, 2))),
         elo.Pairing("b", "greedy", elo.MatchResult(6, 0, 2, (1, 0, 0, 0, 3))),
-        elo.Pairing("a", "b", elo.MatchResult(2, 0, 6, (3, 0, 0, 0, 1))),
     ]
     expected, apart = (ladder.rate(pairings, anchor) for anchor in ("random", "greedy"))
     greedy = expected["greedy"]
-    figure = sheet(rating_figures, run, "elo")
+    figure = sheet(figures, run, "elo")
     (axes,) = figure.panels
     assert axes.layout.yaxis.title.text == "Elo (random 0)"
     curves = drawn_panels.curves(axes)
@@ -44,13 +43,13 @@ def test_the_elo_of_generations_is_that_of_all_matches_together():
 
 def test_players_of_the_ladder_keep_their_elo_and_the_hours_are_drawn():
     first = rated(10, ("patterns:2", 3), ("patterns:4", 2))
-    second = rated(20, ("patterns:2", 4), ("patterns:4", 3), (10, 3))
+    second = rated(20, ("patterns:2", 4), ("patterns:4", 3))
     for events, seconds in ((first, 3700.0), (second, 7300.0)):
         for event in events:
             event["time/processor_seconds"] = seconds
         events[-1]["rating/anchor"] = "patterns:2"
     run = run_of(iteration(1), *first, *second)
-    figure = sheet(rating_figures, run, "elo")
+    figure = sheet(figures, run, "elo")
     by_iteration, by_hours = (drawn_panels.curves(axes) for axes in figure.panels)
     assert by_iteration["generation"][0] == [10, 20]
     np.testing.assert_allclose(by_hours["generation"][0], [3700 / 3600, 7300 / 3600])
@@ -59,33 +58,8 @@ def test_players_of_the_ladder_keep_their_elo_and_the_hours_are_drawn():
         np.testing.assert_allclose(by_hours[name][1], [ladder.RATINGS[name]] * 2)
 
 
-def test_generations_stand_in_a_cross_table():
-    ahead = [iteration(1), *rated(10, ("random", 4)), *rated(20, ("random", 4), (10, 4))]
-    figure = sheet(
-        rating_figures,
-        run_of(*ahead, *rated(30, ("random", 4), (10, 4), (20, 3))),
-        "generations",
-    )
-    (table,) = figure.panels
-    assert drawn_panels.texts(table) == {
-        (0, 1): "0/0/8",
-        (0, 2): "0/0/8",
-        (1, 0): "8/0/0",
-        (1, 2): "2/0/6",
-        (2, 0): "8/0/0",
-        (2, 1): "6/0/2",
-    }
-
-
 def test_generations_of_phases_keep_apart():
-    phase = [iteration(1), iteration(20), *rated(10, ("random", 2)), *rated(20, (10, 3))]
+    phase = [iteration(1), iteration(20), *rated(10, ("random", 2)), *rated(20, ("random", 3))]
     run = run_log.from_phases([("1-a", phase), ("2-b", phase)])
-    (axes,) = sheet(rating_figures, run, "elo").panels
+    (axes,) = sheet(figures, run, "elo").panels
     assert drawn_panels.curves(axes)["generation"][0] == [10, 20, 30, 40]
-    (table,) = sheet(rating_figures, run, "generations").panels
-    assert drawn_panels.texts(table) == {
-        (0, 1): "2/0/6",
-        (1, 0): "6/0/2",
-        (2, 3): "2/0/6",
-        (3, 2): "6/0/2",
-    }

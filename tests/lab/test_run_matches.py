@@ -10,6 +10,7 @@ from support import fake_engines, tiny_run
 
 from azo.games import othello
 from azo.lab import arena, elo, engine_protocols, external_engines, players, run_matches
+from azo.lab.tournament import backends
 from azo.learning import network
 from azo.training import config, metrics, network_files
 
@@ -65,22 +66,21 @@ def met(folder):
     return opponents
 
 
-def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, matches):
+def test_generations_are_kept_and_meet_the_pool(tmp_path, matches):
     to_come, played = matches
-    to_come += [WON] * 9
+    to_come += [WON] * 6
     texts = [rate(tmp_path, iteration) for iteration in (5, 10, 15)]
-    assert met(tmp_path) == {5: POOL, 10: [*POOL, 5], 15: [*POOL, 5, 10]}
-    for place, (first, second) in {4: (10, 5), 7: (15, 5), 8: (15, 10)}.items():
-        assert are_weights(played[place][0].variables, first)
-        assert are_weights(played[place][1].variables, second)
-        assert played[place][1].search_config.num_simulations == 100
-    assert [second.name for _, second, _ in played[:2]] == POOL
-    assert len({key for _, _, key in played}) == 9  # other openings each time
+    assert met(tmp_path) == {5: POOL, 10: POOL, 15: POOL}
+    for (first, second, _), iteration in zip(played, (5, 5, 10, 10, 15, 15), strict=True):
+        assert are_weights(first.variables, iteration)
+        assert first.search_config.num_simulations == 100
+        assert second.name in POOL
+    assert len({key for _, _, key in played}) == 6  # other openings each time
     kept, _ = network_files.load(tmp_path / "generations" / "10")
     assert are_weights(kept, 10)
 
     pairings = [
-        elo.Pairing(f"iteration {n}", run_matches.name(other), WON)
+        elo.Pairing(f"iteration {n}", other, WON)
         for n, others in met(tmp_path).items()
         for other in others
     ]
@@ -95,15 +95,15 @@ def test_generations_are_kept_and_meet_the_pool_and_earlier_ones(tmp_path, match
 
 def test_a_resumed_run_keeps_and_rates_anew_what_came_after_its_checkpoint(tmp_path, matches):
     to_come, played = matches
-    to_come += [WON] * 5
+    to_come += [WON] * 4
     rate(tmp_path, 5)
     rate(tmp_path, 10)
     first_time = metrics.read(tmp_path, metrics.RATING_MATCH)
     (tmp_path / "generations" / "10" / "settings.json").write_text("stale")
-    to_come += [WON] * 3
+    to_come += [WON] * 2
     rate(tmp_path, 10, last_iteration=7)
     assert metrics.read(tmp_path, metrics.RATING_MATCH) == first_time
-    assert [key for _, _, key in played[2:5]] == [key for _, _, key in played[5:]]
+    assert [key for _, _, key in played[2:4]] == [key for _, _, key in played[4:]]
     assert are_weights(network_files.load(tmp_path / "generations" / "10")[0], 10)
 
 
@@ -114,22 +114,13 @@ def test_matches_already_played_are_not_repeated(tmp_path, matches):
     with pytest.raises(IndexError):  # in the second match
         rate(tmp_path, 10)
     assert met(tmp_path)[10] == ["greedy"]
-    to_come += [LOST, WON]
+    to_come += [LOST]
     rate(tmp_path, 10)
-    assert met(tmp_path)[10] == [*POOL, 5]
+    assert met(tmp_path)[10] == POOL
     wins = [event["rating_match/wins"] for event in metrics.read(tmp_path, metrics.RATING_MATCH)]
-    assert wins == [40, 40, 40, 10, 40]
+    assert wins == [40, 40, 40, 10]
     assert len(metrics.read(tmp_path, metrics.RATING)) == 2
-    assert len({key for _, _, key in played}) == len(played) == 5
-
-
-def test_a_generation_that_was_deleted_is_not_met(tmp_path, matches):
-    matches[0][:] = [WON] * 8
-    rate(tmp_path, 5)
-    rate(tmp_path, 10)
-    (tmp_path / "generations" / "5").rename(tmp_path / "elsewhere")
-    rate(tmp_path, 15)
-    assert met(tmp_path)[15] == [*POOL, 10]
+    assert len({key for _, _, key in played}) == len(played) == 4
 
 
 def test_an_unknown_player_is_reported_before_training(tmp_path, matches):
@@ -198,21 +189,15 @@ def test_engines_of_the_pool_are_the_shipped_ones_if_their_program_exists(monkey
     for program, is_installed in (("true", True), ("no-such-program", False)):
         assert external_engines.is_installed(fake_engines.config(program)) == is_installed
     find, game = run_matches._pool_player, othello.Othello()
-    monkeypatch.setattr(external_engines, "is_installed", lambda config: True)
-    engine = find("gtp-rhino:3", game)
-    assert (engine.name, engine.level) == ("gtp-rhino", 3)
+    engines = []
+    monkeypatch.setattr(external_engines, "is_installed", lambda config: not engines.append(config))
+    assert isinstance(find("gtp-rhino:3", game), backends.ProgramPlayer)
+    assert [(engine.name, engine.level) for engine in engines] == [("gtp-rhino", 3)]
     assert find("greedy", game) == players.BaselinePlayer("greedy", game)
     monkeypatch.setattr(external_engines, "is_installed", lambda config: False)
     assert find("gtp-rhino:3", game) is None
-    with pytest.raises(ValueError, match="gtp-rhino:3 plays Othello, not tictactoe"):
+    with pytest.raises(ValueError, match="gtp-rhino plays Othello, not tictactoe"):
         find("gtp-rhino:3", tiny_run.game())
-
-
-@pytest.mark.parametrize(
-    ("num_rated", "expected"), [(0, []), (3, [10, 20, 30]), (10, [10, 40, 70, 100])]
-)
-def test_earlier_opponents_are_spread_from_the_first_to_the_latest(num_rated, expected):
-    assert run_matches.spread(range(10, 10 * num_rated + 1, 10)) == expected
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ def olivaw(number):
 
 
 def text_of(packed):
-    position = othello.Othello().unpack(jnp.asarray(packed))
-    black, white = map(bitboard.to_int, (position.player, position.opponent))
-    return notation.board_text(notation.Board(black, white, is_black_to_move=True), 8)
+    position = othello.Othello().unpack(jnp.asarray(packed)[None])
+    discs = (bitboard.to_ints(side)[0] for side in (position.player, position.opponent))
+    return notation.board_text(notation.Board(*discs, is_black_to_move=True), 8)
 
 
 def test_plies_are_the_positions_before_each_move_with_the_movers_result():

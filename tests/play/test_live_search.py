@@ -61,13 +61,12 @@ def test_with_one_leaf_a_step_it_is_the_search_of_the_device(size, plies, score_
     settings = improvement.SearchConfig(
         algorithm="puct", num_simulations=150, c_puct=2.0, has_proofs=False, **changes
     )
-    sides = game.board.player, game.board.opponent
-    position = othello.Position(*(bitboard.from_int(side, 1) for side in sides))
+    sides = [game.board.player], [game.board.opponent]
     theirs = improvement.search(
         game.game,
         fake_evaluation.hashed(game.game),
         jax.random.key(0),
-        position,
+        othello.Position(*map(bitboard.from_ints, sides)),
         config=settings,
         is_greedy=True,
     )

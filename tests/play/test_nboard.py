@@ -10,7 +10,6 @@ from support.scripted_engine import ScriptedEngine
 
 from azo.formats import ggf
 from azo.games import notation
-from azo.games.host import live_game
 from azo.play.engine import clock, engine_settings, opening_book
 
 START = "8 ---------------------------O*------*O--------------------------- *"
@@ -23,8 +22,7 @@ PLAYED = "f5 f6 d3 c5 e6 f7 e7 f4"
 
 
 def game_text(moves, **properties):
-    board = live_game.LiveGame(GAME).board
-    return ggf.to_text(ggf.GgfGame(8, board, tuple(moves), **properties))
+    return ggf.to_text(ggf.GgfGame(8, ggf.usual_start(GAME), tuple(moves), **properties))
 
 
 def test_the_published_session():

@@ -13,8 +13,7 @@ from support import scripted_engine
 from support.typed_lines import moves_of, played
 
 from azo.formats import ggf
-from azo.games import othello
-from azo.games.host import live_game
+from azo.games import notation, othello
 from azo.play.analysis import formatting
 from azo.play.engine import search_report
 from azo.play.protocols import board_drawing, terminal
@@ -237,7 +236,7 @@ def test_colours_come_with_discs_of_two_shapes():
     plain = rich.console.Console(file=File(), force_terminal=True, no_color=True)
     signs = board_drawing.symbols(console)
     assert board_drawing.symbols(plain).styles == {}
-    start = live_game.LiveGame(_GAME).board
+    start = notation.Board(*_GAME.start_discs, is_black_to_move=True)
     text = "\n".join(line.plain for line in board_drawing.board(start, 8, (19,), 28, signs))
     assert (text.count(signs.black), text.count(signs.white), text.count(signs.legal)) == (2, 2, 1)
     assert f"[{signs.black}]" in text
@@ -247,6 +246,6 @@ def test_colours_come_with_discs_of_two_shapes():
     ("source", "said"), [("forced", "azo had no choice"), ("book", "azo knows this opening")]
 )
 def test_a_move_without_a_search_says_why(source, said):
-    board = live_game.LiveGame(_GAME).board
+    board = notation.Board(*_GAME.start_discs, is_black_to_move=True)
     report = search_report.SearchReport(board, 19, (), 0.0, 0.0, 0.0, None, source, 0, 0, 0.0)
     assert formatting.reason(report, "azo", _GAME)[0].startswith(said)

@@ -1,4 +1,7 @@
-"""Commands in this process, as `python -m azo` runs them."""
+"""Commands, in this process as `python -m azo` runs them, or in processes of their own."""
+
+import subprocess
+import sys
 
 from azo import __main__
 
@@ -6,6 +9,18 @@ from azo import __main__
 def run(*words):
     """Returns the exit code of a command."""
     return __main__.main([str(word) for word in words])
+
+
+def azo(*words):
+    """Returns a command for another process."""
+    return [sys.executable, "-m", "azo", *map(str, words)]
+
+
+def start(*words):
+    """Starts a command in another process; its standard error can be read."""
+    return subprocess.Popen(
+        azo(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
 
 
 def refused(capsys, *words):

@@ -34,3 +34,9 @@ KINDS = (delete, truncate, empty, zero, flip)
 def files(folder):
     """Returns all files below a folder, in order."""
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def contents(folder):
+    """Returns the bytes of the files below a folder by their paths in it, without locks."""
+    kept = (path for path in files(folder) if not path.name.endswith(".lock"))
+    return {path.relative_to(folder): path.read_bytes() for path in kept}

@@ -32,9 +32,3 @@ def band(panel):
     """Returns the ends `[N]` of a shaded interval."""
     low, high = [list(trace.y) for trace in panel.data if trace.showlegend is False]
     return [low, high]
-
-
-def texts(panel):
-    """Returns the texts in a heat map by row and column."""
-    rows = panel.data[0].text
-    return {(i, j): text for i, row in enumerate(rows) for j, text in enumerate(row) if text}

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import numpy as np
 
@@ -13,8 +14,7 @@ GAMES = 40  # of an iteration
 def events(num_iterations: int, *, num_generations: int = 1, seed: int = 0) -> list[dict]:
     """Returns the events of a run on 6x6, with all fields that the figures show."""
     rng = np.random.default_rng(seed)
-    fields = [one for *_, several in figures._SHEETS for _, _, one in several]
-    names = [name for one in fields for name in ([one] if isinstance(one, str) else one.values())]
+    names = re.findall(r'"(\w+/\w+)"', figures.FILE.read_text(encoding="utf-8"))
     lines = []
     for iteration in range(1, num_iterations + 1):
         generation = (iteration - 1) * num_generations // num_iterations
@@ -52,8 +52,7 @@ def rated(number, *matches):
     """Returns the events of a rated generation: matches of 8 games by opponent and pairs won."""
     events = []
     for opponent, won in matches:
-        kind = "earlier" if isinstance(opponent, int) else "opponent"
-        fields = {kind: opponent, "wins": 2 * won, "draws": 0, "losses": 8 - 2 * won}
+        fields = {"opponent": opponent, "wins": 2 * won, "draws": 0, "losses": 8 - 2 * won}
         fields["pair_scores"] = [4 - won, 0, 0, 0, won]
         named = {f"rating_match/{name}": value for name, value in fields.items()}
         events.append({"event": "rating_match", "iteration": number} | named)

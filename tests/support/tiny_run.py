@@ -8,7 +8,7 @@ import numpy as np
 
 from azo.games import registry
 from azo.learning import loop, network, placement
-from azo.training import config, network_files
+from azo.training import checkpoint, config, metrics, network_files
 
 SECTIONS = {
     "game": {"name": "tictactoe"},
@@ -89,6 +89,24 @@ def toml(**sections) -> str:
                 yield f"{place}{name} = {json.dumps(value)}\n"
 
     return "".join(lines(chosen))
+
+
+def train(folder, *flags, name="run", **sections):
+    """Returns the command that trains the run in FOLDER/NAME, `sections` changed."""
+    path = folder / "tiny.toml"
+    path.write_text(toml(**sections))
+    return ["train", "--config", path, "--run.folder", folder / name, *flags]
+
+
+def restored(folder):
+    """Returns the newest saved state of the run."""
+    with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
+        return checkpoints.restore(begin(1))
+
+
+def iterations(folder):
+    """Returns the numbers of the iterations that the metrics have."""
+    return [event["iteration"] for event in metrics.read(folder, "iteration")]
 
 
 def assert_same_bits(left, right):

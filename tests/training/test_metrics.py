@@ -13,8 +13,8 @@ def curves(folder):
     return path.read_bytes()
 
 
-MATCH = {f"rating_match/{name}": 3 for name in ("wins", "draws", "losses", "earlier")}
-MATCH["rating_match/pair_scores"] = []
+MATCH = {f"rating_match/{name}": 3 for name in ("wins", "draws", "losses")}
+MATCH |= {"rating_match/pair_scores": [], "rating_match/opponent": "random"}
 
 
 def test_an_event_is_one_line_of_json_and_a_curve_unless_an_iteration_has_several(tmp_path):

@@ -21,8 +21,7 @@ def test_the_first_games_are_shown_by_colour(tmp_path):
     seen = shown_games.read(tmp_path)
     assert seen.iteration == 3
     assert len(seen.boards) == shown_games.NUM_GAMES
-    second = jax.tree.map(lambda x: x[1], position)
-    white, black = map(bitboard.to_int, (second.player, second.opponent))
+    white, black = (bitboard.to_ints(side)[1] for side in (position.player, position.opponent))
     board = notation.Board(black, white, is_black_to_move=False)
     assert seen.boards[1] == notation.board_text(board, 6)
 

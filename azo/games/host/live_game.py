@@ -117,15 +117,9 @@ class LiveGame:
         return notation.Board(black, white, is_black_next)
 
 
-def replay(text: str, game: variant.Variant) -> LiveGame:
-    """Plays a transcript from the start; raises ValueError at the first illegal part."""
-    return replay_actions(notation.parse_moves(text, game.size), game)
-
-
-def replay_actions(
-    actions: Sequence[int], game: variant.Variant, *, start: notation.Board | None = None
-) -> LiveGame:
-    """Plays squares and passes, by default from the start of `game`; see `move_lists.replay`."""
+def replay(text: str, game: variant.Variant, start: notation.Board | None = None) -> LiveGame:
+    """Plays a transcript, by default from the usual start; see `move_lists.replay`."""
     live = LiveGame(game)
-    live.new_game(start, move_lists.replay(game, actions, start).actions.tolist())
+    played = move_lists.replay(game, notation.parse_moves(text, game.size), start)
+    live.new_game(start, played.actions.tolist())
     return live

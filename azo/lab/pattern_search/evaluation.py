@@ -100,6 +100,11 @@ def evaluate(P, O, moves, weights, rules):
 
 
 @jit
-def final_value(P, O, rules):
-    """Returns the score of a finished game, in units of `1 / UNIT` discs."""
+def static_value(P, O, moves, weights, rules):
+    """Returns the value of any position: as `evaluate`, after a pass if it is forced, or final."""
+    if moves:
+        return evaluate(P, O, moves, weights, rules)
+    replies = legal_moves(O, P, rules.on_board)
+    if replies:
+        return -evaluate(O, P, replies, weights, rules)
     return UNIT * host_rules.final_score(P, O, rules)

@@ -33,15 +33,6 @@ _REPLY_KEY, _CORNER_KEY = 16, 64  # of each reply, of a corner that the opponent
 
 FILE = pathlib.Path(__file__).parents[1] / "weights" / "patterns.npz"
 CONFIDENCE = 0.93  # that a cut of the shipped file is right
-ENTRY = np.dtype(
-    {
-        "names": ["player", "opponent", "lower", "upper", "move", "depth"],
-        "formats": [np.uint64, np.uint64, np.int16, np.int16, np.uint8, np.uint8],
-        "offsets": [0, 8, 16, 18, 20, 21],
-        "itemsize": 32,
-    },
-    align=True,
-)
 
 
 class PatternSearch(NamedTuple):
@@ -64,7 +55,7 @@ def make_search(
         rules=host_rules.make_rules(8, is_reversed=False),
         weights=weights,
         cuts=cuts,
-        memory=table.make_table(1 << log_rows).view(ENTRY),
+        memory=table.make_table(1 << log_rows),
         moves=np.zeros((num_levels, _MAX_MOVES), deep.MOVE),
         counters=np.zeros(2, np.int64),
     )
@@ -131,13 +122,8 @@ def _search(P, O, depth, alpha, beta, level, search):
     rules, weights, memory = search.rules, search.weights, search.memory
     search.counters[NODES] += 1
     legal = legal_moves(P, O, rules.on_board)
-    replies = legal_moves(O, P, rules.on_board) if legal == ZERO else ZERO
-    if legal == ZERO and replies == ZERO:
-        return evaluation.final_value(P, O, rules)
-    if depth <= 0:
-        if legal == ZERO:
-            return -evaluation.evaluate(O, P, replies, weights, rules)
-        return evaluation.evaluate(P, O, legal, weights, rules)
+    if depth <= 0 or (legal == ZERO and legal_moves(O, P, rules.on_board) == ZERO):
+        return evaluation.static_value(P, O, legal, weights, rules)
     moves, num_moves, hint = search.moves[level], 1, table.NO_MOVE
     if legal == ZERO:
         moves[0].player, moves[0].opponent, moves[0].square = O, P, table.NO_MOVE
@@ -156,10 +142,10 @@ def _search(P, O, depth, alpha, beta, level, search):
             if shallow > 0:
                 low = bound - is_above
                 value = _search(P, O, shallow, low, low + 1, level + 1, search)
-                if is_above and value >= bound:
-                    return _stored(P, O, depth, alpha, beta, beta, table.NO_MOVE, memory)
-                if not is_above and value <= bound:
-                    return _stored(P, O, depth, alpha, beta, alpha, table.NO_MOVE, memory)
+                if value >= bound if is_above else value <= bound:
+                    value = beta if is_above else alpha
+                    table.store(P, O, memory, value, alpha, beta, table.NO_MOVE, depth)
+                    return value
         num_moves = _list_moves(P, O, depth, legal, hint, moves, search)
 
     first_alpha, best_value, chosen = alpha, -_INFINITE, table.NO_MOVE
@@ -179,15 +165,16 @@ def _search(P, O, depth, alpha, beta, level, search):
             break
     if level == 0:
         search.counters[_BEST_MOVE] = chosen
-    return _stored(P, O, depth, first_alpha, beta, best_value, chosen, memory)
+    if depth >= _TABLE_DEPTH:
+        table.store(P, O, memory, best_value, first_alpha, beta, chosen, depth)
+    return best_value
 
 
 @jit
 def _likely_cut(P, O, legal, depth, alpha, beta, search):
     """Returns the depth of a shallow search, 0 for none, and the bound that it may make likely.
 
-    This is multi-ProbCut (Buro 1997). The static evaluation says on which side of the window to
-    try; the third result says whether it is above.
+    The third result says whether the bound is one from below; see `probcut.threshold`.
     """
     cuts, rules = search.cuts, search.rules
     empties = rules.num_squares - count(P | O)
@@ -197,11 +184,8 @@ def _likely_cut(P, O, legal, depth, alpha, beta, search):
     if cut.depth == 0:
         return 0, 0, False
     value = evaluation.evaluate(P, O, legal, search.weights, rules)
-    is_above = cut.slope * value + cut.offset > alpha
-    if is_above:
-        bound = np.int64(np.ceil((beta + cut.margin - cut.offset) / cut.slope))
-    else:
-        bound = np.int64(np.floor((alpha - cut.margin - cut.offset) / cut.slope))
+    threshold, is_above = probcut.threshold(cut, value, alpha, beta)
+    bound = np.int64(np.ceil(threshold) if is_above else np.floor(threshold))
     return cut.depth if abs(bound) < evaluation.MAX_VALUE else 0, bound, is_above
 
 
@@ -229,43 +213,8 @@ def _key(child_P, child_O, depth, weights, rules):
     replies = legal_moves(child_P, child_O, rules.on_board)
     key = -_REPLY_KEY * count(replies) - _CORNER_KEY * count(replies & rules.corners)
     if depth >= _ORDER_DEPTH:
-        if replies != ZERO:
-            key -= evaluation.evaluate(child_P, child_O, replies, weights, rules)
-        elif legal_moves(child_O, child_P, rules.on_board) == ZERO:
-            key -= evaluation.final_value(child_P, child_O, rules)
-        else:
-            other = legal_moves(child_O, child_P, rules.on_board)
-            key += evaluation.evaluate(child_O, child_P, other, weights, rules)
+        key -= evaluation.static_value(child_P, child_O, replies, weights, rules)
     return key
-
-
-@jit
-def _stored(P, O, depth, alpha, beta, value, move, memory):
-    """Stores the value of a position for a window, and returns it."""
-    if depth < _TABLE_DEPTH:
-        return value
-    lower, upper = -_INFINITE, _INFINITE - 1
-    index = table.find(P, O, memory)
-    if index != table.NOT_FOUND:
-        entry = memory[index]
-        if entry.depth > depth:
-            return value
-        if entry.depth == depth:
-            lower, upper = np.int64(entry.lower), np.int64(entry.upper)
-        if value <= alpha and entry.move != table.NO_MOVE:
-            move = np.int64(entry.move)
-    else:
-        index = table.first_of_row(P, O, memory)
-        if depth < memory[index].depth:
-            index += 1
-    if value > alpha:
-        lower = max(lower, value)
-    if value < beta:
-        upper = min(upper, value)
-    entry = memory[index]
-    entry.player, entry.opponent, entry.depth = P, O, depth
-    entry.lower, entry.upper, entry.move = lower, upper, move
-    return value
 
 
 @jit

@@ -6,38 +6,13 @@ import string
 
 import plotly.offline
 
-from azo.lab.report import figures, panels, rating_figures, run_log
+from azo.lab.report import figures, panels, run_log
 from azo.storage import files
 from azo.training import exported_network
 
 PLOT_STYLE = pathlib.Path(__file__).parent / "plots.css"
 
-_PAGE = string.Template("""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>$title</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem;
-  color: light-dark(#222, #e6e8e2); background: light-dark(#fff, #131613) }
-h1, td { overflow-wrap: anywhere }
-h2 { margin-top: 2.5rem; border-bottom: 1px solid light-dark(#ccc, #343a34) }
-p { max-width: 60rem }
-a { color: light-dark(#0b57d0, #8ab4f8) }
-table { border-collapse: collapse } td, th { text-align: left; padding: .1rem 1.5rem .1rem 0 }
-pre { overflow: auto; background: light-dark(#f6f6f6, #1c201c) }
-$style</style><script>$script</script></head><body>
-<h1>$title</h1>
-$body
-<script>
-if (matchMedia("(pointer: coarse)").matches) { // a finger scrolls the page and does not zoom
-  for (const plot of document.querySelectorAll(".js-plotly-plot")) {
-    Plotly.relayout(plot, { dragmode: false });
-  }
-}
-</script>
-</body></html>
-""")
+_PAGE = PLOT_STYLE.with_name("page.html")  # a `string.Template`
 
 
 def write(folder: pathlib.Path) -> pathlib.Path:
@@ -49,7 +24,7 @@ def write(folder: pathlib.Path) -> pathlib.Path:
     """
     run = run_log.read(folder)
     settings = files.read_text(run_log.folders(folder)[-1] / exported_network.SETTINGS)
-    drawn = sheets(run)
+    drawn = figures.sheets(run)
     lines = [
         f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
         for name, value in summary(run).items()
@@ -68,14 +43,10 @@ def write(folder: pathlib.Path) -> pathlib.Path:
 
 def render(title: str, body: str) -> str:
     """Returns a page, given its title as text and its body as HTML."""
-    script, style = plotly.offline.get_plotlyjs(), PLOT_STYLE.read_text(encoding="utf-8")
-    return _PAGE.substitute(title=html.escape(title), script=script, style=style, body=body)
-
-
-def sheets(run: run_log.RunLog) -> list[panels.Sheet]:
-    """Returns the figures that have panels, in their order on a page."""
-    every = [*figures.sheets(run), *rating_figures.sheets(run)]
-    return [sheet for sheet in every if sheet.panels]
+    script = plotly.offline.get_plotlyjs()
+    page, style = (path.read_text(encoding="utf-8") for path in (_PAGE, PLOT_STYLE))
+    parts = {"title": html.escape(title), "script": script, "style": style, "body": body}
+    return string.Template(page).substitute(parts)
 
 
 def summary(run: run_log.RunLog) -> dict[str, str]:

@@ -16,8 +16,8 @@ _MAX_POINTS = 2000  # of a curve; longer ones are thinned evenly
 _MAX_MARKERS = 60  # a curve of more points has no markers
 _THOUSANDS = 10_000  # from here numbers have prefixes of SI
 
-Curves = tuple[str, str, str | dict[str, str]]
-"""A panel over iterations: its title, the unit of y, and a field, or fields by label."""
+Curves = tuple[str, str, str | Sequence[tuple[str, str]]]
+"""A panel over iterations: its title, the unit of y, and a field, or labels with their fields."""
 
 # Axes of y by their unit: their ends, those that begin at 0, and lines to compare with.
 _LIMITS = {"score": (0, 1.02), "probability": (0, 1.02), "mean result": (-1.05, 1.05)}
@@ -66,13 +66,13 @@ class Sheet:
 
 
 def curve_sheet(
-    run: run_log.RunLog, name: str, title: str, caption: str, several: Sequence[Curves]
+    run: run_log.RunLog, name: str, title: str, caption: str, panels: Sequence[Curves]
 ) -> Sheet:
     """Returns a figure with the panels of which the run has a field."""
     sheet = Sheet(name, title, caption)
-    for panel_title, unit, fields in several:
-        named = {panel_title: fields} if isinstance(fields, str) else fields
-        columns = {label: run.column(field) for label, field in named.items()}
+    for panel_title, unit, fields in panels:
+        named = [(panel_title, fields)] if isinstance(fields, str) else fields
+        columns = {label: run.column(field) for label, field in named}
         columns = {label: (x, y) for label, (x, y) in columns.items() if len(y)}
         if not columns:
             continue

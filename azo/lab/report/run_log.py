@@ -18,7 +18,6 @@ Event = metrics.EventFields
 
 _TOTALS = {  # fields that continue from phase to phase, and whose total they continue
     "iteration": "iteration",
-    "rating_match/earlier": "iteration",
     "selfplay/games": "selfplay/games",
     "selfplay/evaluations": "selfplay/evaluations",
     "time/training_seconds": "time/training_seconds",

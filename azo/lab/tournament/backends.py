@@ -1,16 +1,17 @@
 """Players of matches, each with a request for moves in many games at once.
 
-`submit` hands a player all positions in which it is to move, and returns a function that waits for
-its moves. So external engines search while the device searches.
+A started player is a function, `Submit`. It takes all positions in which the player is to move, and
+returns a function that waits for its moves. So external engines search while the device searches.
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import jax
 import numpy as np
@@ -40,38 +41,22 @@ class Reply:
 
 
 PendingReplies = Callable[[], Sequence[Reply]]
-
-
-class GameProgram(Protocol):
-    """A program that plays one game at a time, such as an external engine."""
-
-    def choose(self, moves: Sequence[int], /) -> external_engines.Choice:
-        """Returns the move after the actions since the start of the game."""
-
-    def close(self) -> None:
-        """Ends the program."""
+Submit = Callable[[protocol.Position, Sequence[Request]], PendingReplies]
+"""Starts to choose moves for `[M]` positions on the host, each with a choice, and their `M` games,
+at least one. Returns a function that waits for the replies, in the same order."""
+Choose = Callable[[Sequence[int]], external_engines.Choice]
+"""Returns the move after the actions since the start of a game."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ProgramPlayer:
-    """A player that is a program."""
+    """A player that is a program, which plays one game at a time, such as an external engine."""
 
-    make: Callable[[], GameProgram]
+    start: Callable[[contextlib.ExitStack], Choose]  # the stack ends the program
     num_processes: int = 1  # that think at the same time
 
 
-Contender = (
-    players.Player | classical.Program | ProgramPlayer | engine_protocols.ExternalEngineConfig
-)
-
-
-class Backend(NamedTuple):
-    """A player in a match."""
-
-    submit: Callable[[protocol.Position, Sequence[Request]], PendingReplies]
-    """Starts to choose moves for `[M]` positions on the host, each with a choice, and their `M`
-    games, at least one. Returns a function that waits for the replies, in the same order."""
-    close: Callable[[], None]
+Contender = players.Player | classical.Program | ProgramPlayer
 
 
 def external(
@@ -80,12 +65,17 @@ def external(
     """Returns an external engine as a player; raises ValueError if it does not play the game."""
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{engine.name} plays Othello, not {game.name}")
-    make = functools.partial(external_engines.ExternalEngine, engine, game)
-    return ProgramPlayer(make, num_processes)
+
+    def begin(stack: contextlib.ExitStack) -> Choose:
+        return stack.enter_context(external_engines.ExternalEngine(engine, game)).choose
+
+    return ProgramPlayer(begin, num_processes)
 
 
-def start(player: Contender, game: protocol.Game, seed: int, *, min_rows: int = 1) -> Backend:
-    """Starts a player, with a seed for its searches.
+def start(
+    player: Contender, seed: int, stack: contextlib.ExitStack, *, min_rows: int = 1
+) -> Submit:
+    """Starts a player, with a seed for its searches; the stack ends its processes and threads.
 
     `min_rows` is the smallest batch of a player on the device, so that few sizes are compiled.
 
@@ -93,23 +83,21 @@ def start(player: Contender, game: protocol.Game, seed: int, *, min_rows: int = 
       ValueError: An engine does not play the game.
       engine_protocols.EngineError: An engine fails at its start.
     """
-    if isinstance(player, engine_protocols.ExternalEngineConfig):
-        player = external(player, game)
     if isinstance(player, ProgramPlayer):
-        return _processes(player)
+        return _processes(player, stack)
     if isinstance(player, classical.Program):
         program = player  # computes when its replies are awaited, and so beside the device
-        return Backend(lambda *args: functools.partial(_host_replies, program, *args), lambda: None)
+        return lambda *args: functools.partial(_host_replies, program, *args)
     # A thread of its own, since one search keeps little more than one core busy.
     thread = concurrent.futures.ThreadPoolExecutor(1)
+    stack.callback(thread.shutdown, wait=False, cancel_futures=True)  # awaits no search that runs
     keys = map(functools.partial(jax.random.fold_in, jax.random.key(seed)), itertools.count(1))
 
     def submit(position: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
         size = max(min_rows, _padded(len(requests)))
         return thread.submit(_device_replies, player, keys, position, size).result
 
-    # A search that runs is not awaited.
-    return Backend(submit, functools.partial(thread.shutdown, wait=False, cancel_futures=True))
+    return submit
 
 
 def _device_replies(
@@ -142,31 +130,27 @@ def _host_replies(
     return [Reply(action, searched, seconds) for action, searched in pairs]
 
 
-def _processes(player: ProgramPlayer) -> Backend:
+def _processes(player: ProgramPlayer, stack: contextlib.ExitStack) -> Submit:
     """Starts a program in several processes; each game stays with one of them."""
-    engines = [player.make() for _ in range(player.num_processes)]
-    threads = [concurrent.futures.ThreadPoolExecutor(1) for _ in engines]
+    programs = [player.start(stack) for _ in range(player.num_processes)]
+    threads = [concurrent.futures.ThreadPoolExecutor(1) for _ in programs]
+    for thread in threads:
+        stack.callback(thread.shutdown, cancel_futures=True)
 
     def submit(_: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
         futures = []
         for request in requests:
-            process = request.slot % len(engines)
-            futures.append(threads[process].submit(_reply, engines[process], request.actions))
+            process = request.slot % len(programs)
+            futures.append(threads[process].submit(_reply, programs[process], request.actions))
         return lambda: [future.result() for future in futures]
 
-    def close() -> None:
-        for thread in threads:
-            thread.shutdown(cancel_futures=True)
-        for engine in engines:
-            engine.close()
-
-    return Backend(submit, close)
+    return submit
 
 
-def _reply(engine: GameProgram, actions: tuple[int, ...]) -> Reply:
+def _reply(choose: Choose, actions: tuple[int, ...]) -> Reply:
     start = time.perf_counter()
     try:
-        choice = engine.choose(actions)
+        choice = choose(actions)
     except engine_protocols.EngineError as error:
         return Reply(-1, None, 0.0, error.reason)
     return Reply(choice.action, choice.positions, time.perf_counter() - start)

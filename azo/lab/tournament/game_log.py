@@ -1,4 +1,4 @@
-"""Games of a tournament, as scheduled and as played, and the file that keeps them.
+"""Games of a tournament, as scheduled and as played, the file that keeps them, and their results.
 
 The file has one line of JSON for each finished game, such as
 
@@ -10,15 +10,19 @@ The file has one line of JSON for each finished game, such as
 are black's.
 """
 
+import collections
 import dataclasses
+import itertools
 import json
 import pathlib
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import pydantic
 
 from azo.games import notation
 from azo.games.setting_types import NonNegativeFloat, NonNegativeInt
+from azo.lab import elo
 from azo.storage import journal
 
 
@@ -75,3 +79,25 @@ def from_line(line: bytes | str, size: int) -> PlayedGame:
 def mend(path: pathlib.Path, size: int) -> list[PlayedGame]:
     """Returns the games of a file and moves damaged lines out of it; see `journal.mend`."""
     return journal.mend(path, lambda line: from_line(line, size))
+
+
+def pairings(names: Sequence[str], games: Iterable[PlayedGame]) -> list[elo.Pairing]:
+    """Returns the results of all pairs of players that met, in the order of the names."""
+    # By places of the names and by opening: points of the first player in one game or two.
+    points: dict[tuple[int, int], dict[int, list[float]]] = collections.defaultdict(
+        lambda: collections.defaultdict(list)
+    )
+    for game in games:
+        black, white = names.index(game.black), names.index(game.white)
+        result = game.result if black < white else -game.result
+        points[min(black, white), max(black, white)][game.opening].append((1 + result) / 2)
+    found = []
+    for pair in sorted(points):
+        single = list(itertools.chain(*points[pair].values()))
+        paired = [sum(opening) for opening in points[pair].values() if len(opening) == 2]
+        first, second = (names[place] for place in pair)
+        pair_scores = tuple(paired.count(halves / 2) for halves in range(5))
+        wins, draws, losses = (single.count(point) for point in (1.0, 0.5, 0.0))
+        match = elo.MatchResult(wins, draws, losses, pair_scores)
+        found.append(elo.Pairing(first, second, match))
+    return found

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from azo.lab import elo, tables
-from azo.lab.tournament import game_log, standings
+from azo.lab.tournament import game_log
 
 
 def results(
@@ -28,7 +28,7 @@ def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> l
     columns += ["positions a move>", "seconds a move>", "lost early>"]
     rows = []
     for rank, one in enumerate(rated.standings, start=1):
-        effort = standings.effort(one.name, played)
+        positions, seconds, num_forfeits = effort(one.name, played)
         low, high = one.interval
         rows.append(
             [
@@ -39,9 +39,9 @@ def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> l
                 f"{one.result.num_games:,}",
                 "/".join(map(str, one.result.counts)),
                 f"{one.result.points:g}",
-                "" if effort.positions is None else f"{effort.positions:,.0f}",
-                "" if effort.seconds is None else f"{effort.seconds:.3g}",
-                effort.num_forfeits,
+                "" if positions is None else f"{positions:,.0f}",
+                "" if seconds is None else f"{seconds:.3g}",
+                num_forfeits,
             ]
         )
     notes = f"Draws between equals: {rated.draw_share:.1%}."
@@ -50,6 +50,28 @@ def _leaderboard(rated: elo.Ratings, played: Sequence[game_log.PlayedGame]) -> l
             f" Scatter of pairs of games: {rated.dispersion:.2f} times that of independent ones."
         )
     return [*tables.table(columns, rows), "", notes]
+
+
+def effort(
+    name: str, games: Sequence[game_log.PlayedGame]
+) -> tuple[float | None, float | None, int]:
+    """Returns the positions and seconds of a player's move, and the games lost by a fault.
+
+    Only moves with a choice count; None without any, or if a game's positions are unknown.
+    """
+    own = [
+        (game, (game.black, game.white).index(name))
+        for game in games
+        if name in (game.black, game.white)
+    ]
+    num_moves = sum(game.num_moves[side] for game, side in own)
+    num_forfeits = sum(bool(game.ended) and game.result == (-1, 1)[side] for game, side in own)
+    if not num_moves:
+        return None, None, num_forfeits
+    searched = [game.positions[side] for game, side in own]
+    counts = [positions for positions in searched if positions is not None]
+    positions = sum(counts) / num_moves if len(counts) == len(searched) else None
+    return positions, sum(game.seconds[side] for game, side in own) / num_moves, num_forfeits
 
 
 def _cross_table(

@@ -111,12 +111,11 @@ def play(
     is_new = np.zeros(num_slots, bool)
     action = np.full(num_slots, -1, np.int32)
     rules = _advance(game, game.start(num_slots), action, is_new)
-    players: dict[str, backends.Backend] = {}
+    players: dict[str, backends.Submit] = {}
     with contextlib.ExitStack() as stack:
         for name in dict.fromkeys(name for one in schedule for name in (one.black, one.white)):
             player, seed = contenders[name]
-            players[name] = backends.start(player, game, seed, min_rows=min_rows)
-            stack.callback(players[name].close)
+            players[name] = backends.start(player, seed, stack, min_rows=min_rows)
         while True:
             for slot, current in enumerate(slots):
                 is_new[slot] = current is None and bool(waiting)
@@ -135,7 +134,7 @@ def play(
 
 
 def _play_round(
-    rules: _Rules, games: Mapping[int, _CurrentGame], players: Mapping[str, backends.Backend]
+    rules: _Rules, games: Mapping[int, _CurrentGame], players: Mapping[str, backends.Submit]
 ) -> np.ndarray:
     """Plays a ply of each game, or notes a forfeit.
 
@@ -161,7 +160,7 @@ def _play_round(
         requests = [
             backends.Request(slot, games[slot].seed, tuple(games[slot].actions)) for slot in slots
         ]
-        pending[name] = players[name].submit(position, requests)
+        pending[name] = players[name](position, requests)
     for name, slots in slots_of.items():
         for slot, reply in zip(slots, pending[name](), strict=True):
             if reply.fault:

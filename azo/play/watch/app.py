@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from azo.lab.report import page, run_log
+from azo.lab.report import figures, page, run_log
 from azo.play.web import guard
 from azo.training import metrics, shown_games
 
@@ -77,6 +77,6 @@ def _shown(folder: pathlib.Path) -> dict[str, Any]:
                 "caption": sheet.caption,
                 "panels": [json.loads(panel.to_json()) for panel in sheet.panels],
             }
-            for sheet in page.sheets(log)
+            for sheet in figures.sheets(log)
         ],
     }

@@ -110,8 +110,7 @@ class _Pages:
     def _replay(self, body: messages.GameRequest) -> live_game.LiveGame:
         game = self._game(body.game)
         start = None if body.start is None else notation.parse_board(body.start, game.size)
-        moves = notation.parse_moves(body.moves, game.size)
-        return live_game.replay_actions(moves, game, start=start)
+        return live_game.replay(body.moves, game, start)
 
 
 class _Reports(StreamingResponse):

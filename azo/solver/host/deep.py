@@ -121,7 +121,7 @@ def run(search, max_nodes):
             if score == _OPEN and level > 0 and cuts[empties].depth > 0:
                 score = _likely_bound(node, cuts[empties], evaluator, rules, shallow_path)
                 if score != _OPEN:
-                    table.store(P, O, memory, score, alpha, table.NO_MOVE, empties)
+                    table.store(P, O, memory, score, alpha, alpha + 1, table.NO_MOVE, empties)
             if score == _OPEN:
                 score = _expand(node, moves[level], memory, rules, evaluator, shallow_path)
         while score != _OPEN:
@@ -167,7 +167,7 @@ def _expand(node, moves, memory, rules, evaluator, shallow_path):
         entry = table.find(moves[i].player, moves[i].opponent, memory)
         if entry != table.NOT_FOUND and -memory[entry].upper > alpha:
             score = -np.int64(memory[entry].upper)
-            table.store(P, O, memory, score, alpha, moves[i].square, node.empties)
+            table.store(P, O, memory, score, alpha, alpha + 1, moves[i].square, node.empties)
             return score
     node.num_moves = num_moves
     if node.empties >= _SHALLOW_FROM and evaluator.weights[node.empties, 1] != 0:
@@ -182,9 +182,9 @@ def _take_score(node, score, memory):
         node.best_score, node.best_move = score, node.move
     if node.best_score <= node.alpha and node.num_moves > 0:
         return _OPEN
-    P, O = node.player, node.opponent
-    table.store(P, O, memory, node.best_score, node.alpha, node.best_move, node.empties)
-    return node.best_score
+    P, O, alpha, score = node.player, node.opponent, node.alpha, node.best_score
+    table.store(P, O, memory, score, alpha, alpha + 1, node.best_move, node.empties)
+    return score
 
 
 @jit
@@ -272,21 +272,12 @@ def _stable_bound(P, O, alpha, empties, rules):
 
 @jit
 def _likely_bound(node, cut, evaluator, rules, shallow_path):
-    """Returns a bound on alpha's side of the score that a shallow search makes likely.
-
-    This is multi-ProbCut (Buro, "Experiments with Multi-ProbCut and a new high-quality evaluation
-    function for Othello", 1997). The estimate says which side to try.
-    """
+    """Returns a bound on alpha's side of the score that a shallow search makes likely."""
     P, O, alpha = node.player, node.opponent, node.alpha
     moves = legal_moves(P, O, rules.on_board)
     value = probcut.estimate(P, O, moves, False, evaluator, rules)
-    is_above = cut.slope * value + cut.offset > alpha
-    if is_above:
-        beta = (alpha + 1 + cut.margin - cut.offset) / cut.slope
-        low = beta - _NARROW
-    else:
-        low = (alpha - cut.margin - cut.offset) / cut.slope
-        beta = low + _NARROW
+    bound, is_above = probcut.threshold(cut, value, alpha, alpha + 1)
+    low, beta = (bound - _NARROW, bound) if is_above else (bound, bound + _NARROW)
     value, _ = fixed_depth.search(P, O, cut.depth, low, beta, 0, evaluator, rules, shallow_path)
     if is_above:
         return (alpha | 1) + 1 if value >= beta else _OPEN  # scores are even

@@ -68,10 +68,11 @@ def search(P, O, depth, alpha, beta, pass_depth, evaluator, rules, path):
     while True:
         node = path[level]
         num_visited += 1
-        value, is_over = 0.0, _list_moves(node, rules)
+        P, O, value = node.player, node.opponent, 0.0
+        node.moves = legal_moves(P, O, rules.on_board)
+        is_over = node.moves == ZERO and legal_moves(O, P, rules.on_board) == ZERO
         is_leaf = is_over or node.depth <= 0
         if is_leaf:
-            P, O = node.player, node.opponent
             value = np.float64(_value(P, O, node.moves, is_over, evaluator, rules))
         while is_leaf:
             if level == 0:
@@ -89,14 +90,6 @@ def search(P, O, depth, alpha, beta, pass_depth, evaluator, rules, path):
 def _set(node, P, O, alpha, beta, depth):
     node.player, node.opponent = P, O
     node.alpha, node.beta, node.depth = alpha, beta, depth
-
-
-@jit
-def _list_moves(node, rules):
-    """Lists the moves of a position, and returns whether its game is over."""
-    P, O = node.player, node.opponent
-    node.moves = legal_moves(P, O, rules.on_board)
-    return node.moves == ZERO and legal_moves(O, P, rules.on_board) == ZERO
 
 
 @jit

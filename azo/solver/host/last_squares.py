@@ -63,30 +63,26 @@ def last_two(P, O, alpha, a, b, rules, counters):
     """Returns the score with two empty squares."""
     counters[NODES] += 1
     best = -INFINITE
-    if NEIGHBOURS[a] & O:
-        turned = flips(P, O, a)
-        if turned:
-            best = -last_one(O ^ turned, b, rules)
-            if best > alpha:
-                return best
-    if NEIGHBOURS[b] & O:
-        turned = flips(P, O, b)
-        if turned:
-            return max(best, -last_one(O ^ turned, a, rules))
+    turned = flips(P, O, a) if NEIGHBOURS[a] & O else ZERO
+    if turned:
+        best = -last_one(O ^ turned, b, rules)
+        if best > alpha:
+            return best
+    turned = flips(P, O, b) if NEIGHBOURS[b] & O else ZERO
+    if turned:
+        return max(best, -last_one(O ^ turned, a, rules))
     if best > -INFINITE:
         return best
     # A pass: the opponent plays one of the squares.
     best = INFINITE
-    if NEIGHBOURS[a] & P:
-        turned = flips(O, P, a)
-        if turned:
-            best = last_one(P ^ turned, b, rules)
-            if best <= alpha:
-                return best
-    if NEIGHBOURS[b] & P:
-        turned = flips(O, P, b)
-        if turned:
-            return min(best, last_one(P ^ turned, a, rules))
+    turned = flips(O, P, a) if NEIGHBOURS[a] & P else ZERO
+    if turned:
+        best = last_one(P ^ turned, b, rules)
+        if best <= alpha:
+            return best
+    turned = flips(O, P, b) if NEIGHBOURS[b] & P else ZERO
+    if turned:
+        return min(best, last_one(P ^ turned, a, rules))
     if best < INFINITE:
         return best
     return final_score(P, O, rules)
@@ -96,28 +92,21 @@ def last_two(P, O, alpha, a, b, rules, counters):
 def _try_three(P, O, alpha, a, b, c, rules, counters):
     """Returns the score with three empty squares, or -INFINITE if no move is legal."""
     best = -INFINITE
-    if NEIGHBOURS[a] & O:
-        turned = flips(P, O, a)
-        if turned:
-            best = -last_two(O ^ turned, P | turned | (ONE << a), -alpha - 1, b, c, rules, counters)
-            if best > alpha:
-                return best
-    if NEIGHBOURS[b] & O:
-        turned = flips(P, O, b)
-        if turned:
-            score = -last_two(
-                O ^ turned, P | turned | (ONE << b), -alpha - 1, a, c, rules, counters
-            )
-            if score > alpha:
-                return score
-            best = max(best, score)
-    if NEIGHBOURS[c] & O:
-        turned = flips(P, O, c)
-        if turned:
-            score = -last_two(
-                O ^ turned, P | turned | (ONE << c), -alpha - 1, a, b, rules, counters
-            )
-            best = max(best, score)
+    turned = flips(P, O, a) if NEIGHBOURS[a] & O else ZERO
+    if turned:
+        best = -last_two(O ^ turned, P | turned | (ONE << a), -alpha - 1, b, c, rules, counters)
+        if best > alpha:
+            return best
+    turned = flips(P, O, b) if NEIGHBOURS[b] & O else ZERO
+    if turned:
+        score = -last_two(O ^ turned, P | turned | (ONE << b), -alpha - 1, a, c, rules, counters)
+        if score > alpha:
+            return score
+        best = max(best, score)
+    turned = flips(P, O, c) if NEIGHBOURS[c] & O else ZERO
+    if turned:
+        score = -last_two(O ^ turned, P | turned | (ONE << c), -alpha - 1, a, b, rules, counters)
+        best = max(best, score)
     return best
 
 

@@ -94,6 +94,19 @@ def estimate(P, O, moves, is_over, evaluator, rules):
 fixed_depth.register(LinearEvaluator, estimate)
 
 
+@jit
+def threshold(cut, value, alpha, beta):
+    """Returns what a shallow search has to reach to make a score likely, and on which side.
+
+    This is multi-ProbCut (Buro, "Experiments with Multi-ProbCut and a new high-quality evaluation
+    function for Othello", 1997). A static value says on which side of the window to try. The
+    second result is True for a score of beta or more, False for alpha or less.
+    """
+    is_above = cut.slope * value + cut.offset > alpha
+    score = beta + cut.margin if is_above else alpha - cut.margin
+    return (score - cut.offset) / cut.slope, is_above
+
+
 def load_cuts(size: int, confidence: float, *, is_reversed: bool) -> np.ndarray:
     """Returns the `cuts` of a `deep.Search` for a board and variant.
 

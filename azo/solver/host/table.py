@@ -1,8 +1,8 @@
-"""A table of bounds on scores of positions, compiled by numba.
+"""A table of bounds on values of positions, compiled by numba.
 
 The table is a flat array of `ENTRY`, two entries a row; a row is one cache line of 64 bytes. The
-first entry of a row is the one with the most empty squares, the second the newest of the others.
-Bounds hold for one board size and one variant.
+first entry of a row is the deepest, the second the newest of the others. The depth of an exact
+search is the number of empty squares. Bounds hold for one board size and one variant.
 """
 
 import numpy as np
@@ -11,12 +11,13 @@ from azo.games.host.kernels import jit
 
 NO_MOVE = 64
 NOT_FOUND = -1
+_UNKNOWN = 32767  # in place of a bound
 
 ENTRY = np.dtype(
     {
-        "names": ["player", "opponent", "lower", "upper", "move", "empties"],
-        "formats": [np.uint64, np.uint64, np.int8, np.int8, np.uint8, np.uint8],
-        "offsets": [0, 8, 16, 17, 18, 19],
+        "names": ["player", "opponent", "lower", "upper", "move", "depth"],
+        "formats": [np.uint64, np.uint64, np.int16, np.int16, np.uint8, np.uint8],
+        "offsets": [0, 8, 16, 18, 20, 21],
         "itemsize": 32,
     },
     align=True,
@@ -57,23 +58,29 @@ def find(P, O, memory):
 
 
 @jit
-def store(P, O, memory, score, alpha, move, empties):
-    """Stores a score: a lower bound if it is above `alpha`, else an upper bound."""
-    lower, upper = -64, 64
+def store(P, O, memory, value, alpha, beta, move, depth):
+    """Stores the value that a search to a depth found with a window, unless a deeper one is there.
+
+    The value is a lower bound if it is above `alpha`, and an upper bound if it is below `beta`.
+    """
+    lower, upper = -_UNKNOWN, _UNKNOWN
     index = find(P, O, memory)
     if index != NOT_FOUND:
-        lower, upper = np.int64(memory[index].lower), np.int64(memory[index].upper)
-    if score > alpha:
-        lower = max(lower, score)
-    else:
-        upper = min(upper, score)
-        if index != NOT_FOUND and memory[index].move != NO_MOVE:
+        if memory[index].depth > depth:
+            return
+        if memory[index].depth == depth:
+            lower, upper = np.int64(memory[index].lower), np.int64(memory[index].upper)
+        if value <= alpha and memory[index].move != NO_MOVE:
             move = np.int64(memory[index].move)
-    if index == NOT_FOUND:
+    else:
         index = first_of_row(P, O, memory)
-        if empties < memory[index].empties:
+        if depth < memory[index].depth:
             index += 1
+    if value > alpha:
+        lower = max(lower, value)
+    if value < beta:
+        upper = min(upper, value)
     entry = memory[index]
     entry.player, entry.opponent = P, O
     entry.lower, entry.upper = lower, upper
-    entry.move, entry.empties = move, empties
+    entry.move, entry.depth = move, depth
