@@ -229,16 +229,9 @@ def _order_by_estimate(moves, evaluator, rules, shallow_path):
     """Adds what a shallow search expects of each move to its key."""
     for move in moves:
         if move.key < _FIRST:
+            P, O = move.player, move.opponent
             value, _ = fixed_depth.search(
-                move.player,
-                move.opponent,
-                _SHALLOW_DEPTH,
-                -np.inf,
-                np.inf,
-                0,
-                evaluator,
-                rules,
-                shallow_path,
+                P, O, _SHALLOW_DEPTH, -np.inf, np.inf, 0, evaluator, rules, shallow_path
             )
             move.key -= np.int64(_SHALLOW_WEIGHT * value)
 
