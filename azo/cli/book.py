@@ -165,4 +165,5 @@ def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
 
 
 def _sizes(path: pathlib.Path, book: opening_book.Book) -> str:
-    return f"{path}: {len(book.positions)} positions, {book.num_moves} moves"
+    num_moves = sum(map(len, book.positions.values()))
+    return f"{path}: {len(book.positions)} positions, {num_moves} moves"

@@ -121,7 +121,8 @@ def _read_archive(path: pathlib.Path, expected: Expected) -> dict[str, np.ndarra
             names = [member.filename.removesuffix(".npy") for member in members]
             fault = difference({name: _header(archive, name) for name in names}, expected)
             if not fault:
-                return {name: _array(archive, name) for name in names}
+                read = np.lib.format.read_array
+                return {name: read(archive.open(f"{name}.npy")) for name in names}
     except _DAMAGE as error:
         fault = f"damaged: {error}"
     raise ValueError(f"{path}: {fault}")
@@ -134,8 +135,3 @@ def _header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], Any]:
             raise ValueError(f"array {name!r} has an unknown format")
         shape, _, dtype = np.lib.format.read_array_header_1_0(member)
         return shape, dtype
-
-
-def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    with archive.open(f"{name}.npy") as member:
-        return np.lib.format.read_array(member, allow_pickle=False)

@@ -1,6 +1,5 @@
 """Clocks, against the rules of GTP's specification."""
 
-import numpy as np
 import pytest
 
 from azo.play.engine import clock
@@ -55,14 +54,6 @@ def test_the_front_ends_time_left_replaces_the_clock():
     unset.set_left(False, 20, 0)
     assert _seconds(unset, is_black=False) == clock.seconds_for_move(20, 60)
     assert _seconds(unset, is_black=True) is None
-
-
-@pytest.mark.parametrize(
-    ("visits", "num_left", "is_settled"),
-    [([30, 9], 20, True), ([30, 9], 21, False), ([0, 30, 0], 29, True), ([30], 30, False)],
-)
-def test_a_move_is_settled_when_no_other_can_catch_it(visits, num_left, is_settled):
-    assert clock.is_settled(np.array(visits), num_left) == is_settled
 
 
 def test_the_clock_lasts_for_the_game():

@@ -86,13 +86,11 @@ class LiveGame:
         self.boards += (self._after(self.board, action),)
         self.actions += (int(action),)
 
-    def undo(self) -> int:
-        """Takes the last move back and returns it; raises ValueError if there is none."""
+    def undo(self) -> None:
+        """Takes the last move back; raises ValueError if there is none."""
         if not self.actions:
             raise ValueError("nothing to take back: no move was played")
-        action = self.actions[-1]
         self.boards, self.actions = self.boards[:-1], self.actions[:-1]
-        return action
 
     def legal_actions_at(self, board: notation.Board) -> tuple[int, ...]:
         """Returns the legal actions of a position, as `legal_actions` does."""

@@ -1,8 +1,6 @@
-"""Game clocks, how much of the remaining time one move may use, and when a move is settled."""
+"""Game clocks, and how much of the remaining time one move may use."""
 
 from typing import NamedTuple
-
-import numpy as np
 
 from azo.play.engine.engine_settings import EngineConfig, Limits
 
@@ -28,15 +26,6 @@ def seconds_for_move(
         own_moves = min(own_moves, max(moves_left, 1))
     usable = max(remaining - _RESERVE, 0.0)
     return max(min(usable / own_moves + increment, usable), _LEAST)
-
-
-def is_settled(visits: np.ndarray, num_left: float) -> bool:
-    """Returns whether `num_left` simulations cannot change which move has the most visits.
-
-    `visits` are those of each move, 0 for moves that are proven to be worse.
-    """
-    second, best = np.sort(np.append(visits, 0))[-2:]
-    return bool(best - second > num_left)
 
 
 class _Side(NamedTuple):

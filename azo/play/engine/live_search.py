@@ -9,7 +9,7 @@ import numpy as np
 
 from azo.games import notation, variant
 from azo.games.host import host_rules, live_game
-from azo.play.engine import clock, live_simulation, live_tree, search_report
+from azo.play.engine import live_simulation, live_tree, search_report
 from azo.play.engine.engine_settings import EngineConfig, Limits
 from azo.play.engine.search_report import MoveReport, SearchReport
 from azo.search import settings
@@ -169,7 +169,7 @@ class LiveSearch:
                     break
                 if limits.ends_early and num_done >= _LEAST_SIMULATIONS:
                     num_left = min(most - num_done, num_done / (now - start) * (end - now))
-                    if clock.is_settled(self._hopeful_visits(), num_left):
+                    if is_settled(self._hopeful_visits(), num_left):
                         break
                 if on_progress is not None and now >= next_report:
                     on_progress(num_done)
@@ -363,3 +363,12 @@ class LiveSearch:
         row = self._tree.nodes[node]
         mean = row["value_sum"] / row["visits"] if row["visits"] else 0.0
         return -float(live_simulation.clip(mean, row["lower"], row["upper"], self._context))
+
+
+def is_settled(visits: np.ndarray, num_left: float) -> bool:
+    """Returns whether `num_left` simulations cannot change which move has the most visits.
+
+    `visits` are those of each move, 0 for moves that are proven to be worse.
+    """
+    second, best = np.sort(np.append(visits, 0))[-2:]
+    return bool(best - second > num_left)

@@ -74,11 +74,6 @@ class Book:
             [[host_rules.turned_action(a, k, game.size) for a in actions] for k in symmetries]
         )
 
-    @property
-    def num_moves(self) -> int:
-        """Number of moves of all positions."""
-        return sum(len(moves) for moves in self.positions.values())
-
     def key(self, board: notation.Board) -> Key:
         """Returns the canonical form of a position."""
         return _canonical(board.player, board.opponent, self.game.size)[0]
