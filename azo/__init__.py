@@ -5,7 +5,6 @@ The names below are for programs. They are loaded at their first use, so `import
 """
 
 import importlib
-from typing import Any
 
 _MODULES = {
     "Othello": "azo.games.othello",
@@ -23,7 +22,7 @@ _MODULES = {
 __all__ = sorted(_MODULES)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'azo' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_MODULES[name]), name)
