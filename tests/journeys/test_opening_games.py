@@ -44,6 +44,7 @@ def test_a_game_of_an_archive_is_chosen_by_name_and_kept_with_its_players(open_p
     visit.page.keyboard.press("Escape")
     assert visit.moves == []  # nothing was chosen
     _drop(visit, {"WTH.wtb": files["wtb"], "WTH.JOU": files["JOU"]})
+    visit.page.wait_for_selector("dialog[open] #choose-list")
     visit.page.keyboard.type("zoé bob")
     assert visit.page.locator("#choose-list button").all_inner_texts() == [
         "301. Zoé – Bob, 24-40, d3 c3 …"
