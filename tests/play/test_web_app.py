@@ -14,7 +14,7 @@ from azo.cli import web
 from azo.games import notation, othello
 from azo.games.host import live_game
 from azo.play.engine import engine_factory, engine_settings, opening_book
-from azo.play.web import app, server
+from azo.play.web import app, messages, server
 from azo.training import shipped_files
 
 
@@ -88,6 +88,14 @@ def test_garbage_is_refused_with_one_line_and_the_game_goes_on(port, path, body,
     assert answer.json["error"].startswith(message)
     assert "\n" not in answer.json["error"]
     assert ask(port, "/api/think", question(num_simulations=1)).lines[-1]["is_final"]
+
+
+def test_an_error_of_azo_itself_is_not_called_wrong_input(port, monkeypatch):
+    def fail(game):
+        raise ValueError("arrays of other shapes")
+
+    monkeypatch.setattr(messages, "game_json", fail)
+    assert ask(port, "/api/game", {"game": "othello6"}).status == 500
 
 
 def test_the_chosen_game_comes_first_and_its_book_is_used(monkeypatch, tmp_path):

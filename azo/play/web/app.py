@@ -27,7 +27,6 @@ from azo.games.host import live_game
 from azo.play.engine import engine_settings
 from azo.play.web import guard, messages, server
 from azo.play.web.sessions import PageSearch, SessionPool
-from azo.storage import journal
 
 STATIC = pathlib.Path(__file__).parent / "static"
 
@@ -58,7 +57,7 @@ def make_app(
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(guard.Guard, names=names)],
-        exception_handlers={HTTPException: _error, ValueError: _error},
+        exception_handlers={HTTPException: _error},
     )
 
 
@@ -86,7 +85,11 @@ class _Pages:
     async def read(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.ReadRequest)
         chosen, offered = self._game(body.game), self.games.values()
-        return JSONResponse(messages.text_json(body.text, chosen, offered, body.number))
+        try:
+            answer = messages.text_json(body.text, chosen, offered, body.number)
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
+        return JSONResponse(answer)
 
     async def game(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.GameRequest)
@@ -109,8 +112,11 @@ class _Pages:
 
     def _replay(self, body: messages.GameRequest) -> live_game.LiveGame:
         game = self._game(body.game)
-        start = None if body.start is None else notation.parse_board(body.start, game.size)
-        return live_game.replay(body.moves, game, start)
+        try:
+            start = None if body.start is None else notation.parse_board(body.start, game.size)
+            return live_game.replay(body.moves, game, start)
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
 
 
 class _Reports(StreamingResponse):
@@ -139,7 +145,5 @@ async def _lines(search: PageSearch, size: int) -> AsyncIterator[str]:
 
 
 async def _error(_: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException):
-        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-    assert isinstance(error, ValueError)  # wrong input
-    return JSONResponse({"error": journal.reason(error)}, 400)
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)

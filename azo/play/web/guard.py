@@ -19,6 +19,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from azo.storage import journal
+
 MAX_BODY_BYTES = 64 * 1024
 BODY_SECONDS = 10.0
 
@@ -71,8 +73,7 @@ class Guard:
 async def read_json(request: Request, kind: type[Body]) -> Body:
     """Returns the body of a request.
 
-    HTTPException if it is not JSON, is too large or takes too long; ValueError if it does not fit
-    `kind`.
+    HTTPException if it is not JSON, is too large, takes too long, or does not fit `kind`.
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
@@ -83,10 +84,11 @@ async def read_json(request: Request, kind: type[Body]) -> Body:
         raise HTTPException(413, message, _HANG_UP)
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            body = await request.body()
+            return kind.model_validate_json(await request.body())
     except TimeoutError:
         message = f"the request took more than {BODY_SECONDS:g} s to arrive"
         raise HTTPException(408, message, _HANG_UP) from None
     except ClientDisconnect:
         raise HTTPException(400, "the connection closed before the whole request arrived") from None
-    return kind.model_validate_json(body)
+    except pydantic.ValidationError as error:
+        raise HTTPException(400, journal.reason(error)) from None
