@@ -89,11 +89,8 @@ def signals_end_computations() -> Iterator[None]:
     """Within the block, a signal during a computation gives a line, and a second one ends all.
 
     The exit code is then 128 and the number of the signal. A signal whose KeyboardInterrupt Python
-    discards is sent again. Does nothing outside the main thread.
+    discards is sent again. For the main thread.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     global _unhandled
     _unhandled, sender = socket.socketpair()
     sender.setblocking(False)
@@ -103,7 +100,8 @@ def signals_end_computations() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.unraisablehook = hook
+        if sys.unraisablehook is _send_again:  # else a later one filters until the process ends
+            sys.unraisablehook = hook
         signal.set_wakeup_fd(previous)
         acknowledge()
         _unhandled = None

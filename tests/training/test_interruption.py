@@ -43,6 +43,16 @@ def test_a_signal_that_is_ignored_at_the_start_stays_ignored():
         signal.signal(signal.SIGHUP, before)
 
 
+def test_a_hook_that_is_set_within_the_block_stays(monkeypatch):
+    monkeypatch.setattr(sys, "unraisablehook", before := sys.unraisablehook)
+    with interruption.signals_end_computations():
+        assert sys.unraisablehook is not before
+    assert sys.unraisablehook is before
+    with interruption.signals_end_computations():
+        sys.unraisablehook = print
+    assert sys.unraisablehook is print
+
+
 def test_output_to_a_terminal_that_hung_up_is_discarded(capfd):
     with capfd.disabled():
         terminal, stream = os.openpty()
