@@ -16,7 +16,7 @@ WORKERS := -n 2 --dist loadfile --max-worker-restart 0
 
 help:
 	@echo "make train   install into $(VENV) and train (ARGS=\"--config configs/...\"; EXTRAS=cuda or tpu)"
-	@echo "make record  train the record run, an hour of processor time, and rate it: docs/notebook/leaderboard.md (RECORD=FOLDER resumes one)"
+	@echo "make record  train for an hour, and rate the network: docs/notebook/leaderboard.md (RECORD=FOLDER resumes one)"
 	@echo "make test    install with the test tools and run pytest (ARGS=\"-m 'unit and not slow'\" for the quickest)"
 	@echo "make test-all   make test, then the slow tests"
 	@echo "make faults  damage files, fill disks, send signals and kill processes: docs/reliability.md"
@@ -54,11 +54,10 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 train: $(VENV)/.installed-run$(EXTRAS)
 	$(BIN)/azo train $(ARGS)
 
-# An hour on one core, then about as long for the matches; the machine should be idle otherwise.
+# An hour, then about as long for the matches; the machine should be idle otherwise.
 record: RECORD := $(RECORD)
 record: $(VENV)/.installed-run$(EXTRAS)
-	$(BIN)/azo train --config configs/champions/zero-fast.toml --run.folder $(RECORD) \
-	  --run.max-processor-seconds 3600 $(ARGS)
+	$(BIN)/azo train --minutes 60 --run.folder $(RECORD) $(ARGS)
 	$(BIN)/azo leaderboard $(RECORD)
 
 test: $(VENV)/.installed-test

@@ -1,6 +1,6 @@
 """How long does a run take to compile, at first and from JAX's persistent cache?
 
-    python -m benchmarks.compilation --config configs/quickstart.toml
+    python -m benchmarks.compilation --config configs/azo8.toml
 
 Two processes compile the whole iteration of these settings, one after the other. They share a cache
 folder that is empty at first, as with `JAX_COMPILATION_CACHE_DIR`. Times include tracing.

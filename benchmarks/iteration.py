@@ -1,6 +1,6 @@
 """How long does a whole iteration take, and its parts?
 
-    python -m benchmarks.iteration --config configs/quickstart.toml
+    python -m benchmarks.iteration --config configs/azo8.toml
 
 The compiled iteration runs as in training, on the number of devices in its settings (on a CPU each
 has a core). It is timed twice: with a replay full of copies of the start position, so that it

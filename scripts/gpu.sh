@@ -17,7 +17,7 @@
 #   PYTHON      interpreter that has JAX for CUDA, by default python3
 #   WHEELS      folder of wheels, by default wheels; no folder: nothing is installed
 #   LIMIT       seconds for this step, in place of those above
-#   ITERATIONS  iterations of the training run, over which the learning rate falls; by default 200
+#   MINUTES     length of the training run, over which the learning rate falls; by default 12
 #   SIZE        small: sizes for a trial on a CPU, in minutes
 set -euo pipefail
 
@@ -26,7 +26,7 @@ step=${1:-}
 folder=$(realpath -m "${2:-runs/gpu}")
 wheels=$(realpath -m "${WHEELS:-wheels}")
 python=${PYTHON:-python3}
-iterations=${ITERATIONS:-200}
+minutes=${MINUTES:-12}
 size=${SIZE:-real}
 cd "$(dirname "$0")/.."
 
@@ -102,13 +102,13 @@ train() {
     --network.num-blocks 1 --network.num-channels 8 --selfplay.num-games 16
     --selfplay.num-plies 4 --search.num-simulations 4 --replay.capacity 8000
     --replay.min-positions 64 --learner.batch-size 32 --learner.num-steps 2
+    --ratings.num-games 4 --ratings.num-simulations 2
   )
   left=$((limit - 60)) # the rest is for saving and exporting
   (
     limit=$left
     once run "$python" -m azo train --config azo8-gpu --run.folder "$folder/run" \
-      --run.num-iterations "$iterations" --run.save-every 10 --evaluation.every 0 \
-      --evaluation.num-games 2 --evaluation.opponent random "${sizes[@]}"
+      --minutes "$minutes" --run.save-every 10 "${sizes[@]}"
   ) || code=$?
   [ "$code" = 0 ] || [ "$code" = 124 ] || exit "$code"
   rm -rf "$folder/export" "$results/export.done"

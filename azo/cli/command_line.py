@@ -31,6 +31,10 @@ _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _CLEARER = (  # parts of tyro's messages, and what replaces them
     (r"invalid literal for int\(\) with base 10:", "not a whole number:"),
     (r"could not convert string to float:", "not a number:"),
+    (
+        r"(\S+): no type matching \{None\}\|(\w+) .* from \['(.*?)'\].*",
+        r"\1 is '\3', not \2 or None",
+    ),
     (r"Missing value for argument '(.*?)'\..*", r"\1 needs a value"),
     (r"Missing from .*?: (\S+) (.*?) \(required\).*", r"\1 is missing: \2"),
     (

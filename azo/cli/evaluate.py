@@ -1,9 +1,9 @@
 """Measures players: by a match, or by known scores.
 
-    azo evaluate runs/quickstart rollouts:100
-    azo evaluate runs/quickstart rollouts:100 --sprt.elo1 30
+    azo evaluate runs/azo8 rollouts:100
+    azo evaluate runs/azo8 rollouts:100 --sprt.elo1 30
     azo evaluate engine:zero-fast engine:zero-fast --engine.c-puct 1 --against.c-puct 3
-    azo evaluate runs/quickstart --exact random:10 ffo.obf --simulations 0 100
+    azo evaluate runs/azo8 --exact random:10 ffo.obf --simulations 0 100
     azo evaluate engine:zero-fast --exact edax_full_20.obf.gz --simulations 800 10000
 
 PLAYER and OPPONENT are `random`, `greedy`, `iagno:LEVEL` (easy, medium or hard), `alphabeta:DEPTH`

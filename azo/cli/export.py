@@ -1,6 +1,6 @@
 """Exports the network of a run for play.
 
-    azo export runs/quickstart checkpoints/mine
+    azo export runs/azo8 checkpoints/mine
 
 The new folder holds parameters and settings only; every command that takes a network takes it. The
 last line says whether the network learned from the rules alone, or from which games and networks.

@@ -8,11 +8,6 @@ place of an earlier one of the same training. The folder of an exported network 
 no record, since it does not say what the training took. Without RUN the page is written from the
 records. The games are kept in RUN/ladder, so the same command continues a stopped rating. Time
 limits need an otherwise idle machine.
-
-    azo leaderboard runs/zero-fast --time-to-strength
-
-finds the first kept checkpoint of a run that scores 50 % against each of five fixed opponents, and
-adds its minutes of training to `--records` and `--page`. The games are kept in RUN/strength.
 """
 
 import pathlib
@@ -24,7 +19,7 @@ import tyro
 
 from azo.cli import command_line
 from azo.games import setting_types
-from azo.lab import elo, ladder, records, strength_times
+from azo.lab import ladder, records
 from azo.storage import files
 from azo.training import metrics, network_files, origin, shipped_files
 
@@ -40,10 +35,6 @@ class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Simulations a move, one rating each."""
     seconds: tuple[setting_types.PositiveFloat, ...] = (0.1,)
     """Seconds a move of the engine, one rating each."""
-    time_to_strength: bool = False
-    """Measure the training until equal strength with fixed opponents, in place of the Elo."""
-    num_processes: setting_types.Processes = 1
-    """Time to strength: processes of each external engine."""
     records: pathlib.Path = pathlib.Path("docs/records.jsonl")
     """File of the records."""
     page: pathlib.Path = pathlib.Path("docs/notebook/leaderboard.md")
@@ -53,12 +44,7 @@ class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 def main(argv: Sequence[str]) -> int:
     """Rates a network, adds its record, and writes the page; returns the exit code."""
     flags = command_line.parse(LeaderboardConfig, argv, prog="azo leaderboard", description=__doc__)
-    if flags.run is None and flags.time_to_strength:
-        raise ValueError("--time-to-strength measures a run: give its folder")
-    if flags.run is not None and flags.time_to_strength:
-        times = _measured(flags, flags.run)
-        records.add(flags.records, records.of_run(flags.run, {}, times))
-    elif flags.run is not None:
+    if flags.run is not None:
         run = shipped_files.find_network(flags.run)
         if not (run / metrics.FILE).is_file():
             _rated(flags, run, pathlib.Path("runs") / run.name / "ladder" / "exported")
@@ -67,28 +53,10 @@ def main(argv: Sequence[str]) -> int:
             print(f"{flags.run}: an exported network, which gives no record")
             return 0
         matches = _rated(flags, run, run / "ladder" / str(records.all_steps(run)[-1]))
-        records.add(flags.records, records.of_run(run, matches, {}))
+        records.add(flags.records, records.of_run(run, matches))
     files.write(flags.page, records.page(records.read(flags.records)).encode())
     print(f"written: {flags.page}")
     return 0
-
-
-def _measured(flags: LeaderboardConfig, run: pathlib.Path) -> dict[str, records.StrengthTime]:
-    """Returns the time to strength by opponent, and prints it with the scores on which it rests."""
-    times = {}
-    for name in strength_times.OPPONENTS:
-        time = strength_times.measure(run, name, flags.num_games, flags.num_processes)
-        if time is None:
-            print(f"{name}: not installed", flush=True)
-            continue
-        times[name] = time
-        scores = [
-            f"iteration {step}: {elo.MatchResult(*time.matches[step])}"
-            for step in sorted(time.matches)
-            if step <= time.iteration
-        ]
-        print("; ".join([f"{name}: {time}", *scores[-2:]]), flush=True)
-    return times
 
 
 def _rated(

@@ -1,6 +1,6 @@
 """Reports on a run as one HTML page with plots.
 
-    azo report runs/quickstart
+    azo report runs/azo8
 
 Reads the metrics and the settings of the run, and writes `report/index.html` into its folder: a
 page that needs no other file, with plots to hover and zoom. The phases of a curriculum, `1-NAME`,

@@ -1,12 +1,12 @@
 """Trains a network by self-play.
 
-    azo train --config quickstart --run.seed 1 --search.num-simulations 100
+    azo train --minutes 10
+    azo train --config azo6 --minutes 4 --run.seed 1
 
 `--config` takes the name of a shipped settings file or the path of a TOML file, and flags override
-it; without it, the settings are those of `quickstart`. Ctrl-C, SIGTERM and SIGHUP end the run after
-the current iteration, save it and give exit code 0; the same command resumes it. With
-`--distributed`, several processes train together, and the first one prints and saves:
-docs/devices.md.
+it; without it, the settings are those of `azo8`. Ctrl-C, SIGTERM and SIGHUP end the run after the
+current iteration, save it and give exit code 0; the same command resumes it. With `--distributed`,
+several processes train together, and the first one prints and saves: docs/devices.md.
 """
 
 import importlib
@@ -26,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run_training(
-    recipe: str | os.PathLike[str] = "quickstart",
+    recipe: str | os.PathLike[str] = "azo8",
     settings: Mapping[str, Any] | None = None,
     *,
     folder: str | os.PathLike[str] | None = None,

@@ -1,6 +1,6 @@
 """Serves a page that shows a run while it trains.
 
-    azo watch runs/quickstart --open
+    azo watch runs/azo8 --open
 
 The page has the plots of `azo report`, renewed as the run goes on, and games of its self-play. It
 is served to this machine only, unless `--host` says otherwise. Ctrl-C ends it, not the run.

@@ -37,7 +37,7 @@ def play_games(
     key: jax.Array,
     *,
     num_games: int,
-    opening_plies: int,
+    opening_plies: int = 0,
     drawn: Sequence[openings.Opening] | None = None,
 ) -> list[game_log.PlayedGame]:
     """Plays a match; the same arguments give the same games, unless a program limits its time.
@@ -75,7 +75,7 @@ def play_games(
         drawn,
         contenders,
         games_at_once=num_games,
-        min_rows=num_games // 2,
+        rows=num_games // 2,
         on_end=played.append,
     )
     return sorted(played, key=lambda one: (one.opening, one.black))

@@ -1,8 +1,8 @@
-"""The fixed ladder: players on 8x8 whose Elo was measured once, and stays.
+"""The fixed ladders: players of Othello whose Elo was measured once, and stays.
 
 Elo on the ladder can be compared between runs and over time, since no rating of another player
-moves it. `patterns:2` is 0. The ratings are those of `azo tournament ladder --num-games 128`:
-docs/notebook/classical.md has the table.
+moves it. On 8x8 `patterns:2` is 0, on 6x6 `alphabeta:4`. The ratings are those of `azo tournament
+ladder` and `ladder6`: docs/notebook/classical.md has the tables.
 
 The games of a network are those of a tournament, so a stopped measurement continues where it was,
 and the folder has all games. Every network meets the same openings.
@@ -11,45 +11,67 @@ and the folder has all games. Every network meets the same openings.
 import json
 import pathlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from azo.games import registry
+from azo.games import othello, protocol, registry
 from azo.lab import elo, tournament_file, tournament_runner
 from azo.storage import files
 
 GAME = registry.GameConfig(size=8)
-"""The game of the ladder."""
-RATINGS = {
-    "patterns:2": 0.0,
-    "patterns:4": 299.0,
-    "patterns:6": 531.0,
-    "patterns:8": 669.0,
-    "patterns:10": 796.0,
+"""The game of the leaderboard."""
+RATINGS: Mapping[int, Mapping[str, float]] = {
+    8: {
+        "random": -990.0,
+        "greedy": -906.0,
+        "iagno:medium": -705.0,
+        "iagno:hard": -309.0,
+        "alphabeta:4": -101.0,
+        "gtp-rhino:2": -84.0,
+        "patterns:2": 0.0,
+        "gtp-rhino:3": 119.0,
+        "patterns:4": 299.0,
+        "patterns:6": 531.0,
+        "patterns:8": 669.0,
+        "patterns:10": 796.0,
+    },
+    6: {
+        "random": -643.0,
+        "alphabeta:1": -265.0,
+        "alphabeta:2": -139.0,
+        "alphabeta:4": 0.0,
+        "alphabeta:6": 89.0,
+        "alphabeta:8": 181.0,
+        "alphabeta:10": 277.0,
+    },
 }
-"""Elo by the player's name, as for `azo evaluate`."""
-ANCHOR = "patterns:2"
-"""The player whose Elo is 0."""
+"""Elo by the size of the board and the player's name, as for `azo evaluate`; weakest first."""
 NAME = "network"
 """The name of the rated network in all matches."""
 Results = Mapping[str, elo.MatchResult]
 """Results of the network by the opponent's name on the ladder."""
 
 
-def rate(pairings: Sequence[elo.Pairing], anchor: str = ANCHOR) -> dict[str, elo.Standing]:
-    """Returns ratings by name, on the scale of the ladder if one of its players takes part.
-
-    Otherwise the rating of `anchor` is 0.
-    """
-    names = {name for pairing in pairings for name in (pairing.first, pairing.second)}
-    known = RATINGS if names & RATINGS.keys() else None
-    rated = elo.rate(pairings, known=known, anchor=None if known else anchor)
-    return {one.name: one for one in rated.standings}
+def of_game(game: protocol.Game) -> Mapping[str, float]:
+    """Returns the ladder of a game, weakest player first; empty for a game without one."""
+    size = game.board_shape[0]
+    return RATINGS[size] if size in RATINGS and game == othello.Othello(size) else {}
 
 
-def rate_network(results: Results) -> elo.Standing:
-    """Returns the rating of a network by its results on the ladder."""
-    return rate([elo.Pairing(NAME, name, result) for name, result in results.items()])[NAME]
+def neighbours(ladder: Mapping[str, float], rating: float) -> tuple[str | None, str | None]:
+    """Returns the strongest player below a rating and the weakest above it, None without one."""
+    below = [name for name, known in ladder.items() if known <= rating]
+    above = [name for name, known in ladder.items() if known > rating]
+    return (below[-1] if below else None), (above[0] if above else None)
+
+
+def rate_network(
+    results: Results, ladder: Mapping[str, float] = RATINGS[GAME.size]
+) -> elo.Standing:
+    """Returns the rating of a network by its results on a ladder."""
+    pairings = [elo.Pairing(NAME, name, result) for name, result in results.items()]
+    rated = elo.rate(pairings, known=ladder)
+    return next(one for one in rated.standings if one.name == NAME)
 
 
 def by_simulations(
@@ -112,5 +134,6 @@ def play(
 def _opponents() -> dict[str, tournament_file.PlayerConfig]:
     return {
         text: tournament_file.PlayerConfig(name=text.replace(":", "-"), player=text)
-        for text in RATINGS
+        for text in RATINGS[8]
+        if text.startswith("patterns:")
     }

@@ -1,6 +1,6 @@
-"""Records: what a run took, the Elo of its network on the fixed ladder, and its time to strength.
+"""Records: what a run took, and the Elo of its network on the fixed ladder.
 
-`docs/records.jsonl` has one line a record, `docs/notebook/leaderboard.md` the tables. All figures
+`docs/records.jsonl` has one line a record, `docs/notebook/leaderboard.md` the table. All figures
 come from the folder of the run and from its matches.
 """
 
@@ -8,7 +8,7 @@ import datetime
 import json
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import pydantic
@@ -29,25 +29,15 @@ from azo.training import (
 _HEADER = """\
 # Leaderboard
 
-Time to strength: what a run took, and the Elo of its last network on the
+What a run took, and the Elo of its last network on the
 [fixed ladder](classical.md#the-fixed-ladder), newest first. Hours are processor time of the
 iterations. 95 % intervals are in brackets. A player with a number of simulations has the search of
 self-play without noise. A player with a time a move is the engine of `azo gtp`, which also solves
 endgames. `azo leaderboard` writes this page from `docs/records.jsonl`;
 [recipes.md](../recipes.md#long-runs) says how to add a record.
 """
-_TIMES_HEADER = """\
-## Minutes to equal strength
-
-The training until a kept checkpoint scores 50 % or more against an opponent in paired games with
-400 simulations a move, newest first: processor minutes / minutes of wall time / evaluations, of the
-iterations alone. "over": the last checkpoint does not score 50 %. "at most": the first one that was
-kept does. A match that is clear after 20 games ends there. `azo leaderboard RUN --time-to-strength`
-measures a run and adds a row; it needs many kept checkpoints (`run.save_every`,
-`run.keep_checkpoints`).
-"""
 # Settings that do not change what a run learns.
-_FREE = {"evaluation", "ratings", "run", "curriculum", "distributed", "origin"}
+_FREE = {"minutes", "evaluation", "ratings", "run", "curriculum", "distributed", "origin"}
 _COSTS = ("time/processor_seconds", "time/training_seconds", "selfplay/evaluations")
 _MAX_CHANGES = 6  # of a recipe, to be named as a shipped one with changes
 
@@ -61,21 +51,6 @@ class Cost(pydantic.BaseModel, frozen=True, extra="forbid"):
     processor_minutes: setting_types.NonNegativeFloat
     wall_minutes: setting_types.NonNegativeFloat
     evaluations: setting_types.Count
-
-
-class StrengthTime(Cost):
-    """The training until equal strength with an opponent, or the whole one if it was too short."""
-
-    bound: Literal["", "at most ", "over "]
-    """"over": the last checkpoint does not score 50 %; "at most": the first kept one does."""
-    matches: dict[int, _Counts]
-    """Games of all checkpoints that met the opponent, by iteration."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.bound}{self.processor_minutes:.1f} / {self.wall_minutes:.1f} /"
-            f" {self.evaluations / 1e6:.2f} M"
-        )
 
 
 class Record(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -92,25 +67,18 @@ class Record(pydantic.BaseModel, frozen=True, extra="forbid"):
     hardware: str
     """Processor and devices of the training."""
     from_rules_alone: bool
-    cost: Cost | None = None
-    """Of the last checkpoint; None in the oldest times to strength."""
+    cost: Cost
+    """Of the last checkpoint."""
     matches: dict[str, dict[str, _Counts]] = {}
     """Games on the ladder by way to play, such as "100" (simulations) or "0.1 s", and opponent."""
     elo: dict[str, tuple[setting_types.Finite, setting_types.Finite, setting_types.Finite]] = {}
     """Elo on the ladder and its 95 % interval, by way to play."""
-    times: dict[str, StrengthTime] = {}
-    """Time to strength by opponent."""
 
 
-def of_run(
-    run: pathlib.Path,
-    matches: Mapping[str, ladder.Results],
-    times: Mapping[str, StrengthTime],
-) -> Record:
-    """Returns the record of the latest checkpoint of a run.
+def of_run(run: pathlib.Path, matches: Mapping[str, ladder.Results]) -> Record:
+    """Returns the record of the latest checkpoint of a run; ValueError if its metrics lack costs.
 
-    `matches` on the ladder are by way to play, `times` to strength by opponent. See `costs` for its
-    ValueError.
+    `matches` on the ladder are by way to play.
     """
     step = all_steps(run)[-1]
     standings = {way: ladder.rate_network(results) for way, results in matches.items()}
@@ -123,7 +91,7 @@ def of_run(
         seed=settings.run.seed,
         hardware=_joined(f"{one['start/processor']}; {one['start/devices']}" for one in starts),
         from_rules_alone=origin.is_from_rules_alone(network_files.origin_of(settings)),
-        cost=costs(run, [step])[0],
+        cost=_cost(run, step),
         matches={
             way: {name: result.counts for name, result in results.items()}
             for way, results in matches.items()
@@ -132,26 +100,22 @@ def of_run(
             way: (round(one.rating, 1), round(one.interval[0], 1), round(one.interval[1], 1))
             for way, one in standings.items()
         },
-        times=dict(times),
     )
 
 
-def costs(run: pathlib.Path, steps: Sequence[int]) -> list[Cost]:
-    """Returns what checkpoints took; raises ValueError if the metrics lack times or counts."""
-    found = {event["iteration"]: event for event in metrics.read(run, "iteration")}
-    for step in steps:
-        for field in _COSTS:
-            if found.get(step, {}).get(field) is None:
-                raise ValueError(f"{run}: its metrics do not have {field} of checkpoint {step}")
-    return [
-        Cost(
-            iteration=step,
-            processor_minutes=round(found[step]["time/processor_seconds"] / 60, 2),
-            wall_minutes=round(found[step]["time/training_seconds"] / 60, 2),
-            evaluations=found[step]["selfplay/evaluations"],
-        )
-        for step in steps
-    ]
+def _cost(run: pathlib.Path, step: int) -> Cost:
+    """Returns what a checkpoint took; raises ValueError if the metrics lack times or counts."""
+    events = [one for one in metrics.read(run, "iteration") if one["iteration"] == step]
+    found = events[-1] if events else {}
+    for field in _COSTS:
+        if found.get(field) is None:
+            raise ValueError(f"{run}: its metrics do not have {field} of checkpoint {step}")
+    return Cost(
+        iteration=step,
+        processor_minutes=round(found["time/processor_seconds"] / 60, 2),
+        wall_minutes=round(found["time/training_seconds"] / 60, 2),
+        evaluations=found["selfplay/evaluations"],
+    )
 
 
 def all_steps(run: pathlib.Path) -> list[int]:
@@ -189,9 +153,9 @@ def read(path: pathlib.Path) -> list[Record]:
 def add(path: pathlib.Path, record: Record) -> None:
     """Adds a record to a file.
 
-    It replaces earlier records of the same training, and keeps their other ratings and times.
+    It replaces earlier records of the same training, and keeps their other ratings.
     """
-    measured = ("matches", "elo", "times")
+    measured = ("matches", "elo")
     free: Any = {"date", *measured}
     training = record.model_dump(exclude=free)
     kept = []
@@ -207,50 +171,29 @@ def add(path: pathlib.Path, record: Record) -> None:
 
 def page(records: Sequence[Record]) -> str:
     """Returns the leaderboard in Markdown, newest records first."""
-    rated = [one for one in reversed(records) if one.elo]
-    timed = [one for one in reversed(records) if one.times]
+    rated = records[::-1]
     ways = list(dict.fromkeys(way for one in rated for way in one.elo))
-    opponents = list(dict.fromkeys(name for one in timed for name in one.times))
     titles = [f"Elo, {way} simulations" if way.isdigit() else f"Elo, {way} a move" for way in ways]
-    ratings = []
+    of_training = ["date", "recipe", "seed>", "commit", "hardware", "rules alone"]
+    rows = []
     for one in rated:
         elos = {way: "{:.0f} ({:.0f} to {:.0f})".format(*rating) for way, rating in one.elo.items()}
-        hours, evaluations = "", ""
-        if one.cost is not None:
-            hours, evaluations = (
+        rows.append(
+            [
+                one.date,
+                f"`{one.recipe}`",
+                "" if one.seed is None else one.seed,
+                one.commit,
+                one.hardware,
+                "yes" if one.from_rules_alone else "no",
                 f"{one.cost.processor_minutes / 60:.2f}",
                 f"{one.cost.evaluations:,}",
-            )
-        ratings.append([hours, evaluations, *(elos.get(way, "") for way in ways)])
-    times = [[one.times.get(name, "") for name in opponents] for one in timed]
-    lines = [
-        _HEADER,
-        *_table(rated, ["hours>", "evaluations>", *titles], ratings),
-        "",
-        _TIMES_HEADER,
-        *_table(timed, [f"{name}>" for name in opponents], times),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _table(
-    records: Sequence[Record], columns: Sequence[str], cells: Iterable[Sequence[object]]
-) -> list[str]:
-    """Returns a table: the trainings of records, and then other columns; or that there is none."""
-    rows = [
-        [
-            one.date,
-            f"`{one.recipe}`",
-            "" if one.seed is None else one.seed,
-            one.commit,
-            one.hardware,
-            "yes" if one.from_rules_alone else "no",
-            *others,
-        ]
-        for one, others in zip(records, cells, strict=True)
-    ]
-    of_training = ["date", "recipe", "seed>", "commit", "hardware", "rules alone"]
-    return tables.table([*of_training, *columns], rows) if rows else ["No record yet."]
+                *(elos.get(way, "") for way in ways),
+            ]
+        )
+    columns = [*of_training, "hours>", "evaluations>", *titles]
+    lines = tables.table(columns, rows) if rows else ["No record yet."]
+    return "\n".join([_HEADER, *lines]) + "\n"
 
 
 def _joined(texts: Iterable[str]) -> str:

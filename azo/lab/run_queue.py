@@ -156,10 +156,11 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     queue = validation.load(Queue, path, "queue")
     fixed = {"base", "set", "seeds", "arms", "versus"}
     common = queue.model_dump(mode="json", exclude=fixed, exclude_none=True)
-    # The budget ends the run, not the number of iterations. The only evaluation is a small one at
-    # the end, so that the best checkpoint is the last one.
+    # The budget alone ends a run, and the last checkpoint is its result.
     without_phases = {
-        "run.num_iterations": 1_000_000,
+        "minutes": None,
+        "run.num_iterations": None,
+        "ratings.num_points": 0,
         "evaluation.every": 0,
         "evaluation.num_games": 2,
         "evaluation.num_simulations": queue.num_simulations,

@@ -18,12 +18,24 @@ MAX_FAILURES = 5  # in a row, after which new games are played in any case
 
 
 class ScheduledSettings(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Settings that change with a generation."""
+    """Settings that change later in the run."""
 
-    start: setting_types.PositiveInt
-    """First generation with these settings, counted from 0."""
+    share: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
+    """Share of the run after which these settings may hold."""
+    start: setting_types.NonNegativeInt = 0
+    """First generation with which they may hold, counted from 0; both must be reached."""
     set: dict[str, Any]
     """Settings by full names, such as {"search.num_simulations" = 200}."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_start(self) -> "ScheduledSettings":
+        if not self.share and not self.start:
+            raise ValueError("share or start: give at least one of them")
+        return self
+
+    def holds(self, generation: int, share: float) -> bool:
+        """Returns whether the settings hold in a generation, after a share of the run."""
+        return generation >= self.start and share >= self.share
 
 
 class GenerationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -34,7 +46,7 @@ class GenerationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     num_samples: setting_types.NonNegativeInt = 0
     """Examples to learn from after these games; 0: learn in every iteration."""
     schedule: tuple[ScheduledSettings, ...] = ()
-    """Changes of settings in later generations."""
+    """Changes of settings later in the run."""
 
 
 class GateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):

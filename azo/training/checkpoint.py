@@ -28,7 +28,7 @@ _COUNTS = (
 
 # Settings that a resumed run may change.
 _FREE: Any = dict.fromkeys(
-    ("evaluation", "ratings", "distributed", "curriculum", "origin"), True
+    ("minutes", "evaluation", "ratings", "distributed", "curriculum", "origin"), True
 ) | {
     "run": {
         "folder",

@@ -20,7 +20,7 @@ from azo.games import setting_types
 from azo.storage import files
 from azo.training import checks, shipped_files, validation
 
-DEFAULT_CONFIG = shipped_files.CONFIGS / "quickstart.toml"
+DEFAULT_CONFIG = shipped_files.CONFIGS / "azo8.toml"
 
 # Settings that are fixed for a run: array shapes and the folder.
 _FIXED_SECTIONS = ("game", "network", "generation", "evaluation", "ratings", "run")
@@ -43,10 +43,10 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     seed: setting_types.Seed = 0
     """Start of all random keys; the same seed repeats the run."""
-    folder: pathlib.Path = pathlib.Path("runs/quickstart")
+    folder: pathlib.Path = pathlib.Path("runs/azo8")
     """Folder of checkpoints and metrics; by default runs/ and the name of the settings file."""
-    num_iterations: setting_types.PositiveInt = 100
-    """Iterations of the whole run."""
+    num_iterations: setting_types.PositiveInt | None = None
+    """Iterations of the whole run; one of the limits must be given."""
     num_devices: setting_types.Processes | None = None
     """Devices of each process, which share games and batches; None takes all devices."""
     save_every: setting_types.PositiveInt = 10
@@ -68,7 +68,7 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Matches against a fixed opponent during a run."""
 
     every: setting_types.NonNegativeInt = 10
-    """Iterations from one evaluation to the next; 0 evaluates only at the end of the run."""
+    """Iterations from one evaluation to the next, and one at the end of the run; 0: none."""
     num_games: setting_types.PairedGames = 128
     """Games a match. Each opening is played twice, with both colours."""
     num_simulations: setting_types.Simulations = 100
@@ -87,51 +87,18 @@ class EvaluationConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Networks kept during a run, and their Elo."""
+    """Elo on a fixed ladder during a run, and discs lost on solved positions."""
 
-    every: setting_types.NonNegativeInt = 0
-    """Iterations from one kept and rated network to the next; 0: none."""
-    every_seconds: setting_types.PositiveFloat | None = None
-    """Processor seconds of the iterations from one kept and rated network to the next, as in
-    run.max_processor_seconds; in place of `every`."""
-    pool: Annotated[tuple[str, ...], pydantic.Field(min_length=1)] = (
-        "random",
-        "greedy",
-        "rollouts:100",
-    )
-    """Players that every generation meets, named as for `azo evaluate`. Players of the ladder, such
-    as patterns:4, keep their Elo; without one the Elo of random, or of the first player, is 0.
-    NAME:LEVEL is an engine of configs/engines, such as gtp-rhino:3, left out unless installed."""
+    num_points: setting_types.NonNegativeInt = 0
+    """Ratings of a run, after equal shares of it; 0: none."""
     num_games: setting_types.PairedGames = 64
-    """Games of each match. Each opening is played twice, with both colours."""
+    """Games against each of about two players. Each opening is played twice, with both colours."""
     num_simulations: setting_types.Simulations = 100
-    """Simulations a move of all generations."""
+    """Simulations a move of the network."""
 
-    @pydantic.model_validator(mode="after")
-    def _check_pool(self) -> "RatingsConfig":
-        if len(set(self.pool)) < len(self.pool):
-            raise ValueError(f"ratings.pool names a player twice: {', '.join(self.pool)}")
-        if self.every and self.every_seconds is not None:
-            raise ValueError(
-                f"ratings.every is {self.every} and ratings.every_seconds {self.every_seconds:g}:"
-                " set one of them"
-            )
-        return self
-
-    @property
-    def is_enabled(self) -> bool:
-        """Whether there are ratings."""
-        return self.every > 0 or self.every_seconds is not None
-
-    def is_due(self, iteration: int, seconds: float, rated_seconds: float) -> bool:
-        """Returns whether to rate the network after an iteration.
-
-        `seconds` are processor seconds so far, `rated_seconds` those at the last rating: it is due
-        as soon as a multiple of the interval has passed since then.
-        """
-        if self.every_seconds is not None:
-            return seconds // self.every_seconds > rated_seconds // self.every_seconds
-        return self.every > 0 and iteration > 0 and iteration % self.every == 0
+    def is_due(self, share: float, rated_share: float) -> bool:
+        """Returns whether to rate after a share of the run, last rated after `rated_share`."""
+        return int(share * self.num_points) > int(rated_share * self.num_points)
 
 
 class Phase(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -146,6 +113,8 @@ class Phase(pydantic.BaseModel, frozen=True, extra="forbid"):
 class Config(azo.learning.run_state.RecipeConfig):
     """All settings of a run: of the compiled iteration, and of the host's work around it."""
 
+    minutes: Annotated[float, pydantic.Field(ge=2, le=6000)] | None = None
+    """Length of the run, with compilation and matches; learning rate and ratings follow it."""
     game: azo.games.registry.GameConfig = azo.games.registry.GameConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     ratings: RatingsConfig = RatingsConfig()
@@ -167,7 +136,7 @@ class Config(azo.learning.run_state.RecipeConfig):
         if self.run.num_devices is not None:
             checks.check_devices(self, self.run.num_devices)
         for entry in self.generation.schedule:
-            at_generation(self, entry.start)
+            scheduled(self, entry.start, entry.share)
         for index in range(len(self.curriculum)):
             of_phase(self, index)
         return self
@@ -181,15 +150,15 @@ def with_settings(config: Config, changes: Mapping[str, Any]) -> Config:
         place: Any = tree
         for section in sections:
             place = place.setdefault(section, {}) if isinstance(place, dict) else None
-        if not sections or not setting or not isinstance(place, dict):
+        if not setting or not isinstance(place, dict):
             raise ValueError(f"{name!r}: write SECTION.SETTING, such as search.num_simulations")
         place[setting] = value
     return validation.validate(Config, tree, None)
 
 
-def at_generation(config: Config, generation: int) -> Config:
-    """Returns the settings of a generation, counted from 0."""
-    entries = [entry for entry in config.generation.schedule if entry.start <= generation]
+def scheduled(config: Config, generation: int, share: float) -> Config:
+    """Returns the settings of a generation, counted from 0, after a share of the run."""
+    entries = [entry for entry in config.generation.schedule if entry.holds(generation, share)]
     changes = {name: value for entry in entries for name, value in entry.set.items()}
     for name in changes:
         if name.partition(".")[0] in _FIXED_SECTIONS or name in _FIXED_SETTINGS:
@@ -298,17 +267,27 @@ class Limit(NamedTuple):
     flag: str  # that doubles the limit
 
 
-def used_limits(run: RunConfig, iterations: int, evaluations: int, seconds: float) -> list[Limit]:
-    """Returns all limits of a run that has used so much, in processor seconds."""
-    used = (
-        ("num_iterations", iterations, "iterations are done"),
-        ("max_evaluations", evaluations, "evaluations are used"),
-        ("max_processor_seconds", int(seconds), "processor seconds are used"),
-    )
+def used_limits(config: Config, used: Mapping[str, float]) -> list[Limit]:
+    """Returns all limits of a run that has used so much, by the names of metrics."""
+    run = config.run
     limits = []
-    for name, number, verdict in used:
-        most = getattr(run, name)
+    for flag, most, name, verdict in (
+        ("minutes", config.minutes, "time/minutes", "minutes are over"),
+        ("run.num-iterations", run.num_iterations, "iteration", "iterations are done"),
+        (
+            "run.max-evaluations",
+            run.max_evaluations,
+            "selfplay/evaluations",
+            "evaluations are used",
+        ),
+        (
+            "run.max-processor-seconds",
+            run.max_processor_seconds,
+            "time/processor_seconds",
+            "processor seconds are used",
+        ),
+    ):
         if most is not None:
-            flag = f"--run.{name.replace('_', '-')} {2 * most:.15g}"
-            limits.append(Limit(f"all {most:,.15g} {verdict}", number / most, flag))
+            reason = f"all {most:,.15g} {verdict}"
+            limits.append(Limit(reason, used.get(name, 0) / most, f"--{flag} {2 * most:.15g}"))
     return limits

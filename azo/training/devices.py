@@ -8,6 +8,7 @@ process has to call them in the same order.
 
 import contextlib
 import os
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,8 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from azo.training import checks, config
+
+_SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
 
 
 def prepare(settings: config.Config) -> int:
@@ -27,6 +30,7 @@ def prepare(settings: config.Config) -> int:
     """
     if settings.distributed and not jax.distributed.is_initialized():
         _join()
+    keep_programs()
     num_devices = settings.run.num_devices
     if num_devices is not None:
         # An initialised backend keeps its number of devices.
@@ -42,6 +46,14 @@ def prepare(settings: config.Config) -> int:
     total = (num_devices or available) * jax.process_count()
     checks.check_devices(settings, total)
     return total
+
+
+def keep_programs() -> None:
+    """Lets JAX keep compiled programs in the user's cache, unless a folder is set."""
+    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
+        base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", _SECONDS_TO_KEEP)
 
 
 def is_first() -> bool:

@@ -22,10 +22,8 @@ from tensorboardX.proto import event_pb2, summary_pb2
 from azo.games.setting_types import Count, Finite, NonNegativeFloat, NonNegativeInt
 from azo.storage import journal
 
-RATING_MATCH = "rating_match"
-"""Kind of event: a match of the network that plays after the event's iteration."""
 RATING = "rating"
-"""Kind of event: the Elo of that network."""
+"""Kind of event: the Elo of the network that plays after the event's iteration."""
 
 EventFields = dict[str, Any]
 """A line of `metrics.jsonl`; some fields have the types of `_KnownFields`."""
@@ -40,9 +38,10 @@ _VALUES: pydantic.TypeAdapter[EventFields] = pydantic.TypeAdapter(
 _NEEDED = {
     "start": ("start__commit", "start__processor", "start__devices"),
     "end": ("reason",),
-    RATING: ("rating__anchor",),
-    RATING_MATCH: tuple(
-        f"rating_match__{x}" for x in ("opponent", "wins", "draws", "losses", "pair_scores")
+    RATING: (
+        *("rating__elo", "rating__elo_low", "rating__elo_high", "rating__discs_lost"),
+        *("rating__opponents", "rating__opponents_elo", "rating__summary"),
+        *("time__rating_seconds", "time__minutes"),
     ),
 }
 
@@ -66,12 +65,15 @@ class _KnownFields(
     evaluation__score_low: Finite | None = None
     evaluation__score_high: Finite | None = None
     evaluation__opponent: str = ""  # none in supervised training, where games are held out
-    rating__anchor: str | None = None
-    rating_match__opponent: str | None = None
-    rating_match__wins: NonNegativeInt = 0
-    rating_match__draws: NonNegativeInt = 0
-    rating_match__losses: NonNegativeInt = 0
-    rating_match__pair_scores: list[NonNegativeInt] = []
+    rating__elo: Finite | None = None
+    rating__elo_low: Finite | None = None
+    rating__elo_high: Finite | None = None
+    rating__discs_lost: NonNegativeFloat | None = None
+    rating__opponents: list[str] = []
+    rating__opponents_elo: list[Finite] = []
+    rating__summary: str | None = None
+    time__rating_seconds: NonNegativeFloat | None = None
+    time__minutes: NonNegativeFloat | None = None
 
     @pydantic.model_validator(mode="after")
     def _check_complete(self) -> "_KnownFields":
@@ -81,10 +83,6 @@ class _KnownFields(
             missing = ["evaluation__score"]
         if missing:
             raise ValueError(f"no {missing[0].replace('__', '/')}")
-        if self.event == RATING_MATCH:
-            games = self.rating_match__wins + self.rating_match__draws + self.rating_match__losses
-            if len(self.rating_match__pair_scores) not in (0, 5) or games == 0:
-                raise ValueError("a match without games, or of another kind of pairs")
         return self
 
 
@@ -136,8 +134,8 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
     def write(self, event: str, iteration: int, metrics: Mapping[str, Any]) -> None:
         """Appends one event, on disk when this returns.
 
-        `metrics` are numbers, which become curves too unless an iteration has several such events,
-        arrays or text; null if not finite. ValueError if it cannot be written.
+        `metrics` are numbers, which become curves too, arrays or text; null if not finite.
+        ValueError if it cannot be written.
         """
         self._check_lock()
         fields = {name: _plain(value) for name, value in metrics.items()}
@@ -146,7 +144,7 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
         values = [
             summary_pb2.Summary.Value(tag=name, simple_value=number)
             for name, number in fields.items()
-            if event != RATING_MATCH and isinstance(number, int | float)
+            if isinstance(number, int | float)
         ]
         if values:
             with self._writing_curves():

@@ -79,7 +79,7 @@ def load_network(
 ) -> TrainedNetwork:
     """Returns a network from a folder, for programs.
 
-        network = azo.load_network("runs/quickstart")
+        network = azo.load_network("runs/azo8")
         network.evaluate(jax.random.key(0), network.game.start(1)).value
 
     `evaluate` returns an `Evaluation` for `B` positions, each seen by the side to move: logits

@@ -32,7 +32,7 @@ def find_config(
 ) -> pathlib.Path:
     """Returns the path of a TOML file; the name of a shipped file is enough.
 
-    `.toml` may be left out, as in `champions/zero-fast`. Messages call such files by `what`, such
+    `.toml` may be left out, as in `champions/own-play`. Messages call such files by `what`, such
     as "queue". Shipped ones are in the `folder` of `CONFIGS`; a relative path begins at `beside`.
     """
     shipped = CONFIGS / folder

@@ -5,7 +5,6 @@
 
 import contextlib
 import dataclasses
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -26,6 +25,7 @@ from azo.training import (
     metrics,
     network_files,
     origin,
+    run_clock,
     shown_games,
 )
 
@@ -40,7 +40,7 @@ class Matches(Protocol):
         """Plays the network against the opponent of the settings; yields one event."""
 
     def rate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
-        """Keeps the network, and rates it among fixed players and earlier networks of the run."""
+        """Keeps the network, and rates it on a fixed ladder and on solved positions."""
 
 
 MakeMatches = Callable[[config.Config, protocol.Game], Matches]
@@ -64,10 +64,12 @@ def train(
     game = registry.make(settings.game)
     lengths: dict[str, Any] = {"evaluation": settings.evaluation}
     lengths |= {"gate": settings.gate} if settings.gate.is_enabled else {}
-    lengths |= {"ratings": settings.ratings} if settings.ratings.is_enabled else {}
+    lengths |= {"ratings": settings.ratings} if settings.ratings.num_points else {}
     if make_matches is None and len(lengths) > 1:
         raise ValueError(f"nothing plays the matches of {', '.join(list(lengths)[1:])}")
     checks.check_memory(settings, game, mesh.size, **lengths)
+    if not config.used_limits(settings, {}):
+        raise ValueError("the run would have no end: give --minutes 10, or another limit")
     start, carried = network_files.load_start(settings, game)
     teacher = network_files.load_setting("selfplay.teacher", settings.selfplay.teacher, game)
     with contextlib.ExitStack() as stack:
@@ -116,12 +118,7 @@ class Trainer:
     stop: interruption.StopRequest
 
     def __post_init__(self) -> None:
-        """Continues the clock of a resumed run."""
-        iterations = metrics.read(self.settings.run.folder, "iteration")
-        ratings = metrics.read(self.settings.run.folder, metrics.RATING)
-        self.training_seconds = metrics.largest(iterations, "time/training_seconds")
-        self.processor_seconds = metrics.largest(iterations, "time/processor_seconds")
-        self.rated_seconds = metrics.largest(ratings, "time/processor_seconds")
+        self.clock = run_clock.RunClock(self.settings)
         # The compiled program of each kind, and the settings that it was compiled for.
         self.programs: dict[generations.IterationKind, tuple[config.Config, Any]] = {}
         self.warnings: set[str] = set()
@@ -167,17 +164,15 @@ class Trainer:
         assert kind is not None, "a complete generation has ended"
         settings, program = self.compile(kind, state)
         progress = self.progress(state)
-        start, processor_start = time.perf_counter(), time.process_time()
-        state, report = program(state, progress)
-        report = jax.device_get(report)
-        seconds = time.perf_counter() - start
-        self.training_seconds += seconds
-        self.processor_seconds += time.process_time() - processor_start
+        before = self.clock.training_seconds
+        with self.clock.iteration():
+            state, report = program(state, progress)
+            report = jax.device_get(report)
+        seconds = self.clock.training_seconds - before
         figures = {
             **statistics.describe_iteration(settings, state, report, seconds=seconds),
             "time/iteration_seconds": round(seconds, 4),
-            "time/training_seconds": round(self.training_seconds, 2),
-            "time/processor_seconds": round(self.processor_seconds, 2),
+            **self.clock.figures(),
         }
         self.check_finite(state, report.finite, figures)
         return state, figures
@@ -214,19 +209,20 @@ class Trainer:
         self, kind: generations.IterationKind, state: run_state.RunState
     ) -> tuple[config.Config, Any]:
         """Returns settings and program of the next iteration; new settings compile a new one."""
-        settings = config.at_generation(self.settings, int(state.generation))
+        share = float(self.progress(state))
+        settings = config.scheduled(self.settings, int(state.generation), share)
         if self.programs.get(kind, (None, None))[0] == settings:
             return self.programs[kind]
         self.screen.note("compiling, half a minute or longer")
-        start = time.perf_counter()
-        iterate = loop.build(self.game, settings, self.mesh, kind=kind, actor=self.actor)
-        program = iterate.lower(state, np.float32(0)).compile()
+        with self.clock.compilation():
+            iterate = loop.build(self.game, settings, self.mesh, kind=kind, actor=self.actor)
+            program = iterate.lower(state, np.float32(0)).compile()
         size = program.memory_analysis()
         if size is not None:
             used = size.temp_size_in_bytes + size.argument_size_in_bytes
             checks.check_fits("an iteration", {"selfplay.num_games or learner.batch_size": used})
         self.programs[kind] = settings, program
-        seconds = time.perf_counter() - start
+        seconds = 60 * self.clock.compilation_minutes
         self.screen.note(f"compiled in {seconds:.0f} s")
         fields = {"time/compilation_seconds": round(seconds, 2)}
         self.write(int(state.iteration), [metrics.Event("compilation", fields)])
@@ -272,29 +268,27 @@ class Trainer:
 
     def evaluate(self, state: run_state.RunState, iteration: int) -> metrics.Event | None:
         """Plays a match, if that is due, and returns it."""
-        is_due = self.settings.evaluation.is_due(iteration) or self.end_reason(state)
+        match = self.settings.evaluation
+        is_due = match.is_due(iteration) or (match.every > 0 and self.end_reason(state))
         if self.matches is None or not is_due or self.should_stop():
             return None
-        match = self.settings.evaluation
         self.screen.working(f"playing {match.num_games} games against {match.opponent}")
         (played,) = self.matches.evaluate(state, iteration)
-        seconds = {"time/training_seconds": round(self.training_seconds, 2)}
-        self.write(iteration, [metrics.Event(played.kind, {**played.fields, **seconds})])
+        fields = {**played.fields, **self.clock.figures()}
+        self.write(iteration, [metrics.Event(played.kind, fields)])
         return played
 
     def rate(self, state: run_state.RunState, iteration: int) -> None:
         """Rates the network that plays, if that is due."""
-        ratings = self.settings.ratings
-        is_due = ratings.is_due(iteration, self.processor_seconds, self.rated_seconds)
-        if ratings.every_seconds is not None:  # by the clock of the first process
-            is_due = bool(devices.broadcast_from_first([int(is_due)])[0])
+        share, is_last = float(self.progress(state)), self.end_reason(state) is not None
+        is_due = self.settings.ratings.num_points and (is_last or self.clock.is_rating_due(share))
         if self.matches is None or not is_due or self.should_stop():
             return
         self.screen.working("playing the matches of the rating")
-        seconds = {"time/processor_seconds": round(self.processor_seconds, 2)}
+        clocks = {"selfplay/evaluations": state.num_evaluations(), **self.clock.figures()}
         rated = self.matches.rate(state, iteration)
-        self.write(iteration, (one._replace(fields={**one.fields, **seconds}) for one in rated))
-        self.rated_seconds = self.processor_seconds
+        with self.clock.rating(share):
+            self.write(iteration, (one._replace(fields={**one.fields, **clocks}) for one in rated))
 
     def save(
         self,
@@ -336,10 +330,18 @@ class Trainer:
 
     def used_limits(self, state: run_state.RunState) -> list[config.Limit]:
         """Returns how much of each limit is used; equal in all processes."""
-        run, seconds = self.settings.run, self.processor_seconds
-        if run.max_processor_seconds is not None:
-            (seconds,) = devices.broadcast_from_first([int(seconds)])
-        return config.used_limits(run, int(state.iteration), state.num_evaluations(), seconds)
+        processor_seconds = int(self.clock.processor_seconds)
+        # The rating at the end is within the length of a run.
+        seconds = int(60 * (self.clock.minutes + self.clock.next_rating_minutes()))
+        if jax.process_count() > 1:
+            processor_seconds, seconds = devices.broadcast_from_first([processor_seconds, seconds])
+        used = {
+            "iteration": int(state.iteration),
+            "selfplay/evaluations": state.num_evaluations(),
+            "time/processor_seconds": processor_seconds,
+            "time/minutes": seconds / 60,
+        }
+        return config.used_limits(self.settings, used)
 
     def recorded_match(self, iteration: int) -> metrics.Event | None:
         """Returns the match that an earlier process played after an iteration, if any."""

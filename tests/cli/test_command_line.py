@@ -43,7 +43,9 @@ def test_a_flag_overrides_an_entry_of_a_list():
         ("stray", "unexpected argument 'stray'. Give settings as flags: --config NAME"),
         ("--run.seed x", "--run.seed: not a whole number: 'x'"),
         ("--game.name z", "--game.name is 'z', but should be one of 'othello', 'tictactoe'"),
-        ("--config quikstart", "quikstart: no such settings file. Did you mean 'quickstart'?"),
+        ("--minutes ten", "--minutes is 'ten', not FLOAT or None"),
+        ("--minutes 1", "--minutes is 1.0, but should be greater than or equal to 2"),
+        ("--config olvaw", "olvaw: no such settings file. Did you mean 'olivaw'?"),
     ],
 )
 def test_a_wrong_flag_is_named_with_what_would_work(flags, expected):

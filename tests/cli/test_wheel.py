@@ -60,7 +60,7 @@ def test_the_wheel_holds_configs_networks_and_pages(wheel):
     for name in (
         "azo/py.typed",
         "azo/__init__.pyi",
-        "configs/quickstart.toml",
+        "configs/azo8.toml",
         "configs/queues/ablation.toml",
         *("play/web/static/index.html", "play/web/static/app.js"),
         *(f"lab/report/{name}" for name in ("figures.toml", "page.html", "plots.css")),

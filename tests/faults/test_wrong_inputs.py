@@ -179,9 +179,7 @@ def _read_protocol(folder, content, rng):
 @functools.cache
 def _events():
     events = fake_run.events(3, num_generations=2)
-    for number in (1, 3):
-        others = [("random", 3), ("greedy", 1), *([(1, 2)] if number == 3 else [])]
-        events += fake_run.rated(number, *others)
+    events += [fake_run.rated(1), fake_run.rated(3)]
     events[0] = {**events[0], "time/processor_seconds": 3.5}
     ends = {"event": "end", "iteration": 3, "reason": "3 iterations done"}
     return [{"event": "start", "iteration": 0, **START}, *events, ends]

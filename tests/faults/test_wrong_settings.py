@@ -59,7 +59,7 @@ def _sound_settings():
         | {"generation": {"num_games": 9, "schedule": [{"start": 1, "set": FEW}]}}
         | {"curriculum": [{"name": "a", "set": every}, {"name": "b", "set": FEW}]},
         "queue": {
-            "base": "quickstart", "max_evaluations": 9, "seeds": [0], "opponent": "random",
+            "base": "azo6", "max_evaluations": 9, "seeds": [0], "opponent": "random",
             "num_games": 4, "num_simulations": 2,
             "arms": [{"name": "a", "question": "b", "set": FEW}],
         },

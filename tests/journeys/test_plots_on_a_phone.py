@@ -37,7 +37,7 @@ _CONTRAST = """() => {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / ("a-name-without-spaces-" * 4)
-    rated = [*fake_run.rated(8, ("random", 3)), *fake_run.rated(16, ("random", 4), (8, 3))]
+    rated = [fake_run.rated(8), fake_run.rated(16)]
     fake_run.write(folder, fake_run.events(24, num_generations=4) + rated)
     return folder
 

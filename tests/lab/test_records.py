@@ -8,7 +8,7 @@ from support import tiny_run
 
 from azo.cli import command_line, leaderboard
 from azo.games import registry
-from azo.lab import elo, ladder, records, strength_times, tournament_file
+from azo.lab import elo, ladder, records, tournament_file
 from azo.training import checkpoint, config, metrics, network_files, origin, shipped_files, trainer
 
 FIGURES = {
@@ -39,7 +39,7 @@ def run(tmp_path):
 
 
 def test_a_record_has_the_figures_of_the_latest_checkpoint(run):
-    record = records.of_run(run, MATCHES, {})
+    record = records.of_run(run, MATCHES)
     assert record.cost == COST
     assert record.commit == "abc1234, then def5678"
     assert record.hardware == "A CPU, 2 cores; 1 x cpu"
@@ -49,48 +49,45 @@ def test_a_record_has_the_figures_of_the_latest_checkpoint(run):
     assert record.elo["100"] == pytest.approx((rated.rating, *rated.interval), abs=0.06)
 
 
-def test_records_make_tables_newest_first(run, tmp_path):
+def test_records_make_a_table_newest_first(run, tmp_path):
     path = tmp_path / "new" / "records.jsonl"
-    assert records.page(records.read(path)).count("No record yet.") == 2
-    time = records.StrengthTime(**dict(COST), bound="over ", matches={6: (4, 0, 6)})
-    first = records.of_run(run, MATCHES, {})
+    assert records.page(records.read(path)).endswith("No record yet.\n")
+    first = records.of_run(run, MATCHES)
     second = first.model_copy(update={"seed": 7, "elo": {"0.1 s": (812.4, 700.0, 990.0)}})
-    third = records.of_run(run, {}, {"iagno-hard": time}).model_copy(update={"seed": 9})
-    for record in (first, second, third):
+    for record in (first, second):
         records.add(path, record)
-    assert records.read(path) == [first, second, third]
-    rated, timed = records.page(records.read(path)).split("## Minutes")
-    head, _, newest, oldest = rated.strip().splitlines()[-4:]
+    assert records.read(path) == [first, second]
+    head, _, newest, oldest = records.page(records.read(path)).strip().splitlines()[-4:]
     assert head.endswith(
         "| rules alone | hours | evaluations | Elo, 0.1 s a move | Elo, 100 simulations |"
     )
     assert newest.endswith("| yes | 1.00 | 2,000,000 | 812 (700 to 990) |  |")
     assert " | abc1234, then def5678 | A CPU, 2 cores; 1 x cpu | yes | 1.00 | " in oldest
-    *_, head, _, row = timed.splitlines()
-    assert head.endswith("| rules alone | iagno-hard |")
-    assert row.endswith(" | A CPU, 2 cores; 1 x cpu | yes | over 60.0 / 30.0 / 2.00 M |")
 
 
-def test_a_training_measured_again_keeps_its_other_ratings_and_times(run, tmp_path):
+def test_a_training_measured_again_keeps_its_other_ratings(run, tmp_path):
     path = tmp_path / "records.jsonl"
-    other = records.of_run(run, MATCHES, {}).model_copy(update={"seed": 24})
+    other = records.of_run(run, MATCHES).model_copy(update={"seed": 24})
     first = other.model_copy(update={"seed": 1, "elo": {"100": (1, 0, 2), "400": (3, 2, 4)}})
-    times = {"iagno-hard": records.StrengthTime(**dict(COST), bound="", matches={})}
-    new = {"elo": {"400": (5, 4, 6), "0.1 s": (7, 6, 8)}, "times": times}
-    later = first.model_copy(update=new)
+    later = first.model_copy(update={"elo": {"400": (5, 4, 6), "0.1 s": (7, 6, 8)}})
     for record in (first, other, later):
         records.add(path, record)
     kept, replaced = records.read(path)
     assert kept == other
     assert replaced.elo == {"100": (1, 0, 2), "400": (5, 4, 6), "0.1 s": (7, 6, 8)}
-    assert replaced.times == times
+
+
+def test_metrics_without_what_a_checkpoint_took_give_no_record(run):
+    lines = (run / metrics.FILE).read_text().replace("time/training_seconds", "time/other")
+    (run / metrics.FILE).write_text(lines)
+    with pytest.raises(ValueError, match="do not have time/training_seconds of checkpoint 6"):
+        records.of_run(run, MATCHES)
 
 
 def test_a_recipe_is_named_by_the_shipped_file_and_what_differs():
-    path = shipped_files.CONFIGS / "champions" / "zero-fast.toml"
-    settings = config.load_file(path)
-    assert records.recipe(settings) == "azo8"  # of which zero-fast is a longer run
-    longer = config.with_settings(settings, {"run.seed": 7, "run.max_processor_seconds": 60})
+    settings = config.load_file(shipped_files.CONFIGS / "azo8.toml")
+    assert records.recipe(settings) == "azo8"
+    longer = config.with_settings(settings, {"minutes": 60, "run.seed": 7})
     assert records.recipe(longer) == "azo8"
     other = config.with_settings(settings, {"learner.schedule": "cosine"})
     assert records.recipe(other) == 'azo8, learner.schedule "cosine"'
@@ -116,15 +113,16 @@ OTHELLO_4X4 = {
 
 
 @pytest.mark.slow
-def test_a_tiny_run_is_trained_rated_measured_and_recorded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(ladder, "RATINGS", {"random": 0.0, "greedy": 100.0})
-    monkeypatch.setattr(ladder, "ANCHOR", "random")
+def test_a_tiny_run_is_trained_rated_and_recorded(tmp_path, monkeypatch, capsys):
+    # Players of the ladder that play on a board of 4x4 too.
+    opponents = {
+        name: tournament_file.PlayerConfig(name=name.replace(":", "-"), player="random")
+        for name in ("patterns:2", "patterns:4")
+    }
+    monkeypatch.setattr(ladder, "_opponents", lambda: opponents)
     monkeypatch.setattr(ladder, "GAME", registry.GameConfig(size=4))
-    opponents = [tournament_file.PlayerConfig(name=name, player=name) for name in ladder.RATINGS]
-    monkeypatch.setattr(strength_times, "OPPONENTS", {one.name: one for one in opponents})
-    monkeypatch.setattr(strength_times, "NUM_SIMULATIONS", 2)
     monkeypatch.chdir(tmp_path)
-    limits = {"folder": "run", "num_iterations": 3, "save_every": 1, "keep_checkpoints": 5}
+    limits = {"folder": "run", "num_iterations": 3, "save_every": 1}
     trainer.train(tiny_run.settings(**OTHELLO_4X4, run=limits))
     page, records_file = pathlib.Path("page.md"), pathlib.Path("r.jsonl")
 
@@ -135,25 +133,16 @@ def test_a_tiny_run_is_trained_rated_measured_and_recorded(tmp_path, monkeypatch
 
     rating = ["run", "--simulations", "2", "3", "--seconds", "0.01"]
     rate(*rating)
-    assert re.search(r"^greedy: .*; iteration ", rate("run", "--time-to-strength"), re.MULTILINE)
     (record,) = records.read(records_file)
     assert list(record.matches) == list(record.elo) == ["2", "3", "0.01 s"]
     assert all(sum(won) == 4 for way in record.matches.values() for won in way.values())
     assert record.cost.iteration == 3
     assert record.commit == origin.commit()
     assert f"{record.cost.evaluations:,}" in page.read_text()
-    games = {path: path.read_text() for path in pathlib.Path("run").glob("**/games.jsonl")}
-    measured = [path for path in games if path.parts[1] == "strength"]
-    assert list(record.times) == ["random", "greedy"]
-    for name, time in record.times.items():
-        steps = {path.parts[3] for path in measured if path.parts[2] == name}
-        assert {str(step) for step in time.matches} == steps
-        assert all(sum(counts) == 4 for counts in time.matches.values())
-        assert str(time) in page.read_text()
 
-    # The same commands play no game again.
+    # The same command plays no game again.
+    games = {path: path.read_text() for path in pathlib.Path("run").glob("**/games.jsonl")}
     rate(*rating)
-    rate("run", "--time-to-strength")
     assert games == {path: path.read_text() for path in pathlib.Path("run").glob("**/games.jsonl")}
     assert records.read(records_file) == [record]
 
@@ -165,7 +154,7 @@ def test_a_tiny_run_is_trained_rated_measured_and_recorded(tmp_path, monkeypatch
 
 
 def test_matches_are_named_as_on_the_ladder(monkeypatch, tmp_path):
-    monkeypatch.setattr(ladder, "RATINGS", {"patterns:2": 0.0})
+    monkeypatch.setattr(ladder, "RATINGS", {8: {"patterns:2": 0.0, "random": -900.0}})
     drawn = elo.MatchResult(2, 0, 2, (0, 0, 2, 0, 0))
 
     def play(tournament, folder, title):

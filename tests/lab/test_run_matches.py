@@ -1,23 +1,18 @@
-"""The matches of a run: evaluations, and ratings with made-up results."""
+"""The matches of a run: the gate, and ratings with a made-up yardstick."""
 
 import types
 
 import jax
 import numpy as np
-import pydantic
 import pytest
-from support import fake_engines, tiny_run
+from support import tiny_run
 
-from azo.games import othello
-from azo.lab import arena, elo, engine_protocols, external_engines, players, run_matches
-from azo.lab.tournament import backends
+from azo.lab import arena, elo, ladder, run_matches, yardstick
 from azo.learning import network
 from azo.training import config, metrics, network_files
 
+LADDER = ladder.RATINGS[8]
 WON = elo.MatchResult(40, 0, 10, pair_scores=(0, 0, 10, 0, 15))
-LOST = elo.MatchResult(10, 0, 40, pair_scores=(15, 0, 10, 0, 0))
-POOL = ["greedy", "random"]
-OPENING_PLIES = tiny_run.settings().evaluation.opening_plies
 
 
 def weights(seed):
@@ -32,100 +27,74 @@ def are_weights(variables, seed):
 
 
 @pytest.fixture
-def matches(monkeypatch):
-    """Results to come, and the arguments of the matches that were played for them."""
-    to_come, played = [], []
+def measured(monkeypatch):
+    """The arguments of all measurements, each of which gives an Elo that is 100 higher."""
+    calls = []
 
-    def play(game, first, second, key, *, num_games, opening_plies):
-        assert (num_games, opening_plies) == (50, OPENING_PLIES)
-        result = to_come.pop(0)
-        played.append((first, second, tuple(jax.random.key_data(key).tolist())))
-        return result
+    class Yardstick:
+        ladder = LADDER
 
-    monkeypatch.setattr(arena, "play_match", play)
-    return to_come, played
+        def __init__(self, game, num_games):
+            assert num_games == 50
+
+        def measure(self, player, key, expected=None):
+            calls.append((player, jax.random.key_data(key).tolist(), expected))
+            rating = 100.0 * len(calls)
+            standing = elo.Standing("network", WON, rating, (rating - 45, rating + 45))
+            return yardstick.Measurement(standing, {"greedy": WON}, ("greedy", None), 1.25)
+
+    monkeypatch.setattr(yardstick, "Yardstick", Yardstick)
+    return calls
 
 
-def rate(folder, iteration, *, last_iteration=99, **ratings):
+def rate(folder, iteration, *, last_iteration=99):
     """Rates the network of an iteration, in a process that begins after `last_iteration`."""
-    ratings = {"every": 5, "pool": POOL, "num_games": 50} | ratings
+    ratings = {"num_points": 5, "num_games": 50, "num_simulations": 7}
     settings = tiny_run.settings(run={"folder": str(folder)}, ratings=ratings)
     state = types.SimpleNamespace(variables=lambda: weights(iteration))
     with metrics.MetricsWriter(folder, last_iteration=last_iteration) as writer:
         of_run = run_matches.RunMatches(settings, tiny_run.game())
+        texts = []
         for event in of_run.rate(state, iteration):
-            writer.write(event.kind, iteration, event.fields)
-    return event.text
+            writer.write(event.kind, iteration, {**event.fields, "time/minutes": 1.0})
+            texts.append(event.text)
+    return texts
 
 
-def met(folder):
-    """Whom each generation met, in the order of the matches."""
-    opponents = {}
-    for event in metrics.read(folder, metrics.RATING_MATCH):
-        opponents.setdefault(event["iteration"], []).append(run_matches.opponent(event))
-    return opponents
-
-
-def test_generations_are_kept_and_meet_the_pool(tmp_path, matches):
-    to_come, played = matches
-    to_come += [WON] * 6
-    texts = [rate(tmp_path, iteration) for iteration in (5, 10, 15)]
-    assert met(tmp_path) == {5: POOL, 10: POOL, 15: POOL}
-    for (first, second, _), iteration in zip(played, (5, 5, 10, 10, 15, 15), strict=True):
-        assert are_weights(first.variables, iteration)
-        assert first.search_config.num_simulations == 100
-        assert second.name in POOL
-    assert len({key for _, _, key in played}) == 6  # other openings each time
+def test_networks_are_kept_and_measured_from_the_latest_rating_on(tmp_path, measured):
+    texts = [rate(tmp_path, iteration) for iteration in (5, 10)]
+    assert texts[1] == ["Elo 200 +- 45: above greedy; 1.25 discs lost a move"]
+    (first, first_key, *_), (second, second_key, expected) = measured
+    assert are_weights(first.variables, 5)
+    assert are_weights(second.variables, 10)
+    assert second.search_config.num_simulations == 7
+    assert expected == 100.0
+    assert first_key != second_key  # other openings each time
     kept, _ = network_files.load(tmp_path / "generations" / "10")
     assert are_weights(kept, 10)
-
-    pairings = [
-        elo.Pairing(f"iteration {n}", other, WON)
-        for n, others in met(tmp_path).items()
-        for other in others
-    ]
-    standings = elo.rate(pairings, anchor="random").standings
-    (own,) = [one for one in standings if one.name == "iteration 15"]
     last = metrics.read(tmp_path, metrics.RATING)[-1]
-    assert (last["iteration"], last["rating/anchor"]) == (15, "random")
-    values = [last[f"rating/{name}"] for name in ("elo", "elo_low", "elo_high")]
-    assert values == pytest.approx([own.rating, *own.interval])
-    assert texts[-1] == f"Elo {values[0]:.0f}, 95 % {values[1]:.0f} to {values[2]:.0f} (random 0)"
+    fields = [last[f"rating/{name}"] for name in ("elo", "elo_low", "elo_high", "discs_lost")]
+    assert fields == [200.0, 155.0, 245.0, 1.25]
+    assert last["rating/opponents"] == ["greedy"]
+    assert last["rating/opponents_elo"] == [-906.0]
+    assert last["rating/results"] == [[40, 0, 10]]
+    assert rate(tmp_path, 10) == []  # rated before the process was stopped
 
 
-def test_a_resumed_run_keeps_and_rates_anew_what_came_after_its_checkpoint(tmp_path, matches):
-    to_come, played = matches
-    to_come += [WON] * 4
+def test_a_resumed_run_keeps_and_rates_anew_what_came_after_its_checkpoint(tmp_path, measured):
     rate(tmp_path, 5)
     rate(tmp_path, 10)
-    first_time = metrics.read(tmp_path, metrics.RATING_MATCH)
     (tmp_path / "generations" / "10" / "settings.json").write_text("stale")
-    to_come += [WON] * 2
     rate(tmp_path, 10, last_iteration=7)
-    assert metrics.read(tmp_path, metrics.RATING_MATCH) == first_time
-    assert [key for _, _, key in played[2:4]] == [key for _, _, key in played[4:]]
+    assert [one[1:] for one in measured[1:2]] == [one[1:] for one in measured[2:]]
     assert are_weights(network_files.load(tmp_path / "generations" / "10")[0], 10)
 
 
-def test_matches_already_played_are_not_repeated(tmp_path, matches):
-    to_come, played = matches
-    to_come += [WON] * 3
-    rate(tmp_path, 5)
-    with pytest.raises(IndexError):  # in the second match
-        rate(tmp_path, 10)
-    assert met(tmp_path)[10] == ["greedy"]
-    to_come += [LOST]
-    rate(tmp_path, 10)
-    assert met(tmp_path)[10] == POOL
-    wins = [event["rating_match/wins"] for event in metrics.read(tmp_path, metrics.RATING_MATCH)]
-    assert wins == [40, 40, 40, 10]
-    assert len(metrics.read(tmp_path, metrics.RATING)) == 2
-    assert len({key for _, _, key in played}) == len(played) == 4
-
-
-def test_an_unknown_player_is_reported_before_training(tmp_path, matches):
-    with pytest.raises(ValueError, match="unknown player 'rolouts:9'"):
-        rate(tmp_path, 5, pool=["rolouts:9"])
+def test_a_game_without_a_ladder_is_reported_before_training():
+    settings = tiny_run.settings(ratings={"num_points": 5})
+    message = "ratings are for Othello on 6x6 and 8x8, not for tictactoe: set ratings.num_points"
+    with pytest.raises(ValueError, match=message):
+        run_matches.RunMatches(settings, tiny_run.game())
 
 
 def test_the_gate_plays_the_learners_network_against_the_actors(monkeypatch):
@@ -146,84 +115,13 @@ def test_the_gate_plays_the_learners_network_against_the_actors(monkeypatch):
     assert (event.fields["gate/is_promoted"], event.fields["gate/generation"]) == (1, 4)
 
 
-def test_the_run_goes_on_without_engines_that_are_absent_or_fail_at_their_start(
-    tmp_path, matches, monkeypatch
-):
-    pool = {
-        "greedy": fake_engines.config("true"),
-        "x:3": fake_engines.config("false"),
-        "absent:3": None,
-    }
-    pool["random"] = players.BaselinePlayer("random", None)
-    monkeypatch.setattr(run_matches, "_pool_player", lambda name, game: pool[name])
-    play, (to_come, played) = arena.play_match, matches
-
-    def fail_or_play(game, first, second, *args, **settings):
-        if second == pool["x:3"]:
-            raise engine_protocols.EngineError("x 3", "died (exit code 3)", ())
-        return play(game, first, second, *args, **settings)
-
-    monkeypatch.setattr(arena, "play_match", fail_or_play)
-    to_come[:] = [LOST, WON]
-    text = rate(tmp_path, 5, pool=[*pool])
-    assert met(tmp_path) == {5: POOL}
-    assert [second for _, second, _ in played] == [pool["greedy"], pool["random"]]
-    assert text.endswith(" (random 0); x 3: died (exit code 3); not installed: absent:3")
-
-
-@pytest.mark.parametrize(
-    ("pool", "zero"),
-    [(["rollouts:9", "greedy"], "rollouts:9"), (["random", "patterns:4"], "patterns:2")],
-)
-def test_the_ladder_random_or_the_first_of_the_pool_sets_the_zero(
-    pool, zero, tmp_path, matches, monkeypatch
-):
-    monkeypatch.setattr(
-        run_matches, "_pool_player", lambda *_: players.BaselinePlayer("random", None)
-    )
-    matches[0][:] = [WON] * 2
-    assert rate(tmp_path, 5, pool=pool).endswith(f" ({zero} 0)")
-
-
-def test_engines_of_the_pool_are_the_shipped_ones_if_their_program_exists(monkeypatch):
-    for program, is_installed in (("true", True), ("no-such-program", False)):
-        assert external_engines.is_installed(fake_engines.config(program)) == is_installed
-    find, game = run_matches._pool_player, othello.Othello()
-    engines = []
-    monkeypatch.setattr(external_engines, "is_installed", lambda config: not engines.append(config))
-    assert isinstance(find("gtp-rhino:3", game), backends.ProgramPlayer)
-    assert [(engine.name, engine.level) for engine in engines] == [("gtp-rhino", 3)]
-    assert find("greedy", game) == players.BaselinePlayer("greedy", game)
-    monkeypatch.setattr(external_engines, "is_installed", lambda config: False)
-    assert find("gtp-rhino:3", game) is None
-    with pytest.raises(ValueError, match="gtp-rhino plays Othello, not tictactoe"):
-        find("gtp-rhino:3", tiny_run.game())
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"num_games": 3}, "multiple of 2"),
-        ({"every": 5, "every_seconds": 60}, "every is 5 and ratings.every_seconds 60: set one"),
-        ({"pool": ()}, "at least 1"),
-        ({"pool": ("random", "greedy", "random")}, "names a player twice: random, greedy, random"),
-    ],
-)
-def test_wrong_settings_are_refused(wrong, message):
-    with pytest.raises(pydantic.ValidationError, match=message):
-        config.RatingsConfig(**wrong)
-
-
-def test_by_seconds_a_rating_is_due_once_in_every_interval():
-    ratings = config.RatingsConfig(every_seconds=3600)
-    assert ratings.is_enabled
-    # In 14,500 seconds two multiples at once are one rating.
-    times = [(0, 0), (3601, 0), (3700, 3601), (7200, 3601), (14_500, 3601)]
-    assert [ratings.is_due(7, *time) for time in times] == [False, True, False, True, True]
-
-
-@pytest.mark.parametrize(("every", "expected"), [(0, []), (1, [1, 2, 3, 4]), (3, [3])])
-def test_by_iterations_a_rating_is_due_at_their_multiples(every, expected):
-    ratings = config.RatingsConfig(every=every)
-    assert ratings.is_enabled == (every > 0)
-    assert [n for n in range(5) if ratings.is_due(n, 10.0 * n, 0)] == expected
+@pytest.mark.parametrize(("num_points", "due"), [(0, []), (1, [1.0]), (4, [0.25, 0.5, 0.75, 1.0])])
+def test_a_rating_is_due_after_equal_shares_of_the_run(num_points, due):
+    ratings = config.RatingsConfig(num_points=num_points)
+    shares = [number / 16 for number in range(17)]
+    rated = [
+        now
+        for now, before in zip(shares[1:], shares[:-1], strict=True)
+        if ratings.is_due(now, before)
+    ]
+    assert rated == due

@@ -42,8 +42,7 @@ def written(folder, lines):
 
 
 def test_every_section_of_a_full_run_has_its_plots(tmp_path):
-    rated = fake_run.rated
-    kept = [*rated(8, ("random", 3)), *rated(16, ("random", 4))]
+    kept = [fake_run.rated(8), fake_run.rated(16)]
     seen = written(tmp_path / "run", fake_run.events(24, num_generations=4) + kept)
     listed = re.findall(r'^name = "(\w+)"', figures.FILE.read_text(encoding="utf-8"), re.MULTILINE)
     assert seen.plots.keys() == {"strength", "elo", *listed}
@@ -76,7 +75,7 @@ def message(folder: pathlib.Path) -> str:
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
     missing = tmp_path / "missing"
-    assert message(missing) == f"{missing}: no such folder; give a run's, such as runs/quickstart"
+    assert message(missing) == f"{missing}: no such folder; give a run's, such as runs/azo8"
     assert message(tmp_path) == (
         f"{tmp_path}: no run: neither metrics.jsonl nor phases such as 1-NAME/metrics.jsonl"
     )

@@ -95,31 +95,32 @@ STEPS = (
     once("book --help", r"list the flags\."),
     # A run, and what is done with it.
     Step(
-        "train --config tiny.toml --run.folder runs/quickstart --run.num-iterations 1_000_000",
-        r"stopped and saved after iteration \d+ iteration \d+/1000000 .*",
+        "train --config tiny.toml --run.folder runs/azo8 --minutes 9 --run.num-iterations 999_999",
+        r"stopped and saved after iteration \d+ iteration \d+/\d+ .*",
         keys=(("~iteration 2", CTRL_C),),
     ),
     in_terminals(
-        "train --config tiny.toml --run.folder runs/quickstart --run.num-iterations 2",
+        "train --config tiny.toml --run.folder runs/azo8 --run.num-iterations 2",
         r"the run has ended: all 2 iterations are done; .* continues it",
     ),
     in_terminals(
-        "evaluate network:runs/quickstart:4 random --num-games 4 --opening-plies 2 --seed 1",
-        rf"network:runs/quickstart:4 against random: {MATCH}",
+        "evaluate network:runs/azo8:4 random --num-games 4 --opening-plies 2 --seed 1",
+        rf"network:runs/azo8:4 against random: {MATCH}",
     ),
-    once("report runs/quickstart", "runs/quickstart/report/index.html"),
+    once("report runs/azo8", "runs/azo8/report/index.html"),
     Step(
-        "watch runs/quickstart --open --port 0",
-        r"runs/quickstart is shown at http://127\.0\.0\.1:\d+; Ctrl-C ends",
+        "watch runs/azo8 --open --port 0",
+        r"runs/azo8 is shown at http://127\.0\.0\.1:\d+; Ctrl-C ends",
         130,
         (("~Ctrl-C ends", CTRL_C),),
     ),
-    once("export runs/quickstart mine --portable", "learned from the rules alone"),
+    once("export runs/azo8 mine --portable", "learned from the rules alone"),
     once("export zero-fast6 small --compact", "learned from the rules alone"),
     Step("leaderboard --page p.md --records r.jsonl", r"written: p\.md"),
-    *(
-        once(f"leaderboard runs/quickstart {flags}", "a network for tictactoe, not for othello8", 2)
-        for flags in ("--seconds 1 --simulations 9", "--time-to-strength --num-processes 2")
+    once(
+        "leaderboard runs/azo8 --seconds 1 --simulations 9",
+        "a network for tictactoe, not for othello8",
+        2,
     ),
     once(
         "evaluate zero-fast6 --exact random:4 --limit 8 --simulations 0 --solve-empties 4"
@@ -226,7 +227,7 @@ STEPS = (
         r"best network: .*; in runs/people/best",
     ),
     once(
-        "supervise runs/quickstart --source runs --start runs/quickstart --folder runs/taught",
+        "supervise runs/azo8 --source runs --start runs/azo8 --folder runs/taught",
         r"best network: .*; in runs/taught/best",
     ),
     # Protocols.

@@ -48,15 +48,14 @@ def write(folder: pathlib.Path, lines: list[dict]) -> None:
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
-def rated(number, *matches):
-    """Returns the events of a rated generation: matches of 8 games by opponent and pairs won."""
-    events = []
-    for opponent, won in matches:
-        fields = {"opponent": opponent, "wins": 2 * won, "draws": 0, "losses": 8 - 2 * won}
-        fields["pair_scores"] = [4 - won, 0, 0, 0, won]
-        named = {f"rating_match/{name}": value for name, value in fields.items()}
-        events.append({"event": "rating_match", "iteration": number} | named)
-    return [*events, {"event": "rating", "iteration": number, "rating/anchor": "random"}]
+def rated(number, elo=100.0, **fields):
+    """Returns the event of a rated network."""
+    measured = {"elo": elo, "elo_low": elo - 50, "elo_high": elo + 50, "discs_lost": 1.5}
+    measured["summary"] = f"Elo {elo:.0f} +- 50: above random; 1.50 discs lost a move"
+    clocks = {"time/rating_seconds": 2.0, "time/minutes": number / 10}
+    met = {"rating/opponents": ["random", "alphabeta:2"], "rating/opponents_elo": [-643.0, -139.0]}
+    named = {f"rating/{name}": value for name, value in measured.items()}
+    return {"event": "rating", "iteration": number} | named | clocks | met | fields
 
 
 def _event(kind: str, iteration: int, fields: dict) -> dict:

@@ -17,7 +17,7 @@ SECTIONS = {
     "selfplay": {"num_games": 8, "num_plies": 4},
     "replay": {"capacity": 128, "min_positions": 32},
     "learner": {"batch_size": 16, "num_steps": 2, "warmup_steps": 2, "learning_rate": 1e-2},
-    "evaluation": {"every": 0, "num_games": 2, "num_simulations": 2, "opponent": "random"},
+    "evaluation": {"every": 1000, "num_games": 2, "num_simulations": 2, "opponent": "random"},
     "run": {"num_iterations": 6, "num_devices": 1, "save_every": 2},
 }
 
@@ -36,10 +36,10 @@ EVERYTHING = {
 }
 
 
-def settings(**sections) -> config.Config:
+def settings(*, minutes=None, **sections) -> config.Config:
     """Returns the settings of the run, `sections` changed where given."""
     changed = {name: SECTIONS.get(name, {}) | section for name, section in sections.items()}
-    return config.Config.model_validate(SECTIONS | changed)
+    return config.Config.model_validate(SECTIONS | changed | {"minutes": minutes})
 
 
 @functools.cache

@@ -1,6 +1,8 @@
 """Devices of this process: as many as `conftest` requests."""
 
 import os
+import subprocess
+import sys
 
 import jax
 import pytest
@@ -32,3 +34,17 @@ def test_without_cpu_affinity_all_cores_are_counted(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     assert origin.num_cores() == 3
+
+
+@pytest.mark.parametrize("chosen", [None, "mine"])
+def test_programs_are_kept_in_the_users_cache_unless_a_folder_is_set(tmp_path, chosen):
+    environment = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(tmp_path)}
+    environment |= {"JAX_COMPILATION_CACHE_DIR": chosen} if chosen else {}
+    code = """
+import jax
+from azo.training import devices
+devices.keep_programs()
+print(jax.config.jax_compilation_cache_dir)
+"""
+    shown = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+    assert shown.strip() == (chosen or f"{tmp_path}/azo/jax")

@@ -13,20 +13,13 @@ def curves(folder):
     return path.read_bytes()
 
 
-MATCH = {f"rating_match/{name}": 3 for name in ("wins", "draws", "losses")}
-MATCH |= {"rating_match/pair_scores": [], "rating_match/opponent": "random"}
-
-
-def test_an_event_is_one_line_of_json_and_a_curve_unless_an_iteration_has_several(tmp_path):
+def test_an_event_is_one_line_of_json_and_a_curve(tmp_path):
     with metrics.MetricsWriter(tmp_path) as writer:
         writer.write("iteration", 1, {"learner/loss": jnp.float32(0.5), "selfplay/games": 3})
         assert len(metrics.read(tmp_path)) == 1  # on disk before the writer is closed
-        writer.write(metrics.RATING_MATCH, 1, MATCH)
-    line, match = metrics.read(tmp_path)
+    (line,) = metrics.read(tmp_path)
     assert line == {"event": "iteration", "iteration": 1, "learner/loss": 0.5, "selfplay/games": 3}
-    assert match["rating_match/wins"] == 3
     assert b"learner/loss" in curves(tmp_path)
-    assert b"wins" not in curves(tmp_path)
 
 
 def test_arrays_are_lists_of_few_digits_and_no_curves_and_only_finite_numbers_are_written(tmp_path):
@@ -67,7 +60,7 @@ def test_a_resumed_run_repeats_no_line_and_loses_none(tmp_path):
         ({"event": "iteration", "time/training_seconds": []}, "time/training_seconds: Input"),
         ({"event": "iteration", "selfplay/games": 10**400}, "selfplay/games"),
         ({"event": "iteration", "iteration": -1}, "iteration: Input should be greater"),
-        ({"event": "rating", "rating/anchor": None}, "no rating/anchor"),
+        ({"event": "rating", "rating/elo": None}, "no rating/elo"),
         ({"event": "iteration", "x": float("nan")}, "x."),
     ],
 )

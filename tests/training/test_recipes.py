@@ -54,7 +54,7 @@ REDUCED = {
     "evaluation.num_simulations": 2,
     "evaluation.opening_plies": 0,
     "evaluation.opponent": "random",
-    "ratings.every_seconds": None,  # the ladder is for 8x8
+    "ratings.num_points": 0,  # no ladder is for 4x4
     "run.num_iterations": 2,
     "run.log_every": 1,
     "run.start_from": None,  # a network of full size
@@ -75,6 +75,8 @@ def reduced(settings, folder):
     for section, setting in (name.split(".") for name in REDUCED):
         tree[section][setting] = smaller(f"{section}.{setting}", tree[section][setting])
     tree["run"] |= {"folder": folder, "num_devices": 1}
+    if tree["minutes"]:
+        tree["minutes"], tree["run"]["num_iterations"] = None, 2
     for part in (*tree["curriculum"], *tree["generation"]["schedule"]):
         part["set"] = {name: smaller(name, value) for name, value in part["set"].items()}
     return config.Config.model_validate(tree)

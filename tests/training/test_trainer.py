@@ -1,5 +1,6 @@
 """What the host does between iterations: gates, ends, schedules; matches are made up."""
 
+import time
 import types
 
 import jax
@@ -8,9 +9,8 @@ import pytest
 from support import tiny_run
 
 from azo.lab import elo, run_matches
-from azo.lab.tournament import backends
 from azo.learning import generations, placement
-from azo.training import interruption, metrics, network_files, trainer
+from azo.training import interruption, metrics, network_files, run_clock, trainer
 
 GATED = {
     "generation": {"num_games": 20, "num_samples": 64},
@@ -124,30 +124,6 @@ def test_a_run_ends_at_the_score_it_is_to_reach_and_stays_ended(tmp_path, scores
 
 
 @pytest.mark.slow
-def test_a_stopped_run_rates_its_generations_as_the_uninterrupted_one(tmp_path, monkeypatch):
-    schedule = {"every": 2, "pool": ["random"], "num_games": 8, "num_simulations": 2}
-    monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: elo.MatchResult(1, 0, 1))
-    backends._choose.clear_cache()
-    states, events = [], []
-    for name in ("whole", "parts"):
-        folder = tmp_path / name
-        settings = run(folder, ratings=schedule)
-        if name == "parts":  # as iteration 4 ends, before its network is rated
-            trainer.train(settings, StopAfter(folder, 4), run_matches.RunMatches)
-            assert [event["iteration"] for event in metrics.read(folder, "rating")] == [2]
-        states.append(trainer.train(settings, make_matches=run_matches.RunMatches))
-        clocks = dict.fromkeys(("time/rating_seconds", "time/processor_seconds"), 0)
-        log = metrics.read(folder)
-        events.append([one | clocks for one in log if one["event"].startswith("rating")])
-    tiny_run.assert_same_bits(*states)
-    assert events[0] == events[1]
-    opponents = [(event["iteration"], event.get("rating_match/opponent")) for event in events[0]]
-    assert opponents == [(number, name) for number in (2, 4, 6) for name in ("random", None)]
-    # One program for random, and one for all networks.
-    assert backends._choose._cache_size() == 2
-
-
-@pytest.mark.slow
 def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_are_used(
     tmp_path, scores
 ):
@@ -184,7 +160,7 @@ def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_
 )
 def test_the_share_of_the_run_is_that_of_the_limit_that_is_closest(tmp_path, limits, expected):
     one, _ = a_trainer(tmp_path, run=limits)
-    one.processor_seconds = 50.0
+    one.clock.processor_seconds = 50.0
     state = begin(one.settings).with_evaluations(700).replace(iteration=jnp.int32(4))
     assert one.progress(state) == pytest.approx(expected)
     assert (one.end_reason(state) is None) == (expected < 1)
@@ -199,7 +175,7 @@ def clock(monkeypatch):
         seconds[0] += 20.0
         return seconds[0]
 
-    monkeypatch.setattr(trainer.time, "process_time", read)
+    monkeypatch.setattr(run_clock.time, "process_time", read)
     monkeypatch.setattr(run_matches.RunMatches, "match", lambda *_: elo.MatchResult(5, 0, 5))
     return seconds
 
@@ -224,29 +200,76 @@ def test_a_run_that_has_ended_goes_on_at_its_full_learning_rate(tmp_path, clock,
     assert len(metrics.read(tmp_path, "end")) == 2
 
 
-@pytest.mark.slow
-def test_ratings_by_seconds_are_made_once_an_interval_and_take_no_training_time(
-    tmp_path, clock, monkeypatch
-):
-    rated = []
+@pytest.fixture
+def ratings(monkeypatch):
+    """A wall clock that moves by six seconds with each reading, and the iterations rated."""
+    seconds, rated = [0.0], []
+
+    def read():
+        seconds[0] += 6.0
+        return seconds[0]
 
     def rate(self, state, iteration):
-        clock[0] += 5000.0  # of processor time
         rated.append(iteration)
-        yield metrics.Event("rating", {"rating/elo": 1.0, "rating/anchor": "random"})
+        fields = {"elo": 1.0, "elo_low": 0.0, "elo_high": 2.0, "discs_lost": 1.0, "summary": ""}
+        fields |= {"opponents": [], "opponents_elo": []}
+        named = {f"rating/{name}": value for name, value in fields.items()}
+        yield metrics.Event("rating", named | {"time/rating_seconds": 6.0})
 
+    clocks = {name: getattr(time, name) for name in ("perf_counter", "process_time")}
+    monkeypatch.setattr(run_clock, "time", types.SimpleNamespace(monotonic=read, **clocks))
     monkeypatch.setattr(run_matches.RunMatches, "rate", rate)
-    ratings = {"every_seconds": 60, "pool": ["random"]}
-    limits = {"num_iterations": 1000, "max_processor_seconds": 200, "save_every": 1}
-    settings = run(tmp_path, ratings=ratings, run=limits)
-    trainer.train(settings, StopAfter(tmp_path, 4), run_matches.RunMatches)
-    assert rated == [3]
+    monkeypatch.setattr(run_matches.yardstick, "Yardstick", lambda *_: None)
+    return rated
+
+
+@pytest.mark.slow
+def test_minutes_end_a_run_and_all_its_schedules_are_shares_of_them(tmp_path, ratings, capsys):
+    changes = {"search.num_simulations": 8}
+    recipe = {"schedule": "trapezoid", "learning_rate": 0.01, "warmup_steps": 0}
+    sections = {
+        "generation": {"schedule": [{"share": 0.5, "set": changes}]},
+        "learner": recipe,
+        "ratings": {"num_points": 4},
+    }
+    settings = run(tmp_path, run={"num_iterations": None}, minutes=5, **sections)
     trainer.train(settings, make_matches=run_matches.RunMatches)
-    assert rated == [3, 6, 9]
-    events = metrics.read(tmp_path, "rating")
-    assert [event["time/processor_seconds"] for event in events] == [60, 120, 180]
-    used = [event["time/processor_seconds"] for event in metrics.read(tmp_path, "iteration")]
-    assert used == [20.0 * number for number in range(1, 11)]
+    events = metrics.read(tmp_path, "iteration")
+    assert events[-1]["time/minutes"] <= 5
+    shares = [0, *(event["time/minutes"] / 5 for event in events[:-1])]
+    rates = [event["learner/learning_rate"] / 0.01 for event in events]
+    assert rates[-1] < 0.3
+    assert rates == pytest.approx([min(1, 5 * (1 - share)) for share in shares], abs=0.25)
+    compiled = [event["iteration"] for event in metrics.read(tmp_path, "compilation")]
+    assert [events[n]["time/minutes"] > 2 for n in compiled] == [False, True]
+    assert len(ratings) == 4
+    assert ratings[-1] == events[-1]["iteration"]
+    assert "all 5 minutes are over; the same command with --minutes 10 continues" in (
+        capsys.readouterr().out
+    )
+
+    # A longer run goes on where its length has it: at half, with the full rate and 4 simulations.
+    longer = run(tmp_path, run={"num_iterations": None}, minutes=10, **sections)
+    trainer.train(longer, make_matches=run_matches.RunMatches)
+    more = metrics.read(tmp_path, "iteration")[len(events) :]
+    assert more[0]["learner/learning_rate"] == pytest.approx(0.01)
+    assert more[-1]["time/minutes"] == pytest.approx(10, abs=1)
+    assert len(ratings) == 6
+
+
+@pytest.mark.slow
+def test_ratings_that_take_more_than_a_tenth_of_the_run_are_left_out_but_the_last(
+    tmp_path, ratings
+):
+    settings = run(tmp_path, run={"num_iterations": None}, minutes=2, ratings={"num_points": 10})
+    trainer.train(settings, make_matches=run_matches.RunMatches)
+    assert len(ratings) == 3  # each takes a twentieth
+    assert ratings[-1] == metrics.read(tmp_path, "iteration")[-1]["iteration"]
+
+
+def test_a_run_without_an_end_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no end: give --minutes 10, or another limit"):
+        trainer.train(run(tmp_path, run={"num_iterations": None}))
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from azo.lab import ladder, run_matches
 from azo.lab.report import panels, run_log
 
 _MAX_LEVELS = 5  # fixed players whose Elo is shown
@@ -18,7 +17,7 @@ FILE = pathlib.Path(__file__).with_name("figures.toml")
 def sheets(run: run_log.RunLog) -> list[panels.Sheet]:
     """Returns the figures of self-play, of learning and of Elo that have panels."""
     listed = tomllib.loads(FILE.read_text(encoding="utf-8"))["figures"]
-    every = [_strength(run), *(panels.curve_sheet(run, **one) for one in listed), _elo(run)]
+    every = [_elo(run), _strength(run), *(panels.curve_sheet(run, **one) for one in listed)]
     return [sheet for sheet in every if sheet.panels]
 
 
@@ -80,47 +79,31 @@ def _strength(run: run_log.RunLog) -> panels.Sheet:
 
 
 def _elo(run: run_log.RunLog) -> panels.Sheet:
-    pairings = [run_matches.pairing(event) for event in run.of_kind("rating_match")]
     sheet = panels.Sheet(
         "elo",
-        "Elo by generation",
-        "Generations, rated by their matches against fixed players (the level lines). All matches "
-        "are rated together, so a later match moves earlier points too.",
+        "Elo and lost discs",
+        "Elo with its 95 % interval, by matches against fixed players of about equal strength (the "
+        "level lines; docs/notebook/classical.md), and the discs that the network's moves lose on "
+        "solved positions with 14 empty squares, mean over the moves.",
     )
-    pool = {one.second for one in pairings}
-    on_ladder = not ladder.RATINGS.keys().isdisjoint(pool)
-    met = {one.first for one in pairings}
-    ratings = [  # without those whose matches a damaged line has lost
-        event
-        for event in run.of_kind("rating")
-        if run_matches.name(event["iteration"]) in met
-        and (on_ladder or event["rating/anchor"] in pool)
-    ]
+    ratings = run.of_kind("rating")
     if not ratings:
         return sheet
-    anchor = ratings[-1]["rating/anchor"]
-    rated = ladder.rate(pairings, anchor)
-    levels = sorted((rated[name] for name in pool), key=lambda one: -one.rating)
-    iterations = [event["iteration"] for event in ratings]
-    names = [run_matches.name(iteration) for iteration in iterations]
-    strongest = levels[0]
-    apart = ladder.rate(pairings, strongest.name)
-    interval = np.array([apart[name].interval for name in names]).T
-    if on_ladder:
-        sheet.caption += " Players of the ladder keep their ratings: docs/notebook/classical.md."
-    else:
-        interval += strongest.rating
-        sheet.caption += f" The 95 % intervals are of the difference to {strongest.name}."
-
-    rating = np.array([rated[name].rating for name in names])
-    seconds = [event.get("time/processor_seconds") for event in ratings]
-    places = {"iteration": np.array(iterations, float)}
-    if None not in seconds:
-        places["hours of processor time"] = np.array(seconds, float) / 3600
-    for label, place in places.items():
-        panel = sheet.add_panel(f"Elo by {label}", label, f"Elo ({anchor} 0)")
-        panels.curve(panel, "generation", place, rating, *interval)
-        for level in levels[:_MAX_LEVELS]:
-            panels.curve(panel, level.name, place[[0, -1]], np.full(2, level.rating))
-    panels.mark_phases(sheet.panels[0], run)
+    elo, low, high, lost = (
+        np.array([event[f"rating/{name}"] for event in ratings], float)
+        for name in ("elo", "elo_low", "elo_high", "discs_lost")
+    )
+    minutes = [event.get("time/minutes") for event in ratings]
+    label, place = "minutes", np.array(minutes, float)
+    if None in minutes or len(run.phases) > 1:
+        label, place = "iteration", np.array([event["iteration"] for event in ratings], float)
+    panel = sheet.add_panel("Elo", label, "Elo")
+    panels.curve(panel, "network", place, elo, low, high)
+    names = ("rating/opponents", "rating/opponents_elo")
+    met = dict(one for event in ratings for one in zip(*(event[x] for x in names), strict=False))
+    for name, level in sorted(met.items(), key=lambda one: one[1])[-_MAX_LEVELS:]:
+        panels.curve(panel, name, place[[0, -1]], np.full(2, level))
+    panels.curve(sheet.add_panel("Discs lost a move", label, "discs"), "network", place, lost)
+    if label == "iteration":
+        panels.mark_phases(panel, run)
     return sheet

@@ -63,6 +63,9 @@ def summary(run: run_log.RunLog) -> dict[str, str]:
     }
     if run.phases:
         lines["Phases"] = ", ".join(f"{name} from {first}" for name, first in run.phases)
+    rated = run.of_kind("rating")
+    if rated:
+        lines["Strength"] = f"{rated[-1]['rating/summary']}, iteration {rated[-1]['iteration']}"
     scored = [e for e in run.of_kind("evaluation") if e.get("evaluation/score") is not None]
     if scored:
         lines["Last score"] = _score(scored[-1])

@@ -73,11 +73,12 @@ def external(
 
 
 def start(
-    player: Contender, seed: int, stack: contextlib.ExitStack, *, min_rows: int = 1
+    player: Contender, seed: int, stack: contextlib.ExitStack, *, rows: int | None = None
 ) -> Submit:
     """Starts a player, with a seed for its searches; the stack ends its processes and threads.
 
-    `min_rows` is the smallest batch of a player on the device, so that few sizes are compiled.
+    `rows` is the batch of a player on the device, so that one size is compiled; by default the
+    batches grow with the number of games.
 
     Raises:
       ValueError: An engine does not play the game.
@@ -94,7 +95,7 @@ def start(
     keys = map(functools.partial(jax.random.fold_in, jax.random.key(seed)), itertools.count(1))
 
     def submit(position: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
-        size = max(min_rows, _padded(len(requests)))
+        size = rows or _padded(len(requests))
         return thread.submit(_device_replies, player, keys, position, size).result
 
     return submit
@@ -108,13 +109,21 @@ def _device_replies(
 ) -> list[Reply]:
     """Returns the moves of a search in up to `size` positions side by side."""
     start = time.perf_counter()
-    actions = supervised.in_batches(
-        lambda batch: _choose(player, next(keys), batch), position, size
-    ).tolist()
+    actions = choose(player, keys, position, size).tolist()
     seconds = (time.perf_counter() - start) / len(actions)
     search = getattr(player, "search_config", None)
     positions = search.num_simulations if search else int(isinstance(player, players.NetworkPlayer))
     return [Reply(action, positions, seconds) for action in actions]
+
+
+def choose(
+    player: players.Player, keys: Iterator[jax.Array], position: protocol.Position, size: int
+) -> np.ndarray:
+    """Returns moves `[M]` int32 in positions `[M]`, `size` of them side by side.
+
+    Matches with as many rows share its compiled program.
+    """
+    return supervised.in_batches(lambda batch: _choose(player, next(keys), batch), position, size)
 
 
 def _host_replies(

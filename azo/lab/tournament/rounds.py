@@ -97,7 +97,7 @@ def play(
     contenders: Mapping[str, tuple[backends.Contender, int]],
     *,
     games_at_once: int,
-    min_rows: int = 1,
+    rows: int | None = None,
     on_end: Callable[[game_log.PlayedGame], None],
 ) -> None:
     """Plays all games of a schedule, in its order, by opening numbers and names of players.
@@ -115,7 +115,7 @@ def play(
     with contextlib.ExitStack() as stack:
         for name in dict.fromkeys(name for one in schedule for name in (one.black, one.white)):
             player, seed = contenders[name]
-            players[name] = backends.start(player, seed, stack, min_rows=min_rows)
+            players[name] = backends.start(player, seed, stack, rows=rows)
         while True:
             for slot, current in enumerate(slots):
                 is_new[slot] = current is None and bool(waiting)

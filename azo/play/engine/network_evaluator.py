@@ -6,7 +6,6 @@ two batches of 4 positions take 1.0 ms, one batch of 8 takes 1.8 ms, one positio
 """
 
 import contextlib
-import os
 import pathlib
 import threading
 
@@ -19,10 +18,9 @@ from azo.lab import players
 from azo.learning import network
 from azo.play.engine.live_search import Evaluator
 from azo.play.engine.pattern_evaluator import PatternEvaluator
-from azo.training import network_files, origin
+from azo.training import devices, network_files, origin
 
 _MOST_STREAMS = 4
-_SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
 
 
 def load(folder: pathlib.Path) -> Evaluator:
@@ -100,10 +98,7 @@ class NetworkEvaluator:
 
 
 def _prepare_jax() -> None:
-    """Sets one CPU device a core, and a folder for compiled programs, unless they are set."""
+    """Sets one CPU device a core, unless that is set, and keeps compiled programs."""
     with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", origin.num_cores())
-    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
-        base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-        jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", _SECONDS_TO_KEEP)
+    devices.keep_programs()
