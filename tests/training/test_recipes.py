@@ -76,7 +76,8 @@ def reduced(settings, folder):
         tree[section][setting] = smaller(f"{section}.{setting}", tree[section][setting])
     tree["run"] |= {"folder": folder, "num_devices": 1}
     if tree["minutes"]:
-        tree["minutes"], tree["run"]["num_iterations"] = None, 2
+        tree["minutes"] = None
+        tree["run"]["num_iterations"] = 1 if settings.curriculum else 2
     for part in (*tree["curriculum"], *tree["generation"]["schedule"]):
         part["set"] = {name: smaller(name, value) for name, value in part["set"].items()}
     return config.Config.model_validate(tree)
