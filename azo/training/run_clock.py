@@ -72,10 +72,7 @@ class RunClock:
         return min(self._rating_minutes[1:], default=self._rating_minutes[0] / 2)
 
     def is_rating_due(self, share: float) -> bool:
-        """Returns whether to rate after a share of the run, before its end.
-
-        Ratings that would take too much of the run are left out.
-        """
+        """Returns whether to rate after a share of the run; ratings that take long are left out."""
         if not self._settings.ratings.is_due(share, self._rated_share):
             return False
         self._rated_share = share

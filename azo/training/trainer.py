@@ -129,7 +129,8 @@ class Trainer:
         iteration = int(state.iteration)
         reason = self.end_reason(state, self.recorded_match(iteration))
         self.announce(state, reason)
-        self.rate(state, iteration)  # if the process before was stopped in the meantime
+        # If the process before was stopped in the meantime.
+        self.rate(state, iteration, is_last=reason is not None)
         is_stopped = self.should_stop()
         if reason is None and not is_stopped and (kind := self.next_iteration(state)):
             self.write(iteration, [metrics.Event("start", origin.fields(self.mesh.size))])
@@ -147,8 +148,9 @@ class Trainer:
             match = self.evaluate(state, iteration)
             shown = {"iteration": iteration, **figures}
             self.screen.update(shown, float(self.progress(state)), match and match.text)
-            self.rate(state, iteration)
-            reason, is_stopped = self.end_reason(state, match), self.should_stop()
+            reason = self.end_reason(state, match)
+            self.rate(state, iteration, is_last=reason is not None)
+            is_stopped = self.should_stop()
             self.save(state, figures, match, reason, is_stopped=is_stopped)
             if reason:
                 self.note_end(state, reason)
@@ -278,9 +280,9 @@ class Trainer:
         self.write(iteration, [metrics.Event(played.kind, fields)])
         return played
 
-    def rate(self, state: run_state.RunState, iteration: int) -> None:
-        """Rates the network that plays, if that is due."""
-        share, is_last = float(self.progress(state)), self.end_reason(state) is not None
+    def rate(self, state: run_state.RunState, iteration: int, *, is_last: bool) -> None:
+        """Rates the network that plays, if that is due, and at the end of a run."""
+        share = float(self.progress(state))
         is_due = self.settings.ratings.num_points and (is_last or self.clock.is_rating_due(share))
         if self.matches is None or not is_due or self.should_stop():
             return

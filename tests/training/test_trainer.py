@@ -267,6 +267,21 @@ def test_ratings_that_take_more_than_a_tenth_of_the_run_are_left_out_but_the_las
     assert ratings[-1] == metrics.read(tmp_path, "iteration")[-1]["iteration"]
 
 
+@pytest.mark.slow
+def test_a_run_ends_with_its_last_rating_even_if_that_takes_less_than_expected(
+    tmp_path, ratings, monkeypatch
+):
+    monkeypatch.setattr(run_clock.RunClock, "is_rating_due", lambda *_: False)
+    monkeypatch.setattr(
+        run_clock.RunClock, "next_rating_minutes", lambda self: 0 if ratings else 1.0
+    )
+    settings = run(tmp_path, run={"num_iterations": None}, minutes=2, ratings={"num_points": 8})
+    trainer.train(settings, make_matches=run_matches.RunMatches)
+    last = metrics.read(tmp_path, "iteration")[-1]
+    assert ratings == [last["iteration"]]
+    assert 1 <= last["time/minutes"] < 1.5
+
+
 def test_a_run_without_an_end_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no end: give --minutes 10, or another limit"):
         trainer.train(run(tmp_path, run={"num_iterations": None}))
