@@ -282,9 +282,11 @@ class Trainer:
 
     def rate(self, state: run_state.RunState, iteration: int, *, is_last: bool) -> None:
         """Rates the network that plays, if that is due, and at the end of a run."""
+        # All processes have to ask whether to stop, before their clocks differ.
+        if self.matches is None or not self.settings.ratings.num_points or self.should_stop():
+            return
         share = float(self.progress(state))
-        is_due = self.settings.ratings.num_points and (is_last or self.clock.is_rating_due(share))
-        if self.matches is None or not is_due or self.should_stop():
+        if not is_last and not self.clock.is_rating_due(share):
             return
         self.screen.working("playing the matches of the rating")
         clocks = {"selfplay/evaluations": state.num_evaluations(), **self.clock.figures()}
