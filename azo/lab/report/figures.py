@@ -93,10 +93,8 @@ def _elo(run: run_log.RunLog) -> panels.Sheet:
         np.array([event[f"rating/{name}"] for event in ratings], float)
         for name in ("elo", "elo_low", "elo_high", "discs_lost")
     )
-    minutes = [event.get("time/minutes") for event in ratings]
-    label, place = "minutes", np.array(minutes, float)
-    if None in minutes or len(run.phases) > 1:
-        label, place = "iteration", np.array([event["iteration"] for event in ratings], float)
+    label, field = ("iteration", "iteration") if run.phases else ("minutes", "time/minutes")
+    place = np.array([event[field] for event in ratings], float)
     panel = sheet.add_panel("Elo", label, "Elo")
     panels.curve(panel, "network", place, elo, low, high)
     names = ("rating/opponents", "rating/opponents_elo")
@@ -104,6 +102,5 @@ def _elo(run: run_log.RunLog) -> panels.Sheet:
     for name, level in sorted(met.items(), key=lambda one: one[1])[-_MAX_LEVELS:]:
         panels.curve(panel, name, place[[0, -1]], np.full(2, level))
     panels.curve(sheet.add_panel("Discs lost a move", label, "discs"), "network", place, lost)
-    if label == "iteration":
-        panels.mark_phases(panel, run)
+    panels.mark_phases(panel, run)
     return sheet
