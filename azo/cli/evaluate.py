@@ -21,8 +21,8 @@ whether the first player is better.
 With `--exact`, the values and moves of a network or of the engine are compared with known scores of
 positions: docs/notebook/puzzles.md. A set is a FILE of OBF lines or CSV (also .gz) with exact
 scores or estimates, `random:N` for solved positions with N empty squares from random games, or
-`line` for the published perfect games of 6x6. A terminal shows means; a file, a pipe or `--report
-PAGE.md` has the intervals too.
+`line` for the published perfect games of 6x6. A terminal shows means; a file or a pipe gets the
+intervals too, as Markdown.
 
 With `--json`, each match and each row of the table is one JSON object.
 """
@@ -31,7 +31,6 @@ import dataclasses
 import json
 import pathlib
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal
@@ -49,7 +48,6 @@ from azo.lab import (
     engine_protocols,
     players,
     sequential,
-    tables,
     tournament_file,
 )
 from azo.lab.tournament import backends, openings
@@ -109,8 +107,6 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """With --exact: solve moves without known scores up to so many empty squares."""
     plot: pathlib.Path | None = None
     """With --exact: HTML page to write, with a plot of the mean result by value."""
-    report: pathlib.Path | None = None
-    """With --exact: page in Markdown to write, with the table and its intervals."""
     search_for: Literal["score", "move"] = "score"
     """With --exact and the engine: measure the search of analyses, or the search for a move."""
     engine: EngineConfig = _NO_SOLVER
@@ -125,26 +121,23 @@ def main(argv: Sequence[str]) -> int:
     game = _rules(match, is_game_given=any(flag.startswith("--game.") for flag in argv))
     if match.exact:
         output = compare(match, game)
-    elif match.simulations or match.plot is not None or match.report is not None:
-        raise ValueError("--simulations, --plot and --report are for --exact SET ...")
+    elif match.simulations or match.plot is not None:
+        raise ValueError("--simulations and --plot are for --exact SET ...")
     else:
         output = decide(match, game) if match.sprt != SprtConfig() else play(match, game)
     is_drawn = bool(match.exact) and not match.json_lines and sys.stdout.isatty()
-    lines = []
+    drawn = []
     try:
         for line, data in output:
-            lines.append(line)
-            if match.json_lines and data is not None:
-                print(json.dumps(data), flush=True)
-            elif not match.json_lines and not is_drawn:
+            if is_drawn:
+                drawn.append(re.sub(_INTERVAL, "", line))
+            elif not match.json_lines:
                 print(line, flush=True)
+            elif data is not None:
+                print(json.dumps(data), flush=True)
     except engine_protocols.EngineError as error:  # at its start
         raise ValueError(str(error)) from None
-    if is_drawn:
-        markdown_tables.print_lines(re.sub(_INTERVAL, "", line) for line in lines)
-    if match.report is not None:
-        command = shlex.join(["azo", "evaluate", *argv])
-        tables.write_page(match.report, "Accuracy", command, f"Seed {match.seed}", lines)
+    markdown_tables.print_lines(drawn)
     return 0
 
 

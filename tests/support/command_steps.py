@@ -202,7 +202,7 @@ STEPS = (
     ),
     # Comparisons.
     in_terminals(
-        "tournament cup.toml --num-games 2 --report cup.md",
+        "tournament cup.toml --num-games 2",
         r"3 \w+ \d/\d/\d \d/\d/\d",
     ),
     *(
