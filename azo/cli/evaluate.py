@@ -105,8 +105,6 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """With --exact: positions a set, drawn by the seed."""
     solve_empties: Annotated[int, pydantic.Field(ge=0, le=20)] = 14
     """With --exact: solve moves without known scores up to so many empty squares."""
-    plot: pathlib.Path | None = None
-    """With --exact: HTML page to write, with a plot of the mean result by value."""
     search_for: Literal["score", "move"] = "score"
     """With --exact and the engine: measure the search of analyses, or the search for a move."""
     engine: EngineConfig = _NO_SOLVER
@@ -121,8 +119,8 @@ def main(argv: Sequence[str]) -> int:
     game = _rules(match, is_game_given=any(flag.startswith("--game.") for flag in argv))
     if match.exact:
         output = compare(match, game)
-    elif match.simulations or match.plot is not None:
-        raise ValueError("--simulations and --plot are for --exact SET ...")
+    elif match.simulations:
+        raise ValueError("--simulations is for --exact SET ...")
     else:
         output = decide(match, game) if match.sprt != SprtConfig() else play(match, game)
     is_drawn = bool(match.exact) and not match.json_lines and sys.stdout.isatty()
@@ -232,7 +230,6 @@ def compare(match: EvaluateConfig, game: protocol.Game) -> _Output:
             limit=match.limit,
             solve_empties=match.solve_empties,
             seed=match.seed,
-            plot=match.plot,
         )
 
 

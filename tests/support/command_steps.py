@@ -123,8 +123,7 @@ STEPS = (
         2,
     ),
     once(
-        "evaluate zero-fast6 --exact random:4 --limit 8 --simulations 0 --solve-empties 4"
-        " --plot calibration.html",
+        "evaluate zero-fast6 --exact random:4 --limit 8 --simulations 0 --solve-empties 4",
         r"random:4 8 raw .* calibration",
     ),
     Step(

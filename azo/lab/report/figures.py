@@ -1,9 +1,7 @@
-"""Figures of self-play, learning and Elo, and the figure of calibration: mean results by value."""
+"""Figures of self-play, learning and Elo."""
 
 import pathlib
 import tomllib
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,24 +17,6 @@ def sheets(run: run_log.RunLog) -> list[panels.Sheet]:
     listed = tomllib.loads(FILE.read_text(encoding="utf-8"))["figures"]
     every = [_elo(run), _strength(run), *(panels.curve_sheet(run, **one) for one in listed)]
     return [sheet for sheet in every if sheet.panels]
-
-
-def calibration(sets: Mapping[str, Mapping[str, Sequence[Any]]]) -> panels.Sheet:
-    """Returns a figure with a panel for each set of positions and a curve for each player.
-
-    The bins (`accuracy.Bin`) are by the name of the set and of the player, of whom there are up to
-    `accuracy.MAX_CURVES`. The last player of a set has 95 % intervals.
-    """
-    figure = panels.Sheet("calibration", "Calibration", "")
-    for name, by_player in sets.items():
-        panel = figure.add_panel(name.partition(".")[0], "value", "mean result")
-        for number, (player, bins) in enumerate(by_player.items(), start=1):
-            value, result = (np.array([getattr(b, x) for b in bins]) for x in ("value", "result"))
-            interval = np.array([one.interval for one in bins]).T
-            is_last = number == len(by_player)  # several intervals hide one another
-            panels.curve(panel, player, value, result, *(interval if is_last else ()))
-        panels.curve(panel, "as predicted", np.array([-1.0, 1.0]), np.array([-1.0, 1.0]))
-    return figure
 
 
 def _strength(run: run_log.RunLog) -> panels.Sheet:
