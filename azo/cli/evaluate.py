@@ -20,9 +20,8 @@ whether the first player is better.
 
 With `--exact`, the values and moves of a network or of the engine are compared with known scores of
 positions: docs/notebook/puzzles.md. A set is a FILE of OBF lines or CSV (also .gz) with exact
-scores or estimates, `random:N` for solved positions with N empty squares from random games, or
-`line` for the published perfect games of 6x6. A terminal shows means; a file or a pipe gets the
-intervals too, as Markdown.
+scores or estimates, or `random:N` for solved positions with N empty squares from random games. A
+terminal shows means; a file or a pipe gets the intervals too, as Markdown.
 
 With `--json`, each match and each row of the table is one JSON object.
 """
@@ -98,7 +97,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     json_lines: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object a match, or a row of the table, in place of text."""
     exact: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]")] = ()
-    """Compare a network or the engine with known scores: FILE, random:EMPTIES or line."""
+    """Compare a network or the engine with known scores: FILE or random:EMPTIES."""
     simulations: tuple[Annotated[int, pydantic.Field(ge=0, le=settings.MAX_SIMULATIONS)], ...] = ()
     """With --exact: simulations a move, 0 without search; by default 0 and those of the player."""
     limit: setting_types.PositiveInt = 1000

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 import scipy.stats
 
-from azo.games import notation, othello
+from azo.games import othello
 from azo.lab import elo, players, position_sets, tables
 from azo.learning import supervised
 from azo.search import improvement
@@ -86,7 +86,7 @@ def compare(
     solve_empties: int,
     seed: int,
 ) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Yields a Markdown table of accuracies, then the chosen moves in perfect games.
+    """Yields a Markdown table of accuracies.
 
     The sets are those of `position_sets.read`. Each line comes with an object for JSON if it is a
     row of results.
@@ -95,20 +95,14 @@ def compare(
       ValueError: One line, before anything is yielded: a set is not usable.
     """
     drawn = list(position_sets.read(game, sources, limit, solve_empties, seed))
-    remarks: list[str] = []
     yield from ((line, None) for line in tables.table(COLUMNS, []))
     for name, positions in drawn:
         for who, assess in assessors:
             assessment = assess(positions.position)
             measured = measure(game, positions, assessment)
             data: dict[str, Any] = {"set": name, "player": who, "positions": len(positions)}
-            if positions.perfect_game:
-                data["perfect_game"] = followed(positions, assessment, game.size)
-                remarks.append(f"{name}, {who}: {data['perfect_game']}")
             line = row(name, who, len(positions), measured)
             yield line, data | dataclasses.asdict(measured)
-    if remarks:
-        yield from ((line, None) for line in ("", *remarks))
 
 
 def assessors(
@@ -171,23 +165,6 @@ def measure(
         rank_correlation=rank_correlation(value, utility),
         calibration_error=calibration_error(value, result),
     )
-
-
-def followed(positions: position_sets.PositionSet, assessment: Assessment, size: int) -> str:
-    """Returns how many moves of a perfect game are chosen, and the other moves chosen.
-
-    All first moves are equal by symmetry.
-    """
-    others = []
-    actions = np.asarray(assessment.action).tolist()
-    steps = zip(positions.perfect_game, actions, positions.move_utility, strict=True)
-    for number, (move, action, utility) in enumerate(steps, start=1):
-        if action != move and number > 1:
-            is_best = utility[action] == utility.max() != position_sets.NO_UTILITY
-            other, text = (notation.action_text(one, size) for one in (action, move))
-            others.append(f"{number} {other} for {text}" + " (as good)" * bool(is_best))
-    chosen = f"{len(actions) - len(others)} of {len(actions)} moves"
-    return f"{chosen}; {', '.join(others)}" if others else chosen
 
 
 def calibration_error(value: np.ndarray, result: np.ndarray, num_bins: int = _NUM_BINS) -> float:

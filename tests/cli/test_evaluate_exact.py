@@ -8,10 +8,9 @@ import re
 import jax
 import numpy as np
 import pytest
-from support import commands, tiny_run
+from support import commands
 
 from azo.games import othello
-from azo.lab import accuracy, position_sets
 from azo.learning import network
 from azo.training import network_files
 
@@ -86,36 +85,11 @@ def test_numbers_of_simulations_are_rows_and_objects(othello_net, capsys):
         assert f"{one['calibration_error']:.3f}" == row[9]
 
 
-def test_moves_of_a_perfect_game_are_counted(tmp_path, capsys):
-    sections = {"game": {"name": "othello", "size": 6}, "replay": {"capacity": 4096}}
-    folder = tiny_run.export(tmp_path / "six", **sections)
-    assert main(f"policy:{folder}", "--exact", "line", "--solve-empties", 0) == 0
-    rows, (line,) = table(capsys.readouterr().out)
-    assert rows[0][:3] == ["perfect game 1", "32", "raw"]
-    assert rows[0][5:7] == ["-", "-"]
-    count, others = re.fullmatch(r"perfect game 1, raw: (\d+) of 32 moves; (.*)", line).groups()
-    assert len(others.split(", ")) == 32 - int(count)
-    assert all(re.fullmatch(r"\d+ [a-f][1-6] for [a-f][1-6]", part) for part in others.split(", "))
-    assert not others.startswith("1 ")  # any first move will do
-
-
-def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
-    utility = np.full((4, 17), position_sets.NO_UTILITY)
-    utility[1, [0, 1, 2]] = [2, 2, -4]
-    utility[2, [0, 1, 2]] = [2, 2, -4]
-    start = othello.Othello(4).start(4)
-    positions = position_sets.PositionSet(start, np.full(4, 2), utility, perfect_game=(0,) * 4)
-    assessment = accuracy.Assessment(np.zeros(4), np.array([5, 1, 2, 3]), None)
-    assert accuracy.followed(positions, assessment, 4) == (
-        "1 of 4 moves; 2 b1 for a1 (as good), 3 c1 for a1, 4 d1 for a1"
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("random --exact line", "--exact measures a network or the engine, not 'random'"),
-        ("policy:{net} --exact line", "--exact needs a network for Othello, not for tictactoe"),
+        ("random --exact random:4", "--exact measures a network or the engine, not 'random'"),
+        ("policy:{net} --exact random:4", "--exact needs a network for Othello, not for tictactoe"),
         ("{othello_net} --exact {folder}/illegal.obf", "{folder}/illegal.obf:1: a1 is illegal"),
         (
             "{othello_net} --exact {folder}/over.obf",
