@@ -20,19 +20,17 @@ def cases(folder):
     opening_book.Book(variant.Variant(8, False)).save(folder / "a.book")
     supervise = ["--game.name", "tictactoe", "--source", "random", "--num-games", "64"]
     new, build = folder / "new", ["book", "build", folder / "a.book", folder / "games.txt"]
-    book = folder / "a.book"
     return {
         "train": (tiny_run.train(folder, name="new"), locks.lock_folder, new),
         "tournament": (["tournament", cup, "--folder", new], locks.lock_folder, new),
         "ablate": (["ablate", queue, "--folder", new], locks.lock_folder, new),
         "supervise": (["supervise", "--folder", new, *supervise], locks.lock_folder, new),
         "solve": (["solve", folder / "a.obf", "--output", new], locks.lock_file, new),
-        "book": ([*build, "--from", "archives"], locks.lock_file, book),
-        "play": (["play", "--book", book, "--learn"], locks.lock_file, book),
+        "book": ([*build, "--from", "archives"], locks.lock_file, folder / "a.book"),
     }
 
 
-COMMANDS = ("train", "tournament", "ablate", "supervise", "solve", "book", "play")
+COMMANDS = ("train", "tournament", "ablate", "supervise", "solve", "book")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -178,7 +178,7 @@ def analyse(
     positions: list[AnalysedPosition] = []
     try:
         for number, played in enumerate((*actions, None), start=1):
-            # A replay, which keeps the tree: `play` would report a finished game.
+            # A replay, which keeps the tree.
             engine.new_game(start, actions[: number - 1])
             if engine.is_over:
                 score = engine.final_score() * (1 if engine.board.is_black_to_move else -1)
