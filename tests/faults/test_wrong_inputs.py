@@ -228,10 +228,10 @@ def _jobs(folder):
 def _results(folder, rng):
     queue, jobs, lines = _jobs(folder)
     match = {"wins": 2, "draws": 0, "losses": 2, "pair_scores": [0, 1, 0, 1, 0]}
-    lines = [line | {"versus": match, "against": "a"} for line in lines]
-    path = folder / queue_runner.RESULTS
-    path.write_bytes(wrong_content.wrong_lines(rng, lines))
-    results = queue_runner.read_results(path, jobs)
+    job, line = jobs[3], lines[3] | {"versus": match, "against": "a"}
+    job.folder.mkdir(parents=True, exist_ok=True)
+    (job.folder / queue_runner.RESULT).write_bytes(wrong_content.wrong_json(rng, line))
+    results = queue_runner.read_results(jobs)
     comparison.table(results, queue.arms, queue.seeds)
 
 
@@ -335,7 +335,7 @@ READERS = {  # by name: the reader, and a divisor of its number of cases
     "archive": (_bytes(_read_archive, "text", "csv", "wtb"), 20),
     "metrics": (_report, 150),
     "games.jsonl and players.jsonl": (_tournament, 25),
-    "results.jsonl": (_results, 10),
+    "result.json": (_results, 10),
     "results of azo solve": (_solved, 5),
     "checkpoint.json": (_record, 15),
     "network.npz": (_network, 5),

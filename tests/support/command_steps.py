@@ -215,9 +215,9 @@ STEPS = (
             "champion --num-games 4 --openings openings.txt --first zero-conv:800",
         )
     ),
-    Step("ablate queue.toml --table --num-workers 1", r"(\|.*\||arm question .*)"),
+    Step("ablate queue.toml --table", r"(\|.*\||arm question .*)"),
     once(
-        "ablate queue.toml --num-workers 1",
+        "ablate queue.toml",
         "stopped and saved; the same command resumes",
         keys=(("~begins", CTRL_C),),
     ),
