@@ -14,7 +14,6 @@ from azo.storage import locks
 def cases(folder):
     """Returns commands, and the kind and the target of the lock that each takes."""
     cup = small_tournament.write(folder, small_tournament.SMALL)
-    (folder / "a.obf").write_text("-----OX--XO----- X;\n")
     (folder / "games.txt").write_text("f5d6c3\n")
     opening_book.Book(variant.Variant(8, False)).save(folder / "a.book")
     supervise = ["--game.name", "tictactoe", "--source", "random", "--num-games", "64"]
@@ -23,12 +22,11 @@ def cases(folder):
         "train": (tiny_run.train(folder, name="new"), locks.lock_folder, new),
         "tournament": (["tournament", cup, "--folder", new], locks.lock_folder, new),
         "supervise": (["supervise", "--folder", new, *supervise], locks.lock_folder, new),
-        "solve": (["solve", folder / "a.obf", "--output", new], locks.lock_file, new),
         "book": ([*build, "--from", "archives"], locks.lock_file, folder / "a.book"),
     }
 
 
-COMMANDS = ("train", "tournament", "supervise", "solve", "book")
+COMMANDS = ("train", "tournament", "supervise", "book")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

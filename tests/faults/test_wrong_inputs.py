@@ -19,7 +19,6 @@ import zlib
 import numpy as np
 import pydantic
 import pytest
-import rich.console
 from support import fake_run, front_end, small_queue, small_tournament, tiny_run, wrong_content
 
 from azo.formats import game_files, ggf, obf, wthor
@@ -27,7 +26,6 @@ from azo.games import notation, othello, variant
 from azo.games.host import live_game
 from azo.lab import (
     comparison,
-    endgame_file,
     players,
     queue_runner,
     run_queue,
@@ -235,26 +233,6 @@ def _results(folder, rng):
     comparison.table(results, queue.arms, queue.seeds)
 
 
-def _solve(folder, output):
-    (folder / "a.obf").write_text(f"{SMALL}; b1:-10;\n")
-    flags = {"file": folder / "a.obf", "output": output, "max_nodes": 50}
-    console = rich.console.Console(file=io.StringIO())
-    endgame_file.solve_file(endgame_file.SolveConfig(**flags), console)
-
-
-@functools.cache
-def _solutions(folder):
-    _solve(folder, folder / "sound.jsonl")
-    (solved,) = _records(folder / "sound.jsonl")
-    return [solved, solved | {"line": 7}]
-
-
-def _solved(folder, rng):
-    """Continues `azo solve --output` with wrong results."""
-    content = wrong_content.wrong_lines(rng, _solutions(folder))
-    _solve(folder, _written(folder / "a.jsonl", content))
-
-
 def _settings(folder, content, rng):
     if rng.random() < 0.5:
         tree = json.loads(config.to_json(tiny_run.settings(run={"folder": str(folder)})))
@@ -336,7 +314,6 @@ READERS = {  # by name: the reader, and a divisor of its number of cases
     "metrics": (_report, 150),
     "games.jsonl and players.jsonl": (_tournament, 25),
     "result.json": (_results, 10),
-    "results of azo solve": (_solved, 5),
     "checkpoint.json": (_record, 15),
     "network.npz": (_network, 5),
 }

@@ -151,12 +151,12 @@ STEPS = (
     Step("analyse lost.ggf", r"lost\.ggf: cannot be read: No such file or directory", 2),
     Step(f"analyse game.ggf {ENDLESS}", r"positions .* 0% -:--:--", 130, ((ZERO, CTRL_C),)),
     Step(
-        "solve ffo.obf --max-empties 18 --skip-larger --every-move --output solved.jsonl",
+        "solve ffo.obf --max-empties 18 --skip-larger --every-move",
         r"ffo\.obf: 1 solved, [\d,]+ nodes in \d+\.\d\d s",
     ),
     Step("solve ffo.obf", r"raise it, or leave such positions out with --skip-larger", 2),
     Step(
-        "solve ffo.obf --max-empties 60 --output solved.jsonl",
+        "solve ffo.obf --max-empties 60 --json",
         r"ffo\.obf .* 50% -:--:--",
         130,
         (("~50%", CTRL_C),),
