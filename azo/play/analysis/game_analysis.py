@@ -106,13 +106,6 @@ class GameAnalysis:
         lost = (position for position in self.positions if position.loss_discs)
         return tuple(sorted(lost, key=rank)[:_NUM_LOSSES])
 
-    def with_report(self, number: int, report: SearchReport) -> "GameAnalysis":
-        """Returns the analysis with another report of a position, and the losses that follow."""
-        positions = list(self.positions)
-        played = positions[number - 1].played
-        positions[number - 1] = AnalysedPosition(**vars(report), number=number, played=played)
-        return dataclasses.replace(self, positions=_with_losses(positions, self.game))
-
     @property
     def turning_point(self) -> AnalysedPosition | None:
         """The marked move after which its side was behind to the end, and lost; None without it."""
