@@ -7,7 +7,7 @@ QUEUE is the name of a shipped queue or the path of a TOML file. Each run consis
 `azo train` and `azo evaluate`, and has a folder FOLDER/ARM/SEED with its result. The same command
 in several terminals does as many runs at a time, each on the cores that `taskset` gives it. Ctrl-C,
 SIGTERM or SIGHUP saves the current run and ends with exit code 0; the same command resumes it.
-`--table` shows the results so far.
+`--table` shows the results so far, as Markdown.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ from typing import Annotated
 import pydantic
 import tyro
 
-from azo.cli import command_line, markdown_tables
+from azo.cli import command_line
 from azo.lab import comparison, queue_runner, run_queue
 from azo.training import interruption
 
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     queue, jobs = run_queue.load(flags.queue, folder)
     results = queue_runner.read_results(jobs)
     if flags.table:
-        markdown_tables.print_lines(comparison.table(results, queue.arms, queue.seeds))
+        print("\n".join(comparison.table(results, queue.arms, queue.seeds)))
         return 0
     with interruption.StopRequest() as stop:
         num_open = queue_runner.work_off(jobs, stop)

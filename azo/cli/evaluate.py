@@ -20,8 +20,8 @@ whether the first player is better.
 
 With `--exact`, the values and moves of a network or of the engine are compared with known scores of
 positions: docs/notebook/puzzles.md. A set is a FILE of OBF lines or CSV (also .gz) with exact
-scores or estimates, or `random:N` for solved positions with N empty squares from random games. A
-terminal shows means; a file or a pipe gets the intervals too, as Markdown.
+scores or estimates, or `random:N` for solved positions with N empty squares from random games. The
+table is Markdown.
 
 With `--json`, each match and each row of the table is one JSON object.
 """
@@ -29,8 +29,6 @@ With `--json`, each match and each row of the table is one JSON object.
 import dataclasses
 import json
 import pathlib
-import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
@@ -38,7 +36,7 @@ import jax
 import pydantic
 import tyro
 
-from azo.cli import command_line, engine_player, markdown_tables
+from azo.cli import command_line, engine_player
 from azo.games import othello, protocol, registry, setting_types
 from azo.lab import (
     accuracy,
@@ -56,7 +54,6 @@ from azo.training import network_files
 
 _OPPONENT = "rollouts:100"
 _NO_SOLVER = EngineConfig(solve_empties=0, probe_nodes=0)  # at the root
-_INTERVAL = r"(, -?[\d.]+ to -?[\d.]+)?(, of [\d,]+)?(?= \|)"  # in a row of the table of --exact
 # A line of text, and the object that `--json` prints in its place, if any.
 _Output = Iterator[tuple[str, dict[str, Any] | None]]
 
@@ -122,19 +119,14 @@ def main(argv: Sequence[str]) -> int:
         raise ValueError("--simulations is for --exact SET ...")
     else:
         output = decide(match, game) if match.sprt != SprtConfig() else play(match, game)
-    is_drawn = bool(match.exact) and not match.json_lines and sys.stdout.isatty()
-    drawn = []
     try:
         for line, data in output:
-            if is_drawn:
-                drawn.append(re.sub(_INTERVAL, "", line))
-            elif not match.json_lines:
+            if not match.json_lines:
                 print(line, flush=True)
             elif data is not None:
                 print(json.dumps(data), flush=True)
     except engine_protocols.EngineError as error:  # at its start
         raise ValueError(str(error)) from None
-    markdown_tables.print_lines(drawn)
     return 0
 
 

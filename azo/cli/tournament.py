@@ -5,8 +5,8 @@
 TOURNAMENT is the name of a shipped tournament or the path of a TOML file, whose settings are listed
 in azo/lab/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the same
 command resumes a tournament and repeats no finished game. FOLDER also holds the games as
-transcripts, GGF and WTHOR files, and engines.log with the messages of a program that failed. Into a
-file or a pipe the tables are written as Markdown.
+transcripts, GGF and WTHOR files, and engines.log with the messages of a program that failed. The
+tables are Markdown.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ from typing import Annotated
 import pydantic
 import tyro
 
-from azo.cli import command_line, markdown_tables
+from azo.cli import command_line
 from azo.games import setting_types
 from azo.lab import tournament_file, tournament_runner
 
@@ -51,5 +51,5 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("stopped; finished games are kept, the same command resumes")
         return 0
-    markdown_tables.print_lines(lines)
+    print("\n".join(lines))
     return 0

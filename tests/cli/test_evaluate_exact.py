@@ -3,7 +3,6 @@
 import functools
 import gzip
 import json
-import re
 
 import jax
 import numpy as np
@@ -117,16 +116,12 @@ def test_an_engine_with_exact_leaves_finds_all_results_and_best_moves(capsys):
     assert (right_sign[:6], best_move[:6], lost[:5]) == ("1.000,", "1.000,", "0.00,")
 
 
-def test_a_terminal_shows_means_of_an_engine_by_simulations(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "100")
+def test_an_engine_is_measured_by_simulations(capsys):
     flags = ["--exact", "random:8", "--limit", 3, "--simulations", 1, 2, "--search-for", "move"]
     assert main("engine:zero-fast6", *flags) == 0
-    lines = capsys.readouterr().out.splitlines()
-    cells = [re.split("  +", line.strip()) for line in lines if line.startswith("random:8")]
-    assert [row[:3] for row in cells] == [
-        ["random:8", "3", f"engine, {count} simulations"] for count in (1, 2)
-    ]
-    assert cells[0][7] == "-"  # a search for a move has no score
+    rows, _ = table(capsys.readouterr().out)
+    expected = [["random:8", "3", f"engine, {count} simulations"] for count in (1, 2)]
+    assert [row[:3] for row in rows] == expected
+    assert rows[0][7] == "-"  # a search for a move has no score
     words = ["evaluate", "engine:zero-fast6", *flags, "--simulations", 0]
     assert "at least 1 simulation" in commands.refused(capsys, *words)

@@ -124,7 +124,7 @@ STEPS = (
     ),
     once(
         "evaluate zero-fast6 --exact random:4 --limit 8 --simulations 0 --solve-empties 4",
-        r"random:4 8 raw .* calibration",
+        r"\| calibration \| .* \| random:4 \| 8 \| raw \| .* \|",
     ),
     Step(
         "evaluate random greedy --game.size 8 --openings openings.txt --num-games 4",
@@ -202,7 +202,7 @@ STEPS = (
     # Comparisons.
     in_terminals(
         "tournament cup.toml --num-games 2",
-        r"3 \w+ \d/\d/\d \d/\d/\d",
+        r"\| 3 \w+ \| \d/\d/\d \| \d/\d/\d \| \|",
     ),
     *(
         once(
@@ -215,7 +215,7 @@ STEPS = (
             "champion --num-games 4 --openings openings.txt --first zero-conv:800",
         )
     ),
-    Step("ablate queue.toml --table", r"(\|.*\||arm question .*)"),
+    Step("ablate queue.toml --table", r"\| arm \| question \| .* \|"),
     once(
         "ablate queue.toml",
         "stopped and saved; the same command resumes",
