@@ -25,26 +25,19 @@ def _strength(run: run_log.RunLog) -> panels.Sheet:
         "strength",
         "Games and strength",
         "Games played, and the score (a draw is half a win) in matches against a fixed opponent "
-        "with its 95 % interval, over iterations, games and network evaluations. The last compares "
-        "recipes at equal cost. At a gate the new network plays the actor network, and is promoted "
-        "if it wins clearly.",
+        "with its 95 % interval. At a gate the new network plays the actor network, and is "
+        "promoted if it wins clearly.",
         [("Games", "games", "selfplay/games")],
     )
     iteration, score = run.column("evaluation/score", "evaluation")
-    low, high = (run.column(f"evaluation/score_{end}", "evaluation")[1] for end in ("low", "high"))
-    interval = (low, high) if len(low) == len(high) == len(score) else ()
-    opponents = {str(e.get("evaluation/opponent", "")) for e in run.of_kind("evaluation")}
-    places = {"iteration": iteration.astype(float)}
-    places["games"] = run.total_at("selfplay/games", iteration)
-    places["network evaluations"] = run.total_at("selfplay/evaluations", iteration)
-    for label, x in places.items():
-        if np.isnan(x).all():  # there may be none at all
-            continue
+    if len(score):
+        low, high = (run.column(f"evaluation/score_{x}", "evaluation")[1] for x in ("low", "high"))
+        interval = (low, high) if len(low) == len(high) == len(score) else ()
+        opponents = {str(e.get("evaluation/opponent", "")) for e in run.of_kind("evaluation")}
         title = f"Score against {', '.join(sorted(opponents))}"
-        panel = sheet.add_panel(title, label, "score")
-        panels.curve(panel, "score", x, score, *interval)
-        if label == "iteration":
-            panels.mark_phases(panel, run)
+        panel = sheet.add_panel(title, "iteration", "score")
+        panels.curve(panel, "score", iteration, score, *interval)
+        panels.mark_phases(panel, run)
 
     scored = [event for event in run.of_kind("gate") if event.get("gate/score") is not None]
     if scored:
