@@ -14,7 +14,7 @@ import tyro
 
 from azo.formats import game_files
 from azo.games import protocol, registry, setting_types
-from azo.lab import data, players
+from azo.lab import players
 from azo.learning import network, pretraining, replay, supervised
 from azo.learning.learner import LearnerConfig
 from azo.learning.network import NetworkConfig
@@ -23,8 +23,6 @@ from azo.training import checkpoint_folder, network_files, orbax_calls
 
 _UNIFORM = 1e9  # a temperature that makes every prior uniform to the last bit
 _COLUMNS = ("board", "policy", "value", "score", "iteration")  # of `replay.Rows`
-DEFAULT_ARCHIVE = pathlib.Path("games/eothello_top100.csv.gz")
-"""In the data folder."""
 
 
 class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -33,7 +31,7 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     files: Annotated[
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="FILES")
     ] = ()
-    """Archives of games, by default that of eOthello in the data folder; or folders of runs."""
+    """Archives of games, or folders of runs."""
     source: Literal["files", "random", "search", "runs"] = "files"
     """Games of the files; random games (which teach only the value); games of --player; or the
     positions in the replays of runs, with the targets of their searches."""
@@ -71,6 +69,9 @@ def check(settings: SuperviseConfig) -> SuperviseConfig:
         raise ValueError("remove --game.*: archives hold the usual game on 8x8")
     if settings.source == "search" and settings.player is None:
         raise ValueError("--source search needs --player, the folder of a network")
+    if settings.source in ("files", "runs") and not settings.files:
+        what = "archives of games" if settings.source == "files" else "the folders of runs"
+        raise ValueError(f"--source {settings.source} needs {what}: name them first")
     if settings.source == "runs":
         return _as_run(settings)
     if settings.source != "random":
@@ -82,8 +83,6 @@ def check(settings: SuperviseConfig) -> SuperviseConfig:
 
 def _as_run(settings: SuperviseConfig) -> SuperviseConfig:
     """Returns settings with the game and search of the first run, and what else has its default."""
-    if not settings.files:
-        raise ValueError("--source runs needs the folders of runs")
     run, default = network_files.load_settings(settings.files[0]), SuperviseConfig()
     changes = {"game": run.game, "search": run.search}
     if settings.network == default.network:
@@ -143,7 +142,7 @@ def _plies(
         made = pretraining.random_games(game, key, settings.num_games)
         action, value = jax.device_get(made)
     else:
-        games = game_files.read_archives(settings.files or [_default_archive()])
+        games = game_files.read_archives(settings.files)
         action, value = games.action, games.black_value
         exact = {"exact_score": games.exact_score, "num_solved": games.num_solved}
     plies = supervised.plies_of(game, action, value, **exact)
@@ -201,10 +200,3 @@ def _searched(
         search=settings.search.model_copy(update=changes),
         max_opening_plies=settings.max_opening_plies,
     )
-
-
-def _default_archive() -> pathlib.Path:
-    folder = data.folder()
-    if folder is None:
-        raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
-    return folder / DEFAULT_ARCHIVE

@@ -190,7 +190,6 @@ def _origin(settings: supervised_data.SuperviseConfig) -> origin.Origin:
         runs = [network_files.origin_from("teacher", run) for run in settings.files]
         return tuple(dict.fromkeys(itertools.chain(start, *runs)))
     if settings.source == "files":
-        files = settings.files or [supervised_data.DEFAULT_ARCHIVE]
-        names = ", ".join(path.name for path in files)
+        names = ", ".join(path.name for path in settings.files)
         return (*start, origin.Source(kind="recorded games", name=names))
     return start

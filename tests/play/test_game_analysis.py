@@ -80,7 +80,9 @@ def test_a_loss_is_exact_where_both_positions_are_solved(is_reversed, scores):
 
 def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_first(capsys):
     """The moves that lose 14, 4 and 24 discs change no winner: chances alone hide them."""
-    out = shown(capsys, _DATA / "olivaw_game08.txt", "--engine.num-simulations", 100)
+    words = (_DATA / "olivaw_game08.txt", "--engine.num-simulations", 100)
+    assert commands.run("analyse", *words) == 0
+    out = capsys.readouterr().out
     assert out.splitlines()[0] == "Di Mattei - OLIVAW 18. 37-27 to white, 2 empty squares included."
     for line in (
         "41. black h7??: 14 discs, from -16 to -30 (better: g4)",
@@ -157,25 +159,11 @@ def test_the_page_needs_nothing_else_and_names_are_text():
 # The command, with the network that comes with azo.
 
 
-def shown(capsys, *words):
-    assert commands.run("analyse", *words) == 0
-    return capsys.readouterr().out
-
-
-def test_a_position_that_the_analysis_left_open_is_solved(capsys):
-    limits = ("num-simulations", "leaves-per-step", "score-empties", "solve-empties")
-    flags = [f"--engine.{name}={limit}" for name, limit in zip(limits, (8, 4, 8, 8), strict=True)]
-    words = (_DATA / "olivaw_game08.txt", *flags, "--ply", 43)
-    assert " discs (exact)" not in shown(capsys, *words)
-    assert "-30 discs (exact), wins 0 %" in shown(capsys, *words, "--solve")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("f5f5", "illegal move 'f5' at ply 2 (f5): white may play f4, d6 or f6"),
         ("f5 --ply 3", "--ply 3: the game has 1 plies"),
-        ("f5 --solve", "--solve is for one position: give its ply with --ply"),
     ],
 )
 def test_mistakes_get_one_line(capsys, arguments, message):

@@ -211,15 +211,6 @@ def test_a_book_comes_first_but_its_illegal_moves_are_ignored():
     assert live.think().source == "search"
 
 
-def test_the_end_of_a_game_is_reported_once():
-    ended = []
-    live = make(4, on_end=lambda game: ended.append((game.actions, game.final_score())))
-    random_game(live, random.Random(3))
-    assert ended == [(live.actions, live.final_score())]
-    live.new_game(actions=live.actions)  # a new game with the moves of the old one
-    assert len(ended) == 1
-
-
 def test_a_level_weakens_moves_and_not_analyses():
     live = make(config=QUICK.model_copy(update={"num_simulations": 100}))
     live.level = 3

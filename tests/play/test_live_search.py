@@ -9,7 +9,7 @@ import pytest
 from support import fake_evaluation, hash_evaluator
 
 from azo.games import bitboard, othello
-from azo.games.host import host_rules, live_game
+from azo.games.host import live_game
 from azo.play.engine import live_search, live_simulation, live_tree
 from azo.play.engine.engine_settings import EngineConfig, Limits
 from azo.search import improvement
@@ -33,9 +33,8 @@ def midgame(size, plies):
 
 
 def plain_search(game, config):
-    """A search without a cache."""
     evaluator = hash_evaluator.HashEvaluator(game.game)
-    search = live_search.LiveSearch(evaluator, config, num_cached=0)
+    search = live_search.LiveSearch(evaluator, config)
     search.restart(game.board)
     return search
 
@@ -120,23 +119,6 @@ def test_a_move_that_was_not_searched_starts_an_empty_tree():
     assert search.look() == ()
     search.grow(Limits(10))
     assert sorted(move.action for move in search.look()) == list(game.legal_actions)
-
-
-def test_the_cache_holds_symmetric_positions_once():
-    """Every form of a position is evaluated once, and in a second search none."""
-    game = live_game.LiveGame(othello.Othello(8))
-    evaluator = hash_evaluator.HashEvaluator(game.game)
-    search = live_search.LiveSearch(evaluator, PLAIN, num_cached=2**16)
-    search.grow(Limits(64))
-    nodes = search._tree.nodes[search._tree.nodes["state"] == live_tree.OPEN]
-    forms = {host_rules.canonical(node["player"], node["opponent"], 8)[:2] for node in nodes}
-    assert search.num_evaluations == len(forms) < len(nodes) - 10
-    before = search.look()
-    num_before = search.num_evaluations
-    search.restart(game.board)
-    search.grow(Limits(64))
-    assert search.look() == before
-    assert search.num_evaluations == num_before
 
 
 def test_an_exception_leaves_no_pending_leaf():

@@ -106,13 +106,6 @@ class GameAnalysis:
         lost = (position for position in self.positions if position.loss_discs)
         return tuple(sorted(lost, key=rank)[:_NUM_LOSSES])
 
-    def with_report(self, number: int, report: SearchReport) -> "GameAnalysis":
-        """Returns the analysis with another report of a position, and the losses that follow."""
-        positions = list(self.positions)
-        played = positions[number - 1].played
-        positions[number - 1] = AnalysedPosition(**vars(report), number=number, played=played)
-        return dataclasses.replace(self, positions=_with_losses(positions, self.game))
-
     @property
     def turning_point(self) -> AnalysedPosition | None:
         """The marked move after which its side was behind to the end, and lost; None without it."""
@@ -178,7 +171,7 @@ def analyse(
     positions: list[AnalysedPosition] = []
     try:
         for number, played in enumerate((*actions, None), start=1):
-            # A replay, which keeps the tree: `play` would report a finished game.
+            # A replay, which keeps the tree.
             engine.new_game(start, actions[: number - 1])
             if engine.is_over:
                 score = engine.final_score() * (1 if engine.board.is_black_to_move else -1)

@@ -1,4 +1,4 @@
-"""The search of one live game: a tree that is reused from move to move, a cache, and limits."""
+"""The search of one live game: a tree that is reused from move to move, and limits."""
 
 import time
 from collections import deque
@@ -69,12 +69,8 @@ class Evaluator(Protocol):
 class LiveSearch:
     """The tree of a live game; not for several threads at once."""
 
-    def __init__(self, evaluator: Evaluator, config: EngineConfig, num_cached: int = 2**15):
-        """Starts at the start of a game, with an empty tree and cache.
-
-        The cache has room for `num_cached` positions, up to symmetry: a power of 2 or 0. Pattern
-        networks have none, since they evaluate a position sooner than they would find it.
-        """
+    def __init__(self, evaluator: Evaluator, config: EngineConfig):
+        """Starts at the start of a game, with an empty tree."""
         game = evaluator.game
         self._evaluator, self._config = evaluator, config
         num_batches = min(evaluator.num_streams, max(config.leaves_per_step // _MIN_BATCH, 1))
@@ -95,7 +91,6 @@ class LiveSearch:
             exact_empties=config.exact_empties,
             has_proofs=config.has_proofs,
             max_bound=game.size**2 if config.score_share else live_tree.WIN,
-            cache=live_tree.make_cache(0 if evaluator.simulate else num_cached, game.num_actions),
             stack=last_squares.make_stack(),
             counters=np.zeros(1, np.int64),
         )
@@ -117,7 +112,7 @@ class LiveSearch:
             self._expand_oldest()
 
     def restart(self, board: notation.Board) -> None:
-        """Starts at a position with an empty tree; the cache is kept."""
+        """Starts at a position with an empty tree."""
         self._board = board  # of the root
         self._tree = live_tree.make_tree(board.player, board.opponent, self._context.max_bound)
 
