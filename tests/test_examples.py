@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import azo
+
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 PUBLIC = r"\bazo\.(?!load_engine|action_text|analyse_game|solve_position)\w+"
 
@@ -38,6 +40,14 @@ def test_alphazero_learns_to_beat_random_moves_at_tic_tac_toe():
     untrained, trained = scores(output_of("alphazero.py", "--num-iterations", "15").splitlines())
     assert untrained < 0.75
     assert trained > 0.85
+
+
+def test_an_own_network_is_trained(tmp_path):
+    lines = output_of("own_network.py", "--num-iterations", "4", "--folder", str(tmp_path / "run"))
+    assert (EXAMPLES / "own_network.py").read_text().count("\n") < 60
+    assert re.search(r"^value of the start: [+-]\d", lines, re.MULTILINE)
+    with pytest.raises(ValueError, match="there is no module 'own_network': install it"):
+        azo.load_network(tmp_path / "run")
 
 
 @pytest.mark.slow
