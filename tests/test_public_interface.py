@@ -155,14 +155,33 @@ def test_positions_are_searched_with_an_evaluator_of_the_caller():
     assert result.action.tolist() == [2, 2]
 
 
-def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
+def tiny_settings(**changes):
     sections = tiny_run.SECTIONS.items()
     settings = {f"{name}.{key}": value for name, part in sections for key, value in part.items()}
-    for num_iterations in (1, 2):
-        settings["run.num_iterations"] = num_iterations
-        folder = azo.run_training("tictactoe", settings, folder=tmp_path / "run")
+    return settings | {name.replace("__", "."): value for name, value in changes.items()}
+
+
+def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
+    events = []
+
+    def stop_in_the_third(event):
+        events.append(event)
+        if event["iteration"] == 3:
+            raise KeyError("a fault of the caller")
+
+    with pytest.raises(KeyError, match="a fault of the caller"):
+        azo.run_training(
+            "tictactoe", tiny_settings(), folder=tmp_path / "run", on_event=stop_in_the_third
+        )
+    assert events == metrics.read(tmp_path / "run")
+    events.clear()
+    settings = tiny_settings(run__num_iterations=4)
+    folder = azo.run_training(
+        "tictactoe", settings, folder=tmp_path / "run", on_event=events.append
+    )
+    assert [event["iteration"] for event in events if event["event"] == "iteration"] == [3, 4]
     assert folder == tmp_path / "run"
-    assert [event["iteration"] for event in metrics.read(folder, "iteration")] == [1, 2]
+    assert [event["iteration"] for event in metrics.read(folder, "iteration")] == [1, 2, 3, 4]
     network = azo.load_network(folder)
     evaluation = network.evaluate(jax.random.key(0), network.game.start(5))
     assert evaluation.prior_logits.shape == (5, 9)

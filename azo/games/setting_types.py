@@ -4,9 +4,14 @@ Counts fit into 32 bits, as the compiled programs need. Bounds of shapes are far
 useful and far below what no machine can hold; the run compares the whole with the memory.
 """
 
-from typing import Annotated
+import importlib
+import os
+import re
+import sys
+from typing import Annotated, Any
 
 import pydantic
+import pydantic_core
 
 _LARGEST = 2**31 - 1
 MAX_SIMULATIONS = 2**15 - 2  # nodes and actions are stored in 16 bits
@@ -27,3 +32,46 @@ Processes = Annotated[int, pydantic.Field(gt=0, le=4096)]
 Finite = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 PositiveFloat = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
+
+_IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def known_or_import_path(*known: str) -> pydantic.AfterValidator:
+    """Returns the check of a setting that is one of the names, or `package.module:NAME`."""
+
+    def check(name: str) -> str:
+        if name in known or _IMPORT_PATH.fullmatch(name):
+            return name
+        names = ", ".join(map(repr, known))
+        raise pydantic_core.PydanticCustomError(
+            "name_or_path", f"should be {names}, or an import path such as 'package.module:Name'"
+        )
+
+    return pydantic.AfterValidator(check)
+
+
+def import_by_path(setting: str, path: str) -> Any:
+    """Returns what `package.module:NAME` names, the value of a setting.
+
+    The module may also be in the current folder, as for scripts. ValueError, one line, if there is
+    no such module or name; errors inside the module are its own.
+    """
+    module_name, _, name = path.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise ValueError(
+            f"{setting} is {path!r}, but there is no module {error.name!r}: install it, set"
+            " PYTHONPATH to its folder, or start azo there"
+        ) from None
+    if not hasattr(module, name):
+        own = [x for x, y in vars(module).items() if getattr(y, "__module__", "") == module_name]
+        there = ", ".join(x for x in own if not x.startswith("_")) or "none"
+        raise ValueError(
+            f"{setting} is {path!r}, but {module_name} has no {name!r}; its own names: {there}"
+        )
+    return getattr(module, name)

@@ -53,6 +53,7 @@ def train(
     settings: config.Config,
     stop: interruption.StopRequest | None = None,
     make_matches: MakeMatches | None = None,
+    on_event: metrics.OnEvent = lambda event: None,
 ) -> run_state.RunState:
     """Runs, or resumes, the run in `settings.run.folder`; returns its last state.
 
@@ -93,7 +94,8 @@ def train(
             state = checkpoints.restore(state)
         writer = None
         if devices.is_first():
-            writer = metrics.MetricsWriter(settings.run.folder, first, checkpoints.check_lock)
+            folder, check_lock = settings.run.folder, checkpoints.check_lock
+            writer = metrics.MetricsWriter(folder, first, check_lock, on_event)
             stack.enter_context(writer)
         display = rich.console.Console(highlight=False, emoji=False, quiet=not devices.is_first())
         screen = stack.enter_context(console.Console(game.name, settings.run.folder, display))
