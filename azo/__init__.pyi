@@ -1,6 +1,8 @@
 from azo.cli.train import run_training as run_training
+from azo.games.conformance import check_game as check_game
 from azo.games.notation import action_text as action_text
 from azo.games.othello import Othello as Othello
+from azo.games.protocol import Game as Game
 from azo.games.tictactoe import TicTacToe as TicTacToe
 from azo.play.analysis.game_analysis import analyse_game as analyse_game
 from azo.play.engine.engine_factory import load_engine as load_engine
