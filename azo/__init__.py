@@ -7,6 +7,8 @@ The names below are for programs. They are loaded at their first use, so `import
 import importlib
 
 _MODULES = {
+    "Game": "azo.games.protocol",
+    "check_game": "azo.games.conformance",
     "Othello": "azo.games.othello",
     "TicTacToe": "azo.games.tictactoe",
     "action_text": "azo.games.notation",

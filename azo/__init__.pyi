@@ -1,6 +1,8 @@
 from azo.cli.train import run_training as run_training
+from azo.games.conformance import check_game as check_game
 from azo.games.notation import action_text as action_text
 from azo.games.othello import Othello as Othello
+from azo.games.protocol import Game as Game
 from azo.games.tictactoe import TicTacToe as TicTacToe
 from azo.learning.heads import Network as Network
 from azo.learning.heads import Prediction as Prediction

@@ -22,6 +22,8 @@ COMMANDS = (
 def process() -> NoReturn:
     """Runs the command of this process and ends it, at a second signal even while it computes."""
     _open_closed_streams()
+    if not sys.flags.safe_path:  # for `--game.name MODULE:CLASS`; `python -m azo` has it already
+        sys.path.append("")
     with _importing():
         from azo.training import interruption
 

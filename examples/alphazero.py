@@ -108,6 +108,7 @@ def loss(
     turns, which = game.square_symmetries, jax.random.randint(key, examples.value.shape, 0, 8)
     planes = network.planes_of(game, NETWORK, examples.position)
     planes = symmetry.move_planes(turns, which, planes)
+    turns = game.action_symmetries
     policy = symmetry.move_policy(turns, which, examples.policy)
     legal = symmetry.move_policy(turns, which, game.legal_mask(examples.position))
     model = network.build(game, NETWORK).clone(is_training=True)

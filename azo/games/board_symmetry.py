@@ -35,6 +35,17 @@ def are_equivalent(board: np.ndarray, first: int, second: int) -> bool:
     return any(p[second] == first and (board[p] == board).all() for p in permutations)
 
 
+def with_others(permutations: np.ndarray, num_actions: int) -> np.ndarray:
+    """Returns `[K, A]` int32: `[K, squares]` permutations, then actions that keep their place.
+
+    One permutation, the identity, is that of any number of actions.
+    """
+    if len(permutations) == 1:
+        return np.arange(num_actions, dtype=np.int32)[None]
+    others = np.arange(permutations.shape[1], num_actions, dtype=np.int32)
+    return np.hstack([permutations, np.tile(others, (len(permutations), 1))])
+
+
 def square_permutations(size: int) -> np.ndarray:
     """Returns `[8, size * size]` int32: square `s` of the moved board was square `[k, s]`."""
     squares = np.arange(size * size, dtype=np.int32).reshape(size, size)

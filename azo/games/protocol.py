@@ -3,14 +3,19 @@
 A position is a pytree of arrays with leading batch axes `[...]`, seen by the side to move: the
 player. All functions are pure, can be jitted, and accept any batch shape. Compiled code cannot
 raise, so an illegal action gives an undefined position; check with `legal_mask` at the edge.
+
+A class with all members is a game. One that derives from `Game` inherits what it does not replace.
 """
 
+import abc
 from typing import Any, Protocol
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from azo.games import board_symmetry
 
 Position = Any  # the pytree of a game, such as `othello.Position`
 
@@ -25,81 +30,210 @@ class Step:
 
 
 class Game(Protocol):
-    """Rules of a two-player zero-sum game on a rectangular board."""
+    """Rules of a two-player zero-sum game whose sides move in turn, without chance or secrets.
+
+    Games are static arguments of compiled programs: equal ones have equal hashes.
+    """
 
     @property
-    def name(self) -> str:
-        """Name in logs and checkpoints, such as "othello6"."""
-
-    @property
+    @abc.abstractmethod
     def board_shape(self) -> tuple[int, int]:
-        """Rows and columns of the board."""
+        """Rows and columns of the planes."""
 
     @property
+    @abc.abstractmethod
     def num_actions(self) -> int:
-        """Number of actions `A`; the first rows * columns are the squares, row by row."""
+        """Number of actions `A`, at most 32,767."""
 
     @property
-    def max_legal(self) -> int:
-        """Upper bound on the legal actions of a position."""
-
-    @property
+    @abc.abstractmethod
     def max_plies(self) -> int:
         """Upper bound on the plies of a game."""
 
+    @abc.abstractmethod
+    def start(self, *batch_shape: int) -> Position:
+        """Returns start positions of a batch shape, seen by the side that moves first."""
+
+    @abc.abstractmethod
+    def legal_mask(self, position: Position) -> jax.Array:
+        """Returns `[..., A]` bool, with at least one legal action, also in a finished game."""
+
+    @abc.abstractmethod
+    def is_over(self, position: Position) -> jax.Array:
+        """Returns `[...]` bool, whether the game has ended."""
+
+    @abc.abstractmethod
+    def play(self, position: Position, action: jax.Array) -> Position:
+        """Returns positions after legal actions `[...]`, seen by the other side."""
+
+    @abc.abstractmethod
+    def result(self, position: Position) -> jax.Array:
+        """Returns `[...]` float32, 1, 0 or -1 for the side to move, where the game is over."""
+
+    @abc.abstractmethod
+    def planes(self, position: Position) -> jax.Array:
+        """Returns `[..., rows, columns, C]` bool or float32: the network's view of the position.
+
+        Board games have the pieces of the player, then of the opponent.
+        """
+
+    @property
+    def name(self) -> str:
+        """Name in logs and checkpoints, such as "othello6"; by default that of the class."""
+        return type(self).__name__
+
+    @property
+    def has_square_actions(self) -> bool:
+        """Whether the first actions are the squares, row by row, and all others keep their place.
+
+        Pooled heads and pattern networks need it. By default: as many actions as squares, or one
+        more.
+        """
+        return 0 <= self.num_actions - self.board_shape[0] * self.board_shape[1] <= 1
+
+    @property
+    def max_legal(self) -> int:
+        """Upper bound on the legal actions of a position; by default all actions."""
+        return self.num_actions
+
+    @property
+    def num_slots(self) -> int:
+        """Legal actions that a search keeps of a position, see `search_tree.compact`."""
+        return self.max_legal
+
     @property
     def scores(self) -> np.ndarray:
-        """`[Z]` int32, the final scores in ascending order: negative ones lose, 0 is a draw."""
+        """`[Z]` int32, the final scores in ascending order: negative ones lose, 0 is a draw.
+
+        At most 127; by default -1, 0 and 1.
+        """
+        return np.arange(-1, 2, dtype=np.int32)
+
+    @property
+    def square_symmetries(self) -> np.ndarray:
+        """`[K, squares]` int32 permutations, the identity first; by default it alone.
+
+        All eight of a square board are numbered as in `board_symmetry`.
+        """
+        return np.arange(self.board_shape[0] * self.board_shape[1], dtype=np.int32)[None]
+
+    @property
+    def action_symmetries(self) -> np.ndarray:
+        """`[K, A]` int32, the permutations of the actions that belong to `square_symmetries`."""
+        if self.has_square_actions or len(self.square_symmetries) == 1:
+            return board_symmetry.with_others(self.square_symmetries, self.num_actions)
+        raise NotImplementedError(f"{self.name} has square_symmetries, but no action_symmetries")
+
+    def step(self, position: Position, action: jax.Array) -> Step:
+        """Plays the legal actions `[...]` int32; a finished game does not change.
+
+        The batch axes of `position` may be 1 where those of `action` are not, to try many moves.
+        """
+        position = broadcast(position, self.is_over(position).shape, action.shape)
+        was_over, after = self.is_over(position), self.play(position, action)
+        is_last = ~was_over & self.is_over(after)
+        return Step(
+            position=where(was_over, position, after),
+            reward=jnp.where(is_last, -self.result(after), 0.0),
+            discount=jnp.where(was_over | is_last, 0.0, -1.0),
+        )
+
+    def final_score(self, position: Position) -> jax.Array:
+        """Returns `[...]` int32, one of `scores`, for the side to move, where the game is over."""
+        return self.result(position).astype(jnp.int32)
+
+    def legal_actions(self, position: Position, num_slots: int) -> jax.Array:
+        """Returns `[..., num_slots]` int32, the first legal actions in ascending order, then -1."""
+        return actions_from_mask(self.legal_mask(position), num_slots)
+
+    def legal_planes(self, position: Position) -> jax.Array:
+        """Returns `[..., rows, columns, 2]` bool: moves of the player, then of the opponent.
+
+        Only networks that see moves need it, and a game need not have it.
+        """
+        raise ValueError(
+            f"{self.name} has no legal_planes: the network should be a tower with input"
+            " 'two_planes', which sees the planes of any game"
+        )
+
+    def random_action(self, key: jax.Array, position: Position) -> jax.Array:
+        """Returns `[...]` int32, uniform over the legal actions."""
+        legal = self.legal_mask(position)
+        return jnp.argmax(jnp.where(legal, jax.random.uniform(key, legal.shape), -1.0), axis=-1)
+
+    def greedy_action(self, key: jax.Array, position: Position) -> jax.Array:
+        """Returns `[...]` int32, the move of a baseline that looks one ply ahead.
+
+        By default it wins if it can, and else plays at random.
+        """
+        actions = self.legal_actions(position, self.max_legal)
+        axis = actions.ndim - 1
+        before = jax.tree.map(lambda x: jnp.expand_dims(x, axis), position)
+        wins = self.step(before, jnp.maximum(actions, 0)).reward > 0
+        preference = jnp.where(actions >= 0, jax.random.uniform(key, actions.shape) + wins, -1.0)
+        best = jnp.argmax(preference, axis=-1, keepdims=True)
+        return jnp.take_along_axis(actions, best, axis=-1)[..., 0]
 
     @property
     def packed_words(self) -> int:
         """Number of uint32 words of a packed position."""
-
-    @property
-    def square_symmetries(self) -> np.ndarray:
-        """`[K, squares]` int32 permutations, the identity first.
-
-        All eight of a square board are numbered as in `board_symmetry`.
-        """
-
-    def start(self, *batch_shape: int) -> Position:
-        """Returns start positions of a batch shape, seen by the side that moves first."""
-
-    def legal_mask(self, position: Position) -> jax.Array:
-        """Returns `[..., A]` bool, with at least one legal action, also in a finished game."""
-
-    def legal_actions(self, position: Position, num_slots: int) -> jax.Array:
-        """Returns `[..., num_slots]` int32, the first legal actions in ascending order, then -1."""
-
-    def is_over(self, position: Position) -> jax.Array:
-        """Returns `[...]` bool, whether the game has ended."""
-
-    def step(self, position: Position, action: jax.Array) -> Step:
-        """Plays the legal actions `[...]` int32; a finished game does not change."""
-
-    def final_score(self, position: Position) -> jax.Array:
-        """Returns `[...]` int32, one of `scores`, for the side to move if the game ended here."""
-
-    def result(self, position: Position) -> jax.Array:
-        """Returns `[...]` float32, the sign of `final_score`."""
-
-    def planes(self, position: Position) -> jax.Array:
-        """Returns `[..., rows, columns, 2]` bool: pieces of the player, then of the opponent."""
-
-    def legal_planes(self, position: Position) -> jax.Array:
-        """Returns `[..., rows, columns, 2]` bool: moves of the player, then of the opponent."""
-
-    def random_action(self, key: jax.Array, position: Position) -> jax.Array:
-        """Returns `[...]` int32, uniform over the legal actions."""
-
-    def greedy_action(self, key: jax.Array, position: Position) -> jax.Array:
-        """Returns `[...]` int32, the move of a baseline that looks one ply ahead."""
+        return sum(-(-leaf.size // _per_word(leaf.dtype)) for leaf in jax.tree.leaves(_one(self)))
 
     def pack(self, position: Position) -> jax.Array:
-        """Returns positions as `[..., packed_words]` uint32."""
+        """Returns positions as `[..., packed_words]` uint32: each array by the bits of its type."""
+
+        def words(leaf: jax.Array, one: jax.ShapeDtypeStruct) -> jax.Array:
+            flat = leaf.reshape(*leaf.shape[: leaf.ndim - one.ndim], one.size)
+            if leaf.dtype != jnp.bool_:
+                flat = jax.lax.bitcast_convert_type(flat, f"uint{8 * leaf.dtype.itemsize}")
+            per_word = _per_word(leaf.dtype)
+            ends = [(0, 0)] * (flat.ndim - 1) + [(0, -one.size % per_word)]
+            parts = jnp.pad(flat.astype(jnp.uint32), ends).reshape(*flat.shape[:-1], -1, per_word)
+            return (parts << _shifts(parts.shape)).sum(axis=-1, dtype=jnp.uint32)
+
+        packed = jax.tree.map(words, position, _one(self))
+        return jnp.concatenate(jax.tree.leaves(packed), axis=-1)
 
     def unpack(self, packed: jax.Array) -> Position:
         """Returns the positions that `packed` `[..., packed_words]` uint32 stores."""
+        leaves, structure = jax.tree.flatten(_one(self))
+        position, first = [], 0
+        for one in leaves:
+            per_word = _per_word(one.dtype)
+            last = first - (-one.size // per_word)
+            parts = jnp.broadcast_to(
+                packed[..., first:last, None], (*packed.shape[:-1], last - first, per_word)
+            )
+            parts = (parts >> _shifts(parts.shape)).reshape(*packed.shape[:-1], -1)[..., : one.size]
+            if one.dtype == jnp.bool_:
+                flat = (parts & 1).astype(bool)
+            else:
+                narrow = parts.astype(f"uint{8 * one.dtype.itemsize}")
+                flat = jax.lax.bitcast_convert_type(narrow, one.dtype)
+            position.append(flat.reshape(*packed.shape[:-1], *one.shape))
+            first = last
+        return jax.tree.unflatten(structure, position)
+
+
+def _one(game: Game) -> Any:
+    """Returns the shapes and types of one position."""
+    return jax.eval_shape(game.start)
+
+
+def _per_word(dtype: np.dtype) -> int:
+    """Returns the number of entries in a word of 32 bits."""
+    return 32 if dtype == jnp.bool_ else 4 // dtype.itemsize
+
+
+def _shifts(shape: tuple[int, ...]) -> jax.Array:
+    """Returns `shape` uint32, the bits by which to shift the entries in a word, the last axis."""
+    place = jax.lax.broadcasted_iota(jnp.uint32, shape, len(shape) - 1)
+    return place * jnp.uint32(32 // shape[-1])
+
+
+def broadcast(position: Any, shape: tuple[int, ...], new: tuple[int, ...]) -> Any:
+    """Returns a pytree of arrays `[*shape, ...]` with the batch axes `new`."""
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (*new, *x.shape[len(shape) :])), position)
 
 
 def where(condition: jax.Array, chosen: Any, other: Any) -> Any:

@@ -1,6 +1,8 @@
 """The games that azo knows, and the settings that choose one. Only `make` imports JAX."""
 
-from typing import TYPE_CHECKING, Literal
+import functools
+import importlib
+from typing import TYPE_CHECKING, Any, Literal
 
 import pydantic
 
@@ -13,8 +15,9 @@ if TYPE_CHECKING:
 class GameConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of the game to learn."""
 
-    name: Literal["othello", "tictactoe"] = "othello"
-    """Name of the rules."""
+    name: str = "othello"
+    """Rules: othello, tictactoe, pgx:NAME for a game of Pgx, or MODULE:CLASS for one of your own,
+    in the current folder or installed."""
     size: Literal[4, 6, 8] = 6
     """Rows and columns of an Othello board."""
     is_reversed: bool = False
@@ -31,14 +34,60 @@ def variant_of(config: GameConfig) -> variant.Variant:
     return variant.Variant(config.size, config.is_reversed, (start.player, start.opponent))
 
 
+@functools.lru_cache  # equal settings give equal games, also of a class without equality
 def make(config: GameConfig) -> "protocol.Game":
-    """Returns the rules of the configured game; raises ValueError if settings contradict."""
-    from azo.games import othello, tictactoe  # import JAX, which takes seconds
+    """Returns the rules of the configured game.
 
+    Raises:
+      ValueError: One line: settings contradict, or there is no such game.
+    """
+    if config.name == "othello":
+        from azo.games import othello  # imports JAX, which takes seconds
+
+        described = variant_of(config)
+        return othello.Othello(described.size, described.is_reversed, described.start_bits)
+    if config.start is not None or config.is_reversed:
+        raise ValueError("[game]: 'start' and 'is_reversed' apply only to Othello")
     if config.name == "tictactoe":
-        if config.start is not None or config.is_reversed:
-            raise ValueError("[game]: 'start' and 'is_reversed' apply only to Othello")
+        from azo.games import tictactoe
+
         return tictactoe.TicTacToe()
-    assert config.name == "othello"
-    described = variant_of(config)
-    return othello.Othello(described.size, described.is_reversed, described.start_bits)
+    source, colon, name = config.name.partition(":")
+    if not (source and name):
+        raise ValueError(
+            f"[game]: name is {config.name!r}, but should be othello, tictactoe, pgx:NAME for a"
+            f" game of Pgx, or MODULE:CLASS{', not MODULE.CLASS,' * (not colon)} for your own"
+        )
+    if source == "pgx":  # by name, since few runs need it
+        return importlib.import_module("azo.games.pgx_games").make(name)
+    return _imported(source, name)
+
+
+def _imported(module: str, name: str) -> "protocol.Game":
+    """Returns the game that a module has, or an instance of the class that it has."""
+    from azo.games import protocol
+
+    place = f"[game]: name is '{module}:{name}', but"
+    try:
+        found: Any = getattr(importlib.import_module(module), name, None)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise ValueError(
+                f"{place} there is no module {error.name}: write it as in 'import games.chess', and"
+                " run azo in its folder or add that folder to PYTHONPATH"
+            ) from None
+        raise ValueError(f"{place} importing {module} fails: {error!r}") from error
+    if found is None:
+        raise ValueError(f"{place} module {module} has no {name}")
+    missing = set(getattr(found, "__abstractmethods__", ()))
+    try:
+        game = found() if isinstance(found, type) and not missing else found
+    except TypeError as error:
+        raise ValueError(f"{place} {error}: a game is made without arguments") from error
+    missing |= {member for member in vars(protocol.Game) if member[0] != "_"} - set(dir(game))
+    if missing:
+        raise ValueError(
+            f"{place} it is no game, which has {', '.join(sorted(missing))}: docs/extend.md tells"
+            " what azo.Game needs"
+        )
+    return game

@@ -6,14 +6,14 @@ import numpy as np
 
 
 def inverse(permutations: np.ndarray) -> np.ndarray:
-    """Returns `[K, squares]` int32, the inverse of each permutation `[K, squares]`."""
+    """Returns `[K, *]` int32, the inverse of each permutation `[K, *]`."""
     return np.argsort(permutations, axis=-1).astype(np.int32)
 
 
 def move_planes(permutations: np.ndarray, which: jax.Array, planes: jax.Array) -> jax.Array:
     """Returns planes `[M, rows, columns, C]`, each board moved by its own symmetry `which` `[M]`.
 
-    `permutations` `[K, squares]` int32 are those of a game or their `inverse`.
+    `permutations` `[K, squares]` int32 are the `square_symmetries` of a game or their `inverse`.
     """
     size, rows, columns, channels = planes.shape
     flat = planes.reshape(size, rows * columns, channels)
@@ -24,9 +24,6 @@ def move_planes(permutations: np.ndarray, which: jax.Array, planes: jax.Array) -
 def move_policy(permutations: np.ndarray, which: jax.Array, policy: jax.Array) -> jax.Array:
     """Returns policies or masks `[M, A]`, each moved by its own symmetry `which` `[M]`.
 
-    Actions beyond the squares (the pass) keep their place.
+    `permutations` `[K, A]` int32 are the `action_symmetries` of a game or their `inverse`.
     """
-    num_squares = permutations.shape[-1]
-    source = jnp.asarray(permutations)[which]
-    squares = jnp.take_along_axis(policy[:, :num_squares], source, axis=1)
-    return jnp.concatenate([squares, policy[:, num_squares:]], axis=1)
+    return jnp.take_along_axis(policy, jnp.asarray(permutations)[which], axis=1)

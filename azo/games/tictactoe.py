@@ -26,20 +26,13 @@ class TicTacToePosition:
 
 
 @dataclasses.dataclass(frozen=True)
-class TicTacToe:
+class TicTacToe(protocol.Game):
     """Tic-tac-toe; `protocol.Game` describes the methods."""
 
     name: str = "tictactoe"
     board_shape: tuple[int, int] = (3, 3)
     num_actions: int = 9
-    max_legal: int = 9
     max_plies: int = 9
-    packed_words: int = 2
-
-    @functools.cached_property
-    def scores(self) -> np.ndarray:
-        """`[3]` int32, the final scores: lost, drawn, won."""
-        return np.array([-1, 0, 1], np.int32)
 
     @functools.cached_property
     def square_symmetries(self) -> np.ndarray:
@@ -56,33 +49,18 @@ class TicTacToe:
         is_free = ~_squares(position.player | position.opponent)
         return is_free | self.is_over(position)[..., None]
 
-    def legal_actions(self, position: TicTacToePosition, num_slots: int) -> jax.Array:
-        """Returns `[..., num_slots]` int32, the first legal actions in ascending order, then -1."""
-        return protocol.actions_from_mask(self.legal_mask(position), num_slots)
-
     def is_over(self, position: TicTacToePosition) -> jax.Array:
         """Returns `[...]` bool: the board is full, or a side has a line."""
         is_full = (position.player | position.opponent) == _FULL
         return is_full | _has_line(position.player) | _has_line(position.opponent)
 
-    def step(self, position: TicTacToePosition, action: jax.Array) -> protocol.Step:
-        """Plays the legal actions `[...]` int32; a finished game does not change."""
-        was_over = self.is_over(position)
+    def play(self, position: TicTacToePosition, action: jax.Array) -> TicTacToePosition:
+        """Returns the positions after marks on squares `[...]`, seen by the other side."""
         mark = jnp.uint32(1) << action.astype(jnp.uint32)
-        after = TicTacToePosition(player=position.opponent, opponent=position.player | mark)
-        is_last = ~was_over & self.is_over(after)
-        return protocol.Step(
-            position=protocol.where(was_over, position, after),
-            reward=jnp.where(is_last, -self.result(after), 0.0),
-            discount=jnp.where(was_over | is_last, 0.0, -1.0),
-        )
-
-    def final_score(self, position: TicTacToePosition) -> jax.Array:
-        """Returns `[...]` int32, 1, 0 or -1 for the side to move if the game ended here."""
-        return self.result(position).astype(jnp.int32)
+        return TicTacToePosition(player=position.opponent, opponent=position.player | mark)
 
     def result(self, position: TicTacToePosition) -> jax.Array:
-        """Returns `[...]` float32, 1, 0 or -1 for the side to move if the game ended here."""
+        """Returns `[...]` float32, 1, 0 or -1 for the side to move."""
         won = _has_line(position.player).astype(jnp.float32)
         lost = _has_line(position.opponent).astype(jnp.float32)
         return won - lost
@@ -97,28 +75,6 @@ class TicTacToe:
         """Returns `[..., 3, 3, 2]` bool: the empty squares, twice."""
         empty = ~self.planes(position).any(axis=-1, keepdims=True)
         return jnp.concatenate([empty, empty], axis=-1)
-
-    def random_action(self, key: jax.Array, position: TicTacToePosition) -> jax.Array:
-        """Returns `[...]` int32, uniform over the legal actions."""
-        legal = self.legal_mask(position)
-        draw = jax.random.uniform(key, legal.shape)
-        return jnp.argmax(jnp.where(legal, draw, -1.0), axis=-1)
-
-    def greedy_action(self, key: jax.Array, position: TicTacToePosition) -> jax.Array:
-        """Returns `[...]` int32, a winning move if there is one, else a random move."""
-        actions = jnp.arange(self.num_actions)
-        board = jax.tree.map(lambda x: x[..., None], position)
-        wins = self.step(board, jnp.broadcast_to(actions, (*position.player.shape, 9))).reward > 0
-        draw = jax.random.uniform(key, wins.shape)
-        return jnp.argmax(jnp.where(self.legal_mask(position), draw + wins, -1.0), axis=-1)
-
-    def pack(self, position: TicTacToePosition) -> jax.Array:
-        """Returns positions as `[..., 2]` uint32."""
-        return jnp.stack([position.player, position.opponent], axis=-1)
-
-    def unpack(self, packed: jax.Array) -> TicTacToePosition:
-        """Returns the positions that `packed` `[..., 2]` uint32 stores."""
-        return TicTacToePosition(player=packed[..., 0], opponent=packed[..., 1])
 
 
 def _squares(marks: jax.Array) -> jax.Array:

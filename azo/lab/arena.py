@@ -57,7 +57,7 @@ def play_games(
         raise ValueError(f"num_games is {num_games}, but openings are played in pairs: 2, 4, ...")
     search = [getattr(player, "search_config", None) for player in (first, second)]
     simulations = max([one.num_simulations for one in search if one], default=0)
-    checks.check_fits("a match", {"num_games": checks.tree_bytes(num_games, simulations)})
+    checks.check_fits("a match", {"num_games": checks.tree_bytes(game, num_games, simulations)})
     opening_key, *player_keys = jax.random.split(key, 3)
     if drawn is None:
         drawn = openings.random(game, opening_key, count=num_games // 2, plies=opening_plies)

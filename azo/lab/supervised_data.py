@@ -103,7 +103,8 @@ def prepare(
     held_out = plies.select(~is_learned)
     if settings.source != "runs":
         learned = supervised.thinned(learned, settings.examples, settings.seed)
-        held_out = held_out.select(held_out.action < rows * columns)
+        if game.has_square_actions:
+            held_out = held_out.select(held_out.action < rows * columns)
     if not len(learned) or not len(held_out):
         raise ValueError(
             f"too few games: {len(learned)} positions to learn and {len(held_out)} held out, but"

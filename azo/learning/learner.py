@@ -242,7 +242,7 @@ def loss(
         which = jax.random.randint(key, examples.value.shape, 0, len(permutations))
         planes = symmetry.move_planes(permutations, which, planes)
         legal, policy = (
-            symmetry.move_policy(permutations, which, x) for x in (legal, examples.policy)
+            symmetry.move_policy(game.action_symmetries, which, x) for x in (legal, examples.policy)
         )
         examples = dataclasses.replace(examples, policy=policy)
     prediction, updated = model.apply(

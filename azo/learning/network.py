@@ -28,9 +28,22 @@ Variables = dict[str, Any]  # flax collections: "params", and "batch_stats" unle
 def build(game: protocol.Game, config: NetworkConfig) -> Network:
     """Returns the network for a game, in its form for play.
 
-    ValueError, one line, for patterns on a board that is not square, counts of moves of another
-    game than Othello, and an import path that leads to no `heads.Network`.
+    ValueError, one line, for a form that does not suit the board, planes or actions of the game, and
+    for an import path that leads to no `heads.Network`.
     """
+    needs_squares = config.kind == "patterns" or config.heads == "pooled"
+    if needs_squares and not game.has_square_actions:
+        raise ValueError(
+            f"the actions of {game.name} are not the squares of its board: network.kind should be"
+            " 'residual', and network.heads 'flat'"
+        )
+    if config.kind == "patterns" or config.input == "signed_plane":
+        num_planes = jax.eval_shape(lambda: game.planes(game.start())).shape[-1]
+        if num_planes != 2:
+            raise ValueError(
+                f"{game.name} has {num_planes} planes, not one a side: network.kind should be"
+                " 'residual', and network.input 'two_planes'"
+            )
     if config.kind == "residual":
         return construct(residual.ResidualNetwork, game, config)
     if config.kind != "patterns":
@@ -59,11 +72,16 @@ def construct(make: Callable[..., Any], game: protocol.Game, config: NetworkConf
 
 
 def planes_of(game: protocol.Game, config: NetworkConfig, position: protocol.Position) -> jax.Array:
-    """Returns a network's argument `[..., rows, columns, config.num_planes]` bool."""
+    """Returns a network's argument `[..., rows, columns, C]` bool or float32."""
     planes = game.planes(position)
-    if config.num_planes == planes.shape[-1]:
+    if not config.has_move_planes:
         return planes
     return jnp.concatenate([planes, game.legal_planes(position)], axis=-1)
+
+
+def planes_shape(game: protocol.Game, config: NetworkConfig) -> tuple[int, ...]:
+    """Returns rows, columns and planes of a network's argument."""
+    return jax.eval_shape(lambda: planes_of(game, config, game.start())).shape
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))  # one program, not one for each operation
@@ -135,7 +153,7 @@ def evaluator(
     back.
     """
     permutations = game.square_symmetries
-    undo = inverse(permutations)
+    undo = inverse(game.action_symmetries)
 
     def apply_model(planes: jax.Array) -> improvement.Evaluation:
         prediction = model.apply(variables, planes)

@@ -44,11 +44,12 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     block_channels: setting_types.Layers = ()
     """Channels of each block, in place of num_blocks; the stem keeps num_channels."""
     input: Literal["two_planes", "signed_plane", "with_moves"] = "two_planes"
-    """A plane a side; one plane, 1 for the mover's pieces and -1 for the opponent's; or a plane a
-    side and one for the moves of each."""
+    """The planes of the game, in Othello one a side; one plane, 1 for the mover's pieces and -1 for
+    the opponent's; or the planes of the game and one for the moves of each side."""
     heads: Literal["flat", "pooled"] = "flat"
     """Dense layers on all squares; or 1x1 convolutions, and means and maxima over the board, for
-    boards of any size. The value head then sees two features a channel."""
+    boards of any size whose actions are the squares. The value head then sees two features a
+    channel."""
     policy_network: Literal["head", "mlp"] = "head"
     """A head of the tower, or a network of its own: dense layers on the board."""
     policy_channels: setting_types.Units = 16
@@ -76,6 +77,6 @@ class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
         return self
 
     @property
-    def num_planes(self) -> int:
-        """Planes of the argument: pieces of both sides, and perhaps moves of both."""
-        return 4 if self.kind == "patterns" or self.input == "with_moves" else 2
+    def has_move_planes(self) -> bool:
+        """Whether the argument has planes of the moves of both sides behind those of the game."""
+        return self.kind == "patterns" or self.input == "with_moves"

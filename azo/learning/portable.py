@@ -28,10 +28,10 @@ def export(
 ) -> jax.export.Exported:
     """Returns the program of a trained network, normalisation folded away.
 
-    Its argument is `planes` `[B, rows, columns, 2]` float32, 1 for a piece of the side to move,
-    then 1 for a piece of the opponent. Networks that see moves have two more planes, 1 where the
-    side to move may play, then 1 where the opponent may. Its results are logits `[B, A]` float32 of
-    all actions, and values `[B]` float32 in (-1, 1) for the side to move.
+    Its argument is `planes` `[B, rows, columns, C]` float32, in Othello 1 for a piece of the side
+    to move, then 1 for a piece of the opponent. Networks that see moves have two more planes, 1
+    where the side to move may play, then 1 where the opponent may. Its results are logits `[B, A]`
+    float32 of all actions, and values `[B]` float32 in (-1, 1) for the side to move.
 
     `batch_size` is `B`; None for a symbolic size. A program for one platform and a fixed `B` has no
     dynamic shapes, which some compilers do not support. A program for several platforms has the
@@ -45,7 +45,7 @@ def export(
         return prediction.prior_logits, prediction.value
 
     size = jax.export.symbolic_shape("b")[0] if batch_size is None else batch_size
-    planes = jax.ShapeDtypeStruct((size, *game.board_shape, config.num_planes), jnp.float32)
+    planes = jax.ShapeDtypeStruct((size, *network.planes_shape(game, config)), jnp.float32)
     with _without_source_locations():
         return jax.export.export(jax.jit(evaluate), platforms=platforms)(planes)
 

@@ -35,7 +35,7 @@ class ResidualNetwork(heads.Network):
 
     @nn.compact
     def __call__(self, planes: jax.Array) -> heads.Prediction:
-        """Evaluates `[M, rows, columns, num_planes]` bool or float, see `network.planes_of`."""
+        """Evaluates `[M, rows, columns, C]` bool or float, see `network.planes_of`."""
         config = self.config
         # Squares before examples: see `azo.learning.cpu.convolution`.
         board = planes.astype(jnp.float32).transpose(1, 2, 0, 3)

@@ -81,14 +81,15 @@ def spread_games(
 ) -> ply_records.GamesInProgress:
     """Returns games at plies spread evenly over a game's length, after random moves.
 
+    As a game's length counts the squares of the board, or `max_plies` if that is less.
+
     Games that all begin at once would also end at once. The replay would then hold positions of
     about one ply at a time.
     """
     rows, columns = game.board_shape
-    num_plies = jnp.arange(num_games) % (rows * columns)
-    return _play_randomly(
-        game, key, num_plies, rows * columns, adjudicate_empties, begins_again=True
-    )
+    length = min(rows * columns, game.max_plies)
+    num_plies = jnp.arange(num_games) % length
+    return _play_randomly(game, key, num_plies, length, adjudicate_empties, begins_again=True)
 
 
 def _play_randomly(

@@ -113,8 +113,8 @@ def is_held_out(game: protocol.Game, action: np.ndarray, share: float) -> np.nda
     numbers = np.random.default_rng(0).integers(2**64, size=size, dtype=np.uint64)
     numbers[:, -1] = 0  # after the last ply
     total = np.zeros(len(action), np.uint64)
-    for turned in game.square_symmetries:  # the sum of all images is that of each of them
-        moved = np.append(turned, np.arange(len(turned), game.num_actions + 1))[action]
+    for turned in game.action_symmetries:  # the sum of all images is that of each of them
+        moved = np.append(turned, game.num_actions)[action]
         total += numbers[np.arange(action.shape[1]), moved].sum(axis=1, dtype=np.uint64)
     return total < share * 2.0**64
 

@@ -26,8 +26,6 @@ from azo.games import protocol
 
 UNVISITED = -1
 LOSS, WIN = -1, 1
-# Slots of a node, unless the game never has that many legal moves.
-MAX_SLOTS = 32
 
 
 @flax.struct.dataclass
@@ -118,11 +116,11 @@ def mask_illegal(logits: jax.Array, legal: jax.Array) -> jax.Array:
 def compact(game: protocol.Game, position: protocol.Position, logits: jax.Array) -> Moves:
     """Returns the legal moves of positions `[B]`, given logits `[B, A]` of all actions.
 
-    There are at most `MAX_SLOTS` slots. That is always enough on boards up to 6x6, by `max_legal`.
-    A million positions of random games on 8x8 had at most 26 legal moves. If a position has more
-    moves than slots, those with the highest logits are kept.
+    There are `game.num_slots` slots: as many as a position can have moves, unless a game says
+    otherwise, as Othello on 8x8 does. If a position has more moves than slots, those with the
+    highest logits are kept.
     """
-    num_slots = min(MAX_SLOTS, game.max_legal)
+    num_slots = game.num_slots
     action = game.legal_actions(position, num_slots)
     if num_slots < game.max_legal:
         is_full = (action[:, -1] >= 0).any()

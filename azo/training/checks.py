@@ -15,7 +15,6 @@ import jax
 from azo.games import othello, protocol
 from azo.learning import run_state
 
-_NODE_BYTES = 300  # of a search tree, on 8x8; fewer on smaller boards
 _LIMITS = (  # of containers on Linux
     pathlib.Path("/sys/fs/cgroup/memory.max"),
     pathlib.Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
@@ -49,7 +48,7 @@ def check_memory(
     """
     create = functools.partial(run_state.create, game, settings, seed=0, num_devices=num_devices)
     state = jax.eval_shape(create)
-    trees = tree_bytes(settings.selfplay.num_games, settings.search.num_simulations)
+    trees = tree_bytes(game, settings.selfplay.num_games, settings.search.num_simulations)
     split = {
         "replay.capacity": _num_bytes(state.replay),
         "selfplay.num_games": trees + _num_bytes((state.games, state.history)),
@@ -59,7 +58,7 @@ def check_memory(
     parts = {name: size // share for name, size in split.items()}
     check_fits("the run", parts | {"the size of [network]": 2 * _num_bytes(state.learner)})
     for name, match in matches.items():
-        trees = tree_bytes(match.num_games, match.num_simulations)
+        trees = tree_bytes(game, match.num_games, match.num_simulations)
         check_fits("a match", {f"{name}.num_games": trees})
 
 
@@ -78,11 +77,11 @@ def check_games(settings: run_state.RecipeConfig, game: protocol.Game, match_pli
             f" {game.max_plies} plies: choose fewer"
         )
     rows, columns = game.board_shape
-    plies = settings.selfplay.max_opening_plies
-    if plies >= rows * columns:
+    plies, most = settings.selfplay.max_opening_plies, min(rows * columns, game.max_plies) - 1
+    if plies > most:
         raise ValueError(
-            f"selfplay.max_opening_plies is {plies}, but the board of {game.name} is full after"
-            f" fewer: at most {rows * columns - 1}"
+            f"selfplay.max_opening_plies is {plies}, but should be at most {most} with {game.name},"
+            " to leave a game to play"
         )
     share, simulations = settings.selfplay.explored_share, settings.search.num_simulations
     if share > simulations:
@@ -172,9 +171,10 @@ def available_bytes() -> int:
     return min(sizes)
 
 
-def tree_bytes(num_games: int, num_simulations: int) -> int:
-    """Returns the size of search trees side by side, at most."""
-    return num_games * (num_simulations + 1) * _NODE_BYTES
+def tree_bytes(game: protocol.Game, num_games: int, num_simulations: int) -> int:
+    """Returns the size of search trees side by side, see `search_tree.Tree`."""
+    node = _num_bytes(jax.eval_shape(game.start)) + 20 + 8 * game.num_slots
+    return num_games * (num_simulations + 1) * node
 
 
 def check_fits(what: str, parts: Mapping[str, int]) -> None:

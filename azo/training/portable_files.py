@@ -48,10 +48,11 @@ def contents(
 def _description(settings: config.Config, name: str, batch_size: int) -> dict[str, Any]:
     """Returns the inputs, outputs and files for programs that do not use azo."""
     game = registry.make(settings.game)
-    rows, columns = game.board_shape
-    num_planes = settings.network.num_planes
-    moves_text = "; then, the same for the squares where each may play" if num_planes == 4 else ""
+    rows, columns, num_planes = network.planes_shape(game, settings.network)
+    moves_text = "; then, the same for the squares where each may play"
+    moves_text = moves_text if settings.network.has_move_planes else ""
     pass_text = f", move {rows * columns} the pass" if game.num_actions > rows * columns else ""
+    square_text = f"; move row * {columns} + column is a square{pass_text}"
     precision = settings.network.precision
     on_cpu, elsewhere = ("float32", "bfloat16") if precision == "auto" else (precision, precision)
     return {
@@ -60,17 +61,17 @@ def _description(settings: config.Config, name: str, batch_size: int) -> dict[st
             "planes": {
                 "shape": ["b", rows, columns, num_planes],
                 "dtype": "float32",
-                "meaning": "1 where the side to move has a piece (first plane) and where the other"
-                f" side has one (second plane), else 0{moves_text}; Othello's a1 is row 0, column"
-                " 0, and b1 is row 0, column 1",
+                "meaning": "the planes of the rules; in Othello 1 where the side to move has a"
+                " piece (first plane) and where the other side has one (second plane), else 0"
+                f"{moves_text}; a1 is row 0, column 0, and b1 is row 0, column 1",
             }
         },
         "output": {
             "logits": {
                 "shape": ["b", game.num_actions],
                 "dtype": "float32",
-                "meaning": "of every move, legal or not: mask the illegal ones, then softmax;"
-                f" move row * {columns} + column is a square{pass_text}",
+                "meaning": "of every move, legal or not: mask the illegal ones, then softmax"
+                f"{square_text if game.has_square_actions else ''}",
             },
             "value": {
                 "shape": ["b"],

@@ -25,6 +25,12 @@ def test_equal_settings_make_equal_games_so_that_nothing_compiles_twice():
     assert registry.make(registry.GameConfig(name="tictactoe")) == tictactoe.TicTacToe()
 
 
+def test_a_class_or_a_game_of_any_module_is_made_once():
+    config = registry.GameConfig(name="azo.games.tictactoe:TicTacToe")
+    assert registry.make(config) == tictactoe.TicTacToe()
+    assert registry.make(config) is registry.make(config.model_copy())
+
+
 def test_a_start_position_is_seen_by_its_mover():
     start = "X----XO--OX----- O"
     position = registry.make(registry.GameConfig(size=4, start=start)).start(1)
@@ -37,6 +43,23 @@ def test_a_start_position_is_seen_by_its_mover():
     [
         ({"name": "tictactoe", "is_reversed": True}, "apply only to Othello"),
         ({"size": 4, "start": "XO"}, "2 squares, but a 4x4 board has 16"),
+        (
+            {"name": "othelo"},
+            r"\[game\]: name is 'othelo', but should be othello, tictactoe, pgx:NAME",
+        ),
+        ({"name": "my.game.Chess"}, r"or MODULE:CLASS, not MODULE.CLASS, for your own"),
+        ({"name": "no_such.games:Chess"}, "no module no_such: write it as in 'import games.chess'"),
+        ({"name": "azo/games/othello.py:Othello"}, "no module azo/games/othello: write it as"),
+        ({"name": "azo.games.othello:Hex"}, "module azo.games.othello has no Hex"),
+        ({"name": "azo.games.registry:GameConfig"}, "it is no game, which has action_symmetries,"),
+        (
+            {"name": "azo.games.protocol:Game"},
+            "no game, which has board_shape, is_over, legal_mask",
+        ),
+        (
+            {"name": "azo.games.protocol:Step"},
+            "missing 3 required positional arguments: 'position'",
+        ),
     ],
 )
 def test_contradicting_settings_are_refused(settings, message):

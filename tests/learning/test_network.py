@@ -127,7 +127,7 @@ def test_averaging_takes_the_mean_over_all_eight_views():
     game = tiny_run.game()
     config, variables = tiny_run.settings().network, tiny_run.trained().variables()
     permutations = game.square_symmetries
-    undo = symmetry.inverse(permutations)
+    undo = symmetry.inverse(game.action_symmetries)
     net, folded = network.fold(network.build(game, config), variables)
     position = positions(game, 4)
     planes = game.planes(position)

@@ -72,7 +72,7 @@ def test_the_network_commutes_with_all_symmetries_to_the_last_bit(game, shape):
             which = jnp.full(8, k)
             moved = symmetry.move_planes(game.square_symmetries, which, planes)
             seen = predict(net, weights, moved)
-            policy = symmetry.move_policy(game.square_symmetries, which, plain.prior_logits)
+            policy = symmetry.move_policy(game.action_symmetries, which, plain.prior_logits)
             np.testing.assert_array_equal(seen.prior_logits, policy)
             np.testing.assert_array_equal(seen.score_logits, plain.score_logits)
 

@@ -103,7 +103,7 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
         )
 
     expected = jax.device_get(by_mctx(position))
-    num_slots = min(search_tree.MAX_SLOTS, game.max_legal)
+    num_slots = game.num_slots
     slots = jnp.maximum(game.legal_actions(position, num_slots), 0)
     in_slots = jnp.take_along_axis(noise, slots, axis=1)
     monkeypatch.setattr(jax.random, "gumbel", lambda *args, **kwargs: in_slots)
@@ -119,27 +119,29 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
 
 @dataclasses.dataclass(frozen=True)
 class _Crowded(fake_evaluation.Bandit):
-    """Forty actions, all of which may be legal: more than there are slots."""
+    """Forty actions, all of which may be legal."""
 
     num_actions: int = 40
+    num_slots: int = 40
 
 
-def test_positions_with_more_moves_than_slots_keep_the_likeliest():
+@pytest.mark.parametrize("num_slots", [40, 32])
+def test_positions_keep_all_moves_or_the_likeliest_if_a_game_has_fewer_slots(num_slots):
     rng = np.random.default_rng(0)
     num_legal = np.array([40, 33, 32, 31, 1])
     legal = np.array([rng.permutation(40) < count for count in num_legal])
     logits = rng.normal(size=(5, 40)).astype(np.float32)
-    game = _Crowded()
+    game = _Crowded(num_slots=num_slots)
     moves = jax.jit(lambda *args: search_tree.compact(game, *args))(
         game.root(jnp.asarray(legal)), jnp.asarray(logits)
     )
-    assert moves.action.shape == (5, search_tree.MAX_SLOTS)
+    assert moves.action.shape == (5, num_slots)
     for row, count in enumerate(num_legal):
         ranked = sorted(np.flatnonzero(legal[row]), key=lambda a: -logits[row, a])
-        kept = sorted(ranked[: search_tree.MAX_SLOTS])
+        kept = sorted(ranked[:num_slots])
         filled = moves.action[row][moves.is_legal()[row]]
         np.testing.assert_array_equal(filled, kept)
-        assert not moves.is_legal()[row, min(count, search_tree.MAX_SLOTS) :].any()
+        assert not moves.is_legal()[row, min(count, num_slots) :].any()
         odds = np.exp(logits[row, kept])
         prior = np.exp(moves.logits[row])
         np.testing.assert_allclose(prior[: len(kept)], odds / odds.sum(), rtol=1e-5)

@@ -62,6 +62,8 @@ class Bandit:
     def max_legal(self) -> int:
         return self.num_actions
 
+    num_slots = max_legal
+
     def root(self, legal: jax.Array) -> BanditPosition:
         zeros = jnp.zeros(legal.shape[:-1], jnp.int32)
         return BanditPosition(legal=legal, first_action=zeros - 1, ply=zeros)
