@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 COMMANDS = (
-    "train", "watch", "evaluate", "play", "web", "analyse", "gtp", "nboard", "tournament",
-    "report", "solve", "book", "export", "supervise", "ablate", "leaderboard",
+    "train", "watch", "evaluate", "play", "web", "analyse", "gtp", "nboard", "json",
+    "tournament", "report", "solve", "book", "export", "supervise", "ablate", "leaderboard",
 )  # fmt: skip
 
 

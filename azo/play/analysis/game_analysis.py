@@ -174,9 +174,7 @@ def analyse(
             # A replay, which keeps the tree.
             engine.new_game(start, actions[: number - 1])
             if engine.is_over:
-                score = engine.final_score() * (1 if engine.board.is_black_to_move else -1)
-                values = engine.result(score), None, float(score), score
-                report = SearchReport(engine.board, engine.game.pass_action, (), *values, "exact")
+                report = end_report(engine)
             else:
                 report = engine.think(limits, is_stopped=is_stopped)
             positions.append(AnalysedPosition(**vars(report), number=number, played=played))
@@ -188,6 +186,13 @@ def analyse(
         if engine.actions != actions:
             engine.new_game(start, actions)
     return GameAnalysis(engine.game, engine.config, _with_losses(positions, engine.game))
+
+
+def end_report(live: live_game.LiveGame) -> SearchReport:
+    """Returns the report of the present position of a game that is over; it has no moves."""
+    score = live.final_score() * (1 if live.board.is_black_to_move else -1)
+    values = live.result(score), None, float(score), score
+    return SearchReport(live.board, live.game.pass_action, (), *values, "exact")
 
 
 def _with_losses(

@@ -7,16 +7,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
-_MAX_LINE_BYTES = 1 << 16  # the rest of a longer line is dropped
+MAX_LINE_BYTES = 1 << 16  # the rest of a longer line is dropped
 _MAX_WAITING = 1000  # lines; then the sender has to wait
 
 
 class LineReader:
     """Iterator over the lines of an input, by default standard input."""
 
-    def __init__(self, descriptor: int = 0):
-        """Starts to read from a file descriptor."""
-        self._descriptor = descriptor
+    def __init__(self, descriptor: int = 0, errors: str = "replace"):
+        """Starts to read from a file descriptor; `errors` are those of the decoding."""
+        self._descriptor, self._errors = descriptor, errors
         self._waiting: collections.deque[str] = collections.deque()
         self._has_ended = False
         self._changed = threading.Condition()
@@ -62,24 +62,27 @@ class LineReader:
         # Not `sys.stdin`: a thread that waits there holds a lock, and Python could not exit. An
         # error means that the input is closed, or that the terminal is gone.
         with contextlib.suppress(OSError), open(self._descriptor, "rb", closefd=False) as source:
-            while line := source.readline(_MAX_LINE_BYTES + 1):
-                text = line.removesuffix(b"\n")[:_MAX_LINE_BYTES].decode(errors="replace")
+            while line := source.readline(MAX_LINE_BYTES + 1):
+                text = line.removesuffix(b"\n")[:MAX_LINE_BYTES].decode(errors=self._errors)
                 with self._changed:
                     self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING)
                     self._waiting.append(text)
                     self._changed.notify_all()
-                while len(line) > _MAX_LINE_BYTES and not line.endswith(b"\n"):
-                    line = source.readline(_MAX_LINE_BYTES + 1)
+                while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+                    line = source.readline(MAX_LINE_BYTES + 1)
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
 
 
 @contextlib.contextmanager
-def standard_streams() -> Iterator[tuple[LineReader, Callable[[str], None]]]:
+def standard_streams(
+    errors: str = "replace",
+) -> Iterator[tuple[LineReader, Callable[[str], None]]]:
     """Yields a reader of standard input and a function that writes to standard output.
 
-    Unsupported letters are escaped. The output of libraries goes to standard error.
+    `errors` are those of the reader. Unsupported letters are escaped in the output. The output of
+    libraries goes to standard error.
     """
     output = sys.stdout
     if isinstance(output, io.TextIOWrapper):
@@ -89,4 +92,4 @@ def standard_streams() -> Iterator[tuple[LineReader, Callable[[str], None]]]:
         print(text, end="", file=output, flush=True)
 
     with contextlib.redirect_stdout(sys.stderr):
-        yield LineReader(), write
+        yield LineReader(errors=errors), write

@@ -1,0 +1,56 @@
+"""Analyses many positions at the same time, asked for in JSON on standard input.
+
+    azo json < queries.jsonl > answers.jsonl
+
+For programs that analyse archives. Queries and answers are lines of JSON, like those of KataGo's
+analysis engine; see docs/protocols.md. Messages go to standard error.
+"""
+
+import os
+from collections.abc import Sequence
+
+import numba
+
+from azo.cli import command_line
+from azo.games import setting_types
+from azo.play.engine import engine_factory, engine_settings
+from azo.play.protocols import json_server, line_reader
+from azo.training import interruption
+
+
+class JsonConfig(engine_factory.NetworkChoice):
+    """How many positions are analysed at a time, and how."""
+
+    threads: setting_types.PositiveInt | None = None
+    """Positions that are analysed at the same time; by default one a core."""
+    report_analysis_winrates_as: json_server.Perspective = "SIDETOMOVE"
+    """Whose rates and scores are reported."""
+    # Among 158 positions of games by people with 21 to 56 empty squares, 100,000 nodes found no early
+    # end either, and took 22 ms a position in place of 3.
+    engine: engine_settings.EngineConfig = engine_settings.EngineConfig(probe_nodes=10_000)
+    """How positions are searched and solved."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Answers queries until the end of the input; returns 0."""
+    config = command_line.parse(JsonConfig, argv, prog="azo json", description=__doc__)
+    choice = config.model_dump(include=set(engine_factory.NetworkChoice.model_fields))
+    play = engine_factory.PlayConfig(**choice, engine=config.engine)
+    with line_reader.standard_streams(errors="surrogateescape") as (lines, _):
+        server = json_server.JsonServer(
+            engine_factory.engines(play),
+            _write,
+            num_threads=config.threads or numba.config.NUMBA_NUM_THREADS,
+            perspective=config.report_analysis_winrates_as,
+        )
+        with interruption.handled_by(interruption.interrupt):
+            server.run(lines)
+    return 0
+
+
+def _write(text: str) -> None:
+    # Not `sys.stdout`: a thread that waits there for the reader holds a lock, and Python could not
+    # exit.
+    left = memoryview(text.encode())
+    while left:
+        left = left[os.write(1, left) :]

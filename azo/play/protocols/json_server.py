@@ -1,0 +1,278 @@
+"""Answers the queries of `azo json`: several threads analyse positions at the same time.
+
+Each thread has its own engine, with a tree and a solver; they share the network. A thread goes on
+with the next turns of a game, which profit from its tree and its table of solved positions, as long
+as no query of higher priority waits.
+"""
+
+import dataclasses
+import functools
+import itertools
+import json
+import math
+import queue
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from azo.games import notation, variant
+from azo.games.host import live_game
+from azo.play.analysis import game_analysis
+from azo.play.engine.engine_settings import Limits
+from azo.play.engine.live_engine import Engine
+from azo.play.engine.search_report import MoveReport, SearchReport
+from azo.play.protocols import json_queries
+from azo.training import shipped_files, validation
+
+Perspective = Literal["SIDETOMOVE", "BLACK", "WHITE"]
+
+_MAX_UNFINISHED = 10_000  # queries; then no line is read
+_MAX_TURNS = 8  # of a query for one thread; others may take the next ones
+_DIGITS = 6  # of rates and scores
+
+
+@dataclasses.dataclass(eq=False)
+class _Task:
+    """A query whose turns wait or are analysed."""
+
+    query: json_queries.Query
+    game: live_game.LiveGame
+    plies: Mapping[int, int]  # by turn
+    waiting: set[int]  # turns
+    running: set[int] = dataclasses.field(default_factory=set)  # turns
+    stopped: set[int] = dataclasses.field(default_factory=set)  # turns
+
+    def head(self, turn: int, *, is_during_search: bool = False) -> dict[str, Any]:
+        """Returns the fields that name an answer."""
+        return {"id": self.query.id, "turnNumber": turn, "isDuringSearch": is_during_search}
+
+
+class JsonServer:
+    """Engines behind the protocol."""
+
+    def __init__(
+        self,
+        makers: Mapping[variant.Variant, Callable[[], Engine]],
+        write: Callable[[str], object],
+        *,
+        num_threads: int,
+        perspective: Perspective = "SIDETOMOVE",
+    ):
+        """Prepares to `run`.
+
+        `makers` have a function for each offered game, the usual one first, that makes an engine.
+        `write` is called by any thread, but only by one at a time. `perspective` is that of rates
+        and scores.
+        """
+        self._makers, self._write_text = makers, write
+        self._games = {game.name: game for game in makers}
+        self._num_threads, self._perspective = num_threads, perspective
+        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._tasks: dict[str, _Task] = {}  # unfinished ones, by id
+        self._room = threading.Semaphore(_MAX_UNFINISHED)
+        # Priority, number, task and turns in their order; None ends a thread.
+        self._queue: queue.PriorityQueue[tuple[float, int, _Task | None, list[int]]]
+        self._queue, self._numbers = queue.PriorityQueue(), itertools.count()
+        self._num_clearings = 0
+        self._failure: BaseException | None = None  # of the input or the output; ends everything
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Answers queries until the end of the lines, and finishes those that wait.
+
+        OSError if the output cannot be written. After a KeyboardInterrupt threads may still run.
+        """
+        threads = [threading.Thread(target=self._work) for _ in range(self._num_threads)]
+        for thread in threads:
+            thread.start()
+        try:
+            for line in lines:
+                if self._failure is None and line.strip():
+                    self._answer(line)
+        except KeyboardInterrupt:
+            self._writing.acquire(timeout=0.2)  # a line that was begun is completed, and no other
+            raise
+        except BaseException as error:
+            self._failure = error
+        for _ in threads:
+            self._queue.put((math.inf, next(self._numbers), None, []))
+        for thread in threads:
+            thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _answer(self, line: str) -> None:
+        """Answers a line, or lets a query wait for a thread."""
+        try:
+            query, fields = json_queries.parse(line)
+            for name in fields.keys() - set(json_queries.FIELDS):
+                hint = validation.suggest(name, json_queries.FIELDS)
+                warning = f"{name[:60]}: unknown, so ignored. {hint}"
+                self._write({"warning": warning, "field": name, "id": query.id})
+            if query.action is None:
+                self._add(query)
+                return
+            if query.action == "query_version":
+                fields["version"] = shipped_files.version()
+            elif query.action == "clear_cache":
+                self._num_clearings += 1
+            else:
+                self._terminate(query)
+            self._write(fields)
+        except json_queries.QueryError as error:
+            self._write(error.json)
+
+    def _add(self, query: json_queries.Query) -> None:
+        game, plies = query.positions(self._games)
+        task, turns = _Task(query, game, plies, set(plies)), sorted(plies)
+        self._room.acquire()
+        with self._lock:
+            if query.id in self._tasks:
+                self._room.release()
+                raise json_queries.QueryError("id: of an unfinished query", "id", query.id)
+            self._tasks[query.id] = task
+        for first in range(0, len(turns), _MAX_TURNS):
+            some = turns[first : first + _MAX_TURNS]
+            self._queue.put((-query.priority, next(self._numbers), task, some))
+
+    def _terminate(self, query: json_queries.Query) -> None:
+        with self._lock:
+            tasks = list(self._tasks.values())
+            if query.action == "terminate":
+                tasks = [task for task in tasks if task.query.id == query.terminate_id]
+            dropped = []
+            for task in tasks:
+                task.stopped |= set(query.turn_numbers or task.plies)
+                turns = task.waiting & task.stopped
+                task.waiting -= turns
+                dropped += [(task, turn) for turn in sorted(turns)]
+                self._release(task)
+        if query.action == "terminate" and not tasks:
+            warning = "terminateId: no unfinished query has it"
+            self._write({"warning": warning, "field": "terminateId", "id": query.id})
+        for task, turn in dropped:
+            self._write(task.head(turn) | {"noResults": True})
+
+    def _release(self, task: _Task) -> None:
+        """Forgets a task if all its turns are finished; the caller holds the lock."""
+        if not (task.waiting or task.running):
+            del self._tasks[task.query.id]
+            self._room.release()
+
+    def _work(self) -> None:
+        """Analyses positions until no more will come; the code of a thread."""
+        engines: dict[variant.Variant, Engine] = {}
+        num_clearings = 0
+        while True:
+            rank, number, task, turns = self._queue.get()
+            if task is None:
+                return
+            if num_clearings < self._num_clearings:
+                num_clearings = self._num_clearings
+                engines.clear()
+            self._analyse(engines, task, turns.pop(0))
+            if turns:  # for this thread again, unless a query of higher priority has come
+                self._queue.put((rank, number, task, turns))
+
+    def _analyse(self, engines: dict[variant.Variant, Engine], task: _Task, turn: int) -> None:
+        """Analyses a turn, unless it was terminated, and writes the answer."""
+        with self._lock:
+            if turn not in task.waiting:
+                return
+            task.waiting.remove(turn)
+            task.running.add(turn)
+        try:
+            answer = self._think(engines, task, turn) if self._failure is None else {}
+        except Exception:  # of azo itself: the other queries go on
+            traceback.print_exc()
+            engines.clear()
+            answer = {"error": "azo failed at this position; see its standard error"}
+        with self._lock:  # before the answer, after which the id may be used again
+            task.running.remove(turn)
+            self._release(task)
+        try:
+            if self._failure is None:
+                self._write(task.head(turn) | answer)
+        except OSError as error:
+            self._failure = error
+
+    def _think(
+        self, engines: dict[variant.Variant, Engine], task: _Task, turn: int
+    ) -> dict[str, Any]:
+        """Returns the answer for a turn, without its head; writes reports during the search."""
+        query, game = task.query, task.game
+        if game.game not in engines:
+            engines[game.game] = self._makers[game.game]()
+        engine = engines[game.game]
+        engine.new_game(game.start, game.actions[: task.plies[turn]])
+        render = functools.partial(_report_json, query, self._perspective, engine)
+        if engine.is_over:
+            return render(game_analysis.end_report(engine))
+        limits = engine.config.limits(is_analysis=True)
+        if query.max_visits is not None or query.max_time is not None:
+            limits = Limits(query.max_visits, query.max_time, is_analysis=True)
+        watch: dict[str, Any] = {}
+        if query.report_during_search_every is not None:
+            head = task.head(turn, is_during_search=True)
+            watch["on_progress"] = lambda report: self._write(head | render(report))
+            watch["progress_seconds"] = query.report_during_search_every
+
+        def is_stopped() -> bool:
+            return turn in task.stopped or self._failure is not None
+
+        return render(engine.think(limits, is_stopped=is_stopped, **watch))
+
+    def _write(self, answer: Mapping[str, Any]) -> None:
+        text = json.dumps(answer, separators=(",", ":")) + "\n"
+        with self._writing:
+            self._write_text(text)
+
+
+def _report_json(
+    query: json_queries.Query,
+    perspective: Perspective,
+    live: live_game.LiveGame,
+    report: SearchReport,
+) -> dict[str, Any]:
+    """Returns a report with the names of KataGo; moves without a value are left out."""
+    size, board = live.game.size, report.board
+    colour = "BLACK" if board.is_black_to_move else "WHITE"
+    is_movers = perspective in ("SIDETOMOVE", colour)
+    sign = live.utility(1 if is_movers else -1)
+
+    def worth(item: SearchReport | MoveReport) -> dict[str, Any]:
+        rate = (1 + (item.value or 0.0)) / 2
+        return {
+            "winrate": round(rate if is_movers else 1 - rate, _DIGITS),
+            "scoreLead": round(sign * (item.discs or 0.0), _DIGITS),
+            "isExact": item.score is not None,
+        }
+
+    def texts(actions: Iterable[int]) -> list[str]:
+        return [notation.action_text(action, size) for action in actions]
+
+    length = None if query.analysis_pv_len is None else 1 + query.analysis_pv_len
+    priors = {move.action: round(move.prior, _DIGITS) for move in report.moves}
+    rated = [move for move in report.moves if move.value is not None]
+    answer: dict[str, Any] = {
+        "moveInfos": [
+            {
+                "move": notation.action_text(move.action, size),
+                "order": order,
+                "visits": move.visits,
+                "prior": priors[move.action],
+                **worth(move),
+                "pv": texts(move.line[:length]),
+            }
+            for order, move in enumerate(rated)
+        ],
+        "rootInfo": {
+            "currentPlayer": colour[0],
+            "board": notation.board_text(board, size),
+            "visits": sum(move.visits for move in report.moves),
+            **worth(report),
+        },
+    }
+    if query.include_policy:
+        answer["policy"] = [priors.get(action, -1) for action in range(size * size + 1)]
+    return answer

@@ -1,0 +1,122 @@
+"""Broken queries of the JSON engine: each gets an error, and no other query is lost."""
+
+import json
+
+import pytest
+from support.front_end import quick_engine
+
+from azo.games import othello
+from azo.play.protocols import json_server, line_reader
+
+LONGEST = line_reader.MAX_LINE_BYTES - 1
+_TURNS = ["1", 1, 0.5, True, None, {}, [], [-1], [1.0], ["1"], [None], [10**40], [0] * 130]
+_COUNTS = ["5", 0, -1, 1.5, True, [], {}, 10**400]
+_NUMBERS = ["1", 0, -0.5, True, [], {}]
+_TEXTS = [1, 1.5, False, [], {}, ["a"]]
+WRONG = {  # values by field; null is like no value where a field has no default
+    "id": [*_TEXTS, None, "", "x" * 1001],
+    "game": [*_TEXTS, "", "othello", "othello7", "chess", "x" * 5000],
+    "initialPosition": [*_TEXTS, "", "X", "-" * 64, "XO" * 8, "x" * 64 + " Z", "?" * 64],
+    "moves": [5, True, None, {}, [["B", "f5"]], [37], "f5d7", "z9", "f5 f5", ["f5", "i9"], "💥"],
+    "analyzeTurns": [x for x in _TURNS if x is not None] + [[4], [0, 99]],
+    "maxVisits": _COUNTS,
+    "maxTime": _NUMBERS,
+    "priority": ["5", 1.5, True, None, [], {}, 2**31, -(10**400)],
+    "analysisPVLen": ["5", -1, 1.5, True, [], 10**400],
+    "includePolicy": ["true", 1, 0, None, [], {}],
+    "reportDuringSearchEvery": _NUMBERS,
+    "action": [*_TEXTS, "", "stop", "query_models", "TERMINATE"],
+}
+_GOOD = {"id": "broken", "moves": "f5d6c3", "maxVisits": 1}
+BROKEN_FIELDS = [
+    (json.dumps(_GOOD | {field: value}), field, None if field == "id" and value != "" and
+     not isinstance(value, str) else (value if field == "id" else "broken"))
+    for field, values in WRONG.items()
+    for value in values
+]  # fmt: skip
+_ACTION = {"id": "broken", "action": "terminate"}
+BROKEN_FIELDS += [
+    (json.dumps(fields), field, fields.get("id"))
+    for fields, field in [
+        ({}, "id"),
+        ({"moves": "f5"}, "id"),
+        (_ACTION, "terminateId"),
+        (_ACTION | {"terminateId": 5}, "terminateId"),
+        (_ACTION | {"terminateId": "never sent"}, "terminateId"),
+        (_ACTION | {"terminateId": "x", "turnNumbers": "all"}, "turnNumbers"),
+        (_GOOD | {"id": "long"}, "id"),  # an earlier query has this id, and is not finished
+        (_GOOD | {"initialPosition": "-" * 27 + "XO----XO" + "-" * 29}, "initialPosition"),
+    ]
+]
+BROKEN_TEXTS = [  # lines that are no objects of JSON, and the ids that they show
+    *[(text, None) for text in ("{", "}", "[]", "[1]", "null", "1", '"id"', "id", "nul", "NaN")],
+    *[(text, None) for text in ("protocol_version", "<?xml?>", "\x00", "{}{}", "\ufeff{", "💥")],
+    *[(text, None) for text in ("[" * 60_000, "9" * 5000, "\udcff\udcfe", '{"id": "\\ud8"}')],
+    ('{"id": "broken", "moves": "f5"', "broken"),
+    ('{"id": "broken" "moves": "f5"}', "broken"),
+    ("{'id': 'broken'}", None),
+    ('{"id": "broken", "moves": "f5",}', "broken"),
+    ('{"id": "broken"} // comment', "broken"),
+    ('{"id": "broken", "maxTime": NaN}', "broken"),
+    ('{"id": "broken", "maxTime": -Infinity}', "broken"),
+    ('{"id": "broken", "maxVisits": 0x10}', "broken"),
+    ('{"id": "broken", "maxVisits": 010}', "broken"),
+    (f'{{"id": "broken", "maxVisits": {"9" * 5000}}}', "broken"),
+    (f'{{"id": "broken", "moves": {"[" * 30_000}', "broken"),
+    ('{"id": "broken", "moves": "\udcff"}', "broken"),
+    ('{"id": "bro\\"ken", "moves": "f5\n"}'.replace("\n", "\t"), 'bro"ken'),
+    (f'{{"id": "broken", "moves": "{" " * LONGEST}"}}'[: LONGEST + 1], "broken"),
+]
+LINES = [*BROKEN_FIELDS, *((text, None, name) for text, name in BROKEN_TEXTS)]
+
+
+def test_each_of_many_broken_lines_gets_an_error_with_its_field_and_id_and_nothing_is_lost():
+    assert len(LINES) >= 100
+    game, written, ids = othello.Othello(), [], []
+
+    def lines():
+        yield json.dumps({"id": "long", "maxVisits": 10**9})
+        for number, (line, field, name) in enumerate(LINES):
+            ids.append(str(number))
+            yield json.dumps({"id": ids[-1], "maxVisits": 1}) + "\r"
+            before = len(written)
+            yield line
+            complaints = [x for x in written[before:] if {"error", "warning"} & set(x)]
+            assert len(complaints) == 1, line
+            expected = {"field": field, "id": name}
+            shown = {key: complaints[0].get(key) for key in expected}
+            assert shown == expected, f"{line[:100]} {complaints[0]}"
+            yield from ("", " \t\r")
+        yield '{"id": "end", "action": "terminate", "terminateId": "long"}'
+
+    server = json_server.JsonServer(
+        {game: quick_engine}, lambda text: written.append(json.loads(text)), num_threads=2
+    )
+    server.run(lines())
+    final = [x["id"] for x in written if x.get("isDuringSearch") is False]
+    assert sorted(final) == sorted([*ids, "long"])
+
+
+@pytest.mark.parametrize("line", ['\ufeff{"id": "a"}', '{"id": "a"}\r', '{"id": "a", "moves": []}'])
+def test_marks_of_other_systems_are_read(line):
+    written = []
+    server = json_server.JsonServer(
+        {othello.Othello(): quick_engine}, written.append, num_threads=1
+    )
+    server.run([line])
+    assert [json.loads(text)["id"] for text in written] == ["a"]
+
+
+def test_an_unknown_field_is_a_warning_and_the_query_is_answered():
+    written = []
+    server = json_server.JsonServer(
+        {othello.Othello(): quick_engine}, written.append, num_threads=1
+    )
+    server.run(['{"id": "a", "maxVisit": 5}'])
+    warning, answer = map(json.loads, written)
+    assert warning == {
+        "warning": "maxVisit: unknown, so ignored. Did you mean 'maxVisits'?",
+        "field": "maxVisit",
+        "id": "a",
+    }
+    assert (answer["id"], answer["isDuringSearch"]) == ("a", False)

@@ -1,0 +1,237 @@
+"""The JSON engine in one process: what it answers, in which order, and how queries end."""
+
+import json
+import math
+import threading
+
+import pytest
+from support import slow_board
+from support.front_end import quick_engine
+from support.hash_evaluator import HashEvaluator
+
+from azo.games import notation, othello
+from azo.games.host import live_game
+from azo.play.analysis import game_analysis
+from azo.play.engine import engine_settings, live_engine
+from azo.play.protocols import json_server
+
+GAME = othello.Othello(6)
+REVERSED = othello.Othello(6, is_reversed=True)
+CONFIG = engine_settings.EngineConfig(num_simulations=40, solve_empties=12, probe_nodes=0)
+MOVES = "c2d2e2b4a5f1"  # 6x6
+
+
+class Session:
+    """A server with an input that can look at its output."""
+
+    def __init__(self, *games, config=CONFIG, num_threads=1, **options):
+        makers = {
+            game: lambda game=game: live_engine.Engine(HashEvaluator(game), config)
+            for game in games or (GAME,)
+        }
+        self.answers, self._changed = [], threading.Condition()
+        self.server = json_server.JsonServer(makers, self._take, num_threads=num_threads, **options)
+
+    def _take(self, text):
+        assert text.endswith("}\n")
+        with self._changed:
+            self.answers.append(json.loads(text))
+            self._changed.notify_all()
+
+    def wait_for(self, **fields):
+        """Returns the first answer with these fields."""
+
+        def match():
+            return next((x for x in self.answers if fields.items() <= x.items()), None)
+
+        with self._changed:
+            assert self._changed.wait_for(match, 60), self.answers
+            return match()
+
+    def ask(self, *queries):
+        """Returns the answers to queries that arrive together."""
+        self.server.run(map(json.dumps, queries))
+        return self.answers
+
+    @property
+    def order(self):
+        """The final answers in their order."""
+        return [
+            (x["id"], x["turnNumber"]) for x in self.answers if x.get("isDuringSearch") is False
+        ]
+
+
+LONG = {"maxVisits": 10**9, "reportDuringSearchEvery": 0.01}  # a search until it is stopped
+
+
+def test_a_game_is_analysed_as_by_azo_analyse():
+    moves = notation.transcript(_long_game(), 6)
+    answers = Session().ask({"id": "a", "moves": moves, "analyzeTurns": list(range(21))})
+    engine = live_engine.Engine(HashEvaluator(GAME), CONFIG)
+    engine.new_game(None, live_game.replay(moves, GAME).actions[:20])
+    analysis = game_analysis.analyse(engine)
+    assert [x["turnNumber"] for x in answers] == list(range(21))
+    # Threads get a few turns of a game at a time, in order, so one thread has all trees.
+    for answer, position in zip(answers, analysis.positions, strict=True):
+        root, best = answer["rootInfo"], position.moves[0]
+        assert root["scoreLead"] == pytest.approx(position.discs, abs=1e-5)
+        assert root["winrate"] == pytest.approx((1 + position.value) / 2, abs=1e-5)
+        assert root["isExact"] == (position.score is not None)
+        assert root["board"] == notation.board_text(position.board, 6)
+        info = answer["moveInfos"][0]
+        assert info["pv"] == [notation.action_text(move, 6) for move in best.line]
+        assert (info["visits"], info["order"]) == (best.visits, 0)
+        assert info["prior"] == pytest.approx(best.prior, abs=1e-5)
+
+
+def _long_game():
+    live = live_game.LiveGame(GAME)
+    while len(live.actions) < 22:
+        live.play(live.legal_actions[-1])
+    assert GAME.pass_action not in live.actions
+    return live.actions
+
+
+def test_the_end_of_a_game_and_a_pass_have_answers_and_passes_may_be_left_out():
+    games = (slow_board.random_game(6, seed=seed)[1] for seed in range(50))
+    live = live_game.LiveGame(GAME)
+    live.new_game(None, next(moves for moves in games if GAME.pass_action in moves[:-1]))
+    written = notation.transcript(live.actions, 6)
+    turns = list(range(len(written) // 2 + 1))
+    answers = Session().ask({"id": "a", "moves": written, "analyzeTurns": turns})
+    discs = [x["rootInfo"]["board"].count("-") for x in answers]
+    assert discs == sorted(discs, reverse=True)
+    assert len(set(discs)) == len(turns)  # a turn for each disc
+    assert any(x["moveInfos"][0]["move"] == "pass" for x in answers[:-1])
+    sign = 1 if live.board.is_black_to_move else -1
+    assert answers[-1]["moveInfos"] == []
+    assert answers[-1]["rootInfo"]["scoreLead"] == sign * live.final_score()
+    assert answers[-1]["rootInfo"]["isExact"]
+
+
+def test_rates_are_those_of_the_side_to_move_or_of_a_colour():
+    query = {"id": "a", "game": REVERSED.name, "moves": "c2", "includePolicy": True, "maxVisits": 9}
+    mover, white, black = (
+        Session(GAME, REVERSED, perspective=perspective).ask(query | {"analysisPVLen": 0})[0]
+        for perspective in ("SIDETOMOVE", "WHITE", "BLACK")
+    )
+    assert mover == white  # who is to move
+    assert mover["rootInfo"]["currentPlayer"] == "W"
+    for own, other in zip(mover["moveInfos"], black["moveInfos"], strict=True):
+        assert other["winrate"] == pytest.approx(1 - own["winrate"])
+        assert other["scoreLead"] == -own["scoreLead"]
+        assert (own["winrate"] > 0.5) == (own["scoreLead"] > 0)  # the lead is in discs to win by
+        assert own["pv"] == [own["move"]]
+    policy = mover["policy"]
+    assert len(policy) == 37
+    assert math.fsum(p for p in policy if p >= 0) == pytest.approx(1, abs=1e-4)
+    assert {i["prior"] for i in mover["moveInfos"]} <= set(policy)
+    assert policy.count(-1) > 20
+
+
+def test_positions_of_higher_priority_come_first_and_a_query_can_be_terminated():
+    session = Session()
+
+    def lines():
+        yield {"id": "long", **LONG}
+        session.wait_for(id="long", isDuringSearch=True)
+        yield {"id": "low", "moves": MOVES, "analyzeTurns": [1, 0], "priority": -1}
+        yield {"id": "none", "moves": MOVES, "analyzeTurns": [0, 1, 2]}
+        yield {"id": "high", "priority": 7}
+        yield {"id": "t", "action": "terminate", "terminateId": "none", "turnNumbers": [0, 2]}
+        session.wait_for(id="none", turnNumber=2, noResults=True)
+        yield {"id": "u", "action": "terminate", "terminateId": "long"}
+
+    session.server.run(map(json.dumps, lines()))
+    waited = [
+        ("none", 0),
+        ("none", 2),
+        ("long", 0),
+        ("high", 0),
+        ("none", 1),
+        ("low", 0),
+        ("low", 1),
+    ]
+    assert session.order == waited
+    stopped = session.wait_for(id="long", isDuringSearch=False)
+    assert stopped["rootInfo"]["visits"] > 0
+    echo = {"id": "u", "action": "terminate", "terminateId": "long"}
+    assert echo in session.answers
+
+
+def test_terminate_all_ends_what_is_analysed_and_what_waits():
+    session = Session(num_threads=2)
+
+    def lines():
+        for name in "abc":
+            yield {"id": name, **LONG}
+        session.wait_for(id="a", isDuringSearch=True)
+        session.wait_for(id="b", isDuringSearch=True)
+        yield {"id": "t", "action": "terminate_all"}
+        session.wait_for(id="a", isDuringSearch=False)
+        yield {"id": "a", "maxVisits": 1}  # the id is free again
+
+    session.server.run(map(json.dumps, lines()))
+    assert sorted(session.order) == [("a", 0), ("a", 0), ("b", 0), ("c", 0)]
+    assert session.wait_for(id="c")["noResults"]
+
+
+def test_clear_cache_forgets_the_trees():
+    session = Session()
+
+    def lines():
+        for name in ("first", "again", "fresh"):
+            if name == "fresh":
+                yield {"id": "c", "action": "clear_cache"}
+            yield {"id": name, "maxVisits": 30}
+            session.wait_for(id=name, turnNumber=0)
+
+    session.server.run(map(json.dumps, lines()))
+    visits = [x["rootInfo"]["visits"] for x in session.answers if "rootInfo" in x]
+    assert visits == [visits[0], visits[0] + 30, visits[0]]
+
+
+def test_an_error_of_azo_is_an_answer_and_the_other_queries_go_on(capsys):
+    def broken():
+        raise RuntimeError("no device")
+
+    session = Session()
+    session.server._makers[REVERSED] = broken
+    session.server._games[REVERSED.name] = REVERSED
+    session.ask({"id": "a", "game": REVERSED.name}, {"id": "b"})
+    failed = session.wait_for(id="a")
+    assert failed["error"] == "azo failed at this position; see its standard error"
+    assert (failed["turnNumber"], failed["isDuringSearch"]) == (0, False)
+    assert "RuntimeError: no device" in capsys.readouterr().err
+    assert session.wait_for(id="b")["moveInfos"]
+
+
+def test_lines_wait_while_too_many_queries_are_unfinished(monkeypatch):
+    monkeypatch.setattr(json_server, "_MAX_UNFINISHED", 3)
+    session, sent = Session(), []
+
+    def lines():
+        for number in range(8):
+            sent.append(number)
+            yield {"id": str(number), **LONG}
+
+    thread = threading.Thread(target=session.server.run, args=(map(json.dumps, lines()),))
+    thread.start()
+    session.wait_for(id="0", isDuringSearch=True)
+    for number in range(8):  # nothing else can stop them
+        session.wait_for(id=str(number), isDuringSearch=True)
+        assert max(sent) <= number + 3
+        session.server._tasks[str(number)].stopped.add(0)
+    thread.join()
+    assert len(session.order) == 8
+
+
+def test_the_server_ends_when_nobody_reads_its_answers():
+    def write(text):
+        raise BrokenPipeError
+
+    server = json_server.JsonServer({othello.Othello(): quick_engine}, write, num_threads=2)
+    with pytest.raises(BrokenPipeError):
+        server.run(
+            json.dumps({"id": str(n), "maxVisits": 1 if n == 1 else 10**9}) for n in range(5)
+        )
