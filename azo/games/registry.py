@@ -2,11 +2,11 @@
 
 import functools
 import importlib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import pydantic
 
-from azo.games import notation, variant
+from azo.games import notation, setting_types, variant
 
 if TYPE_CHECKING:
     from azo.games import protocol
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 class GameConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings of the game to learn."""
 
-    name: str = "othello"
+    name: Annotated[str, setting_types.known_or_import_path("othello", "tictactoe", "pgx:NAME")] = (
+        "othello"
+    )
     """Rules: othello, tictactoe, pgx:NAME for a game of Pgx, or MODULE:CLASS for one of your own,
     in the current folder or installed."""
     size: Literal[4, 6, 8] = 6
@@ -52,33 +54,18 @@ def make(config: GameConfig) -> "protocol.Game":
         from azo.games import tictactoe
 
         return tictactoe.TicTacToe()
-    source, colon, name = config.name.partition(":")
-    if not (source and name):
-        raise ValueError(
-            f"[game]: name is {config.name!r}, but should be othello, tictactoe, pgx:NAME for a"
-            f" game of Pgx, or MODULE:CLASS{', not MODULE.CLASS,' * (not colon)} for your own"
-        )
+    source, _, name = config.name.partition(":")
     if source == "pgx":  # by name, since few runs need it
         return importlib.import_module("azo.games.pgx_games").make(name)
-    return _imported(source, name)
+    return _imported(config.name)
 
 
-def _imported(module: str, name: str) -> "protocol.Game":
-    """Returns the game that a module has, or an instance of the class that it has."""
+def _imported(path: str) -> "protocol.Game":
+    """Returns the game that an import path names, or an instance of the class that it names."""
     from azo.games import protocol
 
-    place = f"[game]: name is '{module}:{name}', but"
-    try:
-        found: Any = getattr(importlib.import_module(module), name, None)
-    except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
-            raise ValueError(
-                f"{place} there is no module {error.name}: write it as in 'import games.chess', and"
-                " run azo in its folder or add that folder to PYTHONPATH"
-            ) from None
-        raise ValueError(f"{place} importing {module} fails: {error!r}") from error
-    if found is None:
-        raise ValueError(f"{place} module {module} has no {name}")
+    found = setting_types.import_by_path("game.name", path)
+    place = f"game.name is {path!r}, but"
     missing = set(getattr(found, "__abstractmethods__", ()))
     try:
         game = found() if isinstance(found, type) and not missing else found

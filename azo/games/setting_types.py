@@ -5,7 +5,6 @@ useful and far below what no machine can hold; the run compares the whole with t
 """
 
 import importlib
-import os
 import re
 import sys
 from typing import Annotated, Any
@@ -57,8 +56,8 @@ def import_by_path(setting: str, path: str) -> Any:
     no such module or name; errors inside the module are its own.
     """
     module_name, _, name = path.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
+    if "" not in sys.path:
+        sys.path.append("")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

@@ -28,8 +28,8 @@ Variables = dict[str, Any]  # flax collections: "params", and "batch_stats" unle
 def build(game: protocol.Game, config: NetworkConfig) -> Network:
     """Returns the network for a game, in its form for play.
 
-    ValueError, one line, for a form that does not suit the board, planes or actions of the game, and
-    for an import path that leads to no `heads.Network`.
+    ValueError, one line, for a form that does not suit the board, planes or actions of the game,
+    and for an import path that leads to no `heads.Network`.
     """
     needs_squares = config.kind == "patterns" or config.heads == "pooled"
     if needs_squares and not game.has_square_actions:

@@ -45,12 +45,15 @@ def test_a_start_position_is_seen_by_its_mover():
         ({"size": 4, "start": "XO"}, "2 squares, but a 4x4 board has 16"),
         (
             {"name": "othelo"},
-            r"\[game\]: name is 'othelo', but should be othello, tictactoe, pgx:NAME",
+            "should be 'othello', 'tictactoe', 'pgx:NAME', or an import path such",
         ),
-        ({"name": "my.game.Chess"}, r"or MODULE:CLASS, not MODULE.CLASS, for your own"),
-        ({"name": "no_such.games:Chess"}, "no module no_such: write it as in 'import games.chess'"),
-        ({"name": "azo/games/othello.py:Othello"}, "no module azo/games/othello: write it as"),
-        ({"name": "azo.games.othello:Hex"}, "module azo.games.othello has no Hex"),
+        ({"name": "my.game.Chess"}, "or an import path such as 'package.module:Name'"),
+        ({"name": "azo/games/othello.py:Othello"}, "or an import path such as"),
+        (
+            {"name": "no_such.games:Chess"},
+            "there is no module 'no_such': install it, set PYTHONPATH",
+        ),
+        ({"name": "azo.games.othello:Hex"}, "azo.games.othello has no 'Hex'; its own names: "),
         ({"name": "azo.games.registry:GameConfig"}, "it is no game, which has action_symmetries,"),
         (
             {"name": "azo.games.protocol:Game"},
