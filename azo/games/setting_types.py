@@ -6,7 +6,6 @@ useful and far below what no machine can hold; the run compares the whole with t
 
 import importlib
 import re
-import sys
 from typing import Annotated, Any
 
 import pydantic
@@ -52,12 +51,10 @@ def known_or_import_path(*known: str) -> pydantic.AfterValidator:
 def import_by_path(setting: str, path: str) -> Any:
     """Returns what `package.module:NAME` names, the value of a setting.
 
-    The module may also be in the current folder, as for scripts. ValueError, one line, if there is
-    no such module or name; errors inside the module are its own.
+    ValueError, one line, if there is no such module or name; errors inside the module are its own.
+    Commands find modules of the current folder too (`azo.__main__`).
     """
     module_name, _, name = path.partition(":")
-    if "" not in sys.path:
-        sys.path.append("")
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
