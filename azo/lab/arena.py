@@ -39,12 +39,14 @@ def play_games(
     num_games: int,
     opening_plies: int = 0,
     drawn: Sequence[openings.Opening] | None = None,
+    rows: int | None = None,
 ) -> list[game_log.PlayedGame]:
     """Plays a match; the same arguments give the same games, unless a program limits its time.
 
     Players that differ only in their arrays, such as the parameters of a network, share one
-    compiled program. `drawn` has an opening for every two games, in place of random ones. Returns
-    two games of each opening, `first` with black before white.
+    compiled program, for batches of `rows`, by default half of the games. `drawn` has an opening
+    for every two games, in place of random ones. Returns two games of each opening, `first` with
+    black before white.
 
     Raises:
       ValueError: An odd or too small `num_games`, more games than fit into the memory, or openings
@@ -75,7 +77,7 @@ def play_games(
         drawn,
         contenders,
         games_at_once=num_games,
-        rows=num_games // 2,
+        rows=rows or num_games // 2,
         on_end=played.append,
     )
     return sorted(played, key=lambda one: (one.opening, one.black))

@@ -25,10 +25,7 @@ class RunMatches:
         self.settings = settings
         self.game = game
         self.opponent = players.parse(settings.evaluation.opponent, game)
-        ratings = settings.ratings
-        self.yardstick = (
-            yardstick.Yardstick(game, ratings.num_games) if ratings.num_points else None
-        )
+        self.yardstick = yardstick.Yardstick(game) if settings.ratings.num_points else None
 
     def gate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
         """Plays the learner's network against the actor's; yields the result and the verdict."""
@@ -65,7 +62,9 @@ class RunMatches:
         fields |= _counts("evaluation", result)
         yield metrics.Event("evaluation", fields, text=f"against {name}: {result}")
 
-    def rate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
+    def rate(
+        self, state: run_state.RunState, iteration: int, num_games: int
+    ) -> Iterator[metrics.Event]:
         """Keeps the network that plays, and rates it on the ladder; first process alone.
 
         It meets the next weaker and the next stronger player, by the latest rating of the run and
@@ -85,7 +84,7 @@ class RunMatches:
         player = self.player(variables, self.settings.ratings.num_simulations)
         expected = rated[-1]["rating/elo"] if rated else None
         assert self.yardstick is not None
-        measured = self.yardstick.measure(player, key, expected)
+        measured = self.yardstick.measure(player, key, num_games, expected)
         low, high = measured.standing.interval
         fields = {
             "rating/elo": measured.standing.rating,

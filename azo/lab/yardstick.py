@@ -17,12 +17,14 @@ import numpy as np
 from azo.games import protocol
 from azo.lab import arena, elo, ladder, players
 from azo.lab.tournament import backends
+from azo.training import run_clock
 
 FILE = pathlib.Path(__file__).with_name("weights") / "yardstick.npz"
 """For each size of the board: balanced openings, and positions with the score of each move.
 `scripts/make_yardstick.py` writes it."""
 ILLEGAL = -128  # in place of the score of a move
 _MAX_MATCHES = 4  # of a rating
+_ROWS = run_clock.FEWEST_GAMES // 2  # of the compiled search, for any number of games
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +47,8 @@ class Measurement:
 class Yardstick:
     """Measures networks for one game."""
 
-    def __init__(self, game: protocol.Game, num_games: int):
-        """Loads openings and positions; ValueError for a game without a ladder.
-
-        `num_games` of a match are from different openings, each with both colours.
-        """
+    def __init__(self, game: protocol.Game):
+        """Loads openings and positions; ValueError for a game without a ladder."""
         self.ladder = ladder.of_game(game)
         """Elo of all players, by name."""
         if not self.ladder:
@@ -57,7 +56,7 @@ class Yardstick:
                 f"ratings are for Othello on 6x6 and 8x8, not for {game.name}: set"
                 " ratings.num_points to 0"
             )
-        self._game, self._num_games = game, num_games
+        self._game = game
         # Programs of azo itself; others on the ladder need an installation.
         self._programs = {
             name: (rating, players.parse(name, game))
@@ -69,20 +68,22 @@ class Yardstick:
             self._openings = [tuple(one) for one in stored[f"openings{size}"].tolist()]
             self._position = game.unpack(jax.numpy.asarray(stored[f"positions{size}"]))
             self._scores = stored[f"scores{size}"].astype(int)  # [M, A], for the side to move
-        if num_games > 2 * len(self._openings):
-            raise ValueError(
-                f"ratings.num_games is {num_games}, but there are {len(self._openings)} openings:"
-                f" choose at most {2 * len(self._openings)}"
-            )
 
     def measure(
-        self, player: players.NetworkPlayer, key: jax.Array, expected: float | None = None
+        self,
+        player: players.NetworkPlayer,
+        key: jax.Array,
+        num_games: int,
+        expected: float | None = None,
     ) -> Measurement:
         """Returns the strength of a player, who meets opponents near the `expected` Elo first.
 
         It plays matches against the next weaker and the next stronger player, side by side. If the
-        results move its rating past one of them, the next one follows.
+        results move its rating past one of them, the next one follows. The `num_games` of a match
+        are from different openings, each with both colours; fewer on a small board, which has
+        fewer openings.
         """
+        chosen = min(num_games // 2, len(self._openings))
         lost = self._discs_lost(player, key)  # first, since it compiles the search
         ratings = {name: rating for name, (rating, _) in self._programs.items()}
         rating = [*ratings.values()][len(ratings) // 3] if expected is None else expected
@@ -94,7 +95,7 @@ class Yardstick:
                 if not new:
                     break
                 keys = jax.random.split(jax.random.fold_in(key, len(results)), len(new))
-                played = pool.map(functools.partial(self._play, player), new, keys)
+                played = pool.map(functools.partial(self._play, player, chosen), new, keys)
                 results |= dict(zip(new, played, strict=True))
                 standing = ladder.rate_network(results, self.ladder)
                 met = [ratings[name] for name in results]
@@ -105,22 +106,22 @@ class Yardstick:
         return Measurement(standing, results, places, lost)
 
     def _play(
-        self, player: players.NetworkPlayer, opponent: str, key: jax.Array
+        self, player: players.NetworkPlayer, count: int, opponent: str, key: jax.Array
     ) -> elo.MatchResult:
-        count = self._num_games // 2
         chosen = jax.random.choice(key, len(self._openings), (count,), replace=False)
         return arena.play_match(
             self._game,
             player,
             self._programs[opponent][1],
             key,
-            num_games=self._num_games,
+            num_games=2 * count,
             drawn=[self._openings[row] for row in chosen.tolist()],
+            rows=_ROWS,
         )
 
     def _discs_lost(self, player: players.NetworkPlayer, key: jax.Array) -> float:
         """Returns the mean loss of the moves in the solved positions."""
         keys = (jax.random.fold_in(key, number) for number in itertools.count())
-        actions = backends.choose(player, keys, self._position, self._num_games // 2)
+        actions = backends.choose(player, keys, self._position, _ROWS)
         chosen = self._scores[np.arange(len(actions)), actions]
         return float((self._scores.max(axis=1) - chosen).mean())

@@ -91,8 +91,9 @@ class RatingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     num_points: setting_types.NonNegativeInt = 0
     """Ratings of a run, after equal shares of it; 0: none."""
-    num_games: setting_types.PairedGames = 64
-    """Games against each of about two players. Each opening is played twice, with both colours."""
+    num_games: setting_types.PairedGames = 256
+    """Games against each of about two players, at most; fewer if all ratings would take more than
+    a tenth of the time. Each opening is played twice, with both colours."""
     num_simulations: setting_types.Simulations = 100
     """Simulations a move of the network."""
 

@@ -8,6 +8,8 @@ from typing import Any
 from azo.training import config, metrics
 
 _RATING_SHARE = 0.1  # of the time of a run, at most, for its ratings
+FEWEST_GAMES = 32
+"""Games of each match of a rating, which has a multiple of them."""
 
 
 class RunClock:
@@ -23,10 +25,14 @@ class RunClock:
         self.minutes = metrics.largest(iterations, "time/minutes")  # of wall time, after iterations
         self._start = time.monotonic() - 60 * self.minutes
         self.compilation_minutes = 0.0  # of the latest program
-        self._rating_minutes = [event["time/rating_seconds"] / 60 for event in ratings]
+        # Games of each match and minutes of all ratings so far.
+        self._ratings = [
+            (sum(event["rating/results"][0]), event["time/rating_seconds"] / 60)
+            for event in ratings
+        ]
         self._rated_share = 0.0
         for event in ratings[-1:]:
-            used = event | {"time/minutes": event["time/minutes"] + self.next_rating_minutes()}
+            used = event | {"time/minutes": event["time/minutes"] + self.last_rating_minutes()}
             self._rated_share = max(x.share for x in config.used_limits(settings, used))
 
     @contextlib.contextmanager
@@ -46,11 +52,11 @@ class RunClock:
         self.compilation_minutes = (time.monotonic() - start) / 60
 
     @contextlib.contextmanager
-    def rating(self, share: float) -> Iterator[None]:
-        """Measures a rating after a share of the run."""
-        self._rated_share, start = share, time.monotonic()
+    def rating(self, num_games: int) -> Iterator[None]:
+        """Measures a rating with a number of games in each match."""
+        start = time.monotonic()
         yield
-        self._rating_minutes.append((time.monotonic() - start) / 60)
+        self._ratings.append((num_games, (time.monotonic() - start) / 60))
 
     def figures(self) -> Mapping[str, Any]:
         """Returns the clocks by their names in the metrics."""
@@ -60,22 +66,47 @@ class RunClock:
             "time/minutes": round(self.minutes, 3),
         }
 
-    def next_rating_minutes(self) -> float:
-        """Returns the expected time of a rating, 0 without ratings.
+    def last_rating_minutes(self) -> float:
+        """Returns the expected time of the rating at the end, 0 without ratings."""
+        if not self._settings.ratings.num_points:
+            return 0.0
+        num_games = self._affordable_games(1.0, num_left=1)
+        return self._expected_minutes(max(num_games, self._fewest_games))
+
+    def games_of_rating(self, share: float, *, is_last: bool) -> int:
+        """Returns the games of each match of a rating after a share of the run, or 0 for none.
+
+        All ratings that are still due share what is left of a tenth of the time of the run.
+        """
+        ratings = self._settings.ratings
+        if is_last:
+            return max(self._affordable_games(share, num_left=1), self._fewest_games)
+        if not ratings.is_due(share, self._rated_share):
+            return 0
+        self._rated_share = share
+        num_left = ratings.num_points + 1 - int(share * ratings.num_points)
+        return self._affordable_games(share, num_left=num_left)
+
+    def _affordable_games(self, share: float, num_left: int) -> int:
+        """Returns the games of each match of one of `num_left` ratings; 0 if a few are too many."""
+        fewest, most = self._fewest_games, self._settings.ratings.num_games
+        total = self._settings.minutes or self.minutes / share
+        left = _RATING_SHARE * total - sum(minutes for _, minutes in self._ratings)
+        if not self._ratings:
+            return fewest if self._expected_minutes(fewest) <= left else 0
+        affordable = left / num_left / self._expected_minutes(fewest)
+        return min(fewest * max(int(affordable), 0), most)
+
+    def _expected_minutes(self, num_games: int) -> float:
+        """Returns the expected time of a rating, in proportion to the games of a match.
 
         The first one compiles a program, about as long as an iteration's; others take half of it.
         """
-        if not self._settings.ratings.num_points:
-            return 0.0
-        if not self._rating_minutes:
+        if not self._ratings:
             return self.compilation_minutes
-        return min(self._rating_minutes[1:], default=self._rating_minutes[0] / 2)
+        first, *later = [minutes / games for games, minutes in self._ratings]
+        return num_games * min(later, default=first / 2)
 
-    def is_rating_due(self, share: float) -> bool:
-        """Returns whether to rate after a share of the run; ratings that take long are left out."""
-        if not self._settings.ratings.is_due(share, self._rated_share):
-            return False
-        self._rated_share = share
-        expected = self.next_rating_minutes()
-        limit = _RATING_SHARE * (self.minutes + expected) / share
-        return sum(self._rating_minutes) + expected <= limit
+    @property
+    def _fewest_games(self) -> int:
+        return min(FEWEST_GAMES, self._settings.ratings.num_games)

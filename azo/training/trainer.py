@@ -39,7 +39,9 @@ class Matches(Protocol):
     def evaluate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
         """Plays the network against the opponent of the settings; yields one event."""
 
-    def rate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
+    def rate(
+        self, state: run_state.RunState, iteration: int, num_games: int
+    ) -> Iterator[metrics.Event]:
         """Keeps the network, and rates it on a fixed ladder and on solved positions."""
 
 
@@ -286,12 +288,13 @@ class Trainer:
         if self.matches is None or not self.settings.ratings.num_points or self.should_stop():
             return
         share = float(self.progress(state))
-        if not is_last and not self.clock.is_rating_due(share):
+        num_games = self.clock.games_of_rating(share, is_last=is_last)
+        if not num_games:
             return
         self.screen.working("playing the matches of the rating")
         clocks = {"selfplay/evaluations": state.num_evaluations(), **self.clock.figures()}
-        rated = self.matches.rate(state, iteration)
-        with self.clock.rating(share):
+        rated = self.matches.rate(state, iteration, num_games)
+        with self.clock.rating(num_games):
             self.write(iteration, (one._replace(fields={**one.fields, **clocks}) for one in rated))
 
     def save(
@@ -336,7 +339,7 @@ class Trainer:
         """Returns how much of each limit is used; equal in all processes."""
         processor_seconds = int(self.clock.processor_seconds)
         # The rating at the end is within the length of a run.
-        seconds = int(60 * (self.clock.minutes + self.clock.next_rating_minutes()))
+        seconds = int(60 * (self.clock.minutes + self.clock.last_rating_minutes()))
         if jax.process_count() > 1:
             processor_seconds, seconds = devices.broadcast_from_first([processor_seconds, seconds])
         used = {

@@ -34,10 +34,11 @@ def measured(monkeypatch):
     class Yardstick:
         ladder = LADDER
 
-        def __init__(self, game, num_games):
-            assert num_games == 50
+        def __init__(self, game):
+            pass
 
-        def measure(self, player, key, expected=None):
+        def measure(self, player, key, num_games, expected=None):
+            assert num_games == 50
             calls.append((player, jax.random.key_data(key).tolist(), expected))
             rating = 100.0 * len(calls)
             standing = elo.Standing("network", WON, rating, (rating - 45, rating + 45))
@@ -49,13 +50,13 @@ def measured(monkeypatch):
 
 def rate(folder, iteration, *, last_iteration=99):
     """Rates the network of an iteration, in a process that begins after `last_iteration`."""
-    ratings = {"num_points": 5, "num_games": 50, "num_simulations": 7}
+    ratings = {"num_points": 5, "num_simulations": 7}
     settings = tiny_run.settings(run={"folder": str(folder)}, ratings=ratings)
     state = types.SimpleNamespace(variables=lambda: weights(iteration))
     with metrics.MetricsWriter(folder, last_iteration=last_iteration) as writer:
         of_run = run_matches.RunMatches(settings, tiny_run.game())
         texts = []
-        for event in of_run.rate(state, iteration):
+        for event in of_run.rate(state, iteration, 50):
             writer.write(event.kind, iteration, {**event.fields, "time/minutes": 1.0})
             texts.append(event.text)
     return texts

@@ -47,7 +47,7 @@ class Played:
     def __init__(self, rating):
         self.rating, self.opponents = rating, []
 
-    def __call__(self, game, player, opponent, key, *, num_games, drawn):
+    def __call__(self, game, player, opponent, key, *, num_games, drawn, rows):
         assert len(drawn) == num_games // 2 == len(set(drawn))
         name = f"{opponent.style}:{opponent.depth}" if hasattr(opponent, "style") else opponent.name
         name = name.replace("positional", "alphabeta").replace("hard:2", "iagno:hard")
@@ -74,8 +74,8 @@ def test_opponents_are_the_neighbours_on_the_ladder(
     played = Played(rating)
     monkeypatch.setattr(yardstick.arena, "play_match", played)
     monkeypatch.setattr(yardstick.Yardstick, "_discs_lost", lambda *_: 1.5)
-    measured = yardstick.Yardstick(othello.Othello(), 100).measure(
-        None, jax.random.key(0), expected
+    measured = yardstick.Yardstick(othello.Othello()).measure(
+        None, jax.random.key(0), 100, expected
     )
     assert list(measured.results) == opponents
     assert sorted(played.opponents) == sorted(opponents)
@@ -86,7 +86,7 @@ def test_opponents_are_the_neighbours_on_the_ladder(
 
 def test_a_perfect_player_loses_no_disc_and_a_player_of_first_moves_does(monkeypatch):
     game = othello.Othello(6)
-    of_game = yardstick.Yardstick(game, 16)
+    of_game = yardstick.Yardstick(game)
     scores = of_game._scores
 
     def best(player, keys, position, size):
@@ -99,11 +99,12 @@ def test_a_perfect_player_loses_no_disc_and_a_player_of_first_moves_does(monkeyp
     assert 3 < of_game._discs_lost(player, jax.random.key(0)) < 15
 
 
-def test_more_games_than_openings_are_refused():
-    with pytest.raises(
-        ValueError, match="num_games is 1002, but there are 500 openings: choose at"
-    ):
-        yardstick.Yardstick(othello.Othello(), 1002)
+def test_a_match_has_no_more_games_than_its_openings_give(monkeypatch):
+    monkeypatch.setattr(yardstick.arena, "play_match", Played(50.0))
+    monkeypatch.setattr(yardstick.Yardstick, "_discs_lost", lambda *_: 1.5)
+    of_game = yardstick.Yardstick(othello.Othello())
+    results = of_game.measure(None, jax.random.key(0), 1002, 50.0).results
+    assert [result.num_games for result in results.values()] == [1000, 1000]
 
 
 def test_only_the_usual_game_has_a_ladder():
@@ -113,4 +114,4 @@ def test_only_the_usual_game_has_a_ladder():
         registry.GameConfig(name="tictactoe"),
     ):
         with pytest.raises(ValueError, match="ratings are for Othello on 6x6 and 8x8"):
-            yardstick.Yardstick(registry.make(described), 64)
+            yardstick.Yardstick(registry.make(described))

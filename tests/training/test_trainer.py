@@ -10,7 +10,7 @@ from support import tiny_run
 
 from azo.lab import elo, run_matches
 from azo.learning import generations, placement
-from azo.training import interruption, metrics, network_files, run_clock, trainer
+from azo.training import config, interruption, metrics, network_files, run_clock, trainer
 
 GATED = {
     "generation": {"num_games": 20, "num_samples": 64},
@@ -209,10 +209,10 @@ def ratings(monkeypatch):
         seconds[0] += 6.0
         return seconds[0]
 
-    def rate(self, state, iteration):
+    def rate(self, state, iteration, num_games):
         rated.append(iteration)
         fields = {"elo": 1.0, "elo_low": 0.0, "elo_high": 2.0, "discs_lost": 1.0, "summary": ""}
-        fields |= {"opponents": [], "opponents_elo": []}
+        fields |= {"opponents": ["greedy"], "opponents_elo": [1], "results": [[num_games, 0, 0]]}
         named = {f"rating/{name}": value for name, value in fields.items()}
         yield metrics.Event("rating", named | {"time/rating_seconds": 6.0})
 
@@ -230,7 +230,7 @@ def test_minutes_end_a_run_and_all_its_schedules_are_shares_of_them(tmp_path, ra
     sections = {
         "generation": {"schedule": [{"share": 0.5, "set": changes}]},
         "learner": recipe,
-        "ratings": {"num_points": 4},
+        "ratings": {"num_points": 4, "num_games": 2},
     }
     settings = run(tmp_path, run={"num_iterations": None}, minutes=5, **sections)
     trainer.train(settings, make_matches=run_matches.RunMatches)
@@ -257,23 +257,42 @@ def test_minutes_end_a_run_and_all_its_schedules_are_shares_of_them(tmp_path, ra
     assert len(ratings) == 6
 
 
-@pytest.mark.slow
-def test_ratings_that_take_more_than_a_tenth_of_the_run_are_left_out_but_the_last(
-    tmp_path, ratings
-):
-    settings = run(tmp_path, run={"num_iterations": None}, minutes=2, ratings={"num_points": 10})
-    trainer.train(settings, make_matches=run_matches.RunMatches)
-    assert len(ratings) == 3  # each takes a twentieth
-    assert ratings[-1] == metrics.read(tmp_path, "iteration")[-1]["iteration"]
+@pytest.mark.parametrize(
+    ("minutes", "games"),
+    [(2, [32, 32]), (20.5, [32, 64, 64, 64, 96, 96, 96, 96]), (200, [32, *[224] * 7])],
+)
+def test_ratings_share_a_tenth_of_the_run(tmp_path, monkeypatch, minutes, games):
+    now = [0.0]
+    monkeypatch.setattr(run_clock.time, "monotonic", lambda: now[0])
+    points = {"num_points": 8, "num_games": 224}
+    clock = run_clock.RunClock(run(tmp_path, minutes=minutes, ratings=points))
+    rated = []
+
+    def rate(*, is_last):
+        num_games = clock.games_of_rating(min(clock.minutes / minutes, 1), is_last=is_last)
+        if num_games:
+            with clock.rating(num_games):
+                now[0] += 6 * (num_games // 32 + (not rated))  # the first one compiles
+            rated.append(num_games)
+
+    with clock.compilation():
+        now[0] += 12
+    while clock.minutes + clock.last_rating_minutes() < minutes:
+        with clock.iteration():
+            now[0] += 3
+        rate(is_last=False)
+    rate(is_last=True)
+    assert rated == games
+    assert now[0] == pytest.approx(60 * minutes, abs=12)
 
 
 @pytest.mark.slow
 def test_a_run_ends_with_its_last_rating_even_if_that_takes_less_than_expected(
     tmp_path, ratings, monkeypatch
 ):
-    monkeypatch.setattr(run_clock.RunClock, "is_rating_due", lambda *_: False)
+    monkeypatch.setattr(config.RatingsConfig, "is_due", lambda *_: False)
     monkeypatch.setattr(
-        run_clock.RunClock, "next_rating_minutes", lambda self: 0 if ratings else 1.0
+        run_clock.RunClock, "last_rating_minutes", lambda self: 0 if ratings else 1.0
     )
     settings = run(tmp_path, run={"num_iterations": None}, minutes=2, ratings={"num_points": 8})
     trainer.train(settings, make_matches=run_matches.RunMatches)
@@ -287,7 +306,7 @@ def test_processes_whose_clocks_differ_ask_alike_whether_to_stop(tmp_path, ratin
     one, _ = a_trainer(tmp_path, ratings={"num_points": 8})
     asked = []
     one.should_stop = lambda: bool(asked.append(1))
-    one.clock.is_rating_due = lambda share: is_due
+    one.clock.games_of_rating = lambda share, is_last: 32 * is_due
     one.rate(begin(one.settings), 1, is_last=False)
     assert len(asked) == 1
     assert ratings == [1] * is_due
