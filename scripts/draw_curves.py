@@ -1,0 +1,49 @@
+"""Draws the strength of runs over their minutes: `docs/curves.svg`.
+
+python scripts/draw_curves.py --output docs/curves.svg runs/azo8 runs/tower8
+
+A run is named after its folder. The upper panel has Elo on the fixed ladder with intervals of 95 %, the lower one
+the discs lost a move on solved positions.
+"""
+
+import argparse
+import json
+import pathlib
+
+import matplotlib.pyplot as plt
+
+
+def main() -> None:
+    """Reads the ratings of the runs and draws both panels."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="+", type=pathlib.Path, metavar="RUN")
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    plt.rcParams |= {"svg.hashsalt": "azo", "svg.fonttype": "none", "font.size": 9}
+    figure, (elo, lost) = plt.subplots(2, 1, figsize=(6, 5), sharex=True, height_ratios=(2, 1))
+    for folder in options.folders:
+        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        events = [json.loads(line) for line in lines]
+        ratings = [event for event in events if event["event"] == "rating"]
+        minutes = [event["time/minutes"] for event in ratings]
+        (line,) = elo.plot(minutes, [x["rating/elo"] for x in ratings], "o-", ms=3, label=folder.name)
+        low, high = ([x[f"rating/elo_{end}"] for x in ratings] for end in ("low", "high"))
+        elo.fill_between(minutes, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+        lost.plot(minutes, [x["rating/discs_lost"] for x in ratings], "o-", ms=3)
+    elo.set_ylabel("Elo on the fixed ladder")
+    lost.set_ylabel("discs lost a move")
+    lost.set_xlabel("minutes")
+    for axes in (elo, lost):
+        axes.set_xscale("log")
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    ticks = (0.5, 1, 2, 4, 8, 15, 30, 60)
+    lost.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+    lost.set_xticks([], minor=True)
+    elo.legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(options.output, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
