@@ -70,7 +70,7 @@ def test_moves_that_a_file_does_not_tell_are_solved():
 
 def test_best_moves_are_those_of_the_highest_score_where_all_moves_have_one():
     problems = problems_of(
-        f"{START} X; B1:+2; A2:+2; D3:+0; C4:-4;", f"{START} X; B1:+2;", f"{PASS_ONLY} O; --:-16;"
+        f"{START} X; B1:+2; A2:+2; D3:+0; C4:-4;", f"{START} X; B1:+2;", f"{PASS_ONLY} O; pass:-16;"
     )
     positions = position_sets.of_problems(FOUR, problems, max_solved=0)
     # b1 is 1, a2 is 4. One score of four moves does not tell the best; a pass is forced.

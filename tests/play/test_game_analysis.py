@@ -170,6 +170,3 @@ def test_a_lost_win_weighs_more_than_discs_of_a_lost_game():
     assert (first.loss_discs, first.loss, first.mark) == (4, 2.0, "??")
     assert (third.loss_discs, third.loss, third.mark) == (9, 0.0, "?")
     assert [position.number for position in analysis.losses] == [1, 3]
-    assert analysis.turning_point is first
-    said = "Turning point: 1. black f5; from here on black was behind."
-    assert said in list(analysis_text.summary(analysis))

@@ -66,10 +66,6 @@ def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
             f"{name}: accuracy {side.accuracy:.0%} of {side.num_choices} choices, {marks};"
             f" {side.loss_discs:.1f} discs lost, {side.exact_loss_discs:.0f} of them where solved."
         )
-    if turn := analysis.turning_point:
-        side_name = formatting.colour(turn.board)
-        place = _heading(turn, analysis.game.size)
-        yield f"Turning point: {place}; from here on {side_name} was behind."
     yield "Largest losses:" if analysis.losses else "No move lost anything."
     for position in analysis.losses:
         yield "  " + loss(position, analysis.game)
