@@ -8,7 +8,6 @@ The engine searches every position, and solves those near the end. A table shows
 move in discs, then the largest losses. docs/play.md explains the figures.
 """
 
-import json
 import os
 import pathlib
 import sys
@@ -23,7 +22,6 @@ from azo.formats import game_files, ggf
 from azo.games import notation, setting_types, variant
 from azo.play.analysis import analysis_page, analysis_text, formatting, game_analysis
 from azo.play.engine import engine_factory, engine_settings, live_engine
-from azo.play.protocols import interruptible
 from azo.storage import files
 from azo.training import console
 
@@ -40,10 +38,6 @@ class AnalyseConfig(engine_factory.NetworkChoice):
     """Which game of a file with several, from 1."""
     ply: setting_types.PositiveInt | None = None
     """Show every move of one position, the one before this ply, in place of the whole game."""
-    solve: bool = False
-    """With --ply: solve that position, with any number of empty squares; 26 take minutes."""
-    json_file: Annotated[pathlib.Path | None, tyro.conf.arg(name="json")] = None
-    """File for everything as JSON."""
     html: pathlib.Path | None = None
     """File for a page with a board, the moves, the mistakes and a graph; it needs no other file."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
@@ -53,16 +47,13 @@ class AnalyseConfig(engine_factory.NetworkChoice):
 def main(argv: Sequence[str]) -> int:
     """Analyses, prints and writes; returns the exit code."""
     settings = command_line.parse(AnalyseConfig, argv, prog="azo analyse", description=__doc__)
-    for path in filter(None, (settings.json_file, settings.html)):
-        if not path.parent.is_dir():  # before a long search
-            raise ValueError(f"{path}: cannot write here (no such folder)")
+    if settings.html is not None and not settings.html.parent.is_dir():  # before a long search
+        raise ValueError(f"{settings.html}: cannot write here (no such folder)")
     terminal = rich.console.Console(highlight=False, emoji=False)
     terminal.soft_wrap = not terminal.is_terminal  # no line breaks in files
     with command_line.waiting("loading the network; the first start compiles for a minute"):
         evaluator = engine_factory.load_evaluator(settings)
     game = _read(settings, evaluator.game)
-    if settings.solve and settings.ply is None:
-        raise ValueError("--solve is for one position: give its ply with --ply")
     if settings.ply is not None and settings.ply > len(game.moves) + 1:
         raise ValueError(f"--ply {settings.ply}: the game has {len(game.moves)} plies")
     with command_line.waiting("preparing the search"):
@@ -73,19 +64,13 @@ def main(argv: Sequence[str]) -> int:
         analysis = game_analysis.analyse(
             engine, on_position=lambda num: progress.update(task, completed=num)
         )
-    if settings.solve and settings.ply is not None:
-        analysis = _with_solved(analysis, engine, settings.ply)
     title = " - ".join(filter(None, (game.black, game.white))) or formatting.title(analysis.game)
     _print(terminal, analysis, title, settings.ply)
-    if settings.json_file is not None:
-        text = json.dumps(analysis_text.to_json(analysis, title), indent=1) + "\n"
-        files.write(settings.json_file, text.encode())
     if settings.html is not None:
         players = game.black, game.white
         page = analysis_page.render(analysis, title, settings.network_name, players)
         files.write(settings.html, page.encode())
-    for path in filter(None, (settings.json_file, settings.html)):
-        print(f"wrote {path}", file=sys.stderr)
+        print(f"wrote {settings.html}", file=sys.stderr)
     return 0
 
 
@@ -100,22 +85,6 @@ def _read(settings: AnalyseConfig, rules: variant.Variant) -> ggf.GgfGame:
     if not is_text and len(settings.game) < 256 and (is_path or os.path.isfile(path)):
         return game_files.read(path, rules, number=number)
     return game_files.parse(settings.game, rules, number=number)
-
-
-def _with_solved(
-    analysis: game_analysis.GameAnalysis, engine: live_engine.Engine, ply: int
-) -> game_analysis.GameAnalysis:
-    """Returns an analysis with the exact score of one position; Ctrl-C keeps the likely one."""
-    before = analysis.positions[ply - 1]
-    if before.score is not None:
-        return analysis
-    engine.new_game(engine.start, engine.actions[: ply - 1])
-    waiting = interruptible.waiting(
-        rich.console.Console(stderr=True), engine.game.size, "solving", ending="stop"
-    )
-    with waiting as (is_stopped, show):
-        report = engine.solve(is_stopped=is_stopped, on_progress=show)
-    return analysis.with_report(ply, report)
 
 
 def _print(

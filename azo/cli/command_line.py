@@ -20,6 +20,8 @@ from typing import Any
 
 import pydantic
 import rich.console
+import rich.live
+import rich.spinner
 import tyro
 
 from azo.storage import files
@@ -146,7 +148,15 @@ def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | 
 def waiting(what: str) -> contextlib.AbstractContextManager[object]:
     """Shows within a block what a command waits for, on standard error if that is a terminal."""
     console = rich.console.Console(stderr=True)
-    return console.status(what) if console.is_terminal else contextlib.nullcontext()
+    if not console.is_terminal:
+        return contextlib.nullcontext()
+    # Lines for a terminal appear above the text; those for a file are not touched.
+    return rich.live.Live(
+        rich.spinner.Spinner("dots", what),
+        console=console,
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),
+    )
 
 
 def _discard_output() -> None:

@@ -20,9 +20,8 @@ whether the first player is better.
 
 With `--exact`, the values and moves of a network or of the engine are compared with known scores of
 positions: docs/notebook/puzzles.md. A set is a FILE of OBF lines or CSV (also .gz) with exact
-scores or estimates, `random:N` for solved positions with N empty squares from random games, or
-`line` for the published perfect games of 6x6. A terminal shows means; a file, a pipe or `--report
-PAGE.md` has the intervals too.
+scores or estimates, or `random:N` for solved positions with N empty squares from random games. The
+table is Markdown.
 
 With `--json`, each match and each row of the table is one JSON object.
 """
@@ -30,17 +29,14 @@ With `--json`, each match and each row of the table is one JSON object.
 import dataclasses
 import json
 import pathlib
-import re
-import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import jax
 import pydantic
 import tyro
 
-from azo.cli import command_line, engine_player, markdown_tables
+from azo.cli import command_line, engine_player
 from azo.games import othello, protocol, registry, setting_types
 from azo.lab import (
     accuracy,
@@ -49,7 +45,6 @@ from azo.lab import (
     engine_protocols,
     players,
     sequential,
-    tables,
     tournament_file,
 )
 from azo.lab.tournament import backends, openings
@@ -59,7 +54,6 @@ from azo.training import network_files
 
 _OPPONENT = "rollouts:100"
 _NO_SOLVER = EngineConfig(solve_empties=0, probe_nodes=0)  # at the root
-_INTERVAL = r"(, -?[\d.]+ to -?[\d.]+)?(, of [\d,]+)?(?= \|)"  # in a row of the table of --exact
 # A line of text, and the object that `--json` prints in its place, if any.
 _Output = Iterator[tuple[str, dict[str, Any] | None]]
 
@@ -100,19 +94,13 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     json_lines: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object a match, or a row of the table, in place of text."""
     exact: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]")] = ()
-    """Compare a network or the engine with known scores: FILE, random:EMPTIES or line."""
+    """Compare a network or the engine with known scores: FILE or random:EMPTIES."""
     simulations: tuple[Annotated[int, pydantic.Field(ge=0, le=settings.MAX_SIMULATIONS)], ...] = ()
     """With --exact: simulations a move, 0 without search; by default 0 and those of the player."""
     limit: setting_types.PositiveInt = 1000
     """With --exact: positions a set, drawn by the seed."""
     solve_empties: Annotated[int, pydantic.Field(ge=0, le=20)] = 14
     """With --exact: solve moves without known scores up to so many empty squares."""
-    plot: pathlib.Path | None = None
-    """With --exact: HTML page to write, with a plot of the mean result by value."""
-    report: pathlib.Path | None = None
-    """With --exact: page in Markdown to write, with the table and its intervals."""
-    search_for: Literal["score", "move"] = "score"
-    """With --exact and the engine: measure the search of analyses, or the search for a move."""
     engine: EngineConfig = _NO_SOLVER
     """Settings of PLAYER if it is engine:NETWORK."""
     against: EngineConfig = _NO_SOLVER
@@ -125,26 +113,18 @@ def main(argv: Sequence[str]) -> int:
     game = _rules(match, is_game_given=any(flag.startswith("--game.") for flag in argv))
     if match.exact:
         output = compare(match, game)
-    elif match.simulations or match.plot is not None or match.report is not None:
-        raise ValueError("--simulations, --plot and --report are for --exact SET ...")
+    elif match.simulations:
+        raise ValueError("--simulations is for --exact SET ...")
     else:
         output = decide(match, game) if match.sprt != SprtConfig() else play(match, game)
-    is_drawn = bool(match.exact) and not match.json_lines and sys.stdout.isatty()
-    lines = []
     try:
         for line, data in output:
-            lines.append(line)
-            if match.json_lines and data is not None:
-                print(json.dumps(data), flush=True)
-            elif not match.json_lines and not is_drawn:
+            if not match.json_lines:
                 print(line, flush=True)
+            elif data is not None:
+                print(json.dumps(data), flush=True)
     except engine_protocols.EngineError as error:  # at its start
         raise ValueError(str(error)) from None
-    if is_drawn:
-        markdown_tables.print_lines(re.sub(_INTERVAL, "", line) for line in lines)
-    if match.report is not None:
-        command = shlex.join(["azo", "evaluate", *argv])
-        tables.write_page(match.report, "Accuracy", command, f"Seed {match.seed}", lines)
     return 0
 
 
@@ -239,7 +219,6 @@ def compare(match: EvaluateConfig, game: protocol.Game) -> _Output:
             limit=match.limit,
             solve_empties=match.solve_empties,
             seed=match.seed,
-            plot=match.plot,
         )
 
 
@@ -248,11 +227,7 @@ def _assessors(match: EvaluateConfig, game: othello.Othello) -> list[accuracy.As
     if (engine := engine_player.parse(match.first, match.engine)) is not None:
         configs = [engine_player.with_simulations(engine.config, n) for n in match.simulations]
         return [
-            engine_player.assessor(
-                engine._replace(config=config),
-                match.seed,
-                is_analysis=match.search_for == "score",
-            )
+            engine_player.assessor(engine._replace(config=config), match.seed)
             for config in configs or [engine.config]
         ]
     player = players.parse(match.first, game)

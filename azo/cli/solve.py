@@ -1,11 +1,11 @@
 """Solves endgames exactly.
 
-    azo solve ffo.obf --output solved.jsonl
+    azo solve ffo.obf --max-empties 20 --skip-larger
 
 FILE has one position a line, as OBF or CSV, also as `.gz`; boards of all sizes are accepted. A line
 is printed for each position: its line in the file, empty squares, score, best move, nodes, time and
 `exact`, or the confidence of a selective search. Scores in the file are compared with the results.
-With `--output`, results are kept as JSON lines, and the same command skips solved positions.
+With `--json`, each position is one JSON object.
 """
 
 from collections.abc import Sequence

@@ -5,21 +5,20 @@
 TOURNAMENT is the name of a shipped tournament or the path of a TOML file, whose settings are listed
 in azo/lab/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the same
 command resumes a tournament and repeats no finished game. FOLDER also holds the games as
-transcripts, GGF and WTHOR files, and engines.log with the messages of a program that failed.
-`--report PAGE.md` writes a page.
+transcripts, GGF and WTHOR files, and engines.log with the messages of a program that failed. The
+tables are Markdown.
 """
 
 import pathlib
-import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
 import pydantic
 import tyro
 
-from azo.cli import command_line, markdown_tables
+from azo.cli import command_line
 from azo.games import setting_types
-from azo.lab import tables, tournament_file, tournament_runner
+from azo.lab import tournament_file, tournament_runner
 
 
 class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -35,8 +34,6 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
     """File with one opening a line, to draw from in place of those of the tournament."""
     first: str | None = None
     """Shipped engine and level in place of the first player, such as zero-conv:800."""
-    report: pathlib.Path | None = None
-    """Also write the tables as a page in Markdown."""
     table: bool = False
     """Play nothing; show the tables and write the files of the games so far."""
 
@@ -50,13 +47,9 @@ def main(argv: Sequence[str]) -> int:
     title = flags.file.stem
     folder = flags.folder or pathlib.Path("runs") / title
     try:
-        pairings, lines = tournament_runner.run(config, folder, title, is_playing=not flags.table)
+        _, lines = tournament_runner.run(config, folder, title, is_playing=not flags.table)
     except KeyboardInterrupt:
         print("stopped; finished games are kept, the same command resumes")
         return 0
-    if flags.report is not None:
-        command = shlex.join(["azo", "tournament", *argv])
-        count = sum(pairing.result.num_games for pairing in pairings)
-        tables.write_page(flags.report, title, command, f"{count:,} games", lines)
-    markdown_tables.print_lines(lines)
+    print("\n".join(lines))
     return 0

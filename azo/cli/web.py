@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import pydantic
-import tyro
 
 from azo.cli import command_line
 from azo.lab import extras
@@ -23,7 +22,6 @@ class WebConfig(engine_factory.PlayConfig):
 
     level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = 6
     """The first level of the page, see `azo play`; analysis is at full strength."""
-    learn: Annotated[bool, tyro.conf.Suppress] = False  # the page replays a game again and again
     host: str = "127.0.0.1"
     """Address to listen at; 0.0.0.0 or :: lets all machines that reach this one play."""
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 8000

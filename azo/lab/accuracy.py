@@ -10,7 +10,6 @@ calibration error (Guo et al., 2017, arXiv:1706.04599), here from 0 to 2.
 import dataclasses
 import functools
 import itertools
-import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -19,11 +18,10 @@ import jax
 import numpy as np
 import scipy.stats
 
-from azo.games import notation, othello
-from azo.lab import elo, extras, players, position_sets, tables
+from azo.games import othello
+from azo.lab import elo, players, position_sets, tables
 from azo.learning import supervised
 from azo.search import improvement
-from azo.storage import files
 
 _MEASURES = {  # columns of the table, with fields of `Accuracy` and their digits
     "value error": ("value_error", 3),
@@ -34,7 +32,6 @@ _MEASURES = {  # columns of the table, with fields of `Accuracy` and their digit
     "rank": ("rank_correlation", 3),
 }
 COLUMNS = ("set", "number", "player", *_MEASURES, "calibration")
-MAX_CURVES = 5  # players in a figure, beside the line of perfect values; limited by the colours
 
 _BATCH = 256  # positions searched at once, so that memory does not grow with the set
 _NUM_BINS = 10
@@ -68,26 +65,6 @@ class Estimate:
 
 
 @dataclasses.dataclass(frozen=True)
-class Bin:
-    """Positions with similar values."""
-
-    low: float
-    high: float
-    value: float  # mean of the values
-    result: float  # mean of the results in [-1, 1]
-    interval: tuple[float, float]  # of the result: 95 % by Wilson, a draw being half a win
-    count: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Calibration:
-    """Mean results of positions by their values."""
-
-    bins: tuple[Bin, ...]  # ascending, from -1 to 1; those without positions are left out
-    error: float
-
-
-@dataclasses.dataclass(frozen=True)
 class Accuracy:
     """Accuracy of an assessment; None where no position has the score that it needs."""
 
@@ -97,7 +74,7 @@ class Accuracy:
     discs_lost: Estimate | None  # by the moves, where all moves have scores, and two are legal
     disc_error: Estimate | None  # |expected score - utility| in discs
     rank_correlation: Estimate | None  # Spearman's, of value and utility
-    calibration: Calibration
+    calibration_error: float
 
 
 def compare(
@@ -108,45 +85,24 @@ def compare(
     limit: int,
     solve_empties: int,
     seed: int,
-    plot: pathlib.Path | None = None,
 ) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Yields a Markdown table of accuracies, then the chosen moves in perfect games.
+    """Yields a Markdown table of accuracies.
 
-    The sets are those of `position_sets.read`. `plot` is a page to write, with the mean result by
-    value. Each line comes with an object for JSON if it is a row of results.
+    The sets are those of `position_sets.read`. Each line comes with an object for JSON if it is a
+    row of results.
 
     Raises:
-      ValueError: One line, before anything is yielded: a set or the plot is not usable.
+      ValueError: One line, before anything is yielded: a set is not usable.
     """
-    if plot is not None:
-        if len(assessors) > MAX_CURVES:
-            raise ValueError(
-                f"--plot shows up to {MAX_CURVES} numbers of simulations, not {len(assessors)}"
-            )
-        with extras.needed("--plot", "plotly"):
-            from azo.lab.report import figures, page, panels
-        files.write(plot, b"")
     drawn = list(position_sets.read(game, sources, limit, solve_empties, seed))
-    remarks: list[str] = []
-    bins: dict[str, dict[str, tuple[Bin, ...]]] = {}
     yield from ((line, None) for line in tables.table(COLUMNS, []))
     for name, positions in drawn:
-        bins[name] = {}
         for who, assess in assessors:
             assessment = assess(positions.position)
             measured = measure(game, positions, assessment)
-            bins[name][who] = measured.calibration.bins
             data: dict[str, Any] = {"set": name, "player": who, "positions": len(positions)}
-            if positions.perfect_game:
-                data["perfect_game"] = followed(positions, assessment, game.size)
-                remarks.append(f"{name}, {who}: {data['perfect_game']}")
             line = row(name, who, len(positions), measured)
             yield line, data | dataclasses.asdict(measured)
-    if remarks:
-        yield from ((line, None) for line in ("", *remarks))
-    if plot is not None:
-        drawn_bins = panels.html(figures.calibration(bins))
-        files.write(plot, page.render("Calibration", drawn_bins).encode())
 
 
 def assessors(
@@ -207,48 +163,15 @@ def measure(
         discs_lost=estimate(lost[has_choice]),
         disc_error=None if score is None else estimate(np.abs(np.asarray(score) - utility)),
         rank_correlation=rank_correlation(value, utility),
-        calibration=calibrate(value, result),
+        calibration_error=calibration_error(value, result),
     )
 
 
-def followed(positions: position_sets.PositionSet, assessment: Assessment, size: int) -> str:
-    """Returns how many moves of a perfect game are chosen, and the other moves chosen.
-
-    All first moves are equal by symmetry.
-    """
-    others = []
-    actions = np.asarray(assessment.action).tolist()
-    steps = zip(positions.perfect_game, actions, positions.move_utility, strict=True)
-    for number, (move, action, utility) in enumerate(steps, start=1):
-        if action != move and number > 1:
-            is_best = utility[action] == utility.max() != position_sets.NO_UTILITY
-            other, text = (notation.action_text(one, size) for one in (action, move))
-            others.append(f"{number} {other} for {text}" + " (as good)" * bool(is_best))
-    chosen = f"{len(actions) - len(others)} of {len(actions)} moves"
-    return f"{chosen}; {', '.join(others)}" if others else chosen
-
-
-def calibrate(value: np.ndarray, result: np.ndarray, num_bins: int = _NUM_BINS) -> Calibration:
-    """Returns the mean results `[M]` in {-1, 0, 1} in equally wide bins of values in [-1, 1]."""
-    edges = np.linspace(-1.0, 1.0, num_bins + 1)
-    place = np.digitize(value, edges[1:-1])
-    bins = []
-    for index in np.unique(place):
-        values, results = value[place == index], result[place == index]
-        wins, draws, losses = (int((results == points).sum()) for points in (1, 0, -1))
-        low, high = elo.MatchResult(wins, draws, losses).interval()
-        bins.append(
-            Bin(
-                low=float(edges[index]),
-                high=float(edges[index + 1]),
-                value=float(values.mean()),
-                result=float(results.mean()),
-                interval=(2 * low - 1, 2 * high - 1),
-                count=len(values),
-            )
-        )
-    gaps = sum(one.count * abs(one.value - one.result) for one in bins)
-    return Calibration(tuple(bins), gaps / len(value))
+def calibration_error(value: np.ndarray, result: np.ndarray, num_bins: int = _NUM_BINS) -> float:
+    """Returns the error of values `[M]` in [-1, 1] in equally wide bins; results are -1, 0 or 1."""
+    place = np.digitize(value, np.linspace(-1.0, 1.0, num_bins + 1)[1:-1])
+    gaps = np.bincount(place, value - result)  # sums, whose means weigh as many positions
+    return float(np.abs(gaps).sum() / len(value))
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray) -> Estimate | None:
@@ -271,7 +194,7 @@ def row(name: str, player: str, count: int, accuracy: Accuracy) -> str:
     measures = [
         _text(getattr(accuracy, field), digits, count) for field, digits in _MEASURES.values()
     ]
-    error = f"{accuracy.calibration.error:.3f}"
+    error = f"{accuracy.calibration_error:.3f}"
     return tables.row([name, f"{count:,}", player, *measures, error])
 
 

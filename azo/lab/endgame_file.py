@@ -1,6 +1,5 @@
-"""Solves a file of endgames, prints the results and keeps them as JSON lines."""
+"""Solves a file of endgames, and prints the results as text or as JSON lines."""
 
-import contextlib
 import functools
 import pathlib
 from typing import Annotated
@@ -12,12 +11,11 @@ import tyro
 from azo.formats import obf
 from azo.games import notation, setting_types
 from azo.solver.host import endgame
-from azo.storage import files, journal, locks
 from azo.training import console
 
 
 class _Record(pydantic.BaseModel):
-    """A result; the fields are in their order in the file."""
+    """A result; the fields are in their order in JSON."""
 
     line: int
     board: str
@@ -36,16 +34,13 @@ class _Record(pydantic.BaseModel):
         return self.lower == self.upper
 
 
-_FIRST = b'{"line":'  # of a file whose only line was cut short
-
-
 class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Exact endgames on one core of the host."""
 
     file: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="FILE")]
     """Positions: OBF or CSV, also .gz."""
-    output: pathlib.Path | None = None
-    """File of JSON lines for results; positions that it has are skipped."""
+    json_lines: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print one JSON object a position in place of text."""
     is_reversed: Annotated[bool, tyro.conf.arg(name="reversed")] = False
     """Whether fewer discs win."""
     every_move: bool = False
@@ -66,46 +61,24 @@ def solve_file(settings: SolveConfig, terminal: rich.console.Console) -> int:
     """Solves a file and prints to `terminal`; returns 0, or 1 if an exact score differs.
 
     Raises:
-      ValueError: One line: a wrong input, or another process writes the output.
+      ValueError: One line: a wrong input.
     """
-    new: list[_Record] = []
+    records: list[_Record] = []
     compared: list[tuple[_Record, list[str]]] = []  # with the differences from the file
     solver_of = functools.cache(functools.partial(endgame.Solver, is_reversed=settings.is_reversed))
-    with contextlib.ExitStack() as stack:
-        lock = None
-        if settings.output is not None and not settings.output.is_char_device():
-            lock = stack.enter_context(locks.lock_file(settings.output))
-        problems = _problems_to_solve(settings, obf.read(settings.file))
-        stored = _load_records(settings)
-        progress = stack.enter_context(console.ProgressBar(terminal))
+    problems = _problems_to_solve(settings, obf.read(settings.file))
+    with console.ProgressBar(terminal) as progress:
         for problem in progress.track(problems, description=settings.file.name):
-            record = stored.get(problem.line)
-            is_new = record is None or not _is_enough(settings, problem, record)
-            if record is None or is_new:
-                record = _solved(settings, problem, solver_of(problem.size))
-                new.append(record)
+            record = _solved(settings, problem, solver_of(problem.size))
+            records.append(record)
             differences = _disagreements(problem, record)
             if differences is not None:
                 compared.append((record, differences))
-            if is_new:
-                terminal.print(_line(problem, record, differences), markup=False)
-            if is_new and settings.output is not None and record.is_solved:
-                if lock is not None:
-                    lock.check()
-                journal.append(settings.output, record.model_dump_json())
-    terminal.print(_summary(settings, len(problems), new, compared), markup=False)
+            text = _line(problem, record, differences)
+            terminal.print(record.model_dump_json() if settings.json_lines else text, markup=False)
+    if not settings.json_lines:
+        terminal.print(_summary(settings, records, compared), markup=False)
     return int(any(wrong and record.confidence == 1 for record, wrong in compared))
-
-
-def _is_enough(settings: SolveConfig, problem: obf.Problem, record: _Record) -> bool:
-    """Returns whether a stored result has the confidence and the moves of the settings."""
-    if record.board != notation.board_text(problem.board, problem.size):
-        raise ValueError(
-            f"{settings.output}: line {problem.line} of {settings.file} has changed since:"
-            " choose another --output"
-        )
-    is_sure = record.confidence >= settings.confidence
-    return is_sure and (bool(record.move_scores) or not settings.every_move)
 
 
 def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> list[obf.Problem]:
@@ -120,24 +93,6 @@ def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> li
             f" {settings.max_empties}; raise it, or leave such positions out with --skip-larger"
         )
     return small
-
-
-def _load_records(settings: SolveConfig) -> dict[int, _Record]:
-    """Returns the stored results by line."""
-    path = settings.output
-    if path is None or not path.is_file():
-        return {}
-    content = files.read(path)
-    records = journal.read(path, _Record.model_validate_json)
-    if not records and content and not content.startswith(_FIRST):
-        raise ValueError(f"{path}: no results of azo solve: choose another --output")
-    for record in records:
-        if record.reversed != settings.is_reversed:
-            raise ValueError(
-                f"{path}: reversed is {record.reversed}, but should be {settings.is_reversed}:"
-                " choose another --output"
-            )
-    return {record.line: record for record in records}
 
 
 def _solved(settings: SolveConfig, problem: obf.Problem, solver: endgame.Solver) -> _Record:
@@ -208,18 +163,13 @@ def _line(problem: obf.Problem, record: _Record, differences: list[str] | None) 
 
 
 def _summary(
-    settings: SolveConfig,
-    num_problems: int,
-    new: list[_Record],
-    compared: list[tuple[_Record, list[str]]],
+    settings: SolveConfig, records: list[_Record], compared: list[tuple[_Record, list[str]]]
 ) -> str:
-    num_solved = sum(record.is_solved for record in new)
+    num_solved = sum(record.is_solved for record in records)
     parts = [f"{settings.file}: {num_solved} solved"]
-    if num_solved < len(new):
-        parts.append(f"{len(new) - num_solved} unsolved")
-    if len(new) < num_problems:
-        parts.append(f"{num_problems - len(new)} done before")
-    nodes, seconds = sum(one.nodes for one in new), sum(one.seconds for one in new)
+    if num_solved < len(records):
+        parts.append(f"{len(records) - num_solved} unsolved")
+    nodes, seconds = sum(one.nodes for one in records), sum(one.seconds for one in records)
     parts.append(f"{nodes:,} nodes in {seconds:.2f} s")
     if compared:
         num_agreed = sum(not differences for _, differences in compared)

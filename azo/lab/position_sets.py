@@ -1,4 +1,4 @@
-"""Sets of positions with known scores: from a file, from random games, and along perfect games.
+"""Sets of positions with known scores: from a file, or from random games.
 
 A position's utility is the final margin of discs in favour of the side to move, empty squares to
 the winner: its score, with the sign turned in reversed Othello. Scores of a file may be exact or
@@ -15,26 +15,8 @@ import numpy as np
 
 from azo.formats import obf
 from azo.games import bitboard, notation, othello
-from azo.games.host import live_game
 from azo.learning import pretraining, supervised
 from azo.storage import files
-
-# Perfect games from the usual start of 6x6 by whether fewer discs win, with black's utility.
-# Normal: Joel Feinstein, 1993, https://www.maths.nottingham.ac.uk/plp/pmzjff/Othello/6x6sol.html.
-# Reversed: F. Pittner, 2006, http://www.tothello.com/html/solving_the_6x6_reversed.html.
-PERFECT_GAMES = {
-    False: (
-        -4,
-        ("c2b4c5d2e4e3d1c1b1d5d6f4b3b2f3f2e2b6a4c6a6a2b5a5e6e5a3a1f5f6e1f1",),
-    ),
-    True: (
-        2,
-        (
-            "c2b4d5e2e3c1b1e4d1d2f2e1f3f4b3d6a5a4a3a2b5b2e6c5c6f1f5e5f6b6a6a1",
-            "c2d2e4d5e3f3f4f5e1b3b2e5c5b4a4d6a5b1d1c1e2a2b5a3c6b6e6f2f1f6a1a6",
-        ),
-    ),
-}
 
 NO_UTILITY = -1000  # of illegal moves, and of all moves of a row with unknown scores
 
@@ -52,25 +34,16 @@ class PositionSet:
     position: othello.Position  # [M]
     utility: np.ndarray  # [M] int
     move_utility: np.ndarray  # [M, A] int, NO_UTILITY for illegal moves and in unknown rows
-    named_best: np.ndarray | None = None  # [M] int, the best move of a file, -1 where it has none
-    perfect_game: tuple[int, ...] = ()  # the `M` moves of the perfect game that they are from
 
     def __len__(self) -> int:
         return len(self.utility)
 
     @property
     def is_best(self) -> np.ndarray:
-        """The best moves, `[M, A]` bool: empty rows without scores, and with one legal move.
-
-        A row has the moves of the highest utility, if all have scores, and the named move. If a
-        file names one move only, equally good moves are missing.
-        """
+        """The moves of the highest utility, `[M, A]` bool: none without scores, or a choice."""
         utility = self.move_utility
         is_best = (utility == utility.max(axis=1, keepdims=True)) & (utility != NO_UTILITY)
         is_best[(utility != NO_UTILITY).sum(axis=1) == 1] = False
-        if self.named_best is not None:
-            rows = np.flatnonzero(self.named_best >= 0)
-            is_best[rows, self.named_best[rows]] = True
         return is_best
 
 
@@ -79,9 +52,8 @@ def read(
 ) -> Iterator[tuple[str, PositionSet]]:
     """Yields the name and the positions of each set.
 
-    A source is the path of a file, `random:EMPTIES`, or `line` for the perfect games. A set has at
-    most `limit` positions, drawn by the seed. Moves without known scores are solved up to
-    `solve_empties` empty squares.
+    A source is the path of a file, or `random:EMPTIES`. A set has at most `limit` positions, drawn
+    by the seed. Moves without known scores are solved up to `solve_empties` empty squares.
 
     Raises:
       ValueError: One line: a set is not usable.
@@ -89,11 +61,7 @@ def read(
     for source in sources:
         kind, _, count = source.partition(":")
         path = pathlib.Path(source)
-        if source == "line":
-            sets = perfect_games(game, max_solved=solve_empties)
-            for number, positions in enumerate(sets, start=1):
-                yield f"perfect game {number}", positions
-        elif kind == "random" and not path.exists():
+        if kind == "random" and not path.exists():
             if not (count.isascii() and count.isdigit()):
                 raise ValueError(
                     f"{source}: {count!r} is not a number of empty squares, as in random:10"
@@ -131,7 +99,7 @@ def of_problems(
         )
     position = jax.tree.map(lambda words: words[rows], position)
     sign = -1 if game.is_reversed else 1
-    utility, named_best = np.zeros(len(rows), int), np.full(len(rows), -1)
+    utility = np.zeros(len(rows), int)
     moves = np.full((len(rows), game.num_actions), NO_UTILITY)
     legal = np.asarray(_legal_mask(game, position))
     for row, problem in enumerate(problems[index] for index in rows.tolist()):
@@ -139,16 +107,13 @@ def of_problems(
         assert score is not None
         utility[row] = sign * score
         scored = list(problem.move_scores)
-        named = [] if problem.best_move is None else [problem.best_move]
-        for action in (*scored, *named):
+        for action in scored:
             if not legal[row, action]:
                 text = notation.action_text(action, game.size)
                 raise ValueError(f"{problem.line}: {text} is illegal")
         if len(scored) == legal[row].sum():
             moves[row, scored] = sign * np.array([*problem.move_scores.values()])
-        if named and legal[row].sum() > 1:
-            named_best[row] = problem.best_move
-    return PositionSet(position, utility, _solved(game, position, max_solved, moves), named_best)
+    return PositionSet(position, utility, _solved(game, position, max_solved, moves))
 
 
 def of_random_games(
@@ -185,29 +150,6 @@ def of_random_games(
     position = game.unpack(jnp.asarray(boards))
     moves = _solved(game, position, num_empties)
     return PositionSet(position, moves.max(axis=1), moves)
-
-
-def perfect_games(game: othello.Othello, *, max_solved: int) -> list[PositionSet]:
-    """Returns the published perfect games of a board, solved up to `max_solved` empty squares.
-
-    A set has the position before each move but passes.
-
-    Raises:
-      ValueError: if the game is not 6x6 from the usual start.
-    """
-    if game != othello.Othello(6, game.is_reversed):
-        raise ValueError("perfect games are stored only for 6x6 from its usual start")
-    black, games = PERFECT_GAMES[game.is_reversed]
-    sets = []
-    for text in games:
-        replay = live_game.replay(text, game)
-        plies = [ply for ply, action in enumerate(replay.actions) if action != game.pass_action]
-        position = _position([replay.boards[ply] for ply in plies])
-        utility = np.array([black if ply % 2 == 0 else -black for ply in plies])
-        moves = _solved(game, position, max_solved)
-        actions = tuple(replay.actions[ply] for ply in plies)
-        sets.append(PositionSet(position, utility, moves, perfect_game=actions))
-    return sets
 
 
 def _position(boards: Sequence[notation.Board]) -> othello.Position:

@@ -61,7 +61,7 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
     max_processor_seconds: setting_types.PositiveFloat | None = None
     """Alternatively, processor time of the training."""
     seeds: Annotated[tuple[setting_types.Seed, ...], pydantic.Field(min_length=1)]
-    """Seeds; an arm runs with one after the other until its effect is known."""
+    """Seeds; all arms run with the first before any runs with the second."""
     opponent: str = "rollouts:100"
     """Opponent of the trained networks in the final match."""
     num_games: setting_types.PairedGames = 512
@@ -120,6 +120,7 @@ class Job:
     seed: int
     folder: pathlib.Path  # contains the folders of its runs
     settings: config.Config  # without the budget
+    opponent: "Job | None"  # with the same seed, of the arm that it plays against
     request: Mapping[str, Any]  # decides the result, and is stored with it
     queue: Queue
 
@@ -168,7 +169,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     }
     # The settings file of each arm, and the settings that differ: of all phases and of each.
     origins: dict[str, tuple[pathlib.Path, _Settings, dict[str, _Settings]]] = {}
-    jobs: list[Job] = []
+    jobs: dict[tuple[str | None, int], Job] = {}
     for arm in queue.arms:
         phases: dict[str, _Settings] = {}
         file, changes = arm.config or queue.base, queue.set
@@ -187,10 +188,12 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
                 if not settings.curriculum:
                     own |= without_phases | {"run.folder": place / "run"}
                 resolved = config.with_settings(settings, own | changes)
-                jobs.append(Job(arm, seed, place, resolved, request, queue))
-            for index in range(jobs[-1].num_phases):
-                jobs[-1].phase(index, queue.budget)
-    return queue, sorted(jobs, key=lambda job: queue.seeds.index(job.seed))
+                opponent = jobs.get((arm.against, seed)) if queue.versus.max_games else None
+                job = Job(arm, seed, place, resolved, opponent, request, queue)
+                jobs[arm.name, seed] = job
+            for index in range(job.num_phases):
+                job.phase(index, queue.budget)
+    return queue, sorted(jobs.values(), key=lambda job: queue.seeds.index(job.seed))
 
 
 def _with_phases(settings: config.Config, phases: Mapping[str, _Settings]) -> config.Config:

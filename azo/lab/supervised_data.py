@@ -14,7 +14,7 @@ import tyro
 
 from azo.formats import game_files
 from azo.games import protocol, registry, setting_types
-from azo.lab import data, players
+from azo.lab import players
 from azo.learning import network, pretraining, replay, supervised
 from azo.learning.learner import LearnerConfig
 from azo.learning.network import NetworkConfig
@@ -23,8 +23,6 @@ from azo.training import checkpoint_folder, network_files, orbax_calls
 
 _UNIFORM = 1e9  # a temperature that makes every prior uniform to the last bit
 _COLUMNS = ("board", "policy", "value", "score", "iteration")  # of `replay.Rows`
-DEFAULT_ARCHIVE = pathlib.Path("games/eothello_top100.csv.gz")
-"""In the data folder."""
 
 
 class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -33,7 +31,7 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     files: Annotated[
         tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="FILES")
     ] = ()
-    """Archives of games, by default that of eOthello in the data folder; or folders of runs."""
+    """Archives of games, or folders of runs."""
     source: Literal["files", "random", "search", "runs"] = "files"
     """Games of the files; random games (which teach only the value); games of --player; or the
     positions in the replays of runs, with the targets of their searches."""
@@ -41,8 +39,6 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Games to make with --source random, and to play in parallel with --source search."""
     player: pathlib.Path | None = None
     """Folder of the network that searches with --source search."""
-    uniform_prior: bool = True
-    """--source search: a uniform policy replaces the network's, which random games do not train."""
     max_opening_plies: setting_types.Plies = 10
     """--source search: games begin after 0 to this many random plies."""
     start: pathlib.Path | None = None
@@ -53,8 +49,6 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Passes over all examples."""
     evaluations_per_epoch: setting_types.PositiveFloat = 1.0
     """Evaluations on the held-out games; there is always one at the end of training."""
-    evaluation_plies: setting_types.PositiveInt = 20_000
-    """Plies of the held-out games in an evaluation; the last evaluation takes all."""
     seed: setting_types.Seed = 0
     """Start of all random keys."""
     game: registry.GameConfig = registry.GameConfig(size=8)
@@ -71,6 +65,9 @@ def check(settings: SuperviseConfig) -> SuperviseConfig:
         raise ValueError("remove --game.*: archives hold the usual game on 8x8")
     if settings.source == "search" and settings.player is None:
         raise ValueError("--source search needs --player, the folder of a network")
+    if settings.source in ("files", "runs") and not settings.files:
+        what = "archives of games" if settings.source == "files" else "the folders of runs"
+        raise ValueError(f"--source {settings.source} needs {what}: name them first")
     if settings.source == "runs":
         return _as_run(settings)
     if settings.source != "random":
@@ -82,8 +79,6 @@ def check(settings: SuperviseConfig) -> SuperviseConfig:
 
 def _as_run(settings: SuperviseConfig) -> SuperviseConfig:
     """Returns settings with the game and search of the first run, and what else has its default."""
-    if not settings.files:
-        raise ValueError("--source runs needs the folders of runs")
     run, default = network_files.load_settings(settings.files[0]), SuperviseConfig()
     changes = {"game": run.game, "search": run.search}
     if settings.network == default.network:
@@ -143,7 +138,7 @@ def _plies(
         made = pretraining.random_games(game, key, settings.num_games)
         action, value = jax.device_get(made)
     else:
-        games = game_files.read_archives(settings.files or [_default_archive()])
+        games = game_files.read_archives(settings.files)
         action, value = games.action, games.black_value
         exact = {"exact_score": games.exact_score, "num_solved": games.num_solved}
     plies = supervised.plies_of(game, action, value, **exact)
@@ -192,19 +187,12 @@ def _searched(
     assert settings.player is not None
     trained = players.load_network(settings.player, game)
     evaluate = network.folded_evaluator(game, trained.network_config, trained.variables)
-    changes = {"prior_temperature": _UNIFORM} if settings.uniform_prior else {}
     return pretraining.searched_plies(
         game,
         evaluate,
         key,
         settings.num_games,
-        search=settings.search.model_copy(update=changes),
+        # Random games, which teach the network its value, teach it no policy.
+        search=settings.search.model_copy(update={"prior_temperature": _UNIFORM}),
         max_opening_plies=settings.max_opening_plies,
     )
-
-
-def _default_archive() -> pathlib.Path:
-    folder = data.folder()
-    if folder is None:
-        raise ValueError(f"name archives of games, or set {data.VARIABLE} to the data folder")
-    return folder / DEFAULT_ARCHIVE

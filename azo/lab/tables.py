@@ -1,14 +1,6 @@
-"""Tables in Markdown, and the page that holds those of a measurement."""
+"""Tables in Markdown."""
 
-import datetime
-import importlib.metadata
-import pathlib
-import platform
 from collections.abc import Iterable, Sequence
-
-import jax
-
-from azo.storage import files
 
 _SIGNS = {">": "---:", "^": ":---:"}
 
@@ -25,22 +17,3 @@ def table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> list[str]
 def row(cells: Iterable[object]) -> str:
     """Returns a line of a table."""
     return f"| {' | '.join(map(str, cells))} |"
-
-
-def write_page(
-    path: pathlib.Path, title: str, command: str, measured: str, lines: Sequence[str]
-) -> None:
-    """Writes a page with tables, the command that made them, and the machine."""
-    machine = f"{platform.machine()}, {jax.devices()[0].device_kind}"
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("jax", "mctx"))
-    text = [
-        f"# {title}",
-        "",
-        f"`{command}`",
-        "",
-        f"{measured}, {datetime.date.today()}, {machine}, Python {platform.python_version()},"
-        f" {versions}.",
-        "",
-        *lines,
-    ]
-    files.write(path, ("\n".join(text) + "\n").encode(), makes_folder=True)

@@ -3,15 +3,13 @@
 import functools
 import gzip
 import json
-import re
 
 import jax
 import numpy as np
 import pytest
-from support import commands, tiny_run
+from support import commands
 
 from azo.games import othello
-from azo.lab import accuracy, position_sets
 from azo.learning import network
 from azo.training import network_files
 
@@ -71,65 +69,33 @@ def test_a_large_file_is_sampled_by_the_seed(othello_net, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_numbers_of_simulations_are_rows_objects_and_curves(othello_net, tmp_path, capsys):
-    picture = tmp_path / "plot.html"
+def test_numbers_of_simulations_are_rows_and_objects(othello_net, capsys):
     flags = ["--exact", "random:6", "--limit", 40, "--simulations", 0, 3]
-    assert main(othello_net, *flags, "--plot", picture) == 0
+    assert main(othello_net, *flags) == 0
     rows, _ = table(capsys.readouterr().out)
     expected = [("random:6", player, 40) for player in ("raw", "3 simulations")]
     assert [(name, player, int(count)) for name, count, player, *_ in rows] == expected
-    assert "Plotly.newPlot" in picture.read_text(encoding="utf-8")
     assert main(othello_net, *flags, "--json") == 0
     data = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["set"], one["player"], one["positions"]) for one in data] == expected
     for one, row in zip(data, rows, strict=True):
         assert f"{one['value_error']['mean']:.3f}" == row[3].split(",")[0]
         assert f"{one['rank_correlation']['mean']:.3f}" == row[8].split(",")[0]
-        assert f"{one['calibration']['error']:.3f}" == row[9]
-        assert sum(part["count"] for part in one["calibration"]["bins"]) == 40
-
-
-def test_moves_of_a_perfect_game_are_counted(tmp_path, capsys):
-    sections = {"game": {"name": "othello", "size": 6}, "replay": {"capacity": 4096}}
-    folder = tiny_run.export(tmp_path / "six", **sections)
-    assert main(f"policy:{folder}", "--exact", "line", "--solve-empties", 0) == 0
-    rows, (line,) = table(capsys.readouterr().out)
-    assert rows[0][:3] == ["perfect game 1", "32", "raw"]
-    assert rows[0][5:7] == ["-", "-"]
-    count, others = re.fullmatch(r"perfect game 1, raw: (\d+) of 32 moves; (.*)", line).groups()
-    assert len(others.split(", ")) == 32 - int(count)
-    assert all(re.fullmatch(r"\d+ [a-f][1-6] for [a-f][1-6]", part) for part in others.split(", "))
-    assert not others.startswith("1 ")  # any first move will do
-
-
-def test_other_moves_than_those_of_a_perfect_game_may_be_as_good():
-    utility = np.full((4, 17), position_sets.NO_UTILITY)
-    utility[1, [0, 1, 2]] = [2, 2, -4]
-    utility[2, [0, 1, 2]] = [2, 2, -4]
-    start = othello.Othello(4).start(4)
-    positions = position_sets.PositionSet(start, np.full(4, 2), utility, perfect_game=(0,) * 4)
-    assessment = accuracy.Assessment(np.zeros(4), np.array([5, 1, 2, 3]), None)
-    assert accuracy.followed(positions, assessment, 4) == (
-        "1 of 4 moves; 2 b1 for a1 (as good), 3 c1 for a1, 4 d1 for a1"
-    )
+        assert f"{one['calibration_error']:.3f}" == row[9]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("random --exact line", "--exact measures a network or the engine, not 'random'"),
-        ("policy:{net} --exact line", "--exact needs a network for Othello, not for tictactoe"),
+        ("random --exact random:4", "--exact measures a network or the engine, not 'random'"),
+        ("policy:{net} --exact random:4", "--exact needs a network for Othello, not for tictactoe"),
         ("{othello_net} --exact {folder}/illegal.obf", "{folder}/illegal.obf:1: a1 is illegal"),
         (
             "{othello_net} --exact {folder}/over.obf",
             "{folder}/over.obf:1: the game is over, and so are all games of positions with a score:"
             " add a position with a legal move",
         ),
-        ("random --simulations 8", "--simulations, --plot and --report are for --exact SET ..."),
-        (
-            "{othello_net} --exact {folder}/over.obf --plot {folder}/none/plot.html",
-            "{folder}/none/plot.html: cannot write here (No such file or directory)",
-        ),
+        ("random --simulations 8", "--simulations is for --exact SET ..."),
     ],
 )
 def test_errors_in_exact_sets_are_reported(net, othello_net, tmp_path, capsys, arguments, message):
@@ -140,30 +106,21 @@ def test_errors_in_exact_sets_are_reported(net, othello_net, tmp_path, capsys, a
     assert commands.refused(capsys, "evaluate", *words) == message.format(**names)
 
 
-def test_an_engine_with_exact_leaves_finds_all_results_and_best_moves(tmp_path, capsys):
-    page = tmp_path / "page.md"
+def test_an_engine_with_exact_leaves_finds_all_results_and_best_moves(capsys):
     settings = {"has-proofs": False, "score-share": 0.9, "prior-temperature": 10.0}
     flags = [f"--engine.{name}={value}" for name, value in settings.items() if value is not False]
-    flags += ["--engine.no-has-proofs", "--limit", 8, "--report", page]
+    flags += ["--engine.no-has-proofs", "--limit", 8]
     assert main("engine:zero-fast6:200", "--exact", "random:8", *flags) == 0
-    shown = capsys.readouterr().out
-    ((*heads, _, right_sign, best_move, lost, _, _, _),), _ = table(shown)
+    ((*heads, _, right_sign, best_move, lost, _, _, _),), _ = table(capsys.readouterr().out)
     assert heads == ["random:8", "8", "engine, 200 simulations"]
     assert (right_sign[:6], best_move[:6], lost[:5]) == ("1.000,", "1.000,", "0.00,")
-    assert page.read_text().endswith(shown)
-    assert "`azo evaluate engine:zero-fast6:200 --exact random:8 " in page.read_text()
 
 
-def test_a_terminal_shows_means_of_an_engine_by_simulations(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "100")
-    flags = ["--exact", "random:8", "--limit", 3, "--simulations", 1, 2, "--search-for", "move"]
+def test_an_engine_is_measured_by_simulations(capsys):
+    flags = ["--exact", "random:8", "--limit", 3, "--simulations", 1, 2]
     assert main("engine:zero-fast6", *flags) == 0
-    lines = capsys.readouterr().out.splitlines()
-    cells = [re.split("  +", line.strip()) for line in lines if line.startswith("random:8")]
-    assert [row[:3] for row in cells] == [
-        ["random:8", "3", f"engine, {count} simulations"] for count in (1, 2)
-    ]
-    assert cells[0][7] == "-"  # a search for a move has no score
+    rows, _ = table(capsys.readouterr().out)
+    expected = [["random:8", "3", f"engine, {count} simulations"] for count in (1, 2)]
+    assert [row[:3] for row in rows] == expected
     words = ["evaluate", "engine:zero-fast6", *flags, "--simulations", 0]
     assert "at least 1 simulation" in commands.refused(capsys, *words)

@@ -95,7 +95,8 @@ def test_stopping_early_keeps_the_network_so_far(tmp_path):
     ("flags", "message"),
     [
         (["--source", "search"], "--source search needs --player, the folder of a network"),
-        (["--folder", "{}"], "{}: exists already: choose a new --folder"),
+        ([], "--source files needs archives of games: name them first"),
+        (["a.csv", "--folder", "{}"], "{}: exists already: choose a new --folder"),
         (
             ["--config", "{}/a.toml"],
             "{}/a.toml [network]: num_blocks is -1, but should be greater than or equal to 0",

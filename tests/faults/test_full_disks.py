@@ -86,11 +86,6 @@ def tournament(folder):
     return ["tournament", path, "--folder", folder / "games"]
 
 
-def solve(folder):
-    (folder / "a.obf").write_text("-----OX--XO----- X;\n-----OX--XO----- O;\n" * 4)
-    return ["solve", folder / "a.obf", "--output", folder / "solved.jsonl"]
-
-
 def export(folder):
     with checkpoint.Checkpoints(folder / "run", keep=1) as checkpoints:
         checkpoints.save(1, tiny_run.begin(1), tiny_run.settings())
@@ -106,7 +101,7 @@ def build_book(folder):
 @pytest.mark.parametrize(
     ("prepare", "limit"),
     [
-        *((tournament, 0), (tournament, 1_000), (solve, 500)),
+        *((tournament, 0), (tournament, 1_000)),
         *((export, 0), (export, 1_000), (export, 3_400), (build_book, 20)),
     ],
 )
@@ -121,7 +116,6 @@ def test_files_stay_as_they_were_or_gain_whole_lines_and_the_command_goes_on(
     lines = {path: content for path, content in after.items() if path not in before}
     assert all(path.suffix in (".jsonl", ".log") for path in lines)
     assert all(content == b"" or content.endswith(b"}\n") for content in lines.values())
-    assert (limit == 500) == any(path.name == "solved.jsonl" for path in lines)
     assert commands.run(*words) == 0
     finished = damage.contents(tmp_path)
     assert all(finished[path].startswith(content) for path, content in lines.items())

@@ -4,7 +4,7 @@ import os
 import socket
 
 import pytest
-from support import commands, damage, small_queue, small_tournament, tiny_run
+from support import commands, damage, small_tournament, tiny_run
 
 from azo.games import variant
 from azo.play.engine import opening_book
@@ -13,26 +13,20 @@ from azo.storage import locks
 
 def cases(folder):
     """Returns commands, and the kind and the target of the lock that each takes."""
-    queue = small_queue.write(folder)
     cup = small_tournament.write(folder, small_tournament.SMALL)
-    (folder / "a.obf").write_text("-----OX--XO----- X;\n")
     (folder / "games.txt").write_text("f5d6c3\n")
     opening_book.Book(variant.Variant(8, False)).save(folder / "a.book")
     supervise = ["--game.name", "tictactoe", "--source", "random", "--num-games", "64"]
     new, build = folder / "new", ["book", "build", folder / "a.book", folder / "games.txt"]
-    book = folder / "a.book"
     return {
         "train": (tiny_run.train(folder, name="new"), locks.lock_folder, new),
         "tournament": (["tournament", cup, "--folder", new], locks.lock_folder, new),
-        "ablate": (["ablate", queue, "--folder", new], locks.lock_folder, new),
         "supervise": (["supervise", "--folder", new, *supervise], locks.lock_folder, new),
-        "solve": (["solve", folder / "a.obf", "--output", new], locks.lock_file, new),
-        "book": ([*build, "--from", "archives"], locks.lock_file, book),
-        "play": (["play", "--book", book, "--learn"], locks.lock_file, book),
+        "book": ([*build, "--from", "archives"], locks.lock_file, folder / "a.book"),
     }
 
 
-COMMANDS = ("train", "tournament", "ablate", "supervise", "solve", "book", "play")
+COMMANDS = ("train", "tournament", "supervise", "book")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -19,7 +19,6 @@ import zlib
 import numpy as np
 import pydantic
 import pytest
-import rich.console
 from support import fake_run, front_end, small_queue, small_tournament, tiny_run, wrong_content
 
 from azo.formats import game_files, ggf, obf, wthor
@@ -27,7 +26,6 @@ from azo.games import notation, othello, variant
 from azo.games.host import live_game
 from azo.lab import (
     comparison,
-    endgame_file,
     players,
     queue_runner,
     run_queue,
@@ -77,7 +75,7 @@ def seeds(folder) -> dict[str, list[bytes]]:
         ],
         "obf": [
             f"{BOARD}; F5:+2; D6:-4; % x\n".encode() * 3,
-            f"board,mover,score,best_move\n{BOARD.replace(' ', ',')},4,f5\n".encode(),
+            f"board,mover,score\n{BOARD.replace(' ', ',')},4\n".encode(),
         ],
         "wtb": [wthor.write([played] * 3, "t", (2024, 1, 1))["wtb"]],
         "csv": [b"eOthello_game_id,winner,game_moves\n1,1,f5d6c3d3c4\n2,-1,f5f6\n"],
@@ -228,31 +226,11 @@ def _jobs(folder):
 def _results(folder, rng):
     queue, jobs, lines = _jobs(folder)
     match = {"wins": 2, "draws": 0, "losses": 2, "pair_scores": [0, 1, 0, 1, 0]}
-    lines = [line | {"versus": match, "against": "a"} for line in lines]
-    path = folder / queue_runner.RESULTS
-    path.write_bytes(wrong_content.wrong_lines(rng, lines))
-    results = queue_runner.read_results(path, jobs)
+    job, line = jobs[3], lines[3] | {"versus": match, "against": "a"}
+    job.folder.mkdir(parents=True, exist_ok=True)
+    (job.folder / queue_runner.RESULT).write_bytes(wrong_content.wrong_json(rng, line))
+    results = queue_runner.read_results(jobs)
     comparison.table(results, queue.arms, queue.seeds)
-
-
-def _solve(folder, output):
-    (folder / "a.obf").write_text(f"{SMALL}; b1:-10;\n")
-    flags = {"file": folder / "a.obf", "output": output, "max_nodes": 50}
-    console = rich.console.Console(file=io.StringIO())
-    endgame_file.solve_file(endgame_file.SolveConfig(**flags), console)
-
-
-@functools.cache
-def _solutions(folder):
-    _solve(folder, folder / "sound.jsonl")
-    (solved,) = _records(folder / "sound.jsonl")
-    return [solved, solved | {"line": 7}]
-
-
-def _solved(folder, rng):
-    """Continues `azo solve --output` with wrong results."""
-    content = wrong_content.wrong_lines(rng, _solutions(folder))
-    _solve(folder, _written(folder / "a.jsonl", content))
 
 
 def _settings(folder, content, rng):
@@ -335,8 +313,7 @@ READERS = {  # by name: the reader, and a divisor of its number of cases
     "archive": (_bytes(_read_archive, "text", "csv", "wtb"), 20),
     "metrics": (_report, 150),
     "games.jsonl and players.jsonl": (_tournament, 25),
-    "results.jsonl": (_results, 10),
-    "results of azo solve": (_solved, 5),
+    "result.json": (_results, 10),
     "checkpoint.json": (_record, 15),
     "network.npz": (_network, 5),
 }

@@ -1,18 +1,15 @@
 """Accuracy of networks: worked by hand, on solved positions, and against a search that is right."""
 
-import dataclasses
 import functools
 import math
 
 import jax
 import numpy as np
 import pytest
-from support import drawn_panels
 from support.solved_sets import random_set
 
 from azo.games import othello
 from azo.lab import accuracy, players, position_sets
-from azo.lab.report import figures
 from azo.learning import network
 from azo.search import improvement
 
@@ -68,13 +65,6 @@ def test_a_row_has_means_intervals_and_counts():
     assert len(accuracy.COLUMNS) == len(cells)
 
 
-def test_named_best_moves_count_without_scores_of_all_moves():
-    named = dataclasses.replace(BY_HAND, named_best=np.array([-1, -1, -1, 5]))
-    measured = accuracy.measure(FOUR, named, assessment([0.0] * 4, [1, 2, 16, 5]))
-    assert (measured.best_move.mean, measured.best_move.count) == (1.0, 3)
-    assert measured.discs_lost.count == 2
-
-
 @pytest.mark.slow
 def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch):
     config = network.NetworkConfig(num_blocks=0, num_channels=4, value_units=4)
@@ -102,32 +92,13 @@ def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch
     np.testing.assert_allclose(searched.value, (prediction.value + behind) / 2, atol=1e-5)
 
 
-def wilson(points, count):
-    """The interval of a mean of points in [0, 1], by the formula, scaled to [-1, 1]."""
-    mean, centre = points / count, points / count + Z**2 / (2 * count)
-    spread = Z * math.sqrt(mean * (1 - mean) / count + Z**2 / (4 * count**2))
-    return tuple(2 * (centre + sign * spread) / (1 + Z**2 / count) - 1 for sign in (-1, 1))
-
-
-def test_bins_worked_by_hand():
+def test_a_calibration_error_worked_by_hand():
     value = np.array([-1.0, -0.7, -0.5, 0.2, 0.3, 0.4, 1.0])
     result = np.array([-1, -1, 1, 1, 0, -1, 1])
-    summary = accuracy.calibrate(value, result, num_bins=4)
-    assert [(x.low, x.high, x.count) for x in summary.bins] == [
-        (-1.0, -0.5, 2),
-        (-0.5, 0.0, 1),  # a value on the edge belongs to the upper bin
-        (0.0, 0.5, 3),
-        (0.5, 1.0, 1),
-    ]
-    assert [x.value for x in summary.bins] == pytest.approx([-0.85, -0.5, 0.3, 1.0])
-    assert [x.result for x in summary.bins] == [-1.0, 1.0, 0.0, 1.0]
-    # Two losses; a win, a draw and a loss, which make one and a half points.
-    assert summary.bins[0].interval == pytest.approx((-1.0, wilson(0, 2)[1]), abs=1e-6)
-    assert summary.bins[2].interval == pytest.approx(wilson(1.5, 3), abs=1e-6)
-    assert summary.error == pytest.approx((2 * 0.15 + 1 * 1.5 + 3 * 0.3 + 0) / 7)
-    # A bin without positions is left out.
-    (only,) = accuracy.calibrate(np.array([0.9, 0.8]), np.array([1, 1]), num_bins=2).bins
-    assert (only.low, only.high, only.count) == (0.0, 1.0, 2)
+    # Bins of 2, 1, 3 and 1 values: -0.5, on an edge, belongs to the upper bin.
+    error = accuracy.calibration_error(value, result, num_bins=4)
+    assert error == pytest.approx((2 * 0.15 + 1 * 1.5 + 3 * 0.3 + 0) / 7)
+    assert accuracy.calibration_error(np.array([0.9, 0.8]), np.array([1, 1])) == pytest.approx(0.15)
 
 
 def test_a_rank_correlation_worked_by_hand():
@@ -148,17 +119,3 @@ def test_a_correlation_may_be_perfect_or_undefined():
     assert accuracy.rank_correlation(x, -x).interval == pytest.approx((-1, -1))
     assert accuracy.rank_correlation(x, np.ones(6)) is None
     assert accuracy.rank_correlation(x[:3], x[:3]) is None
-
-
-def test_figures_show_mean_results_by_value():
-    positions = small_set([6, -4, 0, 2], [{}, {}, {}, {}])
-    measured = accuracy.measure(FOUR, positions, assessment([0.5, -1, 0.2, -0.5], [4, 1, 11, 11]))
-    # Four bins of one: |0.5 - 1|, |-1 + 1|, |0.2 - 0|, |-0.5 - 1|.
-    assert measured.calibration.error == pytest.approx((0.5 + 0 + 0.2 + 1.5) / 4)
-    bins = measured.calibration.bins
-    (panel,) = figures.calibration({"set": {"raw": bins, "9": bins}}).panels
-    lines = drawn_panels.curves(panel)
-    assert list(lines) == ["raw", "9", "as predicted"]
-    np.testing.assert_allclose(lines["raw"], [[-1, -0.5, 0.2, 0.5], [-1, 1, 0, 1]])
-    interval = np.array([wilson(points, 1) for points in (0, 1, 0.5, 1)]).T
-    np.testing.assert_allclose(drawn_panels.band(panel), interval, atol=1e-6)

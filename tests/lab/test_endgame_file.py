@@ -1,4 +1,4 @@
-"""Files of endgames: lines, stored results, comparisons with the file, messages."""
+"""Files of endgames: lines, comparisons with the file, messages."""
 
 import gzip
 import io
@@ -80,44 +80,24 @@ def test_reversed(small, tmp_path):
     assert lines[0].endswith("exact  as in the file")
 
 
-def test_results_are_kept_and_taken_up_again(small, tmp_path):
-    output = tmp_path / "out.jsonl"
-    _run(small, "--output", str(output))
-    first, second = output.read_text().splitlines(keepends=True)
-    record = json.loads(second)
-    assert (record["line"], record["lower"], record["upper"]) == (4, -10, -10)
-    assert record["board"] == f"{_START} O"
-
-    output.write_text(first + second[:20])  # killed while it wrote
-    code, lines = _run(small, "--output", str(output))
+def test_results_may_be_json(small):
+    code, lines = _run(small, "--json")
     assert code == 0
-    assert [line.split()[0] for line in lines[:-1]] == ["4"]
-    assert "1 solved, 1 done before" in lines[-1]
-    assert lines[-1].endswith("2 of 2 agree with the file")
-    assert [json.loads(line)["line"] for line in output.read_text().splitlines()] == [2, 4]
-
-    _, lines = _run(small, "--output", str(output), "--every-move")  # asks for more than was kept
-    assert "2 solved" in lines[-1]
-    _, lines = _run(small, "--output", str(output), "--every-move")
-    assert "0 solved, 2 done before" in lines[-1]
+    first, second = map(json.loads, lines)
+    assert (second["line"], second["lower"], second["upper"]) == (4, -10, -10)
+    assert (first["board"], second["board"]) == (f"{_START} X", f"{_START} O")
 
 
 def test_selective_results_are_no_exact_ones(tmp_path):
-    path, output = tmp_path / "one.obf", tmp_path / "out.jsonl"
+    path = tmp_path / "one.obf"
     path.write_text(f"{_FFO_1}; G8:+20;\n")  # 18 is right
-    code, lines = _run(path, "--confidence", "0.95", "--output", str(output))
+    code, lines = _run(path, "--confidence", "0.95")
     assert code == 0  # no exact score differs
     assert "  95%  " in lines[0]
     assert "exact" not in lines[0]
-    assert json.loads(output.read_text())["confidence"] == 0.95
-    _, lines = _run(path, "--confidence", "0.9", "--output", str(output))
-    assert "0 solved, 1 done before" in lines[0]
-    code, lines = _run(path, "--output", str(output))  # asks for more than was kept
+    code, lines = _run(path)
     assert code == 1
     assert "exact  DIFFERS: the file says +20; the file says +20 for g8, not +18" in lines[0]
-    code, lines = _run(path, "--output", str(output))
-    assert code == 1
-    assert "0 solved, 1 done before" in lines[0]
 
 
 def test_confidence_out_of_range(small):
@@ -129,15 +109,14 @@ def test_confidence_out_of_range(small):
     )
 
 
-def test_a_limit_is_reported_and_not_stored(tmp_path):
-    path, output = tmp_path / "one.obf", tmp_path / "out.jsonl"
+def test_a_limit_is_reported(tmp_path):
+    path = tmp_path / "one.obf"
     path.write_text(f"{_FFO_1}; G8:+18;\n")
-    code, lines = _run(path, "--max-nodes", "100", "--output", str(output))
+    code, lines = _run(path, "--max-nodes", "100")
     assert code == 0
     assert "-64..+64" in lines[0]
     assert lines[0].endswith("unsolved: a limit was reached")
     assert ", 1 unsolved, " in lines[1]
-    assert not output.exists()
 
 
 @pytest.mark.parametrize(
@@ -172,21 +151,3 @@ def test_too_many_empty_squares(small):
     code, lines = _run(small, "--max-empties", "11", "--skip-larger")
     assert code == 0
     assert lines == [f"{small}: 0 solved, 0 nodes in 0.00 s"]
-
-
-@pytest.mark.parametrize("notes", ["my notes", '{"a": 1}'])
-def test_an_output_of_something_else_is_left_alone(small, tmp_path, notes):
-    output = tmp_path / "notes.txt"
-    output.write_text(notes)
-    assert _message(small, "--output", str(output)) == (
-        f"{output}: no results of azo solve: choose another --output"
-    )
-    assert output.read_text() == notes
-    output.write_text('{"line": 2, "bo')  # its first line, cut short
-    _run(small, "--output", str(output))
-    assert len(output.read_text().splitlines()) == 2
-    _run(small, "--output", str(tmp_path / "out.jsonl"))
-    small.write_text(f"% 4x4\n{_START} O;\n")
-    assert _message(small, "--output", str(tmp_path / "out.jsonl")).startswith(
-        f"{tmp_path / 'out.jsonl'}: line 2 of {small} has changed since:"
-    )

@@ -15,23 +15,14 @@ def test_curves_leave_out_iterations_without_a_value():
     assert len(losses.panels) == 1
 
 
-def test_evaluations_carry_their_interval_and_the_games_played_by_then():
+def test_evaluations_carry_their_interval():
     match = {"event": "evaluation", "iteration": 2, "evaluation/opponent": "rollouts:100"}
     score = {"evaluation/score": 0.6, "evaluation/score_low": 0.5, "evaluation/score_high": 0.7}
-    run = run_of(
-        iteration(1, **{"selfplay/games": 7}),
-        iteration(2, **{"selfplay/games": 15}),
-        match | score,
-        iteration(3, **{"selfplay/games": 30}),
-    )
-    strength = sheet(figures, run, "strength")
-    by_iteration, by_games = strength.panels[1:]
-    assert by_games.layout.title.text == "Score against rollouts:100"
-    assert by_games.layout.xaxis.title.text == "games"
+    run = run_of(iteration(1), iteration(2), match | score, iteration(3))
+    (by_iteration,) = sheet(figures, run, "strength").panels
+    assert by_iteration.layout.title.text == "Score against rollouts:100"
     assert drawn_panels.curves(by_iteration) == {"score": ([2], [0.6])}
-    assert drawn_panels.curves(by_games) == {"score": ([15], [0.6])}
-    assert drawn_panels.band(by_games) == [[0.5], [0.7]]
-    assert len(strength.panels) == 3  # games, and no score by evaluations
+    assert drawn_panels.band(by_iteration) == [[0.5], [0.7]]
 
 
 def test_gates_are_told_apart_by_their_verdict():

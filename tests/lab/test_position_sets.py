@@ -1,6 +1,4 @@
-"""Sets of positions: from random games, along perfect games, and from files."""
-
-import json
+"""Sets of positions: from random games, and from files."""
 
 import jax
 import numpy as np
@@ -19,11 +17,10 @@ NO = position_sets.NO_UTILITY
 START = "-----OX--XO-----"
 PASS_ONLY = "XXXXXXXXXXXXXXO-"  # white cannot move, black can
 SECOND = "----XXX--XO-----"  # after black's a2; white may play a1, c1 or a3
-VARIANTS = pytest.mark.parametrize("is_reversed", [False, True])
 
 
 @pytest.mark.slow
-@VARIANTS
+@pytest.mark.parametrize("is_reversed", [False, True])
 def test_positions_of_random_games_have_the_scores_of_minimax(is_reversed):
     game = othello.Othello(4, is_reversed)
     positions = random_set(game)
@@ -40,34 +37,6 @@ def test_positions_of_random_games_have_the_scores_of_minimax(is_reversed):
     assert (positions.move_utility[:, 16] == NO).all()
     other = position_sets.of_random_games(game, jax.random.key(4), num_positions=40, num_empties=6)
     assert not np.array_equal(signed_squares(other.position, 4), boards)
-
-
-@VARIANTS
-def test_perfect_games_are_perfect_as_far_as_they_are_solved(is_reversed):
-    game = othello.Othello(6, is_reversed)
-    sets = position_sets.perfect_games(game, max_solved=16)
-    assert [len(one) for one in sets] == ([32, 32] if is_reversed else [32])
-    black, texts = position_sets.PERFECT_GAMES[is_reversed]
-    for positions, text in zip(sets, texts, strict=True):
-        moves = positions.perfect_game
-        assert "".join(notation.action_text(move, 6) for move in moves) == text
-        assert positions.utility[0] == black
-        assert set(positions.utility.tolist()) == {black, -black}
-        is_solved = (positions.move_utility != NO).any(axis=1)
-        assert is_solved.tolist() == [False] * 16 + [True] * 16
-        best = positions.move_utility.max(axis=1)
-        np.testing.assert_array_equal(best[is_solved], positions.utility[is_solved])
-        chosen = positions.move_utility[np.arange(16, 32), moves[16:]]
-        np.testing.assert_array_equal(chosen, best[16:])
-
-
-def test_perfect_games_are_those_of_the_data_folder(data_folder):
-    solved = json.loads((data_folder / "small_boards" / "solved.json").read_text())["6x6"]
-    normal, reverse = solved["normal"], solved["reversed"]
-    line = normal["line_6x6_coordinates"].replace("pa ", "").replace(" ", "")
-    assert position_sets.PERFECT_GAMES[False] == (normal["value"], (line,))
-    lines = tuple(line.replace(" ", "") for line in reverse["lines_6x6_coordinates"])
-    assert position_sets.PERFECT_GAMES[True] == (reverse["value"], lines)
 
 
 def problems_of(*lines):
@@ -99,17 +68,11 @@ def test_moves_that_a_file_does_not_tell_are_solved():
     assert (positions.move_utility != NO).sum(axis=1).tolist() == [4, 4]
 
 
-def test_best_moves_are_those_that_a_file_names_or_scores():
-    positions = position_sets.of_problems(
-        FOUR,
-        max_solved=0,
-        problems=[
-            *problems_of(f"{START} X; B1:+2; A2:+2; D3:+0; C4:-4;", f"{START} X; B1:+2;"),
-            *problems_of("board,mover,score,best_move", f"{START},X,-3,D3", f"{START},X,5,"),
-            *problems_of("board,mover,score,best_move", f"{PASS_ONLY},O,-16,pass"),
-        ],
+def test_best_moves_are_those_of_the_highest_score_where_all_moves_have_one():
+    problems = problems_of(
+        f"{START} X; B1:+2; A2:+2; D3:+0; C4:-4;", f"{START} X; B1:+2;", f"{PASS_ONLY} O; pass:-16;"
     )
-    moves = [np.flatnonzero(row).tolist() for row in positions.is_best]
-    # b1 is 1, a2 is 4, d3 is 11. One score of four moves does not tell the best; a pass is forced.
-    assert moves == [[1, 4], [], [11], [], []]
-    assert positions.utility.tolist() == [2, 2, -3, 5, -16]
+    positions = position_sets.of_problems(FOUR, problems, max_solved=0)
+    # b1 is 1, a2 is 4. One score of four moves does not tell the best; a pass is forced.
+    assert [np.flatnonzero(row).tolist() for row in positions.is_best] == [[1, 4], [], []]
+    assert positions.utility.tolist() == [2, 2, -16]

@@ -1,14 +1,13 @@
 """Work on a queue: order, failures and stops, with jobs that only pretend to train."""
 
 import json
-import os
 import pathlib
 import threading
 import time
 
 import pytest
 from support import small_queue, tiny_run
-from support.small_queue import ARMS, HEAD, result_of, results
+from support.small_queue import ARMS, HEAD, finished, keep, result_of
 
 from azo.lab import queue_runner, run_queue
 from azo.storage import locks
@@ -23,12 +22,11 @@ def queue(tmp_path):
     return small_queue.write(tmp_path)
 
 
-def work_off(queue, monkeypatch, run, num_workers=1, stop=NO_STOP):
-    folder = queue.parent / "runs"
-    _, waiting = run_queue.load(queue, folder)
+def work_off(queue, monkeypatch, run, stop=NO_STOP):
+    """Returns the number of open jobs, and arm and seed of the finished ones."""
+    _, jobs = run_queue.load(queue, queue.parent / "runs")
     monkeypatch.setattr(queue_runner, "run_job", run)
-    path = folder / "results.jsonl"
-    return queue_runner.work_off(waiting, path, {}, num_workers=num_workers, stop=stop)
+    return queue_runner.work_off(jobs, stop), finished(jobs)
 
 
 def fake_commands(monkeypatch, reason):
@@ -53,34 +51,14 @@ def fake_commands(monkeypatch, reason):
     return commands, runs
 
 
-@pytest.mark.parametrize("num_workers", [2, 3])
-def test_workers_run_side_by_side_and_share_the_cores(queue, monkeypatch, num_workers):
-    cores = sorted(os.sched_getaffinity(0))
-    everyone = threading.Barrier(num_workers, timeout=20)  # passed only by all at the same time
-    seen = []
-
-    def run(job, *_):
-        everyone.wait()
-        seen.append(tuple(os.sched_getaffinity(0)))  # of this thread
-        return result_of(job)
-
-    work_off(queue, monkeypatch, run, num_workers=num_workers)
-    assert len(seen) == 6
-    assert set(seen) == {
-        tuple(cores[i::num_workers] or cores[i % len(cores) :][:1]) for i in range(num_workers)
-    }
-
-
 def test_a_failed_job_is_reported_with_its_log_and_the_others_go_on(queue, capsys, monkeypatch):
     def run(job, *_):
         if job.arm.name == "b":
-            job.folder.mkdir(parents=True)
             job.log.write_text("".join(f"line {i}\n" for i in range(20)))
             raise queue_runner.Failed("azo train ended with exit code 2")
         return result_of(job)
 
-    assert work_off(queue, monkeypatch, run) == 2
-    assert [one["arm"] for one in results(queue)] == ["a", "c", "a", "c"]
+    assert work_off(queue, monkeypatch, run) == (2, [("a", 0), ("c", 0), ("a", 1), ("c", 1)])
     log = queue.parent / "runs" / "b" / "0" / "log.txt"
     report = f"b, seed 0: failed: azo train ended with exit code 2. The end of {log}:\n"
     report += "".join(f"  line {i}\n" for i in range(12, 20))
@@ -97,9 +75,8 @@ def test_after_a_request_to_stop_no_job_is_begun(queue, monkeypatch):
             raise queue_runner.Stopped
         return result_of(job)
 
-    assert work_off(queue, monkeypatch, run, stop=stop) == 0
+    assert work_off(queue, monkeypatch, run, stop) == (0, [("a", 0)])
     assert begun == ["a", "b"]
-    assert [one["arm"] for one in results(queue)] == ["a"]
 
 
 def write_program(folder, monkeypatch, *lines):
@@ -144,7 +121,7 @@ def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue,
     )
     _, (job, _) = run_queue.load(queue, queue.parent / "runs")
     commands, runs = fake_commands(monkeypatch, "score 1.000 against random")
-    result = queue_runner.run_job(job, NO_STOP, None)
+    result = queue_runner.run_job(job, NO_STOP)
     assert [run.max_evaluations for run in runs] == [1000, 400]
     assert commands[-1][2:4] == [f"network:{queue.parent}/runs/a/0/2-two:2", "random"]
     figures = ("evaluations", "games", "iterations", "training_seconds", "processor_seconds")
@@ -153,19 +130,12 @@ def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue,
     assert result.request["overrides"] == {"search.num_simulations": 3}
 
 
-def test_a_job_waits_for_the_child_of_a_killed_queue_that_still_trains(queue, monkeypatch, capsys):
-    _, (job, *_) = run_queue.load(queue, queue.parent / "runs")
-    lock = locks.lock_folder(job.phase(0, 1000).run.folder)
-    threading.Timer(0.2, lock.release).start()
-
-    def run_command(command, *_):
-        locks.lock_folder(config.load_file(pathlib.Path(command[3])).run.folder)
-        raise queue_runner.Failed("as far as this test goes")
-
-    monkeypatch.setattr(queue_runner, "run_command", run_command)
-    with pytest.raises(queue_runner.Failed, match="as far as this test goes"):
-        queue_runner.run_job(job, NO_STOP, None)
-    assert f"in use by process {os.getpid()} on" in capsys.readouterr().out
+def test_a_job_of_another_process_is_left_out(queue, monkeypatch, capsys):
+    _, jobs = run_queue.load(queue, queue.parent / "runs")
+    with locks.lock_folder(jobs[1].folder):
+        num_open, done = work_off(queue, monkeypatch, lambda job, *_: result_of(job))
+    assert (num_open, len(done), ("b", 0) in done) == (1, 5, False)
+    assert f"b, seed 0: left out: {jobs[1].folder}: in use by process" in capsys.readouterr().out
 
 
 VERSUS = "opening_plies = 6\nversus = {max_games = 8, batch_games = 4, elo = 30}\n"
@@ -176,9 +146,11 @@ def test_a_budget_of_processor_time_ends_runs_and_arms_meet_one_another(queue, m
     queue.write_text(head + VERSUS + ARMS)
     _, jobs = run_queue.load(queue, queue.parent / "runs")
     commands, runs = fake_commands(monkeypatch, "all 9.5 processor seconds are used")
-    first = queue_runner.run_job(jobs[0], NO_STOP, None)
-    assert first.versus is None
-    second = queue_runner.run_job(jobs[1], NO_STOP, first)
+    assert queue_runner.run_job(jobs[0], NO_STOP).versus is None
+    with pytest.raises(queue_runner.Failed, match="a, seed 0 has no result"):
+        queue_runner.run_job(jobs[1], NO_STOP)
+    keep(jobs[0])
+    second = queue_runner.run_job(jobs[1], NO_STOP)
     assert {(run.max_evaluations, run.max_processor_seconds) for run in runs} == {(None, 9.5)}
     assert (second.against, vars(second.versus)) == ("a", MATCH)
     players = [f"network:{queue.parent}/runs/{arm}/0/run:2" for arm in "ba"]
@@ -186,33 +158,3 @@ def test_a_budget_of_processor_time_ends_runs_and_arms_meet_one_another(queue, m
         *("azo", "evaluate", *players, "--num-games=4", "--sprt.max-games=8"),
         *("--sprt.elo0=-30.0", "--sprt.elo1=30.0", "--opening-plies=6", "--seed=0", "--json"),
     ]
-
-
-def test_an_arm_waits_for_the_one_it_meets_and_fails_with_it(queue, monkeypatch, capsys):
-    queue.write_text(HEAD + VERSUS + ARMS)
-    met = []
-
-    def run(job, stop, other):
-        if job.arm.name == "a" and job.seed == 1:
-            raise queue_runner.Failed("azo train ended with exit code 2")
-        met.append((job.arm.name, job.seed, other and (other.arm, other.seed)))
-        return result_of(job)
-
-    assert work_off(queue, monkeypatch, run, num_workers=3) == 3
-    assert sorted(met) == [("a", 0, None), ("b", 0, ("a", 0)), ("c", 0, ("a", 0))]
-    assert "c, seed 1: failed: a with seed 1 has no result" in capsys.readouterr().out
-
-
-def test_seeds_end_when_the_effects_are_known(queue, monkeypatch, capsys):
-    queue.write_text(queue.read_text().replace("[0, 1]", "[0, 1, 2]"))
-    done = []
-
-    def run(job, *_):
-        done.append((job.arm.name, job.seed))
-        return result_of(job, *{"b": (800, 200), "c": (510, 500)}.get(job.arm.name, (500, 500)))
-
-    assert work_off(queue, monkeypatch, run) == 0
-    # The base is needed by c, of which nothing is known after two seeds.
-    assert done == [*((arm, seed) for seed in (0, 1) for arm in "abc"), ("a", 2), ("c", 2)]
-    assert "b, seed 2: skipped, its effect is known" in capsys.readouterr().out
-    assert len(results(queue)) == 8

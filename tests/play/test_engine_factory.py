@@ -1,7 +1,6 @@
 """Engines from files: shipped networks, and networks that do not fit."""
 
 import random
-import shutil
 
 import jax
 import pytest
@@ -34,43 +33,15 @@ def test_the_networks_that_play_by_default_are_for_their_games():
         assert network_name in shipped_files.networks()
 
 
-@pytest.fixture
-def learning(tmp_path, monkeypatch):
-    """An engine that learns a book, and its file; the book has f5 alone."""
-    game, path = othello.Othello(8), tmp_path / "books" / "mine.book"
+def test_a_book_is_used(tmp_path, monkeypatch):
+    game, path = othello.Othello(8), tmp_path / "mine.book"
     evaluator = hash_evaluator.HashEvaluator(game)
     monkeypatch.setattr(engine_factory, "load_evaluator", lambda _: evaluator)
     opening = opening_book.Book(game)
     opening.entry(live_game.LiveGame(game).board, notation.parse_action("f5", 8)).value = 0.5
     opening.save(path)
-    return engine_factory.make_engine(engine_factory.PlayConfig(book=path, learn=True)), path
-
-
-def play_at_random(engine):
-    rng = random.Random(0)
-    while not engine.is_over:
-        engine.play(rng.choice(engine.legal_actions))
-
-
-def test_a_book_is_used_and_learns_by_the_flag(learning):
-    engine, path = learning
-    report = engine.think()
-    assert report.source == "book"
-    engine.play(report.action)
-    play_at_random(engine)
-    saved = opening_book.load(path, engine.game).lookup(engine.start)[report.action]
-    assert saved.num_games == 1
-    assert saved.num_wins == (engine.final_score() > 0)
-    with pytest.raises(ValueError, match="--learn needs a book"):
-        engine_factory.PlayConfig(learn=True)
-
-
-def test_a_book_that_cannot_be_saved_is_reported_and_the_game_ends_as_usual(learning, capsys):
-    engine, path = learning
-    shutil.rmtree(path.parent)
-    path.parent.write_text("no folder any more")
-    play_at_random(engine)
-    assert capsys.readouterr().err.startswith(f"{path}: cannot write here")
+    engine = engine_factory.make_engine(engine_factory.PlayConfig(book=path))
+    assert engine.think().source == "book"
 
 
 def test_a_board_without_network_is_an_error():

@@ -80,7 +80,9 @@ def test_a_loss_is_exact_where_both_positions_are_solved(is_reversed, scores):
 
 def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_first(capsys):
     """The moves that lose 14, 4 and 24 discs change no winner: chances alone hide them."""
-    out = shown(capsys, _DATA / "olivaw_game08.txt", "--engine.num-simulations", 100)
+    words = (_DATA / "olivaw_game08.txt", "--engine.num-simulations", 100)
+    assert commands.run("analyse", *words) == 0
+    out = capsys.readouterr().out
     assert out.splitlines()[0] == "Di Mattei - OLIVAW 18. 37-27 to white, 2 empty squares included."
     for line in (
         "41. black h7??: 14 discs, from -16 to -30 (better: g4)",
@@ -128,19 +130,6 @@ def test_the_table_has_values_for_black():
     ]
 
 
-def test_json_has_what_the_analysis_has():
-    analysis, _ = analysed("f5d6", _EVALUATIONS)
-    printed = json.loads(json.dumps(analysis_text.to_json(analysis, "a game")))
-    assert printed["moves"] == "f5d6"
-    first = printed["positions"][0]
-    assert (first["played"], first["best"], first["loss"]) == ("f5", "d3", pytest.approx(0.5))
-    assert first["moves"][0]["move"] == "d3"
-    assert printed["positions"][1]["black_value"] == pytest.approx(-0.3)
-    assert [position["discs"] for position in printed["positions"]] == [3.14, 4, 2]
-    assert (first["loss_discs"], first["mark"]) == (pytest.approx(7.14), "?")
-    assert printed["largest_losses"] == [1]
-
-
 def test_the_page_needs_nothing_else_and_names_are_text():
     analysis, _ = analysed("f5d6", _EVALUATIONS)
     text = analysis_page.render(analysis, "Black </script> & white", "a network")
@@ -157,25 +146,11 @@ def test_the_page_needs_nothing_else_and_names_are_text():
 # The command, with the network that comes with azo.
 
 
-def shown(capsys, *words):
-    assert commands.run("analyse", *words) == 0
-    return capsys.readouterr().out
-
-
-def test_a_position_that_the_analysis_left_open_is_solved(capsys):
-    limits = ("num-simulations", "leaves-per-step", "score-empties", "solve-empties")
-    flags = [f"--engine.{name}={limit}" for name, limit in zip(limits, (8, 4, 8, 8), strict=True)]
-    words = (_DATA / "olivaw_game08.txt", *flags, "--ply", 43)
-    assert " discs (exact)" not in shown(capsys, *words)
-    assert "-30 discs (exact), wins 0 %" in shown(capsys, *words, "--solve")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("f5f5", "illegal move 'f5' at ply 2 (f5): white may play f4, d6 or f6"),
         ("f5 --ply 3", "--ply 3: the game has 1 plies"),
-        ("f5 --solve", "--solve is for one position: give its ply with --ply"),
     ],
 )
 def test_mistakes_get_one_line(capsys, arguments, message):
@@ -195,6 +170,3 @@ def test_a_lost_win_weighs_more_than_discs_of_a_lost_game():
     assert (first.loss_discs, first.loss, first.mark) == (4, 2.0, "??")
     assert (third.loss_discs, third.loss, third.mark) == (9, 0.0, "?")
     assert [position.number for position in analysis.losses] == [1, 3]
-    assert analysis.turning_point is first
-    said = "Turning point: 1. black f5; from here on black was behind."
-    assert said in list(analysis_text.summary(analysis))

@@ -93,8 +93,9 @@ def test_the_end_is_exact(is_reversed):
     while live.num_empties > 10 or len(live.legal_actions) < 3:
         live.new_game()
         random_game(live, rng, 22)
-    assert live.think().source == "search"
-    live.play(live.legal_actions[0])
+    searched = live.think()
+    assert searched.source == "search"
+    live.play(searched.action)
     boards = slow_minimax.boards_of([live.board.player], [live.board.opponent], 6)
     expected = slow_minimax.move_scores(boards, is_reversed=is_reversed)[0]
     report = live.think(Limits(10, is_analysis=True))
@@ -209,15 +210,6 @@ def test_a_book_comes_first_but_its_illegal_moves_are_ignored():
     assert live.think(Limits(20, is_analysis=True)).source == "search"
     live.play(report.action)
     assert live.think().source == "search"
-
-
-def test_the_end_of_a_game_is_reported_once():
-    ended = []
-    live = make(4, on_end=lambda game: ended.append((game.actions, game.final_score())))
-    random_game(live, random.Random(3))
-    assert ended == [(live.actions, live.final_score())]
-    live.new_game(actions=live.actions)  # a new game with the moves of the old one
-    assert len(ended) == 1
 
 
 def test_a_level_weakens_moves_and_not_analyses():

@@ -9,7 +9,7 @@ import pytest
 from support import fake_evaluation, hash_evaluator
 
 from azo.games import bitboard, othello
-from azo.games.host import host_rules, live_game
+from azo.games.host import live_game
 from azo.play.engine import live_search, live_simulation, live_tree
 from azo.play.engine.engine_settings import EngineConfig, Limits
 from azo.search import improvement
@@ -33,9 +33,8 @@ def midgame(size, plies):
 
 
 def plain_search(game, config):
-    """A search without a cache."""
     evaluator = hash_evaluator.HashEvaluator(game.game)
-    search = live_search.LiveSearch(evaluator, config, num_cached=0)
+    search = live_search.LiveSearch(evaluator, config)
     search.restart(game.board)
     return search
 
@@ -122,23 +121,6 @@ def test_a_move_that_was_not_searched_starts_an_empty_tree():
     assert sorted(move.action for move in search.look()) == list(game.legal_actions)
 
 
-def test_the_cache_holds_symmetric_positions_once():
-    """Every form of a position is evaluated once, and in a second search none."""
-    game = live_game.LiveGame(othello.Othello(8))
-    evaluator = hash_evaluator.HashEvaluator(game.game)
-    search = live_search.LiveSearch(evaluator, PLAIN, num_cached=2**16)
-    search.grow(Limits(64))
-    nodes = search._tree.nodes[search._tree.nodes["state"] == live_tree.OPEN]
-    forms = {host_rules.canonical(node["player"], node["opponent"], 8)[:2] for node in nodes}
-    assert search.num_evaluations == len(forms) < len(nodes) - 10
-    before = search.look()
-    num_before = search.num_evaluations
-    search.restart(game.board)
-    search.grow(Limits(64))
-    assert search.look() == before
-    assert search.num_evaluations == num_before
-
-
 def test_an_exception_leaves_no_pending_leaf():
     """Its answer would be taken for a leaf of the next tree, or waited for without end."""
     game = midgame(8, 20)
@@ -206,11 +188,3 @@ def test_what_moves_need_is_compiled_before_the_first(monkeypatch):
     search.follow(game)
     search.grow(Limits(20))
     assert seen == before
-
-
-@pytest.mark.parametrize(
-    ("visits", "num_left", "is_settled"),
-    [([30, 9], 20, True), ([30, 9], 21, False), ([0, 30, 0], 29, True), ([30], 30, False)],
-)
-def test_a_move_is_settled_when_no_other_can_catch_it(visits, num_left, is_settled):
-    assert live_search.is_settled(np.array(visits), num_left) == is_settled

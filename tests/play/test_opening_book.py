@@ -1,4 +1,4 @@
-"""Opening books: symmetry, values and results by hand, learning, files, and the command."""
+"""Opening books: symmetry, values and results by hand, files, and the command."""
 
 import pathlib
 import random
@@ -110,47 +110,12 @@ def test_few_games_weigh_less_than_many():
     assert once.worth == pytest.approx(1 / 11 - 1 / 11**0.5)
 
 
-# Learning.
-
-
-def finished(moves, score):
-    """Returns a game with a final score for black."""
-    game = live_game.LiveGame(_GAME)
-    game.new_game(actions=live_game.replay(moves, _GAME).actions)
-    game.final_score = lambda: score
-    return game
-
-
-def test_a_lost_game_changes_what_is_chosen():
-    book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1, "f4": 0.07}})
-    book.back_up()
-    board, rng = board_after("f5"), np.random.default_rng(0)
-    assert book.choose(board, rng) == action("d6")
-    book.learn(finished("f5d6c3", score=2))
-    assert book.lookup(board_after("f5d6")) == {}
-    assert book.choose(board, rng) == action("f4")
-    d6 = book.lookup(board)[action("d6")]
-    assert d6.value == pytest.approx(0.1 + 0.2 * (-1 - 0.1))
-    assert (d6.num_games, d6.num_wins) == (1, 0)
-    f5 = book.lookup(board_after(""))[action("f5")]
-    assert f5.value == pytest.approx(-0.07)  # backed up: white plays f4 now
-    assert (f5.num_games, f5.num_wins, f5.num_draws) == (1, 1, 0)
-
-
-def test_a_new_move_is_added_where_the_game_left_the_book():
-    book = a_book({"": {"f5": 0.0}, "f5": {"d6": 0.1}})
-    book.learn(finished("f5f6e6", score=0))
-    f6 = book.lookup(board_after("f5"))[action("f6")]
-    assert (f6.estimate, f6.num_games, f6.num_draws) == (0.0, 1, 1)
-    assert book.lookup(board_after("f5f6")) == {}
-
-
 # Files.
 
 
 def test_a_book_is_read_as_it_was_written(tmp_path):
     book = a_book({"": {"f5": 0.25}, "f5": {"d6": -0.5, "f6": 0.0}})
-    book.learn(finished("f5f4", score=-2))
+    book.count(board_after("f5"), action("f4"), -1)
     path = tmp_path / "new" / "a book"
     book.save(path)
     read = opening_book.load(path, _GAME)

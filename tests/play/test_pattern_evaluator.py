@@ -71,7 +71,7 @@ def test_whole_simulations_search_like_requests():
         evaluator = pattern_evaluator.PatternEvaluator(game, COUNTS, params)
         if not is_whole:
             evaluator.simulate = None
-        search = live_search.LiveSearch(evaluator, plain, num_cached=0)
+        search = live_search.LiveSearch(evaluator, plain)
         assert search.grow(engine_settings.Limits(num_simulations=700)) == 700
         trees.append((search.num_evaluations, search.look()))
     assert trees[0] == trees[1]

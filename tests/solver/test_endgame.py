@@ -8,7 +8,6 @@ from support import slow_minimax
 from azo.formats import obf
 from azo.games import notation, othello
 from azo.games.host import host_rules, live_game
-from azo.lab import data
 from azo.solver.host import endgame
 
 _FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
@@ -46,13 +45,6 @@ def _read(text, size=8):
     return board.player, board.opponent
 
 
-def _ffo(count):
-    if data.folder() is None:
-        pytest.skip("needs the data folder: endgame/ffo.obf")
-    path = data.folder() / "endgame" / "ffo.obf"
-    return list(obf.parse_lines(path.read_text().splitlines()[:count], path.name))
-
-
 @_every_variant
 def test_every_score_equals_plain_minimax(size, is_reversed):
     solver = endgame.Solver(size, is_reversed=is_reversed)
@@ -75,9 +67,9 @@ def test_a_position_of_the_ffo_set():
     assert notation.action_text(solution.best_move, 8) == "g8"
 
 
-def test_the_first_ffo_positions():
-    solver = endgame.Solver()
-    for problem in _ffo(19):
+def test_the_first_ffo_positions(data_folder):
+    solver, path = endgame.Solver(), data_folder / "endgame" / "ffo.obf"
+    for problem in obf.parse_lines(path.read_text().splitlines()[:19], path.name):
         solution = solver.solve(problem.board.player, problem.board.opponent)
         assert solution.score == problem.best_score()
         assert problem.move_scores[solution.best_move] == problem.best_score()

@@ -2,7 +2,7 @@
 
 import json
 
-from azo.lab import comparison
+from azo.lab import comparison, queue_runner
 from support import tiny_run
 
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 1]\nopponent = "random"\n'
@@ -19,7 +19,7 @@ def write(folder, text=HEAD + ARMS):
 
 
 def line_of(job, wins=3, losses=1):
-    """Returns a line of results as `run_job` would."""
+    """Returns a result as `run_job` would, for JSON."""
     return {
         "arm": job.arm.name,
         "seed": job.seed,
@@ -39,6 +39,12 @@ def result_of(job, *counts):
     return comparison.Result.model_validate(line_of(job, *counts), strict=False)
 
 
-def results(queue):
-    path = queue.parent / "runs" / "results.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def keep(job, *counts):
+    """Writes the result of a job, as `work_off` does."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    (job.folder / queue_runner.RESULT).write_text(json.dumps(line_of(job, *counts)))
+
+
+def finished(jobs):
+    """Returns arm and seed of the jobs that have a result."""
+    return [(job.arm.name, job.seed) for job in jobs if (job.folder / queue_runner.RESULT).exists()]

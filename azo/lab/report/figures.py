@@ -1,9 +1,7 @@
-"""Figures of self-play, learning and Elo, and the figure of calibration: mean results by value."""
+"""Figures of self-play, learning and Elo."""
 
 import pathlib
 import tomllib
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,50 +19,25 @@ def sheets(run: run_log.RunLog) -> list[panels.Sheet]:
     return [sheet for sheet in every if sheet.panels]
 
 
-def calibration(sets: Mapping[str, Mapping[str, Sequence[Any]]]) -> panels.Sheet:
-    """Returns a figure with a panel for each set of positions and a curve for each player.
-
-    The bins (`accuracy.Bin`) are by the name of the set and of the player, of whom there are up to
-    `accuracy.MAX_CURVES`. The last player of a set has 95 % intervals.
-    """
-    figure = panels.Sheet("calibration", "Calibration", "")
-    for name, by_player in sets.items():
-        panel = figure.add_panel(name.partition(".")[0], "value", "mean result")
-        for number, (player, bins) in enumerate(by_player.items(), start=1):
-            value, result = (np.array([getattr(b, x) for b in bins]) for x in ("value", "result"))
-            interval = np.array([one.interval for one in bins]).T
-            is_last = number == len(by_player)  # several intervals hide one another
-            panels.curve(panel, player, value, result, *(interval if is_last else ()))
-        panels.curve(panel, "as predicted", np.array([-1.0, 1.0]), np.array([-1.0, 1.0]))
-    return figure
-
-
 def _strength(run: run_log.RunLog) -> panels.Sheet:
     sheet = panels.curve_sheet(
         run,
         "strength",
         "Games and strength",
         "Games played, and the score (a draw is half a win) in matches against a fixed opponent "
-        "with its 95 % interval, over iterations, games and network evaluations. The last compares "
-        "recipes at equal cost. At a gate the new network plays the actor network, and is promoted "
-        "if it wins clearly.",
+        "with its 95 % interval. At a gate the new network plays the actor network, and is "
+        "promoted if it wins clearly.",
         [("Games", "games", "selfplay/games")],
     )
     iteration, score = run.column("evaluation/score", "evaluation")
-    low, high = (run.column(f"evaluation/score_{end}", "evaluation")[1] for end in ("low", "high"))
-    interval = (low, high) if len(low) == len(high) == len(score) else ()
-    opponents = {str(e.get("evaluation/opponent", "")) for e in run.of_kind("evaluation")}
-    places = {"iteration": iteration.astype(float)}
-    places["games"] = run.total_at("selfplay/games", iteration)
-    places["network evaluations"] = run.total_at("selfplay/evaluations", iteration)
-    for label, x in places.items():
-        if np.isnan(x).all():  # there may be none at all
-            continue
+    if len(score):
+        low, high = (run.column(f"evaluation/score_{x}", "evaluation")[1] for x in ("low", "high"))
+        interval = (low, high) if len(low) == len(high) == len(score) else ()
+        opponents = {str(e.get("evaluation/opponent", "")) for e in run.of_kind("evaluation")}
         title = f"Score against {', '.join(sorted(opponents))}"
-        panel = sheet.add_panel(title, label, "score")
-        panels.curve(panel, "score", x, score, *interval)
-        if label == "iteration":
-            panels.mark_phases(panel, run)
+        panel = sheet.add_panel(title, "iteration", "score")
+        panels.curve(panel, "score", iteration, score, *interval)
+        panels.mark_phases(panel, run)
 
     scored = [event for event in run.of_kind("gate") if event.get("gate/score") is not None]
     if scored:

@@ -20,7 +20,7 @@ Curves = tuple[str, str, str | Sequence[tuple[str, str]]]
 """A panel over iterations: its title, the unit of y, and a field, or labels with their fields."""
 
 # Axes of y by their unit: their ends, those that begin at 0, and lines to compare with.
-_LIMITS = {"score": (0, 1.02), "probability": (0, 1.02), "mean result": (-1.05, 1.05)}
+_LIMITS = {"score": (0, 1.02), "probability": (0, 1.02)}
 _FROM_ZERO = {"games", "games of an iteration", "share", "iterations", "positions", "seconds"}
 _FROM_ZERO |= {"simulations a second", "games a second"}
 _LEVELS = {"score": 0.5, "value − result": 0.0}

@@ -45,13 +45,6 @@ class RunLog:
         iteration = np.array([event["iteration"] for event in having], int)
         return iteration, np.array([event[field] for event in having], float)
 
-    def total_at(self, field: str, iterations: np.ndarray) -> np.ndarray:
-        """Returns a running total after each of the iterations, NaN before its first value."""
-        iteration, total = self.column(field)
-        place = np.searchsorted(iteration, iterations, side="right") - 1
-        padded = np.append(total, np.nan)
-        return padded[np.where(place < 0, len(total), place)]
-
 
 def folders(folder: pathlib.Path) -> list[pathlib.Path]:
     """Returns the folders of a run or of the phases of a curriculum, in their order.

@@ -132,17 +132,9 @@ def table(*columns: str) -> rich.table.Table:
 
 def fit(
     table: rich.table.Table, console: rich.console.Console, columns: Sequence[rich.table.Column]
-) -> list[str]:
-    """Removes columns of a table, in their order, until it fits a console; returns their names."""
-    left_out = []
-    for column in columns:
-        if width(table, console) > console.width:
-            table.columns.remove(column)
-            left_out.append(str(column.header))
-    return left_out
-
-
-def width(table: rich.table.Table, console: rich.console.Console) -> int:
-    """Returns the number of columns of a console that a table takes."""
+) -> None:
+    """Removes columns of a table, in their order, until it fits a console."""
     unlimited = console.options.update(max_width=10_000)
-    return console.measure(table, options=unlimited).maximum
+    for column in columns:
+        if console.measure(table, options=unlimited).maximum > console.width:
+            table.columns.remove(column)

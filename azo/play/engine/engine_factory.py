@@ -4,7 +4,6 @@ import functools
 import itertools
 import os
 import pathlib
-import sys
 import threading
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -13,13 +12,11 @@ import pydantic
 import tyro
 
 from azo.games import registry, setting_types, variant
-from azo.games.host import live_game
 from azo.learning import pattern_tables
 from azo.play.engine import engine_settings, opening_book
 from azo.play.engine.live_engine import Engine
 from azo.play.engine.live_search import Evaluator
 from azo.play.engine.pattern_evaluator import PatternEvaluator
-from azo.storage import locks
 from azo.training import exported_network, shipped_files, validation
 
 _NUM_EMPTIES_TO_SOLVE = 6  # of the position by which `warm_up` compiles the solver
@@ -53,16 +50,8 @@ class PlayConfig(NetworkChoice):
     """Settings of the search."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Opening book (see `azo book`); its moves are played while the position is in it."""
-    learn: bool = False
-    """Update the book after every finished game, and save it."""
     seed: setting_types.Seed = 0
     """Seed of random choices, in the book and at low levels."""
-
-    @pydantic.model_validator(mode="after")
-    def _check_book(self) -> "PlayConfig":
-        if self.learn and self.book is None:
-            raise ValueError("--learn needs a book: name its file with --book")
-        return self
 
 
 def load_engine(
@@ -110,25 +99,11 @@ def make_engine(play: PlayConfig) -> Engine:
     """Returns an engine at the start of a game.
 
     Raises:
-      ValueError: One line: the network or the book is missing or does not fit the board, or
-        another process learns the same book.
+      ValueError: One line: the network or the book is missing or does not fit the board.
     """
-    evaluator, path = load_evaluator(play), play.book
-    make = functools.partial(Engine, evaluator, play.engine, level=play.level, seed=play.seed)
-    if path is None:
-        return make()
-    lock = locks.lock_file(path) if play.learn else None
-    book = opening_book.load(path, evaluator.game)
-
-    def learn(game: live_game.LiveGame) -> None:
-        assert lock is not None  # held as long as the engine has this function
-        book.learn(game)
-        try:
-            book.save(path)
-        except ValueError as error:  # the game itself is not affected
-            print(error, file=sys.stderr)
-
-    return make(book=book, on_end=learn if play.learn else None)
+    evaluator = load_evaluator(play)
+    book = None if play.book is None else opening_book.load(play.book, evaluator.game)
+    return Engine(evaluator, play.engine, level=play.level, book=book, seed=play.seed)
 
 
 def load_evaluator(choice: NetworkChoice) -> Evaluator:

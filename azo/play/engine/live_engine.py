@@ -42,16 +42,14 @@ class Engine(live_game.LiveGame):
         *,
         level: int = engine_settings.NUM_LEVELS,
         book: opening_book.Book | None = None,
-        on_end: Callable[[live_game.LiveGame], None] | None = None,
         seed: int = 0,
     ):
         """Starts a game; compiles the network for the settings, which may take seconds.
 
         `config` are the settings at full strength, also of analyses. `level` weakens moves alone.
-        `on_end` is called with the game after each move that ends it.
         """
         super().__init__(evaluator.game)
-        self.evaluator, self.book, self._on_end = evaluator, book, on_end
+        self.evaluator, self.book = evaluator, book
         self.config = config or EngineConfig()
         self._rng = np.random.default_rng(seed)
         # The last solved position of the game; its bounds hold for later ones too.
@@ -91,12 +89,6 @@ class Engine(live_game.LiveGame):
 
     def _config_for(self, limits: Limits) -> EngineConfig:
         return self.config if limits.is_analysis else self.play_config
-
-    def play(self, move: int | str) -> None:
-        """Plays a move; see `LiveGame`."""
-        super().play(move)
-        if self._on_end is not None and self.is_over:
-            self._on_end(self)
 
     def think(
         self,

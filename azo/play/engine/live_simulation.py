@@ -4,8 +4,8 @@ The batched search of `azo.search` runs many games side by side on the device. F
 descends the tree, and the device only evaluates batches of leaves: `gather` fills a batch, `expand`
 takes its predictions. Meanwhile each pending path counts as a visit, so that the next path differs.
 
-Moves are selected as in `azo.search.selection.puct_action`. Leaves that are finished, solved or
-cached need no network and are backed up at once. Bounds pass up as in `azo.search.proofs`: of the
+Moves are selected as in `azo.search.selection.puct_action`. Leaves that are finished or solved need
+no network and are backed up at once. Bounds pass up as in `azo.search.proofs`: of the
 result, or of the final score if the search maximises a share of it. The root makes all its children
 at once, so it sees the end of the game two plies ahead.
 """
@@ -31,7 +31,8 @@ def gather(tree, batch, context, budget):
         leaf = tree.nodes[path[length - 1]]
         if leaf.state == WAITING:
             break
-        if leaf.state == NEW and not _open_from_cache(tree, leaf, batch, num_waiting, context):
+        if leaf.state == NEW:
+            batch.player[num_waiting], batch.opponent[num_waiting] = leaf.player, leaf.opponent
             batch.length[num_waiting] = length
             leaf.state = WAITING
             for i in range(length):
@@ -49,15 +50,10 @@ def expand(tree, batch, num_waiting, predictions, context):
 
     `predictions` is `[L, A + 2]` float32, see `Evaluator.request`.
     """
-    cache = context.cache
     for leaf in range(num_waiting):
         path, length = batch.path[leaf], batch.length[leaf]
-        if len(cache.player):
-            row = _row(batch.player[leaf], batch.opponent[leaf], len(cache.player))
-            cache.player[row], cache.opponent[row] = batch.player[leaf], batch.opponent[leaf]
-            cache.predictions[row] = predictions[leaf]
         node = tree.nodes[path[length - 1]]
-        _open(tree, node, predictions[leaf], batch.symmetry[leaf], context)
+        _open(tree, node, predictions[leaf], context)
         for i in range(length):
             tree.nodes[path[i]].virtual -= 1
         _back_up(tree, path, length, context)
@@ -186,22 +182,7 @@ def _exact_score(P, O, empties, board, context):
 
 
 @jit
-def _open_from_cache(tree, node, batch, leaf, context):
-    """Opens a node by its cached prediction; without one, adds it to the batch, returns False."""
-    P, O, symmetry, cache = node.player, node.opponent, 0, context.cache
-    if len(cache.player):
-        P, O, symmetry = host_rules.canonical(P, O, context.size)
-        row = _row(P, O, len(cache.player))
-        if cache.player[row] == P and cache.opponent[row] == O:
-            _open(tree, node, cache.predictions[row], symmetry, context)
-            return True
-    batch.player[leaf], batch.opponent[leaf] = P, O
-    batch.symmetry[leaf] = symmetry
-    return False
-
-
-@jit
-def _open(tree, node, prediction, symmetry, context):
+def _open(tree, node, prediction, context):
     """Adds a node's edges, one for each legal move."""
     begin = end = tree.counts[EDGES]
     legal = legal_moves(node.player, node.opponent, context.board.on_board)
@@ -216,8 +197,7 @@ def _open(tree, node, prediction, symmetry, context):
     highest = -np.inf
     for i in range(begin, end):
         edge = tree.edges[i]
-        turned = host_rules.turned_action(np.int64(edge.action), symmetry, context.size)
-        edge.prior = prediction[turned] / context.temperature
+        edge.prior = prediction[edge.action] / context.temperature
         edge.child = UNVISITED
         highest = max(highest, edge.prior)
     total = 0.0
@@ -294,10 +274,3 @@ def expand_root(tree, context):
             edge.child = _add_node(tree, root, edge.action, context)
     if root.num_edges:
         _tighten(tree, root, context)
-
-
-@jit
-def _row(P, O, num_rows):
-    mixed = P * np.uint64(0x9E3779B97F4A7C15) ^ O * np.uint64(0xC2B2AE3D27D4EB4F)
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    return np.int64((mixed >> np.uint64(32)) & np.uint64(num_rows - 1))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from azo.games.host import host_rules
-from azo.games.host.kernels import ZERO, jit
+from azo.games.host.kernels import jit
 
 NEW, WAITING, OPEN, DONE = 0, 1, 2, 3  # not evaluated; in a batch; with edges; proven result
 MAX_DEPTH = 128  # no game has more plies
@@ -56,14 +56,6 @@ class LiveTree(NamedTuple):
     counts: np.ndarray  # [2] int64: nodes and edges
 
 
-class EvaluationCache(NamedTuple):
-    """Predictions for canonical positions; a new position overwrites its row."""
-
-    player: np.ndarray  # [R] uint64, all ones where a row is empty
-    opponent: np.ndarray  # [R] uint64
-    predictions: np.ndarray  # [R, A + 2] float32, see `Evaluator.request`
-
-
 class SearchContext(NamedTuple):
     """The rules of the game, the settings of the search, and its memory besides the tree."""
 
@@ -75,7 +67,6 @@ class SearchContext(NamedTuple):
     exact_empties: int
     has_proofs: bool
     max_bound: int  # WIN, or all squares if bounds are of the final score
-    cache: EvaluationCache
     stack: np.ndarray  # work space of `last_squares.few`, which solves leaves
     counters: np.ndarray  # likewise
 
@@ -83,9 +74,8 @@ class SearchContext(NamedTuple):
 class LeafBatch(NamedTuple):
     """Up to `L` leaves for the network, each with its path."""
 
-    player: np.ndarray  # [L] uint64, in the form that the network evaluates
+    player: np.ndarray  # [L] uint64
     opponent: np.ndarray  # [L] uint64
-    symmetry: np.ndarray  # [L] int64, from the node's position to this form
     path: np.ndarray  # [L, MAX_DEPTH] int32, nodes from the root to the leaf
     length: np.ndarray  # [L] int64
 
@@ -119,18 +109,11 @@ def with_room(tree: LiveTree, num_more: int) -> LiveTree:
     )
 
 
-def make_cache(num_rows: int, num_actions: int) -> EvaluationCache:
-    """Returns an empty cache; the number of rows is a power of 2, or 0 for no cache."""
-    none = np.full(num_rows, ~ZERO)
-    return EvaluationCache(none, none.copy(), np.zeros((num_rows, num_actions + 2), np.float32))
-
-
 def make_batch(num_leaves: int) -> LeafBatch:
     """Returns an empty batch for `num_leaves` leaves."""
     return LeafBatch(
         player=np.zeros(num_leaves, np.uint64),
         opponent=np.zeros(num_leaves, np.uint64),
-        symmetry=np.zeros(num_leaves, np.int64),
         path=np.zeros((num_leaves, MAX_DEPTH), np.int32),
         length=np.zeros(num_leaves, np.int64),
     )

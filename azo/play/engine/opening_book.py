@@ -3,7 +3,7 @@
 A position is stored in the canonical form of `host_rules`, for the side to move. Of moves that a
 symmetry of the position exchanges, only the one with the lowest action is stored. A move has a
 value, counts of games and results, or both. Values come from searches and are backed up by negamax;
-counts come from archives and from games played with the book.
+counts come from archives.
 
 A file begins with a line that names the format. The rest is `_Content` as JSON, compressed with a
 checksum.
@@ -24,7 +24,6 @@ from azo.games.host import host_rules, live_game
 from azo.storage import files
 
 MARGIN = 0.02  # of value; moves within it of the best are played
-LEARNING_RATE = 0.2  # step of a value towards the result of a game
 _MAGIC = b"azo opening book 2\n"  # the number is the version of the format
 _CAUTION = 10.0  # even games that are added to the results of a move
 
@@ -104,33 +103,12 @@ class Book:
         canonical = int(self._turned[symmetries, action].min())
         return self.positions.setdefault(key, {}).setdefault(canonical, Entry())
 
-    def count(self, board: notation.Board, action: int, result: float) -> Entry:
-        """Counts a game with a move, won (1), drawn (0) or lost (-1) by its side; returns it."""
+    def count(self, board: notation.Board, action: int, result: float) -> None:
+        """Counts a game with a move, won (1), drawn (0) or lost (-1) by its side."""
         entry = self.entry(board, action)
         entry.num_games += 1
         entry.num_wins += result > 0
         entry.num_draws += result == 0
-        return entry
-
-    def learn(self, game: live_game.LiveGame) -> None:
-        """Learns from a finished game, move by move until it leaves the book.
-
-        Each move there counts the game; a new move is added. The value of the last move moves
-        towards the result, and is backed up.
-        """
-        black_value = game.result(game.final_score())
-        path: list[Entry] = []
-        for board, action in zip(game.boards, game.actions, strict=False):
-            if self.key(board) not in self.positions:
-                break
-            result = black_value if board.is_black_to_move else -black_value
-            path.append(self.count(board, action, result))
-        if path and path[-1].value is not None:
-            path[-1].value += LEARNING_RATE * (result - path[-1].value)
-        for entry, after in reversed(list(zip(path, game.boards[1 : len(path)], strict=False))):
-            value = self.value(self.key(after))
-            if value is not None:
-                entry.value = -value
 
     def back_up(self) -> None:
         """Sets the value of each move from the best move of the next position, if searched."""
