@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
@@ -25,6 +26,12 @@ def test_the_engine_plays_analyses_and_solves_by_public_names_alone():
     assert "black (X) to move" in lines
     assert sum(line.startswith("ply ") for line in lines) == 3
     assert lines[-1] == "black scores +38 by a2"
+
+
+def test_random_games_by_the_rules_alone_have_the_known_shares_of_results():
+    """White wins about half of random games, and one in 23 is drawn."""
+    shares = [float(text) for text in re.findall(r"0\.\d+", output_of("step_rules.py"))]
+    np.testing.assert_allclose(shares, [0.455, 0.043, 0.502], atol=0.02)  # four standard errors
 
 
 def scores(lines):

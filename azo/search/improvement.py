@@ -59,8 +59,13 @@ def search(
     With several leaves a step, `evaluate` gets batches `[B * leaves]` below the root. The `key` is
     for noise, the choice of a move, and `evaluate`; the plies played so far, `[B]` int32 or a
     number, are for the temperature. A greedy search plays the best move, without noise, as in
-    matches.
+    matches. Positions of another batch shape raise ValueError.
     """
+    batch_shape = jax.eval_shape(game.is_over, position).shape
+    if len(batch_shape) != 1:
+        raise ValueError(
+            f"positions of batch shape {batch_shape}: a search takes [B], such as game.start(1)"
+        )
     noise_key, root_key, tree_key, move_key = jax.random.split(key, 4)
 
     def adapted(key: jax.Array, position: protocol.Position) -> Evaluation:

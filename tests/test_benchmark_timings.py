@@ -1,0 +1,32 @@
+"""What tables of the benchmarks print for timings that other work has disturbed."""
+
+import math
+
+from support import tiny_run
+
+from benchmarks import iteration, measure
+
+
+def learning_row(whole, playing):
+    timings = {
+        name: measure.Timing(seconds, seconds, has_one_core=False)
+        for name, seconds in {"whole": whole, "playing": playing, "network": whole}.items()
+    }
+    mesh = iteration.placement.make_mesh(1)
+    return iteration._rows(tiny_run.settings(), mesh, timings, num_games=4)[-1]
+
+
+def test_learning_has_no_rate_if_playing_took_longer_than_the_whole_iteration():
+    """The difference counted as a nanosecond, which made 6,000,000,000 steps a second."""
+    _, seconds, share, speed = learning_row((1.0, 1.2, 0.9), (1.1, 1.4, 1.0))
+    never = "not measurable (not measurable to not measurable)"
+    assert (seconds, share) == ("-0.1 (-0.2 to -0.1)", never)
+    assert speed == f"{never} steps/s; {never} examples/s"
+    steps = tiny_run.settings().learner.num_steps  # in a second; one turn of three is disturbed
+    *_, speed = learning_row((2.0, 1.0, 2.0), (1.0, 1.5, 1.0))
+    assert speed.startswith(f"{steps} ({steps} to not measurable) steps/s")
+
+
+def test_a_ratio_without_a_part_needs_both_times():
+    ratio = measure.speedup(measure.less((3.0, 2.0, 1.0), (1.0, 1.0, 2.0)), (6.0, 3.0, 5.0))
+    assert (ratio.low, ratio.median, ratio.high) == (3.0, 3.0, math.inf)
