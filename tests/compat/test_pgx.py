@@ -15,6 +15,7 @@ from pgx import experimental
 from support import azo_for_pgx, slow_board
 
 from azo.compat import pgx as compat
+from azo.training import orbax_calls
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
 GAMES = 2048
@@ -106,6 +107,19 @@ def test_small_boards_follow_the_slow_rules(size):
         assert slow_board.is_over(board)
         result = slow_board.result(board, is_reversed=False)
         assert state.rewards.tolist()[mover] == -result
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_programs_of_the_page_run(number, tmp_path):
+    arrays = {"a/b": np.arange(3), "c": np.float32(1)}
+    orbax_calls.write(tmp_path / "state", arrays)
+    page = (REPOSITORY / "docs" / "compat.md").read_text()
+    names = {"folder": str(tmp_path / "state")}
+    exec(page.split("```python\n")[1 + number].split("```")[0], names)
+    if number:
+        assert names["arrays"]["a/b"].tolist() == [0, 1, 2]
+    else:
+        assert names["state"]._step_count.tolist() == [1] * 4
 
 
 def test_a_picture_shows_the_discs():
