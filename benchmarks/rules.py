@@ -17,7 +17,7 @@ Pgx runs in the fastest form that we know. One start state is chosen by `where` 
 a ply, and keys are not split. Random play is measured with `jax.random.categorical` over the masked
 logits, as its users write it, and with azo's draw: one 16-bit number a game selects the k-th legal
 action. Its `auto_reset` has its own row. Pgx plays two passes at the end of a game, azo none; both
-count plies. Pgx is skipped if it is not installed (it belongs to the extra `bench`).
+count plies. Pgx is skipped if it is not installed (it belongs to the extra `test`).
 
 More rows have the program that a user of either library writes, the same in both:
 
@@ -130,7 +130,7 @@ def report(config: RulesConfig) -> list[str]:
     if rows:
         lines += [measure.markdown_table(("times faster", *columns[1:3], "aim"), rows), ""]
     else:
-        lines += ["Pgx was left out: switched off, or not installed (extra `bench`).", ""]
+        lines += ["Pgx was left out: switched off, or not installed (extra `test`).", ""]
     return lines
 
 

@@ -12,7 +12,7 @@ with the same parameters, 16 considered moves at the root and no random openings
   XLA's own convolution in float32 and batch normalisation at each evaluation;
 * the example with azo's network, which separates the effect of the network from the rest.
 
-The example is left out if Pgx is not installed (it belongs to the extra `bench`).
+The example is left out if Pgx is not installed (it belongs to the extra `test`).
 """
 
 import functools
@@ -91,7 +91,7 @@ def report(config: SelfplayBenchConfig) -> list[str]:
         columns = ("times faster: azo", "by wall clock", "aim")
         lines += [measure.markdown_table(columns, ratios), ""]
     else:
-        lines += ["Pgx was left out: switched off, or not installed (extra `bench`).", ""]
+        lines += ["Pgx was left out: switched off, or not installed (extra `test`).", ""]
     columns = ("azo", "network's share of the time")
     lines += [measure.markdown_table(columns, shares), ""]
     return lines

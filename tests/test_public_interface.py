@@ -1,6 +1,7 @@
 """The names of `azo` for programs: lazy, typed, and used as the README uses them."""
 
 import ast
+import importlib.metadata
 import pathlib
 import subprocess
 import sys
@@ -23,6 +24,7 @@ reveal_type(engine.think().action)
 reveal_type(azo.analyse_game("f5d6", engine).losses)
 reveal_type(azo.solve_position("X").move_scores)
 azo.load_engine(level="strong")
+reveal_type(azo.__version__)
 """
 
 
@@ -41,7 +43,8 @@ def test_importing_azo_loads_neither_jax_nor_numba():
 
 def test_every_name_has_a_type_and_a_docstring():
     stub = ast.parse((_PACKAGE / "__init__.pyi").read_text())
-    typed = [alias.name for node in stub.body for alias in node.names]
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    typed = [alias.name for node in imports for alias in node.names]
     assert sorted(typed) == azo.__all__
     assert set(azo.__all__) <= set(dir(azo))
     for name in azo.__all__:
@@ -63,18 +66,20 @@ def test_the_types_reach_a_program(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(_USER_FILE)
     cache = _PACKAGE.parent / ".cache" / "mypy"
-    command = [sys.executable, "-m", "mypy", "--cache-dir", str(cache), str(program)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), str(program)]
     done = subprocess.run(
         command, cwd=_PACKAGE.parent, capture_output=True, text=True, timeout=300, check=False
     )
     told = [line.partition("program.py:")[2] for line in done.stdout.splitlines()]
-    assert told[:4] == [
+    assert told[:5] == [
         '5: note: Revealed type is "int"',
         '6: note: Revealed type is "tuple[azo.play.analysis.game_analysis.AnalysedPosition, ...]"',
         '7: note: Revealed type is "dict[int, int]"',
         '8: error: Argument "level" to "load_engine" has incompatible type "str"; expected "int"'
         "  [arg-type]",
+        '9: note: Revealed type is "str"',
     ]
+    assert azo.__version__ == importlib.metadata.version("azo")
 
 
 def test_an_engine_plays_moves_as_text_and_as_actions(engine):
