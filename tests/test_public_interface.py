@@ -192,3 +192,42 @@ def test_a_wrong_setting_of_a_run_is_named(tmp_path):
     with pytest.raises(ValueError) as error:
         azo.run_training("tictactoe", {"search.num_simulation": 3}, folder=tmp_path)
     assert "unknown setting 'num_simulation'" in str(error.value)
+
+
+def test_a_sweep_over_numbers_compiles_once(tmp_path):
+    rates, compiled = [], []
+    for c_puct in (1, 2.5):
+        settings = tiny_settings(
+            search__algorithm="puct",
+            search__c_puct=c_puct,
+            search__temperature=c_puct,
+            learner__learning_rate=c_puct / 100,
+        )
+        folder = azo.run_training("tictactoe", settings, folder=tmp_path / str(c_puct))
+        compiled += metrics.read(folder, "compilation")
+        rates.append(metrics.read(folder, "iteration")[-1]["learner/learning_rate"])
+    assert len(compiled) == 1
+    assert rates[1] == pytest.approx(2.5 * rates[0], rel=1e-5)
+
+
+def test_numbers_of_a_search_may_be_traced():
+    """With a uniform prior and values, the first visits follow the prior if `c_puct` is large."""
+    game = azo.TicTacToe()
+
+    def evaluate(key, position):
+        batch = position.player.shape
+        logits = jax.numpy.broadcast_to(jax.numpy.arange(9.0), (*batch, 9))
+        return azo.Evaluation(logits, jax.numpy.zeros(batch))
+
+    @jax.jit
+    def policy(c_puct):
+        config = azo.SearchConfig(algorithm="puct", num_simulations=32, c_puct=c_puct)
+        return azo.search_moves(game, evaluate, jax.random.key(0), game.start(1), config=config)
+
+    for c_puct in (0.1, 3.0):
+        config = azo.SearchConfig(algorithm="puct", num_simulations=32, c_puct=c_puct)
+        plain = azo.search_moves(game, evaluate, jax.random.key(0), game.start(1), config=config)
+        np.testing.assert_array_equal(policy(c_puct).policy, plain.policy)
+    assert policy._cache_size() == 1
+    with pytest.raises(ValueError, match="c_puct"):
+        azo.SearchConfig(c_puct=-1)

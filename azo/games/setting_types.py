@@ -8,12 +8,14 @@ import importlib
 import os
 import re
 import sys
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 import pydantic_core
 
 _LARGEST = 2**31 - 1
+Config = TypeVar("Config", bound=pydantic.BaseModel)
 MAX_SIMULATIONS = 2**15 - 2  # nodes and actions are stored in 16 bits
 
 PositiveInt = Annotated[int, pydantic.Field(gt=0, le=_LARGEST)]
@@ -32,6 +34,54 @@ Processes = Annotated[int, pydantic.Field(gt=0, le=4096)]
 Finite = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 PositiveFloat = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
+
+
+def is_traced(value: object) -> bool:
+    """Returns whether a value is an array of JAX, perhaps one that is not known yet."""
+    return hasattr(value, "aval")
+
+
+# Marks a number that may change without a new compilation, and may be a traced scalar: it decides
+# nothing in Python, except by being 0, see `is_zero`.
+TRACEABLE = pydantic.WrapValidator(lambda x, validate: x if is_traced(x) else validate(x))
+TracedPositive = Annotated[PositiveFloat, TRACEABLE]
+TracedNonNegative = Annotated[NonNegativeFloat, TRACEABLE]
+
+
+def is_zero(number: Any) -> bool:
+    """Returns whether a number is 0 when the program is compiled; one that is traced is not."""
+    return not is_traced(number) and number == 0
+
+
+def split_numbers(settings: Config) -> tuple[Config, dict[str, Any]]:
+    """Returns settings without their traceable numbers, and these by full names.
+
+    A 0 or None stays. In place of a number is 1, so settings that differ in numbers alone give
+    equal ones. `with_numbers` puts the numbers back.
+    """
+    changes: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, pydantic.BaseModel):
+            changes[name], inner = split_numbers(value)
+            numbers |= {f"{name}.{setting}": x for setting, x in inner.items()}
+        elif TRACEABLE in field.metadata and value is not None and not is_zero(value):
+            changes[name], numbers[name] = 1 if isinstance(value, int) else 1.0, value
+    return settings.model_copy(update=changes), numbers
+
+
+def with_numbers(settings: Config, numbers: Mapping[str, Any]) -> Config:
+    """Returns settings with numbers by full names, traced or not, and without a check."""
+    changes: dict[str, Any] = {}
+    for name, number in numbers.items():
+        section, _, setting = name.partition(".")
+        if setting:
+            old = changes.get(section, getattr(settings, section))
+            number = with_numbers(old, {setting: number})
+        changes[section] = number
+    return settings.model_copy(update=changes)
+
 
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
