@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -194,20 +195,16 @@ def test_a_wrong_setting_of_a_run_is_named(tmp_path):
     assert "unknown setting 'num_simulation'" in str(error.value)
 
 
-def test_a_sweep_over_numbers_compiles_once(tmp_path):
-    rates, compiled = [], []
-    for c_puct in (1, 2.5):
-        settings = tiny_settings(
-            search__algorithm="puct",
-            search__c_puct=c_puct,
-            search__temperature=c_puct,
-            learner__learning_rate=c_puct / 100,
-        )
-        folder = azo.run_training("tictactoe", settings, folder=tmp_path / str(c_puct))
-        compiled += metrics.read(folder, "compilation")
-        rates.append(metrics.read(folder, "iteration")[-1]["learner/learning_rate"])
-    assert len(compiled) == 1
-    assert rates[1] == pytest.approx(2.5 * rates[0], rel=1e-5)
+def test_the_snippets_for_those_who_extend_azo_run_and_a_sweep_compiles_once(tmp_path, monkeypatch):
+    page = (_PACKAGE.parent / "docs" / "extend.md").read_text()
+    own_networks, sweep = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[-2:]
+    exec(own_networks, {"__name__": "snippet"})
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("tictactoe.toml").write_text(tiny_run.toml())
+    exec(sweep.replace('"tictactoe"', '"tictactoe.toml"'))
+    folders = sorted(pathlib.Path("runs").iterdir())
+    assert [tiny_run.iterations(folder)[-1] for folder in folders] == [6, 6, 6]
+    assert [len(metrics.read(folder, "compilation")) for folder in folders] == [1, 0, 0]
 
 
 def test_numbers_of_a_search_may_be_traced():

@@ -5,9 +5,7 @@ useful and far below what no machine can hold; the run compares the whole with t
 """
 
 import importlib
-import os
 import re
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -103,12 +101,9 @@ def known_or_import_path(*known: str) -> pydantic.AfterValidator:
 def import_by_path(setting: str, path: str) -> Any:
     """Returns what `package.module:NAME` names, the value of a setting.
 
-    The module may also be in the current folder, as for scripts. ValueError, one line, if there is
-    no such module or name; errors inside the module are its own.
+    ValueError, one line, if there is no such module or name; errors inside the module are its own.
     """
     module_name, _, name = path.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

@@ -13,17 +13,16 @@ _MODULE = "import collections\n\n\nclass Net:\n    pass\n\n\nclass _Hidden:\n   
 
 @pytest.fixture
 def user_folder(tmp_path, monkeypatch):
-    """The current folder, with a module of the user."""
+    """A folder in Python's path, with modules of the user."""
     (tmp_path / "my_parts.py").write_text(_MODULE)
     (tmp_path / "needs_more.py").write_text("import not_installed_anywhere\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
     sys.modules.pop("my_parts", None)
 
 
 @pytest.mark.usefixtures("user_folder")
-def test_a_name_is_found_in_a_module_of_the_current_folder():
+def test_a_name_is_found_in_a_module():
     found = setting_types.import_by_path("network.kind", "my_parts:Net")
     assert (found.__module__, found.__name__) == ("my_parts", "Net")
     assert setting_types.import_by_path("network.kind", "json.decoder:JSONDecoder")
