@@ -35,13 +35,22 @@ NonNegativeFloat = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
 
 
 def is_traced(value: object) -> bool:
-    """Returns whether a value is an array of JAX, perhaps one that is not known yet."""
+    """Returns whether a value is an array of JAX, known or only when the program runs."""
     return hasattr(value, "aval")
+
+
+def _number(value: Any, validate: pydantic.ValidatorFunctionWrapHandler) -> Any:
+    if is_traced(value):
+        try:
+            value = value.item()
+        except TypeError:  # known only when the program runs
+            return value
+    return validate(value)
 
 
 # Marks a number that may change without a new compilation, and may be a traced scalar: it decides
 # nothing in Python, except by being 0, see `is_zero`.
-TRACEABLE = pydantic.WrapValidator(lambda x, validate: x if is_traced(x) else validate(x))
+TRACEABLE = pydantic.WrapValidator(_number)
 TracedPositive = Annotated[PositiveFloat, TRACEABLE]
 TracedNonNegative = Annotated[NonNegativeFloat, TRACEABLE]
 
