@@ -2,6 +2,9 @@ from azo.cli.train import run_training as run_training
 from azo.games.notation import action_text as action_text
 from azo.games.othello import Othello as Othello
 from azo.games.tictactoe import TicTacToe as TicTacToe
+from azo.learning.heads import Network as Network
+from azo.learning.heads import Prediction as Prediction
+from azo.learning.network_check import check_network as check_network
 from azo.play.analysis.game_analysis import analyse_game as analyse_game
 from azo.play.engine.engine_factory import load_engine as load_engine
 from azo.search.improvement import search_moves as search_moves

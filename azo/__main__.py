@@ -47,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"unknown command '{name}'. {hint}", file=sys.stderr)
         return 2
 
+    if "" not in sys.path:
+        sys.path.append("")  # the current folder may have games and networks, by import path
     try:
         with _importing():
             from azo.cli import command_line  # imports pydantic and tyro, which take 0.3 s

@@ -1,12 +1,16 @@
 """The examples run as a reader would run them, and do what they say."""
 
+import importlib
 import pathlib
 import re
 import subprocess
 import sys
+from unittest import mock
 
 import numpy as np
 import pytest
+
+import azo
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 PUBLIC = r"\bazo\.(?!load_engine|action_text|analyse_game|solve_position)\w+"
@@ -45,6 +49,35 @@ def test_alphazero_learns_to_beat_random_moves_at_tic_tac_toe():
     untrained, trained = scores(output_of("alphazero.py", "--num-iterations", "15").splitlines())
     assert untrained < 0.75
     assert trained > 0.85
+
+
+def test_an_own_network_is_trained(tmp_path):
+    lines = output_of("own_network.py", "--num-iterations", "4", "--folder", str(tmp_path / "run"))
+    assert (EXAMPLES / "own_network.py").read_text().count("\n") < 60
+    assert re.search(r"^value of the start: [+-]\d", lines, re.MULTILINE)
+    with pytest.raises(ValueError, match="there is no module 'own_network': install it"):
+        azo.load_network(tmp_path / "run")
+
+
+def test_the_loggers_get_the_numbers_of_each_event(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    wandb, mlflow = mock.MagicMock(), mock.MagicMock()
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    loggers, settings = importlib.import_module("loggers"), {"run.num_iterations": 2}
+    for logger in loggers.LOGGERS.values():
+        on_event = logger(settings)
+        on_event({"event": "iteration", "iteration": 2, "learner/policy_loss": 1.5, "time/x": None})
+        on_event({"event": "end", "iteration": 2, "reason": "done"})
+    wandb.init.assert_called_once_with(project="azo", config=settings)
+    logged = wandb.init.return_value.log
+    logged.assert_has_calls(
+        [mock.call({"learner/policy_loss": 1.5}, step=2), mock.call({}, step=2)]
+    )
+    wandb.init.return_value.finish.assert_called_once_with()
+    mlflow.log_params.assert_called_once_with(settings)
+    mlflow.log_metrics.assert_any_call({"learner/policy_loss": 1.5}, step=2)
+    mlflow.end_run.assert_called_once_with()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -160,14 +161,33 @@ def test_positions_are_searched_with_an_evaluator_of_the_caller():
     assert result.action.tolist() == [2, 2]
 
 
-def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
+def tiny_settings(**changes):
     sections = tiny_run.SECTIONS.items()
     settings = {f"{name}.{key}": value for name, part in sections for key, value in part.items()}
-    for num_iterations in (1, 2):
-        settings["run.num_iterations"] = num_iterations
-        folder = azo.run_training("tictactoe", settings, folder=tmp_path / "run")
+    return settings | {name.replace("__", "."): value for name, value in changes.items()}
+
+
+def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
+    events = []
+
+    def stop_in_the_third(event):
+        events.append(event)
+        if event["iteration"] == 3:
+            raise KeyError("a fault of the caller")
+
+    with pytest.raises(KeyError, match="a fault of the caller"):
+        azo.run_training(
+            "tictactoe", tiny_settings(), folder=tmp_path / "run", on_event=stop_in_the_third
+        )
+    assert events == metrics.read(tmp_path / "run")
+    events.clear()
+    settings = tiny_settings(run__num_iterations=4)
+    folder = azo.run_training(
+        "tictactoe", settings, folder=tmp_path / "run", on_event=events.append
+    )
+    assert [event["iteration"] for event in events if event["event"] == "iteration"] == [3, 4]
     assert folder == tmp_path / "run"
-    assert [event["iteration"] for event in metrics.read(folder, "iteration")] == [1, 2]
+    assert [event["iteration"] for event in metrics.read(folder, "iteration")] == [1, 2, 3, 4]
     network = azo.load_network(folder)
     evaluation = network.evaluate(jax.random.key(0), network.game.start(5))
     assert evaluation.prior_logits.shape == (5, 9)
@@ -178,3 +198,38 @@ def test_a_wrong_setting_of_a_run_is_named(tmp_path):
     with pytest.raises(ValueError) as error:
         azo.run_training("tictactoe", {"search.num_simulation": 3}, folder=tmp_path)
     assert "unknown setting 'num_simulation'" in str(error.value)
+
+
+def test_the_snippets_for_those_who_extend_azo_run_and_a_sweep_compiles_once(tmp_path, monkeypatch):
+    page = (_PACKAGE.parent / "docs" / "extend.md").read_text()
+    own_networks, sweep = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[-2:]
+    exec(own_networks, {"__name__": "snippet"})
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("tictactoe.toml").write_text(tiny_run.toml())
+    exec(sweep.replace('"tictactoe"', '"tictactoe.toml"'))
+    folders = sorted(pathlib.Path("runs").iterdir())
+    assert [tiny_run.iterations(folder)[-1] for folder in folders] == [6, 6, 6]
+    assert [len(metrics.read(folder, "compilation")) for folder in folders] == [1, 0, 0]
+
+
+def test_numbers_of_a_search_may_be_traced():
+    """With a uniform prior and values, the first visits follow the prior if `c_puct` is large."""
+    game = azo.TicTacToe()
+
+    def evaluate(key, position):
+        batch = position.player.shape
+        logits = jax.numpy.broadcast_to(jax.numpy.arange(9.0), (*batch, 9))
+        return azo.Evaluation(logits, jax.numpy.zeros(batch))
+
+    @jax.jit
+    def policy(c_puct):
+        config = azo.SearchConfig(algorithm="puct", num_simulations=32, c_puct=c_puct)
+        return azo.search_moves(game, evaluate, jax.random.key(0), game.start(1), config=config)
+
+    for c_puct in (0.1, 3.0):
+        config = azo.SearchConfig(algorithm="puct", num_simulations=32, c_puct=c_puct)
+        plain = azo.search_moves(game, evaluate, jax.random.key(0), game.start(1), config=config)
+        np.testing.assert_array_equal(policy(c_puct).policy, plain.policy)
+    assert policy._cache_size() == 1
+    with pytest.raises(ValueError, match="c_puct"):
+        azo.SearchConfig(c_puct=-1)

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from azo.cli import command_line
-from azo.training import config, curriculum, interruption
+from azo.training import config, curriculum, interruption, metrics
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,6 +30,7 @@ def run_training(
     settings: Mapping[str, Any] | None = None,
     *,
     folder: str | os.PathLike[str] | None = None,
+    on_event: metrics.OnEvent = lambda event: None,
 ) -> pathlib.Path:
     """Trains a network by self-play, and returns the folder of its run.
 
@@ -44,6 +45,10 @@ def run_training(
       settings: changes by full name, such as `search.num_simulations`; docs/recipes.md has them.
       folder: of the run; by default `runs/` and the name of the recipe. The phases of a curriculum
         have folders of their own in it, and that of the last phase is returned.
+      on_event: called with each event of the run as a dictionary, such as `{"event": "iteration",
+        "iteration": 12, "learner/policy_loss": 1.2, ...}`, once it is in `metrics.jsonl`. A resumed
+        run repeats the iterations after its checkpoint. An exception that it raises ends the run
+        and leaves this function; the same call resumes the run from its checkpoint.
 
     Raises:
       ValueError: One line: a setting is wrong, or the folder holds a run with other settings.
@@ -52,16 +57,16 @@ def run_training(
     if folder is not None:
         changes["run.folder"] = str(folder)
     run = config.with_settings(config.load_file(pathlib.Path(recipe)), changes)
-    _train(run)
+    _train(run, on_event)
     last = config.of_phase(run, len(run.curriculum) - 1) if run.curriculum else run
     return last.run.folder
 
 
-def _train(settings: config.Config) -> None:
+def _train(settings: config.Config, on_event: metrics.OnEvent = lambda event: None) -> None:
     # By name, since training can be read, and can run, without the laboratory.
     run_matches = importlib.import_module("azo.lab.run_matches")
     with interruption.StopRequest() as stop:
-        curriculum.train(settings, stop, run_matches.RunMatches)
+        curriculum.train(settings, stop, run_matches.RunMatches, on_event)
 
 
 def load(argv: Sequence[str]) -> config.Config:

@@ -4,11 +4,16 @@ Counts fit into 32 bits, as the compiled programs need. Bounds of shapes are far
 useful and far below what no machine can hold; the run compares the whole with the memory.
 """
 
-from typing import Annotated
+import importlib
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
 import pydantic
+import pydantic_core
 
 _LARGEST = 2**31 - 1
+Config = TypeVar("Config", bound=pydantic.BaseModel)
 MAX_SIMULATIONS = 2**15 - 2  # nodes and actions are stored in 16 bits
 
 PositiveInt = Annotated[int, pydantic.Field(gt=0, le=_LARGEST)]
@@ -27,3 +32,100 @@ Processes = Annotated[int, pydantic.Field(gt=0, le=4096)]
 Finite = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 PositiveFloat = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
+
+
+def is_traced(value: object) -> bool:
+    """Returns whether a value is an array of JAX, known or only when the program runs."""
+    return hasattr(value, "aval")
+
+
+def _number(value: Any, validate: pydantic.ValidatorFunctionWrapHandler) -> Any:
+    if is_traced(value):
+        try:
+            value = value.item()
+        except TypeError:  # known only when the program runs
+            return value
+    return validate(value)
+
+
+# Marks a number that may change without a new compilation, and may be a traced scalar: it decides
+# nothing in Python, except by being 0, see `is_zero`.
+TRACEABLE = pydantic.WrapValidator(_number)
+TracedPositive = Annotated[PositiveFloat, TRACEABLE]
+TracedNonNegative = Annotated[NonNegativeFloat, TRACEABLE]
+
+
+def is_zero(number: Any) -> bool:
+    """Returns whether a number is 0 when the program is compiled; one that is traced is not."""
+    return not is_traced(number) and number == 0
+
+
+def split_numbers(settings: Config) -> tuple[Config, dict[str, Any]]:
+    """Returns settings without their traceable numbers, and these by full names.
+
+    A 0 or None stays. In place of a number is 1, so settings that differ in numbers alone give
+    equal ones. `with_numbers` puts the numbers back.
+    """
+    changes: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, pydantic.BaseModel):
+            changes[name], inner = split_numbers(value)
+            numbers |= {f"{name}.{setting}": x for setting, x in inner.items()}
+        elif TRACEABLE in field.metadata and value is not None and not is_zero(value):
+            changes[name], numbers[name] = 1 if isinstance(value, int) else 1.0, value
+    return settings.model_copy(update=changes), numbers
+
+
+def with_numbers(settings: Config, numbers: Mapping[str, Any]) -> Config:
+    """Returns settings with numbers by full names, traced or not, and without a check."""
+    changes: dict[str, Any] = {}
+    for name, number in numbers.items():
+        section, _, setting = name.partition(".")
+        if setting:
+            old = changes.get(section, getattr(settings, section))
+            number = with_numbers(old, {setting: number})
+        changes[section] = number
+    return settings.model_copy(update=changes)
+
+
+_IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def known_or_import_path(*known: str) -> pydantic.AfterValidator:
+    """Returns the check of a setting that is one of the names, or `package.module:NAME`."""
+
+    def check(name: str) -> str:
+        if name in known or _IMPORT_PATH.fullmatch(name):
+            return name
+        names = ", ".join(map(repr, known))
+        raise pydantic_core.PydanticCustomError(
+            "name_or_path", f"should be {names}, or an import path such as 'package.module:Name'"
+        )
+
+    return pydantic.AfterValidator(check)
+
+
+def import_by_path(setting: str, path: str) -> Any:
+    """Returns what `package.module:NAME` names, the value of a setting.
+
+    ValueError, one line, if there is no such module or name; errors inside the module are its own.
+    """
+    module_name, _, name = path.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise ValueError(
+            f"{setting} is {path!r}, but there is no module {error.name!r}: install it, set"
+            " PYTHONPATH to its folder, or start azo there"
+        ) from None
+    if not hasattr(module, name):
+        own = [x for x, y in vars(module).items() if getattr(y, "__module__", "") == module_name]
+        there = ", ".join(x for x in own if not x.startswith("_")) or "none"
+        raise ValueError(
+            f"{setting} is {path!r}, but {module_name} has no {name!r}; its own names: {there}"
+        )
+    return getattr(module, name)

@@ -1,4 +1,4 @@
-"""Predictions: the outputs that networks of both kinds share."""
+"""Networks and their predictions: what all kinds share, those of users too."""
 
 from typing import Any
 
@@ -7,6 +7,8 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from azo.learning import network_config
 
 
 @flax.struct.dataclass
@@ -17,6 +19,43 @@ class Prediction:
     score_logits: jax.Array  # [M, Z] float32, of all final scores
     value: jax.Array  # [M] float32 in [-1, 1], expected result
     score: jax.Array  # [M] float32 in [-1, 1], expected score by the largest, see `mix_values`
+
+
+class Network(nn.Module):
+    """A network: the base of azo's own, and of yours, by `--network.kind package.module:Class`.
+
+    A subclass defines `__call__(planes) -> azo.Prediction`, mostly by `self.predict`, for planes
+    `[M, rows, columns, config.num_planes]` bool or float: pieces of the side to move and of the
+    opponent, with `network.input = "with_moves"` also the moves of both. `azo.check_network` tests
+    what azo relies on:
+
+    * All variables are float32, in the collections `params` and `batch_stats`; no random numbers
+      are drawn after `init`. Each parameter has a gradient.
+    * Any batch size works, under `jit` and `vmap` too, and as a symbolic size in `jax.export`.
+    * Without `is_training`, a prediction depends on its own planes alone, and `batch_stats` are
+      only read. In training they keep shapes and types, and statistics over a batch are those of
+      the mesh axis `axis_name`, if there is one, as flax's BatchNorm takes them.
+
+    Further fields need defaults. Sizes may come from `config`, such as `config.num_channels`. The
+    path may also name a function of the first four fields by keyword, such as a
+    `functools.partial` of the class.
+    """
+
+    config: network_config.NetworkConfig
+    board_shape: tuple[int, int]  # rows and columns
+    num_actions: int  # `A`; squares first, see `games/protocol.py`
+    scores: tuple[int, ...]  # the `Z` final scores of the game, ascending
+    is_training: bool = False  # learning, not play: normalise by this batch
+    axis_name: str | None = None  # in training, the mesh axis over which a batch is spread
+
+    def predict(self, prior_logits: jax.Array, score_logits: jax.Array) -> Prediction:
+        """Returns the outputs, given logits of all actions `[M, A]` and final scores `[M, Z]`."""
+        return predict(prior_logits, score_logits, self.scores)
+
+    @property
+    def block_size(self) -> int:
+        """Positions that a CPU core evaluates at a time."""
+        return 64
 
 
 def predict(

@@ -1,17 +1,19 @@
 """Networks: from positions to policies and final scores.
 
 A network gives logits for all actions; search and loss mask the illegal ones. There are two kinds:
-residual towers, and sums over tables of patterns, which are many times faster to evaluate.
+residual towers, and sums over tables of patterns, which are many times faster to evaluate. Others
+are classes of users, by import path: see `heads.Network`.
 """
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 
-from azo.games import protocol, variant
+from azo.games import protocol, setting_types, variant
 from azo.games.symmetry import inverse, move_planes, move_policy
 from azo.learning import heads, network_config, pattern_network, residual
 from azo.learning.cpu import convolution
@@ -19,25 +21,41 @@ from azo.search import improvement
 
 Symmetry = Literal["none", "random", "average"]
 NetworkConfig = network_config.NetworkConfig
-Network = residual.ResidualNetwork | pattern_network.PatternNetwork
+Network = heads.Network
 Variables = dict[str, Any]  # flax collections: "params", and "batch_stats" unless folded
 
 
 def build(game: protocol.Game, config: NetworkConfig) -> Network:
     """Returns the network for a game, in its form for play.
 
-    Patterns on a board that is not square, and counts of moves of another game than Othello, raise
-    ValueError.
+    ValueError, one line, for patterns on a board that is not square, counts of moves of another
+    game than Othello, and an import path that leads to no `heads.Network`.
     """
-    scores = tuple(int(score) for score in game.scores)
     if config.kind == "residual":
-        return residual.ResidualNetwork(config, game.num_actions, scores)
+        return construct(residual.ResidualNetwork, game, config)
+    if config.kind != "patterns":
+        return construct(setting_types.import_by_path("network.kind", config.kind), game, config)
     size, num_columns = game.board_shape
     if size != num_columns:
         raise ValueError(f"patterns need a square board, not {size} x {num_columns}")
     if config.patterns.has_move_counts and not isinstance(game, variant.Variant):
         raise ValueError(f"has_move_counts is for Othello, not {game.name}")
-    return pattern_network.PatternNetwork(config, size, game.num_actions, scores)
+    return construct(pattern_network.PatternNetwork, game, config)
+
+
+def construct(make: Callable[..., Any], game: protocol.Game, config: NetworkConfig) -> Network:
+    """Returns the network that a class, or a function with such arguments, makes for a game."""
+    network = None
+    if callable(make) and not (isinstance(make, type) and not issubclass(make, heads.Network)):
+        network = make(
+            config=config,
+            board_shape=game.board_shape,
+            num_actions=game.num_actions,
+            scores=tuple(int(score) for score in game.scores),
+        )
+    if not isinstance(network, heads.Network):
+        raise ValueError(f"network.kind: {make!r} is no subclass of azo.Network, and makes none")
+    return network
 
 
 def planes_of(game: protocol.Game, config: NetworkConfig, position: protocol.Position) -> jax.Array:
@@ -48,11 +66,14 @@ def planes_of(game: protocol.Game, config: NetworkConfig, position: protocol.Pos
     return jnp.concatenate([planes, game.legal_planes(position)], axis=-1)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))  # one program, not one for each operation
 def init(game: protocol.Game, config: NetworkConfig, key: jax.Array) -> Variables:
     """Returns fresh variables."""
-    planes = planes_of(game, config, game.start(1))
-    return dict(build(game, config).init(key, planes))
+    return _init(build(game, config), game, key)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))  # one program, not one for each operation
+def _init(model: Network, game: protocol.Game, key: jax.Array) -> Variables:
+    return dict(model.init(key, planes_of(game, model.config, game.start(1))))
 
 
 def shapes(game: protocol.Game, config: NetworkConfig) -> Variables:
@@ -70,7 +91,7 @@ def carry_over(
     value near 0, and the first games would be played without the values that were learned.
     """
     params = dict(variables["params"])
-    if config.heads == "pooled":
+    if config.kind == "residual" and config.heads == "pooled":
         params["score_output"] = heads.resize_scores(
             params["score_output"], source.scores, target.scores
         )
@@ -78,7 +99,7 @@ def carry_over(
         {name: jax.tree.map(lambda x: x.shape, layer) for name, layer in layers.items()}
         for layers in (params, shapes(target, config)["params"])
     )
-    others = [name for name in of_target if of_source[name] != of_target[name]]
+    others = [name for name in of_target if of_source.get(name) != of_target[name]]
     carried = {name: layer for name, layer in params.items() if name not in others}
     return variables | {"params": carried}, others
 
@@ -87,7 +108,9 @@ def fold(model: Network, variables: Variables) -> tuple[Network, Variables]:
     """Returns an equal network that is faster to evaluate, and its variables."""
     if isinstance(model, residual.ResidualNetwork):
         return residual.fold(model, variables)
-    return pattern_network.fold(model, variables)
+    if isinstance(model, pattern_network.PatternNetwork):
+        return pattern_network.fold(model, variables)
+    return model, variables
 
 
 def folded_evaluator(

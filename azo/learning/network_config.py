@@ -31,10 +31,12 @@ class PatternsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 class NetworkConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Shape of the network."""
 
-    kind: Literal["residual", "patterns"] = "residual"
-    """A tower of residual blocks of convolutions, or sums over tables of patterns."""
+    kind: Annotated[str, setting_types.known_or_import_path("residual", "patterns")] = "residual"
+    """residual: a tower of blocks of convolutions; patterns: sums over tables; or a subclass of
+    azo.Network as package.module:Class."""
     patterns: PatternsConfig = PatternsConfig()
-    """Shape of kind 'patterns'; all settings below are of kind 'residual'."""
+    """Shape of kind 'patterns'. All settings below are of kind 'residual'; a class of yours may use
+    them, and sees the planes of `input`."""
     num_blocks: Annotated[int, pydantic.Field(ge=0, le=256)] = 3
     """Residual blocks of two convolutions each."""
     num_channels: setting_types.Units = 32

@@ -20,18 +20,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import bitboard, patterns, variant
-from azo.learning import heads, network_config, pattern_tables
+from azo.learning import heads, pattern_tables
 
 
-class PatternNetwork(nn.Module):
-    """Sums over tables of patterns; build it with `network.build`."""
+class PatternNetwork(heads.Network):
+    """Sums over tables of patterns, with nothing to normalise; build it with `network.build`."""
 
-    config: network_config.NetworkConfig
-    size: int  # of the board
-    num_actions: int
-    scores: tuple[int, ...]  # the final scores of the game, ascending
-    is_training: bool = False  # has no effect: there is nothing to normalise
-    axis_name: str | None = None  # likewise
     is_merged: bool = False  # tables for one image on each set of squares, see `fold`
 
     @nn.compact
@@ -55,11 +49,7 @@ class PatternNetwork(nn.Module):
             counts = move_counts(planes, self.size)
             logits += sum(x * move_weights[:, i : i + 1] for i, x in enumerate(counts))
         missing = self.num_actions - logits.shape[-1]  # a pass is never one of several moves
-        return heads.predict(
-            prior_logits=jnp.pad(logits, ((0, 0), (0, missing))),
-            score_logits=score_logits,
-            scores=self.scores,
-        )
+        return self.predict(jnp.pad(logits, ((0, 0), (0, missing))), score_logits)
 
     def _score_logits(
         self, features: jax.Array, planes: jax.Array, num_discs: jax.Array
@@ -80,6 +70,11 @@ class PatternNetwork(nn.Module):
     def _by_discs(self, name: str, num_discs: jax.Array, width: int) -> jax.Array:
         """Returns `[M, width]`, a parameter for each number of discs on the board."""
         return self.param(name, nn.initializers.zeros, (self.size**2 + 1, width))[num_discs]
+
+    @property
+    def size(self) -> int:
+        """Rows and columns of the board."""
+        return self.board_shape[0]
 
     @property
     def block_size(self) -> int:

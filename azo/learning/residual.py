@@ -26,18 +26,12 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from azo.learning import heads, network_config
+from azo.learning import heads
 from azo.learning.cpu import convolution, normalisation
 
 
-class ResidualNetwork(nn.Module):
+class ResidualNetwork(heads.Network):
     """A residual tower with heads; build it with `network.build`."""
-
-    config: network_config.NetworkConfig
-    num_actions: int
-    scores: tuple[int, ...]  # the final scores of the game, ascending
-    is_training: bool = False  # normalise by this batch and update the averages
-    axis_name: str | None = None  # in training, the mesh axis over which a batch is spread
 
     @nn.compact
     def __call__(self, planes: jax.Array) -> heads.Prediction:
@@ -53,7 +47,7 @@ class ResidualNetwork(nn.Module):
         of_board = pooled_features(v) if config.heads == "pooled" else _flat(v)
         hidden = self._hidden(of_board, config.value_units, "value_hidden")
         score_logits = heads.small_output(hidden, len(self.scores), "score_output")
-        return heads.predict(logits, score_logits, self.scores)
+        return self.predict(logits, score_logits)
 
     @property
     def block_size(self) -> int:

@@ -12,10 +12,11 @@ def train(
     settings: config.Config,
     stop: interruption.StopRequest,
     make_matches: trainer.MakeMatches | None = None,
+    on_event: metrics.OnEvent = lambda event: None,
 ) -> None:
     """Runs, or resumes, the run of the settings or the phases of their curriculum."""
     if not settings.curriculum:
-        trainer.train(settings, stop, make_matches)
+        trainer.train(settings, stop, make_matches, on_event)
         return
     devices.prepare(config.of_phase(settings, 0))  # before the first use of JAX
     screen = rich.console.Console(highlight=False, quiet=not devices.is_first())
@@ -23,7 +24,7 @@ def train(
         phase_settings = config.of_phase(settings, index)
         if not _has_ended(phase_settings):
             screen.print(f"phase {index + 1} of {len(settings.curriculum)}: {phase.name}")
-            trainer.train(phase_settings, stop, make_matches)
+            trainer.train(phase_settings, stop, make_matches, on_event)
         if not _has_ended(phase_settings):
             return
         reason = metrics.read(phase_settings.run.folder, "end")[-1]["reason"]

@@ -28,6 +28,9 @@ RATING = "rating"
 EventFields = dict[str, Any]
 """A line of `metrics.jsonl`; some fields have the types of `_KnownFields`."""
 
+OnEvent = Callable[[EventFields], object]
+"""Is called with each event once it is written. Its errors end the run with their traceback."""
+
 _Whole = Annotated[int, pydantic.Field(ge=-(2**53), le=2**53)]  # exact as a float too
 _VALUES: pydantic.TypeAdapter[EventFields] = pydantic.TypeAdapter(
     dict[str, _Whole | Finite | bool | str | list[Any] | None],
@@ -112,6 +115,7 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
         folder: pathlib.Path,
         last_iteration: int = 0,
         check_lock: Callable[[], None] = lambda: None,
+        on_event: OnEvent = lambda event: None,
     ):
         """Opens the files in a run's folder, which is created if absent.
 
@@ -120,7 +124,7 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
         one line, if the files cannot be written.
         """
         self._path = folder / FILE
-        self._check_lock = check_lock
+        self._check_lock, self._on_event = check_lock, on_event
         self._curves_path = folder / "tensorboard"
         journal.mend(self._path, parse_event, lambda one: one["iteration"] <= last_iteration)
         with self._writing_curves():
@@ -156,6 +160,7 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
                     )
                 )
                 self._curves.flush()
+        self._on_event(line)
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):  # what could not be written has been reported

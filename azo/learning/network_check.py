@@ -1,0 +1,177 @@
+"""Check of a network: everything that azo relies on, each on a few positions of a game."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+
+from azo.games import protocol
+from azo.learning import heads, network, pattern_network, pattern_tables, run_state
+
+_BATCH = 6  # positions, an even number
+_TOLERANCE = 1e-2  # of the largest entry: bfloat16 has 8 bits
+_NOISE = 0.3  # added to fresh parameters, since many are 0 and hide what depends on them
+
+
+def check_network(
+    network_or_settings: Callable[..., Any] | network.NetworkConfig, game: protocol.Game
+) -> None:
+    """Checks that a network keeps the promises of `azo.Network`, in some seconds.
+
+        azo.check_network(MyNetwork, azo.TicTacToe())
+
+    Args:
+      network_or_settings: a subclass of `azo.Network`, a function that makes one, or the section
+        `network` of a run's settings, such as `azo.load_network(folder).settings.network`.
+      game: whose positions it evaluates.
+
+    Raises:
+      ValueError: One line: the promise that is broken, and what was found.
+    """
+    if isinstance(network_or_settings, network.NetworkConfig):
+        model = network.build(game, network_or_settings)
+    else:
+        model = network.construct(network_or_settings, game, network.NetworkConfig())
+    planes = _jit(lambda: _planes(game, model.config))()
+    variables = _checked_variables(model, planes)
+    _check_play(game, model, variables, planes)
+    _check_learning(model, variables, planes)
+
+
+def _planes(game: protocol.Game, config: network.NetworkConfig) -> jax.Array:
+    """Returns the planes of positions after random plies, bool."""
+
+    def play(ply: jax.Array, position: protocol.Position) -> protocol.Position:
+        action = game.random_action(jax.random.fold_in(jax.random.key(0), ply), position)
+        return game.step(position, action).position
+
+    num_plies = min(5, game.max_plies // 2)
+    position = jax.lax.fori_loop(0, num_plies, play, game.start(_BATCH))
+    return network.planes_of(game, config, position)
+
+
+def _checked_variables(model: network.Network, planes: jax.Array) -> network.Variables:
+    """Returns variables with noise."""
+    variables = dict(_jit(model.init)(jax.random.key(1), planes[:1]))
+    _require("params" in variables, "init gives no 'params'")
+    others = ", ".join(variables.keys() - {"params", "batch_stats"})
+    _require(not others, f"variables may be 'params' and 'batch_stats', not {others}")
+    for path, x in jax.tree.leaves_with_path(variables):
+        _require(x.dtype == jnp.float32, f"{_name(path)} is {x.dtype}, but should be float32")
+    is_own = isinstance(model, pattern_network.PatternNetwork)
+    reserved = pattern_tables.TABLES
+    _require(is_own or reserved not in variables["params"], f"no parameter may be named {reserved}")
+    draw = np.random.default_rng(0).normal
+    params = jax.tree.map(
+        lambda x: x + _NOISE * draw(size=x.shape).astype(np.float32), variables["params"]
+    )
+    return variables | {"params": params}
+
+
+def _check_play(
+    game: protocol.Game, model: network.Network, variables: network.Variables, planes: jax.Array
+) -> None:
+    """Checks the form for play: predictions, and that they depend on nothing else."""
+
+    def evaluate(planes: jax.Array) -> Any:
+        return model.apply(variables, planes)
+
+    is_prediction = isinstance(jax.eval_shape(evaluate, planes), heads.Prediction)
+    _require(is_prediction, "__call__ returns no azo.Prediction")
+    batched = _jit(evaluate)
+    expected = batched(planes)
+    _check_prediction(game, expected)
+    _require_same(expected, batched(planes.astype(jnp.float32)), "the {} of float32 planes differs")
+    alone = _jit(lambda planes: jax.lax.map(lambda one: evaluate(one[None]), planes))(planes)
+    alone = jax.tree.map(lambda x: x[:, 0], alone)
+    _require_same(expected, alone, "in play, the {} of a position depends on others in its batch")
+    each = _jit(jax.vmap(lambda one: evaluate(one[None])))(planes)
+    _require_same(expected, jax.tree.map(lambda x: x[:, 0], each), "vmap changes the {}")
+    symbolic = jax.export.symbolic_shape("b")[0]
+    argument = jax.ShapeDtypeStruct((symbolic, *planes.shape[1:]), jnp.float32)
+    try:
+        jax.export.export(jax.jit(evaluate))(argument)
+    except Exception as error:
+        raise ValueError(f"network: no program for a symbolic batch size: {error}") from error
+
+
+def _check_prediction(game: protocol.Game, prediction: heads.Prediction) -> None:
+    numbers = {"prior_logits": (game.num_actions,), "score_logits": (len(game.scores),)}
+    for name, x in vars(prediction).items():
+        shape = [_BATCH, *numbers.get(name, ())]
+        _require(list(x.shape) == shape, f"{name} is {list(x.shape)}, but should be {shape}")
+        _require(x.dtype == jnp.float32, f"{name} is {x.dtype}, but should be float32")
+        _require(np.isfinite(x).all(), f"{name} is not finite")
+    for name in ("value", "score"):
+        largest = np.abs(getattr(prediction, name)).max()
+        _require(largest <= 1 + 1e-5, f"{name} is {largest:.3g}, but should be in [-1, 1]")
+
+
+def _check_learning(
+    model: network.Network, variables: network.Variables, planes: jax.Array
+) -> None:
+    """Checks the form for training: batch statistics, and gradients."""
+    learner, spread = (
+        model.clone(is_training=True, axis_name=axis_name) for axis_name in (None, run_state.AXIS)
+    )
+
+    def learn(model: network.Network, params: Any, planes: jax.Array) -> Any:
+        return model.apply(variables | {"params": params}, planes, mutable=["batch_stats"])
+
+    def on_two_devices(params: Any, planes: jax.Array) -> Any:
+        halves = planes.reshape(2, _BATCH // 2, *planes.shape[1:])
+        parts, _ = jax.vmap(functools.partial(learn, spread, params), axis_name=run_state.AXIS)(
+            halves
+        )
+        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), parts)
+
+    def total(params: Any, model: network.Network) -> Any:
+        prediction, updated = learn(model, params, planes)
+        draw = np.random.default_rng(1).normal
+        weighed = [(draw(size=x.shape) * x).sum() for x in jax.tree.leaves(prediction)]
+        return sum(weighed, jnp.float32(0)), (prediction, updated)
+
+    @_jit
+    def compute(params: Any) -> Any:
+        parts = on_two_devices(params, planes)
+        gradient, (prediction, updated) = jax.grad(total, has_aux=True)(params, learner)
+        # In training a bias before normalisation has no gradient.
+        of_play, _ = jax.grad(total, has_aux=True)(params, model)
+        return prediction, updated, parts, gradient, of_play
+
+    prediction, updated, parts, gradient, of_play = compute(variables["params"])
+    before, after = (
+        jax.tree.map(lambda x: (x.shape, x.dtype), some.get("batch_stats", {}))
+        for some in (variables, updated)
+    )
+    _require(before == after, "training changes the structure, shapes or types of batch_stats")
+    _require_same(prediction, parts, "in training, the {} ignores the examples of other devices")
+    for path, x in jax.tree.leaves_with_path(gradient):
+        _require(np.isfinite(x).all(), f"the gradient of {_name(path)} is not finite")
+    for path, x in jax.tree.leaves_with_path(of_play):
+        _require(np.any(x), f"no gradient reaches the parameter {_name(path)}")
+
+
+def _jit(function: Callable[..., Any]) -> Any:
+    """Compiles a function that runs once, in the shortest time."""
+    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def _name(path: Any) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator="/")
+
+
+def _require(is_kept: Any, broken: str) -> None:
+    if not is_kept:
+        raise ValueError(f"network: {broken}")
+
+
+def _require_same(expected: heads.Prediction, found: heads.Prediction, broken: str) -> None:
+    """Requires equal predictions; `broken` has a place for the name of an output."""
+    for name, x in vars(expected).items():
+        difference = np.abs(np.subtract(x, getattr(found, name))).max()
+        _require(difference <= _TOLERANCE * np.abs(x).max(), broken.format(name))
