@@ -40,8 +40,8 @@ def test_the_limits_are_those_of_the_clock_and_of_the_settings():
     assert clock.GameClock().limits(True, 60, config) == Limits(50, 5.0)
     seconds = clock.seconds_for_move(60, 60)
     limits = clock.GameClock(60).limits(True, 60, config)
-    assert limits == Limits(50, seconds)
-    assert clock.GameClock(600).limits(True, 60, config) == Limits(50, 5.0)
+    assert limits == Limits(50, seconds, ends_early=True)
+    assert clock.GameClock(600).limits(True, 60, config) == Limits(50, 5.0, ends_early=True)
 
 
 def test_the_front_ends_time_left_replaces_the_clock():

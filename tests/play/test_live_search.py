@@ -188,3 +188,11 @@ def test_what_moves_need_is_compiled_before_the_first(monkeypatch):
     search.follow(game)
     search.grow(Limits(20))
     assert seen == before
+
+
+@pytest.mark.parametrize(
+    ("visits", "num_left", "is_settled"),
+    [([30, 9], 20, True), ([30, 9], 21, False), ([0, 30, 0], 29, True), ([30], 30, False)],
+)
+def test_a_move_is_settled_when_no_other_can_catch_it(visits, num_left, is_settled):
+    assert live_search.is_settled(np.array(visits), num_left) == is_settled

@@ -84,4 +84,4 @@ class GameClock:
                 later = seconds_for_move(period.seconds, num_empties, moves_left=period.moves)
                 seconds = max(seconds, later)
         seconds = min(seconds, config.seconds or seconds)
-        return Limits(config.num_simulations, seconds)
+        return Limits(config.num_simulations, seconds, ends_early=True)

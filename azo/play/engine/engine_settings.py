@@ -14,6 +14,7 @@ class Limits:
 
     num_simulations: int | None = None
     seconds: float | None = None
+    ends_early: bool = False  # on a clock: when no other move can catch the best one
     # Search for discs, also where the move is forced, and solve every move near the end.
     is_analysis: bool = False
 

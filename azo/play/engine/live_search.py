@@ -18,6 +18,7 @@ from azo.solver.host import last_squares
 MAX_NODES = 2_000_000  # about 300 MB
 MAX_VISITS = 2**31 - 2**20  # of the root: counts have 32 bits
 _MAX_PER_BATCH = 256  # simulations between two looks at the clock; at least any batch size
+_LEAST_SIMULATIONS = 32  # before their rate is known
 _MIN_BATCH = 2  # leaves; smaller batches are not split between streams
 # Scores are backed up by minimax over nodes with at least 30 visits, and with at least 1 / 200 of
 # the visits of the root.
@@ -161,6 +162,10 @@ class LiveSearch:
                 now = time.perf_counter()
                 if now >= end or (is_stopped is not None and is_stopped()):
                     break
+                if limits.ends_early and num_done >= _LEAST_SIMULATIONS:
+                    num_left = min(most - num_done, num_done / (now - start) * (end - now))
+                    if is_settled(self._hopeful_visits(), num_left):
+                        break
                 if on_progress is not None and now >= next_report:
                     on_progress(num_done)
                     next_report = now + progress_seconds
@@ -216,6 +221,13 @@ class LiveSearch:
             return 0 if values[move.action] > certain else 2
 
         return tuple(sorted(branches, key=lambda b: (rank(b), -b.visits, -b.prior, b.action)))
+
+    def _hopeful_visits(self) -> np.ndarray:
+        """Returns the visits of each move of the root, 0 for moves that are proven to be worse."""
+        nodes, child = self._tree.nodes, self._edges(0)["child"]
+        highest = -nodes["lower"][child]
+        is_worse = (highest == -self._context.max_bound) | (highest < nodes["lower"][0])
+        return np.where((child < 0) | is_worse, 0, nodes["visits"][child])
 
     def _has_ended(self) -> bool:
         """Returns whether the result of the root is proven, or memory is full."""
@@ -346,3 +358,12 @@ class LiveSearch:
         row = self._tree.nodes[node]
         mean = row["value_sum"] / row["visits"] if row["visits"] else 0.0
         return -float(live_simulation.clip(mean, row["lower"], row["upper"], self._context))
+
+
+def is_settled(visits: np.ndarray, num_left: float) -> bool:
+    """Returns whether `num_left` simulations cannot change which move has the most visits.
+
+    `visits` are those of each move, 0 for moves that are proven to be worse.
+    """
+    second, best = np.sort(np.append(visits, 0))[-2:]
+    return bool(best - second > num_left)
