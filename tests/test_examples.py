@@ -53,7 +53,6 @@ def test_alphazero_learns_to_beat_random_moves_at_tic_tac_toe():
 
 def test_an_own_network_is_trained(tmp_path):
     lines = output_of("own_network.py", "--num-iterations", "4", "--folder", str(tmp_path / "run"))
-    assert (EXAMPLES / "own_network.py").read_text().count("\n") < 60
     assert re.search(r"^value of the start: [+-]\d", lines, re.MULTILINE)
     with pytest.raises(ValueError, match="there is no module 'own_network': install it"):
         azo.load_network(tmp_path / "run")
@@ -71,9 +70,8 @@ def test_the_loggers_get_the_numbers_of_each_event(monkeypatch):
         on_event({"event": "end", "iteration": 2, "reason": "done"})
     wandb.init.assert_called_once_with(project="azo", config=settings)
     logged = wandb.init.return_value.log
-    logged.assert_has_calls(
-        [mock.call({"learner/policy_loss": 1.5}, step=2), mock.call({}, step=2)]
-    )
+    calls = [mock.call({"learner/policy_loss": 1.5}, step=2), mock.call({}, step=2)]
+    logged.assert_has_calls(calls)
     wandb.init.return_value.finish.assert_called_once_with()
     mlflow.log_params.assert_called_once_with(settings)
     mlflow.log_metrics.assert_any_call({"learner/policy_loss": 1.5}, step=2)

@@ -175,18 +175,13 @@ def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
         if event["iteration"] == 3:
             raise KeyError("a fault of the caller")
 
+    folder, longer = tmp_path / "run", tiny_settings(run__num_iterations=4)
     with pytest.raises(KeyError, match="a fault of the caller"):
-        azo.run_training(
-            "tictactoe", tiny_settings(), folder=tmp_path / "run", on_event=stop_in_the_third
-        )
-    assert events == metrics.read(tmp_path / "run")
+        azo.run_training("tictactoe", tiny_settings(), folder=folder, on_event=stop_in_the_third)
+    assert events == metrics.read(folder)
     events.clear()
-    settings = tiny_settings(run__num_iterations=4)
-    folder = azo.run_training(
-        "tictactoe", settings, folder=tmp_path / "run", on_event=events.append
-    )
+    assert azo.run_training("tictactoe", longer, folder=folder, on_event=events.append) == folder
     assert [event["iteration"] for event in events if event["event"] == "iteration"] == [3, 4]
-    assert folder == tmp_path / "run"
     assert [event["iteration"] for event in metrics.read(folder, "iteration")] == [1, 2, 3, 4]
     network = azo.load_network(folder)
     evaluation = network.evaluate(jax.random.key(0), network.game.start(5))

@@ -54,10 +54,8 @@ def test_equal_rows_of_a_table_are_stored_once(tmp_path):
     assert found["tables"].tobytes() == table.tobytes()
     with np.load(tmp_path / "network.npz") as members:
         stored = dict(members)
-    assert stored["params/tables.rows"].shape == (
-        np.unique(table.view(np.int32), axis=1).shape[1],
-        5,
-    )
+    num_distinct = np.unique(table.view(np.int32), axis=1).shape[1]
+    assert stored["params/tables.rows"].shape == (num_distinct, 5)
     stored["params/tables.numbers"][0, 7] = 20000
     np.savez(tmp_path / "network.npz", **stored)
     with pytest.raises(ValueError, match=r"network.npz: damaged: index 20000 is out of bounds"):
