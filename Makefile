@@ -47,10 +47,6 @@ else
 endif
 	@touch $@
 
-$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
-	$(PIP) -e ".[test,bench]"
-	@touch $@
-
 train: $(VENV)/.installed-run$(EXTRAS)
 	$(BIN)/azo train $(ARGS)
 
@@ -58,7 +54,7 @@ train: $(VENV)/.installed-run$(EXTRAS)
 record: RECORD := $(RECORD)
 record: $(VENV)/.installed-run$(EXTRAS)
 	$(BIN)/azo train --minutes 60 --run.folder $(RECORD) $(ARGS)
-	$(BIN)/azo leaderboard $(RECORD)
+	$(BIN)/azo leaderboard $(RECORD) --records docs/records.jsonl --page docs/notebook/leaderboard.md
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
@@ -84,7 +80,7 @@ lock: $(BIN)/python
 signature: $(VENV)/.installed-test
 	$(BIN)/python scripts/signature.py
 
-bench: $(VENV)/.installed-run$(EXTRAS) $(VENV)/.installed-bench
+bench: $(VENV)/.installed-run$(EXTRAS) $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.all $(ARGS)
 
 lint: $(VENV)/.installed-test

@@ -14,3 +14,5 @@ from azo.search.search_tree import Evaluation as Evaluation
 from azo.search.settings import SearchConfig as SearchConfig
 from azo.solver.host.endgame import solve_position as solve_position
 from azo.training.network_files import load_network as load_network
+
+__version__: str

@@ -107,6 +107,9 @@ def _overview() -> str:
         tree = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
         summary = (ast.get_docstring(tree) or "").partition("\n")[0]
         lines.append(f"  {name:12}{summary}")
+    pages = folder.parent / "docs"  # of a wheel; in a clone beside the package
+    pages = pages if pages.exists() else folder.parents[1] / "docs"
+    lines += ["", f"Pages such as docs/play.md are in {pages}"]
     return "\n".join(lines)
 
 

@@ -34,6 +34,7 @@ class Section(NamedTuple):
 PRESETS = {
     "cpu": (
         Section("Rules on one core", "rules"),
+        Section("Rules on two devices", "rules", "--num-devices 2"),
         Section("Search by PUCT on one core", "search"),
         Section(
             "Search by PUCT, 1024 games x 100 simulations",

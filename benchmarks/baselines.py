@@ -1,6 +1,6 @@
 """The baselines: the unchanged loops of mctx, and the AlphaZero example of Pgx.
 
-Pgx belongs to the extra `bench`. It is imported late, because its import starts JAX's backend, and
+Pgx belongs to the extra `test`. It is imported late, because its import starts JAX's backend, and
 the process must be pinned to its cores before.
 """
 

@@ -172,22 +172,35 @@ def summary(numbers: Sequence[float]) -> Range:
 
 
 def rate(seconds: Sequence[float], num_items: float) -> Range:
-    """Returns items a second, for calls that process `num_items` each."""
-    return summary([num_items / one for one in seconds])
+    """Returns items a second, for calls that process `num_items` each.
+
+    It is infinite in turns without a positive time, see `less`.
+    """
+    return summary([num_items / one if one > 0 else math.inf for one in seconds])
 
 
 def speedup(seconds: Sequence[float], baseline: Sequence[float]) -> Range:
-    """Returns the speed relative to `baseline` for the same work, turn by turn."""
-    return summary([other / mine for mine, other in zip(seconds, baseline, strict=True)])
+    """Returns the speed relative to `baseline` for the same work, turn by turn.
+
+    It is infinite in turns where one of the times is not positive, see `less`.
+    """
+    pairs = zip(seconds, baseline, strict=True)
+    return summary([other / mine if min(mine, other) > 0 else math.inf for mine, other in pairs])
 
 
 def less(seconds: Sequence[float], part: Sequence[float]) -> tuple[float, ...]:
-    """Returns the time of each turn minus that of a part, at least a nanosecond."""
-    return tuple(max(whole - one, 1e-9) for whole, one in zip(seconds, part, strict=True))
+    """Returns the time of each turn minus that of a part.
+
+    Beside other work the part may take longer than the whole. The difference is then not positive,
+    and rates that follow from it cannot be measured.
+    """
+    return tuple(whole - one for whole, one in zip(seconds, part, strict=True))
 
 
 def short(number: float) -> str:
     """Returns a number with three significant digits: 0.123, 12.3, 12,300."""
+    if math.isinf(number):
+        return "not measurable"
     return f"{number:.3g}" if abs(number) < 999.5 else f"{float(f'{number:.3g}'):,.0f}"
 
 

@@ -17,7 +17,17 @@ Pgx runs in the fastest form that we know. One start state is chosen by `where` 
 a ply, and keys are not split. Random play is measured with `jax.random.categorical` over the masked
 logits, as its users write it, and with azo's draw: one 16-bit number a game selects the k-th legal
 action. Its `auto_reset` has its own row. Pgx plays two passes at the end of a game, azo none; both
-count plies. Pgx is skipped if it is not installed (it belongs to the extra `bench`).
+count plies. Pgx is skipped if it is not installed (it belongs to the extra `test`).
+
+More rows have the program that a user of either library writes, the same in both:
+
+* rules of one game under `jax.vmap` in a scan, whole games under `vmap`, one game alone, and games
+  over devices by `jax.shard_map`;
+* azo's rules as an environment in Pgx's form, see `environment`, with three draws: `categorical`
+  and a cumulated sum over the mask of legal actions, and azo's own;
+* a network evaluates each observation and its policy is drawn from, which hides the rules' speed.
+
+`--num-devices 2` measures `shard_map` alone, on two CPU devices of a core each.
 """
 
 import dataclasses
@@ -29,14 +39,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pydantic
+from jax.sharding import PartitionSpec
 
-from azo.games import othello
-from benchmarks import baselines, measure
+from azo.games import othello, protocol
+from azo.learning import network
+from benchmarks import baselines, environment, inputs, measure
 
 PGX_SIZE = 8
-PGX_END = 1024  # a game that ended, in the total that also adds up rewards of -1, 0 and 1
 STEP_BASELINE = "Pgx, step only"
 PLAY_BASELINES = ("Pgx, random play, k-th legal", "Pgx, random play, categorical")
+SHARDED = "step only, `shard_map` of `vmap`"
+NETWORK_SHARE = 32  # plies of a call for each ply with a network
+AXIS = "games"
 
 
 class RulesConfig(measure.Settings):
@@ -50,6 +64,15 @@ class RulesConfig(measure.Settings):
     """Repetitions; each times every program once."""
     with_pgx: bool = True
     """Compare with Pgx, if it is installed."""
+    network: inputs.Size = "3x32"
+    """Size of the network that evaluates each ply in some rows: blocks x channels."""
+    num_devices: pydantic.PositiveInt = 1
+    """CPU devices. With more than one, only the rows of `shard_map` are measured."""
+
+    @property
+    def num_cores(self) -> int:
+        """One core a device."""
+        return self.num_devices
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +80,7 @@ class Contender:
     """One row of the table, and the rows with which it is compared."""
 
     program: measure.Program
+    num_steps: int  # plies of all games of a call
     aims: dict[str, int | None] = dataclasses.field(default_factory=dict)  # times faster, by row
 
 
@@ -70,11 +94,10 @@ def report(config: RulesConfig) -> list[str]:
     contenders = _contenders(config)
     calls = {name: contender.program.call for name, contender in contenders.items()}
     timings = measure.take_turns(calls, config.repeats)
-    num_steps = config.batch * config.plies
     rows = []
     for name, timing in timings.items():
         speeds = [
-            str(measure.rate(seconds, num_steps / 1e6))
+            str(measure.rate(seconds, contenders[name].num_steps / 1e6))
             for seconds in (timing.seconds, timing.processor_seconds)
         ]
         share = f"{timing.share:.2f}{' NOISY' if timing.is_noisy else ''}"
@@ -107,7 +130,7 @@ def report(config: RulesConfig) -> list[str]:
     if rows:
         lines += [measure.markdown_table(("times faster", *columns[1:3], "aim"), rows), ""]
     else:
-        lines += ["Pgx was left out: switched off, or not installed (extra `bench`).", ""]
+        lines += ["Pgx was left out: switched off, or not installed (extra `test`).", ""]
     return lines
 
 
@@ -141,18 +164,29 @@ def azo_replay(game: othello.Othello, start: othello.Position, actions: jax.Arra
 
 
 def azo_replay_steps(
-    game: othello.Othello, start: othello.Position, actions: jax.Array
+    game: othello.Othello,
+    start: othello.Position,
+    actions: jax.Array,
+    *,
+    transform: Callable[[Callable], Callable] = lambda ply: ply,
 ) -> jax.Array:
-    """The same with `step` of the protocol, which also leaves finished games unchanged."""
+    """The same with `step` of the protocol, which also leaves finished games unchanged.
 
-    def ply(carry, action):
-        position, checksum = carry
+    `transform` is applied to the ply, such as `jax.vmap`. One game has actions `[T]`.
+    """
+
+    def ply(start, position, checksum, action):
         step = game.step(position, action)
         is_last = step.discount == 0
         checksum = _add(game, checksum, step.position, is_last, step.reward)
-        return (_restart(is_last, start, step.position), checksum), None
+        return protocol.where(is_last, start, step.position), checksum
 
-    return jax.lax.scan(ply, _azo_carry(start), actions)[0][1]
+    transformed = transform(ply)
+
+    def scanned(carry, action):
+        return transformed(start, *carry, action), None
+
+    return jax.lax.scan(scanned, _azo_carry(start), actions)[0][1]
 
 
 def azo_replay_masks(
@@ -182,7 +216,7 @@ def _play(
     is_last = game.is_over(after)
     reward = jnp.where(is_last, -game.result(after), 0.0)
     checksum = _add(game, checksum, after, is_last, reward)
-    return _restart(is_last, start, after), checksum
+    return protocol.where(is_last, start, after), checksum
 
 
 def _add(
@@ -199,123 +233,144 @@ def _add(
     return checksum + 3 * must_pass + 5 * is_last + 7 * reward.astype(jnp.int32).astype(jnp.uint32)
 
 
-def _restart(is_last: jax.Array, start: Any, state: Any) -> Any:
-    def choose(fresh, old):
-        where = is_last.reshape(is_last.shape + (1,) * (old.ndim - is_last.ndim))
-        return jnp.where(where, fresh, old)
-
-    return jax.tree.map(choose, start, state)
-
-
-def pgx_categorical(key: jax.Array, legal_mask: jax.Array) -> jax.Array:
-    """Draws like Pgx's own examples: a Gumbel number for each of the 65 actions."""
-    return jax.random.categorical(key, jnp.where(legal_mask, 0.0, -jnp.inf))
-
-
-def pgx_kth_legal(key: jax.Array, legal_mask: jax.Array) -> jax.Array:
-    """Draws one number a game, as azo does, which selects the k-th legal action."""
-    rank_after = jnp.cumsum(legal_mask, axis=-1, dtype=jnp.int32)
-    num_legal = rank_after[:, -1]
-    word = jax.random.bits(key, num_legal.shape, jnp.uint16).astype(jnp.int32)
-    rank = (word * num_legal) >> 16
-    return (rank_after <= rank[:, None]).sum(axis=-1)
-
-
-def pgx_random_play(
-    step: Callable, draw: Callable, start: Any, keys: jax.Array
-) -> tuple[jax.Array, Any, jax.Array]:
-    """Plays at random; returns the actions `[T, B]` and the results of `pgx_replay`."""
-
-    def ply(carry, key):
-        state, total = carry
-        action = draw(key, state.legal_action_mask)
-        after = step(state, action)
-        return (_restart(after.terminated, start, after), _pgx_add(total, after)), action
-
-    carry, actions = jax.lax.scan(ply, _pgx_carry(start), keys)
-    return actions, *carry
-
-
-def pgx_replay(step: Callable, start: Any, actions: jax.Array) -> tuple[Any, jax.Array]:
-    """Plays the given actions; returns the last states and the total `[B]` int32."""
-
-    def ply(carry, action):
-        after = step(carry[0], action)
-        return (_restart(after.terminated, start, after), _pgx_add(carry[1], after)), None
-
-    return jax.lax.scan(ply, _pgx_carry(start), actions)[0]
-
-
-def pgx_replay_auto_reset(
-    step: Callable, start: Any, actions: jax.Array, keys: jax.Array
-) -> tuple[Any, jax.Array]:
-    """The same with `step` of `pgx.experimental.auto_reset`, which creates a new state a ply."""
-
-    def ply(carry, inputs):
-        action, key = inputs
-        after = step(carry[0], action, key)
-        return (after, _pgx_add(carry[1], after)), None
-
-    return jax.lax.scan(ply, _pgx_carry(start), (actions, keys))[0]
-
-
-def _pgx_carry(start: Any) -> tuple[Any, jax.Array]:
-    return start, jnp.zeros(start.terminated.shape, jnp.int32)
-
-
-def _pgx_add(total: jax.Array, after: Any) -> jax.Array:
-    return total + PGX_END * after.terminated + after.rewards[:, 0].astype(jnp.int32)
+def sharded(function: Callable, num_devices: int) -> Callable:
+    """Returns a function of `[B, ...]` and `[T, B]` that runs over devices, by games."""
+    mesh = jax.make_mesh((num_devices,), (AXIS,), axis_types=(jax.sharding.AxisType.Auto,))
+    games = PartitionSpec(AXIS)
+    specs = (games, PartitionSpec(None, AXIS))
+    return jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=games, check_vma=False)
 
 
 def _contenders(config: RulesConfig) -> dict[str, Contender]:
     keys = jax.random.split(jax.random.key(config.seed), config.plies)
-    rows: dict[str, Contender] = {}
-    for size in (8, 6):
-        rows |= _azo_contenders(size, config.batch, keys)
     uses_pgx = config.with_pgx and baselines.has_pgx()
-    return rows | (_pgx_contenders(config.batch, keys) if uses_pgx else {})
+    rows = _azo_contenders(config, PGX_SIZE, keys)
+    if config.num_devices == 1:
+        rows |= _azo_contenders(config, 6, keys)
+        rows |= _environment_contenders(config, keys)
+    return rows | (_pgx_contenders(config, keys) if uses_pgx else {})
 
 
-def _azo_contenders(size: int, batch: int, keys: jax.Array) -> dict[str, Contender]:
-    game = othello.Othello(size)
-    start = game.start(batch)
+def _azo_contenders(config: RulesConfig, size: int, keys: jax.Array) -> dict[str, Contender]:
+    game, num_steps = othello.Othello(size), config.batch * config.plies
+    start, name = game.start(config.batch), f"azo {size}x{size}"
     random_play = functools.partial(azo_random_play, game)
     play = measure.compile_program(random_play, start, keys)
     actions = jax.block_until_ready(play.call())[0]
-    replays: dict[str, tuple[Callable, int | None]] = {"step only": (azo_replay, 40)}
-    if size == PGX_SIZE:
-        replays |= {
-            "step only, protocol's `step`": (azo_replay_steps, None),
-            "step only, legal moves as bools": (azo_replay_masks, None),
-        }
-    name = f"azo {size}x{size}"
-    rows = {f"{name}, random play": Contender(play, dict.fromkeys(PLAY_BASELINES, 10))}
-    for what, (replay, aim) in replays.items():
-        program = measure.compile_program(functools.partial(replay, game), start, actions)
-        rows[f"{name}, {what}"] = Contender(program, {STEP_BASELINE: aim})
+    steps = functools.partial(azo_replay_steps, game)
+    steps_by_vmap = functools.partial(steps, transform=jax.vmap)
+
+    def compiled(function: Callable, baseline: str, aim: int | None = None) -> Contender:
+        program = measure.compile_program(function, start, actions)
+        return Contender(program, num_steps, {baseline: aim} if size == PGX_SIZE else {})
+
+    if config.num_devices > 1:
+        over_devices = sharded(steps_by_vmap, config.num_devices)
+        return {f"{name}, {SHARDED}": compiled(over_devices, f"Pgx, {SHARDED}")}
+    aims = dict.fromkeys(PLAY_BASELINES, 10) if size == PGX_SIZE else {}
+    rows = {
+        f"{name}, random play": Contender(play, num_steps, aims),
+        f"{name}, step only": compiled(functools.partial(azo_replay, game), STEP_BASELINE, 40),
+    }
     if size != PGX_SIZE:
-        rows = {name: Contender(row.program) for name, row in rows.items()}
-    return rows
-
-
-def _pgx_contenders(batch: int, keys: jax.Array) -> dict[str, Contender]:
-    env = baselines.pgx_othello()
-    start = jax.jit(jax.vmap(env.init))(jax.random.split(keys[0], batch))
-    step = jax.vmap(env.step)
-    play_kth, play_usual = (
-        measure.compile_program(functools.partial(pgx_random_play, step, draw), start, keys)
-        for draw in (pgx_kth_legal, pgx_categorical)
-    )
-    actions = jax.block_until_ready(play_kth.call())[0]
-    replay = functools.partial(pgx_replay, step)
-    replay_reset = functools.partial(pgx_replay_auto_reset, baselines.pgx_auto_reset(env))
-    return {
-        STEP_BASELINE: Contender(measure.compile_program(replay, start, actions)),
-        "Pgx, step only, its `auto_reset`": Contender(
-            measure.compile_program(replay_reset, start, actions, keys)
+        return rows
+    alone = measure.compile_program(steps, game.start(), actions[:, 0])
+    by_games = jax.vmap(steps, in_axes=(0, 1))
+    masks = functools.partial(azo_replay_masks, game)
+    return rows | {
+        f"{name}, step only, protocol's `step`": compiled(steps, STEP_BASELINE),
+        f"{name}, step only, legal moves as bools": compiled(masks, STEP_BASELINE),
+        f"{name}, step only, `vmap` in `scan`": compiled(steps_by_vmap, STEP_BASELINE, 40),
+        f"{name}, step only, `vmap` of games": compiled(
+            by_games, "Pgx, step only, `vmap` of games"
         ),
-        PLAY_BASELINES[0]: Contender(play_kth),
-        PLAY_BASELINES[1]: Contender(play_usual),
+        f"{name}, {SHARDED}": compiled(sharded(steps_by_vmap, 1), f"Pgx, {SHARDED}"),
+        f"{name}, step only, one game": Contender(
+            alone, config.plies, {"Pgx, step only, one game": None}
+        ),
+    }
+
+
+def _environment_contenders(config: RulesConfig, keys: jax.Array) -> dict[str, Contender]:
+    """Returns azo's rules in the form of Pgx's."""
+    game, num_steps = othello.Othello(PGX_SIZE), config.batch * config.plies
+    env = environment.Environment(game)
+    start = jax.jit(jax.vmap(env.init))(jax.random.split(keys[0], config.batch))
+    draws = {
+        "azo's draw": (environment.draw_by_azo(game), PLAY_BASELINES),
+        "k-th legal": (environment.draw_kth_legal, PLAY_BASELINES[:1]),
+        "categorical": (environment.draw_categorical, PLAY_BASELINES[1:]),
+    }
+    rows = {}
+    for name, (draw, play_baselines) in draws.items():
+        play = functools.partial(environment.random_play, jax.vmap(env.step), draw)
+        rows[f"azo as environment, random play, {name}"] = Contender(
+            measure.compile_program(play, start, keys),
+            num_steps,
+            dict.fromkeys(play_baselines),
+        )
+    actions = jax.block_until_ready(next(iter(rows.values())).program.call())[0]
+    replay = functools.partial(environment.replay, jax.vmap(env.step))
+    name = f"network {config.network} first"
+    return {
+        "azo as environment, step only": Contender(
+            measure.compile_program(replay, start, actions), num_steps, {STEP_BASELINE: None}
+        ),
+        **rows,
+        f"azo as environment, {name}": _with_network(config, env, start, keys, f"Pgx, {name}"),
+    }
+
+
+def _with_network(
+    config: RulesConfig, env: Any, start: Any, keys: jax.Array, *baseline: str
+) -> Contender:
+    """Returns an environment in which azo's network, the same for all, chooses each action."""
+    game, size = othello.Othello(PGX_SIZE), inputs.config(config.network)
+    initial = jax.jit(functools.partial(network.init, game, size))(jax.random.key(config.seed))
+    model, variables = network.fold(network.build(game, size), initial)
+    step = jax.vmap(env.step)
+
+    def play(variables, start, keys):
+        draw = environment.draw_by_network(functools.partial(model.apply, variables))
+        return environment.random_play(step, draw, start, keys)
+
+    num_plies = max(1, config.plies // NETWORK_SHARE)
+    program = measure.compile_program(play, variables, start, keys[:num_plies])
+    return Contender(program, config.batch * num_plies, dict.fromkeys(baseline))
+
+
+def _pgx_contenders(config: RulesConfig, keys: jax.Array) -> dict[str, Contender]:
+    env, num_steps = baselines.pgx_othello(), config.batch * config.plies
+    start = jax.jit(jax.vmap(env.init))(jax.random.split(keys[0], config.batch))
+    step = jax.vmap(env.step)
+
+    def compiled(function: Callable, *args: Any) -> Contender:
+        return Contender(measure.compile_program(function, *args), num_steps)
+
+    play = functools.partial(environment.random_play, step, environment.draw_kth_legal)
+    play_kth = compiled(play, start, keys)
+    actions = jax.block_until_ready(play_kth.program.call())[0]
+    replay = functools.partial(environment.replay, step)
+    over_devices = sharded(lambda start, actions: replay(start, actions)[1], config.num_devices)
+    shards = {f"Pgx, {SHARDED}": compiled(over_devices, start, actions)}
+    if config.num_devices > 1:
+        return shards
+    play = functools.partial(environment.random_play, step, environment.draw_categorical)
+    one_replay = functools.partial(environment.replay, env.step)
+    by_games = jax.vmap(one_replay, in_axes=(0, 1))
+    auto_reset = functools.partial(environment.replay_auto_reset, baselines.pgx_auto_reset(env))
+    one_game = (jax.tree.map(lambda x: x[0], start), actions[:, 0])
+    return {
+        STEP_BASELINE: compiled(replay, start, actions),
+        "Pgx, step only, its `auto_reset`": compiled(auto_reset, start, actions, keys),
+        "Pgx, step only, `vmap` of games": compiled(by_games, start, actions),
+        **shards,
+        "Pgx, step only, one game": Contender(
+            measure.compile_program(one_replay, *one_game), config.plies
+        ),
+        PLAY_BASELINES[0]: play_kth,
+        PLAY_BASELINES[1]: compiled(play, start, keys),
+        f"Pgx, network {config.network} first": _with_network(config, env, start, keys),
     }
 
 

@@ -10,9 +10,10 @@ with the same parameters, 16 considered moves at the root and no random openings
 * azo as in training: `selfplay.play`, with the normalisation folded into the convolutions;
 * the example: environment and loops as in its `train.py`, and the network written plainly, with
   XLA's own convolution in float32 and batch normalisation at each evaluation;
-* the example with azo's network, which separates the effect of the network from the rest.
+* the example with azo's network, which separates the effect of the network from the rest;
+* the example with azo's environment in place of Pgx's, `azo.compat.pgx`.
 
-The example is left out if Pgx is not installed (it belongs to the extra `bench`).
+The example is left out if Pgx is not installed (it belongs to the extra `test`).
 """
 
 import functools
@@ -31,6 +32,7 @@ from benchmarks import baselines, inputs, measure
 PLIES_A_GAME = 60
 NETWORK = "azo's network alone"
 EXAMPLE, EXAMPLE_BY_AZO = "Pgx example", "Pgx example, azo's network"
+EXAMPLE_WITH_RULES = "Pgx example, azo's environment"
 # Targets by network and simulations: speed relative to the example.
 AIMS = {"5x64:32": 1.1, "3x32:32": 2.0, "3x32:200": 2.5}
 
@@ -68,7 +70,7 @@ def report(config: SelfplayBenchConfig) -> list[str]:
             for name, timing in timings.items()
             if name != NETWORK
         ]
-        for name in (EXAMPLE, EXAMPLE_BY_AZO):
+        for name in (EXAMPLE, EXAMPLE_BY_AZO, EXAMPLE_WITH_RULES):
             if name in timings:
                 ratio = measure.speedup(azo.seconds, timings[name].seconds)
                 aim = f"at least {AIMS[cell]}" if name == EXAMPLE and cell in AIMS else ""
@@ -91,7 +93,7 @@ def report(config: SelfplayBenchConfig) -> list[str]:
         columns = ("times faster: azo", "by wall clock", "aim")
         lines += [measure.markdown_table(columns, ratios), ""]
     else:
-        lines += ["Pgx was left out: switched off, or not installed (extra `bench`).", ""]
+        lines += ["Pgx was left out: switched off, or not installed (extra `test`).", ""]
     columns = ("azo", "network's share of the time")
     lines += [measure.markdown_table(columns, shares), ""]
     return lines
@@ -161,10 +163,7 @@ def _measure_cell(config: SelfplayBenchConfig, cell: str) -> dict[str, measure.T
         NETWORK: measure.compile_program(alone, *arguments),
     }
     if config.with_pgx and baselines.has_pgx():
-        env = baselines.pgx_othello()
-        pgx_begin = jax.jit(functools.partial(baselines.pgx_begin, env), static_argnums=1)
-        begin = functools.partial(pgx_begin, begin_key)
-        state = inputs.spread(begin, 64, config.batch, config.before_ply)
+        from azo.compat import pgx  # imports Pgx, see `baselines`
 
         def plain_network(variables):
             return functools.partial(inputs.evaluate_plainly, variables)
@@ -172,8 +171,16 @@ def _measure_cell(config: SelfplayBenchConfig, cell: str) -> dict[str, measure.T
         def azo_network(variables):
             return functools.partial(folded.apply, network.fold(model, variables)[1])
 
-        for name, network_of in {EXAMPLE: plain_network, EXAMPLE_BY_AZO: azo_network}.items():
-            play = functools.partial(_example, config, env, network_of, int(simulations))
+        env = baselines.pgx_othello()
+        for name, env_of, network_of in (
+            (EXAMPLE, env, plain_network),
+            (EXAMPLE_BY_AZO, env, azo_network),
+            (EXAMPLE_WITH_RULES, pgx.make("othello"), plain_network),
+        ):
+            pgx_begin = jax.jit(functools.partial(baselines.pgx_begin, env_of), static_argnums=1)
+            begin = functools.partial(pgx_begin, begin_key)
+            state = inputs.spread(begin, 64, config.batch, config.before_ply)
+            play = functools.partial(_example, config, env_of, network_of, int(simulations))
             programs[name] = measure.compile_program(play, variables, play_key, state)
     calls = {name: program.call for name, program in programs.items()}
     return measure.take_turns(calls, config.repeats)

@@ -2,8 +2,8 @@
 
 python scripts/draw_curves.py --output docs/curves.svg runs/azo8 runs/tower8
 
-A run is named after its folder. The upper panel has Elo on the fixed ladder with intervals of 95 %, the lower one
-the discs lost a move on solved positions.
+A run is named after its folder. The upper panel has Elo on the fixed ladder with intervals of 95 %,
+the lower one the discs lost a move on solved positions.
 """
 
 import argparse
@@ -26,7 +26,9 @@ def main() -> None:
         events = [json.loads(line) for line in lines]
         ratings = [event for event in events if event["event"] == "rating"]
         minutes = [event["time/minutes"] for event in ratings]
-        (line,) = elo.plot(minutes, [x["rating/elo"] for x in ratings], "o-", ms=3, label=folder.name)
+        (line,) = elo.plot(
+            minutes, [x["rating/elo"] for x in ratings], "o-", ms=3, label=folder.name
+        )
         low, high = ([x[f"rating/elo_{end}"] for x in ratings] for end in ("low", "high"))
         elo.fill_between(minutes, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
         lost.plot(minutes, [x["rating/discs_lost"] for x in ratings], "o-", ms=3)

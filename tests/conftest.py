@@ -27,6 +27,7 @@ import pytest
 from support import web_visit
 
 from azo.learning import learner, loop, placement, run_state
+from azo.training import devices
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
@@ -101,6 +102,11 @@ def _programs_are_shared():
         patch.setattr(loop, "build", shared_build)
         patch.setattr(placement, "begin", shared_begin)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _each_test_compiles():
+    devices.PROGRAMS.clear()
 
 
 @pytest.fixture

@@ -1,6 +1,11 @@
-"""Continuing an interrupted run of all benchmarks."""
+"""Continuing an interrupted run of all benchmarks, and timings that other work has disturbed."""
+
+import math
+
+from support import tiny_run
 
 from benchmarks import all as every
+from benchmarks import iteration, measure
 
 SECTIONS = (every.Section("Memory", "memory"), every.Section("Rules", "rules"))
 
@@ -36,3 +41,28 @@ def test_benchmark_that_fails_does_not_keep_others_from_running(monkeypatch, tmp
     assert (code, done) == (1, ["memory", "rules"])
     assert "plies" not in readme
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["02-rules.md"]
+
+
+def learning_row(whole, playing):
+    timings = {
+        name: measure.Timing(seconds, seconds, has_one_core=False)
+        for name, seconds in {"whole": whole, "playing": playing, "network": whole}.items()
+    }
+    mesh = iteration.placement.make_mesh(1)
+    return iteration._rows(tiny_run.settings(), mesh, timings, num_games=4)[-1]
+
+
+def test_learning_has_no_rate_if_playing_took_longer_than_the_whole_iteration():
+    """The difference counted as a nanosecond, which made 6,000,000,000 steps a second."""
+    _, seconds, share, speed = learning_row((1.0, 1.2, 0.9), (1.1, 1.4, 1.0))
+    never = "not measurable (not measurable to not measurable)"
+    assert (seconds, share) == ("-0.1 (-0.2 to -0.1)", never)
+    assert speed == f"{never} steps/s; {never} examples/s"
+    steps = tiny_run.settings().learner.num_steps  # in a second; one turn of three is disturbed
+    *_, speed = learning_row((2.0, 1.0, 2.0), (1.0, 1.5, 1.0))
+    assert speed.startswith(f"{steps} ({steps} to not measurable) steps/s")
+
+
+def test_a_ratio_without_a_part_needs_both_times():
+    ratio = measure.speedup(measure.less((3.0, 2.0, 1.0), (1.0, 1.0, 2.0)), (6.0, 3.0, 5.0))
+    assert (ratio.low, ratio.median, ratio.high) == (3.0, 3.0, math.inf)

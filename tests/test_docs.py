@@ -4,6 +4,8 @@ import importlib
 import pathlib
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -40,6 +42,15 @@ def _commands(text):
         if words and re.fullmatch("[a-z]+", words[0]) and "..." not in words:
             matches.append([PLACEHOLDERS.get(word, word) for word in words])
     return matches
+
+
+def test_programs_of_the_page_for_programmers_run(tmp_path):
+    text = (REPOSITORY / "docs" / "extend.md").read_text()
+    # `test_public_interface` runs those that train.
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[:2]:
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), code
 
 
 class _Parsed(Exception):

@@ -1,5 +1,7 @@
 """Programs lowered for CUDA on a CPU: what they must not have, and how many costly operations.
 
+The rules alone are compiled for the CPU, for what makes them fast there.
+
 Counts are stored in `tests/data/lowering.json`. A change by more than `TOLERANCE` fails; a commit
 that means it stores new ones: `PYTHONPATH=.:tests python tests/test_lowering.py`.
 """
@@ -13,7 +15,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from jax.sharding import PartitionSpec
 from jaxlib.mlir import ir
 
 from azo.games import othello, patterns, registry
@@ -229,6 +233,45 @@ def test_table_rows_are_gathered_at_once():
     width = PATTERNS.patterns.num_features + patterns.MAX_LENGTH
     rows = rf"slice_sizes = array<i64: 1, {width}>.*-> tensor<{BATCH}x\d+x{width}xf32>"
     assert sum(bool(re.search(rows, one.text)) for one in program("patterns")) == 1
+
+
+def first_legal(position, _):
+    """Plays the first legal action; returns it beside the position."""
+    action = jnp.argmax(GAME.legal_mask(position), axis=-1)
+    return GAME.step(position, action).position, action
+
+
+def actions(position, ply=first_legal):
+    """Returns the actions `[T, ...]` of two plies."""
+    return jax.lax.scan(ply, position, length=2)[1]
+
+
+def over_devices(position):
+    mesh = placement.make_mesh(2)
+    rows, plies = PartitionSpec(run_state.AXIS), PartitionSpec(None, run_state.AXIS)
+    return jax.shard_map(actions, mesh=mesh, in_specs=rows, out_specs=plies)(position)
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        actions,
+        jax.vmap(actions, out_axes=1),
+        jax.vmap(jax.vmap(actions, out_axes=1), out_axes=1),
+        functools.partial(actions, ply=jax.vmap(first_legal, in_axes=(0, None))),
+        over_devices,
+    ],
+    ids=["batch", "vmap", "nested vmap", "scan of vmap", "shard_map"],
+)
+def test_transformed_rules_are_compiled_and_play_as_those_of_a_batch(play, thorough_compilation):
+    """On the CPU each kernel ends in a branch, without which a step takes several times as long."""
+    first = jnp.array([[19, 26, 37], [44, 19, 26]])
+    position = GAME.step(GAME.start(2, 3), first).position
+    compiled = jax.jit(play).lower(position).compile()
+    assert compiled.as_text().count(" conditional(") == 2  # of legal moves, and of flips
+    for game in np.ndindex(first.shape):
+        alone = actions(jax.tree.map(lambda x, game=game: x[game], position))
+        np.testing.assert_array_equal(compiled(position)[:, *game], alone)
 
 
 @every_program

@@ -1,4 +1,4 @@
-"""Runs docs/demo.ipynb from top to bottom in a kernel of its own, and looks at what is kept."""
+"""Runs the notebooks of docs from top to bottom in kernels of their own."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import re
 import jax
 import numpy as np
 import pytest
+from support import tiny_run
 
 pytestmark = pytest.mark.slow
 
@@ -55,17 +56,22 @@ def run(tmp_path_factory):
     """The notebook with new outputs, and the variables of its cells."""
     notebook = read()
     notebook.cells.append(nbformat.v4.new_code_cell(PROBE))
+    execute(notebook, tmp_path_factory.mktemp("elsewhere"))
+    return notebook, json.loads(notebook.cells[-1].outputs[0].text)
+
+
+def execute(notebook, folder):
+    """Runs all cells in a kernel that is started in a folder."""
     client = nbclient.NotebookClient(
         notebook,
         timeout=300,
         kernel_name="python3",
-        resources={"metadata": {"path": str(tmp_path_factory.mktemp("elsewhere"))}},
+        resources={"metadata": {"path": str(folder)}},
     )
     package = str(NOTEBOOK.parents[1])
     path = os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])
     cache = str(jax.config.jax_compilation_cache_dir)
     client.execute(env=os.environ | {"PYTHONPATH": path, "JAX_COMPILATION_CACHE_DIR": cache})
-    return notebook, json.loads(notebook.cells[-1].outputs[0].text)
 
 
 def test_the_notebook_trains_a_network_that_learns(run):
@@ -109,3 +115,18 @@ def test_the_notebook_is_kept_with_the_outputs_of_one_clean_run():
         for output in outputs(notebook)
     )
     assert not re.findall(r"(?:/tmp|/home|/root)\S*", texts)
+
+
+def test_the_training_notebook_runs_from_top_to_bottom_with_a_small_run(tmp_path):
+    notebook = nbformat.read(NOTEBOOK.with_name("train.ipynb"), as_version=4)
+    assert not outputs(notebook)
+    notebook.cells = [x for x in notebook.cells if "install" not in x.metadata.get("tags", ())]
+    (chosen,) = [x for x in notebook.cells if "parameters" in x.metadata.get("tags", ())]
+    assert 'settings = {"minutes": 10}' in chosen.source
+    game, replay = {"name": "othello", "size": 4}, {"capacity": 256}
+    (tmp_path / "small.toml").write_text(tiny_run.toml(game=game, replay=replay))
+    chosen.source = 'recipe, settings, folder = "small.toml", {}, "runs/notebook"'
+    execute(notebook, tmp_path)
+    assert tiny_run.iterations(tmp_path / "runs" / "notebook")[-1] == 6
+    assert len(pictures(notebook)) == 1
+    assert "discs, black minus white:" in notebook.cells[-1].outputs[-1].text

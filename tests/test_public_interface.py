@@ -1,7 +1,9 @@
 """The names of `azo` for programs: lazy, typed, and used as the README uses them."""
 
 import ast
+import importlib.metadata
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -23,6 +25,7 @@ reveal_type(engine.think().action)
 reveal_type(azo.analyse_game("f5d6", engine).losses)
 reveal_type(azo.solve_position("X").move_scores)
 azo.load_engine(level="strong")
+reveal_type(azo.__version__)
 """
 
 
@@ -41,7 +44,8 @@ def test_importing_azo_loads_neither_jax_nor_numba():
 
 def test_every_name_has_a_type_and_a_docstring():
     stub = ast.parse((_PACKAGE / "__init__.pyi").read_text())
-    typed = [alias.name for node in stub.body for alias in node.names]
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    typed = [alias.name for node in imports for alias in node.names]
     assert sorted(typed) == azo.__all__
     assert set(azo.__all__) <= set(dir(azo))
     for name in azo.__all__:
@@ -63,18 +67,20 @@ def test_the_types_reach_a_program(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(_USER_FILE)
     cache = _PACKAGE.parent / ".cache" / "mypy"
-    command = [sys.executable, "-m", "mypy", "--cache-dir", str(cache), str(program)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), str(program)]
     done = subprocess.run(
         command, cwd=_PACKAGE.parent, capture_output=True, text=True, timeout=300, check=False
     )
     told = [line.partition("program.py:")[2] for line in done.stdout.splitlines()]
-    assert told[:4] == [
+    assert told[:5] == [
         '5: note: Revealed type is "int"',
         '6: note: Revealed type is "tuple[azo.play.analysis.game_analysis.AnalysedPosition, ...]"',
         '7: note: Revealed type is "dict[int, int]"',
         '8: error: Argument "level" to "load_engine" has incompatible type "str"; expected "int"'
         "  [arg-type]",
+        '9: note: Revealed type is "str"',
     ]
+    assert azo.__version__ == importlib.metadata.version("azo")
 
 
 def test_an_engine_plays_moves_as_text_and_as_actions(engine):
@@ -169,18 +175,13 @@ def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
         if event["iteration"] == 3:
             raise KeyError("a fault of the caller")
 
+    folder, longer = tmp_path / "run", tiny_settings(run__num_iterations=4)
     with pytest.raises(KeyError, match="a fault of the caller"):
-        azo.run_training(
-            "tictactoe", tiny_settings(), folder=tmp_path / "run", on_event=stop_in_the_third
-        )
-    assert events == metrics.read(tmp_path / "run")
+        azo.run_training("tictactoe", tiny_settings(), folder=folder, on_event=stop_in_the_third)
+    assert events == metrics.read(folder)
     events.clear()
-    settings = tiny_settings(run__num_iterations=4)
-    folder = azo.run_training(
-        "tictactoe", settings, folder=tmp_path / "run", on_event=events.append
-    )
+    assert azo.run_training("tictactoe", longer, folder=folder, on_event=events.append) == folder
     assert [event["iteration"] for event in events if event["event"] == "iteration"] == [3, 4]
-    assert folder == tmp_path / "run"
     assert [event["iteration"] for event in metrics.read(folder, "iteration")] == [1, 2, 3, 4]
     network = azo.load_network(folder)
     evaluation = network.evaluate(jax.random.key(0), network.game.start(5))
@@ -192,3 +193,38 @@ def test_a_wrong_setting_of_a_run_is_named(tmp_path):
     with pytest.raises(ValueError) as error:
         azo.run_training("tictactoe", {"search.num_simulation": 3}, folder=tmp_path)
     assert "unknown setting 'num_simulation'" in str(error.value)
+
+
+def test_the_snippets_for_those_who_extend_azo_run_and_a_sweep_compiles_once(tmp_path, monkeypatch):
+    page = (_PACKAGE.parent / "docs" / "extend.md").read_text()
+    own_networks, sweep = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[-2:]
+    exec(own_networks, {"__name__": "snippet"})
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("tictactoe.toml").write_text(tiny_run.toml())
+    exec(sweep.replace('"tictactoe"', '"tictactoe.toml"'))
+    folders = sorted(pathlib.Path("runs").iterdir())
+    assert [tiny_run.iterations(folder)[-1] for folder in folders] == [6, 6, 6]
+    assert [len(metrics.read(folder, "compilation")) for folder in folders] == [1, 0, 0]
+
+
+def test_numbers_of_a_search_may_be_traced():
+    """With a uniform prior and values, the first visits follow the prior if `c_puct` is large."""
+    game = azo.TicTacToe()
+
+    def evaluate(key, position):
+        batch = position.player.shape
+        logits = jax.numpy.broadcast_to(jax.numpy.arange(9.0), (*batch, 9))
+        return azo.Evaluation(logits, jax.numpy.zeros(batch))
+
+    @jax.jit
+    def policy(c_puct):
+        config = azo.SearchConfig(algorithm="puct", num_simulations=32, c_puct=c_puct)
+        return azo.search_moves(game, evaluate, jax.random.key(0), game.start(1), config=config)
+
+    for c_puct in (0.1, 3.0):
+        config = azo.SearchConfig(algorithm="puct", num_simulations=32, c_puct=c_puct)
+        plain = azo.search_moves(game, evaluate, jax.random.key(0), game.start(1), config=config)
+        np.testing.assert_array_equal(policy(c_puct).policy, plain.policy)
+    assert policy._cache_size() == 1
+    with pytest.raises(ValueError, match="c_puct"):
+        azo.SearchConfig(c_puct=-1)

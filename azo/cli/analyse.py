@@ -8,7 +8,6 @@ The engine searches every position, and solves those near the end. A table shows
 move in discs, then the largest losses. docs/play.md explains the figures.
 """
 
-import json
 import os
 import pathlib
 import sys
@@ -39,8 +38,6 @@ class AnalyseConfig(engine_factory.NetworkChoice):
     """Which game of a file with several, from 1."""
     ply: setting_types.PositiveInt | None = None
     """Show every move of one position, the one before this ply, in place of the whole game."""
-    json_file: Annotated[pathlib.Path | None, tyro.conf.arg(name="json")] = None
-    """File for everything as JSON."""
     html: pathlib.Path | None = None
     """File for a page with a board, the moves, the mistakes and a graph; it needs no other file."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
@@ -50,9 +47,8 @@ class AnalyseConfig(engine_factory.NetworkChoice):
 def main(argv: Sequence[str]) -> int:
     """Analyses, prints and writes; returns the exit code."""
     settings = command_line.parse(AnalyseConfig, argv, prog="azo analyse", description=__doc__)
-    for path in filter(None, (settings.json_file, settings.html)):
-        if not path.parent.is_dir():  # before a long search
-            raise ValueError(f"{path}: cannot write here (no such folder)")
+    if settings.html is not None and not settings.html.parent.is_dir():  # before a long search
+        raise ValueError(f"{settings.html}: cannot write here (no such folder)")
     terminal = rich.console.Console(highlight=False, emoji=False)
     terminal.soft_wrap = not terminal.is_terminal  # no line breaks in files
     with command_line.waiting("loading the network; the first start compiles for a minute"):
@@ -70,15 +66,11 @@ def main(argv: Sequence[str]) -> int:
         )
     title = " - ".join(filter(None, (game.black, game.white))) or formatting.title(analysis.game)
     _print(terminal, analysis, title, settings.ply)
-    if settings.json_file is not None:
-        text = json.dumps(analysis_text.to_json(analysis, title), indent=1) + "\n"
-        files.write(settings.json_file, text.encode())
     if settings.html is not None:
         players = game.black, game.white
         page = analysis_page.render(analysis, title, settings.network_name, players)
         files.write(settings.html, page.encode())
-    for path in filter(None, (settings.json_file, settings.html)):
-        print(f"wrote {path}", file=sys.stderr)
+        print(f"wrote {settings.html}", file=sys.stderr)
     return 0
 
 

@@ -61,10 +61,10 @@ def with_simulations(config: EngineConfig, number: int) -> EngineConfig:
     return config.model_copy(update={"num_simulations": number})
 
 
-def assessor(player: EnginePlayer, seed: int, *, is_analysis: bool) -> accuracy.Assessor:
-    """Returns the engine as it analyses positions, or as it searches for a move."""
+def assessor(player: EnginePlayer, seed: int) -> accuracy.Assessor:
+    """Returns the engine as it analyses positions."""
     engine = player.start(seed)
-    limits = engine.config.limits(is_analysis=is_analysis)
+    limits = engine.config.limits(is_analysis=True)
 
     def assess(position: othello.Position) -> accuracy.Assessment:
         value, action, score = [], [], []
@@ -78,7 +78,7 @@ def assessor(player: EnginePlayer, seed: int, *, is_analysis: bool) -> accuracy.
         return accuracy.Assessment(
             value=np.array(value, np.float32),
             action=np.array(action, np.int32),
-            score=np.array(score, np.float32) if is_analysis else None,
+            score=np.array(score, np.float32),
         )
 
     return accuracy.Assessor(f"engine, {player.config.num_simulations} simulations", assess)

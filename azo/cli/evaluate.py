@@ -30,7 +30,7 @@ import dataclasses
 import json
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import jax
 import pydantic
@@ -101,8 +101,6 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """With --exact: positions a set, drawn by the seed."""
     solve_empties: Annotated[int, pydantic.Field(ge=0, le=20)] = 14
     """With --exact: solve moves without known scores up to so many empty squares."""
-    search_for: Literal["score", "move"] = "score"
-    """With --exact and the engine: measure the search of analyses, or the search for a move."""
     engine: EngineConfig = _NO_SOLVER
     """Settings of PLAYER if it is engine:NETWORK."""
     against: EngineConfig = _NO_SOLVER
@@ -229,11 +227,7 @@ def _assessors(match: EvaluateConfig, game: othello.Othello) -> list[accuracy.As
     if (engine := engine_player.parse(match.first, match.engine)) is not None:
         configs = [engine_player.with_simulations(engine.config, n) for n in match.simulations]
         return [
-            engine_player.assessor(
-                engine._replace(config=config),
-                match.seed,
-                is_analysis=match.search_for == "score",
-            )
+            engine_player.assessor(engine._replace(config=config), match.seed)
             for config in configs or [engine.config]
         ]
     player = players.parse(match.first, game)

@@ -3,11 +3,11 @@
     azo leaderboard runs/zero-fast
 
 RUN is the folder of a run: its latest network meets all players of the ladder with 100, 400 and 800
-simulations and with 0.1 seconds a move, and the record is added to `--records` and `--page`, in
-place of an earlier one of the same training. The folder of an exported network is rated, but gives
-no record, since it does not say what the training took. Without RUN the page is written from the
-records. The games are kept in RUN/ladder, so the same command continues a stopped rating. Time
-limits need an otherwise idle machine.
+simulations and with 0.1 seconds a move, and its record is printed. `--records FILE` adds it to a
+file, in place of an earlier one of the same training, and all records of the file are printed, also
+without RUN; `--page FILE` writes them instead. The folder of an exported network is rated, but
+gives no record, since it does not say what the training took. The games are kept in RUN/ladder, so
+the same command continues a stopped rating. Time limits need an otherwise idle machine.
 """
 
 import pathlib
@@ -28,22 +28,25 @@ class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Ratings on the fixed ladder."""
 
     run: Annotated[tyro.conf.Positional[pathlib.Path | None], tyro.conf.arg(metavar="RUN")] = None
-    """Folder of a run or of an exported network; without it the page is written anew."""
+    """Folder of a run or of an exported network; needed unless there are records."""
     num_games: setting_types.PairedGames = 100
     """Games against each player of the ladder. Each opening is played twice, with both colours."""
     simulations: tuple[setting_types.Simulations, ...] = (100, 400, 800)
     """Simulations a move, one rating each."""
     seconds: tuple[setting_types.PositiveFloat, ...] = (0.1,)
     """Seconds a move of the engine, one rating each."""
-    records: pathlib.Path = pathlib.Path("docs/records.jsonl")
-    """File of the records."""
-    page: pathlib.Path = pathlib.Path("docs/notebook/leaderboard.md")
-    """Page to write."""
+    records: pathlib.Path | None = None
+    """File of records, one a line, to which that of the run is added."""
+    page: pathlib.Path | None = None
+    """File for the leaderboard in Markdown. By default it is printed."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Rates a network, adds its record, and writes the page; returns the exit code."""
+    """Rates a network, and prints or writes the leaderboard; returns the exit code."""
     flags = command_line.parse(LeaderboardConfig, argv, prog="azo leaderboard", description=__doc__)
+    if flags.run is None and flags.records is None:
+        raise ValueError("give RUN, the folder to rate, or --records FILE, to print its records")
+    rated = []
     if flags.run is not None:
         run = shipped_files.find_network(flags.run)
         if not (run / metrics.FILE).is_file():
@@ -53,9 +56,15 @@ def main(argv: Sequence[str]) -> int:
             print(f"{flags.run}: an exported network, which gives no record")
             return 0
         matches = _rated(flags, run, run / "ladder" / str(records.all_steps(run)[-1]))
-        records.add(flags.records, records.of_run(run, matches))
-    files.write(flags.page, records.page(records.read(flags.records)).encode())
-    print(f"written: {flags.page}")
+        rated = [records.of_run(run, matches)]
+        if flags.records is not None:
+            records.add(flags.records, rated[0])
+    page = records.page(rated if flags.records is None else records.read(flags.records))
+    if flags.page is None:
+        print(page, end="")
+    else:
+        files.write(flags.page, page.encode(), makes_folder=True)
+        print(f"written: {flags.page}")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 An OBF line is `board mover; MOVE:score; MOVE:score; ... % comment`: a board as `notation` reads it,
 then scores of moves for the side to move, in any order, possibly none. A CSV has a heading with the
-columns `board` and `mover`, and optionally `score` or `score_mover`, and `best_move`. Lines are
+columns `board` and `mover`, and optionally `score` or `score_mover`. Lines are
 numbered from 1.
 """
 
@@ -29,7 +29,6 @@ class Problem:
     board: notation.Board
     score: int | None  # for the side to move, if the file scores the position and not its moves
     move_scores: dict[int, int]  # by action; empty if the file has none
-    best_move: int | None = None  # one of the best moves, if the file names it without a score
 
     def best_score(self, *, is_reversed: bool = False) -> int | None:
         """Returns the score that the file gives the position, None if it has none."""
@@ -114,9 +113,7 @@ def _parse_row(names: list[str], line: str, number: int) -> Problem:
     text = row.get("score_mover") or row.get("score")
     if text and not _NUMBER.fullmatch(text):
         raise ValueError(f"score {text!r} is not a whole number")
-    best = row.get("best_move")
-    best_move = notation.parse_action(best, size) if best else None
-    return Problem(number, size, board, int(text) if text else None, {}, best_move)
+    return Problem(number, size, board, int(text) if text else None, {})
 
 
 def _parse_board(text: str) -> tuple[int, notation.Board]:

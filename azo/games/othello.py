@@ -35,7 +35,7 @@ class Othello(variant.Variant):
     def legal_mask(self, position: Position) -> jax.Array:
         """Returns `[..., A]` bool; the pass is legal if no square is, also in a finished game."""
         squares = bitboard.squares(self.legal_squares(position), *self.board_shape)
-        squares = squares.reshape(*squares.shape[:-2], -1)
+        squares = squares.reshape(*squares.shape[:-2], self.size**2)
         must_pass = ~squares.any(axis=-1, keepdims=True)
         return jnp.concatenate([squares, must_pass], axis=-1)
 
@@ -111,14 +111,13 @@ class Othello(variant.Variant):
 
     def planes(self, position: Position) -> jax.Array:
         """Returns `[..., n, n, 2]` bool: discs of the player, then of the opponent."""
-        both = (position.player, position.opponent)
-        return jnp.stack([bitboard.squares(board, *self.board_shape) for board in both], axis=-1)
+        return bitboard.planes((position.player, position.opponent), *self.board_shape)
 
     def legal_planes(self, position: Position) -> jax.Array:
         """Returns `[..., n, n, 2]` bool: squares where the player, and the opponent, may play."""
         other = Position(position.opponent, position.player)
         both = (self.legal_squares(position), self.legal_squares(other))
-        return jnp.stack([bitboard.squares(board, *self.board_shape) for board in both], axis=-1)
+        return bitboard.planes(both, *self.board_shape)
 
     def random_action(self, key: jax.Array, position: Position) -> jax.Array:
         """Returns `[...]` int32, uniform over the legal actions."""

@@ -236,12 +236,19 @@ def broadcast(position: Any, shape: tuple[int, ...], new: tuple[int, ...]) -> An
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (*new, *x.shape[len(shape) :])), position)
 
 
-def where(condition: jax.Array, chosen: Any, other: Any) -> Any:
-    """Returns the arrays `[..., *]` of one pytree where `condition` `[...]`, else of another."""
+def where(condition: jax.Array | bool, chosen: Any, other: Any) -> Any:
+    """Returns the arrays `[..., *]` of one pytree where `condition` `[...]`, else of another.
+
+    A pytree without the axes `[...]`, such as one start position, stands for all of a batch.
+    """
+    condition = jnp.asarray(condition)
 
     def choose(x: Any, y: Any) -> jax.Array:
-        axes = (1,) * (jnp.ndim(x) - condition.ndim)
-        return jnp.where(condition.reshape(*condition.shape, *axes), x, y)
+        shape = jnp.broadcast_shapes(jnp.shape(x), jnp.shape(y))
+        is_chosen = condition.reshape(condition.shape + (1,) * (len(shape) - condition.ndim))
+        shape = jnp.broadcast_shapes(is_chosen.shape, shape)
+        is_chosen, x, y = (jnp.broadcast_to(array, shape) for array in (is_chosen, x, y))
+        return jnp.where(is_chosen, x, y)
 
     return jax.tree.map(choose, chosen, other)
 

@@ -6,12 +6,14 @@ useful and far below what no machine can hold; the run compares the whole with t
 
 import importlib
 import re
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 import pydantic_core
 
 _LARGEST = 2**31 - 1
+Config = TypeVar("Config", bound=pydantic.BaseModel)
 MAX_SIMULATIONS = 2**15 - 2  # nodes and actions are stored in 16 bits
 
 PositiveInt = Annotated[int, pydantic.Field(gt=0, le=_LARGEST)]
@@ -30,6 +32,63 @@ Processes = Annotated[int, pydantic.Field(gt=0, le=4096)]
 Finite = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 PositiveFloat = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
+
+
+def is_traced(value: object) -> bool:
+    """Returns whether a value is an array of JAX, known or only when the program runs."""
+    return hasattr(value, "aval")
+
+
+def _number(value: Any, validate: pydantic.ValidatorFunctionWrapHandler) -> Any:
+    if is_traced(value):
+        try:
+            value = value.item()
+        except TypeError:  # known only when the program runs
+            return value
+    return validate(value)
+
+
+# Marks a number that may change without a new compilation, and may be a traced scalar: it decides
+# nothing in Python, except by being 0, see `is_zero`.
+TRACEABLE = pydantic.WrapValidator(_number)
+TracedPositive = Annotated[PositiveFloat, TRACEABLE]
+TracedNonNegative = Annotated[NonNegativeFloat, TRACEABLE]
+
+
+def is_zero(number: Any) -> bool:
+    """Returns whether a number is 0 when the program is compiled; one that is traced is not."""
+    return not is_traced(number) and number == 0
+
+
+def split_numbers(settings: Config) -> tuple[Config, dict[str, Any]]:
+    """Returns settings without their traceable numbers, and these by full names.
+
+    A 0 or None stays. In place of a number is 1, so settings that differ in numbers alone give
+    equal ones. `with_numbers` puts the numbers back.
+    """
+    changes: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if isinstance(value, pydantic.BaseModel):
+            changes[name], inner = split_numbers(value)
+            numbers |= {f"{name}.{setting}": x for setting, x in inner.items()}
+        elif TRACEABLE in field.metadata and value is not None and not is_zero(value):
+            changes[name], numbers[name] = 1 if isinstance(value, int) else 1.0, value
+    return settings.model_copy(update=changes), numbers
+
+
+def with_numbers(settings: Config, numbers: Mapping[str, Any]) -> Config:
+    """Returns settings with numbers by full names, traced or not, and without a check."""
+    changes: dict[str, Any] = {}
+    for name, number in numbers.items():
+        section, _, setting = name.partition(".")
+        if setting:
+            old = changes.get(section, getattr(settings, section))
+            number = with_numbers(old, {setting: number})
+        changes[section] = number
+    return settings.model_copy(update=changes)
+
 
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -52,7 +111,6 @@ def import_by_path(setting: str, path: str) -> Any:
     """Returns what `package.module:NAME` names, the value of a setting.
 
     ValueError, one line, if there is no such module or name; errors inside the module are its own.
-    Commands find modules of the current folder too (`azo.__main__`).
     """
     module_name, _, name = path.partition(":")
     try:

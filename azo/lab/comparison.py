@@ -21,8 +21,6 @@ import scipy.stats
 from azo.games import setting_types
 from azo.lab import elo, run_queue, tables
 
-_FEWEST_SEEDS = 2  # of a verdict
-
 
 class Result(pydantic.BaseModel, strict=True):
     """A trained arm with one seed: what the training took, and its matches."""
@@ -55,15 +53,6 @@ class Difference:
 
     elo: float
     interval: tuple[float, float] | None  # 95 %; None if nothing is known of the seeds' part
-    num_seeds: int
-
-    @property
-    def verdict(self) -> str:
-        """Whether the 95 % interval excludes 0, without correction for several comparisons."""
-        low, high = self.interval or (-math.inf, math.inf)
-        if self.num_seeds < _FEWEST_SEEDS or low <= 0 <= high:
-            return "not known"
-        return "helps" if low > 0 else "hurts"
 
     def __str__(self) -> str:
         if self.interval is None:
@@ -97,7 +86,7 @@ def differences(results: Results, arms: Sequence[run_queue.Arm]) -> dict[str, Di
             variance = of_games + max(squares / freedom, 0.0)
             error = float(scipy.stats.t.ppf(0.975, freedom)) * math.sqrt(variance / len(seeds))
             interval = mean - error, mean + error
-        gains[name] = Difference(mean, interval, len(seeds))
+        gains[name] = Difference(mean, interval)
     return gains
 
 
@@ -114,10 +103,9 @@ def table(results: Results, arms: Sequence[run_queue.Arm], seeds: Sequence[int])
             score = f"{statistics.mean(result.match.score for result in own):.3f}"
             games = f"{statistics.mean(result.games for result in own):,.0f}"
             evaluations = f"{statistics.mean(result.evaluations for result in own):,.0f}"
-        gain, number = gains.get(arm.name), f"{len(own)} of {len(seeds)}"
-        cells = [arm.name, arm.question, score, gain or "", arm.against or "", games, evaluations]
-        rows.append([*cells, number, gain.verdict if gain else ""])
-    return tables.table([*columns, "verdict"], rows)
+        cells = [arm.name, arm.question, score, gains.get(arm.name, ""), arm.against or ""]
+        rows.append([*cells, games, evaluations, f"{len(own)} of {len(seeds)}"])
+    return tables.table(columns, rows)
 
 
 def _difference(ours: Result, theirs: Result) -> tuple[float, float]:

@@ -20,13 +20,12 @@ not narrowed, and are too wide. docs/notebook/decisions.md has their measured co
 import dataclasses
 import math
 import operator
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import pydantic
 import scipy.optimize
-import scipy.sparse.csgraph
 import scipy.special
 import scipy.stats
 
@@ -145,7 +144,6 @@ class Ratings:
     dispersion: float | None
     """Variance of the points of paired openings, as a multiple of that of independent games. None
     without pairs. Values above 1 widen intervals by the square root."""
-    warning: str  # of differences that only the prior determines; "" if there are none
 
 
 def rate(
@@ -213,7 +211,6 @@ def rate(
         anchor=anchor,
         draw_share=float(1 / (1 + 2 * math.exp(-best[-1]))),
         dispersion=dispersion,
-        warning=_warning(pairings, [standing.name for standing in standings], level.keys()),
     )
 
 
@@ -293,28 +290,3 @@ def _dispersion(pairings: Sequence[Pairing], model: _Model, parameters: np.ndarr
     mean, variance = (1 + win - loss) / 2, (draw * (win + loss) + 4 * win * loss) / 4  # of a game
     squares = (np.arange(5) / 2 - 2 * mean[:, None]) ** 2
     return float((counts * squares).sum() / (counts.sum(axis=1) @ (2 * variance)))
-
-
-def _warning(pairings: Sequence[Pairing], names: Sequence[str], known: Container[str]) -> str:
-    """Returns a warning of differences that the games leave open and the prior determines, or "".
-
-    The likelihood alone has a maximum if each subset of the players took points from the others
-    (Ford, 1957, American Mathematical Monthly 64:28-33).
-    """
-    index = {name: number for number, name in enumerate(names)}
-    took = np.zeros((len(names), len(names)), dtype=bool)  # row took points from column
-    rated = [index[name] for name in names if name in known]
-    took[np.ix_(rated, rated)] = True
-    for (one, other), result in cross_table(pairings).items():
-        took[index[one], index[other]] = result.points > 0
-    _, labels = scipy.sparse.csgraph.connected_components(took, connection="strong")
-    groups: dict[int, list[str]] = {}
-    for name, label in zip(names, labels, strict=True):
-        groups.setdefault(int(label), []).append(name)
-    if len(groups) == 1:
-        return ""
-    return (
-        "These groups have not all met, or one took no points from another, so the differences"
-        " between groups depend on the prior: "
-        + " | ".join(", ".join(group) for group in groups.values())
-    )

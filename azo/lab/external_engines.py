@@ -121,12 +121,6 @@ class ExternalEngine(contextlib.AbstractContextManager["ExternalEngine"]):
         return action
 
 
-def is_installed(config: engine_protocols.ExternalEngineConfig) -> bool:
-    """Returns whether the program of an engine exists."""
-    path = os.path.join(config.folder or "", _command(config)[0])
-    return shutil.which(path) is not None
-
-
 def _command(config: engine_protocols.ExternalEngineConfig) -> list[str]:
     """Returns program and arguments, the program by its full path where possible."""
     program, *arguments = (a.replace("{level}", str(config.level)) for a in config.command)

@@ -34,24 +34,16 @@ class PositionSet:
     position: othello.Position  # [M]
     utility: np.ndarray  # [M] int
     move_utility: np.ndarray  # [M, A] int, NO_UTILITY for illegal moves and in unknown rows
-    named_best: np.ndarray | None = None  # [M] int, the best move of a file, -1 where it has none
 
     def __len__(self) -> int:
         return len(self.utility)
 
     @property
     def is_best(self) -> np.ndarray:
-        """The best moves, `[M, A]` bool: empty rows without scores, and with one legal move.
-
-        A row has the moves of the highest utility, if all have scores, and the named move. If a
-        file names one move only, equally good moves are missing.
-        """
+        """The moves of the highest utility, `[M, A]` bool: none without scores, or a choice."""
         utility = self.move_utility
         is_best = (utility == utility.max(axis=1, keepdims=True)) & (utility != NO_UTILITY)
         is_best[(utility != NO_UTILITY).sum(axis=1) == 1] = False
-        if self.named_best is not None:
-            rows = np.flatnonzero(self.named_best >= 0)
-            is_best[rows, self.named_best[rows]] = True
         return is_best
 
 
@@ -107,7 +99,7 @@ def of_problems(
         )
     position = jax.tree.map(lambda words: words[rows], position)
     sign = -1 if game.is_reversed else 1
-    utility, named_best = np.zeros(len(rows), int), np.full(len(rows), -1)
+    utility = np.zeros(len(rows), int)
     moves = np.full((len(rows), game.num_actions), NO_UTILITY)
     legal = np.asarray(_legal_mask(game, position))
     for row, problem in enumerate(problems[index] for index in rows.tolist()):
@@ -115,16 +107,13 @@ def of_problems(
         assert score is not None
         utility[row] = sign * score
         scored = list(problem.move_scores)
-        named = [] if problem.best_move is None else [problem.best_move]
-        for action in (*scored, *named):
+        for action in scored:
             if not legal[row, action]:
                 text = notation.action_text(action, game.size)
                 raise ValueError(f"{problem.line}: {text} is illegal")
         if len(scored) == legal[row].sum():
             moves[row, scored] = sign * np.array([*problem.move_scores.values()])
-        if named and legal[row].sum() > 1:
-            named_best[row] = problem.best_move
-    return PositionSet(position, utility, _solved(game, position, max_solved, moves), named_best)
+    return PositionSet(position, utility, _solved(game, position, max_solved, moves))
 
 
 def of_random_games(

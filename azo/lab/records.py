@@ -1,7 +1,7 @@
 """Records: what a run took, and the Elo of its network on the fixed ladder.
 
-`docs/records.jsonl` has one line a record, `docs/notebook/leaderboard.md` the table. All figures
-come from the folder of the run and from its matches.
+A file of records has one line a record, and `page` makes a table of them. All figures come from the
+folder of the run and from its matches.
 """
 
 import datetime
@@ -29,12 +29,11 @@ from azo.training import (
 _HEADER = """\
 # Leaderboard
 
-What a run took, and the Elo of its last network on the
-[fixed ladder](classical.md#the-fixed-ladder), newest first. Hours are processor time of the
-iterations. 95 % intervals are in brackets. A player with a number of simulations has the search of
-self-play without noise. A player with a time a move is the engine of `azo gtp`, which also solves
-endgames. `azo leaderboard` writes this page from `docs/records.jsonl`;
-[recipes.md](../recipes.md#long-runs) says how to add a record.
+What a run took, and the Elo of its last network on the fixed ladder, newest first. Hours are
+processor time of the iterations. 95 % intervals are in brackets. A player with a number of
+simulations has the search of self-play without noise. A player with a time a move is the engine of
+`azo gtp`, which also solves endgames. `azo leaderboard RUN --records FILE --page FILE` adds a
+record.
 """
 # Settings that do not change what a run learns.
 _FREE = {"minutes", "evaluation", "ratings", "run", "curriculum", "distributed", "origin"}

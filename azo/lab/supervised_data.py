@@ -39,8 +39,6 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Games to make with --source random, and to play in parallel with --source search."""
     player: pathlib.Path | None = None
     """Folder of the network that searches with --source search."""
-    uniform_prior: bool = True
-    """--source search: a uniform policy replaces the network's, which random games do not train."""
     max_opening_plies: setting_types.Plies = 10
     """--source search: games begin after 0 to this many random plies."""
     start: pathlib.Path | None = None
@@ -51,8 +49,6 @@ class SuperviseConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Passes over all examples."""
     evaluations_per_epoch: setting_types.PositiveFloat = 1.0
     """Evaluations on the held-out games; there is always one at the end of training."""
-    evaluation_plies: setting_types.PositiveInt = 20_000
-    """Plies of the held-out games in an evaluation; the last evaluation takes all."""
     seed: setting_types.Seed = 0
     """Start of all random keys."""
     game: registry.GameConfig = registry.GameConfig(size=8)
@@ -192,12 +188,12 @@ def _searched(
     assert settings.player is not None
     trained = players.load_network(settings.player, game)
     evaluate = network.folded_evaluator(game, trained.network_config, trained.variables)
-    changes = {"prior_temperature": _UNIFORM} if settings.uniform_prior else {}
     return pretraining.searched_plies(
         game,
         evaluate,
         key,
         settings.num_games,
-        search=settings.search.model_copy(update=changes),
+        # Random games, which teach the network its value, teach it no policy.
+        search=settings.search.model_copy(update={"prior_temperature": _UNIFORM}),
         max_opening_plies=settings.max_opening_plies,
     )

@@ -22,6 +22,7 @@ from azo.training import config, interruption, metrics, network_files, origin
 
 BEST = "best"
 _EVALUATION_BATCH = 512
+_EVALUATION_PLIES = 20_000  # of the held-out games; the last evaluation takes all
 
 
 def train(
@@ -52,7 +53,7 @@ def train(
         return train_state, losses, statistics.check_finite(train_state, losses)
 
     rng = np.random.default_rng(settings.seed)
-    some = held_out.select(rng.permutation(len(held_out))[: settings.evaluation_plies])
+    some = held_out.select(rng.permutation(len(held_out))[:_EVALUATION_PLIES])
     rows = (row for _ in itertools.count() for row in rng.permutation(len(data.value)))
     best: tuple[float, network.Variables] | None = None
     seconds, epoch = 0.0, 0.0

@@ -59,8 +59,6 @@ class PlayerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Alternatively, an external engine: the file that describes it."""
     levels: tuple[setting_types.NonNegativeInt, ...] = ()
     """Engines: levels, one player each; by default the level in the engine's file."""
-    num_processes: setting_types.Processes = 1
-    """Engines: number of processes that think at the same time."""
 
     @pydantic.model_validator(mode="after")
     def _check_kind(self) -> "PlayerConfig":
@@ -247,7 +245,7 @@ def _make(config: PlayerConfig, game: protocol.Game) -> Iterator[TournamentPlaye
         for level in config.levels or (None,):
             name = config.name if level is None else f"{config.name}-{level}"
             engine = load_engine(config.engine, level)
-            program = backends.external(engine, game, config.num_processes)
+            program = backends.external(engine, game)
             yield TournamentPlayer(name, {"engine": engine.model_dump(mode="json")}, program)
     elif config.network is not None:
         trained = players.load_network(config.network, game)

@@ -28,32 +28,32 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     optimiser: Literal["adamw", "sgd", "muon"] = "adamw"
     """AdamW; SGD with momentum that adds the weight decay to the gradient; or Muon for hidden
     kernels and AdamW for the rest."""
-    learning_rate: setting_types.PositiveFloat = 2e-3
+    learning_rate: setting_types.TracedPositive = 2e-3
     """Step size after warm-up."""
-    table_feature_rate: setting_types.PositiveFloat = 1e-3
+    table_feature_rate: setting_types.TracedPositive = 1e-3
     """Step size of the features in the tables of a pattern network, in place of learning_rate."""
-    table_logit_rate: setting_types.PositiveFloat = 1e-2
+    table_logit_rate: setting_types.TracedPositive = 1e-2
     """Step size of the logits in these tables."""
     schedule: Literal["constant", "cosine", "trapezoid"] = "constant"
     """Learning rate: constant, or down to a twentieth: by a cosine of the share of the run done, or
     (trapezoid) in a straight line over its last fifth, so that a longer run goes on at its peak."""
-    warmup_steps: setting_types.NonNegativeInt = 100
+    warmup_steps: Annotated[setting_types.NonNegativeInt, setting_types.TRACEABLE] = 100
     """Steps over which the learning rate rises from nearly 0."""
     momentum: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.9
     """Momentum of SGD, first decay of AdamW; Muon's momentum is 0.95."""
-    weight_decay: setting_types.NonNegativeFloat = 1e-4
+    weight_decay: setting_types.TracedNonNegative = 1e-4
     """Weight decay of kernels; biases and scales do not decay, nor do output layers with Muon."""
-    l2_weight: setting_types.NonNegativeFloat = 0.0
+    l2_weight: setting_types.TracedNonNegative = 0.0
     """Weight in the loss of the sum of squares of all kernels, without tables of patterns."""
     batch_size: setting_types.Games = 512
     """Examples of a step, over all devices."""
     num_steps: Annotated[int, pydantic.Field(gt=0, le=10**6)] = 16
     """Optimiser steps in an iteration."""
-    policy_weight: setting_types.NonNegativeFloat = 1.0
+    policy_weight: setting_types.TracedNonNegative = 1.0
     """Weight of the policy loss, against that of the value, the squared error."""
-    score_weight: setting_types.NonNegativeFloat = 0.25
+    score_weight: setting_types.TracedNonNegative = 0.25
     """Weight of the score loss, the cross-entropy of the final score."""
-    entropy_bonus: setting_types.NonNegativeFloat = 0.0
+    entropy_bonus: setting_types.TracedNonNegative = 0.0
     """Weight of the policy's entropy over legal moves, which lowers the loss."""
     average_decay: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
     """Decay, an iteration, of the average of weights that plays and is saved; 0: the newest."""
@@ -252,11 +252,11 @@ def loss(
     )
     losses = _losses(game, prediction, legal, examples, score_share, axis_name)
     total = config.policy_weight * losses.policy + losses.value
-    if config.entropy_bonus:
+    if not setting_types.is_zero(config.entropy_bonus):
         total -= config.entropy_bonus * losses.entropy
-    if config.score_weight:
+    if not setting_types.is_zero(config.score_weight):
         total += config.score_weight * losses.score
-    if config.l2_weight:
+    if not setting_types.is_zero(config.l2_weight):
         dense = {name: x for name, x in params.items() if name != pattern_tables.TABLES}
         kernels = jax.tree.map(lambda x, is_kernel: x * is_kernel, dense, _is_kernel(dense))
         total += config.l2_weight * optax.tree.norm(kernels, squared=True)

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, PartitionSpec
 
-from azo.games import othello, protocol
+from azo.games import othello, protocol, setting_types
 from azo.learning import (
     endings,
     generations,
@@ -43,30 +43,37 @@ def build(
     kind: generations.IterationKind = "play_and_learn",
     actor: network.NetworkConfig | None = None,
 ) -> Any:
-    """Returns `iteration(state, progress) -> (state, statistics.Metrics)`, jitted.
+    """Returns `iteration(state, progress, numbers={}) -> (state, statistics.Metrics)`, jitted.
 
     It donates its state. `progress` is the share of the run that is done before it, a float32 from
-    0 to 1 on which the learning rate depends. Batches must divide over the devices of the mesh. The
-    actor's network has the shape `actor`; None for that of the learner's.
+    0 to 1 on which the learning rate depends. `numbers` of the settings, by full names, are
+    arguments of the program in place of constants, see `setting_types.split_numbers`. Batches must
+    divide over the devices of the mesh. The actor's network has the shape `actor`; None for that of
+    the learner's.
     """
     traces = itertools.count(1)
-    iteration = _Iteration(game, config, actor or config.network, kind, mesh.size)
 
     def iterate(
-        state: run_state.RunState, progress: jax.Array
+        state: run_state.RunState, progress: jax.Array, numbers: dict[str, jax.Array]
     ) -> tuple[run_state.RunState, statistics.Metrics]:
         assert next(traces) == 1, "traced again: the state has changed in shape, type or place"
+        settings = setting_types.with_numbers(config, numbers)
+        iteration = _Iteration(game, settings, actor or config.network, kind, mesh.size)
         return iteration(state, progress)
 
     specs = run_state.partition(config)
     sharded = jax.shard_map(
         iterate,
         mesh=mesh,
-        in_specs=(specs, PartitionSpec()),
+        in_specs=(specs, PartitionSpec(), PartitionSpec()),
         out_specs=(specs, PartitionSpec()),
         check_vma=False,
     )
-    return jax.jit(sharded, donate_argnums=0)
+
+    def iteration(state: run_state.RunState, progress: Any, numbers: Any = None) -> Any:
+        return sharded(state, progress, numbers or {})
+
+    return jax.jit(iteration, donate_argnums=0)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -84,11 +84,14 @@ def planes_shape(game: protocol.Game, config: NetworkConfig) -> tuple[int, ...]:
     return jax.eval_shape(lambda: planes_of(game, config, game.start())).shape
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))  # one program, not one for each operation
 def init(game: protocol.Game, config: NetworkConfig, key: jax.Array) -> Variables:
     """Returns fresh variables."""
-    planes = planes_of(game, config, game.start(1))
-    return dict(build(game, config).init(key, planes))
+    return _init(build(game, config), game, key)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))  # one program, not one for each operation
+def _init(model: Network, game: protocol.Game, key: jax.Array) -> Variables:
+    return dict(model.init(key, planes_of(game, model.config, game.start(1))))
 
 
 def shapes(game: protocol.Game, config: NetworkConfig) -> Variables:

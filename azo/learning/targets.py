@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import pydantic
 
+from azo.games import setting_types
+
 _Pair = tuple[jax.Array, jax.Array]
 
 
@@ -18,7 +20,7 @@ class TargetsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
     value: Literal["outcome", "lambda"] = "outcome"
     """Value target: the result, or a lambda-return."""
-    trace_decay: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.98
+    trace_decay: Annotated[float, pydantic.Field(ge=0, le=1), setting_types.TRACEABLE] = 0.98
     """lambda: 1 for the result, 0 for the search's value one ply later."""
     average_duplicates: Literal["none", "same"] = "none"
     """Average the targets of equal positions of one actor version."""

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from azo.games import protocol
+from azo.games import protocol, setting_types
 from azo.search import proofs, search_tree, selection, settings, simulation
 
 Evaluation = search_tree.Evaluation
@@ -59,8 +59,13 @@ def search(
     With several leaves a step, `evaluate` gets batches `[B * leaves]` below the root. The `key` is
     for noise, the choice of a move, and `evaluate`; the plies played so far, `[B]` int32 or a
     number, are for the temperature. A greedy search plays the best move, without noise, as in
-    matches.
+    matches. Positions of another batch shape raise ValueError.
     """
+    batch_shape = jax.eval_shape(game.is_over, position).shape
+    if len(batch_shape) != 1:
+        raise ValueError(
+            f"positions of batch shape {batch_shape}: a search takes [B], such as game.start(1)"
+        )
     noise_key, root_key, tree_key, move_key = jax.random.split(key, 4)
 
     def adapted(key: jax.Array, position: protocol.Position) -> Evaluation:
@@ -73,9 +78,10 @@ def search(
         return Evaluation(evaluation.prior_logits / config.prior_temperature, value)
 
     root = adapted(root_key, position)
+    no_noise = setting_types.is_zero(config.root_noise_fraction)
     root_moves = search_tree.compact(game, position, root.prior_logits)
     moves = root_moves
-    if config.algorithm != "gumbel" and not is_greedy and config.root_noise_fraction > 0:
+    if config.algorithm != "gumbel" and not is_greedy and not no_noise:
         moves = _with_noise(noise_key, moves, config)
 
     def run(**rules: search_tree.Select) -> tuple[search_tree.Tree, mctx.Tree, jax.Array]:
@@ -105,7 +111,6 @@ def search(
     )
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("config", "is_greedy"))
 def search_moves(
     game: protocol.Game,
     evaluate: Evaluate,
@@ -122,15 +127,32 @@ def search_moves(
         result = azo.search_moves(network.game, network.evaluate, jax.random.key(0), start)
 
     Each game, evaluator, configuration and number of positions has a program of its own, so pass
-    the same evaluator to each call. Arrays that it holds are constants of the program: inside a
-    jitted function whose parameters change, call `improvement.search`.
+    the same evaluator to each call. Configurations that differ in temperatures, scales, `c_puct` or
+    the root's noise alone share a program, and these may be traced by a function around this one.
+    Arrays that the evaluator holds are constants of the program: inside a jitted function whose
+    parameters change, call `improvement.search`.
 
     Any implementation of `protocol.Game` will do. `evaluate` is a pure function of a key and
     positions `[B]` that returns an `azo.Evaluation`: logits `[B, A]` and values `[B]` in [-1, 1],
     for the side to move. The positions are not over. Without `is_greedy`, moves have noise and
     temperature, as in self-play.
     """
-    config = config or SearchConfig()
+    fixed, numbers = setting_types.split_numbers(config or SearchConfig())
+    return _search_moves(game, evaluate, key, position, numbers, config=fixed, is_greedy=is_greedy)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("config", "is_greedy"))
+def _search_moves(
+    game: protocol.Game,
+    evaluate: Evaluate,
+    key: jax.Array,
+    position: protocol.Position,
+    numbers: dict[str, jax.Array],
+    *,
+    config: SearchConfig,
+    is_greedy: bool,
+) -> SearchResult:
+    config = setting_types.with_numbers(config, numbers)
     return search(game, evaluate, key, position, config=config, is_greedy=is_greedy)
 
 

@@ -16,7 +16,10 @@ VISIT_OFFSET = 50.0  # c_visit of the Gumbel paper: added to the visits
 
 
 class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Settings of the search for one move."""
+    """Settings of the search for one move.
+
+    Temperatures, scales, `c_puct` and the root's noise may be scalars of JAX, also traced ones.
+    """
 
     algorithm: Literal["gumbel", "puct", "puct_over_visits"] = "gumbel"
     """Gumbel AlphaZero for few simulations, AlphaZero's PUCT, or a variant; see `selection`."""
@@ -26,13 +29,13 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Leaves of each tree that are evaluated in one batch; divides the simulations."""
     virtual_loss: Annotated[float, pydantic.Field(ge=1)] = 1.0
     """Lost visits that a pending path adds, with several leaves a step."""
-    temperature: setting_types.NonNegativeFloat = 1.0
+    temperature: setting_types.TracedNonNegative = 1.0
     """Temperature t: exponent 1 / t of the visits, or scale of the Gumbel noise."""
-    temperature_plies: setting_types.NonNegativeInt = 1000
+    temperature_plies: Annotated[setting_types.NonNegativeInt, setting_types.TRACEABLE] = 1000
     """Plies with this temperature; later moves are the best ones."""
     move_choice: Literal["visits", "q"] = "visits"
     """All but Gumbel: choose by visits, or by Q among the moves with many visits."""
-    prior_temperature: setting_types.PositiveFloat = 1.0
+    prior_temperature: setting_types.TracedPositive = 1.0
     """Temperature of the network's policy before the search; above 1 flattens it."""
     has_proofs: bool = True
     """Look one ply ahead for the end of the game. A move that is proven no better than another is
@@ -43,13 +46,15 @@ class SearchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Evaluate a position unchanged, under a random symmetry, or averaged over all symmetries."""
     max_considered_actions: setting_types.PositiveInt = 16
     """Gumbel: moves that share the simulations at the root."""
-    value_scale: setting_types.PositiveFloat = 0.3
+    value_scale: setting_types.TracedPositive = 0.3
     """Gumbel: weight of Q against the logits, c_scale of the paper."""
-    c_puct: setting_types.PositiveFloat = 2.0
+    c_puct: setting_types.TracedPositive = 2.0
     """All but Gumbel: weight of exploration against Q."""
-    root_noise_fraction: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.25
+    root_noise_fraction: Annotated[float, pydantic.Field(ge=0, le=1), setting_types.TRACEABLE] = (
+        0.25
+    )
     """All but Gumbel: share of Dirichlet noise in the root's prior."""
-    root_noise_alpha: setting_types.PositiveFloat | None = None
+    root_noise_alpha: Annotated[setting_types.PositiveFloat | None, setting_types.TRACEABLE] = None
     """All but Gumbel: concentration of the noise; None means min(1, 10 / legal moves)."""
 
     @pydantic.model_validator(mode="after")

@@ -24,10 +24,13 @@ SETTINGS = "settings.json"
 ARRAYS = "network.npz"
 _MAX_BYTES = 2**30  # of all arrays
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# Arrays of many rows are two members: their distinct rows, and the number `[...]` of each row.
+_ROWS, _NUMBERS = ".rows", ".numbers"
+_MANY_ROWS = 4096
 # What NumPy raises for damaged archives.
 _DAMAGE = (
-    OSError, EOFError, ValueError, KeyError, TypeError, NotImplementedError, RuntimeError,
-    MemoryError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+    OSError, EOFError, ValueError, KeyError, IndexError, TypeError, NotImplementedError,
+    RuntimeError, MemoryError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
 Expected = dict[str, tuple[tuple[int, ...], Any]]
@@ -43,8 +46,29 @@ class NetworkSettings(pydantic.BaseModel, frozen=True):
 
 def write(folder: pathlib.Path, arrays: Mapping[str, Any], settings: str) -> None:
     """Writes a network: arrays by their names, and the settings of its run as JSON."""
-    np.savez_compressed(folder / ARRAYS, **arrays)
+    members: dict[str, Any] = {}
+    for name, array in arrays.items():
+        members |= _members(name, np.asarray(array))
+    np.savez_compressed(folder / ARRAYS, **members)
     files.write(folder / SETTINGS, settings.encode())
+
+
+def _members(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns the members that store an array.
+
+    Tables of patterns have rows for contents that never occur, which are all 0, and for mirrored
+    contents, whose features are equal. In order, equal rows are stored once, and similar ones are
+    near each other, as the compression needs.
+    """
+    if array.ndim < 2 or math.prod(array.shape[:-1]) < _MANY_ROWS:
+        return {name: array}
+    rows = np.ascontiguousarray(array).reshape(-1, array.shape[-1])
+    distinct, numbers = np.unique(
+        rows.view(np.dtype((np.void, rows[0].nbytes))), return_inverse=True
+    )
+    distinct = distinct.view(array.dtype).reshape(-1, array.shape[-1])
+    numbers = numbers.reshape(array.shape[:-1]).astype(np.int32)
+    return {name + _ROWS: distinct, name + _NUMBERS: numbers}
 
 
 def is_in(folder: pathlib.Path) -> bool:
@@ -119,13 +143,34 @@ def _read_archive(path: pathlib.Path, expected: Expected) -> dict[str, np.ndarra
             if any(member.compress_type not in _COMPRESSIONS for member in members):
                 raise ValueError("packed in a way that numpy does not write")
             names = [member.filename.removesuffix(".npy") for member in members]
-            fault = difference({name: _header(archive, name) for name in names}, expected)
+            found = _arrays({name: _header(archive, name) for name in names})
+            fault = difference(found, expected)
             if not fault:
-                read = np.lib.format.read_array
-                return {name: read(archive.open(f"{name}.npy")) for name in names}
+                return {name: _read_array(archive, name, name not in names) for name in found}
     except _DAMAGE as error:
         fault = f"damaged: {error}"
     raise ValueError(f"{path}: {fault}")
+
+
+def _arrays(members: Expected) -> Expected:
+    """Returns shapes and types of arrays from those of the members that store them."""
+    arrays = dict(members)
+    for name in members:
+        array = name.removesuffix(_NUMBERS)
+        if array != name and array + _ROWS in arrays:
+            numbers, type_of_numbers = arrays[name]
+            rows, dtype = arrays[array + _ROWS]
+            if type_of_numbers == np.int32 and len(rows) == 2 and rows[0] <= math.prod(numbers):
+                del arrays[name], arrays[array + _ROWS]
+                arrays[array] = ((*numbers, rows[1]), dtype)
+    return arrays
+
+
+def _read_array(archive: zipfile.ZipFile, name: str, is_by_rows: bool) -> np.ndarray:
+    if is_by_rows:
+        rows, numbers = (_read_array(archive, name + part, False) for part in (_ROWS, _NUMBERS))
+        return rows.take(numbers, axis=0)
+    return np.lib.format.read_array(archive.open(f"{name}.npy"))
 
 
 def _header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], Any]:

@@ -20,6 +20,7 @@ from azo.training import (
     checkpoint,
     checkpoint_folder,
     config,
+    devices,
     exported_network,
     origin,
     shipped_files,
@@ -54,6 +55,7 @@ def load(
     the best checkpoint, or of the latest one. ValueError says in one line what is wrong, also if it
     was trained for another `game`.
     """
+    devices.keep_programs()
     place, settings = _find(folder, is_latest)
     trained_for = registry.make(settings.game)
     shapes = network.shapes(trained_for, settings.network)

@@ -1,6 +1,6 @@
 """Named arrays in Orbax's format, written and read by one process.
 
-Plain Orbax reads them too: `orbax.checkpoint.StandardCheckpointer().restore(folder)`.
+Plain Orbax reads them too: docs/compat.md.
 """
 
 import contextlib

@@ -13,7 +13,7 @@ import numpy as np
 import rich.console
 from jax.sharding import Mesh
 
-from azo.games import othello, protocol, registry
+from azo.games import othello, protocol, registry, setting_types
 from azo.learning import generations, loop, network, placement, run_state, statistics
 from azo.training import (
     checkpoint,
@@ -123,8 +123,6 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self.clock = run_clock.RunClock(self.settings)
-        # The compiled program of each kind, and the settings that it was compiled for.
-        self.programs: dict[generations.IterationKind, tuple[config.Config, Any]] = {}
         self.warnings: set[str] = set()
         self.is_logged = False  # the last iteration, in the metrics
 
@@ -168,11 +166,11 @@ class Trainer:
         """Runs the compiled iteration once; returns the new state and figures for the metrics."""
         kind = self.next_iteration(state)
         assert kind is not None, "a complete generation has ended"
-        settings, program = self.compile(kind, state)
+        settings, program, numbers = self.compile(kind, state)
         progress = self.progress(state)
         before = self.clock.training_seconds
         with self.clock.iteration():
-            state, report = program(state, progress)
+            state, report = program(state, progress, numbers)
             report = jax.device_get(report)
         seconds = self.clock.training_seconds - before
         figures = {
@@ -213,26 +211,30 @@ class Trainer:
 
     def compile(
         self, kind: generations.IterationKind, state: run_state.RunState
-    ) -> tuple[config.Config, Any]:
-        """Returns settings and program of the next iteration; new settings compile a new one."""
+    ) -> tuple[config.Config, Any, dict[str, Any]]:
+        """Returns settings and program of the next iteration, and the numbers that it takes."""
         share = float(self.progress(state))
         settings = config.scheduled(self.settings, int(state.generation), share)
-        if self.programs.get(kind, (None, None))[0] == settings:
-            return self.programs[kind]
+        fixed, numbers = setting_types.split_numbers(settings)
+        recipe = fixed.model_dump_json(include=set(run_state.RecipeConfig.model_fields))
+        networks = tuple(network.build(self.game, one) for one in (settings.network, self.actor))
+        key = kind, self.game, self.mesh, networks, recipe
+        if key in devices.PROGRAMS:
+            return settings, devices.PROGRAMS[key], numbers
         self.screen.note("compiling, half a minute or longer")
         with self.clock.compilation():
-            iterate = loop.build(self.game, settings, self.mesh, kind=kind, actor=self.actor)
-            program = iterate.lower(state, np.float32(0)).compile()
+            iterate = loop.build(self.game, fixed, self.mesh, kind=kind, actor=self.actor)
+            program = iterate.lower(state, np.float32(0), numbers).compile()
         size = program.memory_analysis()
         if size is not None:
             used = size.temp_size_in_bytes + size.argument_size_in_bytes
             checks.check_fits("an iteration", {"selfplay.num_games or learner.batch_size": used})
-        self.programs[kind] = settings, program
+        devices.keep_program(key, program)
         seconds = 60 * self.clock.compilation_minutes
         self.screen.note(f"compiled in {seconds:.0f} s")
         fields = {"time/compilation_seconds": round(seconds, 2)}
         self.write(int(state.iteration), [metrics.Event("compilation", fields)])
-        return settings, program
+        return settings, program, numbers
 
     def next_iteration(self, state: run_state.RunState) -> generations.IterationKind | None:
         """Returns the kind of the next iteration, or None if the generation is complete."""

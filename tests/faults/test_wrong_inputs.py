@@ -75,7 +75,7 @@ def seeds(folder) -> dict[str, list[bytes]]:
         ],
         "obf": [
             f"{BOARD}; F5:+2; D6:-4; % x\n".encode() * 3,
-            f"board,mover,score,best_move\n{BOARD.replace(' ', ',')},4,f5\n".encode(),
+            f"board,mover,score\n{BOARD.replace(' ', ',')},4\n".encode(),
         ],
         "wtb": [wthor.write([played] * 3, "t", (2024, 1, 1))["wtb"]],
         "csv": [b"eOthello_game_id,winner,game_moves\n1,1,f5d6c3d3c4\n2,-1,f5f6\n"],

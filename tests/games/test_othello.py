@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from support import random_games, slow_board
 
-from azo.games import bitboard, othello, tictactoe, variant
+from azo.games import bitboard, othello, protocol, tictactoe, variant
 
 
 @functools.cache
@@ -99,7 +99,20 @@ def test_rules_work_on_several_batch_axes():
     np.testing.assert_array_equal(legal.reshape(300, 37), _look(game, flat)[0])
     assert game.planes(shaped).shape == (3, 100, 6, 6, 2)
     assert _greedy_action(game, jax.random.key(5), shaped).shape == (3, 100)
-    assert jax.tree.leaves(game.start(2, 3))[0].shape == (2, 3)
+    assert _look(game, game.start(0))[0].shape == (0, 37)
+    assert game.step(game.start(2, 0), jnp.zeros((2, 0), jnp.int32)).reward.shape == (2, 0)
+
+
+def test_one_start_takes_the_place_of_the_games_of_a_batch_that_are_over():
+    """Three games on boards of three rows, whose axes must not be taken for that of the games."""
+    is_over = np.array([True, False, True])
+    games = {"board": jnp.ones((3, 3, 2)), "ply": jnp.arange(3)}
+    start = {"board": jnp.zeros((3, 2)), "ply": 7}
+    begun = protocol.where(is_over, start, games)
+    np.testing.assert_array_equal(begun["board"], np.zeros((3, 3, 2)) + ~is_over[:, None, None])
+    np.testing.assert_array_equal(begun["ply"], [7, 1, 7])
+    kept = protocol.where(False, games, begun)
+    np.testing.assert_array_equal(kept["board"], begun["board"])
 
 
 @pytest.mark.parametrize("game", [_game(4), _game(8), tictactoe.TicTacToe()], ids=str)

@@ -1,6 +1,5 @@
 """Accuracy of networks: worked by hand, on solved positions, and against a search that is right."""
 
-import dataclasses
 import functools
 import math
 
@@ -64,13 +63,6 @@ def test_a_row_has_means_intervals_and_counts():
     assert cells[8].startswith("0.800, ")  # of four ranks one pair is swapped
     assert cells[9] == "0.562"  # (0.5 + 0 + 0.25 + 1.5) / 4
     assert len(accuracy.COLUMNS) == len(cells)
-
-
-def test_named_best_moves_count_without_scores_of_all_moves():
-    named = dataclasses.replace(BY_HAND, named_best=np.array([-1, -1, -1, 5]))
-    measured = accuracy.measure(FOUR, named, assessment([0.0] * 4, [1, 2, 16, 5]))
-    assert (measured.best_move.mean, measured.best_move.count) == (1.0, 3)
-    assert measured.discs_lost.count == 2
 
 
 @pytest.mark.slow

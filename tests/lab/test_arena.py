@@ -1,4 +1,3 @@
-import os
 import sys
 
 import flax.struct
@@ -148,10 +147,10 @@ def fake_engine(*arguments, program=sys.executable):
     return fake_engines.config(program, fake_engines.FAKES / "fake_gtp.py", *arguments)
 
 
-def against(engine, num_processes=1):
+def against(engine):
     game = othello.Othello()
     greedy = players.BaselinePlayer("greedy", game)
-    engine = backends.external(engine, game, num_processes)
+    engine = backends.external(engine, game)
     return match(game, greedy, engine, num_games=4, opening_plies=8)
 
 
@@ -163,16 +162,6 @@ def test_a_match_with_an_engine_can_be_repeated_and_the_engine_loses_where_it_fa
     assert (result.wins, result.losses) == (4, 0)
     with pytest.raises(engine_protocols.EngineError, match="fake"):
         against(fake_engine(program="false"))
-
-
-def test_if_the_second_process_of_an_engine_fails_at_its_start_the_first_ends(tmp_path):
-    pid = tmp_path / "pid"
-    engine = f"{sys.executable} {fake_engines.FAKES / 'fake_gtp.py'} play"
-    script = f"test ! -e {pid} && echo $$ > {pid} && exec {engine}"
-    with pytest.raises(engine_protocols.EngineError, match="exit code 1"):
-        against(fake_engines.config("sh", "-c", script), num_processes=2)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
 
 
 @pytest.mark.parametrize(

@@ -68,17 +68,11 @@ def test_moves_that_a_file_does_not_tell_are_solved():
     assert (positions.move_utility != NO).sum(axis=1).tolist() == [4, 4]
 
 
-def test_best_moves_are_those_that_a_file_names_or_scores():
-    positions = position_sets.of_problems(
-        FOUR,
-        max_solved=0,
-        problems=[
-            *problems_of(f"{START} X; B1:+2; A2:+2; D3:+0; C4:-4;", f"{START} X; B1:+2;"),
-            *problems_of("board,mover,score,best_move", f"{START},X,-3,D3", f"{START},X,5,"),
-            *problems_of("board,mover,score,best_move", f"{PASS_ONLY},O,-16,pass"),
-        ],
+def test_best_moves_are_those_of_the_highest_score_where_all_moves_have_one():
+    problems = problems_of(
+        f"{START} X; B1:+2; A2:+2; D3:+0; C4:-4;", f"{START} X; B1:+2;", f"{PASS_ONLY} O; pass:-16;"
     )
-    moves = [np.flatnonzero(row).tolist() for row in positions.is_best]
-    # b1 is 1, a2 is 4, d3 is 11. One score of four moves does not tell the best; a pass is forced.
-    assert moves == [[1, 4], [], [11], [], []]
-    assert positions.utility.tolist() == [2, 2, -3, 5, -16]
+    positions = position_sets.of_problems(FOUR, problems, max_solved=0)
+    # b1 is 1, a2 is 4. One score of four moves does not tell the best; a pass is forced.
+    assert [np.flatnonzero(row).tolist() for row in positions.is_best] == [[1, 4], [], []]
+    assert positions.utility.tolist() == [2, 2, -16]

@@ -130,19 +130,6 @@ def test_the_table_has_values_for_black():
     ]
 
 
-def test_json_has_what_the_analysis_has():
-    analysis, _ = analysed("f5d6", _EVALUATIONS)
-    printed = json.loads(json.dumps(analysis_text.to_json(analysis, "a game")))
-    assert printed["moves"] == "f5d6"
-    first = printed["positions"][0]
-    assert (first["played"], first["best"], first["loss"]) == ("f5", "d3", pytest.approx(0.5))
-    assert first["moves"][0]["move"] == "d3"
-    assert printed["positions"][1]["black_value"] == pytest.approx(-0.3)
-    assert [position["discs"] for position in printed["positions"]] == [3.14, 4, 2]
-    assert (first["loss_discs"], first["mark"]) == (pytest.approx(7.14), "?")
-    assert printed["largest_losses"] == [1]
-
-
 def test_the_page_needs_nothing_else_and_names_are_text():
     analysis, _ = analysed("f5d6", _EVALUATIONS)
     text = analysis_page.render(analysis, "Black </script> & white", "a network")
@@ -183,6 +170,3 @@ def test_a_lost_win_weighs_more_than_discs_of_a_lost_game():
     assert (first.loss_discs, first.loss, first.mark) == (4, 2.0, "??")
     assert (third.loss_discs, third.loss, third.mark) == (9, 0.0, "?")
     assert [position.number for position in analysis.losses] == [1, 3]
-    assert analysis.turning_point is first
-    said = "Turning point: 1. black f5; from here on black was behind."
-    assert said in list(analysis_text.summary(analysis))

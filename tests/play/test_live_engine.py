@@ -93,8 +93,9 @@ def test_the_end_is_exact(is_reversed):
     while live.num_empties > 10 or len(live.legal_actions) < 3:
         live.new_game()
         random_game(live, rng, 22)
-    assert live.think().source == "search"
-    live.play(live.legal_actions[0])
+    searched = live.think()
+    assert searched.source == "search"
+    live.play(searched.action)
     boards = slow_minimax.boards_of([live.board.player], [live.board.opponent], 6)
     expected = slow_minimax.move_scores(boards, is_reversed=is_reversed)[0]
     report = live.think(Limits(10, is_analysis=True))

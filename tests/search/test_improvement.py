@@ -4,6 +4,7 @@ Most of them search `fake_evaluation.Bandit`, where the value of every first mov
 """
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -249,6 +250,14 @@ def test_searches_of_finished_games_are_finite(algorithm):
     for leaf in jax.tree.leaves(output):
         assert np.isfinite(np.asarray(leaf)[over]).all()
     np.testing.assert_allclose(output.policy.sum(axis=-1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+def test_positions_without_exactly_one_batch_axis_are_refused(shape):
+    game, config = tictactoe.TicTacToe(), improvement.SearchConfig()
+    message = rf"batch shape {re.escape(str(shape))}: a search takes \[B\], such as game.start\(1\)"
+    with pytest.raises(ValueError, match=message):
+        improvement.search(game, None, jax.random.key(0), game.start(*shape), config=config)
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,8 @@ STEPS = (
         r"ply move discs .* best lost .* (Largest losses: .*|No move lost anything\.)",
     ),
     Step(
-        f"analyse game.ggf --html game.html --json game.json {QUICK}",
-        r"wrote game\.json wrote game\.html",
+        f"analyse game.ggf --html game.html {QUICK}",
+        r"wrote game\.html",
     ),
     Step(
         f"analyse WTH_2025.wtb --number 2 --ply 4 {QUICK}",

@@ -1,13 +1,14 @@
 import pathlib
 
 import jax
+import numpy as np
 import pytest
 from support import damage, tiny_run
 
 from azo.games import othello, registry
 from azo.lab import players
 from azo.learning import network
-from azo.training import network_files
+from azo.training import exported_network, network_files
 
 
 @pytest.fixture
@@ -39,6 +40,26 @@ def test_a_network_for_another_game_and_an_absent_one_are_refused(exported):
     assert str(caught.value) == f"{exported}: a network for tictactoe, not for othello4"
     with pytest.raises(ValueError, match="absent: no such folder"):
         players.load_network(pathlib.Path("absent"), tiny_run.game())
+
+
+def test_equal_rows_of_a_table_are_stored_once(tmp_path):
+    random = np.random.default_rng(0)
+    table = np.concatenate([np.zeros((1, 9000, 5)), random.normal(size=(1, 9000, 5))], axis=1)
+    table = table[:, random.integers(18000, size=20000)].astype(np.float32)
+    table[0, :3] = -0.0
+    arrays = {"params/tables": table, "params/bias": table[0, 0]}
+    exported_network.write(tmp_path, arrays, "{}")
+    shapes = {name: array.shape for name, array in arrays.items()}
+    found = exported_network.read_arrays(tmp_path, shapes)["params"]
+    assert found["tables"].tobytes() == table.tobytes()
+    with np.load(tmp_path / "network.npz") as members:
+        stored = dict(members)
+    num_distinct = np.unique(table.view(np.int32), axis=1).shape[1]
+    assert stored["params/tables.rows"].shape == (num_distinct, 5)
+    stored["params/tables.numbers"][0, 7] = 20000
+    np.savez(tmp_path / "network.npz", **stored)
+    with pytest.raises(ValueError, match=r"network.npz: damaged: index 20000 is out of bounds"):
+        exported_network.read_arrays(tmp_path, shapes)
 
 
 @pytest.mark.parametrize("name", ["network.npz", "settings.json", "SHA256SUMS"])

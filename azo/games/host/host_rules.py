@@ -1,8 +1,7 @@
 """The rules on the host, for single positions: board, moves, score and symmetries.
 
 A position is two words of 64 bits, as in `kernels`. Symmetries have the numbers of
-`azo.games.board_symmetry`. All eight images of a position have the same canonical form, which does
-not depend on the numbering of the symmetries.
+`azo.games.board_symmetry`.
 """
 
 import functools
@@ -140,20 +139,3 @@ def turned(board, k, size):
 def turned_action(action, k, size):
     """Returns the action after symmetry `k` of the board; the pass keeps its number."""
     return np.int64(_TURNED_ACTIONS[size, k, action])
-
-
-@jit
-def canonical(P, O, size):
-    """Returns the smallest of the eight images of a position, and the first symmetry that gives it.
-
-    Images are compared by `P`, then by `O`, as unsigned integers.
-    """
-    least_P, least_O, which = P, O, 0
-    for k in range(1, NUM_SYMMETRIES):
-        image_P = turned(P, k, size)
-        if image_P > least_P:
-            continue
-        image_O = turned(O, k, size)
-        if image_P < least_P or image_O < least_O:
-            least_P, least_O, which = image_P, image_O, k
-    return least_P, least_O, which

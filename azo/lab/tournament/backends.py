@@ -25,7 +25,6 @@ from azo.learning import supervised
 class Request:
     """A game in which a player is to move."""
 
-    slot: int  # stays the same while the game lasts
     seed: int  # of the game
     actions: tuple[int, ...]  # since the start of the game
 
@@ -53,15 +52,12 @@ class ProgramPlayer:
     """A player that is a program, which plays one game at a time, such as an external engine."""
 
     start: Callable[[contextlib.ExitStack], Choose]  # the stack ends the program
-    num_processes: int = 1  # that think at the same time
 
 
 Contender = players.Player | classical.Program | ProgramPlayer
 
 
-def external(
-    engine: engine_protocols.ExternalEngineConfig, game: protocol.Game, num_processes: int = 1
-) -> ProgramPlayer:
+def external(engine: engine_protocols.ExternalEngineConfig, game: protocol.Game) -> ProgramPlayer:
     """Returns an external engine as a player; raises ValueError if it does not play the game."""
     if not isinstance(game, othello.Othello):
         raise ValueError(f"{engine.name} plays Othello, not {game.name}")
@@ -69,7 +65,7 @@ def external(
     def begin(stack: contextlib.ExitStack) -> Choose:
         return stack.enter_context(external_engines.ExternalEngine(engine, game)).choose
 
-    return ProgramPlayer(begin, num_processes)
+    return ProgramPlayer(begin)
 
 
 def start(
@@ -85,7 +81,7 @@ def start(
       engine_protocols.EngineError: An engine fails at its start.
     """
     if isinstance(player, ProgramPlayer):
-        return _processes(player, stack)
+        return _process(player, stack)
     if isinstance(player, classical.Program):
         program = player  # computes when its replies are awaited, and so beside the device
         return lambda *args: functools.partial(_host_replies, program, *args)
@@ -139,18 +135,13 @@ def _host_replies(
     return [Reply(action, searched, seconds) for action, searched in pairs]
 
 
-def _processes(player: ProgramPlayer, stack: contextlib.ExitStack) -> Submit:
-    """Starts a program in several processes; each game stays with one of them."""
-    programs = [player.start(stack) for _ in range(player.num_processes)]
-    threads = [concurrent.futures.ThreadPoolExecutor(1) for _ in programs]
-    for thread in threads:
-        stack.callback(thread.shutdown, cancel_futures=True)
+def _process(player: ProgramPlayer, stack: contextlib.ExitStack) -> Submit:
+    """Starts a program, and a thread that asks it for one move after the other."""
+    choose, thread = player.start(stack), concurrent.futures.ThreadPoolExecutor(1)
+    stack.callback(thread.shutdown, cancel_futures=True)
 
     def submit(_: protocol.Position, requests: Sequence[Request]) -> PendingReplies:
-        futures = []
-        for request in requests:
-            process = request.slot % len(programs)
-            futures.append(threads[process].submit(_reply, programs[process], request.actions))
+        futures = [thread.submit(_reply, choose, request.actions) for request in requests]
         return lambda: [future.result() for future in futures]
 
     return submit

@@ -18,7 +18,6 @@ def results(
     lines = _leaderboard(rated, played)
     if num_missing:
         lines += ["", f"{num_missing:,} games are still to be played."]
-    lines += ["", f"* {rated.warning}"] if rated.warning else []
     return [*lines, "", *_cross_table(names, elo.cross_table(pairings))]
 
 

@@ -158,7 +158,7 @@ def _play_round(
     for name, slots in slots_of.items():
         position = jax.tree.map(lambda words, slots=slots: words[slots], rules.position)
         requests = [
-            backends.Request(slot, games[slot].seed, tuple(games[slot].actions)) for slot in slots
+            backends.Request(games[slot].seed, tuple(games[slot].actions)) for slot in slots
         ]
         pending[name] = players[name](position, requests)
     for name, slots in slots_of.items():

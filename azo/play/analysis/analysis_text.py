@@ -1,13 +1,11 @@
-"""A game analysis as tables for a terminal of 80 columns, as sentences, and as JSON."""
+"""A game analysis as tables for a terminal of 80 columns, and as sentences."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import rich.table
 
-from azo.games import notation, variant
+from azo.games import variant
 from azo.play.analysis import formatting, game_analysis
-from azo.play.engine import search_report
 
 _LEAST_LOSS = 0.05  # in discs; less is not shown
 
@@ -68,10 +66,6 @@ def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
             f"{name}: accuracy {side.accuracy:.0%} of {side.num_choices} choices, {marks};"
             f" {side.loss_discs:.1f} discs lost, {side.exact_loss_discs:.0f} of them where solved."
         )
-    if turn := analysis.turning_point:
-        side_name = formatting.colour(turn.board)
-        place = _heading(turn, analysis.game.size)
-        yield f"Turning point: {place}; from here on {side_name} was behind."
     yield "Largest losses:" if analysis.losses else "No move lost anything."
     for position in analysis.losses:
         yield "  " + loss(position, analysis.game)
@@ -97,33 +91,3 @@ def _lost(position: game_analysis.AnalysedPosition) -> str:
 def _heading(position: game_analysis.AnalysedPosition, size: int) -> str:
     move = formatting.move(position.played, size)
     return f"{position.number}. {formatting.colour(position.board)} {move}"
-
-
-def to_json(analysis: game_analysis.GameAnalysis, title: str) -> dict[str, Any]:
-    """Returns the analysis for JSON; values are the mover's unless named black's."""
-    size, end = analysis.game.size, analysis.end
-    return {
-        "title": title,
-        "game": analysis.game.name,
-        "start": notation.board_text(analysis.positions[0].board, size),
-        "moves": notation.transcript(analysis.actions, size, has_passes=True),
-        "is_over": end.is_over,
-        "black_score": end.final_score(),
-        "engine": analysis.engine_config.model_dump(),
-        "positions": [_position_json(position, size) for position in analysis.positions],
-        "largest_losses": [position.number for position in analysis.losses],
-    }
-
-
-def _position_json(position: game_analysis.AnalysedPosition, size: int) -> dict[str, Any]:
-    names = ("value", "raw_value", "black_value", "discs", "score", "loss", "loss_discs")
-    return {
-        "ply": position.number,
-        "board": notation.board_text(position.board, size),
-        **{name: getattr(position, name) for name in names},
-        "is_loss_exact": position.is_loss_exact,
-        "mark": position.mark,
-        "best": formatting.move(position.best, size) or None,
-        "played": formatting.move(position.played, size) or None,
-        "moves": [search_report.move_json(move, size) for move in position.moves],
-    }

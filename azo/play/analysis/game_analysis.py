@@ -20,7 +20,7 @@ import numpy as np
 from azo.formats import game_files
 from azo.games import board_symmetry, notation, variant
 from azo.games.host import live_game
-from azo.play.engine import engine_factory, engine_settings, live_engine
+from azo.play.engine import engine_factory, live_engine
 from azo.play.engine.search_report import SearchReport
 
 # Least loss in discs, least loss in expected result, and the mark of a move that reaches either. So
@@ -28,7 +28,6 @@ from azo.play.engine.search_report import SearchReport
 MARKS = ((10.0, 1.0, "??"), (4.0, 0.75, "?"), (2.0, math.inf, "?!"))
 _RESULT_LOST = 1.0  # a loss in expected result that changes who wins
 _NUM_LOSSES = 10  # listed as the largest
-_DECIDED = 0.75  # the expected result of the winner at the end of a game with a turning point
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +80,6 @@ class GameAnalysis:
     """A game with its analysed positions."""
 
     game: variant.Variant
-    engine_config: engine_settings.EngineConfig
     positions: tuple[AnalysedPosition, ...]  # before each move, and after the last
 
     @property
@@ -105,17 +103,6 @@ class GameAnalysis:
 
         lost = (position for position in self.positions if position.loss_discs)
         return tuple(sorted(lost, key=rank)[:_NUM_LOSSES])
-
-    @property
-    def turning_point(self) -> AnalysedPosition | None:
-        """The marked move after which its side was behind to the end, and lost; None without it."""
-        winner = self.positions[-1].black_value
-        behind = (p for p in reversed(self.positions) if p.black_value * winner <= 0)
-        turn = next(behind, None)
-        if turn is None or abs(winner) < _DECIDED:
-            return None
-        is_loser = (1 if turn.board.is_black_to_move else -1) * winner < 0
-        return turn if is_loser and turn.mark else None
 
     def summary(self, *, is_black: bool) -> SideSummary:
         """Returns the summary of one side."""
@@ -185,7 +172,7 @@ def analyse(
     finally:
         if engine.actions != actions:
             engine.new_game(start, actions)
-    return GameAnalysis(engine.game, engine.config, _with_losses(positions, engine.game))
+    return GameAnalysis(engine.game, _with_losses(positions, engine.game))
 
 
 def end_report(live: live_game.LiveGame) -> SearchReport:

@@ -1,6 +1,6 @@
 """Opening book: positions up to symmetry, with values and game results of their moves.
 
-A position is stored in the canonical form of `host_rules`, for the side to move. Of moves that a
+A position is stored as the smallest of its eight images, for the side to move. Of moves that a
 symmetry of the position exchanges, only the one with the lowest action is stored. A move has a
 value, counts of games and results, or both. Values come from searches and are backed up by negamax;
 counts come from archives.
