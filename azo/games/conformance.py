@@ -212,7 +212,8 @@ def _check_games(game: Any, found: _Findings, num_games: int, key: jax.Array) ->
         found.expect(
             np.asarray(planes) == seen["planes"], "planes do not commute with the symmetries"
         )
-        found.expect(np.asarray(mask) == legal, "legal moves do not commute with the symmetries")
+        is_moved = (np.asarray(mask) == legal) | over[:, None]
+        found.expect(is_moved, "legal moves do not commute with the symmetries")
         for name, is_told in (("is_over", True), ("final_score", over & first["is_over"])):
             is_moved = (first[name] == seen[name]) | ~np.asarray(is_told)
             found.expect(is_moved, f"{name} does not commute with the symmetries")

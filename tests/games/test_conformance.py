@@ -1,5 +1,9 @@
 """The conformance test of games passes correct ones, and finds each broken promise."""
 
+import pathlib
+import re
+
+import jax
 import numpy as np
 import pytest
 
@@ -190,3 +194,10 @@ def test_what_random_games_show_is_found(group):
     found = faults(game, num_games=8)
     for _, fault in group.values():
         assert any(line.startswith(fault) for line in found), (fault, found)
+
+
+def test_the_game_of_the_page_keeps_the_protocol():
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "extend.md").read_text()
+    (program,) = [x for x in re.findall("```python\n(.*?)```", page, re.DOTALL) if "Nim" in x]
+    with jax.numpy_rank_promotion("allow"):
+        exec(program, {"__name__": "nim"})
