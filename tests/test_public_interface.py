@@ -153,6 +153,9 @@ def test_positions_are_searched_with_an_evaluator_of_the_caller():
         position = game.step(position, jax.numpy.array([action, action])).position
     result = azo.search_moves(game, evaluate, jax.random.key(1), position)
     assert result.action.tolist() == [2, 2]
+    with pytest.raises(ValueError) as error:
+        azo.search_moves(game, evaluate, jax.random.key(1), game.start())
+    assert "batch axes (), but should have one, as game.start(1) has" in str(error.value)
 
 
 def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):

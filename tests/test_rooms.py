@@ -16,7 +16,7 @@ _PACKAGE = pathlib.Path(__file__).parents[1] / "azo"
 # From the first to the last.
 _ROOMS = (
     *("games", "storage", "formats", "solver", "search"),
-    *("learning", "training", "lab", "play", "cli"),
+    *("learning", "training", "lab", "play", "cli", "compat"),
 )
 _PURE_ROOMS = ("games", "search", "learning")
 _IMPURE_MODULES = {"io", "os", "pathlib", "sys", "time", "datetime", "logging", "rich"}

@@ -128,8 +128,12 @@ def search_moves(
     Any implementation of `protocol.Game` will do. `evaluate` is a pure function of a key and
     positions `[B]` that returns an `azo.Evaluation`: logits `[B, A]` and values `[B]` in [-1, 1],
     for the side to move. The positions are not over. Without `is_greedy`, moves have noise and
-    temperature, as in self-play.
+    temperature, as in self-play. ValueError if the positions have other batch axes than `[B]`.
     """
+    if len(shape := jnp.shape(game.is_over(position))) != 1:
+        raise ValueError(
+            f"the positions have batch axes {shape}, but should have one, as game.start(1) has"
+        )
     config = config or SearchConfig()
     return search(game, evaluate, key, position, config=config, is_greedy=is_greedy)
 

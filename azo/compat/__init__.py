@@ -1,0 +1,4 @@
+"""azo behind the interfaces of other programs.
+
+`mctx` has the policies of mctx with a faster search.
+"""
