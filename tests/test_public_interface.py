@@ -158,6 +158,12 @@ def test_positions_are_searched_with_an_evaluator_of_the_caller():
     assert "batch axes (), but should have one, as game.start(1) has" in str(error.value)
 
 
+def test_the_program_of_the_page_searches_and_plays_eight_positions(capsys):
+    page = (_PACKAGE.parent / "docs" / "extend.md").read_text()
+    exec(page.split("```python\n")[1].split("```")[0], {})
+    assert capsys.readouterr().out.endswith("[3 3 3 3 3 3 3 3]\n")  # replies to a first move
+
+
 def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
     sections = tiny_run.SECTIONS.items()
     settings = {f"{name}.{key}": value for name, part in sections for key, value in part.items()}
