@@ -6,6 +6,7 @@ the process must be pinned to its cores before.
 
 import functools
 import importlib.util
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ def mctx_search(
     *,
     config: improvement.SearchConfig,
     same_trees: bool = False,
+    policies: types.ModuleType = mctx,
 ) -> mctx.PolicyOutput:
     """Searches with mctx, with azo's rules and evaluator: only the tree differs.
 
@@ -40,6 +42,7 @@ def mctx_search(
       config: algorithm and simulations; with `same_trees` also other settings of Gumbel and PUCT.
       same_trees: select moves by azo's rules, so that visits are equal except for noise and ties.
         In PUCT an unvisited move then has its parent's value. Otherwise mctx's defaults hold.
+      policies: module of the policies, mctx or `azo.compat.mctx`.
     """
     root_key, search_key = jax.random.split(key)
 
@@ -70,8 +73,8 @@ def mctx_search(
         "invalid_actions": ~game.legal_mask(position),
     }
     if config.algorithm == "puct":
-        return mctx.muzero_policy(**inputs, **(_azo_puct(config) if same_trees else {}))
-    return mctx.gumbel_muzero_policy(**inputs, **(_azo_gumbel(config) if same_trees else {}))
+        return policies.muzero_policy(**inputs, **(_azo_puct(config) if same_trees else {}))
+    return policies.gumbel_muzero_policy(**inputs, **(_azo_gumbel(config) if same_trees else {}))
 
 
 def _azo_puct(config: improvement.SearchConfig) -> dict[str, Any]:

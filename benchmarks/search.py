@@ -9,11 +9,12 @@ Three programs are timed:
   that of the rules is the cost of the tree;
 * network: the whole search with a network, folded as in self-play; and the network alone.
 
-The last two run with azo's loops and with those of mctx, with the same rules and evaluator. Two
-things besides the loops make mctx slower. Its defaults rescale Q and give unvisited moves the
-lowest value, so trees are deeper; `--same-trees` gives both the same rules. mctx also searches
-below finished games; with `--before-ply 40` no game is near its end. Cells beyond the limits of
-time and memory are skipped, with a note.
+The last two run with azo's loops, with those of mctx, and with the policies of `azo.compat.mctx`,
+whose results are those of mctx, all with the same rules and evaluator. Two things besides the loops
+make mctx slower than azo's own search. Its defaults rescale Q and give unvisited moves the lowest
+value, so trees are deeper; `--same-trees` gives all the same rules. mctx also searches below
+finished games; with `--before-ply 40` no game is near its end. Cells beyond the limits of time and
+memory are skipped, with a note.
 """
 
 import dataclasses
@@ -24,8 +25,10 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import mctx
 import pydantic
 
+from azo.compat import mctx as compat_mctx
 from azo.games import othello, protocol
 from azo.learning import network, starts
 from azo.search import improvement
@@ -126,6 +129,8 @@ def report(config: SearchBenchConfig) -> list[str]:
                 "times less, whole",
                 "times less, without the rules",
                 "aim",
+                "azo.compat.mctx, whole",
+                "times less than mctx",
             ),
             [_tree_row(config, cell) for cell in cells],
         ),
@@ -138,6 +143,8 @@ def report(config: SearchBenchConfig) -> list[str]:
             "azo, whole",
             "mctx, whole",
             "times less, whole",
+            "azo.compat.mctx, whole",
+            "times less than mctx",
         )
         lines += [measure.markdown_table(columns, [_network_row(cell) for cell in cells]), ""]
     return lines
@@ -152,6 +159,8 @@ def _tree_row(config: SearchBenchConfig, cell: Cell) -> tuple[str, ...]:
         cell.times_less("azo tree", "mctx tree"),
         cell.times_less("azo tree", "mctx tree", without="rules"),
         f"at least {aim}" if aim else "",
+        cell.microseconds("compat tree"),
+        cell.times_less("compat tree", "mctx tree"),
     )
 
 
@@ -160,6 +169,8 @@ def _network_row(cell: Cell) -> tuple[str, ...]:
         f"{cell.batch} x {cell.simulations}",
         *(cell.microseconds(name) for name in ("network", "azo network", "mctx network")),
         cell.times_less("azo network", "mctx network"),
+        cell.microseconds("compat network"),
+        cell.times_less("compat network", "mctx network"),
     )
 
 
@@ -207,7 +218,7 @@ def _loops(
         output = improvement.search(game, evaluator(variables), key, position, config=settings)
         return output.action, output.policy
 
-    def mctx(evaluator, variables, key, position):
+    def with_policies(policies, evaluator, variables, key, position):
         output = baselines.mctx_search(
             game,
             evaluator(variables),
@@ -215,8 +226,12 @@ def _loops(
             position,
             config=settings,
             same_trees=config.same_trees,
+            policies=policies,
         )
         return output.action, output.action_weights
+
+    of_mctx = functools.partial(with_policies, mctx)
+    compat = functools.partial(with_policies, compat_mctx)
 
     def rules(variables, key, position):
         return plies_alone(game, hashed(variables), key, position, simulations)
@@ -229,13 +244,15 @@ def _loops(
     programs = {
         "rules": Loop(rules, simulations),
         "azo tree": Loop(functools.partial(azo, hashed), simulations),
-        "mctx tree": Loop(functools.partial(mctx, hashed), simulations),
+        "mctx tree": Loop(functools.partial(of_mctx, hashed), simulations),
+        "compat tree": Loop(functools.partial(compat, hashed), simulations),
     }
     if config.with_network:
         programs |= {
             "network": Loop(network_alone, times),
             "azo network": Loop(functools.partial(azo, learned), simulations),
-            "mctx network": Loop(functools.partial(mctx, learned), simulations),
+            "mctx network": Loop(functools.partial(of_mctx, learned), simulations),
+            "compat network": Loop(functools.partial(compat, learned), simulations),
         }
     return programs
 

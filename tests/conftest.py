@@ -49,7 +49,7 @@ _E2E = (
     *("test_notebook.py", "test_wheel.py", "test_examples.py"),
 )
 # Rooms and files whose tests compile or lower large programs for the device.
-_COMPILED = ("search", "learning", "training", "lab", "faults")
+_COMPILED = ("search", "learning", "training", "lab", "compat", "faults")
 _LARGE = ("test_batched.py", "test_benchmarks.py", "test_lowering.py")
 
 

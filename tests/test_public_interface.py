@@ -159,6 +159,15 @@ def test_positions_are_searched_with_an_evaluator_of_the_caller():
         position = game.step(position, jax.numpy.array([action, action])).position
     result = azo.search_moves(game, evaluate, jax.random.key(1), position)
     assert result.action.tolist() == [2, 2]
+    with pytest.raises(ValueError) as error:
+        azo.search_moves(game, evaluate, jax.random.key(1), game.start())
+    assert "batch axes (), but should have one, as game.start(1) has" in str(error.value)
+
+
+def test_the_program_of_the_page_searches_and_plays_eight_positions(capsys):
+    page = (_PACKAGE.parent / "docs" / "extend.md").read_text()
+    exec(page.split("```python\n")[1].split("```")[0], {})
+    assert capsys.readouterr().out.endswith("[3 3 3 3 3 3 3 3]\n")  # replies to a first move
 
 
 def tiny_settings(**changes):

@@ -5,8 +5,8 @@
 TOURNAMENT is the name of a shipped tournament or the path of a TOML file, whose settings are listed
 in azo/lab/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the same
 command resumes a tournament and repeats no finished game. FOLDER also holds the games as
-transcripts, GGF and WTHOR files, and engines.log with the messages of a program that failed. The
-tables are Markdown.
+transcripts and GGF, and engines.log with the messages of a program that failed. The tables are
+Markdown.
 """
 
 import pathlib
@@ -32,8 +32,6 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Games of each pair, in place of the number in the file; a larger number adds games."""
     openings: pathlib.Path | None = None
     """File with one opening a line, to draw from in place of those of the tournament."""
-    first: str | None = None
-    """Shipped engine and level in place of the first player, such as zero-conv:800."""
     table: bool = False
     """Play nothing; show the tables and write the files of the games so far."""
 
@@ -41,13 +39,11 @@ class TournamentFlags(pydantic.BaseModel, frozen=True, extra="forbid"):
 def main(argv: Sequence[str]) -> int:
     """Plays the missing games, writes and prints the tables; returns the exit code."""
     flags = command_line.parse(TournamentFlags, argv, prog="azo tournament", description=__doc__)
-    config = tournament_file.load(
-        flags.file, num_games=flags.num_games, openings=flags.openings, first=flags.first
-    )
+    config = tournament_file.load(flags.file, num_games=flags.num_games, openings=flags.openings)
     title = flags.file.stem
     folder = flags.folder or pathlib.Path("runs") / title
     try:
-        _, lines = tournament_runner.run(config, folder, title, is_playing=not flags.table)
+        _, lines = tournament_runner.run(config, folder, is_playing=not flags.table)
     except KeyboardInterrupt:
         print("stopped; finished games are kept, the same command resumes")
         return 0

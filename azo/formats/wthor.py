@@ -1,4 +1,4 @@
-"""WTHOR, the archive of the French federation: reads and writes games.
+"""WTHOR, the archive of the French federation: a reader of games.
 
 https://www.ffothello.org/informatique/la-base-wthor/ describes the format. A file of games (.wtb)
 has a header of 16 bytes, then 68 bytes a game: tournament and players (three int16), black's final
@@ -20,9 +20,7 @@ _RECORD_BYTES = 68
 _ACTION_OF = {
     10 * row + column: 8 * row + column - 9 for row in range(1, 9) for column in range(1, 9)
 }
-_PLAYER_BYTES, _TOURNAMENT_BYTES = 20, 26
-
-Date = tuple[int, int, int]  # year, month, day
+_PLAYER_BYTES = 20
 
 
 def parse(content: bytes, names: Sequence[str] = ()) -> Iterator[ggf.GgfGame]:
@@ -71,40 +69,3 @@ def parse_players(content: bytes) -> list[str]:
     rows = (names[start : start + _PLAYER_BYTES] for start in range(0, len(names), _PLAYER_BYTES))
     decoded = (row.partition(b"\0")[0].decode("latin-1") for row in rows)
     return [files.one_line(name, _PLAYER_BYTES) for name in decoded]
-
-
-def write(games: Sequence[ggf.GgfGame], tournament: str, date: Date) -> dict[str, bytes]:
-    """Returns the files `wtb`, `JOU` and `TRN` for games of one tournament.
-
-    The games are on 8x8 from the usual start, and their scores give the empties to the winner.
-    Names are cut to 19 and 25 characters, and characters outside of Latin-1 become "?". Players
-    whose names are then equal keep different numbers. The score under perfect play is
-    written as 0, at depth 0. The date is that of the files and of the games.
-    """
-    names = list(dict.fromkeys(name for game in games for name in (game.black, game.white)))
-    number = {name: index for index, name in enumerate(names)}
-    records = b"".join(
-        struct.pack(
-            "<3h2B60s",
-            *(0, number[game.black], number[game.white]),
-            *(32 + int(game.black_score or 0) // 2, 0),
-            bytes(10 * (a // 8 + 1) + a % 8 + 1 for a in game.moves if a < 64),
-        )
-        for game in games
-    )
-    players = b"".join(_name(name, _PLAYER_BYTES) for name in names)
-    return {
-        "wtb": _header(date, num_games=len(games), year=date[0]) + records,
-        "JOU": _header(date, num_names=len(names)) + players,
-        "TRN": _header(date, num_names=1) + _name(tournament, _TOURNAMENT_BYTES),
-    }
-
-
-def _header(date: Date, *, num_games: int = 0, num_names: int = 0, year: int = 0) -> bytes:
-    year_made, month, day_made = date
-    day = struct.pack("4B", *divmod(year_made, 100), month, day_made)
-    return day + struct.pack("<ihh4B", num_games, num_names, year, 8, 0, 0, 0)
-
-
-def _name(name: str, num_bytes: int) -> bytes:
-    return name.encode("latin-1", errors="replace")[: num_bytes - 1].ljust(num_bytes, b"\0")

@@ -127,7 +127,7 @@ def play(
         games_at_once=games_at_once,
         game=GAME,
     )
-    pairings, _ = tournament_runner.run(tournament, folder, NAME)
+    pairings, _ = tournament_runner.run(tournament, folder)
     return {name: one.result for name, one in zip(opponents, pairings, strict=True)}
 
 

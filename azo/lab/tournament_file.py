@@ -113,16 +113,12 @@ class TournamentPlayer:
 
 
 def load(
-    path: pathlib.Path,
-    *,
-    num_games: int | None = None,
-    openings: pathlib.Path | None = None,
-    first: str | None = None,
+    path: pathlib.Path, *, num_games: int | None = None, openings: pathlib.Path | None = None
 ) -> TournamentConfig:
     """Returns the tournament of a TOML file, with paths relative to the current folder.
 
     `path` may be the name of a shipped file. The others replace what is in the file: `openings` by
-    a file of transcripts, `first` by a shipped engine at a level, such as "zero-conv:800".
+    a file of transcripts.
 
     Raises:
       ValueError: One line about the error.
@@ -132,16 +128,6 @@ def load(
     if openings is not None:
         changes["openings"] = {"path": openings.absolute()}
     config = validation.load(TournamentConfig, path, "tournament", **changes)
-    entered = config.players
-    if first is not None:
-        engine, level = _shipped_level(first)
-        if engine is None:
-            raise ValueError(
-                f"--first is {first!r}, but should be a shipped engine and its level, such as"
-                " zero-conv:800"
-            )
-        player = PlayerConfig(name=engine.stem, engine=engine, levels=(level,))
-        entered = (player, *entered[1:])
 
     def located(section: Any, *names: str) -> Any:
         """Returns settings whose paths begin at the file, or lead to a shipped network."""
@@ -156,7 +142,7 @@ def load(
     return config.model_copy(
         update={
             "openings": located(config.openings, "path"),
-            "players": tuple(located(one, "network", "engine") for one in entered),
+            "players": tuple(located(one, "network", "engine") for one in config.players),
         }
     )
 
@@ -178,15 +164,9 @@ def load_engine(
 
 def shipped_engine(text: str) -> engine_protocols.ExternalEngineConfig | None:
     """Returns the shipped engine that a name with a level means, such as "gtp-rhino:3", or None."""
-    path, level = _shipped_level(text)
-    return None if path is None else load_engine(path, level)
-
-
-def _shipped_level(text: str) -> tuple[pathlib.Path | None, int]:
-    """Returns the file of a shipped engine, None if there is none, and its level."""
     name, _, level = text.partition(":")
     path = shipped_files.CONFIGS / "engines" / f"{name}.toml"
-    return (path, int(level)) if level.isdecimal() and path.is_file() else (None, 0)
+    return load_engine(path, int(level)) if level.isdecimal() and path.is_file() else None
 
 
 def make_players(config: TournamentConfig, game: protocol.Game) -> list[TournamentPlayer]:

@@ -2,7 +2,7 @@
 
 The folder has `games.jsonl` with a line for each finished game, which is never played again;
 `players.jsonl` with the definitions of the players; `engines.log` with the exchanges with engines
-that failed; and all games as transcripts, GGF and WTHOR files.
+that failed; and all games as transcripts and GGF.
 """
 
 import logging
@@ -25,13 +25,9 @@ PLAYERS = "players.jsonl"
 
 
 def run(
-    config: tournament_file.TournamentConfig,
-    folder: pathlib.Path,
-    title: str,
-    *,
-    is_playing: bool = True,
+    config: tournament_file.TournamentConfig, folder: pathlib.Path, *, is_playing: bool = True
 ) -> tuple[list[elo.Pairing], list[str]]:
-    """Plays the missing games, if any, and writes the files, in which `title` names the tournament.
+    """Plays the missing games, if any, and writes the files.
 
     Returns:
       The results of all pairs of players, and the lines of the tables.
@@ -61,7 +57,7 @@ def run(
         games = [played[one] for one in schedule if one in played]
         if not games:
             raise ValueError(f"{path}: no game has been played")
-        export.write(folder, games, game, title)
+        export.write(folder, games, game)
     pairings = game_log.pairings(names, games)
     rated = elo.rate(pairings, players=names, anchor=config.anchor)
     num_missing = len(schedule) - len(games)

@@ -135,7 +135,7 @@ def search_moves(
     Any implementation of `protocol.Game` will do. `evaluate` is a pure function of a key and
     positions `[B]` that returns an `azo.Evaluation`: logits `[B, A]` and values `[B]` in [-1, 1],
     for the side to move. The positions are not over. Without `is_greedy`, moves have noise and
-    temperature, as in self-play.
+    temperature, as in self-play. ValueError if the positions have other batch axes than `[B]`.
     """
     fixed, numbers = setting_types.split_numbers(config or SearchConfig())
     return _search_moves(game, evaluate, key, position, numbers, config=fixed, is_greedy=is_greedy)

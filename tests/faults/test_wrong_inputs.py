@@ -19,9 +19,17 @@ import zlib
 import numpy as np
 import pydantic
 import pytest
-from support import fake_run, front_end, small_queue, small_tournament, tiny_run, wrong_content
+from support import (
+    fake_run,
+    front_end,
+    small_queue,
+    small_tournament,
+    tiny_run,
+    wrong_content,
+    wthor_files,
+)
 
-from azo.formats import game_files, ggf, obf, wthor
+from azo.formats import game_files, ggf, obf
 from azo.games import notation, othello, variant
 from azo.games.host import live_game
 from azo.lab import (
@@ -77,7 +85,7 @@ def seeds(folder) -> dict[str, list[bytes]]:
             f"{BOARD}; F5:+2; D6:-4; % x\n".encode() * 3,
             f"board,mover,score\n{BOARD.replace(' ', ',')},4\n".encode(),
         ],
-        "wtb": [wthor.write([played] * 3, "t", (2024, 1, 1))["wtb"]],
+        "wtb": [wthor_files.write([played] * 3)["wtb"]],
         "csv": [b"eOthello_game_id,winner,game_moves\n1,1,f5d6c3d3c4\n2,-1,f5f6\n"],
         "book": [(folder / "sound.book").read_bytes()],
         "toml": [path.read_bytes() for path in sorted((ROOT / "configs").rglob("*.toml"))],
@@ -214,7 +222,7 @@ def _tournament(folder, rng):
     (place / tournament_runner.GAMES).write_bytes(wrong_content.wrong_lines(rng, games))
     if rng.random() < 0.3:
         (place / tournament_runner.PLAYERS).write_bytes(wrong_content.wrong_lines(rng, players))
-    tournament_runner.run(cup, place, "cup", is_playing=False)
+    tournament_runner.run(cup, place, is_playing=False)
 
 
 @functools.cache

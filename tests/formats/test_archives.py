@@ -3,11 +3,10 @@
 import csv
 import gzip
 import pathlib
-import struct
 
 import numpy as np
 import pytest
-from support import slow_board
+from support import slow_board, wthor_files
 
 from azo.formats import game_files
 from azo.games import notation, othello
@@ -28,18 +27,6 @@ OLIVAW = {1: 32, 8: 27, 11: None}
 def squares_of(number, length=None):
     text = moves_of(number).upper().replace("PA", "")
     return [text[i : i + 2].lower() for i in range(0, len(text), 2)][:length]
-
-
-def wthor_record(squares, black_discs, exact_discs=32):
-    codes = [10 * int(square[1]) + "abcdefgh".index(square[0]) + 1 for square in squares]
-    moves = bytes(codes).ljust(60, b"\0")
-    return struct.pack("<hhhBB", 3, 1, 2, black_discs, exact_discs) + moves
-
-
-def wthor_file(records, *, num_games=None, size=8):
-    num_games = len(records) if num_games is None else num_games
-    header = struct.pack("<BBBBihhBBBx", 20, 26, 2, 18, num_games, 0, 2025, size, 0, 24)
-    return header + b"".join(records)
 
 
 @pytest.fixture
@@ -66,14 +53,14 @@ def test_published_games_are_equal_in_every_format(read):
     assert [a == b for a, b in zip(final, OLIVAW.values(), strict=True)] == [True, True, False]
     assert [replay.actions.count(64) for replay in replays] == [2, 1, 1]
     squares = [squares_of(number) for number in OLIVAW]
-    records = [wthor_record(s, d) for s, d in zip(squares, final, strict=True)]
+    records = [wthor_files.record(s, d) for s, d in zip(squares, final, strict=True)]
     winner = np.sign(np.array(final) - 32)
     lines = [
         f"{i},{w},{''.join(s)},1" for i, (w, s) in enumerate(zip(winner, squares, strict=True))
     ]
     read_games = [
-        read(wthor_file(records), "wtb"),
-        read(wthor_file(records, size=0), "wtb"),  # as in old files
+        read(wthor_files.archive(records), "wtb"),
+        read(wthor_files.archive(records, size=0), "wtb"),  # as in old files
         read("\n".join(["id,winner,game_moves,finished", *lines, ""]), "csv"),
         # With passes as printed (of game 11 one is not), then without, with spaces and a gap.
         read("\n".join(moves_of(number) for number in OLIVAW)),
@@ -111,7 +98,7 @@ def test_random_games_on_a_small_board_are_those_of_the_slow_board(read, is_reve
 
 
 def test_a_record_that_stops_early_has_the_result_that_its_archive_says(read):
-    games = read(wthor_file([STOPPED]), "wtb")
+    games = read(wthor_files.archive([STOPPED]), "wtb")
     assert games.num_plies.tolist() == [20]
     assert games.is_finished.tolist() == [False]
     assert games.black_value.tolist() == [-1.0]
@@ -119,9 +106,9 @@ def test_a_record_that_stops_early_has_the_result_that_its_archive_says(read):
     assert read(text, "csv").black_value.tolist() == [1.0]
 
 
-GOOD = wthor_record(squares_of(1), 32)
-STOPPED = wthor_record(squares_of(1, 20), 20)
-ILLEGAL = wthor_record(["f5", "d6", "a1"], 32)
+GOOD = wthor_files.record(squares_of(1), 32)
+STOPPED = wthor_files.record(squares_of(1, 20), 20)
+ILLEGAL = wthor_files.record(["f5", "d6", "a1"], 32)
 LINE = "0," + "".join(squares_of(1))
 
 
@@ -133,16 +120,19 @@ def changed(place, value):
     ("content", "message"),
     [
         (b"\x14" * 9, "9 bytes, but a WTHOR header has 16"),
-        (wthor_file([GOOD, GOOD, GOOD])[:-30], "record 3: cut short, 38 of 68 bytes"),
-        (wthor_file([GOOD, GOOD], num_games=5), "the header says 5 games, but 2 follow"),
+        (wthor_files.archive([GOOD, GOOD, GOOD])[:-30], "record 3: cut short, 38 of 68 bytes"),
+        (wthor_files.archive([GOOD, GOOD], num_games=5), "the header says 5 games, but 2 follow"),
         (
-            wthor_file([GOOD, ILLEGAL, GOOD]),
+            wthor_files.archive([GOOD, ILLEGAL, GOOD]),
             "record 2: illegal move 'a1' at ply 3 (f5 d6):"
             " black may play c3, c4, c5, c6 or c7"),
-        (wthor_file([GOOD, changed(12, 99)]), "record 2: byte 99 as move 5 is not a square"),
-        (wthor_file([changed(6, 65), GOOD]), "record 1: bad score: black has 65 discs"),
         (
-            wthor_file([GOOD, wthor_record(squares_of(1), 31)]),
+            wthor_files.archive([GOOD, changed(12, 99)]),
+            "record 2: byte 99 as move 5 is not a square",
+        ),
+        (wthor_files.archive([changed(6, 65), GOOD]), "record 1: bad score: black has 65 discs"),
+        (
+            wthor_files.archive([GOOD, wthor_files.record(squares_of(1), 31)]),
             "record 2: bad score: the record gives black 31 discs, the moves give 32"),
         ("", "empty file"),
         (f"result,game_moves\n{LINE}\n", "no column winner; there are: result, game_moves"),
@@ -163,7 +153,9 @@ def test_a_bad_archive_is_named_with_record_and_reason(read, tmp_path, content, 
 
 def test_wthor_knows_the_exact_score_from_24_empty_squares_on(read):
     # A game that stops before its position with 24 empty squares has no exact score.
-    games = read(wthor_file([wthor_record(squares_of(1), 32, 40), GOOD, STOPPED]), "wtb")
+    games = read(
+        wthor_files.archive([wthor_files.record(squares_of(1), 32, 40), GOOD, STOPPED]), "wtb"
+    )
     num_passes = [int((games.action[0, :n] == 64).sum()) for n in games.num_solved[:1]]
     assert games.num_solved.tolist() == [36 + num_passes[0] + 1, 36 + num_passes[0] + 1, 0]
     assert games.exact_score[:2].tolist() == [16, 0]

@@ -4,8 +4,9 @@ import gzip
 import pathlib
 
 import pytest
+from support import wthor_files
 
-from azo.formats import game_files, ggf, wthor
+from azo.formats import game_files, ggf
 from azo.games import notation, othello
 from azo.games.host import live_game
 
@@ -26,7 +27,7 @@ def test_games_are_read_from_texts_files_and_numbers(tmp_path):
     (tmp_path / "windows.ggf").write_text(text, encoding="utf-8-sig")
     assert game_files.read(tmp_path / "windows.ggf", _GAME).moves == expected
     games = [ggf.GgfGame(8, _START, moves) for moves in ((19,), expected)]
-    (tmp_path / "two.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2))["wtb"])
+    (tmp_path / "two.wtb").write_bytes(wthor_files.write(games)["wtb"])
     assert game_files.read(tmp_path / "two.wtb", _GAME, number=2).moves == expected
 
 
@@ -64,7 +65,7 @@ def test_texts_without_a_game_are_refused(text, number, message):
 
 def test_all_games_of_files_of_every_kind_are_read_in_order(tmp_path):
     games = [ggf.GgfGame(8, _START, moves) for moves in ((19,), (37, 43, 18))]
-    (tmp_path / "b.wtb").write_bytes(wthor.write(games, "cup", (2026, 1, 2))["wtb"])
+    (tmp_path / "b.wtb").write_bytes(wthor_files.write(games)["wtb"])
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"d3c5\n"))
     (tmp_path / "a.csv").write_text("winner,game_moves\n1,f5d6\n")
     paths = [tmp_path / "a.txt.gz", tmp_path, tmp_path / "a.csv"]

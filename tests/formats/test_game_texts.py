@@ -6,8 +6,9 @@ of Edax's problems.
 """
 
 import pytest
+from support import wthor_files
 
-from azo.formats import game_files, game_texts, ggf, wthor
+from azo.formats import game_files, game_texts, ggf
 from azo.games import notation, othello, variant
 
 _BOARD = "---------------------------OX------XO---------------------------"
@@ -111,7 +112,7 @@ def test_other_texts_are_refused_with_a_reason(text, message):
 def test_a_wthor_game_has_the_names_of_the_file_beside_it(tmp_path):
     start = ggf.usual_start(variant.Variant())
     games = [ggf.GgfGame(8, start, (37, 43, 18), f"black {n}", "Żółć") for n in (1, 2)]
-    for kind, content in wthor.write(games, "cup", (2026, 1, 2)).items():
+    for kind, content in wthor_files.write(games).items():
         (tmp_path / f"WTH.{kind}").write_bytes(content)
     game = game_files.read(tmp_path / "WTH.wtb", othello.Othello(), number=2)
     assert (game.black, game.white, game.moves) == ("black 2", "?ó??", (37, 43, 18))

@@ -1,10 +1,11 @@
 """A reader opens games of files and links, and sets up a position, in a browser."""
 
 import pytest
+from support import wthor_files
 from support.web_server import makers, running
 from support.web_visit import SIZES, Visit
 
-from azo.formats import ggf, wthor
+from azo.formats import ggf
 from azo.games import othello, variant
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -38,7 +39,7 @@ def test_a_game_of_an_archive_is_chosen_by_name_and_kept_with_its_players(open_p
     start = ggf.usual_start(variant.Variant())
     games = [ggf.GgfGame(8, start, (37, 43, 18), "Ann", f"Żoé {n}") for n in range(300)]
     games.append(ggf.GgfGame(8, start, (19, 18), "Zoé", "Bob", black_score=-16))
-    files = wthor.write(games, "cup", (2026, 1, 2))
+    files = wthor_files.write(games)
     _drop(visit, {"WTH.wtb": files["wtb"]})
     visit.wait_for("#choose-title", "301 games in WTH.wtb; open WTH.JOU too for the names")
     visit.page.keyboard.press("Escape")

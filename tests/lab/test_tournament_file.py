@@ -1,7 +1,6 @@
 """Tournament files: who meets whom, networks, engines, and messages."""
 
 import os
-import pathlib
 import sys
 
 import jax
@@ -32,19 +31,6 @@ def test_formats_choose_who_meets_whom(tmp_path):
     assert pairs('format = "gauntlet"') == both_colours("ab", "ac", "ad")
     assert pairs('format = "ladder"') == both_colours("ab", "bc", "cd")
     assert pairs('format = "ladder"\nreach = 2') == both_colours("ab", "ac", "bc", "bd", "cd")
-
-
-def test_a_shipped_engine_may_take_the_place_of_the_first_player():
-    loaded = tournament_file.load(pathlib.Path("champion"))
-    other = tournament_file.load(pathlib.Path("champion"), first="zero-conv:200")
-    engine = shipped_files.CONFIGS / "engines" / "zero-conv.toml"
-    first = tournament_file.PlayerConfig(name="zero-conv", engine=engine, levels=(200,))
-    assert other.players == (first, *loaded.players[1:])
-    command = tournament_file.load_engine(engine, 200).command
-    assert command[-2:] == ("--engine.num-simulations", "{level}")
-    for name in ("zero-conv", "absent:3"):
-        with pytest.raises(ValueError, match=f"--first is '{name}', but should be a shipped"):
-            tournament_file.load(pathlib.Path("champion"), first=name)
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ import shutil
 import sys
 
 from azo import __main__
-from azo.formats import ggf, wthor
+from azo.formats import ggf
 from azo.games import notation, variant
-from support import azo_shell, pseudo_terminal, small_queue, small_tournament, tiny_run
+from support import azo_shell, pseudo_terminal, small_queue, small_tournament, tiny_run, wthor_files
 from support.pseudo_terminal import CTRL_C, CTRL_D
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -212,7 +212,7 @@ STEPS = (
         )
         for flags in (
             "cup.toml --num-games 80",
-            "champion --num-games 4 --openings openings.txt --first zero-conv:800",
+            "champion --num-games 4 --openings openings.txt",
         )
     ),
     Step("ablate queue.toml --table", r"\| arm \| question \| .* \|"),
@@ -323,7 +323,7 @@ def _fill(folder):
     actions = [notation.parse_action(GAME[i : i + 2], 8) for i in range(0, len(GAME), 2)]
     start = ggf.usual_start(variant.Variant())
     game = ggf.GgfGame(8, start, tuple(actions), "Ann", "Bob", black_score=0)
-    (folder / "WTH_2025.wtb").write_bytes(wthor.write([game] * 2, "cup", (2026, 1, 2))["wtb"])
+    (folder / "WTH_2025.wtb").write_bytes(wthor_files.write([game] * 2)["wtb"])
     shutil.copy(ROOT / "tests/support/wipe_outs.txt", folder / "games.txt")
     (folder / "openings.txt").write_text("f5d6c3\nf5f6e6\n")
     (folder / "ffo.obf").write_text(OBF)

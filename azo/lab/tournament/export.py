@@ -1,26 +1,21 @@
 """The games of a tournament in the formats of other programs.
 
-`games.txt` has a transcript a line, `games.ggf` a game a line, and for 8x8 boards from the usual
-start `games.wtb`, with the names of players and tournament in `games.JOU` and `games.TRN`.
+`games.txt` has a transcript a line, `games.ggf` a game a line.
 """
 
-import dataclasses
-import datetime
 import pathlib
 from collections.abc import Sequence
 
-from azo.formats import ggf, wthor
+from azo.formats import ggf
 from azo.games import notation, othello, protocol
 from azo.lab.tournament import game_log
 from azo.storage import files
 
 
-def write(
-    folder: pathlib.Path, games: Sequence[game_log.PlayedGame], game: protocol.Game, tournament: str
-) -> None:
+def write(folder: pathlib.Path, games: Sequence[game_log.PlayedGame], game: protocol.Game) -> None:
     """Writes the files, and replaces earlier ones; other games than Othello have only transcripts.
 
-    A forfeited game counts as won by all discs in WTHOR files, and by one disc in GGF.
+    A forfeited game counts in GGF as won by one disc.
     """
     size = game.board_shape[0]
     lines = [notation.transcript(played.actions, size) for played in games]
@@ -42,12 +37,3 @@ def write(
     ]
     texts = "".join(f"{ggf.to_text(record)}\n" for record in records)
     files.write(folder / "games.ggf", texts.encode())
-    if game != othello.Othello():
-        return
-    for number, played in enumerate(games):
-        if played.score is None:
-            records[number] = dataclasses.replace(records[number], black_score=64 * played.result)
-    today = datetime.datetime.now(datetime.UTC).date()
-    contents = wthor.write(records, tournament, (today.year, today.month, today.day))
-    for suffix, content in contents.items():
-        files.write(folder / f"games.{suffix}", content)
