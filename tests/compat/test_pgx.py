@@ -109,14 +109,14 @@ def test_small_boards_follow_the_slow_rules(size):
         assert state.rewards.tolist()[mover] == -result
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [0, 2])
 def test_the_programs_of_the_page_run(number, tmp_path):
     arrays = {"a/b": np.arange(3), "c": np.float32(1)}
     orbax_calls.write(tmp_path / "state", arrays)
     page = (REPOSITORY / "docs" / "compat.md").read_text()
     names = {"folder": str(tmp_path / "state")}
     exec(page.split("```python\n")[1 + number].split("```")[0], names)
-    if number:
+    if number == 2:
         assert names["arrays"]["a/b"].tolist() == [0, 1, 2]
     else:
         assert names["state"]._step_count.tolist() == [1] * 4
