@@ -298,8 +298,9 @@ class Trainer:
         self.screen.working("playing the matches of the rating")
         clocks = {"selfplay/evaluations": state.num_evaluations(), **self.clock.figures()}
         rated = self.matches.rate(state, iteration, num_games)
-        with self.clock.rating(num_games):
-            self.write(iteration, (one._replace(fields={**one.fields, **clocks}) for one in rated))
+        timed = (event._replace(fields={**event.fields, **clocks}) for event in rated)
+        for event in self.write(iteration, timed):
+            self.clock.add_rating(event.fields)
 
     def save(
         self,
