@@ -24,6 +24,7 @@ class RunClock:
         self.processor_seconds = metrics.largest(iterations, "time/processor_seconds")
         self.minutes = metrics.largest(iterations, "time/minutes")  # of wall time, after iterations
         self._start = time.monotonic() - 60 * self.minutes
+        self.iteration_seconds = 0.0  # of the latest one
         self.compilation_minutes = 0.0  # of the latest program
         self._ratings: list[Mapping[str, Any]] = [*ratings]
         self._rated_share = 0.0
@@ -36,7 +37,8 @@ class RunClock:
         """Measures an iteration."""
         start, processor_start = time.perf_counter(), time.process_time()
         yield
-        self.training_seconds += time.perf_counter() - start
+        self.iteration_seconds = time.perf_counter() - start
+        self.training_seconds += self.iteration_seconds
         self.processor_seconds += time.process_time() - processor_start
         self.minutes = (time.monotonic() - self._start) / 60
 
@@ -92,7 +94,7 @@ class RunClock:
         return min(fewest * max(int(affordable), 0), most)
 
     def _expected_minutes(self, num_games: int) -> float:
-        """Returns the expected time of a rating by two matches of so many games.
+        """Returns the expected time of a rating by two matches with a number of games each.
 
         The first one compiles a program, about as long as an iteration's.
         """
