@@ -29,9 +29,7 @@ __all__ = sorted(_MODULES)
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from azo.training import shipped_files
-
-        return shipped_files.version()
+        return importlib.import_module("azo.training.shipped_files").version()
     if name not in _MODULES:
         raise AttributeError(f"module 'azo' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_MODULES[name]), name)

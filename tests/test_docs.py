@@ -46,7 +46,7 @@ def _commands(text):
 
 def test_programs_of_the_page_for_programmers_run(tmp_path):
     text = (REPOSITORY / "docs" / "extend.md").read_text()
-    # `test_public_interface` runs those that train.
+    # `test_public_interface` runs the programs that train.
     for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[:2]:
         command = [sys.executable, "-c", code]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -96,6 +96,7 @@ class RunMatches:
             "rating/opponents_elo": [self.yardstick.ladder[name] for name in measured.results],
             "rating/results": [result.counts for result in measured.results.values()],
             "time/rating_seconds": round(time.perf_counter() - start, 2),
+            "time/rating_game_seconds": round(measured.game_seconds, 4),
         }
         yield metrics.Event(metrics.RATING, fields, text=str(measured))
 

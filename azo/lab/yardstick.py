@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import itertools
 import pathlib
+import time
 from collections.abc import Mapping
 
 import jax
@@ -23,7 +24,7 @@ FILE = pathlib.Path(__file__).with_name("weights") / "yardstick.npz"
 """For each size of the board: balanced openings, and positions with the score of each move.
 `scripts/make_yardstick.py` writes it."""
 ILLEGAL = -128  # in place of the score of a move
-_MAX_MATCHES = 4  # of a rating
+_MAX_MATCHES = 6  # of a rating
 _ROWS = run_clock.FEWEST_GAMES // 2  # of the compiled search, for any number of games
 
 
@@ -35,6 +36,7 @@ class Measurement:
     results: Mapping[str, elo.MatchResult]  # by the name of the opponent on the ladder
     places: tuple[str | None, str | None]  # the next weaker and the next stronger player
     discs_lost: float  # a move, mean over the solved positions
+    game_seconds: float  # time of the matches, for each of their games
 
     def __str__(self) -> str:
         low, high = self.standing.interval
@@ -88,6 +90,7 @@ class Yardstick:
         ratings = {name: rating for name, (rating, _) in self._programs.items()}
         rating = [*ratings.values()][len(ratings) // 3] if expected is None else expected
         results: dict[str, elo.MatchResult] = {}
+        start = time.perf_counter()
         with concurrent.futures.ThreadPoolExecutor() as pool:
             while len(results) < _MAX_MATCHES:
                 near = ladder.neighbours(ratings, rating)
@@ -103,7 +106,8 @@ class Yardstick:
                 low, high = standing.interval
                 rating = np.clip(standing.rating, min(*met, high), max(*met, low))
         places = ladder.neighbours(self.ladder, standing.rating)
-        return Measurement(standing, results, places, lost)
+        seconds = (time.perf_counter() - start) / sum(one.num_games for one in results.values())
+        return Measurement(standing, results, places, lost, seconds)
 
     def _play(
         self, player: players.NetworkPlayer, count: int, opponent: str, key: jax.Array

@@ -191,5 +191,13 @@ def check_fits(what: str, parts: Mapping[str, int]) -> None:
         )
 
 
+def check_program(program: jax.stages.Compiled) -> None:
+    """Raises ValueError, one line, if a device lacks the memory of a compiled iteration."""
+    size = program.memory_analysis()
+    if size is not None:
+        used = size.temp_size_in_bytes + size.argument_size_in_bytes
+        check_fits("an iteration", {"selfplay.num_games or learner.batch_size": used})
+
+
 def _text(number: int) -> str:
     return f"{number / 2**30:,.1f} GiB"

@@ -44,7 +44,7 @@ _NEEDED = {
     RATING: (
         *("rating__elo", "rating__elo_low", "rating__elo_high", "rating__discs_lost"),
         *("rating__opponents", "rating__opponents_elo", "rating__summary"),
-        *("time__rating_seconds", "time__minutes"),
+        *("time__rating_seconds", "time__rating_game_seconds", "time__minutes"),
     ),
 }
 
@@ -76,6 +76,7 @@ class _KnownFields(
     rating__opponents_elo: list[Finite] = []
     rating__summary: str | None = None
     time__rating_seconds: NonNegativeFloat | None = None
+    time__rating_game_seconds: NonNegativeFloat | None = None
     time__minutes: NonNegativeFloat | None = None
 
     @pydantic.model_validator(mode="after")

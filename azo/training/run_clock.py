@@ -24,12 +24,9 @@ class RunClock:
         self.processor_seconds = metrics.largest(iterations, "time/processor_seconds")
         self.minutes = metrics.largest(iterations, "time/minutes")  # of wall time, after iterations
         self._start = time.monotonic() - 60 * self.minutes
+        self.iteration_seconds = 0.0  # of the latest one
         self.compilation_minutes = 0.0  # of the latest program
-        # Games of each match and minutes of all ratings so far.
-        self._ratings = [
-            (sum(event["rating/results"][0]), event["time/rating_seconds"] / 60)
-            for event in ratings
-        ]
+        self._ratings: list[Mapping[str, Any]] = [*ratings]
         self._rated_share = 0.0
         for event in ratings[-1:]:
             used = event | {"time/minutes": event["time/minutes"] + self.last_rating_minutes()}
@@ -40,7 +37,8 @@ class RunClock:
         """Measures an iteration."""
         start, processor_start = time.perf_counter(), time.process_time()
         yield
-        self.training_seconds += time.perf_counter() - start
+        self.iteration_seconds = time.perf_counter() - start
+        self.training_seconds += self.iteration_seconds
         self.processor_seconds += time.process_time() - processor_start
         self.minutes = (time.monotonic() - self._start) / 60
 
@@ -51,12 +49,9 @@ class RunClock:
         yield
         self.compilation_minutes = (time.monotonic() - start) / 60
 
-    @contextlib.contextmanager
-    def rating(self, num_games: int) -> Iterator[None]:
-        """Measures a rating with a number of games in each match."""
-        start = time.monotonic()
-        yield
-        self._ratings.append((num_games, (time.monotonic() - start) / 60))
+    def add_rating(self, event: Mapping[str, Any]) -> None:
+        """Counts a rating."""
+        self._ratings.append(event)
 
     def figures(self) -> Mapping[str, Any]:
         """Returns the clocks by their names in the metrics."""
@@ -91,21 +86,21 @@ class RunClock:
         """Returns the games of each match of one of `num_left` ratings; 0 if a few are too many."""
         fewest, most = self._fewest_games, self._settings.ratings.num_games
         total = self._settings.minutes or self.minutes / share
-        left = _RATING_SHARE * total - sum(minutes for _, minutes in self._ratings)
+        used = sum(event["time/rating_seconds"] for event in self._ratings) / 60
+        left = _RATING_SHARE * total - used
         if not self._ratings:
             return fewest if self._expected_minutes(fewest) <= left else 0
         affordable = left / num_left / self._expected_minutes(fewest)
         return min(fewest * max(int(affordable), 0), most)
 
     def _expected_minutes(self, num_games: int) -> float:
-        """Returns the expected time of a rating, in proportion to the games of a match.
+        """Returns the expected time of a rating by two matches with a number of games each.
 
-        The first one compiles a program, about as long as an iteration's; others take half of it.
+        The first one compiles a program, about as long as an iteration's.
         """
         if not self._ratings:
             return self.compilation_minutes
-        first, *later = [minutes / games for games, minutes in self._ratings]
-        return num_games * min(later, default=first / 2)
+        return 2 * num_games * self._ratings[-1]["time/rating_game_seconds"] / 60
 
     @property
     def _fewest_games(self) -> int:

@@ -168,11 +168,10 @@ class Trainer:
         assert kind is not None, "a complete generation has ended"
         settings, program, numbers = self.compile(kind, state)
         progress = self.progress(state)
-        before = self.clock.training_seconds
         with self.clock.iteration():
             state, report = program(state, progress, numbers)
             report = jax.device_get(report)
-        seconds = self.clock.training_seconds - before
+        seconds = self.clock.iteration_seconds
         figures = {
             **statistics.describe_iteration(settings, state, report, seconds=seconds),
             "time/iteration_seconds": round(seconds, 4),
@@ -225,10 +224,7 @@ class Trainer:
         with self.clock.compilation():
             iterate = loop.build(self.game, fixed, self.mesh, kind=kind, actor=self.actor)
             program = iterate.lower(state, np.float32(0), numbers).compile()
-        size = program.memory_analysis()
-        if size is not None:
-            used = size.temp_size_in_bytes + size.argument_size_in_bytes
-            checks.check_fits("an iteration", {"selfplay.num_games or learner.batch_size": used})
+        checks.check_program(program)
         devices.keep_program(key, program)
         seconds = 60 * self.clock.compilation_minutes
         self.screen.note(f"compiled in {seconds:.0f} s")
@@ -298,8 +294,9 @@ class Trainer:
         self.screen.working("playing the matches of the rating")
         clocks = {"selfplay/evaluations": state.num_evaluations(), **self.clock.figures()}
         rated = self.matches.rate(state, iteration, num_games)
-        with self.clock.rating(num_games):
-            self.write(iteration, (one._replace(fields={**one.fields, **clocks}) for one in rated))
+        timed = (event._replace(fields={**event.fields, **clocks}) for event in rated)
+        for event in self.write(iteration, timed):
+            self.clock.add_rating(event.fields)
 
     def save(
         self,

@@ -42,7 +42,7 @@ def measured(monkeypatch):
             calls.append((player, jax.random.key_data(key).tolist(), expected))
             rating = 100.0 * len(calls)
             standing = elo.Standing("network", WON, rating, (rating - 45, rating + 45))
-            return yardstick.Measurement(standing, {"greedy": WON}, ("greedy", None), 1.25)
+            return yardstick.Measurement(standing, {"greedy": WON}, ("greedy", None), 1.25, 0.1)
 
     monkeypatch.setattr(yardstick, "Yardstick", Yardstick)
     return calls

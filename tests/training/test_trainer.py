@@ -214,7 +214,8 @@ def ratings(monkeypatch):
         fields = {"elo": 1.0, "elo_low": 0.0, "elo_high": 2.0, "discs_lost": 1.0, "summary": ""}
         fields |= {"opponents": ["greedy"], "opponents_elo": [1], "results": [[num_games, 0, 0]]}
         named = {f"rating/{name}": value for name, value in fields.items()}
-        yield metrics.Event("rating", named | {"time/rating_seconds": 6.0})
+        clocks = {"time/rating_seconds": 6.0, "time/rating_game_seconds": 6 / 64}
+        yield metrics.Event("rating", named | clocks)
 
     clocks = {name: getattr(time, name) for name in ("perf_counter", "process_time")}
     monkeypatch.setattr(run_clock, "time", types.SimpleNamespace(monotonic=read, **clocks))
@@ -259,7 +260,7 @@ def test_minutes_end_a_run_and_all_its_schedules_are_shares_of_them(tmp_path, ra
 
 @pytest.mark.parametrize(
     ("minutes", "games"),
-    [(2, [32, 32]), (20.5, [32, 64, 64, 64, 96, 96, 96, 96]), (200, [32, *[224] * 7])],
+    [(3, [32, 32]), (11.5, [32] * 8), (20.5, [32, *[64] * 5, 96, 96]), (200, [32, *[224] * 7])],
 )
 def test_ratings_share_a_tenth_of_the_run(tmp_path, monkeypatch, minutes, games):
     now = [0.0]
@@ -271,8 +272,9 @@ def test_ratings_share_a_tenth_of_the_run(tmp_path, monkeypatch, minutes, games)
     def rate(*, is_last):
         num_games = clock.games_of_rating(min(clock.minutes / minutes, 1), is_last=is_last)
         if num_games:
-            with clock.rating(num_games):
-                now[0] += 6 * (num_games // 32 + (not rated))  # the first one compiles
+            seconds = 6 * (num_games // 32) + 20 * (not rated)  # the first one compiles
+            clock.add_rating({"time/rating_seconds": seconds, "time/rating_game_seconds": 6 / 64})
+            now[0] += seconds
             rated.append(num_games)
 
     with clock.compilation():
