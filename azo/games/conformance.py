@@ -1,12 +1,17 @@
 """Checks that a game keeps the promises of `protocol.Game`."""
 
+import functools
+from collections.abc import Iterator
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol, symmetry
+
+_Promises = Iterator[dict[str, Any]]  # faults, each with what excludes it
 
 _MOST_ACTIONS = 2**15 - 1  # trees and records store actions in 16 bits
 _LARGEST_SCORE = 127  # the replay stores scores in 8 bits
@@ -22,256 +27,186 @@ def check_game(game: protocol.Game, *, num_games: int = 16, seed: int = 0) -> No
       ValueError: A line for each broken promise, with the ply at which it was found first. Calls
         are checked only if constants are right, and games only if calls are.
     """
-    found = _Findings()
-    for check in (_check_constants, _check_symmetries, _check_calls, _check_games):
+    faults: dict[str, str] = {}
+    for check in (_constants, _calls, _games):
         try:
-            check(game, found, num_games, jax.random.key(seed))
+            for ply, promises in enumerate(check(game, num_games, jax.random.key(seed))):
+                for fault, is_excluded in promises.items():
+                    if not np.all(is_excluded):
+                        faults.setdefault(fault, f" (ply {ply})" if check is _games else "")
         except Exception as error:  # whatever it is, it is what the user needs to see
             reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-            found.expect(False, f"{found.task} fails: {reason}")
-        if found.claims:  # the next checks rely on what this one has checked
-            break
-    if found.claims:
-        lines = [f"- {claim}{place}" for claim, place in found.claims.items()]
-        name = type(game).__name__
-        raise ValueError("\n".join([f"{name} breaks the protocol of a game:", *lines]))
+            faults[f"the check of {check.__name__[1:]} fails: {reason}"] = ""
+        if faults:  # the next checks rely on what this one has checked
+            lines = [f"- {fault}{place}" for fault, place in faults.items()]
+            name = type(game).__name__
+            raise ValueError("\n".join([f"{name} breaks the protocol of a game:", *lines]))
 
 
-class _Findings:
-    """Broken promises, each with the place where it was found first."""
-
-    def __init__(self) -> None:
-        self.claims: dict[str, str] = {}
-        self.task = "reading the constants"
-        self.place = ""
-
-    def expect(self, holds: Any, claim: str) -> None:
-        """Notes a broken promise unless all of `holds` is true."""
-        if not np.all(holds):
-            self.claims.setdefault(claim, self.place)
-
-    def same(self, first: Any, second: Any, claim: str) -> None:
-        """Notes a broken promise unless two pytrees have the same structure, types and values."""
-        is_same = _shapes(first) == _shapes(second) and all(
-            np.array_equal(x, y, equal_nan=True)
-            for x, y in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-        )
-        self.expect(is_same, claim)
-
-
-def _check_constants(game: Any, found: _Findings, *_: Any) -> None:
-    members = {member for member in vars(protocol.Game) if member[0] != "_"}
-    if missing := members - set(dir(game)):
-        found.expect(False, f"lacks {', '.join(sorted(missing))}")
+def _constants(game: Any, *_: Any) -> _Promises:
+    """Checks what no position changes."""
+    if missing := protocol.missing_members(game):
+        yield {f"lacks {', '.join(missing)}": False}
         return
-    found.expect(hash(game) == hash(game) and game == game, "is not equal to itself")
-    rows, columns = game.board_shape
     scores = np.asarray(game.scores)
-    found.expect(rows > 0 and columns > 0, "board_shape is not positive")
-    found.expect(0 < game.num_actions <= _MOST_ACTIONS, "num_actions is not in 1 to 32,767")
-    found.expect(0 < game.max_legal <= game.num_actions, "max_legal is not in 1 to num_actions")
-    found.expect(0 < game.num_slots <= game.max_legal, "num_slots is not in 1 to max_legal")
-    found.expect(game.max_plies > 0, "max_plies is not positive")
-    found.expect(
-        scores.dtype == np.int32
-        and (np.diff(scores) > 0).all()
-        and (scores == -scores[::-1]).all(),
-        "scores are not int32, ascending, each with its negative",
-    )
-    found.expect(0 < scores[-1] <= _LARGEST_SCORE, "the largest of scores is not in 1 to 127")
-
-
-def _check_symmetries(game: Any, found: _Findings, *_: Any) -> None:
-    found.task = "reading the symmetries"
+    is_sorted = scores.dtype == np.int32 and (np.diff(scores) > 0).all()
+    yield {
+        "is not equal to itself": hash(game) == hash(game) and game == game,
+        "board_shape is not positive": min(game.board_shape) > 0,
+        "num_actions is not in 1 to 32,767": 0 < game.num_actions <= _MOST_ACTIONS,
+        "max_legal is not in 1 to num_actions": 0 < game.max_legal <= game.num_actions,
+        "num_slots is not in 1 to max_legal": 0 < game.num_slots <= game.max_legal,
+        "max_plies is not positive": game.max_plies > 0,
+        "scores are not int32, ascending, each with its negative": is_sorted
+        and (scores == -scores[::-1]),
+        "the largest of scores is not in 1 to 127": 0 < scores[-1] <= _LARGEST_SCORE,
+    }
     squares, actions = np.asarray(game.square_symmetries), np.asarray(game.action_symmetries)
-    rows, columns = game.board_shape
+    number, num_squares = len(squares), game.board_shape[0] * game.board_shape[1]
     for name, table, size in (
-        ("square_symmetries", squares, rows * columns),
+        ("square_symmetries", squares, num_squares),
         ("action_symmetries", actions, game.num_actions),
     ):
-        is_table = table.dtype == np.int32 and table.shape == (len(squares), size)
-        found.expect(is_table, f"{name} are not int32 of shape [{len(squares)}, {size}]")
-        is_permutation = is_table and (np.sort(table) == np.arange(size)).all()
-        found.expect(is_permutation, f"{name} are not permutations")
-        found.expect(
-            is_permutation and (table[0] == np.arange(size)).all(),
-            f"{name} do not begin with the identity",
-        )
-        if not is_permutation:
+        is_table = table.dtype == np.int32 and table.shape == (number, size)
+        yield {f"{name} are not int32 of shape [{number}, {size}]": is_table}
+        if not is_table:
             return
-    both = np.hstack([squares, actions + rows * columns])
+        identity = np.arange(size)
+        yield {f"{name} are not permutations": np.sort(table) == identity}
+        yield {f"{name} do not begin with the identity": table[0] == identity}
+    both = np.hstack([squares, actions + num_squares])
     group = {row.tobytes() for row in both}
-    closed = all(first[second].tobytes() in group for first in both for second in both)
-    found.expect(closed, "the symmetries are no group: a product of two is no symmetry")
+    is_closed = all(first[second].tobytes() in group for first in both for second in both)
+    yield {"the symmetries are no group: a product of two is no symmetry": is_closed}
 
 
-def _check_calls(game: Any, found: _Findings, num_games: int, key: jax.Array) -> None:
+def _calls(game: Any, num_games: int, key: jax.Array) -> _Promises:
     """Checks shapes and types, batch shapes, and that compiled, mapped and plain calls agree."""
-    found.task, one = "start", game.start()
-    many = jax.tree.map(lambda x: jnp.broadcast_to(x, (2, 3, *x.shape)), one)
-    found.same(game.start(2, 3), many, "start does not repeat one position")
+    many = protocol.broadcast(game.start(), (), (2, 3))
+    yield {"start does not repeat one position": _same(game.start(2, 3), many)}
+    position = game.start(3)
+    seen = _view(game, position)
+    channels = jax.eval_shape(game.planes, game.start()).shape[-1]
+    for name, shape, *types in (
+        ("is_over", (), "bool"),
+        ("result", (), "float32"),
+        ("final_score", (), "int32"),
+        ("legal_mask", (game.num_actions,), "bool"),
+        ("legal_actions", (game.max_legal,), "int32"),
+        ("planes", (*game.board_shape, channels), "bool", "float32"),
+        ("pack", (game.packed_words,), "uint32"),
+    ):
+        is_right = seen[name].shape == (3, *shape) and seen[name].dtype.name in types
+        axes = ", ".join(map(str, ["...", *shape]))
+        yield {f"{name} is not {' or '.join(types)} of shape [{axes}]": is_right}
+    position = game.step(position, game.random_action(key, position)).position
+    seen = _view(game, position)
 
     @jax.jit
-    def calls(position: Any) -> tuple:
-        """Returns what functions give for positions `[B]`, in several ways."""
+    def calls(position: Any) -> dict[str, Any]:
+        """Returns two results of positions `[B]` that should be the same, by the fault."""
         actions = game.legal_actions(position, 1)
         actions = jnp.concatenate([actions, game.random_action(key, position)[:, None]], axis=1)
         wide = jax.tree.map(lambda x: x[:, None], position)
-        each = [game.step(position, actions[:, i]) for i in range(2)]
-        return (
-            _seen(game, position),
-            jax.vmap(lambda one: _seen(game, one))(position),
-            jax.tree.map(lambda x: x[:, 0], _seen(game, wide)),
-            each[0],
-            jax.vmap(game.step)(position, actions[:, 0]),
-            jax.tree.map(lambda *x: jnp.stack(x, axis=1), *each),
-            game.step(wide, actions),
-        )
-
-    found.task = "a call on positions"
-    position = game.start(3)
-    position = game.step(position, game.random_action(key, position)).position
-    seen = _seen(game, position)
-    for name, (shape, dtypes) in _expected(game).items():
-        is_right = seen[name].shape == (3, *shape) and seen[name].dtype.name in dtypes
-        axes = ", ".join(map(str, ["...", *shape]))
-        found.expect(is_right, f"{name} is not {' or '.join(dtypes)} of shape [{axes}]")
-    found.task = "a compiled call on positions"
-    batch, mapped, wide, step, mapped_step, each, tried = calls(position)
-    found.same(batch, seen, "compiled functions differ from plain ones")
-    found.same(mapped, batch, "functions of one position differ from those of a batch")
-    found.same(wide, batch, "functions of [B, 1] positions differ from those of [B]")
-    found.same(mapped_step, step, "step of one position differs from that of a batch")
-    found.same(tried, each, "step of [B, 1] positions and actions [B, S] differs from that of each")
-    is_kept = _shapes(step.position) == _shapes(position)
-    found.expect(is_kept, "step changes the shapes or types of a position")
-
-
-def _check_games(game: Any, found: _Findings, num_games: int, key: jax.Array) -> None:
-    """Checks every position of random games, and their images under symmetries."""
-    found.task, found.place = "a random game", ""
-    squares, actions = game.square_symmetries, game.action_symmetries
-    look = jax.jit(lambda position: _seen(game, position))
-    step, choose = jax.jit(game.step), jax.jit(game.random_action)
-    greedy = jax.jit(game.greedy_action)
-
-    def images(which: np.ndarray, seen: Any) -> tuple[Any, Any]:
-        """Returns planes and masks as the symmetries `which` `[M]` move them."""
-        return (
-            symmetry.move_planes(squares, jnp.asarray(which), seen["planes"]),
-            symmetry.move_policy(actions, jnp.asarray(which), seen["legal_mask"]),
-        )
-
-    every = np.arange(len(squares))
-    seen = look(game.start(len(squares)))
-    moved = images(every, seen)
-    fixed = [
-        k
-        for k in every
-        if all(
-            (np.asarray(new[k]) == old[0]).all()
-            for new, old in zip(moved, (seen["planes"], seen["legal_mask"]), strict=True)
-        )
-    ]
-    which = np.repeat(fixed, num_games)  # the first games are those that the identity moves
-    undo = symmetry.inverse(actions)[which]
-    position = game.start(len(which))
-    rows = np.arange(len(which))
-    for ply in range(game.max_plies + 1):
-        found.place = f" (ply {ply})"
-        seen = {name: np.asarray(x) for name, x in look(position).items()}
-        legal, over, result = seen["legal_mask"], seen["is_over"], seen["result"]
-        found.expect(legal.any(axis=-1), "legal_mask has no legal action")
-        num_legal = legal.sum(axis=-1)
-        found.expect(num_legal <= game.max_legal, "more legal actions than max_legal")
-        listed = [np.flatnonzero(row)[: game.max_legal] for row in legal]
-        padded = [np.pad(row, (0, game.max_legal - len(row)), constant_values=-1) for row in listed]
-        found.expect(
-            seen["legal_actions"] == np.array(padded),
-            "legal_actions are not those of legal_mask, ascending, then -1",
-        )
-        found.expect(
-            np.isin(seen["final_score"], game.scores) | ~over, "final_score is none of scores"
-        )
-        found.expect(
-            (np.sign(seen["final_score"]) == result) | ~over,
-            "result is not the sign of final_score",
-        )
-        found.expect(np.isfinite(seen["planes"]), "planes are not finite")
-        found.same(
-            position,
-            game.unpack(jnp.asarray(seen["pack"])),
-            "unpack does not give back what was packed",
-        )
-
-        first = {
-            name: np.tile(x[:num_games], (len(fixed), *[1] * (x.ndim - 1)))
-            for name, x in seen.items()
+        first, second = (game.step(position, actions[:, i]) for i in range(2))
+        batch, view = _view(game, position), functools.partial(_view, game)
+        alone = jax.tree.map(lambda x: x[:, 0], view(wide))
+        each = jax.tree.map(lambda *x: jnp.stack(x, axis=1), first, second)
+        alike = [jax.tree.map(jnp.zeros_like, x) for x in (position, first.position)]
+        step = "step of [B, 1] positions and actions [B, S] differs from that of each"
+        return {
+            "compiled functions differ from plain ones": (batch, seen),
+            "functions of one position differ from those of a batch": (
+                jax.vmap(view)(position),
+                batch,
+            ),
+            "functions of [B, 1] positions differ from those of [B]": (alone, batch),
+            "step of one position differs from that of a batch": (
+                jax.vmap(game.step)(position, actions[:, 0]),
+                first,
+            ),
+            step: (game.step(wide, actions), each),
+            "step changes the shapes or types of a position": alike,
         }
-        planes, mask = images(which, first)
-        found.expect(
-            np.asarray(planes) == seen["planes"], "planes do not commute with the symmetries"
-        )
-        is_moved = (np.asarray(mask) == legal) | over[:, None]
-        found.expect(is_moved, "legal moves do not commute with the symmetries")
-        for name, is_told in (("is_over", True), ("final_score", over & first["is_over"])):
-            is_moved = (first[name] == seen[name]) | ~np.asarray(is_told)
-            found.expect(is_moved, f"{name} does not commute with the symmetries")
-        if over.all():
-            break
-        found.expect(ply < game.max_plies, "a game has more plies than max_plies")
 
-        ply_key = jax.random.fold_in(key, ply)
-        action = np.asarray(choose(ply_key, position))
-        found.expect(legal[rows, action], "random_action is illegal")
-        found.expect(legal[rows, np.asarray(greedy(ply_key, position))], "greedy_action is illegal")
-        action = undo[rows, np.tile(action[:num_games], len(fixed))].astype(np.int32)
-        action = np.where(legal[rows, action], action, legal.argmax(axis=-1))
+    yield {fault: _same(*pair) for fault, pair in calls(position).items()}
+
+
+def _games(game: Any, num_games: int, key: jax.Array) -> _Promises:
+    """Checks every position of random games, and their images under symmetries, ply by ply.
+
+    Each symmetry has `num_games` games, the identity the first ones. Where it keeps the start
+    position, they are the images of these.
+    """
+    look, step = jax.jit(functools.partial(_view, game)), jax.jit(game.step)
+    choices = jax.jit(game.random_action), jax.jit(game.greedy_action)
+    which = jnp.repeat(jnp.arange(len(game.square_symmetries)), num_games)
+    original, rows = np.arange(len(which)) % num_games, np.arange(len(which))
+    undo = symmetry.inverse(game.action_symmetries)[np.asarray(which)]
+    position = game.start(len(which))
+    for ply in range(game.max_plies + 1):
+        seen = {name: np.asarray(x) for name, x in look(position).items()}
+        legal, is_over, score = seen["legal_mask"], seen["is_over"], seen["final_score"]
+        first = {name: jnp.asarray(x[original]) for name, x in seen.items()}
+        planes = symmetry.move_planes(game.square_symmetries, which, first["planes"])
+        mask = symmetry.move_policy(game.action_symmetries, which, first["legal_mask"])
+        planes_move = np.asarray(planes == seen["planes"]).all(axis=(1, 2, 3))
+        legal_moves = np.asarray(mask == legal).all(axis=1) | is_over
+        if ply == 0:
+            is_other = ~(planes_move & legal_moves)
+        chosen = [np.asarray(f(jax.random.fold_in(key, ply), position)) for f in choices]
+        action = undo[rows, chosen[0][original]]
+        action = np.where(legal[rows, action], action, legal.argmax(axis=-1)).astype(np.int32)
         after = step(position, jnp.asarray(action))
-        then = look(after.position)
-        ends = np.asarray(then["is_over"]) & ~over
-        reward, discount = np.asarray(after.reward), np.asarray(after.discount)
-        found.expect(
-            reward == np.where(ends, -np.asarray(then["result"]), 0),
-            "reward is not that of the side that moved, on the last ply, and else 0",
-        )
-        found.expect(
-            discount == np.where(ends | over, 0, -1),
-            "discount is not -1 before the last ply and 0 from it on",
-        )
-        kept = protocol.where(jnp.asarray(over), position, after.position)
-        found.same(kept, after.position, "a finished game changes")
+        then = {name: np.asarray(x) for name, x in look(after.position).items()}
+        reward = np.where(then["is_over"] & ~is_over, -then["result"], 0)
+        listed = protocol.actions_from_mask(jnp.asarray(legal), game.max_legal)
+        unpacked = game.unpack(jnp.asarray(seen["pack"]))
+        kept = protocol.where(jnp.asarray(is_over), position, after.position)
+        is_apart = is_other | ~is_over | ~first["is_over"]
+        yield {
+            "legal_mask has no legal action": legal.any(axis=-1),
+            "more legal actions than max_legal": legal.sum(axis=-1) <= game.max_legal,
+            "legal_actions are not those of legal_mask, ascending, then -1": (
+                seen["legal_actions"] == listed
+            ),
+            "final_score is none of scores": np.isin(score, game.scores) | ~is_over,
+            "result is not the sign of final_score": (np.sign(score) == seen["result"]) | ~is_over,
+            "planes are not finite": np.isfinite(seen["planes"]),
+            "unpack does not give back what was packed": _same(position, unpacked),
+            "planes do not commute with the symmetries": planes_move | is_other,
+            "legal moves do not commute with the symmetries": legal_moves | is_other,
+            "is_over does not commute with the symmetries": (first["is_over"] == is_over)
+            | is_other,
+            "final_score does not commute with the symmetries": (first["final_score"] == score)
+            | is_apart,
+            "a game has more plies than max_plies": is_over | (ply < game.max_plies),
+            "random_action is illegal": legal[rows, chosen[0]],
+            "greedy_action is illegal": legal[rows, chosen[1]],
+            "reward is not that of the side that moved, on the last ply, and else 0": (
+                after.reward == reward
+            ),
+            "discount is not -1 before the last ply and 0 from it on": (
+                after.discount == np.where(then["is_over"] | is_over, 0, -1)
+            ),
+            "a finished game changes": _same(kept, after.position),
+        }
+        if is_over.all():
+            break
         position = after.position
 
 
-def _seen(game: Any, position: Any) -> dict[str, jax.Array]:
+def _view(game: Any, position: Any) -> dict[str, jax.Array]:
     """Returns all that a game says of positions."""
-    return {
-        "is_over": game.is_over(position),
-        "result": game.result(position),
-        "final_score": game.final_score(position),
-        "legal_mask": game.legal_mask(position),
-        "legal_actions": game.legal_actions(position, game.max_legal),
-        "planes": game.planes(position),
-        "pack": game.pack(position),
-    }
+    names = ("is_over", "result", "final_score", "legal_mask", "planes", "pack")
+    seen = {name: getattr(game, name)(position) for name in names}
+    return seen | {"legal_actions": game.legal_actions(position, game.max_legal)}
 
 
-def _expected(game: Any) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
-    """Returns the shape behind the batch axes, and the types, of all that `_seen` returns."""
-    channels = jax.eval_shape(game.planes, game.start()).shape[-1]
-    return {
-        "is_over": ((), ("bool",)),
-        "result": ((), ("float32",)),
-        "final_score": ((), ("int32",)),
-        "legal_mask": ((game.num_actions,), ("bool",)),
-        "legal_actions": ((game.max_legal,), ("int32",)),
-        "planes": ((*game.board_shape, channels), ("bool", "float32")),
-        "pack": ((game.packed_words,), ("uint32",)),
-    }
-
-
-def _shapes(tree: Any) -> Any:
-    """Returns structure, shapes and types of a pytree, to compare."""
-    leaves, structure = jax.tree.flatten(tree)
-    return structure, [(jnp.shape(x), jnp.result_type(x)) for x in leaves]
+def _same(first: Any, second: Any) -> bool:
+    """Returns whether two pytrees have the same structure, shapes, types and values."""
+    try:
+        chex.assert_trees_all_equal(first, second, strict=True)
+    except AssertionError:
+        return False
+    return True

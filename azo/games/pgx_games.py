@@ -4,7 +4,7 @@ These are its games of two players who move in turn, without chance or secrets. 
 state of Pgx without the observation, which `planes` computes for the side to move.
 """
 
-import functools
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -52,74 +52,42 @@ def make(name: str) -> protocol.Game:
         import pgx
     except ImportError:
         raise ValueError(f'{place} Pgx is not installed: pip install "azo[pgx]"') from None
-    return PgxGame(name, pgx.make(name))
+    env, limits = pgx.make(name), _GAMES[name]
+    with jax.numpy_rank_promotion("allow"):
+        state = jax.eval_shape(env.init, jax.random.key(0))
+    board_shape, num_actions = state.observation.shape[:2], state.legal_action_mask.size
+    squares = _images(limits.symmetry, *board_shape)
+    actions = board_symmetry.with_others(squares, num_actions)
+    if limits.symmetry == "mirror":  # the actions are columns
+        actions = _images("mirror", 1, num_actions)
+    return PgxGame(
+        name=f"pgx:{name}",
+        board_shape=board_shape,
+        num_actions=num_actions,
+        max_plies=limits.max_plies,
+        max_legal=limits.max_legal or num_actions,
+        square_symmetries=squares,
+        action_symmetries=actions,
+        env=env,
+    )
 
 
+@dataclasses.dataclass(frozen=True)
 class PgxGame(protocol.Game):
-    """A game of Pgx; `protocol.Game` describes the members."""
+    """A game of Pgx; `protocol.Game` describes the members, and `make` fills them in."""
 
-    def __init__(self, name: str, env: Any):
-        self._id, self._env = name, env
-        state = jax.eval_shape(self._init)
-        self._planes_shape = jax.eval_shape(self.planes, state).shape
-        self._num_actions = state.legal_action_mask.shape[0]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PgxGame) and self._id == other._id
-
-    def __hash__(self) -> int:
-        return hash(self._id)
-
-    @property
-    def name(self) -> str:
-        """Name in logs and checkpoints, such as "pgx:hex"."""
-        return f"pgx:{self._id}"
-
-    @property
-    def board_shape(self) -> tuple[int, int]:
-        """Rows and columns of the observation."""
-        return self._planes_shape[:2]
-
-    @property
-    def num_actions(self) -> int:
-        """Number of actions `A`, as in Pgx."""
-        return self._num_actions
-
-    @property
-    def max_plies(self) -> int:
-        """Upper bound on the plies of a game: Pgx ends longer ones."""
-        return _GAMES[self._id].max_plies
-
-    @property
-    def max_legal(self) -> int:
-        """Upper bound on the legal actions of a position."""
-        return _GAMES[self._id].max_legal or self._num_actions
-
-    @functools.cached_property
-    def square_symmetries(self) -> np.ndarray:
-        """`[K, squares]` int32 permutations: those of the board, or the identity alone."""
-        rows, columns = self.board_shape
-        squares = np.arange(rows * columns, dtype=np.int32)
-        match _GAMES[self._id].symmetry:
-            case "square":
-                return board_symmetry.square_permutations(rows)
-            case "mirror":
-                return np.stack([squares, squares.reshape(rows, columns)[:, ::-1].reshape(-1)])
-            case "half turn":
-                return np.stack([squares, squares[::-1]])
-        return squares[None]
-
-    @functools.cached_property
-    def action_symmetries(self) -> np.ndarray:
-        """`[K, A]` int32, the same of the actions, which are columns where a mirror is all."""
-        if _GAMES[self._id].symmetry == "mirror":
-            columns = np.arange(self.num_actions, dtype=np.int32)
-            return np.stack([columns, columns[::-1]])
-        return board_symmetry.with_others(self.square_symmetries, self.num_actions)
+    name: str = ""
+    board_shape: tuple[int, int] = (0, 0)
+    num_actions: int = 0
+    max_plies: int = 0
+    max_legal: int = 0
+    square_symmetries: Any = dataclasses.field(default=None, compare=False)
+    action_symmetries: Any = dataclasses.field(default=None, compare=False)
+    env: Any = dataclasses.field(default=None, compare=False)  # of Pgx
 
     def start(self, *batch_shape: int) -> Any:
         """Returns start positions of a batch shape."""
-        return protocol.broadcast(self._init(), (), batch_shape)
+        return protocol.broadcast(_init(self.env), (), batch_shape)
 
     def legal_mask(self, position: Any) -> jax.Array:
         """Returns `[..., A]` bool; the first action alone in a finished game."""
@@ -132,7 +100,7 @@ class PgxGame(protocol.Game):
 
     def play(self, position: Any, action: jax.Array) -> Any:
         """Returns the positions after actions `[...]`, seen by the other side."""
-        return self._mapped(lambda one, move: _plain(self._env.step(one, move)))(position, action)
+        return self._mapped(lambda one, move: _plain(self.env.step(one, move)))(position, action)
 
     def result(self, position: Any) -> jax.Array:
         """Returns `[...]` float32, the reward of the side to move; 0 before the end."""
@@ -141,11 +109,7 @@ class PgxGame(protocol.Game):
 
     def planes(self, position: Any) -> jax.Array:
         """Returns `[..., rows, columns, C]` bool or float32, Pgx's observation."""
-        return self._mapped(self._env.observe)(position)
-
-    def _init(self) -> Any:
-        with jax.numpy_rank_promotion("allow"):
-            return _plain(self._env.init(jax.random.key(0)))
+        return self._mapped(self.env.observe)(position)
 
     def _mapped(self, function: Callable) -> Callable:
         """Returns a function of positions `[...]`, given that of a single position."""
@@ -159,6 +123,23 @@ class PgxGame(protocol.Game):
                 return apply(position, *others)
 
         return mapped
+
+
+def _images(symmetry: str, rows: int, columns: int) -> np.ndarray:
+    """Returns `[K, squares]` int32 permutations of a board, the identity first."""
+    board = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    images = {
+        "": [board],
+        "square": [board_symmetry.square_permutations(rows)],
+        "mirror": [board, board[:, ::-1]],
+        "half turn": [board, board[::-1, ::-1]],
+    }
+    return np.stack(images[symmetry]).reshape(-1, board.size)
+
+
+def _init(env: Any) -> Any:
+    with jax.numpy_rank_promotion("allow"):
+        return _plain(env.init(jax.random.key(0)))
 
 
 def _plain(state: Any) -> Any:

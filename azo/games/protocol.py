@@ -215,6 +215,11 @@ class Game(Protocol):
         return jax.tree.unflatten(structure, position)
 
 
+def missing_members(game: Any) -> list[str]:
+    """Returns the members of a game that an object lacks."""
+    return sorted({member for member in vars(Game) if member[0] != "_"} - set(dir(game)))
+
+
 def _one(game: Game) -> Any:
     """Returns the shapes and types of one position."""
     return jax.eval_shape(game.start)

@@ -66,15 +66,14 @@ def _imported(path: str) -> "protocol.Game":
 
     found = setting_types.import_by_path("game.name", path)
     place = f"game.name is {path!r}, but"
-    missing = set(getattr(found, "__abstractmethods__", ()))
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
     try:
         game = found() if isinstance(found, type) and not missing else found
     except TypeError as error:
         raise ValueError(f"{place} {error}: a game is made without arguments") from error
-    missing |= {member for member in vars(protocol.Game) if member[0] != "_"} - set(dir(game))
-    if missing:
+    if missing := missing or protocol.missing_members(game):
         raise ValueError(
-            f"{place} it is no game, which has {', '.join(sorted(missing))}: docs/extend.md tells"
-            " what azo.Game needs"
+            f"{place} it is no game, which has {', '.join(missing)}: docs/extend.md tells what"
+            " azo.Game needs"
         )
     return game

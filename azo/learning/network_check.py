@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.games import protocol
-from azo.learning import heads, network, pattern_network, pattern_tables, run_state
+from azo.learning import heads, network, pattern_network, pattern_tables, run_state, starts
 
 _BATCH = 6  # positions, an even number
 _TOLERANCE = 1e-2  # of the largest entry: bfloat16 has 8 bits
@@ -36,22 +36,11 @@ def check_network(
         model = network.build(game, network_or_settings)
     else:
         model = network.construct(network_or_settings, game, network.NetworkConfig())
-    planes = _jit(lambda: _planes(game, model.config))()
+    games = _jit(lambda: starts.spread_games(game, jax.random.key(0), _BATCH))()
+    planes = network.planes_of(game, model.config, games.position)
     variables = _checked_variables(model, planes)
     _check_play(game, model, variables, planes)
     _check_learning(model, variables, planes)
-
-
-def _planes(game: protocol.Game, config: network.NetworkConfig) -> jax.Array:
-    """Returns the planes of positions after random plies, bool."""
-
-    def play(ply: jax.Array, position: protocol.Position) -> protocol.Position:
-        action = game.random_action(jax.random.fold_in(jax.random.key(0), ply), position)
-        return game.step(position, action).position
-
-    num_plies = min(5, game.max_plies // 2)
-    position = jax.lax.fori_loop(0, num_plies, play, game.start(_BATCH))
-    return network.planes_of(game, config, position)
 
 
 def _checked_variables(model: network.Network, planes: jax.Array) -> network.Variables:
@@ -86,11 +75,9 @@ def _check_play(
     expected = batched(planes)
     _check_prediction(game, expected)
     _require_same(expected, batched(planes.astype(jnp.float32)), "the {} of float32 planes differs")
-    alone = _jit(lambda planes: jax.lax.map(lambda one: evaluate(one[None]), planes))(planes)
+    alone = _jit(jax.vmap(lambda one: evaluate(one[None])))(planes)
     alone = jax.tree.map(lambda x: x[:, 0], alone)
     _require_same(expected, alone, "in play, the {} of a position depends on others in its batch")
-    each = _jit(jax.vmap(lambda one: evaluate(one[None])))(planes)
-    _require_same(expected, jax.tree.map(lambda x: x[:, 0], each), "vmap changes the {}")
     symbolic = jax.export.symbolic_shape("b")[0]
     argument = jax.ShapeDtypeStruct((symbolic, *planes.shape[1:]), jnp.float32)
     try:
@@ -119,31 +106,25 @@ def _check_learning(
         model.clone(is_training=True, axis_name=axis_name) for axis_name in (None, run_state.AXIS)
     )
 
-    def learn(model: network.Network, params: Any, planes: jax.Array) -> Any:
+    def outputs(model: network.Network, params: Any, planes: jax.Array) -> Any:
         return model.apply(variables | {"params": params}, planes, mutable=["batch_stats"])
 
-    def on_two_devices(params: Any, planes: jax.Array) -> Any:
-        halves = planes.reshape(2, _BATCH // 2, *planes.shape[1:])
-        parts, _ = jax.vmap(functools.partial(learn, spread, params), axis_name=run_state.AXIS)(
-            halves
-        )
-        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), parts)
-
     def total(params: Any, model: network.Network) -> Any:
-        prediction, updated = learn(model, params, planes)
         draw = np.random.default_rng(1).normal
-        weighed = [(draw(size=x.shape) * x).sum() for x in jax.tree.leaves(prediction)]
-        return sum(weighed, jnp.float32(0)), (prediction, updated)
+        leaves = jax.tree.leaves(outputs(model, params, planes)[0])
+        return sum(((draw(size=x.shape) * x).sum() for x in leaves), jnp.float32(0))
 
     @_jit
     def compute(params: Any) -> Any:
-        parts = on_two_devices(params, planes)
-        gradient, (prediction, updated) = jax.grad(total, has_aux=True)(params, learner)
+        halves = planes.reshape(2, _BATCH // 2, *planes.shape[1:])
+        on_device = functools.partial(outputs, spread, params)
+        parts, _ = jax.vmap(on_device, axis_name=run_state.AXIS)(halves)
+        parts = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), parts)
         # In training a bias before normalisation has no gradient.
-        of_play, _ = jax.grad(total, has_aux=True)(params, model)
-        return prediction, updated, parts, gradient, of_play
+        gradients = [jax.grad(total)(params, some) for some in (learner, model)]
+        return outputs(learner, params, planes), parts, *gradients
 
-    prediction, updated, parts, gradient, of_play = compute(variables["params"])
+    (prediction, updated), parts, gradient, of_play = compute(variables["params"])
     before, after = (
         jax.tree.map(lambda x: (x.shape, x.dtype), some.get("batch_stats", {}))
         for some in (variables, updated)

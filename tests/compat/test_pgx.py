@@ -12,7 +12,7 @@ import numpy as np
 import pgx
 import pytest
 from pgx import experimental
-from support import azo_for_pgx, slow_board
+from support import azo_for_pgx
 
 from azo.compat import pgx as compat
 from azo.training import orbax_calls
@@ -90,23 +90,6 @@ def test_pgx_s_check_of_environments_passes(size, monkeypatch):
     pgx.api_test(env, 2, use_key=False)
     assert env.observation_shape == (size, size, 2)
     assert env.num_actions == size**2 + 1
-
-
-@pytest.mark.parametrize("size", [4, 6])
-def test_small_boards_follow_the_slow_rules(size):
-    env = compat.Othello(size)
-    step = jax.jit(env.step)
-    for seed in range(8):
-        state, board = env.init(jax.random.key(seed)), slow_board.start(size)
-        random = np.random.default_rng(seed)
-        while not state.terminated:
-            actions = np.flatnonzero(state.legal_action_mask).tolist()
-            assert actions == slow_board.legal_actions(board)
-            mover, action = int(state.current_player), int(random.choice(actions))
-            state, board = step(state, action), slow_board.play(board, action)
-        assert slow_board.is_over(board)
-        result = slow_board.result(board, is_reversed=False)
-        assert state.rewards.tolist()[mover] == -result
 
 
 @pytest.mark.parametrize("number", [0, 2])

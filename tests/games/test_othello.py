@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from support import random_games, slow_board
 
-from azo.games import bitboard, othello, protocol, tictactoe, variant
+from azo.games import bitboard, othello, protocol, variant
 
 
 @functools.cache
@@ -115,36 +115,11 @@ def test_one_start_takes_the_place_of_the_games_of_a_batch_that_are_over():
     np.testing.assert_array_equal(kept["board"], begun["board"])
 
 
-@pytest.mark.parametrize("game", [_game(4), _game(8), tictactoe.TicTacToe()], ids=str)
-def test_a_finished_game_does_not_change(game):
-    games = random_games.play(game, 20, seed=8)
-    last = jax.tree.map(lambda x: jnp.asarray(x[-1]), games.position)
-    assert games.is_over[-1].all()
-    step = jax.jit(game.step)(last, jnp.full(20, game.num_actions - 1))
-    np.testing.assert_array_equal(game.pack(step.position), game.pack(last))
-    assert not np.asarray(step.reward).any()
-    assert not np.asarray(step.discount).any()
-
-
 def test_planes_show_the_movers_discs_first():
     position = random_games.boards(6, 300, seed=5)
     planes = np.asarray(_game(6).planes(position))
     np.testing.assert_array_equal(planes[..., 0], random_games.to_squares(position.player, 6))
     np.testing.assert_array_equal(planes[..., 1], random_games.to_squares(position.opponent, 6))
-
-
-@pytest.mark.parametrize("is_reversed", [False, True])
-@pytest.mark.parametrize("size", [4, 6])
-def test_final_scores_are_those_of_the_list_and_their_sign_is_the_result(size, is_reversed):
-    game = othello.Othello(size, is_reversed)
-    games = random_games.play(game, 200, seed=1)
-    last = jax.tree.map(lambda x: x[-1], games.position)
-    assert np.asarray(game.is_over(last)).all()
-    score = np.asarray(game.final_score(last))
-    np.testing.assert_array_equal(np.sign(score), game.result(last))
-    assert set(score) <= set(game.scores.tolist())
-    assert len(set(score)) > 5
-    np.testing.assert_array_equal(game.scores, -game.scores[::-1])
 
 
 def test_random_actions_are_uniform_over_the_legal_ones():

@@ -46,7 +46,7 @@ def test_what_is_not_there_is_named(path, message):
         setting_types.import_by_path("network.kind", "needs_more:Net")
 
 
-@pytest.mark.parametrize("text", ["tower", "nets.Net", "nets:", ":Net", "a b:Net", "nets:Net()"])
+@pytest.mark.parametrize("text", ["tower", "nets.Net", "nets:", ":Net", "a/b.py:Net", "nets:Net()"])
 def test_other_texts_are_refused(text):
     kind = Annotated[str, setting_types.known_or_import_path("residual", "patterns")]
     adapter = pydantic.TypeAdapter(kind)

@@ -45,10 +45,3 @@ def test_greedy_takes_every_win_and_else_a_legal_move():
         assert square in legal, board
         wins = [s for s in legal if slow_tictactoe.result(slow_tictactoe.play(board, s)) == -1]
         assert not wins or square in wins, board
-
-
-def test_packing_and_unpacking_gives_the_position_back():
-    position = slow_tictactoe.position(_BOARDS)
-    packed = _GAME.pack(position)
-    assert packed.shape == (len(_BOARDS), _GAME.packed_words)
-    jax.tree.map(np.testing.assert_array_equal, _GAME.unpack(packed), position)
