@@ -19,7 +19,7 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "protocols.md"
 def session():
     """Returns the queries of the page, and patterns of the answers."""
     section = PAGE.read_text().partition("\n## JSON\n")[2]
-    queries, answers = re.findall("```json\n(.*?)```", section, re.DOTALL)[:2]
+    queries, answers = re.findall("```\n(.*?)```", section, re.DOTALL)[:2]
     patterns = [re.escape(line).replace(r"\.\.\.", ".*") for line in answers.splitlines()]
     return queries, patterns
 
