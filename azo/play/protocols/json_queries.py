@@ -31,11 +31,8 @@ class QueryError(ValueError):
 
     def __init__(self, message: str, field: str | None = None, name: object = None):
         super().__init__(message)
-        self.json = {"error": message}
-        if field is not None:
-            self.json["field"] = field
-        if isinstance(name, str):
-            self.json["id"] = name
+        answer = {"error": message, "field": field, "id": name if isinstance(name, str) else None}
+        self.json = {key: text for key, text in answer.items() if text is not None}
 
 
 class Query(pydantic.BaseModel, strict=True, alias_generator=alias_generators.to_camel):
@@ -74,11 +71,8 @@ class Query(pydantic.BaseModel, strict=True, alias_generator=alias_generators.to
             rules = games[self.game or next(iter(games))]
             field, start = "initialPosition", None
             if self.initial_position is not None:
-                problem = obf.parse_line(self.initial_position)
-                if problem.size != rules.size:
-                    raise ValueError(f"a board of {problem.size} rows, but the game: {rules.name}")
-                start = problem.board
-                live_game.LiveGame(rules).new_game(start)
+                start = notation.parse_board(self.initial_position.partition(";")[0], rules.size)
+                obf.parse_line(self.initial_position)  # refuses impossible boards
             field = "moves"
             moves = self.moves if isinstance(self.moves, str) else " ".join(self.moves)
             game, plies = live_game.replay(moves, rules, start), [0]
@@ -93,7 +87,7 @@ class Query(pydantic.BaseModel, strict=True, alias_generator=alias_generators.to
             raise QueryError(f"{field}: {error}", field, self.id) from None
 
 
-FIELDS = [field.alias or name for name, field in Query.model_fields.items()]
+FIELDS = tuple(field.alias or name for name, field in Query.model_fields.items())
 
 
 def parse(line: str) -> tuple[Query, dict[str, Any]]:
