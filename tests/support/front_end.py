@@ -5,6 +5,7 @@ import functools
 import os
 import queue
 import threading
+import time
 
 from azo.games import notation, othello
 from azo.play.engine import engine_settings, live_engine
@@ -106,7 +107,8 @@ class NBoardSession(GtpSession):
 def ended_lines():
     source = Input()
     source.end()
-    source.lines.wait()
+    while not source.lines.is_waiting():
+        time.sleep(0.001)
     return source.lines
 
 
