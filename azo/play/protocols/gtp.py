@@ -47,7 +47,6 @@ class GtpServer:
         self._time_settings = (0, 0, 0)
         self._clock = clock.GameClock()
         self._komi = 0.0
-        self._number = ""  # of the present command
         self._own: notation.Board | None = None  # the position after the engine's last move
         self._is_ending: Callable[[], bool] = lambda: False  # since the present command
         # Plies of each command: 2 with a pass before the move, 0 for a pass after the end.
@@ -87,28 +86,24 @@ class GtpServer:
     def answer(self, line: str) -> str:
         """Answers one line; returns the name of the command, "" without one or after an error."""
         number, words = _parse(line)
-        self._number = number
         if not (number or words):
             return ""
         name, *arguments = words or [""]
         self._is_ending = self._lines.watch_for_end(lambda later: _parse(later)[1][:1] == ["quit"])
         try:
-            self._run_command(name, arguments)
+            if name not in self._commands:
+                raise ValueError("unknown command")
+            run, usage = self._commands[name]
+            names = usage.split()
+            if len(arguments) != len(names):
+                raise ValueError(f"syntax error: expected '{' '.join([name, *names])}'")
+            result = run(*arguments) or ""
         except ValueError as error:
             self._write(f"?{number} {str(error)[:_MAX_MESSAGE]}\n\n")
             return ""
-        return name
-
-    def _run_command(self, name: str, arguments: list[str]) -> None:
-        if name not in self._commands:
-            raise ValueError("unknown command")
-        run, usage = self._commands[name]
-        names = usage.split()
-        if len(arguments) != len(names):
-            raise ValueError(f"syntax error: expected '{' '.join([name, *names])}'")
-        result = run(*arguments) or ""
         space = " " if result and not result.startswith("\n") else ""
-        self._write(f"={self._number}{space}{result}\n\n")
+        self._write(f"={number}{space}{result}\n\n")
+        return name
 
     def _set_board_size(self, rows: str) -> None:
         size = _integer(rows)
@@ -130,8 +125,9 @@ class GtpServer:
         self._komi = float(discs)
 
     def _play(self, colour: str, move: str) -> None:
-        is_black, action = _is_black(colour), self._action(move)
-        engine = self._engine
+        is_black, engine = _is_black(colour), self._engine
+        with files.located("syntax error"):
+            action = notation.parse_action(move, engine.game.size)
         if engine.is_over:
             if action != engine.game.pass_action:
                 raise ValueError("illegal move: the game is over")
@@ -164,7 +160,8 @@ class GtpServer:
             self._steps.append(num_passes + 1)
         else:
             self._take_back(num_passes)
-        return self._move_text(report.action)
+        text = notation.action_text(report.action, engine.game.size)
+        return text if text == notation.PASS_TEXT else text.upper()
 
     def _undo(self) -> None:
         if not self._steps:
@@ -214,14 +211,6 @@ class GtpServer:
     def _take_back(self, num_plies: int) -> None:
         for _ in range(num_plies):
             self._engine.undo()
-
-    def _action(self, move: str) -> int:
-        with files.located("syntax error"):
-            return notation.parse_action(move, self._engine.game.size)
-
-    def _move_text(self, action: int) -> str:
-        text = notation.action_text(action, self._engine.game.size)
-        return text if text == notation.PASS_TEXT else text.upper()
 
 
 def _parse(line: str) -> tuple[str, list[str]]:
