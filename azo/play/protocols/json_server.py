@@ -118,12 +118,10 @@ class JsonServer:
     def _add(self, query: json_queries.Query) -> None:
         game, plies = query.positions(self._games)
         task, turns = _Task(query, game, plies, set(plies)), sorted(plies)
+        if query.id in self._tasks:
+            raise json_queries.QueryError("id: of an unfinished query", "id", query.id)
         self._room.acquire()
-        with self._lock:
-            if query.id in self._tasks:
-                self._room.release()
-                raise json_queries.QueryError("id: of an unfinished query", "id", query.id)
-            self._tasks[query.id] = task
+        self._tasks[query.id] = task
         for first in range(0, len(turns), _MAX_TURNS):
             some = turns[first : first + _MAX_TURNS]
             self._queue.put((-query.priority, next(self._numbers), task, some))
@@ -140,9 +138,6 @@ class JsonServer:
                 task.waiting -= turns
                 dropped += [(task, turn) for turn in sorted(turns)]
                 self._release(task)
-        if query.action == "terminate" and not tasks:
-            warning = "terminateId: no unfinished query has it"
-            self._write({"warning": warning, "field": "terminateId", "id": query.id})
         for task, turn in dropped:
             self._write(task.head(turn) | {"noResults": True})
 
