@@ -23,10 +23,8 @@ class JsonConfig(engine_factory.NetworkChoice):
 
     threads: setting_types.PositiveInt | None = None
     """Positions that are analysed at the same time; by default one a core."""
-    report_analysis_winrates_as: json_server.Perspective = "SIDETOMOVE"
-    """Whose rates and scores are reported."""
-    # Among 158 positions of games by people with 21 to 56 empty squares, 100,000 nodes found no
-    # early end either, and took 22 ms a position in place of 3.
+    # In 158 positions of games by people, with 21 to 56 empty squares, 100,000 nodes found no early
+    # end either, and took 22 ms a position in place of 3.
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig(probe_nodes=10_000)
     """How positions are searched and solved."""
 
@@ -36,12 +34,11 @@ def main(argv: Sequence[str]) -> int:
     config = command_line.parse(JsonConfig, argv, prog="azo json", description=__doc__)
     choice = config.model_dump(include=set(engine_factory.NetworkChoice.model_fields))
     play = engine_factory.PlayConfig(**choice, engine=config.engine)
-    with line_reader.standard_streams(errors="surrogateescape") as (lines, _):
+    with line_reader.standard_streams() as (lines, _):
         server = json_server.JsonServer(
             engine_factory.engines(play),
             _write,
             num_threads=config.threads or numba.config.NUMBA_NUM_THREADS,
-            perspective=config.report_analysis_winrates_as,
         )
         with interruption.handled_by(interruption.interrupt):
             server.run(lines)

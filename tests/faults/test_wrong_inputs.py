@@ -60,7 +60,7 @@ SMALL = "-----OX--XO----- X"
 SHAPES = {"params/dense/kernel": (3, 4), "params/dense/bias": (4,), "tables": (2, 9, 1)}
 START = {"start/commit": "abc", "start/processor": "A CPU", "start/devices": "1 x cpu"}
 _GTP = ["play b d1", "genmove w", "boardsize 4", "undo", "time_left b 3 0", "known_command x"]
-_GTP += ["loadsgf x", "set_game othello", "showboard", "clear_board", "lz-analyze 1", "1 name"]
+_GTP += ["loadsgf x", "set_game othello", "showboard", "clear_board", "level 3", "1 name"]
 _NBOARD = ["set depth 3", "move F5//1", "ping 3", "set contempt 4", "set game (;GM[Othello];)"]
 
 

@@ -6,12 +6,13 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 import types
 
 import pytest
 from support import slow_board
 from support.fake_engines import GAME, PASS, WIPE_OUT, actions, after, pass_ply
-from support.front_end import GtpSession, Input, parsed, plays, quick_engine, squares
+from support.front_end import QUICK, GtpSession, Input, plays, quick_engine, squares
 from support.scripted_engine import ScriptedEngine
 
 from azo.cli.gtp import main as gtp_main
@@ -48,7 +49,7 @@ def test_known_command_agrees_with_list_commands():
     required = (
         "protocol_version name version known_command list_commands quit boardsize clear_board komi"
         " play genmove reg_genmove undo showboard final_score time_settings time_left level"
-        " set_game list_games lz-analyze kata-analyze lz-genmove_analyze kata-genmove_analyze"
+        " set_game list_games"
     )
     assert set(listed) == set(required.split())
     assert all(session.ask(f"known_command {name}") == "= true\n\n" for name in listed)
@@ -56,8 +57,6 @@ def test_known_command_agrees_with_list_commands():
 
 
 # Moves
-
-_EXPECTED = "expected '[COLOUR] [CENTISECONDS] [KEY VALUE ...]'"
 
 
 def test_moves_are_played_shown_and_taken_back():
@@ -97,11 +96,6 @@ black 3, white 3
         ("play b pass", "illegal move pass: black may play d3 c4 f5 e6"),
         ("play w f4", "illegal move: black is to move"),
         ("genmove w", "no move: black is to move"),
-        ("lz-analyze w", "nothing to analyze: black is to move"),
-        ("lz-analyze b avoid b d3 1", f"syntax error: 'avoid' is not supported, {_EXPECTED}"),
-        ("lz-genmove_analyze w", "no move: black is to move"),
-        ("kata-genmove_analyze avoid", f"syntax error: 'avoid' is not supported, {_EXPECTED}"),
-        ("kata-analyze b maxmoves", "syntax error: '' is not a number"),
         ("boardsize 10", "unacceptable size: no network for othello10"),
         ("level 21", f"level 21: {engine_settings.LEVELS}"),
         ("final_score", "cannot score: the game is not over"),
@@ -130,7 +124,7 @@ def test_a_pass_may_be_left_out_and_is_taken_back_with_the_move(parity):
     moves, ply = pass_ply(parity)
     passing, other = "bw"[parity], "wb"[parity]
     move = notation.action_text(moves[ply + 1], 8)
-    for command in (f"play {other} {move}", f"genmove {other}", f"lz-genmove_analyze {other}"):
+    for command in (f"play {other} {move}", f"genmove {other}"):
         session = GtpSession()
         assert set(session.asks(*plays(moves[:ply]))) == {"=\n\n"}
         before = session.board
@@ -156,8 +150,6 @@ def test_after_the_end_only_passes_are_accepted():
         ("play b pass", "="),
         ("reg_genmove b", "= pass"),
         ("play w a1", "? illegal move: the game is over"),
-        ("lz-analyze", "? nothing to analyze: the game is over"),
-        ("lz-genmove_analyze", "=\nplay pass"),
         ("final_score", "= B+64"),
         ("komi 4.5", "="),
         ("final_score", "= B+59.5"),
@@ -166,7 +158,7 @@ def test_after_the_end_only_passes_are_accepted():
     ):
         assert session.ask(command) == f"{answer}\n\n"
     assert session.ask("showboard").endswith("the game is over\nblack 13, white 0\n\n")
-    session.asks("undo", "undo", "undo")
+    session.asks("undo", "undo")
     assert session.board == before
     session.ask("undo")
     assert squares(session.board) == slow_board.text(after(actions(WIPE_OUT)[:-1]))
@@ -237,11 +229,41 @@ def test_a_level_weakens_moves_and_is_kept_by_another_board():
     assert session.front_end._engine.level == 1
 
 
+@pytest.mark.parametrize("last", ["quit", "5 quit # now", None])
+def test_a_search_ends_with_quit_and_with_the_input(last):
+    source = Input("1 genmove b\n")
+    config = QUICK.model_copy(update={"num_simulations": None, "seconds": 60.0})
+    session = GtpSession(quick_engine(config=config), source)
+    num_before = len(session.engine.evaluator.batches)
+    with session.running():
+        while len(session.engine.evaluator.batches) < num_before + 5:  # the search has begun
+            time.sleep(0.001)
+        if last:
+            source.send(f"name\n{last}\n")
+        else:
+            source.end()
+    move, *rest = session.output.take().split("\n\n")
+    assert move in ("=1 D3", "=1 C4", "=1 F5", "=1 E6")
+    assert rest[:-1] == {"quit": ["= azo", "="], None: []}.get(last, ["= azo", "=5"])
+
+
+def test_a_search_of_a_script_is_complete():
+    source = Input("genmove b\nquit\n")
+    while not source.lines.has(lambda line: line == "quit"):
+        time.sleep(0.001)
+    config = QUICK.model_copy(update={"num_simulations": 60})
+    sessions = [GtpSession(quick_engine(config=config), each) for each in (source, None)]
+    sessions[0].front_end.run()
+    sessions[1].ask("genmove b")
+    whole, alone = (sum(session.engine.evaluator.batches) for session in sessions)
+    assert whole == alone > 20
+
+
 # The program
 
 
 def test_the_program_answers_and_ends_with_its_input():
-    commands = "play b é\nplay b f5\n1 reg_genmove w\ngenmove w\nkata-analyze\nboardsize 5\n"
+    commands = "play b é\nplay b f5\n1 reg_genmove w\ngenmove w\nboardsize 5\n"
     done = subprocess.run(
         [sys.executable, "-m", "azo", "gtp", "--level", "3"],
         input=commands,
@@ -251,9 +273,8 @@ def test_the_program_answers_and_ends_with_its_input():
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    *most, analysed, refused = done.stdout.rstrip("\n").split("\n\n")
+    *most, refused = done.stdout.rstrip("\n").split("\n\n")
     assert most[0].startswith(r"? syntax error: unknown move '\xe9'")
     assert most[1] == "="
     assert {move.split()[1] for move in most[2:]} <= {"D6", "F4", "F6"}
-    assert parsed(analysed)  # the next line waits, so that few moves have a value
     assert refused.startswith("? unacceptable size: no network for othello5 comes with azo")

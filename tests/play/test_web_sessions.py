@@ -128,7 +128,7 @@ def test_the_oldest_session_is_dropped_first(monkeypatch):
         for name in "abacab":
             ask(port, "/api/think", question(session=name * 16, num_simulations=1))
         assert len(made) == 4  # a, b, c in place of b, b in place of c
-        monkeypatch.setattr(sessions.Places, "take", refuse)
+        monkeypatch.setattr(sessions.SessionPool, "_take_place", refuse)
         for name in "cd":
             assert ask(port, "/api/think", question(session=name * 16)).status == 503
         monkeypatch.undo()

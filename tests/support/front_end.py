@@ -4,8 +4,8 @@ import contextlib
 import functools
 import os
 import queue
-import re
 import threading
+import time
 
 from azo.games import notation, othello
 from azo.play.engine import engine_settings, live_engine
@@ -107,7 +107,8 @@ class NBoardSession(GtpSession):
 def ended_lines():
     source = Input()
     source.end()
-    source.lines.wait()
+    while not source.lines.is_waiting():
+        time.sleep(0.001)
     return source.lines
 
 
@@ -128,18 +129,3 @@ def plays(moves):
         f"play {'bw'[ply % 2]} {notation.action_text(action, 8)}"
         for ply, action in enumerate(moves)
     ]
-
-
-def parsed(line):
-    """Returns the moves of a line of an analysis: pairs of key and value, then `pv` to the end.
-
-    So Lizzie reads it (`MoveData.fromInfo`), and Sabaki after it has found `pv` by the moves at the
-    end (`parseAnalysis` in enginesyncer.js).
-    """
-    moves = []
-    for text in re.split(r"\s*info\s+", line)[1:]:
-        words, _, line = text.partition(" pv ")
-        assert re.search(r"(pass|[A-Za-z]\d+)(\s+(pass|[A-Za-z]\d+))*$", text)[0] == line
-        words = words.split(" ")
-        moves.append(dict(zip(words[::2], words[1::2], strict=True)) | {"pv": line.split(" ")})
-    return moves

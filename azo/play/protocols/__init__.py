@@ -1,1 +1,4 @@
-"""Front ends of text: `terminal` with `interruptible` and `kept_game`, `gtp`, `nboard`."""
+"""Front ends of text: `terminal` with `interruptible` and `kept_game`, `gtp`, `nboard`.
+
+`json_server` answers `json_queries` of programs.
+"""

@@ -5,21 +5,19 @@ The names are those of KataGo's analysis engine, where Othello has the same thin
 """
 
 import json
-import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Literal
 
 import pydantic
+import pydantic_core
 from pydantic import alias_generators
 
 from azo.formats import obf
 from azo.games import notation, setting_types, variant
 from azo.games.host import live_game
-from azo.play.protocols import line_reader
 from azo.storage import files
 
 _MAX_SHOWN = 60  # characters of a wrong value
-_ID = re.compile(r'"id"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 _Turns = Annotated[  # no game has more than 129
     list[Annotated[int, pydantic.Field(ge=0)]], pydantic.Field(min_length=1, max_length=129)
@@ -31,15 +29,14 @@ class QueryError(ValueError):
 
     def __init__(self, message: str, field: str | None = None, name: object = None):
         super().__init__(message)
-        self.json = {"error": message}
-        if field is not None:
-            self.json["field"] = field
-        if isinstance(name, str):
-            self.json["id"] = name
+        answer = {"error": message, "field": field, "id": name if isinstance(name, str) else None}
+        self.json = {key: text for key, text in answer.items() if text is not None}
 
 
-class Query(pydantic.BaseModel, strict=True, alias_generator=alias_generators.to_camel):
-    """A game and its turns to analyse, or an action."""
+class Query(
+    pydantic.BaseModel, strict=True, extra="allow", alias_generator=alias_generators.to_camel
+):
+    """A game and its turns to analyse, or an action. Unknown fields are extra ones."""
 
     id: Annotated[str, pydantic.Field(min_length=1, max_length=1000)]
     game: str | None = None
@@ -54,7 +51,7 @@ class Query(pydantic.BaseModel, strict=True, alias_generator=alias_generators.to
     ] = None
     include_policy: bool = False
     report_during_search_every: setting_types.PositiveFloat | None = None
-    action: Literal["query_version", "clear_cache", "terminate", "terminate_all"] | None = None
+    action: Literal["query_version", "terminate", "terminate_all"] | None = None
     terminate_id: str | None = None
     turn_numbers: _Turns | None = None
 
@@ -74,11 +71,8 @@ class Query(pydantic.BaseModel, strict=True, alias_generator=alias_generators.to
             rules = games[self.game or next(iter(games))]
             field, start = "initialPosition", None
             if self.initial_position is not None:
-                problem = obf.parse_line(self.initial_position)
-                if problem.size != rules.size:
-                    raise ValueError(f"a board of {problem.size} rows, but the game: {rules.name}")
-                start = problem.board
-                live_game.LiveGame(rules).new_game(start)
+                start = notation.parse_board(self.initial_position.partition(";")[0], rules.size)
+                obf.parse_line(self.initial_position)  # refuses impossible boards
             field = "moves"
             moves = self.moves if isinstance(self.moves, str) else " ".join(self.moves)
             game, plies = live_game.replay(moves, rules, start), [0]
@@ -93,24 +87,17 @@ class Query(pydantic.BaseModel, strict=True, alias_generator=alias_generators.to
             raise QueryError(f"{field}: {error}", field, self.id) from None
 
 
-FIELDS = [field.alias or name for name, field in Query.model_fields.items()]
+FIELDS = tuple(field.alias or name for name, field in Query.model_fields.items())
 
 
-def parse(line: str) -> tuple[Query, dict[str, Any]]:
-    """Returns the query of a line, and the object with all its fields, also unknown ones.
-
-    Bytes that are not UTF-8 are surrogates in the line, see `LineReader`. QueryError if the line is
-    not an object, or a field is wrong.
-    """
+def parse(line: str) -> Query:
+    """Returns the query of a line; QueryError if it is not an object, or a field is wrong."""
+    if "\ufffd" in line:  # see `LineReader`
+        raise QueryError("not UTF-8")
     try:
-        if len(line.encode(errors="surrogateescape")) >= line_reader.MAX_LINE_BYTES:
-            raise ValueError(f"a line of more than {line_reader.MAX_LINE_BYTES - 1} bytes")
-        line.encode()
-        fields = json.loads(line.removeprefix("\ufeff"), parse_constant=_refuse)
-    except UnicodeEncodeError as error:
-        raise QueryError(f"not UTF-8 at character {error.start + 1}", name=_id_in(line)) from None
-    except (ValueError, RecursionError) as error:
-        raise QueryError(f"not JSON: {error}", name=_id_in(line)) from None
+        fields = pydantic_core.from_json(line.removeprefix("\ufeff"), allow_inf_nan=False)
+    except ValueError as error:
+        raise QueryError(f"not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise QueryError('not an object such as {"id": "a", "moves": "f5d6"}')
     name = fields.get("id")
@@ -124,17 +111,4 @@ def parse(line: str) -> tuple[Query, dict[str, Any]]:
         raise QueryError(f"{field}: {reason}", field, name) from None
     if query.action == "terminate" and query.terminate_id is None:
         raise QueryError("terminateId: the id of a query is missing", "terminateId", name)
-    return query, fields
-
-
-def _id_in(line: str) -> object:
-    """Returns what looks like the id in a line that is not JSON."""
-    match = _ID.search(line)
-    try:
-        return json.loads(match[1]) if match else None
-    except ValueError:
-        return None
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
+    return query

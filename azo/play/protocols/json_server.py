@@ -6,7 +6,6 @@ as no query of higher priority waits.
 """
 
 import dataclasses
-import functools
 import itertools
 import json
 import math
@@ -14,7 +13,7 @@ import queue
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from azo.games import notation, variant
 from azo.games.host import live_game
@@ -24,8 +23,6 @@ from azo.play.engine.live_engine import Engine
 from azo.play.engine.search_report import MoveReport, SearchReport
 from azo.play.protocols import json_queries
 from azo.training import shipped_files, validation
-
-Perspective = Literal["SIDETOMOVE", "BLACK", "WHITE"]
 
 _MAX_UNFINISHED = 10_000  # queries; then no line is read
 _MAX_TURNS = 8  # of a query for one thread; others may take the next ones
@@ -57,24 +54,21 @@ class JsonServer:
         write: Callable[[str], object],
         *,
         num_threads: int,
-        perspective: Perspective = "SIDETOMOVE",
     ):
         """Prepares to `run`.
 
         `makers` have a function for each offered game, the usual one first, that makes an engine.
-        `write` is called by any thread, but only by one at a time. `perspective` is that of rates
-        and scores.
+        `write` is called by any thread, but only by one at a time.
         """
         self._makers, self._write_text = makers, write
         self._games = {game.name: game for game in makers}
-        self._num_threads, self._perspective = num_threads, perspective
+        self._num_threads = num_threads
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._tasks: dict[str, _Task] = {}  # unfinished ones, by id
         self._room = threading.Semaphore(_MAX_UNFINISHED)
         # Priority, number, task and turns in their order; None ends a thread.
         self._queue: queue.PriorityQueue[tuple[float, int, _Task | None, list[int]]]
         self._queue, self._numbers = queue.PriorityQueue(), itertools.count()
-        self._num_clearings = 0
         self._failure: BaseException | None = None  # of the input or the output; ends everything
 
     def run(self, lines: Iterable[str]) -> None:
@@ -104,33 +98,30 @@ class JsonServer:
     def _answer(self, line: str) -> None:
         """Answers a line, or lets a query wait for a thread."""
         try:
-            query, fields = json_queries.parse(line)
-            for name in fields.keys() - set(json_queries.FIELDS):
+            query = json_queries.parse(line)
+            for name in query.model_extra or {}:
                 hint = validation.suggest(name, json_queries.FIELDS)
                 warning = f"{name[:60]}: unknown, so ignored. {hint}"
                 self._write({"warning": warning, "field": name, "id": query.id})
             if query.action is None:
                 self._add(query)
                 return
+            answer = query.model_dump(by_alias=True, exclude_unset=True)
             if query.action == "query_version":
-                fields["version"] = shipped_files.version()
-            elif query.action == "clear_cache":
-                self._num_clearings += 1
+                answer["version"] = shipped_files.version()
             else:
                 self._terminate(query)
-            self._write(fields)
+            self._write(answer)
         except json_queries.QueryError as error:
             self._write(error.json)
 
     def _add(self, query: json_queries.Query) -> None:
         game, plies = query.positions(self._games)
         task, turns = _Task(query, game, plies, set(plies)), sorted(plies)
+        if query.id in self._tasks:
+            raise json_queries.QueryError("id: of an unfinished query", "id", query.id)
         self._room.acquire()
-        with self._lock:
-            if query.id in self._tasks:
-                self._room.release()
-                raise json_queries.QueryError("id: of an unfinished query", "id", query.id)
-            self._tasks[query.id] = task
+        self._tasks[query.id] = task
         for first in range(0, len(turns), _MAX_TURNS):
             some = turns[first : first + _MAX_TURNS]
             self._queue.put((-query.priority, next(self._numbers), task, some))
@@ -147,9 +138,6 @@ class JsonServer:
                 task.waiting -= turns
                 dropped += [(task, turn) for turn in sorted(turns)]
                 self._release(task)
-        if query.action == "terminate" and not tasks:
-            warning = "terminateId: no unfinished query has it"
-            self._write({"warning": warning, "field": "terminateId", "id": query.id})
         for task, turn in dropped:
             self._write(task.head(turn) | {"noResults": True})
 
@@ -162,14 +150,10 @@ class JsonServer:
     def _work(self) -> None:
         """Analyses positions until no more will come; the code of a thread."""
         engines: dict[variant.Variant, Engine] = {}
-        num_clearings = 0
         while True:
             rank, number, task, turns = self._queue.get()
             if task is None:
                 return
-            if num_clearings < self._num_clearings:
-                num_clearings = self._num_clearings
-                engines.clear()
             self._analyse(engines, task, turns.pop(0))
             if turns:  # for this thread again, unless a query of higher priority has come
                 self._queue.put((rank, number, task, turns))
@@ -205,22 +189,24 @@ class JsonServer:
             engines[game.game] = self._makers[game.game]()
         engine = engines[game.game]
         engine.new_game(game.start, game.actions[: task.plies[turn]])
-        render = functools.partial(_report_json, query, self._perspective, engine)
         if engine.is_over:
-            return render(game_analysis.end_report(engine))
+            return _report_json(query, engine, game_analysis.end_report(engine))
         limits = engine.config.limits(is_analysis=True)
         if query.max_visits is not None or query.max_time is not None:
             limits = Limits(query.max_visits, query.max_time, is_analysis=True)
         watch: dict[str, Any] = {}
         if query.report_during_search_every is not None:
             head = task.head(turn, is_during_search=True)
-            watch["on_progress"] = lambda report: self._write(head | render(report))
+            watch["on_progress"] = lambda report: self._write(
+                head | _report_json(query, engine, report)
+            )
             watch["progress_seconds"] = query.report_during_search_every
 
         def is_stopped() -> bool:
             return turn in task.stopped or self._failure is not None
 
-        return render(engine.think(limits, is_stopped=is_stopped, **watch))
+        report = engine.think(limits, is_stopped=is_stopped, **watch)
+        return _report_json(query, engine, report)
 
     def _write(self, answer: Mapping[str, Any]) -> None:
         text = json.dumps(answer, separators=(",", ":")) + "\n"
@@ -229,27 +215,17 @@ class JsonServer:
 
 
 def _report_json(
-    query: json_queries.Query,
-    perspective: Perspective,
-    live: live_game.LiveGame,
-    report: SearchReport,
+    query: json_queries.Query, live: live_game.LiveGame, report: SearchReport
 ) -> dict[str, Any]:
     """Returns a report with the names of KataGo; moves without a value are left out."""
-    size, board = live.game.size, report.board
-    colour = "BLACK" if board.is_black_to_move else "WHITE"
-    is_movers = perspective in ("SIDETOMOVE", colour)
-    sign = live.utility(1 if is_movers else -1)
+    size = live.game.size
 
     def worth(item: SearchReport | MoveReport) -> dict[str, Any]:
-        rate = (1 + (item.value or 0.0)) / 2
         return {
-            "winrate": round(rate if is_movers else 1 - rate, _DIGITS),
-            "scoreLead": round(sign * (item.discs or 0.0), _DIGITS),
+            "winrate": round((1 + (item.value or 0.0)) / 2, _DIGITS),
+            "scoreLead": round(live.utility(1) * (item.discs or 0.0), _DIGITS),
             "isExact": item.score is not None,
         }
-
-    def texts(actions: Iterable[int]) -> list[str]:
-        return [notation.action_text(action, size) for action in actions]
 
     length = None if query.analysis_pv_len is None else 1 + query.analysis_pv_len
     priors = {move.action: round(move.prior, _DIGITS) for move in report.moves}
@@ -262,13 +238,13 @@ def _report_json(
                 "visits": move.visits,
                 "prior": priors[move.action],
                 **worth(move),
-                "pv": texts(move.line[:length]),
+                "pv": [notation.action_text(action, size) for action in move.line[:length]],
             }
             for order, move in enumerate(rated)
         ],
         "rootInfo": {
-            "currentPlayer": colour[0],
-            "board": notation.board_text(board, size),
+            "currentPlayer": "B" if report.board.is_black_to_move else "W",
+            "board": notation.board_text(report.board, size),
             "visits": sum(move.visits for move in report.moves),
             **worth(report),
         },

@@ -1,8 +1,8 @@
 """Lines from a front end, read by a thread, so that a new line can end a search."""
 
-import collections
 import contextlib
 import io
+import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -14,37 +14,25 @@ _MAX_WAITING = 1000  # lines; then the sender has to wait
 class LineReader:
     """Iterator over the lines of an input, by default standard input."""
 
-    def __init__(self, descriptor: int = 0, errors: str = "replace"):
-        """Starts to read from a file descriptor; `errors` are those of the decoding."""
-        self._descriptor, self._errors = descriptor, errors
-        self._waiting: collections.deque[str] = collections.deque()
-        self._has_ended = False
-        self._changed = threading.Condition()
+    def __init__(self, descriptor: int = 0):
+        """Starts to read from a file descriptor. Bytes that are not UTF-8 become U+FFFD."""
+        self._descriptor = descriptor
+        self._waiting: queue.Queue[str | None] = queue.Queue(_MAX_WAITING)  # None at the end
         threading.Thread(target=self._collect, daemon=True).start()
 
     def __iter__(self) -> Iterator[str]:
-        while True:
-            self.wait()
-            with self._changed:
-                if not self._waiting:
-                    return
-                line = self._waiting.popleft()
-                self._changed.notify_all()
+        while (line := self._waiting.get()) is not None:
             yield line
-
-    def wait(self) -> None:
-        """Returns as soon as a line or the end of the input is available."""
-        with self._changed:
-            self._changed.wait_for(self.is_waiting)
+        self._waiting.put(None)  # the end stays
 
     def is_waiting(self) -> bool:
         """Returns whether a line or the end of the input is available."""
-        return bool(self._waiting) or self._has_ended
+        return not self._waiting.empty()
 
-    def has(self, matches: Callable[[str], bool]) -> bool:
-        """Returns whether a line that waits to be read matches."""
-        with self._changed:
-            return any(map(matches, self._waiting))
+    def has(self, matches: Callable[[str], bool], *, or_end: bool = False) -> bool:
+        """Returns whether a line that waits to be read matches, or the input has ended."""
+        with self._waiting.mutex:
+            return any(or_end if x is None else matches(x) for x in self._waiting.queue)
 
     def watch_for_end(self, is_last: Callable[[str], bool]) -> Callable[[], bool]:
         """Returns a function that tells whether the session has ended since this call.
@@ -54,7 +42,7 @@ class LineReader:
         """
 
         def has_ended() -> bool:
-            return self._has_ended or self.has(is_last)
+            return self.has(is_last, or_end=True)
 
         return (lambda: False) if has_ended() else has_ended
 
@@ -63,26 +51,19 @@ class LineReader:
         # error means that the input is closed, or that the terminal is gone.
         with contextlib.suppress(OSError), open(self._descriptor, "rb", closefd=False) as source:
             while line := source.readline(MAX_LINE_BYTES + 1):
-                text = line.removesuffix(b"\n")[:MAX_LINE_BYTES].decode(errors=self._errors)
-                with self._changed:
-                    self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING)
-                    self._waiting.append(text)
-                    self._changed.notify_all()
+                self._waiting.put(
+                    line.removesuffix(b"\n")[:MAX_LINE_BYTES].decode(errors="replace")
+                )
                 while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
                     line = source.readline(MAX_LINE_BYTES + 1)
-        with self._changed:
-            self._has_ended = True
-            self._changed.notify_all()
+        self._waiting.put(None)
 
 
 @contextlib.contextmanager
-def standard_streams(
-    errors: str = "replace",
-) -> Iterator[tuple[LineReader, Callable[[str], None]]]:
+def standard_streams() -> Iterator[tuple[LineReader, Callable[[str], None]]]:
     """Yields a reader of standard input and a function that writes to standard output.
 
-    `errors` are those of the reader. Unsupported letters are escaped in the output. The output of
-    libraries goes to standard error.
+    Unsupported letters are escaped in the output. The output of libraries goes to standard error.
     """
     output = sys.stdout
     if isinstance(output, io.TextIOWrapper):
@@ -92,4 +73,4 @@ def standard_streams(
         print(text, end="", file=output, flush=True)
 
     with contextlib.redirect_stdout(sys.stderr):
-        yield LineReader(errors=errors), write
+        yield LineReader(), write

@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 from azo.games import notation, variant
 from azo.games.host import live_game
 from azo.play.engine import engine_settings
-from azo.play.web import guard, messages, server
+from azo.play.web import guard, messages
 from azo.play.web.sessions import PageSearch, SessionPool
 
 STATIC = pathlib.Path(__file__).parent / "static"
@@ -100,8 +100,7 @@ class _Pages:
         game = self._replay(body)
         if game.is_over:
             raise HTTPException(400, "the game is over: there is no move to search")
-        address = server.network_of(request.client.host) if request.client else ""
-        search = await self.sessions.search(game, body, address)
+        search = await self.sessions.search(game, body)
         return _Reports(search, game.game.size)
 
     def _game(self, name: str) -> variant.Variant:

@@ -2,12 +2,11 @@
 
 uvicorn waits without a limit for the rest of a request's headers and for a reader of an answer, and
 a client may have any number of connections. So every connection here has a deadline, and a new
-connection to a full server closes one of the address that has the most. Chunked bodies are refused:
-the page sends the length of a body, and parsing chunks of one byte delays all other clients.
+connection to a full server closes another one. Chunked bodies are refused: the page sends the
+length of a body, and parsing chunks of one byte delays all other clients.
 """
 
 import asyncio
-import collections
 import http
 import ipaddress
 import os
@@ -143,21 +142,18 @@ class Connection(H11Protocol):
     """A connection that either waits for the headers of a request or answers one."""
 
     conn: _Parser
-    address = ""  # of the client, as `network_of` returns it
     is_answering = False
     since = 0.0  # the loop's time when the connection began to wait or to answer, in seconds
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begins to wait for a request; closes another connection if there are too many."""
+        """Begins to wait for a request; with too many connections, closes the longest wait."""
         super().connection_made(transport)
         self.conn = _Parser(h11.SERVER, MAX_HEADER_BYTES)
-        self.address = network_of(self.client[0]) if self.client else ""
         self._begin(is_answering=False)
         if len(self.connections) > MAX_CONNECTIONS:
             others = [c for c in self.connections if isinstance(c, Connection) and c is not self]
-            number = collections.Counter(other.address for other in others)
-            closed = max(others, key=lambda c: (number[c.address], not c.is_answering, -c.since))
+            closed = max(others, key=lambda c: (not c.is_answering, -c.since))
             self.connections.discard(closed)
             closed.transport.abort()
 
@@ -201,14 +197,3 @@ class Connection(H11Protocol):
     def _end_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
-
-
-def network_of(host: str) -> str:
-    """Returns what counts as one address: an IPv4 address, or the 2**64 of an IPv6 network."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    address = getattr(address, "ipv4_mapped", None) or address
-    is_ipv4 = address.version == 4
-    return str(address if is_ipv4 else ipaddress.IPv6Network((int(address), 64), strict=False))

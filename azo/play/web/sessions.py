@@ -3,14 +3,11 @@
 The server stores no game: a page sends its whole game with every request, so nothing is lost when a
 page reloads or the server restarts. A session holds an engine, whose trees are reused.
 
-Few searches run at a time, and addresses take turns (docs/reliability.md): in each round every
-address that waits gets one place, for its earliest search. So an address waits at most one turn for
-each other address, whatever their number of requests.
+Few searches run at a time, the others wait in their order. While one waits, the running ones end
+after a turn.
 """
 
 import asyncio
-import bisect
-import collections
 import contextlib
 import functools
 import logging
@@ -30,7 +27,7 @@ from azo.play.web import messages
 
 PROGRESS_SECONDS = 0.15
 TURN_SECONDS = 2.0  # that a search may take while another one waits
-MAX_WAITING = 16  # searches of all addresses
+MAX_WAITING = 16  # searches
 _RETRY_SECONDS = 1
 
 _log = logging.getLogger(__name__)
@@ -79,14 +76,11 @@ class PageSession:
 class PageSearch:
     """A search: it waits for a place, runs in a thread, and has reports."""
 
-    def __init__(self, address: str):
-        """Describes a search for an address, in the running event loop."""
-        self.address = address
-        self.round = 0  # in which it gets a place
-        self.start = 0.0  # when it got the place, by the monotonic clock
+    def __init__(self) -> None:
+        """Prepares a search in the running event loop."""
+        self.start = 0.0  # when it got its place, by the monotonic clock
         self.stop = threading.Event()  # ends it soon
         self._loop = asyncio.get_running_loop()
-        self.has_place: asyncio.Future[None] = self._loop.create_future()
         # The last item is the result.
         self._reports: asyncio.Queue[SearchReport | asyncio.Future[SearchReport]] = asyncio.Queue()
 
@@ -96,6 +90,7 @@ class PageSearch:
         on_end: Callable[[], None],
     ) -> None:
         """Starts `think` in a thread, with a function that takes its reports."""
+        self.start = time.monotonic()
 
         def publish(report: SearchReport) -> None:
             self._loop.call_soon_threadsafe(self._reports.put_nowait, report)
@@ -114,83 +109,6 @@ class PageSearch:
         yield report.result(), True
 
 
-class Places:
-    """All places, and the searches that wait for one."""
-
-    def __init__(self, number: int):
-        self._number = number
-        self._round = 0  # of the last search that got a place
-        self._running: list[PageSearch] = []
-        self._waiting: list[PageSearch] = []  # the next one first
-        self._is_closed = False
-
-    async def take(self, search: PageSearch) -> None:
-        """Waits until a place is free. The caller must `release` it, also after an error.
-
-        HTTPException if the search was withdrawn, or the queue is full.
-        """
-        own = [other.round for other in self._waiting if other.address == search.address]
-        search.round = max(own, default=self._round) + 1
-        bisect.insort(self._waiting, search, key=lambda other: other.round)
-        if len(self._waiting) > MAX_WAITING:
-            number = collections.Counter(other.address for other in self._waiting)
-
-            def cost(other: PageSearch) -> tuple[int, bool, int]:
-                return number[other.address], other.address == search.address, other.round
-
-            lost = max(self._waiting, key=cost)
-            message = f"azo is busy: {MAX_WAITING} searches wait already; try again in a moment"
-            self._refuse(lost, HTTPException(503, message, {"retry-after": str(_RETRY_SECONDS)}))
-        self._assign()
-        await search.has_place
-
-    def withdraw(self, search: PageSearch) -> None:
-        """Ends a search: a waiting one raises HTTPException, a running one is told to stop."""
-        search.stop.set()
-        self._refuse(search, HTTPException(409, "replaced by a newer request"))
-
-    def release(self, search: PageSearch) -> None:
-        """Ends the use of a place, or the wait for it."""
-        for searches in (self._running, self._waiting):
-            if search in searches:
-                searches.remove(search)
-        self._assign()
-
-    def stop_all(self) -> None:
-        """Stops all searches, and later ones as soon as they begin; any thread may call it."""
-        self._is_closed = True
-
-    def must_end(self, search: PageSearch) -> bool:
-        """Returns whether a running search has to end; its thread calls this often.
-
-        Its page gets the report so far as the final one.
-        """
-        if self._is_closed or search.stop.is_set():
-            return True
-        running, waiting = self._running.copy(), self._waiting.copy()  # the loop changes them
-        if not (running and waiting):
-            return False
-        number = collections.Counter(other.address for other in running)
-        oldest = max(running, key=lambda other: (number[other.address], -other.start))
-        is_unequal = number[oldest.address] - number[waiting[0].address] >= 2
-        return search is oldest and (is_unequal or time.monotonic() >= search.start + TURN_SECONDS)
-
-    def _refuse(self, search: PageSearch, error: HTTPException) -> None:
-        """Raises an error in a waiting search; does nothing to others."""
-        if search in self._waiting:
-            self._waiting.remove(search)
-            if not search.has_place.done():
-                search.has_place.set_exception(error)
-
-    def _assign(self) -> None:
-        while self._waiting and len(self._running) < self._number:
-            search = self._waiting.pop(0)
-            self._running.append(search)
-            self._round, search.start = search.round, time.monotonic()
-            if not search.has_place.done():  # cancelled
-                search.has_place.set_result(None)
-
-
 class SessionPool:
     """The sessions of all pages: the latest ones keep engines, and few searches run at a time."""
 
@@ -198,35 +116,57 @@ class SessionPool:
         """Starts empty, with the largest number of running searches and of kept sessions."""
         self.makers, self._max_sessions = makers, max_sessions
         self._sessions: dict[str, PageSession] = {}  # the latest one last
-        self._places = Places(max_searches)
+        self._places, self._num_waiting = asyncio.Semaphore(max_searches), 0
         self._latest: dict[str, PageSearch] = {}  # of each page with a search, waiting or running
-        self.stop_all = self._places.stop_all
+        self._is_closed = False
 
-    async def search(
-        self, game: live_game.LiveGame, request: messages.ThinkRequest, address: str
-    ) -> PageSearch:
+    def stop_all(self) -> None:
+        """Stops all searches, and later ones as soon as they begin; any thread may call it."""
+        self._is_closed = True
+
+    async def search(self, game: live_game.LiveGame, request: messages.ThinkRequest) -> PageSearch:
         """Ends a page's current search, waits for a place, and starts the next search.
 
         HTTPException if too many searches wait, or the page has sent a newer request meanwhile.
         """
-        name, search = request.session, PageSearch(address)
+        name, search = request.session, PageSearch()
         earlier, self._latest[name] = self._latest.get(name), search
         with contextlib.ExitStack() as stack:
-            stack.callback(self._end, name, search)
+            stack.callback(self._forget, name, search)
             if earlier is not None:
-                self._places.withdraw(earlier)
-            await self._places.take(search)
+                earlier.stop.set()
+            await self._take_place()
+            stack.callback(self._places.release)
+            if search.stop.is_set():
+                raise HTTPException(409, "replaced by a newer request")
             session = self._sessions.get(name) or PageSession(self.makers)
             await session.turn.acquire()
             stack.callback(session.turn.release)
             self._keep(name, session)
-            must_end = functools.partial(self._places.must_end, search)
+            must_end = functools.partial(self._must_end, search)
             think = functools.partial(session.think, game, request, must_end)
             search.begin(think, stack.pop_all().close)
         return search
 
-    def _end(self, name: str, search: PageSearch) -> None:
-        self._places.release(search)
+    async def _take_place(self) -> None:
+        if self._num_waiting == MAX_WAITING:
+            message = f"azo is busy: {MAX_WAITING} searches wait already; try again in a moment"
+            raise HTTPException(503, message, {"retry-after": str(_RETRY_SECONDS)})
+        self._num_waiting += 1
+        try:
+            await self._places.acquire()
+        finally:
+            self._num_waiting -= 1
+
+    def _must_end(self, search: PageSearch) -> bool:
+        """Returns whether a running search has to end; its thread calls this often.
+
+        Its page gets the report so far as the final one.
+        """
+        is_late = self._num_waiting > 0 and time.monotonic() >= search.start + TURN_SECONDS
+        return self._is_closed or search.stop.is_set() or is_late
+
+    def _forget(self, name: str, search: PageSearch) -> None:
         if self._latest.get(name) is search:
             del self._latest[name]
 
