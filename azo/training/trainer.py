@@ -229,7 +229,9 @@ class Trainer:
         if size is not None:
             used = size.temp_size_in_bytes + size.argument_size_in_bytes
             checks.check_fits("an iteration", {"selfplay.num_games or learner.batch_size": used})
-        devices.keep_program(key, program)
+        devices.PROGRAMS[key] = program
+        if len(devices.PROGRAMS) > devices.MOST_PROGRAMS:  # the oldest one goes
+            del devices.PROGRAMS[next(iter(devices.PROGRAMS))]
         seconds = 60 * self.clock.compilation_minutes
         self.screen.note(f"compiled in {seconds:.0f} s")
         fields = {"time/compilation_seconds": round(seconds, 2)}
