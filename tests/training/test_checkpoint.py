@@ -5,7 +5,7 @@ import sys
 import jax
 import jax.numpy as jnp
 import pytest
-from support import tiny_run
+from support import damage, tiny_run
 
 from azo.storage import files
 from azo.training import checkpoint, checkpoint_folder, network_files
@@ -72,17 +72,25 @@ def test_the_latest_checkpoints_and_the_best_are_kept_for_the_next_session(
     assert saved["selfplay"].items() >= tiny_run.SECTIONS["selfplay"].items()
 
 
-def test_an_interrupted_save_leaves_the_earlier_checkpoint(
-    tmp_path, checkpoints, settings, state, monkeypatch
+def interrupt(folder):
+    raise KeyboardInterrupt
+
+
+def write_then_damage(folder, write=files.write_checksums):
+    write(folder)
+    damage.flip(folder / "settings.json")
+
+
+@pytest.mark.parametrize(
+    ("last_step", "error"), [(interrupt, KeyboardInterrupt), (write_then_damage, ValueError)]
+)
+def test_an_interrupted_and_an_unverified_save_leave_the_earlier_checkpoint(
+    tmp_path, checkpoints, settings, state, monkeypatch, last_step, error
 ):
     checkpoints.save(1, after(state, 1), settings)
-
-    def interrupt(_):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write_checksums", interrupt)  # after the content, before the renaming
-        with pytest.raises(KeyboardInterrupt):
+        patch.setattr(files, "write_checksums", last_step)  # before the renaming
+        with pytest.raises(error, match=r"^$|has another checksum"):
             checkpoints.save(2, after(state, 2), settings)
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["1"]
     (tmp_path / "checkpoints" / ".2.9.tmp").mkdir()  # of a process that was killed
