@@ -22,25 +22,27 @@ which moves are legal, and values without bounds. Three things make them faster 
   the mean depth of the paths, not of the deepest one.
 """
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-import flax.struct
 import jax
 import jax.numpy as jnp
 import mctx
 
 ROOT, UNVISITED = mctx.Tree.ROOT_INDEX, mctx.Tree.UNVISITED
-# The arguments of a policy of mctx by name, and the rules of selection at the root and below it.
-_Arguments = dict[str, Any]
-_Rules = tuple[Callable[..., jax.Array], Callable[..., jax.Array]]
+_Rule = Callable[..., jax.Array]  # selects a move of one node, as in mctx
+# A random key, trees, and the moves `[B, N]` that the next path takes. In the loop the fields
+# `children_rewards` and `children_discounts` are `[B, N]`, of the move that leads to each node.
+_State = tuple[jax.Array, mctx.Tree, jax.Array]
 
 
-def _policy(of_mctx: Callable[..., Any], rules: Callable[[_Arguments], _Rules]) -> Callable:
-    """Returns a policy of mctx with another loop; its signature and docstring stay."""
+def _policy(of_mctx: Callable[..., mctx.PolicyOutput], rules: list[_Rule]) -> Callable:
+    """Returns a policy of mctx with another loop; its signature and docstring stay.
+
+    The rules of selection are for the root and for the nodes below it.
+    """
 
     @functools.wraps(of_mctx)
     def policy(*args: Any, **kwargs: Any) -> mctx.PolicyOutput:
@@ -53,33 +55,36 @@ def _policy(of_mctx: Callable[..., Any], rules: Callable[[_Arguments], _Rules]) 
                 f"root has prior_logits {shape} and value {value_shape}, but should have [B, A] and"
                 " [B] of a batch; for one position jax.tree.map(lambda x: x[None], root)"
             )
-        search = _Search(dict(call.arguments), *rules(call.arguments))
-        call.arguments["loop_fn"] = search.run
+        call.arguments["loop_fn"] = functools.partial(_run, dict(call.arguments), rules)
         return of_mctx(*call.args, **call.kwargs)
 
     return policy
 
 
-def _muzero_rules(arguments: _Arguments) -> _Rules:
-    rule = functools.partial(
-        mctx.muzero_action_selection,
-        pb_c_init=arguments["pb_c_init"],
-        pb_c_base=arguments["pb_c_base"],
-        qtransform=functools.partial(_checked, arguments["qtransform"]),
-    )
-    return functools.partial(rule, depth=0), functools.partial(rule, depth=1)
-
-
-def _gumbel_rules(arguments: _Arguments) -> _Rules:
+def _run(
+    arguments: dict[str, Any], rules: list[_Rule], start: int, stop: int, body: object, state: tuple
+) -> tuple[jax.Array, mctx.Tree]:
+    """Runs the simulations of a policy with `arguments`, in place of mctx's loop over `body`."""
+    del body
+    key, tree = state
     qtransform = functools.partial(_checked, arguments["qtransform"])
-    at_root = functools.partial(
-        mctx.gumbel_muzero_root_action_selection,
-        num_simulations=arguments["num_simulations"],
-        max_num_considered_actions=arguments["max_num_considered_actions"],
-        qtransform=qtransform,
-    )
-    below = mctx.gumbel_muzero_interior_action_selection
-    return at_root, functools.partial(below, depth=1, qtransform=qtransform)
+    at_root, below = (_with(rule, arguments | {"qtransform": qtransform}) for rule in rules)
+    zero = jnp.zeros_like(tree.node_values)
+    tree = tree.replace(children_rewards=zero, children_discounts=zero)
+    tree = tree.replace(children_visits=None, children_values=None)  # set after the loop
+    simulate = functools.partial(_simulate, arguments, at_root, below)
+    loop_state = key, tree, jnp.zeros_like(tree.parents)
+    key, tree, _ = arguments["loop_fn"](start, stop, simulate, loop_state)
+    rows = jnp.arange(zero.shape[0])
+    return key, tree.replace(**_children(tree, rows, tree.children_index))
+
+
+def _with(rule: _Rule, arguments: dict[str, Any]) -> _Rule:
+    """Returns a rule with those of the arguments that are its settings, for `[B]` nodes."""
+    parameters = inspect.signature(rule).parameters.values()
+    names = [x.name for x in parameters if x.kind == x.KEYWORD_ONLY and x.name in arguments]
+    chosen = functools.partial(rule, **{name: arguments[name] for name in names})
+    return jax.vmap(lambda key, view: chosen(key, view, ROOT), (None, 0))
 
 
 def _checked(qtransform: Callable[..., jax.Array], tree: mctx.Tree, node: Any) -> jax.Array:
@@ -92,111 +97,79 @@ def _checked(qtransform: Callable[..., jax.Array], tree: mctx.Tree, node: Any) -
         ) from error
 
 
-@flax.struct.dataclass
-class _Trees:
-    """The trees of `B` searches, with `N` nodes each."""
+def _simulate(
+    arguments: dict[str, Any], select_at_root: _Rule, select: _Rule, index: Any, state: _State
+) -> _State:
+    key, tree, choice = state
+    key, select_key, step_key = jax.random.split(key, 3)  # as in mctx
+    batch, num_nodes = choice.shape
+    rows, root = jnp.arange(batch), jnp.full(batch, ROOT)
+    view = _view(tree, rows, root).replace(
+        root_invalid_actions=tree.root_invalid_actions, extra_data=tree.extra_data
+    )
+    choice = choice.at[:, ROOT].set(select_at_root(select_key, view))
+    max_depth = arguments["max_depth"]
+    parent, depth = _descend(tree, choice, num_nodes if max_depth is None else max_depth)
+    action = choice[rows, parent]
+    before = jax.tree.map(lambda x: x[rows, parent], tree.embeddings)
+    played = arguments["recurrent_fn"](arguments["params"], step_key, action, before)
+    tree, leaf = _expand(tree, index + 1, parent, action, *played)
+    tree, path = _back_up(tree, leaf, depth)
 
-    nodes: mctx.Tree  # the statistics of children are set after the search
-    reward: jax.Array  # [B, N], of the move that leads to the node
-    discount: jax.Array  # [B, N], of that move
-    choice: jax.Array  # [B, N] int32, the move that the next path takes from the node
+    def select_part(part: jax.Array, choice: jax.Array) -> jax.Array:
+        # Entries after the last path are 0, the first root, which has a rule of its own.
+        at = jnp.divmod(jax.lax.dynamic_slice_in_dim(path, part * batch, batch), num_nodes)
+        part_key = jax.random.fold_in(select_key, part)
+        return choice.at[at].set(select(part_key, _view(tree, *at)))
 
-    def children(self, row: jax.Array, index: jax.Array) -> dict[str, jax.Array]:
-        """Returns the fields of `mctx.Tree` for children at `index` `[M, N, A]` of trees `[M]`."""
-        is_visited, at = index != UNVISITED, (row[:, None, None], jnp.maximum(index, 0))
-        fields = {
-            "children_visits": self.nodes.node_visits,
-            "children_values": self.nodes.node_values,
-            "children_rewards": self.reward,
-            "children_discounts": self.discount,
-        }
-        return {name: jnp.where(is_visited, x[at], 0) for name, x in fields.items()}
-
-    def view(self, row: jax.Array, node: jax.Array) -> mctx.Tree:
-        """Returns nodes `[M]` of trees `[M]` as trees of one node, for the rules of selection."""
-        tree = self.nodes
-        index = tree.children_index[row, node][:, None]
-        return mctx.Tree(
-            node_visits=tree.node_visits[row, node][:, None],
-            raw_values=tree.raw_values[row, node][:, None],
-            node_values=tree.node_values[row, node][:, None],
-            children_prior_logits=tree.children_prior_logits[row, node][:, None],
-            # No rule can follow a number that is not whole, or None, to other nodes.
-            children_index=index.astype(jnp.float32),
-            parents=None,
-            action_from_parent=None,
-            embeddings=None,
-            root_invalid_actions=jnp.zeros_like(index[:, 0]),
-            extra_data=None,
-            **self.children(row, index),
-        )
+    num_parts = (depth.sum() + batch - 1) // batch
+    return key, tree, jax.lax.fori_loop(0, num_parts, select_part, choice)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Search:
-    """The loop of the simulations. The rules of selection are those of mctx, for one node."""
-
-    arguments: _Arguments
-    at_root: Callable[..., jax.Array]
-    below: Callable[..., jax.Array]
-
-    def run(
-        self, start: int, stop: int, body: object, state: tuple[jax.Array, mctx.Tree]
-    ) -> tuple[jax.Array, mctx.Tree]:
-        """Returns the state after all simulations, in place of mctx's loop over its own `body`."""
-        del body
-        key, tree = state
-        zero = jnp.zeros_like(tree.node_values)
-        trees = _Trees(tree, reward=zero, discount=zero, choice=jnp.zeros_like(tree.parents))
-        key, trees = self.arguments["loop_fn"](start, stop, self._simulate, (key, trees))
-        rows = jnp.arange(zero.shape[0])
-        return key, trees.nodes.replace(**trees.children(rows, trees.nodes.children_index))
-
-    def _simulate(self, index: Any, state: tuple[jax.Array, _Trees]) -> tuple[jax.Array, _Trees]:
-        key, trees = state
-        key, select_key, step_key = jax.random.split(key, 3)  # as in mctx
-        tree = trees.nodes
-        batch, num_nodes = tree.node_values.shape
-        rows, root = jnp.arange(batch), jnp.full(batch, ROOT)
-        view = trees.view(rows, root).replace(
-            root_invalid_actions=tree.root_invalid_actions, extra_data=tree.extra_data
-        )
-        selected = jax.vmap(self.at_root, (None, 0, None))(select_key, view, ROOT)
-        trees = dataclasses.replace(trees, choice=trees.choice.at[:, ROOT].set(selected))
-        max_depth = self.arguments["max_depth"]
-        parent, depth = _descend(trees, num_nodes if max_depth is None else max_depth)
-        action = trees.choice[rows, parent]
-        before = jax.tree.map(lambda x: x[rows, parent], tree.embeddings)
-        recurrent_fn, params = self.arguments["recurrent_fn"], self.arguments["params"]
-        step, embedding = recurrent_fn(params, step_key, action, before)
-        trees, leaf = _expand(trees, index + 1, parent, action, step, embedding)
-        trees, path = _back_up(trees, leaf, step.value, depth)
-
-        def select(part: jax.Array, choice: jax.Array) -> jax.Array:
-            # Entries after the last path are 0, the first root, which has a rule of its own.
-            at = jnp.divmod(jax.lax.dynamic_slice_in_dim(path, part * batch, batch), num_nodes)
-            part_key = jax.random.fold_in(select_key, part)
-            selected = jax.vmap(self.below, (None, 0, None))(part_key, trees.view(*at), ROOT)
-            return choice.at[at].set(selected)
-
-        num_parts = (depth.sum() + batch - 1) // batch
-        choice = jax.lax.fori_loop(0, num_parts, select, trees.choice)
-        return key, dataclasses.replace(trees, choice=choice)
+def _children(tree: mctx.Tree, row: jax.Array, index: jax.Array) -> dict[str, jax.Array]:
+    """Returns the fields of children at `index` `[M, N, A]` of trees `[M]`."""
+    at = row[:, None, None], jnp.maximum(index, 0)
+    fields = {
+        "children_visits": tree.node_visits,
+        "children_values": tree.node_values,
+        "children_rewards": tree.children_rewards,
+        "children_discounts": tree.children_discounts,
+    }
+    return {name: jnp.where(index != UNVISITED, x[at], 0) for name, x in fields.items()}
 
 
-def _descend(trees: _Trees, max_depth: int | jax.Array) -> tuple[jax.Array, jax.Array]:
+def _view(tree: mctx.Tree, row: jax.Array, node: jax.Array) -> mctx.Tree:
+    """Returns nodes `[M]` of trees `[M]` as trees of one node, for the rules of selection."""
+    index = tree.children_index[row, node][:, None]
+    names = ("node_visits", "raw_values", "node_values", "children_prior_logits")
+    return tree.replace(
+        **{name: getattr(tree, name)[row, node][:, None] for name in names},
+        **_children(tree, row, index),
+        # No rule can follow a number that is not whole, or None, to other nodes.
+        children_index=index.astype(jnp.float32),
+        parents=None,
+        action_from_parent=None,
+        embeddings=None,
+        root_invalid_actions=jnp.zeros_like(index[:, 0]),
+        extra_data=None,
+    )
+
+
+def _descend(
+    tree: mctx.Tree, choice: jax.Array, max_depth: int | jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """Returns the nodes `[B]` of the last moves, and the number of moves `[B]`.
 
     The last move has no node behind it, or a discount of 0, or is the last that `max_depth` allows.
     """
-    rows = jnp.arange(trees.choice.shape[0])
+    rows = jnp.arange(choice.shape[0])
 
     def descend(state: tuple) -> tuple:
         node, depth, _ = state
-        child = trees.nodes.children_index[rows, node, trees.choice[rows, node]]
-        index = jnp.maximum(child, 0)
-        goes_on = (child != UNVISITED) & (trees.discount[rows, index] != 0) & (depth < max_depth)
-        return jnp.where(goes_on, index, node), depth + goes_on, goes_on
+        child = tree.children_index[rows, node, choice[rows, node]]
+        is_end = (child == UNVISITED) | (tree.children_discounts[rows, child] == 0)
+        goes_on = ~is_end & (depth < max_depth)
+        return jnp.where(goes_on, child, node), depth + goes_on, goes_on
 
     start = jnp.full_like(rows, ROOT), jnp.ones_like(rows), jnp.ones_like(rows, bool)
     node, depth, _ = jax.lax.while_loop(lambda state: state[2].any(), descend, start)
@@ -204,19 +177,19 @@ def _descend(trees: _Trees, max_depth: int | jax.Array) -> tuple[jax.Array, jax.
 
 
 def _expand(
-    trees: _Trees,
+    tree: mctx.Tree,
     new_node: int | jax.Array,
     parent: jax.Array,
     action: jax.Array,
     step: mctx.RecurrentFnOutput,
     embedding: Any,
-) -> tuple[_Trees, jax.Array]:
+) -> tuple[mctx.Tree, jax.Array]:
     """Returns trees with the results of moves `[B]`, and the nodes `[B]` behind the moves.
 
     A node behind a move that was played before is not new. All paths end there, so nothing reads
     its embedding and its logits.
     """
-    tree, rows = trees.nodes, jnp.arange(parent.shape[0])
+    rows = jnp.arange(parent.shape[0])
     child = tree.children_index[rows, parent, action]
     leaf = jnp.where(child == UNVISITED, new_node, child)
 
@@ -231,25 +204,24 @@ def _expand(
         embeddings=jax.tree.map(put, tree.embeddings, embedding),
         children_prior_logits=put(tree.children_prior_logits, step.prior_logits),
         children_index=tree.children_index.at[rows, parent, action].set(leaf),
+        children_rewards=at_leaf(tree.children_rewards, step.reward),
+        children_discounts=at_leaf(tree.children_discounts, step.discount),
         parents=at_leaf(tree.parents, parent),
         action_from_parent=at_leaf(tree.action_from_parent, action),
         node_visits=tree.node_visits.at[rows, leaf].add(1),
         raw_values=at_leaf(tree.raw_values, step.value),
         node_values=at_leaf(tree.node_values, step.value),
     )
-    reward, discount = at_leaf(trees.reward, step.reward), at_leaf(trees.discount, step.discount)
-    return dataclasses.replace(trees, nodes=tree, reward=reward, discount=discount), leaf
+    return tree, leaf
 
 
-def _back_up(
-    trees: _Trees, leaf: jax.Array, value: jax.Array, depth: jax.Array
-) -> tuple[_Trees, jax.Array]:
-    """Returns trees with the values `[B]` of leaves added along the paths, and all paths.
+def _back_up(tree: mctx.Tree, leaf: jax.Array, depth: jax.Array) -> tuple[mctx.Tree, jax.Array]:
+    """Returns trees with the values of leaves `[B]` added along the paths, and all paths.
 
     The paths are `[B * N]` int32, `row * N + node`: `depth` `[B]` nodes of each row, from the leaf
     to the root, which is left out. Zeros follow the last.
     """
-    batch, num_nodes = trees.choice.shape
+    batch, num_nodes = tree.parents.shape
     rows, start = jnp.arange(batch), jnp.cumsum(depth) - depth
 
     def climb(state: tuple) -> tuple:
@@ -258,20 +230,25 @@ def _back_up(
         # Scatters drop what is out of range.
         place = jnp.where(climbs, start + height, path.size)
         path = path.at[place].set(rows * num_nodes + node, mode="drop")
-        value = trees.reward[rows, node] + trees.discount[rows, node] * value
-        parent = jnp.where(climbs, trees.nodes.parents[rows, node], ROOT)
+        value = tree.children_rewards[rows, node] + tree.children_discounts[rows, node] * value
+        parent = jnp.where(climbs, tree.parents[rows, node], ROOT)
         count = visits[rows, parent]
         mean = (values[rows, parent] * count + value) / (count + 1.0)
         at = jnp.where(climbs, rows, batch), parent
         visits, values = visits.at[at].add(1, mode="drop"), values.at[at].set(mean, mode="drop")
         return parent, value, visits, values, path, height + 1
 
-    tree, path = trees.nodes, jnp.zeros(batch * num_nodes, jnp.int32)
-    state = leaf, value.astype(tree.node_values.dtype), tree.node_visits, tree.node_values, path, 0
+    path = jnp.zeros(batch * num_nodes, jnp.int32)
+    state = leaf, tree.raw_values[rows, leaf], tree.node_visits, tree.node_values, path, 0
     state = jax.lax.while_loop(lambda state: (state[0] != ROOT).any(), climb, state)
-    tree = tree.replace(node_visits=state[2], node_values=state[3])
-    return dataclasses.replace(trees, nodes=tree), state[4]
+    return tree.replace(node_visits=state[2], node_values=state[3]), state[4]
 
 
-muzero_policy = _policy(mctx.muzero_policy, _muzero_rules)
-gumbel_muzero_policy = _policy(mctx.gumbel_muzero_policy, _gumbel_rules)
+_puct = mctx.muzero_action_selection
+_gumbel_below = functools.partial(mctx.gumbel_muzero_interior_action_selection, depth=1)
+muzero_policy = _policy(
+    mctx.muzero_policy, [functools.partial(_puct, depth=depth) for depth in (0, 1)]
+)
+gumbel_muzero_policy = _policy(
+    mctx.gumbel_muzero_policy, [mctx.gumbel_muzero_root_action_selection, _gumbel_below]
+)

@@ -7,6 +7,7 @@ standard error and skipped. A reader gives the function that parses a line, whic
 used.
 """
 
+import mmap
 import os
 import pathlib
 import sys
@@ -114,13 +115,9 @@ def _note(path: pathlib.Path, damaged: list[tuple[int, bytes, str]], outcome: st
     print(f"{path}: damaged, {outcome}: {', '.join(named)}", file=sys.stderr, flush=True)
 
 
-def _end_of_lines(descriptor: int, block: int = 2**16) -> int:
+def _end_of_lines(descriptor: int) -> int:
     """Returns the length of a file without an incomplete last line."""
-    end = os.fstat(descriptor).st_size
-    while end > 0:
-        start = max(0, end - block)
-        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
+    if not os.fstat(descriptor).st_size:  # nothing can be mapped
+        return 0
+    with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content:
+        return content.rfind(b"\n") + 1

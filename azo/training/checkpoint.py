@@ -18,13 +18,22 @@ import numpy as np
 
 from azo.learning import replay, run_state
 from azo.storage import files, locks
-from azo.training import checkpoint_folder, config, devices, exported_network, orbax_calls
+from azo.training import (
+    checkpoint_folder,
+    config,
+    devices,
+    exported_network,
+    orbax_calls,
+    shipped_files,
+)
 
 _RINGS = ("replay/next_row", "replay/size", "replay/window_starts")  # a row for each device
 _COUNTS = (
     *("generation", "generation_games", "generation_steps", "num_failures", "actor_version"),
     *("num_games", "learner/num_steps", *_RINGS),
 )
+# Other versions of these may change the bits of a run.
+_PACKAGES = ("azo", "jax", "jaxlib", "flax", "optax", "mctx", "chex", "numpy", "scipy", "numba")
 
 # Settings that a resumed run may change.
 _FREE: Any = dict.fromkeys(
@@ -83,14 +92,9 @@ class Checkpoints(contextlib.ExitStack):
         return read_settings(self.folder, self._existing())
 
     def check_resumable(self, settings: config.Config) -> None:
-        """Raises ValueError if the settings cannot continue the latest checkpoint.
-
-        Versions of libraries that differ from the checkpoint's are named on standard error.
-        """
+        """Raises ValueError if the settings cannot continue the latest checkpoint."""
         if not self.latest_step:
             return
-        if devices.is_first():
-            checkpoint_folder.note_versions(self.folder, self._existing())
         old = self.settings().model_dump(mode="json")
         for section, fields in settings.model_dump(mode="json", exclude=_FREE).items():
             for name, value in fields.items():
@@ -126,7 +130,7 @@ class Checkpoints(contextlib.ExitStack):
             iteration=step,
             num_devices=len(arrays["replay/size"]),
             score=score,
-            versions=checkpoint_folder.present_versions(),
+            versions={name: shipped_files.version(name) for name in _PACKAGES},
         )
         with devices.first_succeeds(f"{self.folder}: see the message of the first process"):
             if devices.is_first():

@@ -7,7 +7,6 @@ removes it.
 """
 
 import pathlib
-import platform
 import re
 import sys
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ import pydantic
 
 from azo.games import setting_types
 from azo.storage import files
-from azo.training import exported_network, shipped_files
+from azo.training import exported_network
 
 CHECKPOINTS = "checkpoints"
 STATE = "state"
@@ -24,8 +23,6 @@ RECORD = "checkpoint.json"
 NETWORK = (exported_network.ARRAYS, exported_network.SETTINGS)
 """Files of a checkpoint from which its network is loaded."""
 _MAX_NOTE = 2000  # characters; paths are long, and files of others may have any
-# Other versions of these may change the bits of a run.
-_PACKAGES = ("azo", "jax", "jaxlib", "flax", "optax", "mctx", "chex", "numpy", "scipy", "numba")
 
 
 class CheckpointRecord(pydantic.BaseModel, frozen=True, strict=True):
@@ -79,21 +76,6 @@ def read_record(run: pathlib.Path, step: int) -> CheckpointRecord:
     return record
 
 
-def note_versions(run: pathlib.Path, step: int) -> None:
-    """Names the versions that differ from those of a checkpoint, on standard error."""
-    saved = read_record(run, step).versions
-    changes = [
-        f"{name} {saved[name]}, now {version}"
-        for name, version in present_versions().items()
-        if saved.get(name, version) != version
-    ]
-    if changes:
-        note(
-            f"{folder_of(run, step)}: saved with other versions ({'; '.join(changes)}): the run"
-            " goes on, but not bit for bit as it would have with them"
-        )
-
-
 def best_step(run: pathlib.Path) -> int | None:
     """Returns the iteration of the checkpoint with the highest score, None if none has one.
 
@@ -134,12 +116,6 @@ def find_sound(
     if faults:
         raise ValueError(f"no undamaged checkpoint: {'; '.join(faults.values())}")
     return None, []
-
-
-def present_versions() -> dict[str, str]:
-    """Returns the versions of Python and of the packages that may change the bits of a run."""
-    versions = {name: shipped_files.version(name) for name in _PACKAGES}
-    return {"python": platform.python_version(), **versions}
 
 
 def note(text: str) -> None:

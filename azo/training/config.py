@@ -5,6 +5,7 @@ checks combinations of sections. Wrong settings raise ValueError with one line t
 setting, the value found and what would work.
 """
 
+import operator
 import pathlib
 import re
 from collections.abc import Mapping
@@ -35,6 +36,13 @@ _FIXED_SETTINGS = (
     "gate.is_enabled",
 )
 
+# Settings that end a run, the metrics that they limit, and what is said then.
+_LIMITS = {
+    "minutes": ("time/minutes", "minutes are over"),
+    "run.num_iterations": ("iteration", "iterations are done"),
+    "run.max_evaluations": ("selfplay/evaluations", "evaluations are used"),
+    "run.max_processor_seconds": ("time/processor_seconds", "processor seconds are used"),
+}
 _NAMED = re.compile(r"\{([^{}]*)(\}?)")
 
 
@@ -270,25 +278,10 @@ class Limit(NamedTuple):
 
 def used_limits(config: Config, used: Mapping[str, float]) -> list[Limit]:
     """Returns all limits of a run that has used so much, by the names of metrics."""
-    run = config.run
     limits = []
-    for flag, most, name, verdict in (
-        ("minutes", config.minutes, "time/minutes", "minutes are over"),
-        ("run.num-iterations", run.num_iterations, "iteration", "iterations are done"),
-        (
-            "run.max-evaluations",
-            run.max_evaluations,
-            "selfplay/evaluations",
-            "evaluations are used",
-        ),
-        (
-            "run.max-processor-seconds",
-            run.max_processor_seconds,
-            "time/processor_seconds",
-            "processor seconds are used",
-        ),
-    ):
+    for setting, (metric, verdict) in _LIMITS.items():
+        most = operator.attrgetter(setting)(config)
         if most is not None:
-            reason = f"all {most:,.15g} {verdict}"
-            limits.append(Limit(reason, used.get(name, 0) / most, f"--{flag} {2 * most:.15g}"))
+            flag = f"--{setting.replace('_', '-')} {2 * most:.15g}"
+            limits.append(Limit(f"all {most:,.15g} {verdict}", used.get(metric, 0) / most, flag))
     return limits

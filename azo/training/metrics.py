@@ -26,7 +26,7 @@ RATING = "rating"
 """Kind of event: the Elo of the network that plays after the event's iteration."""
 
 EventFields = dict[str, Any]
-"""A line of `metrics.jsonl`; some fields have the types of `_KnownFields`."""
+"""A line of `metrics.jsonl`; some fields have the types of `_TYPES`."""
 
 OnEvent = Callable[[EventFields], object]
 """Is called with each event once it is written. Its errors end the run with their traceback."""
@@ -38,62 +38,46 @@ _VALUES: pydantic.TypeAdapter[EventFields] = pydantic.TypeAdapter(
 )
 
 
-_NEEDED = {
-    "start": ("start__commit", "start__processor", "start__devices"),
-    "end": ("reason",),
-    RATING: (
-        *("rating__elo", "rating__elo_low", "rating__elo_high", "rating__discs_lost"),
-        *("rating__opponents", "rating__opponents_elo", "rating__summary"),
-        *("time__rating_seconds", "time__rating_game_seconds", "time__minutes"),
+# Types of the fields that programs read, which may be null or absent but for those of `_NEEDED`.
+_TYPES: dict[str, Any] = {
+    "reason": str,
+    "selfplay/games": Count,
+    "selfplay/evaluations": Count,
+    **dict.fromkeys(("time/training_seconds", "time/processor_seconds"), NonNegativeFloat),
+    **dict.fromkeys(
+        ("time/minutes", "time/rating_seconds", "time/rating_game_seconds"), NonNegativeFloat
     ),
+    **dict.fromkeys(("start/commit", "start/processor", "start/devices"), str),
+    "evaluation/score": Annotated[float, pydantic.Field(ge=0, le=1)],
+    **dict.fromkeys(("evaluation/score_low", "evaluation/score_high"), Finite),
+    "evaluation/opponent": str,  # none in supervised training, where games are held out
+    **dict.fromkeys(("rating/elo", "rating/elo_low", "rating/elo_high"), Finite),
+    "rating/discs_lost": NonNegativeFloat,
+    "rating/opponents": list[str],
+    "rating/opponents_elo": list[Finite],
+    "rating/summary": str,
 }
-
-
-class _KnownFields(
-    pydantic.BaseModel, strict=True, alias_generator=lambda name: name.replace("__", "/")
-):
-    """Fields that programs read; `__` stands for the slash in a name."""
-
-    event: str
-    iteration: NonNegativeInt
-    reason: str | None = None
-    selfplay__games: Count | None = None
-    selfplay__evaluations: Count | None = None
-    time__training_seconds: NonNegativeFloat | None = None
-    time__processor_seconds: NonNegativeFloat | None = None
-    start__commit: str | None = None
-    start__processor: str | None = None
-    start__devices: str | None = None
-    evaluation__score: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None
-    evaluation__score_low: Finite | None = None
-    evaluation__score_high: Finite | None = None
-    evaluation__opponent: str = ""  # none in supervised training, where games are held out
-    rating__elo: Finite | None = None
-    rating__elo_low: Finite | None = None
-    rating__elo_high: Finite | None = None
-    rating__discs_lost: NonNegativeFloat | None = None
-    rating__opponents: list[str] = []
-    rating__opponents_elo: list[Finite] = []
-    rating__summary: str | None = None
-    time__rating_seconds: NonNegativeFloat | None = None
-    time__rating_game_seconds: NonNegativeFloat | None = None
-    time__minutes: NonNegativeFloat | None = None
-
-    @pydantic.model_validator(mode="after")
-    def _check_complete(self) -> "_KnownFields":
-        given = self.model_dump(exclude_none=True, exclude_unset=True)
-        missing = [name for name in _NEEDED.get(self.event, ()) if name not in given]
-        if self.evaluation__opponent and "evaluation__score" not in given:
-            missing = ["evaluation__score"]
-        if missing:
-            raise ValueError(f"no {missing[0].replace('__', '/')}")
-        return self
+_NEEDED = {
+    "start": ["start/commit", "start/processor", "start/devices"],
+    "end": ["reason"],
+    RATING: [name for name in _TYPES if name.startswith("rating/")]
+    + ["time/rating_seconds", "time/rating_game_seconds", "time/minutes"],
+}
+_FIELDS: dict[str, Any] = {name: (kind | None, None) for name, kind in _TYPES.items()}
+_FIELDS |= {"event": str, "iteration": NonNegativeInt}
+_KnownFields = pydantic.create_model(
+    "_KnownFields", __config__=pydantic.ConfigDict(strict=True), **_FIELDS
+)
 
 
 def parse_event(line: bytes) -> EventFields:
     """Returns the event of a line; raises ValueError if a field is missing or has another type."""
     event = _VALUES.validate_json(line)
     _KnownFields.model_validate(event)
+    needed = ["evaluation/score"] if event.get("evaluation/opponent") else []
+    for name in needed + _NEEDED.get(event["event"], []):
+        if event.get(name) is None:
+            raise ValueError(f"no {name}")
     return event
 
 

@@ -1,6 +1,6 @@
 """The folder `portable/` of an exported network: programs that run without azo.
 
-docs/networks.md describes them.
+docs/networks.md describes them, and what inputs and outputs mean.
 """
 
 import json
@@ -49,35 +49,14 @@ def _description(settings: config.Config, name: str, batch_size: int) -> dict[st
     """Returns the inputs, outputs and files for programs that do not use azo."""
     game = registry.make(settings.game)
     rows, columns, num_planes = network.planes_shape(game, settings.network)
-    moves_text = "; then, the same for the squares where each may play"
-    moves_text = moves_text if settings.network.has_move_planes else ""
-    pass_text = f", move {rows * columns} the pass" if game.num_actions > rows * columns else ""
-    square_text = f"; move row * {columns} + column is a square{pass_text}"
     precision = settings.network.precision
     on_cpu, elsewhere = ("float32", "bfloat16") if precision == "auto" else (precision, precision)
     return {
         "game": settings.game.model_dump(),
-        "input": {
-            "planes": {
-                "shape": ["b", rows, columns, num_planes],
-                "dtype": "float32",
-                "meaning": "the planes of the rules; in Othello 1 where the side to move has a"
-                " piece (first plane) and where the other side has one (second plane), else 0"
-                f"{moves_text}; a1 is row 0, column 0, and b1 is row 0, column 1",
-            }
-        },
+        "input": {"planes": {"shape": ["b", rows, columns, num_planes], "dtype": "float32"}},
         "output": {
-            "logits": {
-                "shape": ["b", game.num_actions],
-                "dtype": "float32",
-                "meaning": "of every move, legal or not: mask the illegal ones, then softmax"
-                f"{square_text if game.has_square_actions else ''}",
-            },
-            "value": {
-                "shape": ["b"],
-                "dtype": "float32",
-                "meaning": "expected result for the side to move: 1 a win, 0 a draw, -1 a loss",
-            },
+            "logits": {"shape": ["b", game.num_actions], "dtype": "float32"},
+            "value": {"shape": ["b"], "dtype": "float32"},
         },
         "files": {
             JAX_PROGRAM: {"form": "jax.export", "b": "any", "platforms": portable.PLATFORMS},

@@ -225,7 +225,9 @@ class Trainer:
             iterate = loop.build(self.game, fixed, self.mesh, kind=kind, actor=self.actor)
             program = iterate.lower(state, np.float32(0), numbers).compile()
         checks.check_program(program)
-        devices.keep_program(key, program)
+        devices.PROGRAMS[key] = program
+        if len(devices.PROGRAMS) > devices.MOST_PROGRAMS:  # the oldest one goes
+            del devices.PROGRAMS[next(iter(devices.PROGRAMS))]
         seconds = 60 * self.clock.compilation_minutes
         self.screen.note(f"compiled in {seconds:.0f} s")
         fields = {"time/compilation_seconds": round(seconds, 2)}

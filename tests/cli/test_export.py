@@ -84,7 +84,6 @@ def test_a_portable_export_says_what_its_programs_take_and_give(run, tmp_path):
     assert said["game"]["name"] == "tictactoe"
     assert said["input"]["planes"]["shape"] == ["b", 3, 3, 2]
     assert said["output"]["logits"]["shape"] == ["b", 9]
-    assert said["output"]["logits"]["meaning"].endswith("move row * 3 + column is a square")
     assert said["made"]["from"] == "run"
     program = {"form": "StableHLO", "b": 3, "convolutions": "float32"}
     assert said["files"]["network-cpu.mlirbc"] == program

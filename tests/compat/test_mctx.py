@@ -13,8 +13,8 @@ import pytest
 
 from azo.compat import mctx as compat
 from azo.games import othello
-from azo.search import search_tree
-from benchmarks import search
+from azo.search import improvement
+from benchmarks import baselines, search
 
 _PAGE = pathlib.Path(__file__).parents[2] / "docs" / "compat.md"
 _NAMES = ("muzero_policy", "gumbel_muzero_policy")
@@ -47,30 +47,21 @@ def _mctx_has_the_policies_of_azo(request, monkeypatch):
         yield
 
 
-def _othello(batch):
-    """Positions of 4x4 boards, some of them near the end."""
+def _othello(name):
+    """A search of positions of 4x4 boards, some of them near the end."""
     game = othello.Othello(4)
-
-    def outputs(position, is_over):
-        evaluation = search.hashed_evaluation(game, None, position)
-        logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(position))
-        return {"prior_logits": logits, "value": jnp.where(is_over, 0.0, evaluation.value)}
-
-    def recurrent_fn(params, key, action, position):
-        step = game.step(position, action)
-        scores = outputs(step.position, step.discount == 0)
-        output = mctx.RecurrentFnOutput(reward=step.reward, discount=step.discount, **scores)
-        return output, step.position
-
-    position = game.start(batch)
+    position = game.start(4)
     for key in jax.random.split(jax.random.key(0), 6):
         position = game.step(position, game.random_action(key, position)).position
-    root = mctx.RootFnOutput(**outputs(position, False), embedding=position)
-    return root, recurrent_fn, ~game.legal_mask(position)
+    evaluate = functools.partial(search.hashed_evaluation, game)
+    algorithm = {"muzero_policy": "puct", "gumbel_muzero_policy": "gumbel"}[name]
+    config = improvement.SearchConfig(algorithm=algorithm, num_simulations=40)
+    key = jax.random.key(1)
+    return functools.partial(baselines.mctx_search, game, evaluate, key, position, config=config)
 
 
 def _random_rewards(batch):
-    """A model of one player with rewards on the way, whose outputs depend on the key."""
+    """Root and model of one player with rewards on the way; the outputs depend on the key."""
 
     def outputs(key):
         value = jax.random.uniform(jax.random.fold_in(key, 1), (batch,))
@@ -81,27 +72,30 @@ def _random_rewards(batch):
         return mctx.RecurrentFnOutput(**rewards, **outputs(key)), embedding
 
     embedding = {"depth": jnp.zeros(batch, jnp.int8), "none": ()}
-    return mctx.RootFnOutput(**outputs(jax.random.key(3)), embedding=embedding), recurrent_fn, None
+    return mctx.RootFnOutput(**outputs(jax.random.key(3)), embedding=embedding), recurrent_fn
+
+
+def _one_player(name):
+    def run(policies):
+        root, recurrent_fn = _random_rewards(4)
+        policy = getattr(policies, name)
+        return policy(0.01, jax.random.key(1), root, recurrent_fn, 40, max_depth=3)
+
+    return run
 
 
 @pytest.mark.parametrize("name", _NAMES)
-@pytest.mark.parametrize(("model", "max_depth"), [(_othello, None), (_random_rewards, 3)])
-def test_trees_are_those_of_mctx_node_for_node(name, model, max_depth):
-    root, recurrent_fn, invalid = model(4)
-    settings = {"num_simulations": 40, "invalid_actions": invalid, "max_depth": max_depth}
-
-    def run(policies):
-        policy = functools.partial(getattr(policies, name), recurrent_fn=recurrent_fn, **settings)
-        return jax.jit(policy)(0.01, jax.random.key(1), root)
-
-    ours, theirs = run(compat), run(mctx)
+@pytest.mark.parametrize("make", [_othello, _one_player])
+def test_trees_are_those_of_mctx_node_for_node(name, make):
+    run = make(name)
+    ours, theirs = (jax.jit(functools.partial(run, policies=x))() for x in (compat, mctx))
     np.testing.assert_array_equal(ours.action, theirs.action)
     np.testing.assert_allclose(ours.action_weights, theirs.action_weights, rtol=1e-5, atol=1e-7)
     mine, other = ours.search_tree, theirs.search_tree
     assert jax.tree.structure(mine) == jax.tree.structure(other)
     is_visited = mine.children_visits > 0
     is_end = is_visited & (mine.children_discounts == 0)
-    assert bool(is_end.any()) == (model is _othello)
+    assert bool(is_end.any()) == (make is _othello)
     is_used = mine.node_visits > 0
     assert is_used.sum() > 60
     for field in ("node_visits", "parents", "action_from_parent", "raw_values"):
@@ -115,7 +109,7 @@ def test_trees_are_those_of_mctx_node_for_node(name, model, max_depth):
 
 
 def test_wrong_arguments_are_named():
-    root, recurrent_fn, _ = _random_rewards(2)
+    root, recurrent_fn = _random_rewards(2)
     call = functools.partial(compat.muzero_policy, 1.0, jax.random.key(0))
     with pytest.raises(ValueError) as error:
         call(jax.tree.map(lambda x: x[0], root), recurrent_fn, 4)

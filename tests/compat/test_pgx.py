@@ -11,7 +11,6 @@ import jax
 import numpy as np
 import pgx
 import pytest
-from pgx import experimental
 from support import azo_for_pgx
 
 from azo.compat import pgx as compat
@@ -64,23 +63,6 @@ def test_all_fields_are_those_of_pgx(thorough_compilation):
         theirs, ours = step(theirs, actions), our_step(ours, actions)
     assert theirs.terminated.all()
     assert min(seen.values()) > 10, seen
-
-
-def test_pgx_s_wrapper_starts_new_games_alike():
-    keys = jax.random.split(jax.random.key(3), 8)
-    states, steps = [], []
-    for env in (pgx.make("othello"), compat.Othello()):
-        states.append(jax.vmap(env.init)(keys))
-        steps.append(jax.jit(jax.vmap(experimental.auto_reset(env.step, env.init))))
-    random, ends = np.random.default_rng(2), 0
-    for ply in range(130):
-        actions = draw(random, np.asarray(states[0].legal_action_mask), 0.0)
-        keys = jax.random.split(jax.random.fold_in(jax.random.key(4), ply), 8)
-        states = [step(state, actions, keys) for step, state in zip(steps, states, strict=True)]
-        ends += int(states[0].terminated.sum())
-        for name in FIELDS:
-            np.testing.assert_array_equal(*(getattr(state, name) for state in states), name)
-    assert ends >= 16
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])

@@ -162,25 +162,6 @@ def test_a_run_with_a_damaged_newest_checkpoint_repeats_the_lost_iterations(tmp_
     tiny_run.assert_same_bits(tiny_run.restored(folder), whole)
 
 
-def test_a_checkpoint_that_fails_its_verification_replaces_no_other(tmp_path, monkeypatch):
-    write = files.write_checksums
-
-    def write_then_damage(folder):
-        write(folder)
-        damage.flip(folder / "settings.json")
-
-    with checkpoint.Checkpoints(tmp_path, keep=1) as checkpoints:
-        checkpoints.save(1, state(1), tiny_run.settings())
-        with monkeypatch.context() as patch:
-            patch.setattr(files, "write_checksums", write_then_damage)
-            with pytest.raises(ValueError, match=r"settings\.json has another checksum"):
-                checkpoints.save(2, state(2), tiny_run.settings())
-        assert checkpoint_folder.all_steps(tmp_path) == [1]
-        assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["1"]
-        checkpoints.save(2, state(2), tiny_run.settings())
-        assert checkpoint_folder.all_steps(tmp_path) == [2]
-
-
 def test_counts_that_no_run_has_are_refused(tmp_path, capsys):
     wrong = state(1)
     wrong = wrong.replace(replay=wrong.replay.replace(size=wrong.replay.size - 5))

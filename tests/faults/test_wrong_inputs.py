@@ -264,7 +264,6 @@ def _record(folder, rng):
     _written(place / checkpoint_folder.RECORD, wrong_content.wrong_json(rng, record))
     files.write_checksums(place)
     checkpoint_folder.best_step(folder)
-    checkpoint_folder.note_versions(folder, 3)
 
 
 def _network(folder, rng):

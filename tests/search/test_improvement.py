@@ -86,15 +86,6 @@ def _puct(**settings):
     return improvement.SearchConfig(algorithm="puct", has_proofs=False, **settings)
 
 
-# One setting for two tests, so that it is compiled once.
-_ALL_CONSIDERED = improvement.SearchConfig(
-    num_simulations=32,
-    max_considered_actions=8,
-    value_scale=0.03,
-    has_proofs=False,
-)
-
-
 def test_unvisited_moves_get_the_mixed_value_of_the_gumbel_paper():
     # Appendix D: (v + sum N * sum_tried(P Q) / sum_tried(P)) / (1 + sum N), over visited moves.
     logits, q = _random(5, _NUM_ROWS, 7), _random(6, _NUM_ROWS, 7)
@@ -123,7 +114,13 @@ def test_sequential_halving_gives_every_phase_its_visits(num_leaves):
     # each, then the best 2 five times each; these two share the remaining 6. Phases end after 8 and
     # 16 simulations, so no step of four leaves reaches across two of them.
     order = np.argsort(np.argsort(_random(8, _NUM_ROWS, 8), axis=-1), axis=-1)
-    config = _ALL_CONSIDERED.model_copy(update={"leaves_per_step": num_leaves})
+    config = improvement.SearchConfig(
+        num_simulations=32,
+        leaves_per_step=num_leaves,
+        max_considered_actions=8,
+        value_scale=0.03,
+        has_proofs=False,
+    )
     output = _search(config, logits=np.zeros((_NUM_ROWS, 8)), q=order / 10, is_greedy=True)
     expected = np.array([1, 1, 1, 1, 3, 3, 11, 11])  # from the worst move to the best
     np.testing.assert_array_equal(_root_visits(output), expected[order])

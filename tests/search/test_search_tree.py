@@ -5,35 +5,18 @@ import functools
 
 import jax
 import jax.numpy as jnp
-import mctx
 import numpy as np
 import pytest
 from support import fake_evaluation, mctx_trees, random_games
 
 from azo.games import othello, tictactoe
 from azo.search import improvement, search_tree
+from benchmarks import baselines
 
 _TIC_TAC_TOE = tictactoe.TicTacToe()
 _KEY = jax.random.key(0)
 # Sums of up to 101 values in float32 against double precision: relative error below 101 * 6e-8.
 _ROUNDING = 1e-5
-
-
-def _recurrent(game, key, action, position):
-    """Plays and evaluates a move as mctx wants it."""
-    step = game.step(position, action)
-    evaluation = fake_evaluation.hashed(game)(key, step.position)
-    logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(step.position))
-    output = mctx.RecurrentFnOutput(
-        reward=step.reward, discount=step.discount, prior_logits=logits, value=evaluation.value
-    )
-    return output, step.position
-
-
-def _mctx_root(game, position):
-    evaluation = fake_evaluation.hashed(game)(_KEY, position)
-    logits = search_tree.mask_illegal(evaluation.prior_logits, game.legal_mask(position))
-    return mctx.RootFnOutput(prior_logits=logits, value=evaluation.value, embedding=position)
 
 
 def _some_positions(game, batch=32):
@@ -84,25 +67,11 @@ def test_gumbel_trees_moves_and_policies_are_those_of_mctx(game, batch, monkeypa
         num_simulations=24, max_considered_actions=5, temperature=0.7, has_proofs=False
     )
 
-    @jax.jit
-    def by_mctx(position):
-        return mctx.gumbel_muzero_policy(
-            params=None,
-            rng_key=_KEY,
-            root=_mctx_root(game, position),
-            recurrent_fn=lambda _, *args: _recurrent(game, *args),
-            num_simulations=config.num_simulations,
-            invalid_actions=~game.legal_mask(position),
-            qtransform=functools.partial(
-                mctx.qtransform_completed_by_mix_value,
-                value_scale=config.value_scale,
-                rescale_values=False,
-            ),
-            max_num_considered_actions=config.max_considered_actions,
-            gumbel_scale=config.temperature,
-        )
-
-    expected = jax.device_get(by_mctx(position))
+    evaluate = fake_evaluation.hashed(game)
+    by_mctx = functools.partial(
+        baselines.mctx_search, game, evaluate, _KEY, config=config, same_trees=True
+    )
+    expected = jax.device_get(jax.jit(by_mctx)(position))
     num_slots = game.num_slots
     slots = jnp.maximum(game.legal_actions(position, num_slots), 0)
     in_slots = jnp.take_along_axis(noise, slots, axis=1)

@@ -94,49 +94,37 @@ def small(**sections):
     return config.Config.model_validate({"game": {"name": "tictactoe"}} | sections)
 
 
-SCHEDULE = [
-    {"start": 2, "set": {"search.num_simulations": 64, "learner.learning_rate": 0.5}},
-    {"start": 5, "set": {"search.num_simulations": 128}},
-]
+EARLY = {"search.num_simulations": 64, "learner.learning_rate": 0.5}
+LATE = {"search.num_simulations": 128}
 
 
-def test_a_schedule_adds_up_as_generations_go_on():
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        (
+            [{"start": 2, "set": EARLY}, {"start": 5, "set": LATE}],
+            {(1, 0.5): (16, 0.25), (2, 0.5): (64, 0.5), (5, 0.5): (128, 0.5), (99, 1): (128, 0.5)},
+        ),
+        (
+            [{"share": 0.25, "set": EARLY}, {"share": 0.75, "set": LATE}],
+            {(9, 0.24): (16, 0.25), (9, 0.25): (64, 0.5), (9, 0.7): (64, 0.5), (0, 1): (128, 0.5)},
+        ),
+        (
+            [{"share": 0.5, "start": 3, "set": EARLY}],
+            {(9, 0.4): (16, 0.25), (2, 0.9): (16, 0.25), (3, 0.5): (64, 0.5)},
+        ),
+    ],
+)
+def test_a_schedule_adds_up_as_its_generations_and_shares_are_reached(entries, expected):
     settings = small(
-        generation={"schedule": SCHEDULE},
+        generation={"schedule": entries},
         search={"num_simulations": 16},
         learner={"learning_rate": 0.25},
     )
-    for generation, expected in [
-        *[(0, (16, 0.25)), (1, (16, 0.25)), (2, (64, 0.5))],
-        *[(4, (64, 0.5)), (5, (128, 0.5)), (99, (128, 0.5))],
-    ]:
-        actual = config.scheduled(settings, generation, 0.5)
-        assert (actual.search.num_simulations, actual.learner.learning_rate) == expected
+    for place, values in expected.items():
+        actual = config.scheduled(settings, *place)
+        assert (actual.search.num_simulations, actual.learner.learning_rate) == values
         assert actual.selfplay == settings.selfplay
-
-
-def test_a_schedule_may_be_by_shares_of_the_run():
-    settings = small(
-        generation={
-            "schedule": [
-                {"share": 0.25, "set": {"search.num_simulations": 64}},
-                {"share": 0.75, "set": {"search.num_simulations": 128}},
-            ]
-        },
-        search={"num_simulations": 16},
-    )
-    for share, expected in ((0, 16), (0.24, 16), (0.25, 64), (0.7, 64), (0.75, 128), (1, 128)):
-        assert config.scheduled(settings, 9, share).search.num_simulations == expected
-
-
-def test_a_change_begins_when_its_share_and_its_generation_are_reached():
-    change = {"share": 0.5, "start": 3, "set": {"search.num_simulations": 64}}
-    settings = small(generation={"schedule": [change]}, search={"num_simulations": 16})
-    for generation, share, expected in ((9, 0.4, 16), (2, 0.9, 16), (3, 0.5, 64)):
-        found = config.scheduled(settings, generation, share)
-        assert found.search.num_simulations == expected
-    with pytest.raises(ValueError, match="share or start: give at least one of them"):
-        small(generation={"schedule": [{"set": {"search.num_simulations": 64}}]})
 
 
 def test_phases_change_settings_and_begin_with_the_phase_before_where_they_can():
@@ -204,6 +192,7 @@ def phases(**changes):
             "one iteration of 128 games can add 5248 positions",
         ),
         *((schedule({x: 3}), f"generation.schedule: {x} cannot change during a") for x in FIXED),
+        ({"generation": {"schedule": [{"set": LATE}]}}, "share or start: give at least one of"),
         (
             phases(a={"search.num_simulation": 3}),
             "[search]: unknown setting 'num_simulation'. Did you mean 'num_simulations'?",

@@ -7,37 +7,26 @@ import pytest
 from azo.training import metrics
 
 
-def curves(folder):
-    """The content of the file of curves, in which the names of all can be read."""
-    (path,) = (folder / "tensorboard").iterdir()
-    return path.read_bytes()
-
-
-def test_an_event_is_one_line_of_json_and_a_curve(tmp_path):
+def test_an_event_is_one_line_of_json_with_finite_numbers_and_a_curve_for_each_alone(tmp_path):
+    fields = {
+        "learner/loss": jnp.float32(0.5),
+        "list/a": np.array([1.23456, np.nan, -np.inf]),
+        "list/b": jnp.array([[1, 2], [3, 4]]),
+        "selfplay/total": np.array(3),
+        "x": float("nan"),
+        "y": np.inf,
+    }
     with metrics.MetricsWriter(tmp_path) as writer:
-        writer.write("iteration", 1, {"learner/loss": jnp.float32(0.5), "selfplay/games": 3})
-        assert len(metrics.read(tmp_path)) == 1  # on disk before the writer is closed
-    (line,) = metrics.read(tmp_path)
-    assert line == {"event": "iteration", "iteration": 1, "learner/loss": 0.5, "selfplay/games": 3}
-    assert b"learner/loss" in curves(tmp_path)
-
-
-def test_arrays_are_lists_of_few_digits_and_no_curves_and_only_finite_numbers_are_written(tmp_path):
-    with metrics.MetricsWriter(tmp_path) as writer:
-        fields = {
-            "list/a": np.array([1.23456, np.nan, -np.inf]),
-            "list/b": jnp.array([[1, 2], [3, 4]]),
-            "selfplay/total": np.array(3),
-            "x": float("nan"),
-            "y": np.inf,
-        }
         writer.write("iteration", 1, fields)
-    (line,) = metrics.read(tmp_path)
-    assert line["list/a"] == [1.2346, None, None]
-    assert line["list/b"] == [[1, 2], [3, 4]]
-    assert (line["selfplay/total"], line["x"], line["y"]) == (3, None, None)
-    assert b"selfplay/total" in curves(tmp_path)
-    assert b"list/" not in curves(tmp_path)
+        (line,) = metrics.read(tmp_path)  # on disk before the writer is closed
+    expected = {"learner/loss": 0.5, "list/a": [1.2346, None, None], "list/b": [[1, 2], [3, 4]]}
+    expected |= {"selfplay/total": 3, "x": None, "y": None}
+    assert line == {"event": "iteration", "iteration": 1} | expected
+    (path,) = (tmp_path / "tensorboard").iterdir()
+    curves = path.read_bytes()
+    assert b"learner/loss" in curves
+    assert b"selfplay/total" in curves
+    assert b"list/" not in curves
 
 
 def test_a_resumed_run_repeats_no_line_and_loses_none(tmp_path):

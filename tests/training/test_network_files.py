@@ -1,5 +1,3 @@
-import pathlib
-
 import jax
 import numpy as np
 import pytest
@@ -34,12 +32,10 @@ def test_a_loaded_network_brings_its_settings(exported):
     tiny_run.assert_same_bits(trained.variables, expected)
 
 
-def test_a_network_for_another_game_and_an_absent_one_are_refused(exported):
+def test_a_network_for_another_game_is_refused(exported):
     with pytest.raises(ValueError) as caught:
         players.load_network(exported, othello.Othello(4))
     assert str(caught.value) == f"{exported}: a network for tictactoe, not for othello4"
-    with pytest.raises(ValueError, match="absent: no such folder"):
-        players.load_network(pathlib.Path("absent"), tiny_run.game())
 
 
 def test_equal_rows_of_a_table_are_stored_once(tmp_path):

@@ -26,16 +26,10 @@ def test_the_first_games_are_shown_by_colour(tmp_path):
     assert seen.boards[1] == notation.board_text(board, 6)
 
 
-def test_another_game_shows_no_boards(tmp_path):
-    game = tictactoe.TicTacToe()
-    games = ply_records.GamesInProgress(game.start(2), jnp.zeros(2, jnp.int32), None)
-    shown_games.write(tmp_path, game, games, 1)
-    assert shown_games.read(tmp_path).boards == ()
-
-
-def test_a_folder_that_cannot_be_written_and_a_damaged_file_show_no_boards(tmp_path):
-    games = ply_records.GamesInProgress(FOUR.start(2), jnp.zeros(2, jnp.int32), None)
-    shown_games.write(tmp_path / "missing", FOUR, games, 1)
-    assert shown_games.read(tmp_path / "missing").boards == ()
+def test_another_game_a_missing_folder_and_a_damaged_file_show_no_boards(tmp_path):
+    for game, folder in ((tictactoe.TicTacToe(), tmp_path), (FOUR, tmp_path / "missing")):
+        games = ply_records.GamesInProgress(game.start(2), jnp.zeros(2, jnp.int32), None)
+        shown_games.write(folder, game, games, 1)
+        assert shown_games.read(folder).boards == ()
     (tmp_path / shown_games.FILE).write_text("{")
     assert shown_games.read(tmp_path).boards == ()

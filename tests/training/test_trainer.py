@@ -55,17 +55,6 @@ def after(state, games=0, steps=0):
     return state.replace(num_games=state.num_games + games, learner=learner)
 
 
-class StopAfter:
-    """A stop request that is made when a run has done a number of iterations."""
-
-    def __init__(self, folder, number):
-        self.folder, self.number = folder, number
-
-    @property
-    def is_made(self):
-        return len(metrics.read(self.folder, "iteration")) >= self.number
-
-
 def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
     tmp_path, scores, monkeypatch
 ):
