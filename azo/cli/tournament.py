@@ -4,9 +4,8 @@
 
 TOURNAMENT is the name of a shipped tournament or the path of a TOML file, whose settings are listed
 in azo/lab/tournament_file.py. FOLDER/games.jsonl gets a line for each finished game, so the same
-command resumes a tournament and repeats no finished game. FOLDER also holds the games as
-transcripts and GGF, and engines.log with the messages of a program that failed. The tables are
-Markdown.
+command resumes a tournament and repeats no finished game. FOLDER also holds games.txt with the
+transcripts, and engines.log with the messages of a program that failed. The tables are Markdown.
 """
 
 import pathlib

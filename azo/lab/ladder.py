@@ -84,7 +84,7 @@ def by_simulations(
     player = tournament_file.PlayerConfig(
         name=NAME, network=network, simulations=(num_simulations,)
     )
-    return play(player, _opponents(), folder, num_games, games_at_once=num_games)
+    return _play(player, folder, num_games, games_at_once=num_games)
 
 
 def by_seconds(
@@ -104,12 +104,11 @@ def by_seconds(
     engine = folder / "engine.toml"
     files.write(engine, "".join(lines).encode(), makes_folder=True)
     player = tournament_file.PlayerConfig(name=NAME, engine=engine)
-    return play(player, _opponents(), folder, num_games, games_at_once=1)
+    return _play(player, folder, num_games, games_at_once=1)
 
 
-def play(
+def _play(
     player: tournament_file.PlayerConfig,
-    opponents: Mapping[str, tournament_file.PlayerConfig],
     folder: pathlib.Path,
     num_games: int,
     *,
@@ -117,9 +116,9 @@ def play(
 ) -> Results:
     """Plays the missing games of a player in a folder; returns its results.
 
-    All players have one number of simulations or one level. Games in the folder beyond `num_games`
-    against an opponent, which is even, do not count.
+    Games in the folder beyond `num_games` against an opponent, which is even, do not count.
     """
+    opponents = _opponents()
     tournament = tournament_file.TournamentConfig(
         players=(player, *opponents.values()),
         format="gauntlet",

@@ -128,25 +128,17 @@ class RunMatches:
         """
         counts = [0, 0, 0]
         if devices.is_first():
-            counts = [*self._play(variables, opponent, key, length).counts]
+            result = arena.play_match(
+                self.game,
+                self.player(variables, length.num_simulations),
+                opponent,
+                key,
+                num_games=length.num_games,
+                opening_plies=self.settings.evaluation.opening_plies,
+            )
+            counts = [*result.counts]
         wins, draws, losses = devices.broadcast_from_first(counts)
         return elo.MatchResult(wins, draws, losses)
-
-    def _play(
-        self,
-        variables: network.Variables,
-        opponent: backends.Contender,
-        key: jax.Array,
-        length: config.EvaluationConfig | generations.GateConfig,
-    ) -> elo.MatchResult:
-        return arena.play_match(
-            self.game,
-            self.player(variables, length.num_simulations),
-            opponent,
-            key,
-            num_games=length.num_games,
-            opening_plies=self.settings.evaluation.opening_plies,
-        )
 
 
 def _counts(kind: str, result: elo.MatchResult) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The folder has `games.jsonl` with a line for each finished game, which is never played again;
 `players.jsonl` with the definitions of the players; `engines.log` with the exchanges with engines
-that failed; and all games as transcripts and GGF.
+that failed; and `games.txt` with a transcript of each game a line, for other commands.
 """
 
 import logging
@@ -13,15 +13,16 @@ from typing import Any
 import pydantic
 import rich.console
 
-from azo.games import protocol, registry
+from azo.games import notation, protocol, registry
 from azo.lab import elo, engine_protocols, tournament_file
-from azo.lab.tournament import export, game_log, openings, page, rounds
-from azo.storage import journal, locks
+from azo.lab.tournament import game_log, openings, page, rounds
+from azo.storage import files, journal, locks
 from azo.training import console, interruption
 
 GAMES = "games.jsonl"
 LOG = "engines.log"
 PLAYERS = "players.jsonl"
+TRANSCRIPTS = "games.txt"
 
 
 def run(
@@ -57,7 +58,8 @@ def run(
         games = [played[one] for one in schedule if one in played]
         if not games:
             raise ValueError(f"{path}: no game has been played")
-        export.write(folder, games, game)
+        lines = [notation.transcript(one.actions, game.board_shape[0]) for one in games]
+        files.write(folder / TRANSCRIPTS, ("\n".join(lines) + "\n").encode())
     pairings = game_log.pairings(names, games)
     rated = elo.rate(pairings, players=names, anchor=config.anchor)
     num_missing = len(schedule) - len(games)

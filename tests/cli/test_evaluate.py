@@ -89,9 +89,8 @@ def test_players_and_flags_name_one_game(net, othello_net, tmp_path, capsys):
     assert main("random", f"policy:{net}", *flags) == 0
     assert capsys.readouterr().out.startswith(f"random against policy:{net}: ")
     # Also by a value that is the default.
-    assert commands.refused(capsys, "evaluate", "random", othello_net, "--game.size=6") == (
-        f"--game.* asks for size 6, but {othello_net} was trained with size 4: leave --game.* out"
-    )
+    message = f"{othello_net} plays othello4: leave --game.* out"
+    assert commands.refused(capsys, "evaluate", "random", othello_net, "--game.size=6") == message
     message = f"{tmp_path}: neither a run nor an exported network: no checkpoints/"
     assert commands.refused(capsys, "evaluate", tmp_path, "random") == message
 

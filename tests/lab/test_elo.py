@@ -83,8 +83,6 @@ def test_known_ratings_stay_and_the_others_are_rated_on_their_scale():
     assert low < 200 < high < low + 10
     # By their own games the two would be 800 apart.
     assert by_name(elo.rate(games, anchor="low"))["high"].rating == pytest.approx(800, abs=0.1)
-    # They connect players that never met.
-    games = [pairing("net", "a", 5, 0, 5), pairing("other", "b", 5, 0, 5)]
 
 
 def test_order_and_splitting_of_pairings_do_not_matter():

@@ -1,14 +1,6 @@
-"""Games of a tournament on disk, their standings, and exports."""
+"""Games of a tournament on disk, and their standings."""
 
-import dataclasses
-import re
-
-import numpy as np
-from support import slow_board
-
-from azo.formats import game_files, ggf
-from azo.games import notation, othello
-from azo.lab.tournament import export, game_log, page
+from azo.lab.tournament import game_log, page
 from azo.lab.tournament.game_log import PlayedGame
 
 
@@ -21,12 +13,6 @@ def played(number=0, black="a", white="b", result=1, score=2, ended="", **fields
         "seconds": (0.5, 1.25),
     } | fields
     return PlayedGame(number, black, white, result=result, score=score, ended=ended, **fields)
-
-
-def full_game(seed):
-    """Returns all plies of a random game and black's score, by the slow rules."""
-    boards, actions = slow_board.random_game(8, seed=seed)
-    return tuple(actions), slow_board.black_score(boards[-1])
 
 
 def test_a_game_comes_back_from_its_line():
@@ -62,38 +48,3 @@ def test_effort_counts_the_moves_of_one_player():
     assert page.effort("a", games) == (28 / 7, (0.5 + 1.25) / 7, 0)
     assert page.effort("b", games) == (None, (1.25 + 0.5) / 3, 1)
     assert page.effort("c", games) == (None, None, 0)
-
-
-def test_exported_games_are_read_back_by_the_readers(tmp_path):
-    games = []
-    for seed in range(6):
-        actions, score = full_game(seed)
-        result = int(np.sign(score))
-        games.append(played(seed, "one", "two", result, score, actions=actions))
-    assert any(64 in one.actions for one in games), "no game with a pass"
-    games.append(
-        played(6, "two", "three", -1, None, "two: resigned", actions=games[0].actions[:20])
-    )
-    export.write(tmp_path, games, othello.Othello())
-
-    again = game_files.read_archives([tmp_path / "games.txt"])
-    assert again.is_finished.tolist() == [True] * 6 + [False]
-    assert again.black_score[:6].tolist() == [one.score for one in games[:6]]
-    parsed = [ggf.parse(line) for line in (tmp_path / "games.ggf").read_text().splitlines()]
-    assert [one.moves for one in parsed] == [one.actions for one in games]
-    results = re.findall(r"RE\[(.*?)\]", (tmp_path / "games.ggf").read_text())
-    assert [int(result) for result in results] == [*(one.score for one in games[:6]), -1]
-    assert (parsed[6].black, parsed[6].white) == ("two", "three")
-
-
-def test_reversed_games_have_their_score_in_discs(tmp_path):
-    actions, score = full_game(1)
-    assert score != 0
-    one = played(0, result=-int(np.sign(score)), score=score, actions=actions)
-    early = dataclasses.replace(one, score=None, result=1, ended="b: resigned")
-    export.write(tmp_path, [one, early], othello.Othello(is_reversed=True))
-    parsed = [ggf.parse(line) for line in (tmp_path / "games.ggf").read_text().splitlines()]
-    results = re.findall(r"RE\[(.*?)\]", (tmp_path / "games.ggf").read_text())
-    assert [int(result) for result in results] == [score, -1]  # fewer discs win
-    assert all(game.is_reversed for game in parsed)
-    assert notation.transcript(actions, 8) in (tmp_path / "games.txt").read_text()

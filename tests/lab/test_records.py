@@ -157,7 +157,7 @@ def test_matches_are_named_as_on_the_ladder(monkeypatch, tmp_path):
     monkeypatch.setattr(ladder, "RATINGS", {8: {"patterns:2": 0.0, "random": -900.0}})
     drawn = elo.MatchResult(2, 0, 2, (0, 0, 2, 0, 0))
 
-    def play(tournament, folder, title):
+    def play(tournament, folder):
         assert [one.name for one in tournament.players] == ["network", "patterns-2"]
         return [elo.Pairing("network-5", "patterns-2", drawn)], []
 

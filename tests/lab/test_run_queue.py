@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from support import tiny_run
+from support import small_queue, tiny_run
 
 from azo.lab import run_queue
 from azo.training import config, shipped_files
@@ -29,15 +29,8 @@ set = {"search.move_choice" = "q"}
 """
 
 
-def write(folder, text):
-    (folder / "tiny.toml").write_text(tiny_run.toml())
-    path = folder / "queue.toml"
-    path.write_text(text)
-    return path
-
-
 def load(folder, text=HEAD + ARMS):
-    return run_queue.load(write(folder, text), folder / "runs")
+    return run_queue.load(small_queue.write(folder, text), folder / "runs")
 
 
 def test_every_arm_gets_its_first_seed_before_any_gets_its_second(tmp_path):
@@ -132,7 +125,7 @@ def test_every_run_of_a_queue_in_configs_has_valid_settings(path, tmp_path):
 )
 def test_a_bad_queue_is_one_clear_line(tmp_path, change, expected):
     assert change[0] in HEAD + ARMS
-    path = write(tmp_path, (HEAD + ARMS).replace(*change))
+    path = small_queue.write(tmp_path, (HEAD + ARMS).replace(*change))
     with pytest.raises(ValueError) as error:
         run_queue.load(path, tmp_path / "runs")
     assert str(error.value).startswith(str(path))

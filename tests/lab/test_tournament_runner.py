@@ -10,6 +10,7 @@ from support import commands, slow_board
 from support.fake_engines import FAKES
 from support.small_tournament import SMALL, main, write
 
+from azo.games import notation
 from azo.lab import tournament_runner
 from azo.lab.tournament import game_log
 
@@ -43,6 +44,9 @@ def test_every_pair_plays_every_opening_with_both_colours(small):
         assert slow_board.black_score(board) == record.score
         assert np.sign(record.score) == record.result
         assert record.ended == ""
+    transcripts = (small / "games" / tournament_runner.TRANSCRIPTS).read_text().splitlines()
+    read = [notation.parse_moves(line, 4) for line in transcripts]
+    assert sorted(read) == sorted([x for x in one.actions if x != 16] for one in games)
 
 
 def test_moves_and_positions_are_counted_where_there_was_a_choice(small):

@@ -1,31 +1,30 @@
 """Files of endgames: lines, comparisons with the file, messages."""
 
 import gzip
-import io
 import json
 
 import pytest
-import rich.console
 
-from azo.cli import command_line
-from azo.lab import endgame_file
+from azo.cli import solve
 
 _START = "-----OX--XO-----"  # 4x4: black loses by 10, white wins by 10
 _FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
 
 
-def _run(path, *flags):
-    """Returns the exit code and what was printed."""
-    text = io.StringIO()
-    console = rich.console.Console(file=text, width=300)
-    settings = command_line.parse(endgame_file.SolveConfig, [str(path), *flags], prog="solve")
-    code = endgame_file.solve_file(settings, console)
-    return code, text.getvalue().splitlines()
+@pytest.fixture
+def run(capsys):
+    """Runs the command; returns the exit code and the lines."""
+
+    def run(path, *flags):
+        code = solve.main([str(path), *flags])
+        return code, capsys.readouterr().out.splitlines()
+
+    return run
 
 
 def _message(path, *flags):
     with pytest.raises(ValueError) as error:
-        _run(path, *flags)
+        solve.main([str(path), *flags])
     return str(error.value)
 
 
@@ -38,8 +37,8 @@ def small(tmp_path):
     return path
 
 
-def test_each_position_has_a_line(small):
-    code, lines = _run(small, "--max-empties", "12")
+def test_each_position_has_a_line(run, small):
+    code, lines = run(small, "--max-empties", "12")
     assert code == 0
     assert len(lines) == 3
     for line, number in zip(lines, (2, 4), strict=False):
@@ -52,50 +51,50 @@ def test_each_position_has_a_line(small):
     assert lines[2].endswith("2 of 2 agree with the file")
 
 
-def test_every_move_is_listed_best_first(tmp_path):
+def test_every_move_is_listed_best_first(run, tmp_path):
     path = tmp_path / "one.obf"
     path.write_text(f"{_FFO_1}; G8:+18; H1:+12; --:-127;\n")
-    code, lines = _run(path, "--every-move")
+    code, lines = run(path, "--every-move")
     assert code == 0
     assert "g8:+18 h1:+12 h7:+6 a2:+6 a3:+4 b1:-4 a4:-22 g2:-24" in lines[0].replace(
         "a2:+6 h7:+6", "h7:+6 a2:+6"
     )
 
 
-def test_other_scores_are_reported(tmp_path):
+def test_other_scores_are_reported(run, tmp_path):
     path = tmp_path / "wrong.obf"
     path.write_text(f"{_START} X; B1:-8; A2:-10;\n{_START} X;\n")
-    code, lines = _run(path, "--every-move")
+    code, lines = run(path, "--every-move")
     assert code == 1
     assert "DIFFERS: the file says -8; the file says -8 for b1, not -10" in lines[0]
     assert lines[1].endswith("-10")  # nothing to compare
     assert lines[2].endswith("0 of 1 agree with the file")
 
 
-def test_reversed(small, tmp_path):
+def test_reversed(run, small, tmp_path):
     path = tmp_path / "reversed.csv.gz"
     path.write_bytes(gzip.compress(f"board,mover,score_mover\n{_START},X,-4\n".encode()))
-    code, lines = _run(path, "--reversed")
+    code, lines = run(path, "--reversed")
     assert code == 0
     assert lines[0].endswith("exact  as in the file")
 
 
-def test_results_may_be_json(small):
-    code, lines = _run(small, "--json")
+def test_results_may_be_json(run, small):
+    code, lines = run(small, "--json")
     assert code == 0
     first, second = map(json.loads, lines)
     assert (second["line"], second["lower"], second["upper"]) == (4, -10, -10)
     assert (first["board"], second["board"]) == (f"{_START} X", f"{_START} O")
 
 
-def test_selective_results_are_no_exact_ones(tmp_path):
+def test_selective_results_are_no_exact_ones(run, tmp_path):
     path = tmp_path / "one.obf"
     path.write_text(f"{_FFO_1}; G8:+20;\n")  # 18 is right
-    code, lines = _run(path, "--confidence", "0.95")
+    code, lines = run(path, "--confidence", "0.95")
     assert code == 0  # no exact score differs
     assert "  95%  " in lines[0]
     assert "exact" not in lines[0]
-    code, lines = _run(path)
+    code, lines = run(path)
     assert code == 1
     assert "exact  DIFFERS: the file says +20; the file says +20 for g8, not +18" in lines[0]
 
@@ -109,10 +108,10 @@ def test_confidence_out_of_range(small):
     )
 
 
-def test_a_limit_is_reported(tmp_path):
+def test_a_limit_is_reported(run, tmp_path):
     path = tmp_path / "one.obf"
     path.write_text(f"{_FFO_1}; G8:+18;\n")
-    code, lines = _run(path, "--max-nodes", "100")
+    code, lines = run(path, "--max-nodes", "100")
     assert code == 0
     assert "-64..+64" in lines[0]
     assert lines[0].endswith("unsolved: a limit was reached")
@@ -143,11 +142,11 @@ def test_errors_in_a_file_are_reported(tmp_path, text, message):
     assert _message(path) == f"{path}:{message}"
 
 
-def test_too_many_empty_squares(small):
+def test_too_many_empty_squares(run, small):
     assert _message(small, "--max-empties", "11") == (
         f"{small}:2: 12 empty squares, but --max-empties is 11; raise it, or leave such positions"
         " out with --skip-larger"
     )
-    code, lines = _run(small, "--max-empties", "11", "--skip-larger")
+    code, lines = run(small, "--max-empties", "11", "--skip-larger")
     assert code == 0
     assert lines == [f"{small}: 0 solved, 0 nodes in 0.00 s"]
