@@ -4,8 +4,8 @@
 
 FILE has one position a line, as OBF or CSV, also as `.gz`; boards of all sizes are accepted. A line
 is printed for each position: its line in the file, empty squares, score, best move, nodes, time and
-`exact`, or the confidence of a selective search. Scores in the file are compared with the results.
-With `--json`, each position is one JSON object.
+`exact`. Scores in the file are compared with the results. With `--json`, each position is one JSON
+object.
 """
 
 from collections.abc import Sequence

@@ -23,7 +23,6 @@ class _Record(pydantic.BaseModel):
     empties: int
     lower: int
     upper: int
-    confidence: float
     best_move: str | None
     move_scores: dict[str, int]
     nodes: int
@@ -45,8 +44,6 @@ class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Whether fewer discs win."""
     every_move: bool = False
     """Find the scores of all moves."""
-    confidence: float = 1.0
-    """1 for exact scores, or 0.9 to 0.98: confidence of each cut of a selective search."""
     max_empties: setting_types.PositiveInt = 26
     """Positions with more empty squares are an error, unless --skip-larger."""
     skip_larger: bool = False
@@ -58,7 +55,7 @@ class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 def solve_file(settings: SolveConfig, terminal: rich.console.Console) -> int:
-    """Solves a file and prints to `terminal`; returns 0, or 1 if an exact score differs.
+    """Solves a file and prints to `terminal`; returns 0, or 1 if a score differs.
 
     Raises:
       ValueError: One line: a wrong input.
@@ -78,7 +75,7 @@ def solve_file(settings: SolveConfig, terminal: rich.console.Console) -> int:
             terminal.print(record.model_dump_json() if settings.json_lines else text, markup=False)
     if not settings.json_lines:
         terminal.print(_summary(settings, records, compared), markup=False)
-    return int(any(wrong and record.confidence == 1 for record, wrong in compared))
+    return int(any(wrong for _, wrong in compared))
 
 
 def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> list[obf.Problem]:
@@ -102,7 +99,6 @@ def _solved(settings: SolveConfig, problem: obf.Problem, solver: endgame.Solver)
         every_move=settings.every_move,
         max_nodes=settings.max_nodes,
         max_seconds=settings.max_seconds,
-        confidence=settings.confidence,
     )
     scores = solution.move_scores.items()
     best = solution.best_move
@@ -113,7 +109,6 @@ def _solved(settings: SolveConfig, problem: obf.Problem, solver: endgame.Solver)
         empties=problem.num_empties,
         lower=solution.lower,
         upper=solution.upper,
-        confidence=solution.confidence,
         best_move=None if best is None else notation.action_text(best, problem.size),
         move_scores={notation.action_text(move, problem.size): score for move, score in scores},
         nodes=solution.num_nodes,
@@ -145,7 +140,6 @@ def _disagreements(problem: obf.Problem, record: _Record) -> list[str] | None:
 def _line(problem: obf.Problem, record: _Record, differences: list[str] | None) -> str:
     bounds = f"{record.lower:+d}..{record.upper:+d}"
     score = f"{record.lower:+d}" if record.is_solved else bounds
-    sure = "exact" if record.confidence == 1 else f"{record.confidence:.0%}"
     parts = [
         f"{problem.line:5}",
         f"{problem.num_empties:2} empties",
@@ -153,7 +147,7 @@ def _line(problem: obf.Problem, record: _Record, differences: list[str] | None) 
         f"{record.best_move or '-':4}",
         f"{record.nodes:14,} nodes",
         f"{record.seconds:8.2f} s",
-        sure if record.is_solved else "unsolved: a limit was reached",
+        "exact" if record.is_solved else "unsolved: a limit was reached",
     ]
     if record.move_scores:
         parts.append(" ".join(f"{move}:{x:+d}" for move, x in record.move_scores.items()))
