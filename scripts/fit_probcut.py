@@ -1,21 +1,18 @@
-"""Fits multi-ProbCut and measures how often its scores are correct.
+"""Fits the solver's estimate of scores.
 
-`python scripts/fit_probcut.py fit SIZE normal|reversed` samples positions, solves them and writes
-`azo/solver/host/probcut.json`. `python scripts/fit_probcut.py measure FILE.obf.gz NUM` draws
-positions from a file of exact scores and solves them with each confidence. Both take minutes.
+`python scripts/fit_probcut.py SIZE normal|reversed` samples positions, solves them and writes
+`azo/solver/host/probcut.json`. It takes minutes.
 """
 
 import json
-import pathlib
 import random
 import sys
 from typing import Any
 
 import numpy as np
 
-from azo.formats import obf
 from azo.games.host import host_rules, kernels
-from azo.solver.host import endgame, fixed_depth, probcut
+from azo.solver.host import endgame, probcut
 
 _SEED = 20
 _NUM_POSITIONS = dict.fromkeys(range(6, 16), 600) | {16: 400, 17: 200, 18: 150}
@@ -35,14 +32,12 @@ def fit(size: int, variant: str) -> None:
         for name, rows in fits.items()
     ]
     probcut.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    for row in rows:
-        print({name: value for name, value in row.items() if name != "weights"})
 
 
 def fit_rows(
     size: int, num_positions: dict[int, int], *, is_reversed: bool
 ) -> list[dict[str, Any]]:
-    """Returns weights and deviations, a row for each number of empty squares.
+    """Returns weights, a row for each number of empty squares.
 
     Args:
       size: rows of the board.
@@ -56,32 +51,21 @@ def fit_rows(
         empties: np.array([rules.sign * solver.solve(*map(int, x)).score for x in positions])
         for empties, positions in samples.items()
     }
-    evaluator = probcut.LinearEvaluator(np.zeros((65, probcut.NUM_FEATURES)))
+    weights: dict[int, np.ndarray] = {}
     for empties in num_positions:
         near = [e for e in (empties - 1, empties, empties + 1) if e in samples]
         X = np.array([_features(x, rules) for e in near for x in samples[e]])
         y = np.concatenate([scores[e] for e in near])
         ridge = _RIDGE * np.eye(X.shape[1])
-        evaluator.weights[empties] = np.linalg.solve(X.T @ X + ridge, X.T @ y)
-    rows: list[dict[str, Any]] = []
-    for empties in sorted(num_positions):
-        row: dict[str, Any] = {"empties": empties, "num_positions": num_positions[empties]}
-        row["weights"] = [round(float(weight), 4) for weight in evaluator.weights[empties]]
-        if empties >= probcut.MIN_EMPTIES:
-            depth = min(max(empties // 5, 2), probcut.MAX_DEPTH)
-            path = fixed_depth.make_path(depth)
-            shallow = np.array(
-                [
-                    fixed_depth.search(*x, depth, -1e9, 1e9, 0, evaluator, rules, path)[0]
-                    for x in samples[empties]
-                ]
-            )
-            slope, offset = np.polyfit(shallow, scores[empties], 1)
-            error = scores[empties] - slope * shallow - offset
-            row |= {"depth": depth, "slope": round(float(slope), 4)}
-            row |= {"offset": round(float(offset), 3), "deviation": round(float(error.std()), 3)}
-        rows.append(row)
-    return rows
+        weights[empties] = np.linalg.solve(X.T @ X + ridge, X.T @ y)
+    return [
+        {
+            "empties": empties,
+            "num_positions": num_positions[empties],
+            "weights": [round(float(weight), 4) for weight in weights[empties]],
+        }
+        for empties in sorted(num_positions)
+    ]
 
 
 def _sample(
@@ -139,35 +123,5 @@ def _features(position: Position, rules: host_rules.HostRules) -> np.ndarray:
     return np.array(probcut.features(*position, np.uint64(moves), rules))
 
 
-def measure(path: pathlib.Path, num: int) -> None:
-    """Prints a row for each confidence: accuracy, nodes and time."""
-    problems = obf.read(path)
-    chosen = random.Random(_SEED).sample(problems, min(num, len(problems)))
-    solver = endgame.Solver(8)
-    print("confidence  score right  mean error  best move  nodes/position  s/position")
-    for confidence in (0.9, 0.95, 0.98, 1.0):
-        right = best = nodes = 0
-        error = seconds = 0.0
-        for problem in chosen:
-            board = problem.board
-            solution = solver.solve(board.player, board.opponent, confidence=confidence)
-            expected = problem.best_score()
-            assert expected is not None
-            right += solution.score == expected
-            error += abs(solution.score - expected)
-            best += problem.move_scores.get(solution.best_move or 0) == expected
-            nodes += solution.num_nodes
-            seconds += solution.seconds
-        n = len(chosen)
-        print(
-            f"{confidence:10.2f}  {right / n:11.3f}  {error / n:10.2f}  {best / n:9.3f}"
-            f"  {nodes / n:14,.0f}  {seconds / n:10.3f}",
-            flush=True,
-        )
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "fit":
-        fit(int(sys.argv[2]), sys.argv[3])
-    else:
-        measure(pathlib.Path(sys.argv[2]), int(sys.argv[3]))
+    fit(int(sys.argv[1]), sys.argv[2])

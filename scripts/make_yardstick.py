@@ -57,11 +57,7 @@ def balanced(game: othello.Othello, size: int) -> list[tuple[int, ...]]:
     for actions in drawn:
         engine.new_game(actions=actions)
         board = engine.board
-        sides = np.uint64(board.player), np.uint64(board.opponent)
-        position = min(
-            tuple(int(host_rules.turned(side, k, size)) for side in sides)
-            for k in range(host_rules.NUM_SYMMETRIES)
-        )
+        position = min(host_rules.images(board.player, board.opponent, size))
         if engine.is_over or position in seen:
             continue
         seen.add(position)

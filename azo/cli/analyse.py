@@ -25,9 +25,6 @@ from azo.play.engine import engine_factory, engine_settings, live_engine
 from azo.storage import files
 from azo.training import console
 
-# Columns that a narrow terminal leaves out, in this order.
-_LESS_USEFUL = ("alone", "prior", "visits", "black")
-
 
 class AnalyseConfig(engine_factory.NetworkChoice):
     """What to analyse, how deeply, and where to write it."""
@@ -96,10 +93,7 @@ def _print(
     size = analysis.game.size
     terminal.print(f"{title}. {analysis_text.outcome(analysis)}", markup=False)
     if ply is None:
-        table = analysis_text.game_table(analysis)
-        columns = {str(column.header): column for column in table.columns}
-        formatting.fit(table, terminal, [columns[name] for name in _LESS_USEFUL])
-        terminal.print(table)
+        terminal.print(analysis_text.game_table(analysis))
         terminal.print(analysis_text.legend(), markup=False)
         for line in analysis_text.summary(analysis):
             terminal.print(line, markup=False)

@@ -4,8 +4,8 @@
 
 FILE has one position a line, as OBF or CSV, also as `.gz`; boards of all sizes are accepted. A line
 is printed for each position: its line in the file, empty squares, score, best move, nodes, time and
-`exact`, or the confidence of a selective search. Scores in the file are compared with the results.
-With `--json`, each position is one JSON object.
+`exact`. Scores in the file are compared with the results. With `--json`, each position is one JSON
+object.
 """
 
 import functools
@@ -39,8 +39,6 @@ class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Whether fewer discs win."""
     every_move: bool = False
     """Find the scores of all moves."""
-    confidence: float = 1.0
-    """1 for exact scores, or 0.9 to 0.98: confidence of each cut of a selective search."""
     max_empties: setting_types.PositiveInt = 26
     """Positions with more empty squares are an error, unless --skip-larger."""
     skip_larger: bool = False
@@ -52,7 +50,7 @@ class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Solves a file; returns 0, or 1 if an exact score differs from that of the file."""
+    """Solves a file; returns 0, or 1 if a score differs from that of the file."""
     settings = command_line.parse(SolveConfig, argv, prog="azo solve", description=__doc__)
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     solver_of = functools.cache(functools.partial(endgame.Solver, is_reversed=settings.is_reversed))
@@ -66,7 +64,6 @@ def main(argv: Sequence[str]) -> int:
                 every_move=settings.every_move,
                 max_nodes=settings.max_nodes,
                 max_seconds=settings.max_seconds,
-                confidence=settings.confidence,
             )
             differences = _differences(problem, solution, is_reversed=settings.is_reversed)
             results.append((solution, differences))
@@ -77,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
             terminal.print(text, markup=False)
     if not settings.json_lines:
         terminal.print(_summary(settings, results), markup=False)
-    return int(any(differences and one.confidence == 1 for one, differences in results))
+    return int(any(differences for _, differences in results))
 
 
 def _problems_to_solve(settings: SolveConfig, problems: list[obf.Problem]) -> list[obf.Problem]:
@@ -130,7 +127,6 @@ def _object(
         "empties": problem.num_empties,
         "lower": solution.lower,
         "upper": solution.upper,
-        "confidence": solution.confidence,
         "best_move": _move(problem, solution.best_move),
         "move_scores": {_move(problem, move): x for move, x in solution.move_scores.items()},
         "nodes": solution.num_nodes,
@@ -141,7 +137,6 @@ def _object(
 def _line(problem: obf.Problem, solution: endgame.Solution, differences: _Differences) -> str:
     bounds = f"{solution.lower:+d}..{solution.upper:+d}"
     score = f"{solution.lower:+d}" if solution.is_solved else bounds
-    sure = "exact" if solution.confidence == 1 else f"{solution.confidence:.0%}"
     parts = [
         f"{problem.line:5}",
         f"{problem.num_empties:2} empties",
@@ -149,7 +144,7 @@ def _line(problem: obf.Problem, solution: endgame.Solution, differences: _Differ
         f"{_move(problem, solution.best_move) or '-':4}",
         f"{solution.num_nodes:14,} nodes",
         f"{solution.seconds:8.2f} s",
-        sure if solution.is_solved else "unsolved: a limit was reached",
+        "exact" if solution.is_solved else "unsolved: a limit was reached",
     ]
     if scores := solution.move_scores.items():
         parts.append(" ".join(f"{_move(problem, move)}:{x:+d}" for move, x in scores))

@@ -6,6 +6,7 @@ a board in one line or in rows, or a link to a game on the page of `azo web`. Ga
 OBF, boards and links name their size; the others are of the chosen rules.
 """
 
+import contextlib
 import dataclasses
 import re
 import urllib.parse
@@ -101,11 +102,9 @@ def _property_games(text: str) -> list[ggf.GgfGame]:
     reader = sgf if is_sgf else ggf
     texts, games = list(ggf.properties(text, reader.TOKEN)), []
     for number, pairs in enumerate(texts, start=1):
-        try:
+        is_one = len(texts) == 1
+        with contextlib.nullcontext() if is_one else files.located(f"game {number}"):
             games.append(reader.game_of(pairs))
-        except ValueError as error:
-            where = f"game {number}: " if len(texts) > 1 else ""
-            raise ValueError(f"{where}{error}") from None
     return games
 
 

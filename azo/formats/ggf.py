@@ -184,9 +184,7 @@ def _parse_moves(moves: list[tuple[str, str]], size: int, board: notation.Board)
         where = f"GGF: move {number}, {colour}[{text}]"
         if (colour == "B") != is_black:
             raise ValueError(f"{where}: {'black' if is_black else 'white'} is to move")
-        try:
+        with files.located(where):
             actions.append(notation.parse_action(text.partition("/")[0], size))
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
         is_black = not is_black
     return tuple(actions)

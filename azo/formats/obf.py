@@ -96,12 +96,10 @@ def parse_line(text: str, number: int = 1) -> Problem:
         move, _, score = part.partition(":")
         if move == _FILLER:
             continue
-        try:
+        with files.located(f"cannot read move and score {part!r}"):
             action = notation.parse_action(move, size)
-        except ValueError as error:
-            raise ValueError(f"cannot read move and score {part!r}: {error}") from None
-        if not _NUMBER.fullmatch(score):
-            raise ValueError(f"cannot read move and score {part!r}: expected something like F5:+2")
+            if not _NUMBER.fullmatch(score):
+                raise ValueError("expected something like F5:+2")
         move_scores[action] = int(score)
     return Problem(number, size, board, None, move_scores)
 

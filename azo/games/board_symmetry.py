@@ -1,7 +1,7 @@
 """The eight symmetries of a square board: the one definition that all rooms follow.
 
 Numbering: symmetry `k` mirrors the columns if `k >= 4`, then makes `k % 4` quarter turns
-anticlockwise. The same map as three reflections, in this order, is `reflections(k)`.
+anticlockwise.
 
 Inverse: symmetry `-k % 4` undoes `k` if `k < 4`; every other symmetry undoes itself.
 
@@ -17,11 +17,6 @@ import math
 import numpy as np
 
 NUM_SYMMETRIES = 8
-
-
-def reflections(k: int) -> tuple[bool, bool, bool]:
-    """Returns whether symmetry `k` mirrors columns, then mirrors rows, then transposes."""
-    return bool((k ^ k >> 1 ^ k >> 2) & 1), bool(k >> 1 & 1), bool(k & 1)
 
 
 def are_equivalent(board: np.ndarray, first: int, second: int) -> bool:

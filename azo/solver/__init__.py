@@ -1,4 +1,4 @@
-"""Endgame solvers for Othello: exact scores, and selective ones for deep positions.
+"""Endgame solvers for Othello: exact scores.
 
 `device/` solves thousands of positions at once inside a compiled JAX program, up to about 12 empty
 squares. `host/` solves one position at a time with numba, up to about 26 empty squares. The two

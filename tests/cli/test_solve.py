@@ -87,25 +87,12 @@ def test_results_may_be_json(run, small):
     assert (first["board"], second["board"]) == (f"{_START} X", f"{_START} O")
 
 
-def test_selective_results_are_no_exact_ones(run, tmp_path):
+def test_a_score_that_differs_from_the_file_is_an_error(run, tmp_path):
     path = tmp_path / "one.obf"
     path.write_text(f"{_FFO_1}; G8:+20;\n")  # 18 is right
-    code, lines = run(path, "--confidence", "0.95")
-    assert code == 0  # no exact score differs
-    assert "  95%  " in lines[0]
-    assert "exact" not in lines[0]
     code, lines = run(path)
     assert code == 1
     assert "exact  DIFFERS: the file says +20; the file says +20 for g8, not +18" in lines[0]
-
-
-def test_confidence_out_of_range(small):
-    assert _message(small, "--confidence", "0.5") == (
-        "confidence 0.5: from 0.9 to 0.98, or 1 for exact"
-    )
-    assert _message(small, "--confidence", "0.95") == (
-        "confidence 0.95: selective solving is for 8x8 normal, 6x6 normal, not 4x4 normal"
-    )
 
 
 def test_a_limit_is_reported(run, tmp_path):

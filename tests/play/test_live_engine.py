@@ -222,7 +222,7 @@ def test_a_level_weakens_moves_and_not_analyses():
     assert live.think(Limits(0)).moves[0].visits == 0  # it does not profit from the other tree
 
 
-def test_a_position_is_solved_on_demand_with_the_likely_score_before():
+def test_a_position_is_solved_on_demand_with_the_expected_score_before():
     live, rng = make(8, QUICK.model_copy(update={"solve_empties": 0})), random.Random(2)
     random_game(live, rng, 44)
     expected = endgame.Solver().solve(live.board.player, live.board.opponent).score

@@ -109,7 +109,7 @@ def row(lines, moves_then, *said, id, **options):
             evaluations={1: {"score": -6, "value": 1.0}}, game=_REVERSED),
         row(["solve"], "", "d3", "34-30 to black if both play perfectly (exact)", id="solve",
             evaluations={0: {"score": 4, "scores": {19: 4}}}),
-        row(["solve"], "", "stopped; the score is likely, but not proven", id="a stopped solve",
+        row(["solve"], "", "stopped; the score is expected, but not proven", id="a stopped solve",
             evaluations={0: {"discs": 4.0, "value": 0.8}}),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ from support import slow_minimax
 
 from azo.formats import obf
 from azo.games import notation, othello
-from azo.games.host import host_rules, live_game
+from azo.games.host import live_game
 from azo.solver.host import endgame
 
 _FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
@@ -46,16 +46,31 @@ def _read(text, size=8):
 
 
 @_every_variant
-def test_every_score_equals_plain_minimax(size, is_reversed):
+def test_scores_results_and_early_ends_are_those_of_plain_minimax(size, is_reversed):
+    """With few empty squares each win is an early end."""
     solver = endgame.Solver(size, is_reversed=is_reversed)
-    for board, score, expected in _solved(size, is_reversed):
-        solution = solver.solve(*_words(board), every_move=True)
-        assert solution.score == score
-        if expected:
-            assert solution.move_scores == expected
-            assert expected[solution.best_move] == score
-        elif solution.best_move is not None:
-            assert solution.move_scores == {size * size: score}
+    sign, num_open, num_won = -1 if is_reversed else 1, 0, 0
+    for board, score, scores in _solved(size, is_reversed):
+        exact = solver.solve(*_words(board), every_move=True)
+        result = solver.solve(*_words(board), result_only=True)
+        early = solver.find_early_win(*_words(board), 10_000_000)
+        assert exact.score == score
+        if scores:
+            assert exact.move_scores == scores
+            assert scores[exact.best_move] == score
+        elif exact.best_move is not None:
+            assert exact.move_scores == {size * size: score}
+        bounds = sorted((sign * result.lower, sign * result.upper))
+        assert np.sign(bounds).tolist() == [sign * np.sign(score)] * 2
+        num_open += not result.is_solved
+        won = {action for action, each in scores.items() if sign * each > 0}
+        assert (early.best_move in won) == bool(won)
+        if won:
+            assert sign * scores[result.best_move] >= bounds[0] > 0
+            assert early.lower <= scores[early.best_move] <= early.upper
+            num_won += 1
+    assert num_open
+    assert num_won > 10
 
 
 def test_a_position_of_the_ffo_set():
@@ -83,21 +98,6 @@ def test_pausing_changes_nothing(monkeypatch):
     assert sliced.num_nodes == whole.num_nodes
 
 
-@_every_variant
-def test_the_result_alone_is_that_of_minimax(size, is_reversed):
-    solver = endgame.Solver(size, is_reversed=is_reversed)
-    sign, num_open = -1 if is_reversed else 1, 0
-    for board, score, scores in _solved(size, is_reversed):
-        result = sign * np.sign(score)
-        solution = solver.solve(*_words(board), result_only=True)
-        bounds = sorted((sign * solution.lower, sign * solution.upper))
-        assert np.sign(bounds).tolist() == [result, result]
-        if result > 0 and scores:
-            assert sign * scores[solution.best_move] >= bounds[0] > 0
-        num_open += not solution.is_solved
-    assert num_open
-
-
 def test_any_guess_leads_to_the_score_the_right_one_sooner_and_the_result_alone_still_sooner():
     solver = endgame.Solver()
     solutions = {
@@ -111,17 +111,17 @@ def test_any_guess_leads_to_the_score_the_right_one_sooner_and_the_result_alone_
 
 
 def test_a_kept_table_saves_nodes_along_the_best_line():
-    kept, fresh = endgame.Solver(), endgame.Solver()
-    player, opponent = _read(_FFO_1)
+    kept, fresh, live = endgame.Solver(), endgame.Solver(), live_game.LiveGame(othello.Othello())
+    live.new_game(notation.parse_board(_FFO_1, 8))
     num_kept = num_fresh = 0
-    solution, score = kept.solve(player, opponent), 18
+    solution, score = kept.solve(*_read(_FFO_1)), 18
     while solution.best_move is not None:
-        player, opponent = host_rules.play(player, opponent, solution.best_move, 8)
-        score = -score
-        solution = kept.solve(player, opponent, guess=score, keeps_table=True)
+        live.play(solution.best_move)
+        words, score = (live.board.player, live.board.opponent), -score
+        solution = kept.solve(*words, guess=score, keeps_table=True)
         assert solution.score == score
         num_kept += solution.num_nodes
-        num_fresh += fresh.solve(player, opponent).num_nodes
+        num_fresh += fresh.solve(*words).num_nodes
     assert num_kept < num_fresh / 4
 
 
@@ -156,19 +156,6 @@ def test_impossible_boards_are_refused(size, player, opponent, message):
     assert str(error.value) == message
 
 
-@_every_variant
-def test_with_few_empty_squares_each_win_is_an_early_end(size, is_reversed):
-    solver, num_won = endgame.Solver(size, is_reversed=is_reversed), 0
-    for board, _, scores in _solved(size, is_reversed):
-        won = {action for action, score in scores.items() if score * (1 - 2 * is_reversed) > 0}
-        solution = solver.find_early_win(*_words(board), 10_000_000)
-        assert (solution.best_move in won) == bool(won)
-        num_won += bool(won)
-        if won:
-            assert solution.lower <= scores[solution.best_move] <= solution.upper
-    assert num_won > 10
-
-
 @pytest.mark.parametrize(
     ("game", "expected"),
     [
@@ -179,9 +166,8 @@ def test_with_few_empty_squares_each_win_is_an_early_end(size, is_reversed):
 )
 def test_few_nodes_find_a_wipe_out_with_many_empty_squares(game, expected):
     """Games lost to greedy: few nodes of the solver alone prove nothing in them."""
-    played = live_game.LiveGame(othello.Othello(8))
-    played.new_game(actions=live_game.replay(game, played.game).actions)
-    words = played.board.player, played.board.opponent
+    board = live_game.replay(game, othello.Othello()).board
+    words = board.player, board.opponent
     solver = endgame.Solver()
     solution = solver.find_early_win(*words, 100_000)
     move = None if solution.best_move is None else notation.action_text(solution.best_move, 8)

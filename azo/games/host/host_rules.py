@@ -10,19 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from azo.games import board_symmetry, notation, variant
-from azo.games.host.kernels import ONE, count, flips, jit, legal_moves
-
-NUM_SYMMETRIES = board_symmetry.NUM_SYMMETRIES
-_REFLECTIONS = tuple(board_symmetry.reflections(k) for k in range(NUM_SYMMETRIES))
-_TURNED_ACTIONS = np.zeros((9, NUM_SYMMETRIES, 65), np.int8)  # by board size, symmetry and action
-for _size in variant.SIZES:
-    _moved = np.argsort(board_symmetry.square_permutations(_size), axis=1)
-    _TURNED_ACTIONS[_size, :, : _size**2], _TURNED_ACTIONS[_size, :, _size**2] = _moved, _size**2
-
-_U = np.uint64
-_ODD, _PAIRS, _NIBBLES = _U(0x5555555555555555), _U(0x3333333333333333), _U(0x0F0F0F0F0F0F0F0F)
-_BYTES, _WORDS = _U(0x00FF00FF00FF00FF), _U(0x0000FFFF0000FFFF)
-_STEP_7, _STEP_14, _STEP_28 = _U(0x00AA00AA00AA00AA), _U(0x0000CCCC0000CCCC), _U(0x00000000F0F0F0F0)
+from azo.games.host.kernels import count, jit, legal_moves, play
 
 
 class HostRules(NamedTuple):
@@ -69,16 +57,17 @@ def legal_squares(
     return [square for square in range(64) if legal >> square & 1]
 
 
+def legal_actions(player: int, opponent: int, size: int, rules: HostRules) -> tuple[int, ...]:
+    """Returns the legal actions, ascending: only the pass if no square is legal; () at the end."""
+    if squares := legal_squares(player, opponent, rules):
+        return tuple(action_of(square, size) for square in squares)
+    return (size * size,) if legal_squares(opponent, player, rules) else ()
+
+
 @jit
 def action_of(square, size):
     """Returns the action of a square, a bit of the 8-wide board."""
     return square // 8 * size + square % 8
-
-
-def play(player: int, opponent: int, action: int, size: int) -> tuple[int, int]:
-    """Returns the discs after a legal action or a pass, those of the next side to move first."""
-    P, O = after(np.uint64(player), np.uint64(opponent), action, size)
-    return int(P), int(O)
 
 
 @jit
@@ -86,9 +75,7 @@ def after(P, O, action, size):
     """Returns the position after a legal action, for the next side to move."""
     if action == size * size:
         return O, P
-    square = np.uint64(action // size * 8 + action % size)
-    discs = flips(P, O, square)
-    return O ^ discs, P | discs | (ONE << square)
+    return play(P, O, np.uint64(action // size * 8 + action % size))
 
 
 @jit
@@ -110,32 +97,19 @@ def final_score(P, O, rules):
     return margin * rules.sign
 
 
-@jit
-def turned(board, k, size):
-    """Returns a board of `size` rows after symmetry `k`."""
-    gap = _U(8 - size)
-    mirrors_columns, mirrors_rows, transposes = _REFLECTIONS[k]
-    if mirrors_columns:
-        board = ((board >> _U(1)) & _ODD) | ((board & _ODD) << _U(1))
-        board = ((board >> _U(2)) & _PAIRS) | ((board & _PAIRS) << _U(2))
-        board = ((board >> _U(4)) & _NIBBLES) | ((board & _NIBBLES) << _U(4))
-        board >>= gap
-    if mirrors_rows:
-        board = ((board >> _U(8)) & _BYTES) | ((board & _BYTES) << _U(8))
-        board = ((board >> _U(16)) & _WORDS) | ((board & _WORDS) << _U(16))
-        board = (board >> _U(32)) | (board << _U(32))
-        board >>= gap << _U(3)
-    if transposes:
-        moved = (board ^ (board >> _U(7))) & _STEP_7
-        board = board ^ moved ^ (moved << _U(7))
-        moved = (board ^ (board >> _U(14))) & _STEP_14
-        board = board ^ moved ^ (moved << _U(14))
-        moved = (board ^ (board >> _U(28))) & _STEP_28
-        board = board ^ moved ^ (moved << _U(28))
-    return board
+def images(player: int, opponent: int, size: int) -> list[tuple[int, int]]:
+    """Returns a position after each symmetry of a board of `size` rows."""
+    sides = np.array([player, opponent], "<u8").view(np.uint8)
+    bits = np.unpackbits(sides, bitorder="little").reshape(2, 64)
+    moved = np.packbits(bits[:, _sources(size)], axis=-1, bitorder="little").view("<u8")
+    return list(zip(*moved[..., 0].tolist(), strict=True))
 
 
-@jit
-def turned_action(action, k, size):
-    """Returns the action after symmetry `k` of the board; the pass keeps its number."""
-    return np.int64(_TURNED_ACTIONS[size, k, action])
+@functools.cache
+def _sources(size: int) -> np.ndarray:
+    """Returns `[8, 64]`: bit `i` of the board after symmetry `k` was bit `[k, i]`."""
+    places = np.arange(64)
+    squares = places.reshape(8, 8)[:size, :size].ravel()
+    sources = np.tile(places, (board_symmetry.NUM_SYMMETRIES, 1))
+    sources[:, squares] = squares[board_symmetry.square_permutations(size)]
+    return sources

@@ -35,7 +35,7 @@ class LiveGame:
 
     @property
     def legal_actions(self) -> tuple[int, ...]:
-        """The legal actions, ascending: only the pass if no square is legal; () at the end."""
+        """The legal actions now, see `host_rules.legal_actions`."""
         return self.legal_actions_at(self.board)
 
     @property
@@ -93,12 +93,9 @@ class LiveGame:
         self.boards, self.actions = self.boards[:-1], self.actions[:-1]
 
     def legal_actions_at(self, board: notation.Board) -> tuple[int, ...]:
-        """Returns the legal actions of a position, as `legal_actions` does."""
-        squares = host_rules.legal_squares(board.player, board.opponent, self._rules)
-        if squares:
-            return tuple(host_rules.action_of(square, self.game.size) for square in squares)
-        can_opponent = host_rules.legal_squares(board.opponent, board.player, self._rules)
-        return (self.game.pass_action,) if can_opponent else ()
+        """Returns the legal actions of a position."""
+        sides = board.player, board.opponent
+        return host_rules.legal_actions(*sides, self.game.size, self._rules)
 
     def _after(self, board: notation.Board, action: int) -> notation.Board:
         size, legal = self.game.size, self.legal_actions_at(board)
@@ -109,7 +106,8 @@ class LiveGame:
             moves = " ".join(notation.action_text(other, size) for other in legal)
             mover = "black" if board.is_black_to_move else "white"
             raise ValueError(f"illegal move {name}: {mover} may play {moves}")
-        discs = host_rules.play(board.player, board.opponent, int(action), size)
+        sides = np.uint64(board.player), np.uint64(board.opponent)
+        discs = host_rules.after(*sides, int(action), size)
         is_black_next = not board.is_black_to_move
         black, white = discs if is_black_next else reversed(discs)
         return notation.Board(black, white, is_black_next)

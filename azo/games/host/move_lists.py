@@ -38,9 +38,7 @@ def replay(
     is_black = start.is_black_to_move == (num_plies % 2 == 0)
     is_over = host_rules.is_over(*last, rules)
     if num_read < len(moves):
-        squares = host_rules.legal_squares(P, O, rules)
-        legal = [host_rules.action_of(square, game.size) for square in squares]
-        legal = [game.pass_action] if not (legal or is_over) else legal
+        legal = host_rules.legal_actions(P, O, game.size, rules)
         raise ValueError(fault(moves[num_read], actions.tolist(), legal, is_black, game.size))
     board = notation.Board(P, O, True) if is_black else notation.Board(O, P, False)
     score = host_rules.final_score(*last, rules) * rules.sign * (1 if is_black else -1)

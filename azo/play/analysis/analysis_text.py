@@ -76,9 +76,10 @@ def loss(position: game_analysis.AnalysedPosition, game: variant.Variant) -> str
     lost, is_exact = position.loss_discs or 0.0, position.is_loss_exact
     left = position.discs + (lost if game.is_reversed else -lost)
     before, after = (f"{x:+.0f}" if is_exact else f"{x:+z.1f}" for x in (position.discs, left))
+    played, best = (formatting.move(x, game.size) for x in (position.played, position.best))
     return (
-        f"{_heading(position, game.size)}{position.mark}: {_lost(position)} discs, from {before} to"
-        f" {after} (better: {formatting.move(position.best, game.size)})"
+        f"{position.number}. {formatting.colour(position.board)} {played}{position.mark}:"
+        f" {_lost(position)} discs, from {before} to {after} (better: {best})"
     )
 
 
@@ -86,8 +87,3 @@ def _lost(position: game_analysis.AnalysedPosition) -> str:
     """Returns discs given away: a whole number if exact, else an estimate such as "~2.4"."""
     num_discs = position.loss_discs or 0.0
     return f"{num_discs:.0f}" if position.is_loss_exact else f"~{num_discs:.1f}"
-
-
-def _heading(position: game_analysis.AnalysedPosition, size: int) -> str:
-    move = formatting.move(position.played, size)
-    return f"{position.number}. {formatting.colour(position.board)} {move}"

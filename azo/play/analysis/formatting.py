@@ -1,8 +1,7 @@
 """Moves, values and results as text for people."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-import rich.console
 import rich.table
 
 from azo.games import notation, variant
@@ -128,13 +127,3 @@ def table(*columns: str) -> rich.table.Table:
     for column in columns:
         rows.add_column(column.rstrip(">"), justify="right" if column.endswith(">") else "left")
     return rows
-
-
-def fit(
-    table: rich.table.Table, console: rich.console.Console, columns: Sequence[rich.table.Column]
-) -> None:
-    """Removes columns of a table, in their order, until it fits a console."""
-    unlimited = console.options.update(max_width=10_000)
-    for column in columns:
-        if console.measure(table, options=unlimited).maximum > console.width:
-            table.columns.remove(column)

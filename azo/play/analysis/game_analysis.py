@@ -83,15 +83,11 @@ class GameAnalysis:
     positions: tuple[AnalysedPosition, ...]  # before each move, and after the last
 
     @property
-    def actions(self) -> tuple[int, ...]:
-        """The moves of the game, passes included."""
-        return tuple(p.played for p in self.positions if p.played is not None)
-
-    @property
     def end(self) -> live_game.LiveGame:
         """The game after the last analysed move."""
         game = live_game.LiveGame(self.game)
-        game.new_game(self.positions[0].board, self.actions)
+        actions = [p.played for p in self.positions if p.played is not None]
+        game.new_game(self.positions[0].board, actions)
         return game
 
     @property

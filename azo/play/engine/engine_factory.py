@@ -19,8 +19,6 @@ from azo.play.engine.live_search import Evaluator
 from azo.play.engine.pattern_evaluator import PatternEvaluator
 from azo.training import exported_network, shipped_files, validation
 
-_NUM_EMPTIES_TO_SOLVE = 6  # of the position by which `warm_up` compiles the solver
-
 
 class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Network of an engine."""
@@ -163,10 +161,6 @@ def engines(play: PlayConfig) -> dict[variant.Variant, Callable[[], Engine]]:
 
 def warm_up(engine: Engine) -> None:
     """Compiles the programs of a game, so that the first move does not wait for them."""
-    for level in (1, engine_settings.NUM_LEVELS):
+    for level in (1, engine_settings.NUM_LEVELS):  # with batches of one leaf, and of several
         engine.level = level
-        engine.think(engine_settings.Limits(num_simulations=2 * engine.config.leaves_per_step))
-    while engine.num_empties > _NUM_EMPTIES_TO_SOLVE and not engine.is_over:
-        engine.play(engine.legal_actions[0])
-    if not engine.is_over:
-        engine.think(engine_settings.Limits(num_simulations=1, is_analysis=True))
+        engine.think(engine_settings.Limits(num_simulations=1))

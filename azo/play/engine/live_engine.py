@@ -26,10 +26,6 @@ from azo.solver.host import endgame
 
 _MOST_PROBED = 36  # empty squares; with more, few nodes prove nothing but early ends
 _SOLVER_SHARE = 0.5  # of the time of a move
-# Of selective searches, whose scores are likely; each score is the guess of the next search.
-_CONFIDENCES = (0.9, 0.98)
-_EXACT_GROWTH = 5.0  # time of the exact search by that of the last selective one, roughly
-_LEAST_LEFT = 0.25  # of the time so far, if the search takes longer than expected
 
 
 class Engine(live_game.LiveGame):
@@ -54,7 +50,8 @@ class Engine(live_game.LiveGame):
         self._rng = np.random.default_rng(seed)
         # The last solved position of the game; its bounds hold for later ones too.
         self._solved: tuple[notation.Board, endgame.Solution] | None = None
-        self._exact_search: _ExactSearch | None = None  # until the solver is used again
+        # A position that `solve` has not yet solved, until the solver is used again.
+        self._unsolved: notation.Board | None = None
         self.level = level
         if self.config.solve_empties:
             _ = self._solver  # here rather than in the first search, since it may be compiled
@@ -111,7 +108,7 @@ class Engine(live_game.LiveGame):
         """
         if self.is_over:
             raise ValueError("the game is over")
-        self._exact_search = None
+        self._unsolved = None
         limits = limits or self.play_config.limits()
         is_move, search = not limits.is_analysis, self._search_for(limits)
         start, num_before = time.perf_counter(), search.num_evaluations
@@ -168,9 +165,8 @@ class Engine(live_game.LiveGame):
     ) -> SearchReport:
         """Solves the present position, with any number of empty squares; plays nothing.
 
-        Selective searches, whose scores are likely, come first, and `on_progress` gets an analysis
-        of their score. So does the caller if `is_stopped` has ended the search; a later call goes
-        on from there. Raises ValueError if the game is over.
+        `on_progress` gets what the network expects. So does the caller if `is_stopped` has ended
+        the search; a later call goes on from there. Raises ValueError if the game is over.
         """
         if self.is_over:
             raise ValueError("the game is over")
@@ -178,35 +174,30 @@ class Engine(live_game.LiveGame):
         tree = self._search_for(Limits(is_analysis=True))
         tree.grow(Limits(num_simulations=0))
         analysis = tree.report(by_discs=True)
-        search = self._exact_search
-        if search is None or search.board != self.board:
-            guess = 2 * round((analysis.discs or 0.0) / 2)
-            search = self._exact_search = _ExactSearch(self._solver, self.board, guess)
 
-        def likely() -> SearchReport:
-            return dataclasses.replace(
-                analysis,
-                action=analysis.action if search.best_move is None else search.best_move,
-                discs=float(search.score),
-                value=search_report.likely_result(self.utility(search.score), self.game.size),
-                seconds=time.perf_counter() - start,
-                seconds_left=search.seconds_left,
-            )
+        def timed(report: SearchReport) -> SearchReport:
+            return dataclasses.replace(report, seconds=time.perf_counter() - start)
 
         def has_to_stop() -> bool:
             nonlocal next_report
             if on_progress is not None and time.perf_counter() >= next_report:
                 next_report = time.perf_counter() + progress_seconds
-                on_progress(likely())
+                on_progress(timed(analysis))
             return is_stopped is not None and is_stopped()
 
-        solution = search.run(has_to_stop)
-        if solution is None:
-            return likely()
-        self._exact_search, self._solved = None, (self.board, solution)
+        solution = self._solver.solve(
+            self.board.player,
+            self.board.opponent,
+            guess=2 * round((analysis.discs or 0.0) / 2),
+            keeps_table=self._unsolved == self.board,
+            is_stopped=has_to_stop,
+        )
+        if not solution.is_solved:
+            self._unsolved = self.board
+            return timed(analysis)
+        self._unsolved, self._solved = None, (self.board, solution)
         line = self._exact_line(solution, math.inf, is_stopped)
-        exact = search_report.with_solution(analysis, solution, line, self)
-        return dataclasses.replace(exact, seconds=time.perf_counter() - start)
+        return timed(search_report.with_solution(analysis, solution, line, self))
 
     def ponder(self, is_stopped: Callable[[], bool]) -> None:
         """Searches the present position until it is stopped, the result proven or memory full."""
@@ -322,53 +313,3 @@ class Engine(live_game.LiveGame):
                 break
             line.play(solution.best_move)
         return line.actions
-
-
-class _ExactSearch:
-    """The search for the exact score of one position; it can be stopped and continued.
-
-    It solves in steps, with the likely score and the time left in between.
-    """
-
-    def __init__(self, solver: endgame.Solver, board: notation.Board, guess: int):
-        """Prepares to `run` with a likely score; nothing else uses the solver until it ends."""
-        self.board, self.score = board, guess  # the likely score so far
-        self.best_move: int | None = None  # so far
-        self._solver = solver
-        self._confidences = [*(_CONFIDENCES if solver.is_selective else ()), 1.0]
-        self._is_continued = False
-        self._seconds = 0.0  # of the present search until it was stopped
-        self._start = 0.0
-        self._expected_seconds: float | None = None  # of the present search
-
-    @property
-    def seconds_left(self) -> float | None:
-        """A rough estimate; None before the last selective search has ended."""
-        if self._expected_seconds is None:
-            return None
-        seconds = self._seconds + time.perf_counter() - self._start
-        return max(self._expected_seconds - seconds, _LEAST_LEFT * seconds)
-
-    def run(self, is_stopped: Callable[[], bool]) -> endgame.Solution | None:
-        """Returns the exact solution, None if `is_stopped` has ended the search."""
-        while True:
-            confidence, self._start = self._confidences[0], time.perf_counter()
-            solution = self._solver.solve(
-                self.board.player,
-                self.board.opponent,
-                guess=self.score,
-                confidence=confidence,
-                keeps_table=self._is_continued,
-                is_stopped=is_stopped,
-            )
-            self._seconds += solution.seconds
-            self._is_continued = not solution.is_solved
-            if not solution.is_solved:
-                return None
-            self.score, self.best_move = solution.score, solution.best_move
-            if confidence == 1.0:
-                return solution
-            del self._confidences[0]
-            if len(self._confidences) == 1:
-                self._expected_seconds = _EXACT_GROWTH * self._seconds
-            self._seconds = 0.0

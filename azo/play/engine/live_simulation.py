@@ -105,9 +105,7 @@ def _add_node(tree, parent, action, context):
     number = tree.counts[NODES]
     tree.counts[NODES] += 1
     node = tree.nodes[number]
-    node.player, node.opponent = P, O
-    node.state, node.visits, node.virtual = NEW, 0, 0
-    node.value_sum, node.score_sum, node.num_edges = 0, 0, 0
+    node.player, node.opponent = P, O  # all else is 0 until now: NEW, without visits
     board = context.board
     empties = board.num_squares - count(P | O)
     lower, upper, score = -context.max_bound, context.max_bound, 0

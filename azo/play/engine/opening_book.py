@@ -68,10 +68,7 @@ class Book:
         self.positions: dict[Key, dict[int, Entry]] = {}
         self._live = live_game.LiveGame(game)
         self._after: dict[tuple[Key, int], Key | None] = {}
-        symmetries, actions = range(host_rules.NUM_SYMMETRIES), range(game.num_actions)
-        self._turned = np.array(
-            [[host_rules.turned_action(a, k, game.size) for a in actions] for k in symmetries]
-        )
+        self._turned = np.argsort(game.action_symmetries)  # [8, A], each action after a symmetry
 
     def key(self, board: notation.Board) -> Key:
         """Returns the canonical form of a position."""
@@ -163,13 +160,9 @@ class _Content(pydantic.BaseModel, extra="forbid"):
 @functools.lru_cache(2**16)
 def _canonical(player: int, opponent: int, size: int) -> tuple[Key, list[int]]:
     """Returns the canonical form of a position, and all symmetries that give it."""
-    P, O = np.uint64(player), np.uint64(opponent)
-    symmetries = range(host_rules.NUM_SYMMETRIES)
-    images = [
-        (int(host_rules.turned(P, k, size)), int(host_rules.turned(O, k, size))) for k in symmetries
-    ]
+    images = host_rules.images(player, opponent, size)
     least = min(images)
-    return least, [k for k in symmetries if images[k] == least]
+    return least, [k for k, image in enumerate(images) if image == least]
 
 
 def load(path: pathlib.Path, game: variant.Variant) -> Book:

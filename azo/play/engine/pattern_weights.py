@@ -1,6 +1,5 @@
 """Weights of a pattern network on the host, folded and laid out for `pattern_evaluator`."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from azo.games import patterns, variant
 from azo.learning import network_config, pattern_tables
+from azo.solver.host import table
 
 LANES = 16  # units, scores and columns of tables are padded to a multiple of it
 INPUTS = 8  # of a layer that are multiplied at a time
@@ -51,8 +51,10 @@ def fold(
     for square, found in enumerate(places):
         columns[square, : len(found)] = found + np.array([0, config.num_features])
     merged = pattern_tables.merge(shapes, params[pattern_tables.TABLES], config.num_features)
-    table = _aligned((shapes.num_rows, _padded(config.num_columns, LANES)))
-    np.concatenate(merged, axis=1, out=table[None, :, : config.num_columns])
+    num_columns = _padded(config.num_columns, LANES)
+    room = table.aligned_zeros(4 * shapes.num_rows * num_columns)  # rows lie on few lines
+    entries = room.view(np.float32).reshape(-1, num_columns)
+    np.concatenate(merged, axis=1, out=entries[None, :, : config.num_columns])
 
     names = [*(f"hidden{i}" for i in range(len(config.hidden_units))), "score_output"]
     shape = [params[name]["kernel"].shape for name in names]
@@ -73,7 +75,7 @@ def fold(
         first_row=shapes.first_rows[images.pattern].astype(np.uint32),
         places=columns,
         num_places=num_places,
-        table=table,
+        table=entries,
         feature_bias=params["feature_bias"],
         first_bias=_pad_last(params["hidden_bias"], most),
         num_inputs=np.array(num_inputs, np.int64),
@@ -97,11 +99,3 @@ def _pad_last(array: np.ndarray, unit: int) -> np.ndarray:
     """Returns an array with zeros up to a multiple of `unit` in the last axis."""
     missing = -array.shape[-1] % unit
     return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)])
-
-
-def _aligned(shape: tuple[int, ...]) -> np.ndarray:
-    """Returns float32 zeros that begin on a line of the cache, so that rows lie on few lines."""
-    num_bytes = 4 * math.prod(shape)
-    room = np.zeros(num_bytes + 64, np.uint8)
-    begin = -room.ctypes.data % 64
-    return room[begin : begin + num_bytes].view(np.float32).reshape(shape)

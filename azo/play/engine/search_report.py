@@ -52,7 +52,6 @@ class SearchReport:
     num_simulations: int = 0
     num_evaluations: int = 0  # positions that the network evaluated
     seconds: float = 0.0
-    seconds_left: float | None = None  # until the position is solved, if that can be estimated
 
     @property
     def line(self) -> tuple[int, ...]:

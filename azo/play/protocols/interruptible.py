@@ -34,8 +34,6 @@ def waiting(
             parts = [notation.action_text(report.action, size), formatting.worth(report)]
             if report.num_simulations:
                 parts.append(f"{report.num_simulations} simulations")
-            if report.seconds_left is not None:
-                parts.append(f"about {report.seconds_left:.0f} s left")
             status.update(f"{what}: {', '.join(parts)} (Ctrl-C: {ending})")
 
         yield lambda: bool(interrupts), show

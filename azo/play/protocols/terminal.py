@@ -299,7 +299,7 @@ class Terminal:
         if report.score is not None:
             self._show_moves(report)
         else:
-            self._say("stopped; the score is likely, but not proven")
+            self._say("stopped; the score is expected, but not proven")
         self._say_outlook(report)
 
     def _show_moves(self, report: SearchReport) -> None:

@@ -129,10 +129,7 @@ def text_json(
 
 def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]:
     """Returns a search report with moves as text."""
-    names = (
-        *("value", "raw_value", "discs", "score", "source", "num_simulations"),
-        *("seconds", "seconds_left"),
-    )
+    names = ("value", "raw_value", "discs", "score", "source", "num_simulations", "seconds")
     return {
         "move": notation.action_text(report.action, size),
         **{name: getattr(report, name) for name in names},

@@ -32,7 +32,6 @@ _NUM_LEVELS = 130  # squares, and a pass before each
 _SHALLOW_FROM = 15  # empty squares; with more, a shallow search helps to order the moves
 _SHALLOW_DEPTH = 1
 _SHALLOW_WEIGHT = 16  # of a disc in the key of a move
-_NARROW = 1e-3  # width of a null window of estimates
 _FIRST = 1 << 30  # a key above all others
 
 _NODE = np.dtype(
@@ -58,10 +57,9 @@ MOVE = np.dtype(
 
 
 class Search(NamedTuple):
-    """The state of one search. A table of bounds belongs to one board, variant and set of cuts."""
+    """The state of one search. A table of bounds belongs to one board and variant."""
 
     rules: host_rules.HostRules
-    cuts: np.ndarray  # [65] probcut.CUT, by number of empty squares; all zero in an exact search
     evaluator: probcut.LinearEvaluator  # zero weights on boards without a fit
     memory: np.ndarray  # table of bounds
     path: np.ndarray  # [_NUM_LEVELS] _NODE, from the root to the current position
@@ -72,16 +70,15 @@ class Search(NamedTuple):
 
 
 def make_search(rules: host_rules.HostRules, evaluator: probcut.LinearEvaluator) -> Search:
-    """Returns the state of an exact search with a small table."""
+    """Returns the state of a search with a small table."""
     return Search(
         rules=rules,
-        cuts=np.zeros(65, probcut.CUT),
         evaluator=evaluator,
         memory=table.make_table(1),
         path=np.zeros(_NUM_LEVELS, _NODE),
         moves=np.zeros((_NUM_LEVELS, 64), MOVE),
         last_stack=last_squares.make_stack(),
-        shallow_path=fixed_depth.make_path(probcut.MAX_DEPTH),
+        shallow_path=fixed_depth.make_path(_SHALLOW_DEPTH),
         counters=np.zeros(2, np.int64),
     )
 
@@ -102,7 +99,7 @@ def run(search, max_nodes):
     """
     # Numba changes the reference count of each array among the arguments at every call. So the
     # steps in the loop take the few arrays that they use instead of the whole search.
-    rules, memory, counters, cuts = search.rules, search.memory, search.counters, search.cuts
+    rules, memory, counters = search.rules, search.memory, search.counters
     path, moves, last_stack = search.path, search.moves, search.last_stack
     evaluator, shallow_path = search.evaluator, search.shallow_path
     level = counters[LEVEL]
@@ -117,11 +114,6 @@ def run(search, max_nodes):
         else:
             counters[NODES] += 1
             score = _enter(node, memory, rules)
-            # The root has to find a move.
-            if score == _OPEN and level > 0 and cuts[empties].depth > 0:
-                score = _likely_bound(node, cuts[empties], evaluator, rules, shallow_path)
-                if score != _OPEN:
-                    table.store(P, O, memory, score, alpha, alpha + 1, table.NO_MOVE, empties)
             if score == _OPEN:
                 score = _expand(node, moves[level], memory, rules, evaluator, shallow_path)
         while score != _OPEN:
@@ -261,17 +253,3 @@ def _stable_bound(P, O, alpha, empties, rules):
     theirs, ours = (O, P) if rules.sign > 0 else (P, O)
     bound = rules.num_squares - 2 * count(stable_discs(theirs, ours, rules.on_board))
     return bound if bound <= alpha else _OPEN
-
-
-@jit
-def _likely_bound(node, cut, evaluator, rules, shallow_path):
-    """Returns a bound on alpha's side of the score that a shallow search makes likely."""
-    P, O, alpha = node.player, node.opponent, node.alpha
-    moves = legal_moves(P, O, rules.on_board)
-    value = probcut.estimate(P, O, moves, False, evaluator, rules)
-    bound, is_above = probcut.threshold(cut, value, alpha, alpha + 1)
-    low, beta = (bound - _NARROW, bound) if is_above else (bound, bound + _NARROW)
-    value, _ = fixed_depth.search(P, O, cut.depth, low, beta, 0, evaluator, rules, shallow_path)
-    if is_above:
-        return (alpha | 1) + 1 if value >= beta else _OPEN  # scores are even
-    return alpha & ~1 if value <= low else _OPEN

@@ -35,7 +35,6 @@ class Solution:
     upper: int  # equal to `lower` where solved
     best_move: int | None  # action; None if the game is over or a limit came too early
     move_scores: dict[int, int]  # of all legal actions, best first; empty if not requested
-    confidence: float = 1.0  # of each cut in the search; 1 if exact
     num_nodes: int = 0
     seconds: float = 0.0
 
@@ -65,7 +64,6 @@ class Solver:
         self.size = size
         self._rules = host_rules.make_rules(size, is_reversed=is_reversed)
         evaluator = probcut.load_evaluator(size, is_reversed=is_reversed)
-        self.is_selective = bool(evaluator.weights.any())  # can have a confidence below 1
         self._search = deep.make_search(self._rules, evaluator)
         self._early_path = fixed_depth.make_path(fixed_depth.MAX_EARLY_DEPTH)
         # Every kernel runs once, so that no search is charged for compilation.
@@ -84,10 +82,9 @@ class Solver:
         keeps_table: bool = False,
         max_nodes: int | None = None,
         max_seconds: float | None = None,
-        confidence: float = 1.0,
         is_stopped: Callable[[], bool] | None = None,
     ) -> Solution:
-        """Returns the score of a position and a best move, exact if the confidence is 1.
+        """Returns the score of a position and a best move, exact unless a limit is reached.
 
         Args:
           player: discs of the side to move, as a Python integer with bit `8 * row + column`.
@@ -95,15 +92,13 @@ class Solver:
           every_move: also find the scores of all legal moves.
           result_only: end when win, draw or loss is proven; the bounds may differ.
           guess: a score that is likely; it saves time if it is near.
-          keeps_table: use the bounds that the last call has left, if it had the same confidence.
+          keeps_table: use the bounds that the last call has left.
           max_nodes: limit on the positions visited; exceeded by a few thousand at most.
           max_seconds: limit on the time; exceeded by some tenths of a second at most.
-          confidence: 1, or that of each multi-ProbCut cut, 0.9 to 0.98.
           is_stopped: called several times a second; the search ends when it returns True.
 
         After a limit the solution holds the bounds proved so far, without `move_scores` unless
-        these were complete. ValueError if the discs overlap or lie outside the board, or no cuts
-        exist for the confidence.
+        these were complete. ValueError if the discs overlap or lie outside the board.
         """
         host_rules.check_board(player, opponent, self._rules, self.size)
         start = time.perf_counter()
@@ -111,10 +106,6 @@ class Solver:
         self._end_seconds = math.inf if max_seconds is None else start + max_seconds
         self._is_stopped = is_stopped or (lambda: False)
         self._result_only, self._guess = result_only, guess * self._rules.sign
-        cuts = np.zeros(65, probcut.CUT)
-        if confidence != 1.0:
-            cuts = probcut.load_cuts(self.size, confidence, is_reversed=self._rules.sign < 0)
-        self._search = self._search._replace(cuts=cuts)
         self._search.counters[:] = 0
         P, O = np.uint64(player), np.uint64(opponent)
         if not keeps_table:
@@ -133,7 +124,6 @@ class Solver:
             )
         return dataclasses.replace(
             solution,
-            confidence=confidence,
             num_nodes=int(self._search.counters[last_squares.NODES]),
             seconds=time.perf_counter() - start,
         )
@@ -201,14 +191,13 @@ class Solver:
             bound = self._compare(P, O, alpha)
             if bound is None:
                 break
-            # Results of a selective search may contradict one another: the earlier ones hold.
             if bound > alpha:
-                lower = alpha = min(bound, upper)
+                lower = alpha = bound
                 # A later window may remove the position, and so this move, from the table.
                 memory = self._search.memory
                 best = int(memory["move"][table.find(P, O, memory)])
             else:
-                upper = max(bound, lower)
+                upper = bound
                 alpha = upper - 2
         return lower, upper, best
 

@@ -27,9 +27,14 @@ _MIX_P, _MIX_O = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 def make_table(num_rows: int) -> np.ndarray:
     """Returns an empty table; `num_rows` is a power of two."""
-    words = np.zeros(8 * num_rows + 8, np.uint64)
-    start = -words.ctypes.data % 64 // 8
-    return words[start : start + 8 * num_rows].view(ENTRY)
+    return aligned_zeros(64 * num_rows).view(ENTRY)
+
+
+def aligned_zeros(num_bytes: int) -> np.ndarray:
+    """Returns zeros `[num_bytes]` uint8 that begin on a line of the cache."""
+    room = np.zeros(num_bytes + 64, np.uint8)
+    begin = -room.ctypes.data % 64
+    return room[begin : begin + num_bytes]
 
 
 def clear(memory: np.ndarray) -> None:

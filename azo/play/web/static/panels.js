@@ -53,14 +53,12 @@ function showBar(worth, { board }, isReversed) {
   bar.title = `Expected final score: ${words || "not searched"}${rule}`;
 }
 
-/** The likely score of a position that is being solved, and the time left. */
+/** The expected score of a position that is being solved. */
 function solving(report, position) {
   if (!report) return "Solving…";
   const { discs: expected } = forBlack(position, report, false);
   const who = expected >= 0 ? "Black" : "White";
-  const left = report.seconds_left;
-  const time = left === null ? "" : `, about ${Math.ceil(left)} s left`;
-  return `Solving: probably ${who} ${discs(null, Math.abs(expected))}${time}`;
+  return `Solving: probably ${who} ${discs(Math.abs(expected), null)}`;
 }
 
 function details(report, { mover }) {
