@@ -30,6 +30,7 @@ from azo.training import validation
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the messages of XLA
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+_OURS = {_PACKAGE, _PACKAGE.parent / "scripts"}  # in a clone, programs beside the package
 _CLEARER = (  # parts of tyro's messages, and what replaces them
     (r"invalid literal for int\(\) with base 10:", "not a whole number:"),
     (r"could not convert string to float:", "not a number:"),
@@ -244,4 +245,4 @@ def _flag_names(kind: type[pydantic.BaseModel], prefix: str = "--") -> list[str]
 
 def _is_raised_here(error: ValueError) -> bool:
     last_frame = traceback.extract_tb(error.__traceback__)[-1]
-    return _PACKAGE in pathlib.Path(last_frame.filename).resolve().parents
+    return not _OURS.isdisjoint(pathlib.Path(last_frame.filename).resolve().parents)

@@ -1,4 +1,4 @@
-"""Analyses many positions at the same time, asked for in JSON on standard input.
+"""Analyses many positions at once, asked for as lines of JSON.
 
     azo json < queries.jsonl > answers.jsonl
 

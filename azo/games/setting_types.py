@@ -90,7 +90,7 @@ def with_numbers(settings: Config, numbers: Mapping[str, Any]) -> Config:
     return settings.model_copy(update=changes)
 
 
-_IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_IMPORT_PATH = re.compile(r"pgx:[\w-]+|[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 def known_or_import_path(*known: str) -> pydantic.AfterValidator:

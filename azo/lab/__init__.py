@@ -4,7 +4,7 @@ Read `players` and `arena` first: they turn networks into players, and play matc
 played by `tournament/rounds`. `elo` and `sequential` are the statistics of matches,
 `accuracy` compares values with the known scores of `position_sets`. `classical` has programs
 without a network, `pattern_search/` the strongest one, and `external_engines` runs others.
-`report/` draws a run. `yardstick` measures a network on the fixed `ladder`. `run_queue` with
-`queue_runner` compares settings, `supervised_training` learns from given games, `records` keeps the
-leaderboard. This room must not know how a live game is played, and reads no command line.
+`report/` draws a run. `yardstick` measures a network on the fixed `ladder`. `supervised_training`
+learns from given games, `records` keeps the leaderboard. This room must not know how a live game is
+played, and reads no command line.
 """

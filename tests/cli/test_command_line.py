@@ -42,7 +42,7 @@ def test_a_flag_overrides_an_entry_of_a_list():
         ("--run.zebra 3", "unknown flag '--run.zebra'. There are: --run.seed, --run.folder,"),
         ("stray", "unexpected argument 'stray'. Give settings as flags: --config NAME"),
         ("--run.seed x", "--run.seed: not a whole number: 'x'"),
-        ("--game.name z", "[game]: name is 'z', but should be othello, tictactoe, pgx:NAME for a"),
+        ("--game.name z", "--game.name is z, but should be 'othello', 'tictactoe', 'pgx:NAME',"),
         ("--minutes ten", "--minutes is 'ten', not FLOAT or None"),
         ("--minutes 1", "--minutes is 1.0, but should be greater than or equal to 2"),
         ("--config olvaw", "olvaw: no such settings file. Did you mean 'olivaw'?"),

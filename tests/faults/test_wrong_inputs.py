@@ -33,10 +33,7 @@ from azo.formats import game_files, ggf, obf
 from azo.games import notation, othello, variant
 from azo.games.host import live_game
 from azo.lab import (
-    comparison,
     players,
-    queue_runner,
-    run_queue,
     tournament_file,
     tournament_runner,
 )
@@ -52,6 +49,7 @@ from azo.training import (
     metrics,
     network_files,
 )
+from scripts.ablate import comparison, queue_runner, run_queue
 
 ROOT = pathlib.Path(__file__).parents[2]
 EIGHT = variant.Variant(8)

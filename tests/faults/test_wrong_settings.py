@@ -11,8 +11,9 @@ from support import wrong_content
 
 from azo import __main__
 from azo.cli import command_line
-from azo.lab import engine_protocols, run_queue, tournament_file
+from azo.lab import engine_protocols, tournament_file
 from azo.training import config, validation
+from scripts.ablate import run_queue
 
 
 class ParsedError(BaseException):

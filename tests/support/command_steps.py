@@ -15,7 +15,7 @@ import sys
 from azo import __main__
 from azo.formats import ggf
 from azo.games import notation, variant
-from support import azo_shell, pseudo_terminal, small_queue, small_tournament, tiny_run, wthor_files
+from support import azo_shell, pseudo_terminal, small_tournament, tiny_run, wthor_files
 from support.pseudo_terminal import CTRL_C, CTRL_D
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -215,12 +215,6 @@ STEPS = (
             "champion --num-games 4 --openings openings.txt",
         )
     ),
-    Step("ablate queue.toml --table", r"\| arm \| question \| .* \|"),
-    once(
-        "ablate queue.toml",
-        "stopped and saved; the same command resumes",
-        keys=(("~begins", CTRL_C),),
-    ),
     once(
         f"supervise games.txt --num-epochs 1 --folder runs/people --seed 1 {SMALL}",
         r"best network: .*; in runs/people/best",
@@ -330,7 +324,6 @@ def _fill(folder):
     (folder / "game.ggf").write_text(GGF)
     (folder / "tiny.toml").write_text(tiny_run.toml())
     small_tournament.write(folder, small_tournament.SMALL)
-    small_queue.write(folder)
 
 
 def _squeezed(text):

@@ -4,9 +4,10 @@ import pathlib
 
 import pytest
 
-from azo.lab import run_queue, tournament_file
+from azo.lab import tournament_file
 from azo.storage import files
 from azo.training import network_files, shipped_files
+from scripts.ablate import run_queue
 
 
 def test_networks_are_found_by_their_names(tmp_path, monkeypatch):

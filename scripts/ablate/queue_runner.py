@@ -14,10 +14,11 @@ from collections.abc import Iterable, Sequence
 
 import pydantic
 
-from azo.lab import comparison, elo, run_queue
-from azo.lab.comparison import Results
+from azo.lab import elo
 from azo.storage import files, journal, locks
 from azo.training import config, interruption, metrics, shipped_files
+from scripts.ablate import comparison, run_queue
+from scripts.ablate.comparison import Results
 
 RESULT = "result.json"
 _LINES_OF_LOG = 8

@@ -19,7 +19,8 @@ import pydantic
 import scipy.stats
 
 from azo.games import setting_types
-from azo.lab import elo, run_queue, tables
+from azo.lab import elo, tables
+from scripts.ablate import run_queue
 
 
 class Result(pydantic.BaseModel, strict=True):

@@ -1,7 +1,7 @@
 """Compares recipes by equal runs and matches.
 
-    azo ablate ablation
-    taskset -c 1 azo ablate ablation
+    python -m scripts.ablate ablation
+    taskset -c 1 python -m scripts.ablate ablation
 
 QUEUE is the name of a shipped queue or the path of a TOML file. Each run consists of the commands
 `azo train` and `azo evaluate`, and has a folder FOLDER/ARM/SEED with its result. The same command
@@ -11,6 +11,7 @@ SIGTERM or SIGHUP saves the current run and ends with exit code 0; the same comm
 """
 
 import pathlib
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -18,15 +19,17 @@ import pydantic
 import tyro
 
 from azo.cli import command_line
-from azo.lab import comparison, queue_runner, run_queue
 from azo.training import interruption
+from scripts.ablate import comparison, queue_runner, run_queue
+
+PROGRAM = "python -m scripts.ablate"
 
 
 class AblateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Runs a queue of comparisons, or shows its results."""
 
     queue: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="QUEUE")]
-    """Name of a shipped queue, or a TOML file; azo/lab/run_queue.py lists its settings."""
+    """Name of a shipped queue, or a TOML file; scripts/ablate/run_queue.py lists its settings."""
     folder: pathlib.Path | None = None
     """Folder of runs and results; by default runs/ and the name of the queue."""
     table: bool = False
@@ -35,7 +38,9 @@ class AblateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Works off the queue or shows it; returns the exit code, 1 if a run has no result yet."""
-    flags = command_line.parse(AblateConfig, argv, prog="azo ablate", description=__doc__)
+    flags = command_line.parse(
+        AblateConfig, argv, prog="python -m scripts.ablate", description=__doc__
+    )
     folder = flags.folder or pathlib.Path("runs") / flags.queue.stem
     queue, jobs = run_queue.load(flags.queue, folder)
     results = queue_runner.read_results(jobs)
@@ -48,3 +53,7 @@ def main(argv: Sequence[str]) -> int:
         print("stopped and saved; the same command resumes")
         return 0
     return 1 if num_open else 0
+
+
+if __name__ == "__main__":
+    sys.exit(command_line.run_main(main))

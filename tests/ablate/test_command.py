@@ -1,12 +1,24 @@
-"""The command `azo ablate`: tables and messages."""
+"""The program `scripts.ablate`: tables and messages."""
 
 import re
 
 import pytest
-from support import commands, small_queue
+from support import small_queue
 from support.small_queue import finished, keep, result_of
 
-from azo.lab import queue_runner, run_queue
+from azo.cli import command_line
+from scripts.ablate import __main__, queue_runner, run_queue
+
+
+def run(*words):
+    return command_line.run_main(__main__.main, [str(word) for word in words])
+
+
+def refused(capsys, *words):
+    """Returns the line in which wrong input is refused."""
+    capsys.readouterr()
+    assert run(*words) == 2
+    return capsys.readouterr().err.removesuffix("\n")
 
 
 @pytest.fixture
@@ -21,13 +33,13 @@ def test_finished_jobs_are_skipped_and_tables_show_the_progress(queue, capsys, m
         keep(job, wins, 4 - wins)
     done = []
     monkeypatch.setattr(queue_runner, "run_job", lambda job, *_: done.append(job) or result_of(job))
-    assert commands.run("ablate", queue, "--folder", folder, "--table") == 0
+    assert run(queue, "--folder", folder, "--table") == 0
     shown = capsys.readouterr().out.splitlines()
     effect = r"\+\d+, -\d+ to \+\d+"
     row = rf"\| b \| b\? \| 0\.875 \| {effect} \| a \| 40 \| 1,120 \| 2 of 2 \|"
     assert re.fullmatch(row, shown[3])
     assert shown[4].endswith("| 1 of 2 |")
-    assert commands.run("ablate", queue, "--folder", folder) == 0
+    assert run(queue, "--folder", folder) == 0
     assert [(job.arm.name, job.seed) for job in done] == [("c", 1)]
     assert len(finished(jobs)) == 6
 
@@ -37,7 +49,7 @@ def test_results_of_other_settings_are_refused(queue, capsys):
     _, jobs = run_queue.load(queue, folder)
     keep(jobs[0])
     queue.write_text(queue.read_text().replace("= 1000", "= 2000"))
-    assert commands.refused(capsys, "ablate", queue, "--folder", folder, "--table") == (
+    assert refused(capsys, queue, "--folder", folder, "--table") == (
         f"{folder}/a/0/result.json: a result with max_evaluations 1000, but the queue asks for"
         " 2000: rename arm 'a', or give another --folder"
     )
@@ -46,5 +58,5 @@ def test_results_of_other_settings_are_refused(queue, capsys):
 def test_a_bad_queue_or_flag_is_one_line_and_code_2(queue, capsys):
     absent = queue.with_name("none.toml")
     message = f"{absent}: no such queue file. There are: queue, tiny"
-    assert commands.refused(capsys, "ablate", absent) == message
-    assert "--table" in commands.refused(capsys, "ablate", queue, "--tabel")
+    assert refused(capsys, absent) == message
+    assert "--table" in refused(capsys, queue, "--tabel")

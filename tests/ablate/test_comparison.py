@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from azo.lab import comparison, elo, run_queue
+from azo.lab import elo
+from scripts.ablate import comparison, run_queue
 
 PER_ODDS = 400 / math.log(10)
 

@@ -6,8 +6,8 @@ import re
 import pytest
 from support import small_queue, tiny_run
 
-from azo.lab import run_queue
 from azo.training import config, shipped_files
+from scripts.ablate import run_queue
 
 QUEUES = sorted((shipped_files.CONFIGS / "queues").glob("*.toml"))
 HEAD = 'base = "tiny.toml"\nmax_evaluations = 1000\nseeds = [0, 3]\n'

@@ -1,0 +1,1 @@
+"""Programs for the work on azo itself; `ablate` compares recipes."""
