@@ -27,7 +27,7 @@ import pytest
 from support import web_visit
 
 from azo.learning import learner, loop, placement, run_state
-from azo.training import devices
+from azo.training import console, devices
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices
@@ -115,6 +115,24 @@ def thorough_compilation():
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", True)
+
+
+@pytest.fixture
+def at_iteration(monkeypatch):
+    """Arranges for something to happen once, when an iteration is shown."""
+
+    def arrange(number, happen):
+        show = console.Console.update
+
+        def update(self, shown, *others):
+            show(self, shown, *others)
+            if shown["iteration"] == number:
+                monkeypatch.setattr(console.Console, "update", show)
+                happen()
+
+        monkeypatch.setattr(console.Console, "update", update)
+
+    return arrange
 
 
 @pytest.fixture(scope="session")

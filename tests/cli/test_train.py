@@ -10,23 +10,12 @@ import jax
 import pytest
 from support import commands, damage, tiny_run
 
-from azo.learning import placement
-from azo.training import checkpoint, console, metrics
+from azo.training import metrics
 
 needs_devices = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
 
 
 main = functools.partial(commands.run, "train")
-
-
-def state_of(folder, **sections):
-    """The latest saved state."""
-    like = tiny_run.begin(1)
-    if sections:
-        recipe, mesh = tiny_run.settings(**sections), placement.make_mesh(1)
-        like = placement.begin(tiny_run.game(), recipe, mesh, seed=0)
-    with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
-        return checkpoints.restore(like)
 
 
 @pytest.fixture(scope="module")
@@ -47,24 +36,6 @@ def whole(place):
     return place / "whole"
 
 
-@pytest.fixture
-def at_iteration(monkeypatch):
-    """Arranges for something to happen once, when an iteration is shown."""
-
-    def arrange(number, happen):
-        show = console.Console.update
-
-        def update(self, shown, *others):
-            show(self, shown, *others)
-            if shown["iteration"] == number:
-                monkeypatch.setattr(console.Console, "update", show)
-                happen()
-
-        monkeypatch.setattr(console.Console, "update", update)
-
-    return arrange
-
-
 def test_a_run_says_what_it_does_and_what_to_do_next(place, whole):
     lines = (place / "shown.txt").read_text().splitlines()
     assert "compiling, half a minute or longer" in lines
@@ -76,7 +47,7 @@ def test_a_run_says_what_it_does_and_what_to_do_next(place, whole):
 
 
 def test_a_run_trains_to_its_end_and_leaves_all_that_is_promised(whole):
-    state = state_of(whole)
+    state = tiny_run.restored(whole)
     assert int(state.iteration) == 6
     assert int(state.learner.num_steps) > 0
     assert tiny_run.iterations(whole) == [1, 2, 3, 4, 5, 6]
@@ -97,11 +68,11 @@ def test_a_stopped_run_is_saved_and_repeats_the_uninterrupted_one(
     run = ("--config", place / "tiny.toml", "--run.folder", place / "stopped")
     at_iteration(3, lambda: os.kill(os.getpid(), signal.SIGTERM))
     assert main(*run) == 0
-    assert int(state_of(place / "stopped").iteration) == 3
+    assert int(tiny_run.restored(place / "stopped").iteration) == 3
     assert "stopped and saved after iteration 3" in capsys.readouterr().out
     assert main(*run) == 0
     assert "resuming after iteration 3" in capsys.readouterr().out
-    tiny_run.assert_same_bits(state_of(place / "stopped"), state_of(whole))
+    tiny_run.assert_same_bits(tiny_run.restored(place / "stopped"), tiny_run.restored(whole))
     assert tiny_run.iterations(place / "stopped") == [1, 2, 3, 4, 5, 6]
 
 
@@ -114,7 +85,7 @@ def test_a_run_goes_on_with_other_numbers_of_devices(place, capsys):
         assert main(*run, *flags) == 0
         assert f" on {num_devices} x cpu" in capsys.readouterr().out
     assert tiny_run.iterations(place / "moved") == [1, 2, 3, 4, 5, 6]
-    assert int(state_of(place / "moved").iteration) == 6
+    assert int(tiny_run.restored(place / "moved").iteration) == 6
 
 
 @pytest.mark.slow
@@ -128,9 +99,9 @@ def test_a_stopped_run_repeats_the_uninterrupted_one_with_everything_switched_on
     for iteration in (3, 6):
         at_iteration(iteration, lambda: os.kill(os.getpid(), signal.SIGTERM))
         assert main(*run, place / "in-parts") == 0
-        assert int(state_of(place / "in-parts", **everything).iteration) == iteration
+        assert int(tiny_run.restored(place / "in-parts", **everything).iteration) == iteration
     assert main(*run, place / "in-parts") == 0
-    one, other = (state_of(place / name, **everything) for name in ("at-once", "in-parts"))
+    one, other = (tiny_run.restored(place / name, **everything) for name in ("at-once", "in-parts"))
     tiny_run.assert_same_bits(one, other)
     for kind in ("gate", "iteration"):
         events = [metrics.read(place / name, kind) for name in ("at-once", "in-parts")]

@@ -6,7 +6,6 @@ import math
 import jax
 import numpy as np
 import pytest
-from support.solved_sets import random_set
 
 from azo.games import othello
 from azo.lab import accuracy, players, position_sets
@@ -69,11 +68,12 @@ def test_a_row_has_means_intervals_and_counts():
 def test_an_assessment_is_that_of_the_network_or_of_a_search_with_it(monkeypatch):
     config = network.NetworkConfig(num_blocks=0, num_channels=4, value_units=4)
     variables = jax.jit(functools.partial(network.init, FOUR, config))(jax.random.key(1))
-    search = improvement.SearchConfig(algorithm="puct", num_simulations=1)
+    search = improvement.SearchConfig(algorithm="puct", num_simulations=1, has_proofs=False)
     searching = players.NetworkPlayer(variables, FOUR, config, search)
     alone = players.NetworkPlayer(variables, FOUR, config)
     assert [accuracy.name_of(player) for player in (alone, searching)] == ["raw", "1 simulation"]
-    position, key = random_set(FOUR).position, jax.random.key(0)
+    key = jax.random.key(0)
+    position = position_sets.of_random_games(FOUR, key, num_positions=40, num_empties=6).position
     monkeypatch.setattr(accuracy, "_BATCH", 16)  # of 40 positions
     raw = accuracy.assess(FOUR, alone, key, position)
     searched = accuracy.assess(FOUR, searching, key, position)

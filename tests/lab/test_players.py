@@ -19,12 +19,12 @@ PLAYERS = ["random", "greedy", "rollouts:3", "policy:here", "network:here:3"]
 
 
 @functools.cache
-def trained(game=OTHELLO4, seed=0, algorithm="gumbel"):
+def trained(game=OTHELLO4):
     return players.NetworkPlayer(
         game=game,
-        variables=network.init(game, SMALL, jax.random.key(seed)),
+        variables=network.init(game, SMALL, jax.random.key(0)),
         network_config=SMALL,
-        search_config=improvement.SearchConfig(algorithm=algorithm, num_simulations=5),
+        search_config=improvement.SearchConfig(num_simulations=5),
     )
 
 
@@ -67,15 +67,6 @@ def test_every_player_plays_legal_moves(game, text):
         assert action.dtype == jnp.int32
         legal = np.asarray(game.legal_mask(position))
         assert legal[np.arange(16), action].all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["gumbel", "puct"])
-def test_network_players_do_not_depend_on_the_key(algorithm):
-    player = players.with_simulations(trained(algorithm=algorithm), 6)
-    position = random_positions(OTHELLO4, 32, 2)
-    one, other = (player(jax.random.key(seed), position) for seed in (0, 1))
-    np.testing.assert_array_equal(one, other)
 
 
 def test_names_give_players():

@@ -1,11 +1,12 @@
 """Sets of positions: from random games, and from files."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
 from support import slow_minimax
 from support.random_games import signed_squares
-from support.solved_sets import random_set
 
 from azo.formats import obf
 from azo.games import notation, othello
@@ -23,7 +24,8 @@ SECOND = "----XXX--XO-----"  # after black's a2; white may play a1, c1 or a3
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_positions_of_random_games_have_the_scores_of_minimax(is_reversed):
     game = othello.Othello(4, is_reversed)
-    positions = random_set(game)
+    draw = functools.partial(position_sets.of_random_games, game, num_positions=40, num_empties=6)
+    positions = draw(jax.random.key(3))
     boards = signed_squares(positions.position, 4)
     assert len(positions) == len(np.unique(boards, axis=0)) == 40
     assert (np.sum(boards == 0, axis=(1, 2)) == 6).all()
@@ -35,7 +37,7 @@ def test_positions_of_random_games_have_the_scores_of_minimax(is_reversed):
     expected = np.where(moves == -1000, NO, sign * moves)
     np.testing.assert_array_equal(positions.move_utility[:, :16], expected)
     assert (positions.move_utility[:, 16] == NO).all()
-    other = position_sets.of_random_games(game, jax.random.key(4), num_positions=40, num_empties=6)
+    other = draw(jax.random.key(4))
     assert not np.array_equal(signed_squares(other.position, 4), boards)
 
 

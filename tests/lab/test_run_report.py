@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from support import fake_run
-from support.drawn_panels import iteration
+from support.fake_run import iteration
 
 from azo.cli import report
 from azo.lab.report import figures, page, run_log

@@ -13,8 +13,7 @@ GATED = {"gate": {"is_enabled": True}, "generation": {"num_games": 8}}
 
 def gated(best_scale=2.0, num_devices=1):
     """A run's first state, whose best network has the learner's parameters times a number."""
-    recipe = tiny_run.settings(**GATED)
-    state = placement.begin(tiny_run.game(), recipe, placement.make_mesh(num_devices), seed=0)
+    state = tiny_run.begin(num_devices, **GATED)
     params = jax.tree.map(lambda x: x * best_scale, state.actor_params["params"])
     return state.replace(actor_params={**state.actor_params, "params": params})
 

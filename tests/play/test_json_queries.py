@@ -27,36 +27,25 @@ WRONG = {  # values by field; null is like no value where a field has no default
     "action": [*_TEXTS, "", "stop", "query_models", "TERMINATE"],
 }
 _GOOD = {"id": "broken", "moves": "f5d6c3", "maxVisits": 1}
-BROKEN_FIELDS = [
-    (json.dumps(_GOOD | {field: value}), field, None if field == "id" and value != "" and
-     not isinstance(value, str) else (value if field == "id" else "broken"))
-    for field, values in WRONG.items()
-    for value in values
-]  # fmt: skip
 _ACTION = {"id": "broken", "action": "terminate"}
-BROKEN_FIELDS += [
-    (json.dumps(fields), field, fields.get("id"))
-    for fields, field in [
-        ({}, "id"),
-        ({"moves": "f5"}, "id"),
-        (_ACTION, "terminateId"),
-        (_ACTION | {"terminateId": 5}, "terminateId"),
-        (_ACTION | {"terminateId": "x", "turnNumbers": "all"}, "turnNumbers"),
-        (_GOOD | {"id": "long"}, "id"),  # an earlier query has this id, and is not finished
-        (_GOOD | {"initialPosition": "-" * 27 + "XO----XO" + "-" * 29}, "initialPosition"),
-    ]
+BROKEN_FIELDS = [
+    *((_GOOD | {field: value}, field) for field, values in WRONG.items() for value in values),
+    ({}, "id"),
+    ({"moves": "f5"}, "id"),
+    (_ACTION, "terminateId"),
+    (_ACTION | {"terminateId": 5}, "terminateId"),
+    (_ACTION | {"terminateId": "x", "turnNumbers": "all"}, "turnNumbers"),
+    (_GOOD | {"id": "long"}, "id"),  # an earlier query has this id, and is not finished
+    (_GOOD | {"initialPosition": "-" * 27 + "XO----XO" + "-" * 29}, "initialPosition"),
 ]
 BROKEN_TEXTS = [  # lines that are no objects of JSON
-    *("{", "}", "[]", "[1]", "null", "1", '"id"', "id", "nul", "NaN", "protocol_version"),
-    *("<?xml?>", "\x00", "{}{}", "\ufeff{", "💥", "[" * 60_000, "9" * 5000, "\ufffd"),
-    *('{"id": "a", "x": "\ufffd"}', '{"id": "\\ud8"}', '{"id": "\\ud812"}', "{'id': 'a'}"),
-    *('{"id": "a", "moves": "f5"', '{"id": "a" "moves": "f5"}', '{"id": "a",}', '{"id": "a"} //'),
-    *('{"id": "a", "maxTime": NaN}', '{"id": "a", "maxTime": -Infinity}', '{"id": "a\t"}'),
-    *('{"id": "a", "maxVisits": 0x10}', '{"id": "a", "maxVisits": 010}'),
-    *(f'{{"id": "a", "maxVisits": {"9" * 5000}}}', f'{{"id": "a", "moves": {"[" * 30_000}'),
+    *("{", "[1]", "null", "1", '"id"', "id", "NaN", "\x00", "{}{}", "\ufeff{", "💥", "\ufffd"),
+    *("[" * 60_000, '{"id": "\\ud8"}', "{'id': 'a'}", '{"id": "a",}', '{"id": "a\t"}'),
+    *('{"id": "a", "maxTime": NaN}', f'{{"id": "a", "maxVisits": {"9" * 5000}}}'),
     f'{{"id": "a", "moves": "{" " * 70_000}"}}'[: line_reader.MAX_LINE_BYTES],
 ]
-LINES = [*BROKEN_FIELDS, *((text, None, None) for text in BROKEN_TEXTS)]
+LINES = [*((json.dumps(fields), field, fields.get("id")) for fields, field in BROKEN_FIELDS),
+         *((text, None, None) for text in BROKEN_TEXTS)]  # fmt: skip
 
 
 def test_each_of_many_broken_lines_gets_an_error_with_its_field_and_id_and_nothing_is_lost():
@@ -72,7 +61,7 @@ def test_each_of_many_broken_lines_gets_an_error_with_its_field_and_id_and_nothi
             yield line
             complaints = [x for x in written[before:] if {"error", "warning"} & set(x)]
             assert len(complaints) == 1, line
-            expected = {"field": field, "id": name}
+            expected = {"field": field, "id": name if isinstance(name, str) else None}
             shown = {key: complaints[0].get(key) for key in expected}
             assert shown == expected, f"{line[:100]} {complaints[0]}"
             yield from ("", " \t\r")

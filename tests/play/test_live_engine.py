@@ -212,6 +212,34 @@ def test_a_book_comes_first_but_its_illegal_moves_are_ignored():
     assert live.think().source == "search"
 
 
+def test_levels_go_from_beginner_to_full():
+    full = EngineConfig(num_simulations=1000)
+    levels = [
+        engine_settings.at_level(full, level) for level in range(1, engine_settings.NUM_LEVELS + 1)
+    ]
+    assert levels[-1] == full
+    assert len(set(levels)) == len(levels)
+    for name, is_falling in (
+        ("num_simulations", False), ("solve_empties", False), ("temperature", True)
+    ):  # fmt: skip
+        values = [getattr(level, name) for level in levels]
+        assert values == sorted(values, reverse=is_falling)
+    assert engine_settings.LEVEL_NAMES[0] == "beginner"
+    assert engine_settings.LEVEL_NAMES[-1] == "full"
+    for level in (0, engine_settings.NUM_LEVELS + 1):
+        with pytest.raises(ValueError, match=f"level {level}: levels are 1"):
+            engine_settings.at_level(full, level)
+
+
+def test_a_level_is_never_stronger_than_the_settings():
+    weak = EngineConfig(num_simulations=20, solve_empties=3, exact_empties=2, temperature=0.6)
+    weaker = engine_settings.at_level(weak, engine_settings.NUM_LEVELS - 1)
+    assert (weaker.num_simulations, weaker.solve_empties, weaker.exact_empties) == (20, 3, 2)
+    assert weaker.temperature == 0.6
+    only_time = EngineConfig(num_simulations=None, seconds=5.0)
+    assert engine_settings.at_level(only_time, 1).num_simulations == 32
+
+
 def test_a_level_weakens_moves_and_not_analyses():
     live = make(config=QUICK.model_copy(update={"num_simulations": 100}))
     live.level = 3
@@ -233,3 +261,14 @@ def test_a_position_is_solved_on_demand_with_the_expected_score_before():
     assert [each.score for each in shown] == [None] * len(shown)
     for each in shown:
         assert each.value == search_report.likely_result(each.discs, 8)
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_a_score_and_its_likely_result_belong_together(size):
+    assert search_report.likely_result(0.0, size) == 0.0
+    # One deviation, 3 discs on 8x8: 84 % of a normal distribution are on one side.
+    assert search_report.likely_result(3.0 * size / 8, size) == pytest.approx(0.6827, abs=1e-4)
+    for utility in (-7.0, -0.2, 2.5):
+        value = search_report.likely_result(utility, size)
+        assert search_report.likely_utility(value, size) == pytest.approx(utility)
+    assert abs(search_report.likely_utility(1.0, size)) <= size**2

@@ -1,4 +1,4 @@
-"""Searches for several pages: few at a time, one a page, none without a reader."""
+"""Searches for several pages: few at a time, in order, one a page, none without a reader."""
 
 import concurrent.futures
 import contextlib
@@ -147,3 +147,47 @@ def test_a_position_is_solved_by_requests_that_go_on_where_the_last_one_ended(po
         assert len(scores) < 100
     assert report["source"] == "exact"
     assert report["moves"][0]["score"] == scores[-1]
+
+
+def searches(port, names, pool):
+    """Returns futures of the answers to long searches, which arrive one after another."""
+    futures = []
+    for name in names:
+        request = question(session=name * 16, num_simulations=20_000, seconds=20.0)
+        futures.append(pool.submit(ask, port, "/api/think", request))
+        time.sleep(0.05)
+    return futures
+
+
+def test_a_search_ends_after_its_turn_while_others_wait_and_a_full_queue_refuses(monkeypatch):
+    monkeypatch.setattr(sessions, "TURN_SECONDS", 0.3)
+    monkeypatch.setattr(sessions, "MAX_WAITING", 2)
+    game = othello.Othello(6)
+    with (
+        concurrent.futures.ThreadPoolExecutor() as pool,
+        running({game: maker(game, SlowEvaluator(game))}, max_searches=1) as port,
+    ):
+        first, second, third, refused = searches(port, "abcd", pool)
+        assert refused.result().status == 503
+        for search, is_last in ((first, False), (second, False), (third, True)):
+            if is_last:
+                time.sleep(0.5)
+                assert not search.done()  # nobody waits
+                pool.submit(ask, port, "/api/think", question(session="e" * 16))
+            last = search.result().lines[-1]
+            assert last["is_final"]
+            assert last["report"]["seconds"] < 5
+
+
+def test_a_waiting_search_is_replaced_by_a_newer_one_of_its_page():
+    game = othello.Othello(6)
+    evaluator = SlowEvaluator(game)
+    with (
+        concurrent.futures.ThreadPoolExecutor() as pool,
+        running({game: maker(game, evaluator)}, max_searches=1) as port,
+    ):
+        first, second, third = searches(port, "abb", pool)
+        assert wait_until(lambda: len(evaluator.batches) > 4)
+        assert second.result().status == 409
+        assert first.result().lines[-1]["is_final"]
+        assert not third.done()

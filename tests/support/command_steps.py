@@ -189,6 +189,7 @@ STEPS = (
             ("~move now", CTRL_C),
             ("black>", "hint\n"),
             ("~looking", CTRL_C),
+            *(("black>", CTRL_C), ("leave this game? (y/n)>", "n\n")) * 5,
             ("black>", CTRL_C),
             ("leave this game? (y/n)>", CTRL_C),
         ),

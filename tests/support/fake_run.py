@@ -48,6 +48,10 @@ def write(folder: pathlib.Path, lines: list[dict]) -> None:
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
+def iteration(number, **fields):
+    return {"event": "iteration", "iteration": number} | fields
+
+
 def rated(number, elo=100.0, **fields):
     """Returns the event of a rated network."""
     measured = {"elo": elo, "elo_low": elo - 50, "elo_high": elo + 50, "discs_lost": 1.5}

@@ -14,6 +14,7 @@ from fcntl import ioctl
 import pyte
 
 CTRL_C, CTRL_D = "\x03", "\x04"
+_LINES = 24
 LIMIT_SECONDS = 240  # much longer than anything takes on an idle machine
 # Ctrl-C is a signal to the processes of the terminal that controls them.
 _TAKE_TERMINAL = """
@@ -24,19 +25,19 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 class PseudoTerminal:
-    """A command in a terminal of its own; a context manager that kills what still runs."""
+    """A command in a terminal of its own."""
 
-    def __init__(self, words, *, columns=80, lines=24, env=None, cwd=None, is_piped=False):
+    def __init__(self, words, *, columns, env, cwd, is_piped):
         if is_piped:
             ours, theirs = (end.detach() for end in socket.socketpair())
             start = []
         else:
             ours, theirs = os.openpty()
-            ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+            ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", _LINES, columns, 0, 0))
             start = [sys.executable, "-ISc", _TAKE_TERMINAL]
         self.output = b""
         self._terminal = ours
-        self._screen = pyte.HistoryScreen(columns, lines, history=10_000)
+        self._screen = pyte.HistoryScreen(columns, _LINES, history=10_000)
         self._parser = pyte.ByteStream(self._screen)
         self._is_piped = is_piped
         self._has_answered = True  # the last keys
@@ -50,12 +51,6 @@ class PseudoTerminal:
             cwd=cwd,
         )
         os.close(theirs)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def close(self):
         self.process.kill()
@@ -112,13 +107,6 @@ class PseudoTerminal:
             shown = "\n".join(self.lines)
             assert time.monotonic() < deadline, f"no {text!r} in:\n{shown}"
             assert self._read(), f"ended without {text!r}:\n{shown}"
-
-    def end(self):
-        """Waits for the end of the command; returns its exit code."""
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while self._read():
-            assert time.monotonic() < deadline, self.lines
-        return self.process.wait(LIMIT_SECONDS)
 
     def _read(self):
         """Reads what the command has written; returns whether there may be more."""

@@ -55,10 +55,10 @@ def export(folder, **sections):
     return folder
 
 
-def begin(num_devices: int):
+def begin(num_devices: int, **sections):
     """Returns the state before the first iteration, new at each call, since runs donate theirs."""
-    recipe, mesh = settings(), placement.make_mesh(num_devices)
-    return placement.begin(game(), recipe, mesh, seed=0)
+    mesh = placement.make_mesh(num_devices)
+    return placement.begin(game(), settings(**sections), mesh, seed=0)
 
 
 @functools.cache
@@ -98,10 +98,10 @@ def train(folder, *flags, name="run", **sections):
     return ["train", "--config", path, "--run.folder", folder / name, *flags]
 
 
-def restored(folder):
-    """Returns the newest saved state of the run."""
+def restored(folder, **sections):
+    """Returns the newest saved state of the run, `sections` changed."""
     with checkpoint.Checkpoints(folder, keep=9) as checkpoints:
-        return checkpoints.restore(begin(1))
+        return checkpoints.restore(begin(1, **sections))
 
 
 def iterations(folder):

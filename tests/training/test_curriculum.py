@@ -1,5 +1,7 @@
 """Phases one after the other, and runs that begin with another's network."""
 
+import signal
+
 import jax
 import numpy as np
 import pytest
@@ -9,7 +11,6 @@ from azo.lab import run_matches
 from azo.learning import network
 from azo.training import (
     config,
-    console,
     curriculum,
     interruption,
     metrics,
@@ -33,16 +34,8 @@ def network_in(folder):
     return jax.device_get(network_files.load(folder)[0])
 
 
-def train_phases(settings, at=None):
-    """Trains, with a request to stop when iteration `at` of a phase is shown."""
-    with interruption.StopRequest() as stop, pytest.MonkeyPatch.context() as patch:
-        show = console.Console.update
-
-        def update(self, shown, *others):
-            show(self, shown, *others)
-            stop.is_made = shown["iteration"] == at
-
-        patch.setattr(console.Console, "update", update)
+def train_phases(settings):
+    with interruption.StopRequest() as stop:
         curriculum.train(settings, stop, run_matches.RunMatches)
 
 
@@ -87,10 +80,13 @@ def test_phases_hand_on_their_networks_and_end_by_their_matches(tmp_path, scores
 
 
 @pytest.mark.slow
-def test_a_finished_phase_is_skipped_and_an_interrupted_one_goes_on(tmp_path, scores, capsys):
+def test_a_finished_phase_is_skipped_and_an_interrupted_one_goes_on(
+    tmp_path, scores, capsys, at_iteration
+):
     settings = of_phases(tmp_path, ("one", {"run.num_iterations": 1}), ("two", {}))
     scores += [5, 5]
-    train_phases(settings, at=2)
+    at_iteration(2, lambda: signal.raise_signal(signal.SIGTERM))
+    train_phases(settings)
     shown = capsys.readouterr().out
     assert "stopped and saved after iteration 2" in shown
     assert not metrics.read(tmp_path / "2-two", "end")

@@ -45,10 +45,6 @@ def a_trainer(folder, **sections):
     ), written
 
 
-def begin(settings):
-    return placement.begin(tiny_run.game(), settings, placement.make_mesh(1), seed=0)
-
-
 def after(state, games=0, steps=0):
     """The state after more games and steps."""
     learner = state.learner.replace(num_steps=state.learner.num_steps + steps)
@@ -61,7 +57,7 @@ def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
     scores += [2, 2, 2, 7]
     one, written = a_trainer(tmp_path, **GATED)
     monkeypatch.setattr(generations, "MAX_FAILURES", 3)
-    state = begin(one.settings)
+    state = tiny_run.begin(1, **GATED)
     window_starts = jnp.full_like(state.replay.window_starts, 50)
     state = state.replace(replay=state.replay.replace(window_starts=window_starts))
     # 64 samples are two iterations of two steps of 16. A match is played at the end alone.
@@ -90,7 +86,7 @@ def test_a_generation_plays_learns_meets_the_gate_and_after_a_failure_learns_on(
 
 def test_a_run_without_generations_begins_one_with_every_iteration(tmp_path):
     one, _ = a_trainer(tmp_path)
-    state = begin(one.settings)
+    state = tiny_run.begin(1)
     assert one.next_iteration(state) == "play_and_learn"
     # Even one that has finished no game in an iteration goes on, so it is the games that count.
     assert int(one.end_generation(state, 1).generation) == 0
@@ -150,7 +146,7 @@ def test_a_schedule_changes_simulations_and_learning_rate_until_the_evaluations_
 def test_the_share_of_the_run_is_that_of_the_limit_that_is_closest(tmp_path, limits, expected):
     one, _ = a_trainer(tmp_path, run=limits)
     one.clock.processor_seconds = 50.0
-    state = begin(one.settings).with_evaluations(700).replace(iteration=jnp.int32(4))
+    state = tiny_run.begin(1).with_evaluations(700).replace(iteration=jnp.int32(4))
     assert one.progress(state) == pytest.approx(expected)
     assert (one.end_reason(state) is None) == (expected < 1)
 
@@ -298,7 +294,7 @@ def test_processes_whose_clocks_differ_ask_alike_whether_to_stop(tmp_path, ratin
     asked = []
     one.should_stop = lambda: bool(asked.append(1))
     one.clock.games_of_rating = lambda share, is_last: 32 * is_due
-    one.rate(begin(one.settings), 1, is_last=False)
+    one.rate(tiny_run.begin(1), 1, is_last=False)
     assert len(asked) == 1
     assert ratings == [1] * is_due
 
