@@ -1,18 +1,22 @@
-"""azo's Othello for Pgx: Pgx's check of environments, and equal states beside Pgx's Othello."""
+"""azo's Othello for Pgx: Pgx's own tests, and equal states beside Pgx's Othello."""
 
-import importlib
+import importlib.metadata
+import os
 import pathlib
+import re
+import subprocess
 import sys
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pgx
 import pytest
+from support import azo_for_pgx
 
 from azo.compat import pgx as compat
 from azo.training import orbax_calls
 
+REPOSITORY = pathlib.Path(__file__).parents[2]
 GAMES = 2048
 FIELDS = (
     *("current_player", "observation", "rewards", "terminated", "truncated"),
@@ -63,13 +67,7 @@ def test_all_fields_are_those_of_pgx(thorough_compilation):
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_pgx_s_check_of_environments_passes(size, monkeypatch):
-    @jax.jit
-    def act_randomly(key, legal):
-        return jax.random.categorical(key, jnp.log(legal.astype(jnp.float32)), axis=-1)
-
-    # Pgx 2.6 draws along axis 1, which JAX refuses for the mask of one game.
-    module = importlib.import_module("pgx._src.api_test")  # `pgx.api_test` is its function
-    monkeypatch.setattr(module, "act_randomly", act_randomly)
+    monkeypatch.setattr(azo_for_pgx.API_TEST, "act_randomly", azo_for_pgx.act_randomly)
     env = compat.make("othello", size)
     pgx.api_test(env, 2, use_key=False)
     assert env.observation_shape == (size, size, 2)
@@ -80,7 +78,7 @@ def test_pgx_s_check_of_environments_passes(size, monkeypatch):
 def test_the_programs_of_the_page_run(number, tmp_path):
     arrays = {"a/b": np.arange(3), "c": np.float32(1)}
     orbax_calls.write(tmp_path / "state", arrays)
-    page = (pathlib.Path(__file__).parents[2] / "docs" / "compat.md").read_text()
+    page = (REPOSITORY / "docs" / "compat.md").read_text()
     names = {"folder": str(tmp_path / "state")}
     exec(page.split("```python\n")[1 + number].split("```")[0], names)
     if number == 2:
@@ -102,8 +100,30 @@ def test_another_game_is_refused():
         compat.Othello(5)
 
 
-def test_the_missing_package_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pgx", None)
-    monkeypatch.delitem(sys.modules, "azo.compat.pgx")
-    with pytest.raises(ImportError, match="needs the package Pgx: pip install pgx"):
-        importlib.import_module("azo.compat.pgx")
+def test_the_missing_package_is_named():
+    program = "import sys; sys.modules['pgx'] = None; import azo.compat.pgx"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: azo.compat.pgx needs the package Pgx: pip install pgx"
+    )
+
+
+def test_the_tests_of_pgx_pass(tmp_path):
+    """They are in Pgx's source archive alone, which pip unpacks, and then fails to build."""
+    # Pgx's tests expect the random numbers that JAX had by default before 0.5.
+    environment = os.environ | {"TMPDIR": str(tmp_path), "JAX_THREEFRY_PARTITIONABLE": "0"}
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-clean", "--no-binary"]
+    command += ["pgx", "--dest", str(tmp_path), f"pgx=={importlib.metadata.version('pgx')}"]
+    subprocess.run(command, env=environment, capture_output=True, timeout=300)
+    files = list(tmp_path.rglob("tests/test_othello.py"))
+    if not files:
+        pytest.skip("the source archive of Pgx cannot be downloaded")
+    environment["PYTHONPATH"] = f"{REPOSITORY}:{REPOSITORY / 'tests'}"
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "support.azo_for_pgx", "-c", os.devnull]
+    done = subprocess.run(
+        [*command, files[0]], env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout
+    assert re.findall(r"::test_(\w+) PASSED", done.stdout) == [
+        *("init", "step", "terminated", "legal_action", "observe", "api"),
+    ]
