@@ -54,7 +54,7 @@ _LARGE = ("test_batched.py", "test_benchmarks.py", "test_lowering.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives every test its tier: unit, compiled or e2e."""
+    """Gives every test its tier, unit, compiled or e2e, and lets the long e2e files begin."""
     folder = pathlib.Path(__file__).parent
     for item in items:
         place = item.path.relative_to(folder)
@@ -64,6 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("compiled")
         else:
             item.add_marker("unit")
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -90,7 +90,7 @@ def test_alphazero_runs_on_6x6_othello():
 
 def test_connect_four_is_learned_by_import_path_and_beats_random_moves(tmp_path):
     """0.992 against random moves after 6 iterations of 32 games."""
-    flags = ("--iterations", "10", "--folder", str(tmp_path / "run"))
+    flags = ("--iterations", "6", "--folder", str(tmp_path / "run"))
     shown = output_of("-m", "examples.connect_four", *flags)
     settings = json.loads((tmp_path / "run" / "settings.json").read_text())
     assert settings["game"]["name"] == "examples.connect_four:ConnectFour"
