@@ -31,34 +31,19 @@ class Section(NamedTuple):
     flags: str = ""
 
 
+_CELLS = "--batches 64 --simulations 64 200 --before-ply 40"  # no game is near its end
 PRESETS = {
     "cpu": (
         Section("Rules on one core", "rules"),
         Section("Rules on two devices", "rules", "--num-devices 2"),
-        Section("Search by PUCT on one core", "search"),
+        Section("Search by PUCT on one core", "search", f"--algorithm puct {_CELLS}"),
+        Section("Search by Gumbel on one core", "search", f"--algorithm gumbel {_CELLS}"),
         Section(
             "Search by PUCT, 1024 games x 100 simulations",
             "search",
-            "--batches 1024 --simulations 100 --no-with-network --limit-seconds 500",
-        ),
-        Section(
-            "Search by PUCT, the loops alone",
-            "search",
-            "--same-trees --before-ply 40 --batches 256 1024 --simulations 100"
-            " --no-with-network --limit-seconds 200",
-        ),
-        Section(
-            "Search by Gumbel, the loops alone",
-            "search",
-            "--algorithm gumbel --same-trees --before-ply 40 --batches 64 256"
-            " --simulations 32 100 --no-with-network",
+            "--batches 1024 --simulations 100 --no-with-network --repeats 1 --limit-seconds 500",
         ),
         Section("Self-play on one core", "selfplay"),
-        Section(
-            "Self-play on one core, no game near its end",
-            "selfplay",
-            "--before-ply 40 --repeats 3",
-        ),
         Section("Kinds of networks", "networks"),
         Section("The whole iteration on two cores", "iteration"),
         Section("Memory", "memory"),

@@ -1,14 +1,8 @@
-"""azo's rules in the form of a Pgx environment, and programs for environments of that form.
-
-An environment has the rules of one game, `init(key)` and `step(state, action)`, for `jax.vmap`. Its
-states hold what a user reads: observation, legal actions, rewards and end. `Environment` is written
-as a user would write it, with nothing but `azo.Othello`.
-"""
+"""Programs for environments in Pgx's form, as their users write them."""
 
 from collections.abc import Callable
 from typing import Any
 
-import flax.struct
 import jax
 import jax.numpy as jnp
 
@@ -18,51 +12,6 @@ from azo.search import search_tree
 END = 1024  # a game that ended, in the total that also adds up rewards of -1, 0 and 1
 # Draws an action of each state `[B]`.
 Draw = Callable[[jax.Array, Any], jax.Array]
-
-
-@flax.struct.dataclass
-class State:
-    """A game, in the fields of Pgx."""
-
-    position: othello.Position
-    current_player: jax.Array  # [] int32, 0 or 1
-    observation: jax.Array  # [n, n, 2] bool
-    rewards: jax.Array  # [2] float32, by player
-    terminated: jax.Array  # [] bool
-    legal_action_mask: jax.Array  # [A] bool
-
-
-class Environment:
-    """azo's rules, one game at a time."""
-
-    def __init__(self, game: othello.Othello):
-        self._game = game
-
-    def init(self, key: jax.Array) -> State:
-        """Returns the start position; it has no chance, so the key is not used."""
-        del key
-        return self._state(
-            self._game.start(), jnp.int32(0), jnp.zeros(2, jnp.float32), jnp.bool_(False)
-        )
-
-    def step(self, state: State, action: jax.Array) -> State:
-        """Plays a legal action."""
-        step = self._game.step(state.position, action)
-        mover = state.current_player
-        rewards = jnp.where(jnp.arange(2) == mover, step.reward, -step.reward)
-        return self._state(step.position, 1 - mover, rewards, step.discount == 0)
-
-    def _state(
-        self, position: othello.Position, player: jax.Array, rewards: jax.Array, is_over: jax.Array
-    ) -> State:
-        return State(
-            position=position,
-            current_player=player,
-            observation=self._game.planes(position),
-            rewards=rewards,
-            terminated=is_over,
-            legal_action_mask=self._game.legal_mask(position),
-        )
 
 
 def draw_categorical(key: jax.Array, state: Any) -> jax.Array:
@@ -81,8 +30,8 @@ def draw_kth_legal(key: jax.Array, state: Any) -> jax.Array:
 
 
 def draw_by_azo(game: othello.Othello) -> Draw:
-    """Returns the draw that azo offers for its positions."""
-    return lambda key, state: game.random_action(key, state.position)
+    """Returns the draw that azo offers for its positions, for states of `azo.compat.pgx`."""
+    return lambda key, state: game.random_action(key, state._x.position)
 
 
 def draw_by_network(apply: Callable[[jax.Array], search_tree.Evaluation]) -> Draw:

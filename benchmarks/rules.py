@@ -23,8 +23,8 @@ More rows have the program that a user of either library writes, the same in bot
 
 * rules of one game under `jax.vmap` in a scan, whole games under `vmap`, one game alone, and games
   over devices by `jax.shard_map`;
-* azo's rules as an environment in Pgx's form, see `environment`, with three draws: `categorical`
-  and a cumulated sum over the mask of legal actions, and azo's own;
+* azo as an environment of Pgx, `azo.compat.pgx`, with three draws: `categorical` and a cumulated
+  sum over the mask of legal actions, and azo's own;
 * a network evaluates each observation and its policy is drawn from, which hides the rules' speed.
 
 `--num-devices 2` measures `shard_map` alone, on two CPU devices of a core each.
@@ -292,9 +292,11 @@ def _azo_contenders(config: RulesConfig, size: int, keys: jax.Array) -> dict[str
 
 
 def _environment_contenders(config: RulesConfig, keys: jax.Array) -> dict[str, Contender]:
-    """Returns azo's rules in the form of Pgx's."""
+    """Returns the rows of `azo.compat.pgx`."""
+    from azo.compat import pgx  # imports Pgx, see `baselines`
+
     game, num_steps = othello.Othello(PGX_SIZE), config.batch * config.plies
-    env = environment.Environment(game)
+    env = pgx.make("othello")
     start = jax.jit(jax.vmap(env.init))(jax.random.split(keys[0], config.batch))
     draws = {
         "azo's draw": (environment.draw_by_azo(game), PLAY_BASELINES),
@@ -304,7 +306,7 @@ def _environment_contenders(config: RulesConfig, keys: jax.Array) -> dict[str, C
     rows = {}
     for name, (draw, play_baselines) in draws.items():
         play = functools.partial(environment.random_play, jax.vmap(env.step), draw)
-        rows[f"azo as environment, random play, {name}"] = Contender(
+        rows[f"azo.compat.pgx, random play, {name}"] = Contender(
             measure.compile_program(play, start, keys),
             num_steps,
             dict.fromkeys(play_baselines),
@@ -313,11 +315,11 @@ def _environment_contenders(config: RulesConfig, keys: jax.Array) -> dict[str, C
     replay = functools.partial(environment.replay, jax.vmap(env.step))
     name = f"network {config.network} first"
     return {
-        "azo as environment, step only": Contender(
+        "azo.compat.pgx, step only": Contender(
             measure.compile_program(replay, start, actions), num_steps, {STEP_BASELINE: None}
         ),
         **rows,
-        f"azo as environment, {name}": _with_network(config, env, start, keys, f"Pgx, {name}"),
+        f"azo.compat.pgx, {name}": _with_network(config, env, start, keys, f"Pgx, {name}"),
     }
 
 
