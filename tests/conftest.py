@@ -13,9 +13,6 @@ import signal
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Most programs run once or twice, so most of the time goes into compiling them: a third less.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-# XLA's newer emitters of fused loops double the time of compiling, for a speed that tests do not
-# need.
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false"
 # Programs that tests start inherit these, and so share the cache.
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(pathlib.Path(__file__).parents[1] / ".cache" / "jax")
@@ -28,6 +25,10 @@ from support import web_visit
 
 from azo.learning import learner, loop, placement, run_state
 from azo.training import console, devices
+
+# XLA's newer emitters of fused loops double the time of compiling; JAX 0.12 has no others.
+flag = " --xla_cpu_use_fusion_emitters=false" if jax.__version_info__ < (0, 12) else ""
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + flag
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 8)  # for the tests of several devices

@@ -57,6 +57,5 @@ def test_results_of_other_settings_are_refused(queue, capsys):
 
 def test_a_bad_queue_or_flag_is_one_line_and_code_2(queue, capsys):
     absent = queue.with_name("none.toml")
-    message = f"{absent}: no such queue file. There are: queue, tiny"
-    assert refused(capsys, absent) == message
+    assert refused(capsys, absent) == f"{absent}: no such queue file. There are: queue, tiny"
     assert "--table" in refused(capsys, queue, "--tabel")
