@@ -1,5 +1,7 @@
 """One game of Othello on the host: its start, its moves, and the legal moves now."""
 
+import itertools
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -72,8 +74,12 @@ class LiveGame:
         """
         board = board or self._usual_start
         host_rules.check_board(board.black, board.white, self._rules, self.game.size)
-        boards = [board]
-        for action in actions:
+        kept = 0  # moves that this game has too, which need not be played again
+        if board == self.start:
+            pairs = zip(actions, self.actions, strict=False)
+            kept = sum(itertools.accumulate((new == old for new, old in pairs), operator.and_))
+        boards = [board, *self.boards[1 : 1 + kept]]
+        for action in actions[kept:]:
             boards.append(self._after(boards[-1], action))
         self.boards, self.actions = tuple(boards), tuple(map(int, actions))
 

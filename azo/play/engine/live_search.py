@@ -346,7 +346,7 @@ class LiveSearch:
             sure = children[is_sure | is_proven]
             if len(sure):
                 utility = max(-self._backed_up(int(child), least_visits) for child in sure)
-        return float(np.clip(utility, lower, upper))
+        return min(max(utility, float(lower)), float(upper))
 
     def _search_value(self, node: int) -> float:
         """Returns the value that the search maximises, for the side that has moved to a node.
