@@ -9,7 +9,7 @@ RECORD ?= runs/record-$(shell date +%Y%m%d-%H%M%S)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOWEST := $(VENV)-lowest/bin
 # With a restart, --dist loadfile waits for ever after the crash of a worker.
-WORKERS := -n 2 --dist loadfile --max-worker-restart 0
+WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 .PHONY: help train record test test-all faults lowest lock signature bench lint types format clean
 .DEFAULT_GOAL := help
