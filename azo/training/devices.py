@@ -18,8 +18,8 @@ from jax.experimental import multihost_utils
 
 from azo.training import checks, config
 
-PROGRAMS: dict[Any, Any] = {}  # the latest ones of runs of this process
-MOST_PROGRAMS = 4
+PROGRAMS: dict[Any, Any] = {}  # the latest ones of runs of this process, see `keep_program`
+_MOST_PROGRAMS = 4
 _SECONDS_TO_KEEP = 0.2  # programs that took longer to compile are kept on disk
 
 
@@ -56,6 +56,13 @@ def keep_programs() -> None:
         base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", _SECONDS_TO_KEEP)
+
+
+def keep_program(key: Any, program: Any) -> None:
+    """Keeps a program, by what it depends on, in place of the oldest one."""
+    PROGRAMS[key] = program
+    if len(PROGRAMS) > _MOST_PROGRAMS:
+        del PROGRAMS[next(iter(PROGRAMS))]
 
 
 def is_first() -> bool:

@@ -225,9 +225,7 @@ class Trainer:
             iterate = loop.build(self.game, fixed, self.mesh, kind=kind, actor=self.actor)
             program = iterate.lower(state, np.float32(0), numbers).compile()
         checks.check_program(program)
-        devices.PROGRAMS[key] = program
-        if len(devices.PROGRAMS) > devices.MOST_PROGRAMS:  # the oldest one goes
-            del devices.PROGRAMS[next(iter(devices.PROGRAMS))]
+        devices.keep_program(key, program)
         seconds = 60 * self.clock.compilation_minutes
         self.screen.note(f"compiled in {seconds:.0f} s")
         fields = {"time/compilation_seconds": round(seconds, 2)}
