@@ -137,7 +137,7 @@ def _programs(config: NetworksBenchConfig, name: str) -> dict[str, tuple[measure
             game, training, optimiser, key, train_state, lambda _: examples, config=_LEARNER
         )
 
-    first = learner.init(optimiser, variables, _LEARNER)
+    first = learner.init(optimiser, variables)
     compiled = measure.compile_program
     simulated = _PLIES * config.batch * config.simulations
     return {

@@ -177,41 +177,39 @@ class Game(Protocol):
     @property
     def packed_words(self) -> int:
         """Number of uint32 words of a packed position."""
-        return sum(-(-leaf.size // _per_word(leaf.dtype)) for leaf in jax.tree.leaves(_one(self)))
+        return -(-sum(_num_bytes(one) for one in jax.tree.leaves(_one(self))) // 4)
 
     def pack(self, position: Position) -> jax.Array:
         """Returns positions as `[..., packed_words]` uint32: each array by the bits of its type."""
 
-        def words(leaf: jax.Array, one: jax.ShapeDtypeStruct) -> jax.Array:
-            flat = leaf.reshape(*leaf.shape[: leaf.ndim - one.ndim], one.size)
-            if leaf.dtype != jnp.bool_:
-                flat = jax.lax.bitcast_convert_type(flat, f"uint{8 * leaf.dtype.itemsize}")
-            per_word = _per_word(leaf.dtype)
-            ends = [(0, 0)] * (flat.ndim - 1) + [(0, -one.size % per_word)]
-            parts = jnp.pad(flat.astype(jnp.uint32), ends).reshape(*flat.shape[:-1], -1, per_word)
-            return (parts << _shifts(parts.shape)).sum(axis=-1, dtype=jnp.uint32)
+        def as_bytes(leaf: jax.Array, one: jax.ShapeDtypeStruct) -> jax.Array:
+            batch = leaf.shape[: leaf.ndim - one.ndim]
+            if one.dtype == jnp.bool_:
+                return jnp.packbits(leaf.reshape(*batch, one.size), axis=-1)
+            return jax.lax.bitcast_convert_type(leaf, jnp.uint8).reshape(*batch, _num_bytes(one))
 
-        packed = jax.tree.map(words, position, _one(self))
-        return jnp.concatenate(jax.tree.leaves(packed), axis=-1)
+        leaves = jax.tree.leaves(jax.tree.map(as_bytes, position, _one(self)))
+        content = jnp.concatenate(leaves, axis=-1)
+        ends = [(0, 0)] * (content.ndim - 1) + [(0, -content.shape[-1] % 4)]
+        words = jnp.pad(content, ends).reshape(*content.shape[:-1], self.packed_words, 4)
+        return jax.lax.bitcast_convert_type(words, jnp.uint32)
 
     def unpack(self, packed: jax.Array) -> Position:
         """Returns the positions that `packed` `[..., packed_words]` uint32 stores."""
         leaves, structure = jax.tree.flatten(_one(self))
+        batch = packed.shape[:-1]
+        content = jax.lax.bitcast_convert_type(packed, jnp.uint8).reshape(*batch, -1)
         position, first = [], 0
         for one in leaves:
-            per_word = _per_word(one.dtype)
-            last = first - (-one.size // per_word)
-            parts = jnp.broadcast_to(
-                packed[..., first:last, None], (*packed.shape[:-1], last - first, per_word)
-            )
-            parts = (parts >> _shifts(parts.shape)).reshape(*packed.shape[:-1], -1)[..., : one.size]
+            part = content[..., first : first + _num_bytes(one)]
+            first += _num_bytes(one)
             if one.dtype == jnp.bool_:
-                flat = (parts & 1).astype(bool)
+                leaf = jnp.unpackbits(part, axis=-1, count=one.size).astype(bool)
             else:
-                narrow = parts.astype(f"uint{8 * one.dtype.itemsize}")
-                flat = jax.lax.bitcast_convert_type(narrow, one.dtype)
-            position.append(flat.reshape(*packed.shape[:-1], *one.shape))
-            first = last
+                itemsize = one.dtype.itemsize
+                part = part.reshape(*batch, one.size, *[itemsize][: itemsize > 1])
+                leaf = jax.lax.bitcast_convert_type(part, one.dtype)
+            position.append(leaf.reshape(*batch, *one.shape))
         return jax.tree.unflatten(structure, position)
 
 
@@ -225,15 +223,9 @@ def _one(game: Game) -> Any:
     return jax.eval_shape(game.start)
 
 
-def _per_word(dtype: np.dtype) -> int:
-    """Returns the number of entries in a word of 32 bits."""
-    return 32 if dtype == jnp.bool_ else 4 // dtype.itemsize
-
-
-def _shifts(shape: tuple[int, ...]) -> jax.Array:
-    """Returns `shape` uint32, the bits by which to shift the entries in a word, the last axis."""
-    place = jax.lax.broadcasted_iota(jnp.uint32, shape, len(shape) - 1)
-    return place * jnp.uint32(32 // shape[-1])
+def _num_bytes(one: jax.ShapeDtypeStruct) -> int:
+    """Returns the bytes of an array in a packed position."""
+    return -(-one.size // 8) if one.dtype == jnp.bool_ else one.size * one.dtype.itemsize
 
 
 def broadcast(position: Any, shape: tuple[int, ...], new: tuple[int, ...]) -> Any:

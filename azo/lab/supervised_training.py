@@ -78,7 +78,7 @@ def train(
             per_epoch = settings.evaluations_per_epoch
             if int(epoch * per_epoch) == int(before * per_epoch) and not is_last:
                 continue
-            variables = train_state.average or train_state.variables()
+            variables = train_state.variables()
             figures = evaluate(game, settings.network, variables, some)
             # Random games teach only the value.
             grade = figures["held_out/accuracy"]
@@ -155,11 +155,11 @@ def _begin(
 ) -> learner.TrainState:
     if settings.start is None:
         variables = network.init(game, settings.network, jax.random.key(settings.seed))
-        return learner.init(optimiser, variables, settings.learner)
+        return learner.init(optimiser, variables)
     loaded, start = network_files.load(settings.start)
     if start.network != settings.network:
         raise ValueError(f"{settings.start}: its network has other settings: {start.network}")
-    return learner.init(optimiser, loaded, settings.learner)
+    return learner.init(optimiser, loaded)
 
 
 def _save(settings: supervised_data.SuperviseConfig, variables: network.Variables) -> None:

@@ -55,8 +55,6 @@ class LearnerConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Weight of the score loss, the cross-entropy of the final score."""
     entropy_bonus: setting_types.TracedNonNegative = 0.0
     """Weight of the policy's entropy over legal moves, which lowers the loss."""
-    average_decay: Annotated[float, pydantic.Field(ge=0, lt=1)] = 0.0
-    """Decay, an iteration, of the average of weights that plays and is saved; 0: the newest."""
     augment: bool = True
     """Move every example by a random symmetry."""
 
@@ -69,10 +67,9 @@ class TrainState:
     batch_stats: Any  # running averages of the normalisation
     optimiser_state: Any
     num_steps: jax.Array  # [] int32, steps taken
-    average: network.Variables | None  # of the weights after recent iterations, if it has a decay
 
     def variables(self) -> network.Variables:
-        """Returns the newest weights."""
+        """Returns the weights."""
         return {"params": self.params, "batch_stats": self.batch_stats}
 
 
@@ -151,14 +148,10 @@ def make_optimiser(
     )
 
 
-def init(
-    optimiser: optax.GradientTransformation, variables: network.Variables, config: LearnerConfig
-) -> TrainState:
+def init(optimiser: optax.GradientTransformation, variables: network.Variables) -> TrainState:
     """Returns the state of a network before the first step."""
     params, batch_stats = variables["params"], variables.get("batch_stats", {})
-    variables = {"params": params, "batch_stats": batch_stats}
-    average = jax.tree.map(jnp.copy, variables) if config.average_decay else None
-    return TrainState(params, batch_stats, optimiser.init(params), jnp.int32(0), average)
+    return TrainState(params, batch_stats, optimiser.init(params), jnp.int32(0))
 
 
 def learn(
@@ -206,15 +199,6 @@ def learn(
     keys = jax.vmap(jax.random.split)(jax.random.split(key, config.num_steps))
     inputs = keys[:, 1], keys[:, 0] if draws is None else draws
     train_state, losses = jax.lax.scan(step, train_state, inputs)
-    if config.average_decay:
-        done = train_state.num_steps / config.num_steps
-        decay = jnp.minimum(config.average_decay, done / (done + 9))  # less in the first iterations
-        average = jax.tree.map(
-            lambda old, new: decay * old + (1 - decay) * new,
-            train_state.average,
-            train_state.variables(),
-        )
-        train_state = dataclasses.replace(train_state, average=average)
     return train_state, jax.tree.map(jnp.mean, losses)
 
 

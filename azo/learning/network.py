@@ -99,29 +99,6 @@ def shapes(game: protocol.Game, config: NetworkConfig) -> Variables:
     return jax.eval_shape(functools.partial(init, game, config), jax.random.key(0))
 
 
-def carry_over(
-    config: NetworkConfig, variables: Variables, source: protocol.Game, target: protocol.Game
-) -> tuple[Variables, list[str]]:
-    """Returns the layers of a network that fit another board, and the names of the others.
-
-    A layer fits if all its arrays have the same shapes on both boards. Pooled heads hand on their
-    outputs for final scores, too (`heads.resize_scores`): fresh ones would give every position a
-    value near 0, and the first games would be played without the values that were learned.
-    """
-    params = dict(variables["params"])
-    if config.kind == "residual" and config.heads == "pooled":
-        params["score_output"] = heads.resize_scores(
-            params["score_output"], source.scores, target.scores
-        )
-    of_source, of_target = (
-        {name: jax.tree.map(lambda x: x.shape, layer) for name, layer in layers.items()}
-        for layers in (params, shapes(target, config)["params"])
-    )
-    others = [name for name in of_target if of_source.get(name) != of_target[name]]
-    carried = {name: layer for name, layer in params.items() if name not in others}
-    return variables | {"params": carried}, others
-
-
 def fold(model: Network, variables: Variables) -> tuple[Network, Variables]:
     """Returns an equal network that is faster to evaluate, and its variables."""
     if isinstance(model, residual.ResidualNetwork):

@@ -240,38 +240,6 @@ def duplicates(keys: jax.Array) -> jax.Array:
     return jnp.unique(keys, axis=0, return_inverse=True, size=len(keys))[1]
 
 
-def redistribute(buffer: ReplayBuffer, num_devices: int) -> ReplayBuffer:
-    """Returns the positions of all rings in rings for another number of devices.
-
-    Positions are dealt in turn from the oldest to the newest, by their age within their ring. Rings
-    fill alike, so this is nearly the order of entry. The total number of rows stays the same, so no
-    position is lost.
-
-    The buffer is that of a whole state, outside of `shard_map`; the number divides its rows.
-    """
-    num_rows = buffer.value.shape[0]
-    old, new = num_rows // buffer.size.shape[0], num_rows // num_devices
-    ring, place = jnp.divmod(jnp.arange(num_rows), old)
-    age = (buffer.next_row[ring] - 1 - place) % old
-    is_used = age < buffer.size[ring]
-    in_order = jnp.argsort(jnp.where(is_used, -age, 1), stable=True)  # rows without position last
-    row = in_order.reshape(new, num_devices).T.reshape(-1)
-
-    def dealt(total: jax.Array) -> jax.Array:
-        device = jnp.arange(num_devices).reshape(-1, *(1,) * total.ndim)
-        return (total[None] + num_devices - 1 - device) // num_devices
-
-    total = buffer.size.sum(axis=0)
-    size = dealt(total)
-    in_window = jnp.minimum(buffer.window_starts, buffer.size[:, None]).sum(axis=0)
-    return ReplayBuffer(
-        **jax.tree.map(lambda x: x[row], _columns(buffer)),
-        next_row=size % new,
-        size=size,
-        window_starts=size[:, None] - dealt(total - in_window),  # the newest ones are dealt last
-    )
-
-
 def _columns(rows: Rows) -> dict[str, Any]:
     """Returns the arrays that have a row for each position."""
     return {field.name: getattr(rows, field.name) for field in dataclasses.fields(Rows)}

@@ -72,8 +72,8 @@ class RunState:
     key: jax.Array  # [] typed key, constant; iterations fold in their number
 
     def variables(self) -> Variables:
-        """Returns the learner's network: the average of recent ones, or else the newest."""
-        return self.learner.average or self.learner.variables()
+        """Returns the learner's network: in its newest state."""
+        return self.learner.variables()
 
     def num_evaluations(self) -> int:
         """Returns the network evaluations of self-play and gates so far, on the host."""
@@ -153,7 +153,7 @@ def create(
         actor_params = jax.tree.map(jnp.copy, variables) if teacher is None else teacher
     zero = jnp.int32(0)
     return RunState(
-        learner=learner.init(optimiser, variables, config.learner),
+        learner=learner.init(optimiser, variables),
         actor_params=actor_params,
         games=games,
         history=ply_records.empty_history(game, num_games),

@@ -4,8 +4,6 @@ Each device gathers sums over its own games, devices add them up, and the host d
 """
 
 import dataclasses
-import math
-from collections.abc import Mapping
 from typing import Any
 
 import flax.struct
@@ -15,12 +13,6 @@ import numpy as np
 
 from azo.games import protocol
 from azo.learning import learner, ply_records, run_state
-
-# Far from healthy runs, where the entropy is at least 0.67 nats on 8x8 and the mean value at most
-# 0.3: docs/reliability.md.
-_COLLAPSED_ENTROPY = 0.02  # nats, of the network's policy, mean over plies
-_STUCK_MEAN = 0.5  # of the network's value, for the side to move
-_STUCK_RATIO = 2.0  # mean by standard deviation
 
 
 @flax.struct.dataclass
@@ -137,28 +129,6 @@ def describe_iteration(
         }
     named |= {name: float(x) for name, x in metrics.others.items() if x is not None}
     return named | {"replay/size": int(metrics.replay_size)}
-
-
-def warnings(figures: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what is wrong with the predictions of an iteration, by a short name.
-
-    The `figures` are those of the iteration, by their names in `metrics.jsonl`.
-    """
-    found = {}
-    entropy = figures.get("selfplay/prior_entropy", math.nan)
-    if entropy < _COLLAPSED_ENTROPY:
-        found["collapsed policy"] = (
-            f"warning: the policy has collapsed: its mean entropy is {entropy:.4f} nats, less than"
-            f" {_COLLAPSED_ENTROPY:g}"
-        )
-    mean = figures.get("selfplay/value_mean", math.nan)
-    deviation = figures.get("selfplay/value_deviation", math.nan)
-    if abs(mean) > max(_STUCK_MEAN, _STUCK_RATIO * deviation):
-        found["stuck value"] = (
-            f"warning: the value is stuck at one sign: {mean:+.3f} on average, with a standard"
-            f" deviation of {deviation:.3f}"
-        )
-    return found
 
 
 def describe(sums: SelfplayStatistics) -> dict[str, Any]:

@@ -32,7 +32,6 @@ _FIXED_SETTINGS = (
     "resignation.is_enabled",
     "replay.capacity",
     "learner.optimiser",
-    "learner.average_decay",
     "gate.is_enabled",
 )
 

@@ -1,4 +1,4 @@
-"""Display of a run: a progress bar with the latest figures in a terminal, plain lines elsewhere.
+"""Display of a run: a progress bar with figures in a terminal, plain lines elsewhere, warnings.
 
 The names of metrics are those of `metrics.jsonl`; absent ones are not shown.
 """
@@ -7,6 +7,7 @@ import math
 import pathlib
 import time
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import rich.console
 import rich.progress
@@ -21,6 +22,12 @@ _FIGURES = (
     ("policy loss", "learner/policy_loss", "{:.3f}"),
     ("value loss", "learner/value_loss", "{:.3f}"),
 )
+# Far from healthy runs, where the entropy is at least 0.67 nats on 8x8 and the mean value at most
+# 0.3: docs/reliability.md.
+_COLLAPSED_ENTROPY = 0.02  # nats, of the network's policy, mean over plies
+_STUCK_MEAN = 0.5  # of the network's value, for the side to move
+_STUCK_RATIO = 2.0  # mean by standard deviation
+
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_OF_SPEED = 3600.0  # the time left is estimated from the iterations of the last hour
 
@@ -99,3 +106,25 @@ class Console:
     def note(self, text: str) -> None:
         """Prints a line that stays, above the bar."""
         self._console.print(text, soft_wrap=True, markup=False)
+
+
+def warnings(figures: Mapping[str, Any]) -> dict[str, str]:
+    """Returns what is wrong with the predictions of an iteration, by a short name.
+
+    The `figures` are those of the iteration, by their names in `metrics.jsonl`.
+    """
+    found = {}
+    entropy = figures.get("selfplay/prior_entropy", math.nan)
+    if entropy < _COLLAPSED_ENTROPY:
+        found["collapsed policy"] = (
+            f"warning: the policy has collapsed: its mean entropy is {entropy:.4f} nats, less than"
+            f" {_COLLAPSED_ENTROPY:g}"
+        )
+    mean = figures.get("selfplay/value_mean", math.nan)
+    deviation = figures.get("selfplay/value_deviation", math.nan)
+    if abs(mean) > max(_STUCK_MEAN, _STUCK_RATIO * deviation):
+        found["stuck value"] = (
+            f"warning: the value is stuck at one sign: {mean:+.3f} on average, with a standard"
+            f" deviation of {deviation:.3f}"
+        )
+    return found

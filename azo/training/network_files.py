@@ -13,7 +13,7 @@ from typing import Literal
 import jax
 
 from azo.games import protocol, registry
-from azo.learning import network
+from azo.learning import heads, network
 from azo.search import improvement
 from azo.storage import files
 from azo.training import (
@@ -165,7 +165,7 @@ def load_start(
         raise ValueError(f"{name} {folder} holds a network of another shape than [network]")
     if source == game:
         return variables, None
-    carried, others = network.carry_over(settings.network, variables, source, game)
+    carried, others = carry_over(settings.network, variables, source, game)
     fresh = ", ".join(sorted(others)) or "none"
     return carried, f"{name} {folder}: from {source.name} to {game.name}, fresh layers: {fresh}"
 
@@ -204,3 +204,29 @@ def _find(folder: pathlib.Path, is_latest: bool = False) -> tuple[pathlib.Path, 
         folder = checkpoint_folder.folder_of(folder, sound)
     text, place = exported_network.settings_text(folder), str(folder / exported_network.SETTINGS)
     return folder, config.from_json(text, place, is_resumed=False)
+
+
+def carry_over(
+    config: network.NetworkConfig,
+    variables: network.Variables,
+    source: protocol.Game,
+    target: protocol.Game,
+) -> tuple[network.Variables, list[str]]:
+    """Returns the layers of a network that fit another board, and the names of the others.
+
+    A layer fits if all its arrays have the same shapes on both boards. Pooled heads hand on their
+    outputs for final scores, too (`heads.resize_scores`): fresh ones would give every position a
+    value near 0, and the first games would be played without the values that were learned.
+    """
+    params = dict(variables["params"])
+    if config.kind == "residual" and config.heads == "pooled":
+        params["score_output"] = heads.resize_scores(
+            params["score_output"], source.scores, target.scores
+        )
+    of_source, of_target = (
+        {name: jax.tree.map(lambda x: x.shape, layer) for name, layer in layers.items()}
+        for layers in (params, network.shapes(target, config)["params"])
+    )
+    others = [name for name in of_target if of_source.get(name) != of_target[name]]
+    carried = {name: layer for name, layer in params.items() if name not in others}
+    return variables | {"params": carried}, others

@@ -203,7 +203,7 @@ class Trainer:
 
     def warn(self, iteration: int, figures: Mapping[str, Any]) -> None:
         """Shows warnings about the network's predictions, when they begin."""
-        found = statistics.warnings(figures)
+        found = console.warnings(figures)
         for name in found.keys() - self.warnings:
             self.write(iteration, [metrics.Event("warning", {"warning": name}, found[name])])
         self.warnings = set(found)

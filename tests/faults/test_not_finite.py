@@ -15,7 +15,7 @@ from azo.games import registry
 from azo.learning import learner, network, statistics
 from azo.play.engine import engine_factory
 from azo.storage import files
-from azo.training import checkpoint, config, exported_network, metrics, network_files
+from azo.training import checkpoint, config, console, exported_network, metrics, network_files
 
 POISONED = 6  # step from which the first rate is infinite
 
@@ -71,7 +71,7 @@ def test_each_number_is_checked_by_its_own(name, value):
     state = tiny_run.trained().learner
     losses = learner.Losses(*[jnp.float32(1)] * len(dataclasses.fields(learner.Losses)))
     if name == "parameters":
-        state = state.replace(average={"params": jnp.float32(value)})
+        state = state.replace(params={"params": jnp.float32(value)})
     else:
         field = "score" if name == "losses" else "gradient_norm"
         losses = losses.replace(**{field: jnp.float32(value)})
@@ -80,7 +80,7 @@ def test_each_number_is_checked_by_its_own(name, value):
 
 
 def warnings(**figures):
-    return set(statistics.warnings({f"selfplay/{name}": x for name, x in figures.items()}))
+    return set(console.warnings({f"selfplay/{name}": x for name, x in figures.items()}))
 
 
 def test_a_collapsed_policy_or_a_stuck_value_is_a_warning():
@@ -96,7 +96,7 @@ def test_a_collapsed_policy_or_a_stuck_value_is_a_warning():
 
 
 def test_a_warning_is_shown_once_and_written_to_the_metrics(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(statistics, "_COLLAPSED_ENTROPY", 100.0)
+    monkeypatch.setattr(console, "_COLLAPSED_ENTROPY", 100.0)
     assert commands.run(*tiny_run.train(tmp_path, "--run.num-iterations", 3)) == 0
     assert capsys.readouterr().out.count("warning: the policy has collapsed") == 1
     events = metrics.read(tmp_path / "run", "warning")

@@ -94,7 +94,7 @@ def learned(config, num_devices, sample):
 
     def run(some):
         variables = network.init(GAME, net_config, jax.random.key(0))
-        return sharded(learner.init(optimiser, variables, config), some)
+        return sharded(learner.init(optimiser, variables), some)
 
     return jax.device_get(jax.jit(run)(some_examples.finished()))
 

@@ -119,24 +119,3 @@ def test_the_window_of_iterations_turns_with_each_of_them():
         assert int(replay.num_in_window(state.replay, 2)[0]) == sizes[-1] - sizes[-3]
     # Examples are recent, or have waited for the end of their game.
     assert float(metrics.others["replay/age"]) < 3
-
-
-def test_the_average_of_weights_plays_and_learning_goes_on_from_the_newest():
-    recipe = tiny_run.settings(learner={"average_decay": 0.9})
-    mesh = placement.make_mesh(1)
-    state = placement.begin(tiny_run.game(), recipe, mesh, seed=0)
-    iterate = loop.build(tiny_run.game(), recipe, mesh)
-    average = jax.tree.leaves(jax.device_get(state.learner.average))
-    for _ in range(4):
-        state, _ = iterate(state, 0.0)
-        newest = jax.tree.leaves(jax.device_get(state.learner.variables()))
-        done = int(state.learner.num_steps) / recipe.learner.num_steps
-        if done:  # the first iteration has too few positions to learn
-            decay = min(0.9, done / (done + 9))
-            average = [
-                decay * old + (1 - decay) * new for old, new in zip(average, newest, strict=True)
-            ]
-        playing = jax.tree.leaves(jax.device_get(state.variables()))
-        for ours, expected in zip(playing, average, strict=True):
-            np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)
-    assert not np.array_equal(newest[0], average[0])

@@ -12,6 +12,7 @@ from support.random_games import positions
 
 from azo.games import othello, symmetry, tictactoe
 from azo.learning import heads, network
+from azo.training import network_files
 
 TINY = network.NetworkConfig(num_blocks=1, num_channels=4, value_units=4)
 GAMES = [othello.Othello(4), othello.Othello(6), othello.Othello(8), tictactoe.TicTacToe()]
@@ -73,7 +74,7 @@ def test_a_network_for_4x4_gives_the_same_policy_features_on_6x6():
     variables = jax.tree.map(
         lambda x: x + 0.3 * rng.normal(size=x.shape).astype(np.float32), fresh(small, POOLED)
     )
-    carried, others = network.carry_over(POOLED, variables, small, large)
+    carried, others = network_files.carry_over(POOLED, variables, small, large)
     assert others == []
     planes = large.planes(positions(large, 20))
     before = network.build(small, POOLED).clone(num_actions=large.num_actions)
