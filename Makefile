@@ -54,7 +54,7 @@ train: $(VENV)/.installed-run$(EXTRAS)
 record: RECORD := $(RECORD)
 record: $(VENV)/.installed-run$(EXTRAS)
 	$(BIN)/azo train --minutes 60 --run.folder $(RECORD) $(ARGS)
-	$(BIN)/azo leaderboard $(RECORD) --records docs/records.jsonl --page docs/notebook/leaderboard.md
+	$(BIN)/python -m scripts.leaderboard $(RECORD) --records docs/records.jsonl --page docs/notebook/leaderboard.md
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 COMMANDS = (
     "train", "watch", "evaluate", "play", "web", "analyse", "gtp", "nboard", "json",
-    "tournament", "report", "solve", "book", "export", "supervise", "leaderboard",
+    "tournament", "report", "solve", "book", "export", "supervise",
 )  # fmt: skip
 
 

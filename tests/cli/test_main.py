@@ -50,7 +50,7 @@ def test_a_wrong_command_is_answered_with_the_right_one(capsys):
     assert capsys.readouterr().err.startswith("unknown command 'zebra'. There are: train, ")
 
 
-@pytest.mark.parametrize("command", ["leaderboard --help >&-", "gtp <&-", "nboard <&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["tournament --help >&-", "gtp <&-", "nboard <&- >&- 2>&-"])
 def test_a_closed_stream_is_like_the_null_device(command):
     words = ["sh", "-c", f"exec {sys.executable} -m azo {command}"]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=60)

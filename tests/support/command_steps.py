@@ -116,12 +116,6 @@ STEPS = (
     ),
     once("export runs/azo8 mine --portable", "learned from the rules alone"),
     once("export zero-fast6 small --compact", "learned from the rules alone"),
-    Step("leaderboard --page p.md --records r.jsonl", r"written: p\.md"),
-    once(
-        "leaderboard runs/azo8 --seconds 1 --simulations 9",
-        "a network for tictactoe, not for othello8",
-        2,
-    ),
     once(
         "evaluate zero-fast6 --exact random:4 --limit 8 --simulations 0 --solve-empties 4",
         r"\| calibration \| .* \| random:4 \| 8 \| raw \| .* \|",

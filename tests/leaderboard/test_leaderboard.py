@@ -6,10 +6,12 @@ import re
 import pytest
 from support import tiny_run
 
-from azo.cli import command_line, leaderboard
+from azo.cli import command_line
 from azo.games import registry
-from azo.lab import elo, ladder, records, tournament_file
+from azo.lab import elo, ladder, tournament_file
 from azo.training import checkpoint, config, metrics, network_files, origin, shipped_files, trainer
+from scripts.leaderboard import __main__ as leaderboard
+from scripts.leaderboard import matches, records
 
 FIGURES = {
     "time/processor_seconds": 3600.0,
@@ -119,8 +121,8 @@ def test_a_tiny_run_is_trained_rated_and_recorded(tmp_path, monkeypatch, capsys)
         name: tournament_file.PlayerConfig(name=name.replace(":", "-"), player="random")
         for name in ("patterns:2", "patterns:4")
     }
-    monkeypatch.setattr(ladder, "_opponents", lambda: opponents)
-    monkeypatch.setattr(ladder, "GAME", registry.GameConfig(size=4))
+    monkeypatch.setattr(matches, "_opponents", lambda: opponents)
+    monkeypatch.setattr(matches, "GAME", registry.GameConfig(size=4))
     monkeypatch.chdir(tmp_path)
     limits = {"folder": "run", "num_iterations": 3, "save_every": 1}
     trainer.train(tiny_run.settings(**OTHELLO_4X4, run=limits))
@@ -161,6 +163,6 @@ def test_matches_are_named_as_on_the_ladder(monkeypatch, tmp_path):
         assert [one.name for one in tournament.players] == ["network", "patterns-2"]
         return [elo.Pairing("network-5", "patterns-2", drawn)], []
 
-    monkeypatch.setattr(ladder.tournament_runner, "run", play)
-    played = ladder.by_simulations(tmp_path, tmp_path / "games", 5, 4)
+    monkeypatch.setattr(matches.tournament_runner, "run", play)
+    played = matches.by_simulations(tmp_path, tmp_path / "games", 5, 4)
     assert played == {"patterns:2": drawn}

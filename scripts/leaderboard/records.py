@@ -32,8 +32,8 @@ _HEADER = """\
 What a run took, and the Elo of its last network on the fixed ladder, newest first. Hours are
 processor time of the iterations. 95 % intervals are in brackets. A player with a number of
 simulations has the search of self-play without noise. A player with a time a move is the engine of
-`azo gtp`, which also solves endgames. `azo leaderboard RUN --records FILE --page FILE` adds a
-record.
+`azo gtp`, which also solves endgames. `python -m scripts.leaderboard RUN --records FILE --page
+FILE` adds a record.
 """
 # Settings that do not change what a run learns.
 _FREE = {"minutes", "evaluation", "ratings", "run", "curriculum", "distributed", "origin"}

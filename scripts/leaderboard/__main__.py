@@ -1,6 +1,6 @@
 """Rates a network on the fixed ladder, and keeps the leaderboard.
 
-    azo leaderboard runs/zero-fast
+    python -m scripts.leaderboard runs/zero-fast
 
 RUN is the folder of a run: its latest network meets all players of the ladder with 100, 400 and 800
 simulations and with 0.1 seconds a move, and its record is printed. `--records FILE` adds it to a
@@ -11,6 +11,7 @@ the same command continues a stopped rating. Time limits need an otherwise idle 
 """
 
 import pathlib
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -19,9 +20,12 @@ import tyro
 
 from azo.cli import command_line
 from azo.games import setting_types
-from azo.lab import ladder, records
+from azo.lab import ladder
 from azo.storage import files
 from azo.training import metrics, network_files, origin, shipped_files
+from scripts.leaderboard import matches, records
+
+PROGRAM = "python -m scripts.leaderboard"
 
 
 class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
@@ -43,7 +47,7 @@ class LeaderboardConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Rates a network, and prints or writes the leaderboard; returns the exit code."""
-    flags = command_line.parse(LeaderboardConfig, argv, prog="azo leaderboard", description=__doc__)
+    flags = command_line.parse(LeaderboardConfig, argv, prog=PROGRAM, description=__doc__)
     if flags.run is None and flags.records is None:
         raise ValueError("give RUN, the folder to rate, or --records FILE, to print its records")
     rated = []
@@ -55,8 +59,8 @@ def main(argv: Sequence[str]) -> int:
             print(f"{flags.run}: {origin.describe(network_files.origin_of(settings))}")
             print(f"{flags.run}: an exported network, which gives no record")
             return 0
-        matches = _rated(flags, run, run / "ladder" / str(records.all_steps(run)[-1]))
-        rated = [records.of_run(run, matches)]
+        played = _rated(flags, run, run / "ladder" / str(records.all_steps(run)[-1]))
+        rated = [records.of_run(run, played)]
         if flags.records is not None:
             records.add(flags.records, rated[0])
     page = records.page(rated if flags.records is None else records.read(flags.records))
@@ -77,15 +81,19 @@ def _rated(
     if not network.exists():
         network_files.save(network, variables, settings)
     number = flags.num_games
-    matches = {
-        str(count): ladder.by_simulations(network, folder / str(count), count, number)
+    played = {
+        str(count): matches.by_simulations(network, folder / str(count), count, number)
         for count in flags.simulations
     }
     for seconds in flags.seconds:
         games = folder / f"{seconds:g}s"
-        matches[f"{seconds:g} s"] = ladder.by_seconds(network, games, seconds, number)
-    for way, results in matches.items():
+        played[f"{seconds:g} s"] = matches.by_seconds(network, games, seconds, number)
+    for way, results in played.items():
         rated = ladder.rate_network(results)
         low, high = rated.interval
         print(f"{way}: Elo {rated.rating:.0f}, 95 % {low:.0f} to {high:.0f}")
-    return matches
+    return played
+
+
+if __name__ == "__main__":
+    sys.exit(command_line.run_main(main))
