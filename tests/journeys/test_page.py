@@ -92,11 +92,13 @@ def test_a_loaded_game_is_reviewed_and_what_was_better_leaves_it_alone(review):
         visit.press("#next-mistake")
     assert visit.ply == 41
     _shows_a_mistake(visit, _LESSON)
+    visit.wait_for("#reasons", "White plays g4 itself.")
     assert "better" in visit.cell("g4").get_attribute("aria-label")
     assert "mistake ??" in visit.cell("h7").get_attribute("aria-label")
 
     visit.press("#better")
     visit.wait_for("#status", "Instead of move 41, h7")
+    assert not visit.page.is_visible("#reasons")
     assert (visit.ply, visit.variations[0][:3]) == (41, ["g4", "f4", "g3"])
     assert visit.text("#headline").endswith(", exact")  # its value is known from the mistake
     visit.press("#forward")

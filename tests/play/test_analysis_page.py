@@ -9,7 +9,7 @@ from support import scripted_engine, slow_board
 from azo.cli import analyse
 from azo.games import notation, othello
 from azo.games.host import live_game
-from azo.play.analysis import analysis_page, game_analysis
+from azo.play.analysis import analysis_page, game_analysis, reasons
 
 _FILE = pathlib.Path(__file__).parents[1] / "data" / "olivaw_game08.txt"
 _NUM_MOVES = 59
@@ -127,17 +127,24 @@ def test_the_browser_refuses_every_connection(visit):
         ),
     ],
 )
-def test_mistakes_are_those_of_the_analysis(open_page, tmp_path, best, evaluations, listed):
+def test_mistakes_are_those_of_the_analysis(
+    open_page, tmp_path, monkeypatch, best, evaluations, listed
+):
     game = othello.Othello()
     best_too = [each | {"best": move} for each, move in zip(evaluations, best.split(), strict=True)]
     engine = scripted_engine.ScriptedEngine(game, dict(enumerate(best_too)))
     engine.new_game(None, live_game.replay("f5d6c3d3", game).actions)
     analysis = game_analysis.analyse(engine)
     file = tmp_path / "game.html"
+    monkeypatch.setattr(reasons, "find", lambda board, *lines: [reasons.Reason("", str(lines[:2]))])
     file.write_text(analysis_page.render(analysis, "a game", "a network"))
     visit = open_page(None, file.as_uri())
     assert visit.mistakes == listed
     assert [f"{p.number}" for p in analysis.losses] == [number for number, *_ in listed]
+    visit.page.click("#mistakes button")
+    (reason,) = visit.page.locator("#reasons li").all_inner_texts()
+    (first,) = analysis.reasons(analysis.positions[int(listed[0][0]) - 1])
+    assert reason == first.text
     if "turning" in listed[0]:
         title = visit.page.locator("#mistakes button").first.get_attribute("title")
         assert title == "4 discs lost; f4 was best; from here on white was behind"

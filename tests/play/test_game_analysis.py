@@ -86,6 +86,7 @@ def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_firs
     assert out.splitlines()[0] == "Di Mattei - OLIVAW 18. 37-27 to white, 2 empty squares included."
     for line in (
         "41. black h7??: 14 discs, from -16 to -30 (better: g4)",
+        "    White plays g4 itself.",
         "47. black b7?: 4 discs, from -30 to -34 (better: d8)",
         "56. white g1??: 24 discs, from +34 to +10 (better: g2)",
     ):

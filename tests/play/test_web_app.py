@@ -73,6 +73,11 @@ def test_a_report_is_that_of_the_engine_and_comes_in_several_parts():
             "moves: String should have at most 600 characters",
         ),
         ("/api/read", {"game": "othello6", "text": "x"}, "a board of 1 squares"),
+        (
+            "/api/reasons",
+            {"game": "othello6", "refutation": "b3", "better": "a1"},
+            "illegal move a1: black may play",
+        ),
         ("/api/think", question(session="me"), "session: String should match pattern"),
         ("/api/think", question(seconds=3600), "seconds: Input should be less than or equal to 30"),
         (

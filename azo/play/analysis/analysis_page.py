@@ -31,11 +31,13 @@ def render(
         messages.report_json(position, rules.size) if position.moves else None
         for position in analysis.positions
     ]
+    why = [[reason.text for reason in analysis.reasons(x)] for x in analysis.positions]
     # What the server's settings have, for one game, with the game and its reports.
     settings = {
         "games": [messages.offer_json(rules, network)],
         "levels": [],
-        "analysed": messages.game_json(analysis.end, title, players) | {"reports": reports},
+        "analysed": messages.game_json(analysis.end, title, players)
+        | {"reports": reports, "reasons": why},
     }
     names = [path.name for path in _STATIC.iterdir() if path.name.endswith(".js")]
     modules = {  # imports are names of the import map, since data: has no folders

@@ -69,6 +69,7 @@ def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
     yield "Largest losses:" if analysis.losses else "No move lost anything."
     for position in analysis.losses:
         yield "  " + loss(position, analysis.game)
+        yield from (f"      {reason.text}" for reason in analysis.reasons(position))
 
 
 def loss(position: game_analysis.AnalysedPosition, game: variant.Variant) -> str:

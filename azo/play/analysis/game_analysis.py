@@ -20,6 +20,7 @@ import numpy as np
 from azo.formats import game_files
 from azo.games import board_symmetry, notation, variant
 from azo.games.host import live_game
+from azo.play.analysis import reasons
 from azo.play.engine import engine_factory, live_engine
 from azo.play.engine.search_report import SearchReport
 
@@ -99,6 +100,14 @@ class GameAnalysis:
 
         lost = (position for position in self.positions if position.loss_discs)
         return tuple(sorted(lost, key=rank)[:_NUM_LOSSES])
+
+    def reasons(self, position: AnalysedPosition) -> list[reasons.Reason]:
+        """Returns why the move of a position lost discs; empty without a mark."""
+        if not position.mark:
+            return []
+        after = self.positions[position.number]
+        refutation = [position.played, *(after.line if after.moves else ())]
+        return reasons.find(position.board, refutation, position.line, self.game)
 
     def summary(self, *, is_black: bool) -> SideSummary:
         """Returns the summary of one side."""

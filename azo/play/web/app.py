@@ -1,7 +1,8 @@
 """The page's application: static files, games, and searches with their progress.
 
 `GET /` is the page, `GET /api/settings` lists games and levels. `POST /api/read` and `/api/game`
-take a text or a game and return it ply by ply; `read` also lists the games of the text.
+take a text or a game and return it ply by ply; `read` also lists the games of the text. `POST
+/api/reasons` says why a move is worse than another one.
 `POST /api/think` answers with lines of JSON, `{"report": ...}`; the last one has `"is_final": true`
 or is `{"error": ...}`. A search ends when its reader disconnects. All errors are `{"error": ...}`
 with one line for the reader.
@@ -24,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from azo.games import notation, variant
 from azo.games.host import live_game
+from azo.play.analysis import reasons
 from azo.play.engine import engine_settings
 from azo.play.web import guard, messages
 from azo.play.web.sessions import PageSearch, SessionPool
@@ -53,6 +55,7 @@ def make_app(
             Route("/api/settings", pages.settings, methods=["GET"]),
             Route("/api/read", pages.read, methods=["POST"]),
             Route("/api/game", pages.game, methods=["POST"]),
+            Route("/api/reasons", pages.reasons, methods=["POST"]),
             Route("/api/think", pages.think, methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
@@ -94,6 +97,19 @@ class _Pages:
     async def game(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.GameRequest)
         return JSONResponse(messages.game_json(self._replay(body)))
+
+    async def reasons(self, request: Request) -> Response:
+        body = await guard.read_json(request, messages.ReasonsRequest)
+        live = self._replay(body)
+        try:
+            lines = (
+                notation.parse_moves(line, live.game.size)
+                for line in (body.refutation, body.better)
+            )
+            found = reasons.find(live.board, *lines, live.game)
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
+        return JSONResponse([reason.text for reason in found])
 
     async def think(self, request: Request) -> Response:
         body = await guard.read_json(request, messages.ThinkRequest)

@@ -39,6 +39,13 @@ class GameRequest(pydantic.BaseModel, frozen=True, extra="forbid"):
     moves: Annotated[str, pydantic.Field(max_length=600)] = ""
 
 
+class ReasonsRequest(GameRequest, frozen=True, extra="forbid"):
+    """A game, and two lines from its last position: a mistake, and the better move."""
+
+    refutation: Annotated[str, pydantic.Field(max_length=600)]
+    better: Annotated[str, pydantic.Field(max_length=600)]
+
+
 class ThinkRequest(GameRequest, frozen=True, extra="forbid"):
     """A game, and the search of its last position."""
 

@@ -23,6 +23,12 @@ export async function read(game, text, number = 1) {
   return (await post("/api/read", { game, text, number })).json();
 }
 
+/** Returns reasons, sentences, for a mistake in the last position: two lines, each with its move. */
+export async function reasons({ game, start, moves }, refutation, better) {
+  const lines = { refutation: refutation.join(" "), better: better.join(" ") };
+  return (await post("/api/reasons", { game, start, moves: moves.join(" "), ...lines })).json();
+}
+
 /**
  * Searches the last position of a game.
  * @param {{game: string, start: ?string, moves: string[]}} played the game

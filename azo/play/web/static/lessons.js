@@ -1,6 +1,7 @@
 // Mistakes of the game on the page: what they lost, steps between them, the better line, and
 // another try.
 
+import * as api from "./api.js";
 import { lost, worthOf } from "./formatting.js";
 import { loss, mistakes } from "./losses.js";
 
@@ -51,6 +52,30 @@ export class Lessons {
   get here() {
     const { all, ply: here } = this;
     return all.find(({ ply }) => ply >= here) ?? all.at(-1);
+  }
+
+  /** The reasons for a mistake that led to a position, [] before they are known. */
+  reasons(position) {
+    const { play } = this;
+    const { parent, report, move } = position;
+    const lineOf = ({ moves }, first) => moves.find((each) => each.move === first)?.line ?? [];
+    const lines = [[move, ...lineOf(report, report.move)], lineOf(parent.report, parent.report.move)];
+    const asked = JSON.stringify(lines);
+    if (position.reasons?.asked !== asked) {
+      position.reasons = { asked, texts: position.reasons?.texts ?? [] };
+      this.#ask(position, lines).finally(play.render);
+    }
+    return position.reasons.texts;
+  }
+
+  async #ask(position, lines) {
+    const { reasons } = position;
+    try {
+      reasons.texts = await api.reasons(this.play.question(position.parent), ...lines);
+    } catch (error) {
+      if (!(error instanceof api.Failure)) throw error;
+      reasons.texts = []; // the search says it if the server is gone
+    }
   }
 
   /** Shows the next mistake of the game, or the previous one; from its end, the first one. */

@@ -20,6 +20,13 @@ export async function replay({ game, start, moves }) {
   return { game, start, moves, plies };
 }
 
+/** Returns the reasons for a mistake of the analysed game; none for one in a variation. */
+export async function reasons({ moves }, [mistake]) {
+  const { analysed } = await settings();
+  const isOfGame = [...moves, mistake].every((move, ply) => move === analysed.moves[ply]);
+  return isOfGame ? analysed.reasons[moves.length] : [];
+}
+
 function after({ board, mover, legal }, move) {
   if (!legal.includes(move)) throw new Failure(`illegal move ${move}`);
   const squares = [...board];

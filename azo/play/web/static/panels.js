@@ -94,6 +94,14 @@ function row(move, most, report, isReversed) {
   return line;
 }
 
+/** Shows why a move is a mistake; nothing without reasons. */
+export function showReasons(reasons) {
+  const list = byId("reasons");
+  list.hidden = !reasons.length;
+  const items = reasons.map((text) => Object.assign(document.createElement("li"), { textContent: text }));
+  if (list.textContent !== reasons.join("")) list.replaceChildren(...items);
+}
+
 /** Changes a text only if it differs, since screen readers read every change. */
 export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;

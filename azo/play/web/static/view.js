@@ -5,7 +5,7 @@ import { lesson } from "./lessons.js";
 import { loss } from "./losses.js";
 import { showSummary } from "./moves.js";
 import { openingName } from "./openings.js";
-import { showReport, write } from "./panels.js";
+import { showReasons, showReport, write } from "./panels.js";
 import { showSeconds } from "./stopwatch.js";
 
 const COLD = 8; // a move worse than the best by so many discs has no colour
@@ -20,7 +20,9 @@ export function render(play, { board, graph, moves }) {
   showPlayers(play);
   showBoard(play, board);
   write(byId("status"), status(play));
-  write(byId("lesson"), lessonOf(play)?.text ?? "");
+  const mistake = lessonOf(play);
+  write(byId("lesson"), mistake?.text ?? "");
+  showReasons(mistake ? play.lessons.reasons(cursor) : []);
   showSeconds(task?.kind === "play" ? task : null);
   showReport(play, task?.position === cursor && task.kind !== "replay");
   moves.show(play);

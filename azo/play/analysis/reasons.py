@@ -1,0 +1,222 @@
+"""Reasons in words for a move that lost discs: facts about the board that hold after it.
+
+A move is compared with the better one: right after both, and along both expected lines. Nothing is
+guessed: a sentence appears only if what it says is so on those boards, and if the better move
+avoids it. Which of the facts costs the discs, no program knows.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from azo.games import notation, variant
+from azo.games.host import host_rules, live_game
+from azo.games.host.kernels import legal_moves, stable_discs, surrounded
+from azo.play.analysis import formatting
+
+_MOST = 3  # sentences
+_LINE_PLIES = 7  # of both lines, with the compared moves
+_FEWER_MOVES, _WORSE_BALANCE, _MORE_STABLE, _MORE_FRONTIER, _MORE_TURNED = 3, 4, 4, 3, 3
+_PARITY_EMPTIES = 20  # with more empty squares, regions are not counted
+
+
+@dataclasses.dataclass(frozen=True)
+class Reason:
+    """A fact, and the sentence that tells it."""
+
+    kind: str  # "wipe-out", "pass", "corner", "safe moves", "mobility", "parity", ...
+    text: str
+
+
+def find(
+    board: notation.Board, refutation: Sequence[int], better: Sequence[int], game: variant.Variant
+) -> list[Reason]:
+    """Returns at most three reasons, the strongest kinds first; none in reversed Othello.
+
+    `refutation` is the move with the expected moves after it, `better` the better move with those
+    expected after that, both from `board`.
+    """
+    num_plies = min(len(refutation), len(better), _LINE_PLIES)
+    if game.is_reversed or not num_plies:
+        return []
+    played, best = (_Line(board, line[:num_plies], game) for line in (refutation, better))
+    return [*_sudden(played, best), *_lasting(played, best)][:_MOST]
+
+
+class _Line:
+    """A move and the expected moves after it; "we" are the side that makes the first move.
+
+    Squares are bits of a word, as in `kernels`.
+    """
+
+    def __init__(self, board: notation.Board, actions: Sequence[int], game: variant.Variant):
+        live = live_game.LiveGame(game)
+        live.new_game(board, actions)
+        self.actions, self.game = live.actions, game
+        self.names = ("Black", "White") if board.is_black_to_move else ("White", "Black")
+        self.rules = host_rules.make_rules(game.size, is_reversed=False)
+        words = ((np.uint64(b.black), np.uint64(b.white)) for b in live.boards)
+        # Our discs and theirs, before each move and after the last.
+        self.sides = [pair if board.is_black_to_move else pair[::-1] for pair in words]
+        self.is_ours = [b.is_black_to_move == board.is_black_to_move for b in live.boards]
+
+    def text(self, first: int, last: int) -> str:
+        """Returns the moves from one ply up to another."""
+        return formatting.line(self.actions[first:last], self.game.size)
+
+    def squares(self, bits: int) -> list[str]:
+        """Returns the names of squares."""
+        size = self.game.size
+        actions = (host_rules.action_of(square, size) for square in range(64) if bits >> square & 1)
+        return [notation.action_text(action, size) for action in actions]
+
+    def moves(self, ply: int, *, ours: bool) -> int:
+        """Returns the squares on which a side could play after so many plies."""
+        own, other = self.sides[ply] if ours else self.sides[ply][::-1]
+        return int(legal_moves(own, other, self.rules.on_board))
+
+    def has_safe_move(self, ply: int) -> bool:
+        """Returns whether we have a move after so many plies that leaves them no corner."""
+        own, other = self.sides[ply]
+        actions = host_rules.legal_actions(int(own), int(other), self.game.size, self.rules)
+        after = (host_rules.after(own, other, action, self.game.size) for action in actions)
+        return any(
+            not int(legal_moves(*map(np.uint64, sides), self.rules.on_board)) & self.corners
+            for sides in after
+        )
+
+    def corner(self, *, ours: bool) -> int | None:
+        """Returns the ply of the first corner that a side takes, None without one."""
+        before = zip(self.is_ours, self.sides, self.sides[1:], strict=False)
+        for ply, (is_ours, (own, other), (own_after, other_after)) in enumerate(before):
+            new = int(own_after | other_after) & ~int(own | other)
+            if is_ours == ours and new & self.corners:
+                return ply
+        return None
+
+    @property
+    def corners(self) -> int:
+        """The corners of the board."""
+        return int(self.rules.corners)
+
+    @property
+    def stable(self) -> int:
+        """Their discs at the end of the line that can never turn, as far as is known."""
+        own, other = self.sides[-1]
+        return int(stable_discs(other, own, self.rules.on_board)).bit_count()
+
+    @property
+    def turned(self) -> int:
+        """Number of discs that the first move turns."""
+        before, after = (int(other).bit_count() for _, other in self.sides[:2])
+        return before - after
+
+    @property
+    def empty(self) -> int:
+        """Empty squares after the first move."""
+        own, other = self.sides[1]
+        return int(self.rules.on_board & ~(own | other))
+
+    @property
+    def frontier(self) -> int:
+        """Number of our discs with an empty square beside them, after the first move."""
+        return (int(surrounded(np.uint64(self.empty))) & int(self.sides[1][0])).bit_count()
+
+    @property
+    def odd_regions(self) -> list[int]:
+        """The regions with an odd number of empty squares, after the first move."""
+        empty, odd = self.empty, []
+        while empty:
+            region = empty & -empty
+            while (grown := int(surrounded(np.uint64(region))) & self.empty) != region:
+                region = grown
+            empty &= ~region
+            odd += [region] if region.bit_count() % 2 else []
+        return odd
+
+
+def _sudden(played: _Line, best: _Line) -> Iterator[Reason]:
+    """Yields what happens at once: all discs lost, a pass, corners, squares for the other side."""
+    we, they = played.names
+    after, better = played.text(0, 2), best.text(0, 1)
+    for ply, (own, _) in enumerate(played.sides):
+        if not own:
+            yield Reason("wipe-out", f"{they} takes every disc: {played.text(1, ply)}.")
+    theirs, theirs_better = (line.moves(1, ours=False) for line in (played, best))
+    has_reply = len(played.actions) > 1
+    has_move = has_reply and played.moves(2, ours=True) != 0
+    could_move = has_reply and best.moves(2, ours=True) != 0
+    if could_move and not has_move and played.moves(2, ours=False):
+        yield Reason("pass", f"After {after}, {we} has no move and passes.")
+
+    given = theirs & ~theirs_better & played.corners
+    lost, kept = (line.corner(ours=False) for line in (played, best))
+    ours, ours_better = (line.corner(ours=True) for line in (played, best))
+    if ours_better == 0 and ours != 0:
+        left = f", which {they} can take now" * (better in played.squares(theirs))
+        yield Reason("corner", f"{better} takes a corner{left}.")
+    elif given:
+        corners = " ".join(played.squares(given))
+        yield Reason("corner", f"{they} can take the corner {corners} at once.")
+    elif lost is not None and kept is None:
+        yield Reason("corner", f"{they} gets a corner: {played.text(1, lost + 1)}.")
+    elif ours_better is not None and ours is None:
+        line = best.text(1, ours_better + 1)
+        yield Reason("corner", f"With {better}, {we} gets a corner: {line}.")
+    if has_move and could_move and best.has_safe_move(2) and not played.has_safe_move(2):
+        text = f"After {after}, every move of {we} lets {they} take a corner."
+        yield Reason("safe moves", text)
+
+    reply = played.text(1, 2)
+    if reply == better and ours_better != 0:
+        yield Reason("access", f"{they} plays {better} itself.")
+    elif reply in played.squares(theirs & ~theirs_better & ~played.corners):
+        yield Reason("access", f"It lets {they} play {reply}, which {better} does not.")
+
+
+def _lasting(played: _Line, best: _Line) -> Iterator[Reason]:
+    """Yields what the moves of both sides, the regions and the discs become."""
+    we, they = played.names
+    move, better = (line.text(0, 1) for line in (played, best))
+    last = len(played.actions)
+    more, fewer = (line.moves(1, ours=False).bit_count() for line in (played, best))
+    if more - fewer >= _FEWER_MOVES:
+        text = f"{they} has {_number(more, 'move')} after {move}, {fewer} after {better}."
+        yield Reason("mobility", text)
+    if last > 1:
+        fewer, more = (line.moves(2, ours=True).bit_count() for line in (played, best))
+        if fewer and more - fewer >= _FEWER_MOVES:
+            first, second = (line.text(0, 2) for line in (played, best))
+            text = f"{we} has {_number(fewer, 'move')} after {first}, {more} after {second}."
+            yield Reason("mobility", text)
+    is_late = played.empty.bit_count() <= _PARITY_EMPTIES
+    if is_late and played.odd_regions and not best.odd_regions:
+        region = " ".join(played.squares(played.odd_regions[0]))
+        text = f"{they} can begin the odd region {region}; {better} leaves none."
+        yield Reason("parity", text)
+    if last > 2:
+        if played.stable - best.stable >= _MORE_STABLE:
+            line = played.text(1, last)
+            text = f"{they} gets {played.stable} discs that can never turn: {line}."
+            yield Reason("stable discs", text)
+        ours, ours_better, theirs, theirs_better = (
+            line.moves(last, ours=is_ours).bit_count()
+            for is_ours in (True, False)
+            for line in (played, best)
+        )
+        if ours_better - theirs_better - ours + theirs >= _WORSE_BALANCE:
+            line = f"Later ({played.text(1, last)}) {we} has {_number(ours, 'move')}"
+            text = f"{line} and {they} {theirs}; after {better} {ours_better} and {theirs_better}."
+            yield Reason("mobility", text)
+    if not is_late and played.turned - best.turned >= _MORE_TURNED:
+        text = f"It turns {_number(played.turned, 'disc')}, {better} {best.turned}."
+        yield Reason("turned discs", text)
+    if played.frontier - best.frontier >= _MORE_FRONTIER:
+        number = _number(played.frontier, "disc")
+        text = f"It leaves {number} beside empty squares, {better} {best.frontier}."
+        yield Reason("frontier", text)
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
