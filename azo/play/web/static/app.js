@@ -40,7 +40,7 @@ function keeper(play) {
   const keep = () => {
     clearTimeout(timer);
     timer = null;
-    if (!play.cursor) return;
+    if (!play.cursor || play.practice.card) return;
     const choices = Object.fromEntries(CHOICES.map((name) => [name, play[name]]));
     storage.keepChoices(choices, { id: play.id, isContinuous: play.isContinuous });
     if (play.root.children.length) storage.store(games.record(play));
@@ -48,6 +48,7 @@ function keeper(play) {
   addEventListener("pagehide", keep);
   play.onLeave = keep;
   return () => {
+    if (play.practice.card) return; // a reload shows the game before
     const hash = `#${games.hashOf(play)}`;
     if (hash !== location.hash) history.replaceState(null, "", hash);
     timer ??= setTimeout(keep, SAVE_MS);
@@ -91,6 +92,10 @@ function connect(play) {
     "previous-mistake": () => play.lessons.step(-1),
     better: () => play.lessons.showBetter(),
     retry: () => play.lessons.retry(),
+    "keep-mistakes": () => play.practice.keepMistakes(),
+    "go-on": () => play.practice.goOn(),
+    "stop-practice": () => play.practice.stop(),
+    practise: () => practise(play),
     copy: () => copy({ text: records.transcript(play.line.at(-1).moves), note: "Copied" }),
     link: () => copy(links.linkTo(play)),
     "save-text": () => games.saveAs(play, "txt"),
@@ -128,6 +133,11 @@ async function copy({ text, note }) {
   } catch {
     say(text, "note"); // browsers allow the clipboard only for secure origins
   }
+}
+
+async function practise(play) {
+  document.querySelector("dialog[open]")?.close();
+  await play.practice.next();
 }
 
 /** Shows a stored game, and returns whether it could. */

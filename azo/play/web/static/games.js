@@ -44,6 +44,7 @@ export function contains({ game, start, root }, linked) {
 export function showGames(play, onChoose) {
   const stored = storage.games().filter(({ id }) => id !== play.id);
   byId("no-games").hidden = stored.length > 0;
+  byId("practise").textContent = `Practise mistakes (${play.practice.due.length} due)`;
   byId("games-list").replaceChildren(
     ...stored.map((game) => {
       const item = document.createElement("li");

@@ -11,7 +11,7 @@ const byId = (id) => document.getElementById(id);
 /** Shows the report of a position, or a note if there is none. */
 export function showReport(play, isThinking) {
   const { cursor: position, isReversed } = play;
-  const report = play.lessons.isSecret ? null : position.outlook;
+  const report = play.isSecret ? null : position.outlook;
   showBar(report && forBlack(position, report, isReversed), position, isReversed);
   const isHidden = play.isPlaying && play.map === "none"; // the lines tell the next moves
   byId("lines-place").hidden = isHidden || !report?.moves.length;

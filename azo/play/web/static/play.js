@@ -7,6 +7,7 @@ import { Analysis } from "./analysis.js";
 import * as api from "./api.js";
 import { alternatives, capital } from "./formatting.js";
 import { Lessons } from "./lessons.js";
+import { Practice } from "./practice.js";
 import { Search } from "./search.js";
 import * as tree from "./tree.js";
 
@@ -46,6 +47,7 @@ export class Play {
     this.onLeave = () => {}; // called before another game comes on the board
     this.analysis = new Analysis(this);
     this.lessons = new Lessons(this);
+    this.practice = new Practice(this);
     this.search = new Search(
       (position) => this.question(position),
       () => this.#renderSoon(),
@@ -117,6 +119,11 @@ export class Play {
     return this.isAtEnd && !this.isOver && !this.isHuman(this.cursor.mover);
   }
 
+  /** Whether the player looks for a move, so that the values of the position stay hidden. */
+  get isSecret() {
+    return this.lessons.isSecret || this.practice.isSecret;
+  }
+
   get task() {
     return this.search.task;
   }
@@ -153,12 +160,20 @@ export class Play {
     this.goTo(this.root);
   }
 
+  /** Shows a position to practise, at the end of its game. */
+  pose({ game, start, ...played }) {
+    Object.assign(this, { game, start, human: "both", players: {}, title: "", id: newId() });
+    this.lessons.retried = null;
+    this.cursor = tree.fromGame(played);
+  }
+
   /** Shows a stored game. */
   resume({ id, game, start, title, players, human, root, path }) {
     this.onLeave();
     this.search.stop();
     Object.assign(this, { id, game, start, title, players, human, isPaused: false });
     this.lessons.retried = null;
+    this.practice.leave();
     this.cursor = path.reduce((at, move) => at.child(move) ?? at, root);
     this.say("");
     this.proceed();
@@ -177,6 +192,7 @@ export class Play {
       return this.say(`${square} is not legal: ${mover} may play ${alternatives(legal)}`);
     }
     this.say("");
+    if (this.isSecret && this.practice.isAsking) return this.practice.answer(square);
     const isAnalysing = this.task?.kind === "analyse";
     if (!(await this.add(this.cursor, [square]))) return undefined;
     this.isPaused = false; // a move of the player's calls for an answer
@@ -274,7 +290,7 @@ export class Play {
     if (this.isAtEnd && this.isHuman(this.cursor.mover) && this.cursor.legal[0] === "pass") {
       return this.#passSoon();
     }
-    return this.lessons.isSecret ? undefined : this.analysis.proceed();
+    return this.isSecret ? undefined : this.analysis.proceed();
   }
 
   async #azoMoves() {
@@ -353,6 +369,7 @@ export class Play {
     Object.assign(this, { game, start, human, players, title: note ?? "", id: newId() });
     this.isPaused = false;
     this.lessons.retried = null;
+    this.practice.leave();
     this.cursor = tree.fromGame(played);
     this.say("");
     this.proceed();

@@ -59,15 +59,15 @@ function showPlayers(play) {
 }
 
 function showBoard(play, board) {
-  const { cursor, task, isContinuous, lessons } = play;
+  const { cursor, task, isContinuous, practice } = play;
   const isMine = play.isHuman(cursor.mover) && task?.kind !== "play";
-  const isShown = !cursor.isOver && !lessons.isSecret;
+  const isShown = !cursor.isOver && !play.isSecret;
   board.show({
     board: cursor.board,
     mover: cursor.mover,
     marked: isMine ? cursor.legal.filter((move) => move !== "pass") : [],
     last: cursor.move === "pass" ? null : cursor.move,
-    best: play.hint ?? null,
+    best: practice.best ?? play.hint ?? null,
     lesson: lessonOf(play),
     map: isShown && play.map !== "none" ? mapOf(play) : new Map(),
     arrows: isShown && isContinuous ? arrowsOf(play) : [],
@@ -123,6 +123,7 @@ function status(play) {
   const { task, cursor, isOver, isAtEnd, isReversed } = play;
   const mover = capital(cursor.mover);
   const { resigned } = cursor;
+  if (play.practice.card) return play.practice.words;
   if (resigned) return `${capital(resigned)} resigned: ${other(resigned)} wins`;
   if (isOver) return outcome(cursor, isReversed);
   if (play.lessons.isSecret) return `Find a better move than ${play.lessons.retried.move}`;
@@ -147,8 +148,15 @@ function showButtons(play) {
   byId("resign").hidden = !play.canResign;
   byId("variation-buttons").hidden = !play.isInVariation;
   byId("undo").disabled = cursor.ply === 0;
+  const { card, isAsking } = play.practice;
+  byId("watch").disabled = isAsking;
   byId("hint").disabled = isOver || isThinking;
   byId("go").disabled = isOver;
+  byId("practice-buttons").hidden = !card;
+  byId("turn-buttons").hidden = card !== null;
+  write(byId("go-on"), isAsking ? "Show answer" : "Next position");
+  const kept = play.practice.mistakes.length;
+  byId("keep-mistakes").hidden = !kept || card !== null;
   const isWaiting = play.isAzosTurn && play.isPaused;
   const isMoving = isThinking || (play.isAzosTurn && !play.isPaused);
   write(byId("go"), isMoving ? "Move now" : isWaiting ? "Go on" : "azo moves");
@@ -159,7 +167,7 @@ function showButtons(play) {
   byId("game-card").classList.toggle("empty", !line.some(({ searched }) => searched));
   byId("watch").setAttribute("aria-pressed", play.isContinuous);
   write(byId("solve"), task?.kind === "solve" ? "Stop" : "Solve");
-  byId("solve").disabled = isOver || cursor.searched?.score != null;
+  byId("solve").disabled = isAsking || isOver || cursor.searched?.score != null;
   byId("detailed").setAttribute("aria-pressed", play.isDetailed);
   document.documentElement.classList.toggle("detailed", play.isDetailed);
   const isAnalysing = task?.kind === "analyse";
