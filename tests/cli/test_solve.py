@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+from support import refusals
 
 from azo.cli import solve
 
@@ -23,9 +24,7 @@ def run(capsys):
 
 
 def _message(path, *flags):
-    with pytest.raises(ValueError) as error:
-        solve.main([str(path), *flags])
-    return str(error.value)
+    return refusals.message_of(solve.main, [str(path), *flags])
 
 
 @pytest.fixture

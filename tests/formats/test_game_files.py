@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 from support import wthor_files
+from support.refusals import message_of
 
 from azo.formats import game_files, ggf
 from azo.games import notation, othello
@@ -38,9 +39,7 @@ def test_a_game_from_another_start_keeps_it():
         f"(;GM[Othello]BO[8 {notation.board_text(board, 8)[:64]} O]W[B4];)", _GAME
     )
     assert (game.board, game.moves) == (board, (25,))
-    with pytest.raises(ValueError) as error:
-        game_files.to_text(game, _GAME, is_ggf=False)
-    assert str(error.value) == (
+    assert message_of(game_files.to_text, game, _GAME, is_ggf=False) == (
         "the start position is unusual, and a transcript cannot store it: save as .ggf"
     )
     assert game_files.parse(game_files.to_text(game, _GAME, is_ggf=True), _GAME) == game
@@ -59,9 +58,7 @@ def test_a_game_from_another_start_keeps_it():
     ],
 )  # fmt: skip
 def test_texts_without_a_game_are_refused(text, number, message):
-    with pytest.raises(ValueError) as error:
-        game_files.parse(text, _GAME, number=number)
-    assert str(error.value) == message
+    assert message_of(game_files.parse, text, _GAME, number=number) == message
 
 
 def test_all_games_of_files_of_every_kind_are_read_in_order(tmp_path):
@@ -75,10 +72,9 @@ def test_all_games_of_files_of_every_kind_are_read_in_order(tmp_path):
     archive = game_files.read_archives([tmp_path / name for name in names])
     assert archive.num_plies.tolist() == [2, 1, 3, 2, 2, 2, 2]
     assert archive.action[:, 0].tolist() == [19, 19, 37, 37, 19, 19, 19]
-    with pytest.raises(ValueError) as error:
-        game_files.read_archives([tmp_path / "a.csv"], othello.Othello(6))
-    message = "record 1: a game of othello8, but the network plays othello6"
-    assert str(error.value) == f"{tmp_path / 'a.csv'}: {message}"
+    message = message_of(game_files.read_archives, [tmp_path / "a.csv"], othello.Othello(6))
+    expected = "record 1: a game of othello8, but the network plays othello6"
+    assert message == f"{tmp_path / 'a.csv'}: {expected}"
 
 
 _OTHER = notation.Board(_START.white, _START.black, is_black_to_move=True)
@@ -95,6 +91,4 @@ _OTHER = notation.Board(_START.white, _START.black, is_black_to_move=True)
 def test_a_game_of_an_archive_that_cannot_be_used_is_named(tmp_path, text, message):
     path = tmp_path / "games.ggf"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError) as error:
-        game_files.read_archives([path])
-    assert str(error.value).startswith(f"{path}: {message}")
+    assert message_of(game_files.read_archives, [path]).startswith(f"{path}: {message}")

@@ -6,7 +6,7 @@ of Edax's problems.
 """
 
 import pytest
-from support import wthor_files
+from support import refusals, wthor_files
 
 from azo.formats import game_files, game_texts, ggf
 from azo.games import notation, othello, variant
@@ -104,9 +104,7 @@ def test_several_games_of_a_text_are_listed():
     ],
 )  # fmt: skip
 def test_other_texts_are_refused_with_a_reason(text, message):
-    with pytest.raises(ValueError) as caught:
-        _parse(text)
-    assert str(caught.value) == message
+    assert refusals.message_of(_parse, text) == message
 
 
 def test_a_wthor_game_has_the_names_of_the_file_beside_it(tmp_path):

@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from support.refusals import message_of
 
 from azo.formats import ggf
 from azo.games import notation
@@ -69,13 +70,9 @@ def test_written_games_are_read_back_on_any_board():
 )
 def test_bad_texts_are_refused_with_their_fault_and_place(change, expected):
     assert change[0] in PUBLISHED
-    with pytest.raises(ValueError) as error:
-        ggf.parse(PUBLISHED.replace(*change))
-    assert expected in str(error.value)
-    assert "\n" not in str(error.value)
+    assert expected in message_of(ggf.parse, PUBLISHED.replace(*change))
 
 
 def test_a_name_that_would_end_its_property_is_not_written():
-    with pytest.raises(ValueError) as error:
-        ggf.to_text(ggf.GgfGame(8, START, black="a]b"))
-    assert str(error.value) == "GGF: PB is 'a]b', but must not contain ']'"
+    message = message_of(ggf.to_text, ggf.GgfGame(8, START, black="a]b"))
+    assert message == "GGF: PB is 'a]b', but must not contain ']'"

@@ -1,11 +1,13 @@
 """Games of Pgx as games of azo: their rules step by step, and what is refused."""
 
+import functools
 import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support import refusals
 
 import azo
 from azo.games import registry
@@ -15,11 +17,7 @@ def made(name):
     return registry.make(registry.GameConfig(name=f"pgx:{name}"))
 
 
-def refusal(name):
-    with pytest.raises(ValueError) as caught:
-        made(name)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+refusal = functools.partial(refusals.message_of, made)
 
 
 @pytest.mark.parametrize("name", ["backgammon", "2048", "kuhn_poker", "minatar-breakout", "ludo"])

@@ -1,5 +1,6 @@
 import errno
 import fcntl
+import functools
 import os
 import signal
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from support import refusals
 
 from azo.storage import locks
 
@@ -31,10 +33,7 @@ def hold(folder):
     return process
 
 
-def refusal(folder):
-    with pytest.raises(ValueError) as caught:
-        locks.lock_folder(folder)
-    return str(caught.value)
+refusal = functools.partial(refusals.message_of, locks.lock_folder)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

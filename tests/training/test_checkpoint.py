@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from support import damage, tiny_run
+from support.refusals import message_of
 
 from azo.storage import files
 from azo.training import checkpoint, checkpoint_folder, network_files
@@ -35,14 +36,6 @@ def checkpoints(tmp_path):
     """The checkpoints of a new run, of which the latest and the best are kept."""
     with checkpoint.Checkpoints(tmp_path, keep=1) as opened:
         yield opened
-
-
-def message_of(function, *arguments, **settings):
-    with pytest.raises(ValueError) as caught:
-        function(*arguments, **settings)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
 
 
 def test_a_restored_state_has_the_same_bits_types_and_devices(checkpoints, settings, state):

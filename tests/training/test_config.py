@@ -1,10 +1,12 @@
 """Settings of a run: files, messages, phases and combinations."""
 
+import functools
 import json
 import pathlib
 import re
 
 import pytest
+from support import refusals
 
 from azo.training import config
 
@@ -19,12 +21,7 @@ def write(tmp_path):
     return write_file
 
 
-def message_of(path):
-    with pytest.raises(ValueError) as caught:
-        config.load_file(path)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
+message_of = functools.partial(refusals.message_of, config.load_file)
 
 
 def test_the_folder_of_a_run_is_called_as_its_file_unless_set(write):

@@ -6,7 +6,7 @@ import sys
 
 import jax
 import pytest
-from support import tiny_run
+from support import refusals, tiny_run
 
 from azo.training import devices, origin
 
@@ -22,9 +22,7 @@ def test_more_devices_than_there_are_are_refused():
     count = there * 2
     run, replay = {"num_devices": count}, {"capacity": count * 16}
     more = tiny_run.settings(run=run, selfplay={"num_games": count}, replay=replay)
-    with pytest.raises(ValueError) as caught:
-        devices.prepare(more)
-    assert str(caught.value) == (
+    assert refusals.message_of(devices.prepare, more) == (
         f"run.num_devices is {count}, but there are {there} {kind} devices:"
         f" give --run.num-devices {there} or fewer"
     )
