@@ -1,14 +1,13 @@
 """Moves, transcripts and boards as text; published games replay to their scores."""
 
-import pathlib
 import re
 
 import pytest
+from support import olivaw
 
 from azo.games import bitboard, notation, othello
 from azo.games.host import live_game, move_lists
 
-_FILES = sorted((pathlib.Path(__file__).parents[1] / "data").glob("olivaw_game*.txt"))
 _GAME = othello.Othello(8)
 # The published final scores, black first, the empty squares given to the winner; and the passes.
 _OLIVAW = {1: (32, 32, 2), 8: (27, 37, 1), 11: (35, 29, 1), 12: (47, 17, 1)}
@@ -19,16 +18,12 @@ def _discs(text, size=4):
     return board.player, board.opponent
 
 
-def _moves(path):
-    return re.search(r"^moves: (\S+)$", path.read_text(), re.MULTILINE)[1]
-
-
-@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
-def test_published_games_replay_to_their_scores(path):
-    replay = live_game.replay(_moves(path), _GAME)
+@pytest.mark.parametrize("number", _OLIVAW)
+def test_published_games_replay_to_their_scores(number):
+    replay = live_game.replay(olivaw.moves(number), _GAME)
     assert replay.is_over
     score, num_passes = replay.final_score(), replay.actions.count(_GAME.pass_action)
-    assert ((64 + score) // 2, (64 - score) // 2, num_passes) == _OLIVAW[int(path.stem[-2:])]
+    assert ((64 + score) // 2, (64 - score) // 2, num_passes) == _OLIVAW[number]
 
 
 @pytest.mark.parametrize("size", [3, 4, 5, 6, 7, 8])
@@ -67,7 +62,7 @@ def test_transcripts_are_read_in_any_case_with_spaces_and_numbers(text):
 
 
 def test_forced_passes_may_be_written_or_left_out():
-    written = _moves(_FILES[0])
+    written = olivaw.moves(1)
     with_passes = live_game.replay(written, _GAME)
     without = live_game.replay(written.replace("PA", ""), _GAME)
     assert "PA" in written
@@ -142,17 +137,3 @@ def test_discs_are_given_to_the_side_to_move_and_the_other():
 def test_bad_boards_are_refused_with_their_fault(text, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         notation.parse_board(text, 4)
-
-
-def test_a_diagram_has_coordinates_and_the_mover():
-    replay = live_game.replay("b1", othello.Othello(4))
-    board = replay.board
-    assert notation.diagram(board, 4).split("\n") == [
-        "  a b c d",
-        "1 - X - - 1",
-        "2 - X X - 2",
-        "3 - X O - 3",
-        "4 - - - - 4",
-        "  a b c d",
-        "white (O) to move",
-    ]

@@ -1,21 +1,19 @@
 """From games to examples, and steps on them."""
 
 import dataclasses
-import pathlib
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import slow_board
+from support import olivaw, random_games, slow_board
 
 from azo.formats import game_files, game_texts
-from azo.games import bitboard, notation, othello, tictactoe
+from azo.games import notation, othello, tictactoe
 from azo.games.host import live_game
 from azo.learning import network, ply_records, pretraining, supervised
 from azo.search import improvement
 
-GAMES = pathlib.Path(__file__).parents[1] / "data"
 PLAIN = supervised.ExamplesConfig()
 
 
@@ -23,19 +21,12 @@ def games_of(*transcripts, game=game_files.OTHELLO):
     return game_files.replay(game, game_texts.parse("\n".join(transcripts), game))
 
 
-def olivaw(number):
-    lines = (GAMES / f"olivaw_game{number:02}.txt").read_text().splitlines()
-    return next(line.removeprefix("moves: ") for line in lines if line.startswith("moves: "))
-
-
 def text_of(packed):
-    position = othello.Othello().unpack(jnp.asarray(packed)[None])
-    discs = (bitboard.to_ints(side)[0] for side in (position.player, position.opponent))
-    return notation.board_text(notation.Board(*discs, is_black_to_move=True), 8)
+    return f"{random_games.texts(othello.Othello().unpack(jnp.asarray(packed)), 8)} X"
 
 
 def test_plies_are_the_positions_before_each_move_with_the_movers_result():
-    games = games_of(olivaw(8), "f5d6", olivaw(1))  # white wins, unfinished, a draw
+    games = games_of(olivaw.moves(8), "f5d6", olivaw.moves(1))  # white wins, unfinished, a draw
     plies = supervised.plies_of(othello.Othello(), games.action, games.black_value)
     board, row, has_passed = slow_board.start(8), 0, False
     for action in games.action[0][games.action[0] >= 0]:

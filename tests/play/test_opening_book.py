@@ -1,19 +1,14 @@
 """Opening books: symmetry, values and results by hand, files, and the command."""
 
-import pathlib
-import random
-import re
-
 import numpy as np
 import pytest
-from support import commands, scripted_engine
+from support import commands, olivaw, refusals, scripted_engine, slow_board
 
 from azo.formats import game_files, game_texts
 from azo.games import board_symmetry, notation, othello
 from azo.games.host import live_game
 from azo.play.engine import book_building, opening_book
 
-_DATA = pathlib.Path(__file__).parents[1] / "data"
 _GAME = othello.Othello()
 _FIRST = ("d3", "c4", "f5", "e6")
 
@@ -53,14 +48,6 @@ def test_moves_are_turned_back_on_all_eight_boards_of_either_colour(size):
         for each in (turned, exchanged):
             assert [int(source[turned_move]) for turned_move in book.lookup(each)] == [move]
     assert [len(moves) for moves in book.positions.values()] == [1]
-
-
-def test_symmetric_moves_share_an_entry_and_are_all_returned():
-    book = a_book({"": {"f5": 0.1}})
-    assert [len(moves) for moves in book.positions.values()] == [1]
-    rng = np.random.default_rng(0)
-    chosen = {book.choose(board_after(""), rng) for _ in range(50)}
-    assert chosen == set(book.lookup(board_after(""))) == {action(x) for x in _FIRST}
 
 
 # Values.
@@ -124,9 +111,7 @@ def test_a_book_is_read_as_it_was_written(tmp_path):
 
 
 def refusal(path, game=_GAME):
-    with pytest.raises(ValueError) as error:
-        opening_book.load(path, game)
-    return str(error.value).removeprefix(f"{path}: ")
+    return refusals.message_of(opening_book.load, path, game).removeprefix(f"{path}: ")
 
 
 def test_other_files_and_books_of_other_games_are_refused(tmp_path):
@@ -228,13 +213,9 @@ def counted(game, lines, **limits):
 
 
 def test_rare_moves_and_late_ones_are_left_out():
-    live, rng, lines = live_game.LiveGame(othello.Othello(6)), random.Random(0), []
-    for _ in range(60):
-        live.new_game()
-        while not live.is_over:
-            live.play(rng.choice(live.legal_actions))
-        lines.append(notation.transcript(live.actions, 6))
-    book, num_games = counted(live.game, lines, max_plies=3, min_games=5)
+    games = [slow_board.random_game(6, seed=seed)[1] for seed in range(60)]
+    lines = [notation.transcript(actions, 6) for actions in games]
+    book, num_games = counted(othello.Othello(6), lines, max_plies=3, min_games=5)
     assert num_games == 60
     assert plies(book)[-1] == 2
     assert min(e.num_games for moves in book.positions.values() for e in moves.values()) == 5
@@ -273,8 +254,7 @@ def test_a_book_is_built_shown_and_reproducible(tmp_path, capsys):
 
 def test_a_book_is_built_from_transcripts(tmp_path, capsys):
     games, path = tmp_path / "games.txt", tmp_path / "book"
-    files = [_DATA / f"olivaw_game{number}.txt" for number in ("01", "08", "11")]
-    games.write_text("\n".join(re.search("moves: (.*)", x.read_text())[1] for x in files))
+    games.write_text("\n".join(olivaw.moves(number) for number in (1, 8, 11)))
     words = ("build", path, games, "--from", "archives", "--min-games", 1)
     assert shown(capsys, *words).startswith("3 games\n")
     listed = shown(capsys, "show", path).splitlines()[-4:]
