@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from azo.games import notation
 from azo.games.host import host_rules, kernels
 from azo.lab.pattern_search import evaluation, search
 from azo.solver.host import endgame, probcut, table
@@ -16,7 +17,7 @@ NO_CUTS = np.zeros((evaluation.NUM_STAGES, 1), probcut.CUT)
 INFINITE = 1 << 15
 WEIGHTS, CUTS = search.load()
 # X has to pass.
-PASSES = "OOOOOOOOOXXXXXXOOXOOOXXOOXOXXOXOOXXXOOXOOXXOOOXOOXXXXXX--X-O-XX-"
+PASSES = "OOOOOOOOOXXXXXXOOXOOOXXOOXOXXOXOOXXXOOXOOXXOOOXOOXXXXXX--X-O-XX- X"
 
 
 def squares(word):
@@ -29,12 +30,6 @@ def legal(P, O):
 
 def after(P, O, square):
     return tuple(map(np.uint64, kernels.play(P, O, square)))
-
-
-def from_text(text):
-    return tuple(
-        np.uint64(sum(1 << i for i, content in enumerate(text) if content == disc)) for disc in "XO"
-    )
 
 
 def random_positions(num, seed, empties=range(1, 61)):
@@ -101,7 +96,9 @@ def test_values_rank_solved_positions():
 def test_without_cuts_the_search_is_plain_minimax(depth, num):
     memory = searcher(max(depth, 1))
     late = random_positions(num, seed=5, empties=range(1, 10))
-    for P, O in [*random_positions(num, seed=4), *late, from_text(PASSES)]:
+    passes = notation.parse_board(PASSES, 8)
+    passing = np.uint64(passes.player), np.uint64(passes.opponent)
+    for P, O in [*random_positions(num, seed=4), *late, passing]:
         expected = minimax(P, O, depth)
         table.clear(memory.memory)
         assert search.run(P, O, depth, -INFINITE, INFINITE, memory) == expected

@@ -1,14 +1,13 @@
-import dataclasses
 import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support import random_games
 
 from azo.games import othello, tictactoe
 from azo.lab import players
-from azo.lab.tournament import openings
 from azo.learning import network
 from azo.search import improvement
 
@@ -43,15 +42,6 @@ def folders(monkeypatch, tmp_path):
     return loaded
 
 
-def random_positions(game, num_games, num_plies):
-    """Positions after `num_plies` random plies, where the games go on."""
-    drawn = openings.random(game, jax.random.key(7), count=num_games, plies=num_plies)
-    position = game.start(num_games)
-    for actions in np.array(drawn, np.int32).T:
-        position = game.step(position, actions).position
-    return position
-
-
 @pytest.mark.parametrize(
     "game",
     [pytest.param(OTHELLO4, marks=pytest.mark.slow), TIC_TAC_TOE],
@@ -61,7 +51,7 @@ def random_positions(game, num_games, num_plies):
 def test_every_player_plays_legal_moves(game, text):
     player = players.parse(text, game)
     for num_plies in (0, 3, 6):
-        position = random_positions(game, 16, num_plies)
+        position = random_games.positions(game, num_plies, 16)
         action = jax.jit(lambda player, *args: player(*args))(player, jax.random.key(0), position)
         assert action.shape == (16,)
         assert action.dtype == jnp.int32
@@ -98,11 +88,3 @@ def test_the_message_of_a_wrong_player_says_what_would_work(text):
         message = f"player '{text}': .* whole number from 1 to 32766"
     with pytest.raises(ValueError, match=message):
         players.parse(text, OTHELLO4)
-
-
-def test_settings_are_no_leaves_of_a_player():
-    player = trained()
-    assert len(jax.tree.leaves(player)) == len(jax.tree.leaves(trained().variables))
-    assert jax.tree.leaves(players.BaselinePlayer("random", OTHELLO4)) == []
-    other = dataclasses.replace(player, game=othello.Othello(4, is_reversed=True))
-    assert jax.tree.structure(player) != jax.tree.structure(other)

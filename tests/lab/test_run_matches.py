@@ -3,7 +3,6 @@
 import types
 
 import jax
-import numpy as np
 import pytest
 from support import tiny_run
 
@@ -19,11 +18,6 @@ def weights(seed):
     """The variables of a network."""
     made = network.init(tiny_run.game(), tiny_run.settings().network, jax.random.key(seed))
     return jax.device_get(made)
-
-
-def are_weights(variables, seed):
-    pairs = zip(jax.tree.leaves(variables), jax.tree.leaves(weights(seed)), strict=True)
-    return all(np.array_equal(one, other) for one, other in pairs)
 
 
 @pytest.fixture
@@ -66,13 +60,13 @@ def test_networks_are_kept_and_measured_from_the_latest_rating_on(tmp_path, meas
     texts = [rate(tmp_path, iteration) for iteration in (5, 10)]
     assert texts[1] == ["Elo 200 +- 45: above greedy; 1.25 discs lost a move"]
     (first, first_key, *_), (second, second_key, expected) = measured
-    assert are_weights(first.variables, 5)
-    assert are_weights(second.variables, 10)
+    tiny_run.assert_same_bits(first.variables, weights(5))
+    tiny_run.assert_same_bits(second.variables, weights(10))
     assert second.search_config.num_simulations == 7
     assert expected == 100.0
     assert first_key != second_key  # other openings each time
     kept, _ = network_files.load(tmp_path / "generations" / "10")
-    assert are_weights(kept, 10)
+    tiny_run.assert_same_bits(kept, weights(10))
     last = metrics.read(tmp_path, metrics.RATING)[-1]
     fields = [last[f"rating/{name}"] for name in ("elo", "elo_low", "elo_high", "discs_lost")]
     assert fields == [200.0, 155.0, 245.0, 1.25]
@@ -88,7 +82,7 @@ def test_a_resumed_run_keeps_and_rates_anew_what_came_after_its_checkpoint(tmp_p
     (tmp_path / "generations" / "10" / "settings.json").write_text("stale")
     rate(tmp_path, 10, last_iteration=7)
     assert [one[1:] for one in measured[1:2]] == [one[1:] for one in measured[2:]]
-    assert are_weights(network_files.load(tmp_path / "generations" / "10")[0], 10)
+    tiny_run.assert_same_bits(network_files.load(tmp_path / "generations" / "10")[0], weights(10))
 
 
 def test_a_game_without_a_ladder_is_reported_before_training():
@@ -111,8 +105,8 @@ def test_the_gate_plays_the_learners_network_against_the_actors(monkeypatch):
         variables=lambda: weights(1), actor_params=weights(2), generation=3
     )
     (event,) = run_matches.RunMatches(settings, tiny_run.game()).gate(state, 5)
-    assert are_weights(played[0][0].variables, 1)
-    assert are_weights(played[0][1].variables, 2)
+    tiny_run.assert_same_bits(played[0][0].variables, weights(1))
+    tiny_run.assert_same_bits(played[0][1].variables, weights(2))
     assert (event.fields["gate/is_promoted"], event.fields["gate/generation"]) == (1, 4)
 
 

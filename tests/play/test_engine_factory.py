@@ -2,16 +2,14 @@
 
 import random
 
-import jax
 import pytest
-from support import hash_evaluator
+from support import hash_evaluator, tiny_run
 
-from azo.games import notation, othello, registry
+from azo.games import notation, othello
 from azo.games.host import live_game
-from azo.learning import network
 from azo.play.engine import engine_factory, opening_book
 from azo.play.engine.engine_settings import Limits
-from azo.training import config, network_files, shipped_files
+from azo.training import shipped_files
 
 
 def test_the_network_for_8x8_beats_random_play():
@@ -44,15 +42,7 @@ def test_a_book_is_used(tmp_path, monkeypatch):
     assert engine.think().source == "book"
 
 
-def test_a_board_without_network_is_an_error():
-    with pytest.raises(ValueError, match="no network for othello4-reversed comes with azo"):
-        engine_factory.make_engine(engine_factory.PlayConfig(size=4, reversed=True))
-
-
 def test_a_network_of_another_game_is_an_error(tmp_path):
-    small = {"num_blocks": 1, "num_channels": 4}
-    settings = config.Config.model_validate({"game": {"name": "tictactoe"}, "network": small})
-    variables = network.init(registry.make(settings.game), settings.network, jax.random.key(0))
-    network_files.save(tmp_path / "net", variables, settings)
+    choice = engine_factory.NetworkChoice(network=tiny_run.export(tmp_path / "net"))
     with pytest.raises(ValueError, match="net: a network for tictactoe, but only Othello is"):
-        engine_factory.load_evaluator(engine_factory.NetworkChoice(network=tmp_path / "net"))
+        engine_factory.load_evaluator(choice)

@@ -65,10 +65,12 @@ LONG = {"maxVisits": 10**9, "reportDuringSearchEvery": 0.01}  # a search until i
 
 
 def test_a_game_is_analysed_as_by_azo_analyse():
-    moves = notation.transcript(_long_game(), 6)
+    actions = slow_board.random_game(6, seed=0)[1][:22]
+    assert GAME.pass_action not in actions
+    moves = notation.transcript(actions, 6)
     answers = Session().ask({"id": "a", "moves": moves, "analyzeTurns": list(range(21))})
     engine = live_engine.Engine(HashEvaluator(GAME), CONFIG)
-    engine.new_game(None, live_game.replay(moves, GAME).actions[:20])
+    engine.new_game(None, actions[:20])
     analysis = game_analysis.analyse(engine)
     assert [x["turnNumber"] for x in answers] == list(range(21))
     # Threads get a few turns of a game at a time, in order, so one thread has all trees.
@@ -82,14 +84,6 @@ def test_a_game_is_analysed_as_by_azo_analyse():
         assert info["pv"] == [notation.action_text(move, 6) for move in best.line]
         assert (info["visits"], info["order"]) == (best.visits, 0)
         assert info["prior"] == pytest.approx(best.prior, abs=1e-5)
-
-
-def _long_game():
-    live = live_game.LiveGame(GAME)
-    while len(live.actions) < 22:
-        live.play(live.legal_actions[-1])
-    assert GAME.pass_action not in live.actions
-    return live.actions
 
 
 def test_the_end_of_a_game_and_a_pass_have_answers_and_passes_may_be_left_out():

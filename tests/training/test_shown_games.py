@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from support import random_games
 
-from azo.games import bitboard, notation, othello, tictactoe
+from azo.games import othello, tictactoe
 from azo.learning import ply_records
 from azo.training import shown_games
 
@@ -21,9 +21,8 @@ def test_the_first_games_are_shown_by_colour(tmp_path):
     seen = shown_games.read(tmp_path)
     assert seen.iteration == 3
     assert len(seen.boards) == shown_games.NUM_GAMES
-    white, black = (bitboard.to_ints(side)[1] for side in (position.player, position.opponent))
-    board = notation.Board(black, white, is_black_to_move=False)
-    assert seen.boards[1] == notation.board_text(board, 6)
+    squares = random_games.texts(position, 6, is_black_to_move=False)
+    assert seen.boards[1] == f"{squares[1]} O"
 
 
 def test_another_game_a_missing_folder_and_a_damaged_file_show_no_boards(tmp_path):
