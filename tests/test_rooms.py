@@ -111,10 +111,3 @@ def test_few_modules_stand_outside_the_rooms():
         "__main__.py",
         "train.py",
     }
-
-
-def test_a_room_explains_itself():
-    for room in _ROOMS:
-        text = ast.get_docstring(ast.parse((_PACKAGE / room / "__init__.py").read_text()))
-        assert text, room
-        assert 3 <= len(text.splitlines()) <= 12, room

@@ -15,13 +15,6 @@ def played(number=0, black="a", white="b", result=1, score=2, ended="", **fields
     return PlayedGame(number, black, white, result=result, score=score, ended=ended, **fields)
 
 
-def test_a_game_comes_back_from_its_line():
-    for one in (played(), played(score=None, ended="b: timed out after 5 s", actions=())):
-        line = game_log.to_line(one, 8)
-        assert "\n" not in line
-        assert game_log.from_line(line, 8) == one
-
-
 def test_pairings_count_points_of_the_first_name():
     games = [
         played(0, "a", "b", 1),

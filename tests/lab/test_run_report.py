@@ -1,14 +1,11 @@
+import functools
 import html.parser
-import pathlib
 import re
 
-import numpy as np
-import pytest
-from support import fake_run
+from support import fake_run, refusals
 from support.fake_run import iteration
 
-from azo.cli import report
-from azo.lab.report import figures, page, run_log
+from azo.lab.report import figures, page
 
 
 class Page(html.parser.HTMLParser):
@@ -67,10 +64,7 @@ def test_the_phases_of_a_curriculum_share_a_page_in_the_order_of_their_numbers(t
     assert "4,000" in seen.text
 
 
-def message(folder: pathlib.Path) -> str:
-    with pytest.raises(ValueError) as error:
-        page.write(folder)
-    return str(error.value)
+message = functools.partial(refusals.message_of, page.write)
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
@@ -81,29 +75,3 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
     )
     fake_run.write(tmp_path / "new", [{"event": "compilation", "iteration": 0}])
     assert message(tmp_path / "new") == f"{tmp_path}/new: no iteration is recorded yet"
-
-
-def test_the_page_is_named_on_the_screen(tmp_path, capsys):
-    fake_run.write(tmp_path / "run", [iteration(1)])
-    assert report.main([str(tmp_path / "run")]) == 0
-    assert capsys.readouterr().out == f"{tmp_path}/run/report/index.html\n"
-
-
-def test_totals_continue_over_phases():
-    def phase(number_of_iterations):
-        totals = {"selfplay/games": 10, "selfplay/evaluations": 100, "time/training_seconds": 2.0}
-        events = [
-            iteration(number, **{name: total * number for name, total in totals.items()})
-            for number in range(1, number_of_iterations + 1)
-        ]
-        match = {"evaluation/score": 0.5 + 0.1 * number_of_iterations}
-        return [*events, {"event": "evaluation", "iteration": number_of_iterations} | match]
-
-    run = run_log.from_phases([("1-warm-up", phase(2)), ("2-small", phase(3))])
-    assert run.phases == [("1-warm-up", 1), ("2-small", 3)]
-    assert [event["iteration"] for event in run.of_kind("iteration")] == [1, 2, 3, 4, 5]
-    assert run.of_kind("iteration")[-1]["time/training_seconds"] == 10.0
-    iterations, scores = run.column("evaluation/score", "evaluation")
-    np.testing.assert_array_equal(iterations, [2, 5])
-    np.testing.assert_allclose(scores, [0.7, 0.8])
-    np.testing.assert_array_equal(run.column("selfplay/games")[1], [10, 20, 30, 40, 50])

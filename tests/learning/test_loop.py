@@ -54,11 +54,6 @@ def test_the_state_keeps_its_structure_types_and_places(num_devices):
     assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(after))
 
 
-def test_the_same_seed_repeats_the_run_bit_for_bit():
-    one, other = (run(3)[0] for _ in range(2))
-    tiny_run.assert_same_bits(one, other)
-
-
 def test_learning_waits_for_enough_positions():
     state, iterate = tiny_run.begin(1), tiny_run.iteration(1)
     num_steps, sizes = [], []

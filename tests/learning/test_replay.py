@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from support import flat_games, made_plies, tiny_run
 
-from azo.games import othello
 from azo.learning import placement, ply_records, replay, targets
 from azo.search import explored
 
@@ -34,15 +33,6 @@ def test_only_rows_in_use_are_drawn_and_all_of_them_alike():
     np.testing.assert_allclose(drawn.value, drawn.board[:, 0] / 100, atol=1e-3)
     np.testing.assert_allclose(drawn.policy.sum(axis=-1), 1, atol=1e-6)
     assert (drawn.policy.dtype, drawn.value.dtype) == (jnp.float32, jnp.float32)
-
-
-@pytest.mark.parametrize(("size", "num_bytes"), [(8, 92), (6, 64)])
-def test_a_position_takes_as_many_bytes_as_documented(size, num_bytes):
-    buffer = jax.eval_shape(lambda: replay.empty_buffer(othello.Othello(size), 1000))
-    names = ("board", "policy", "value", "score", "iteration", "actor_version")
-    stored = [getattr(buffer, name) for name in names]
-    assert sum(x.size * x.dtype.itemsize for x in stored) == 1000 * num_bytes
-    assert f"{num_bytes}" in replay.__doc__
 
 
 @pytest.mark.parametrize("num_devices", [1, 3, 4])
