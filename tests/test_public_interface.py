@@ -10,13 +10,12 @@ import sys
 import jax
 import numpy as np
 import pytest
-from support import refusals, tiny_run
+from support import tiny_run
 
 import azo
 from azo.training import metrics
 
 _PACKAGE = pathlib.Path(azo.__file__).parent
-_MOVES = "f5d6c3d3c4f4f6f3e6e7d7g6d8c5c6c7c8b7b5b4"
 _USER_FILE = """
 import azo
 
@@ -27,11 +26,6 @@ reveal_type(azo.solve_position("X").move_scores)
 azo.load_engine(level="strong")
 reveal_type(azo.__version__)
 """
-
-
-@pytest.fixture(scope="module")
-def engine():
-    return azo.load_engine("zero-fast", num_simulations=100)
 
 
 def test_importing_azo_loads_neither_jax_nor_numba():
@@ -92,27 +86,6 @@ def test_the_types_reach_a_program(tmp_path):
 def test_a_wrong_setting_is_named(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
-
-
-def test_a_game_is_analysed(engine):
-    seen = []
-    analysis = azo.analyse_game(_MOVES, engine, on_position=seen.append)
-    assert seen == list(range(1, len(_MOVES) // 2 + 2))
-    assert analysis.losses[0].loss_discs > 1
-    assert [azo.action_text(action, 8) for action in engine.actions] == [
-        _MOVES[i : i + 2] for i in range(0, len(_MOVES), 2)
-    ]
-
-
-def test_an_ending_is_solved():
-    """Number 40 of the FFO positions, by its published score and best move."""
-    board = "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X-------- X"
-    solution = azo.solve_position(board, every_move=True)
-    assert solution.score == 38
-    assert azo.action_text(solution.best_move, 8) == "a2"
-    assert next(iter(solution.move_scores.items())) == (solution.best_move, 38)
-    message = "board 'X-O': 3 squares, but a 1x1 board has 1"
-    assert refusals.message_of(azo.solve_position, "X-O") == message
 
 
 def test_positions_are_searched_in_a_batch_with_a_network():

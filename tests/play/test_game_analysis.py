@@ -96,7 +96,9 @@ def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_firs
 
 
 def test_the_engine_has_its_game_before_and_after_and_searches_every_move():
-    analysis, engine = analysed("f5d6c3", {})
+    engine, seen = scripted_engine.ScriptedEngine(_GAME), []
+    analysis = game_analysis.analyse_game("f5d6c3", engine, on_position=seen.append)
+    assert seen == [1, 2, 3, 4]
     assert notation.transcript(engine.actions, 8) == "f5d6c3"
     assert engine.limits == [engine_settings.Limits(100, None, is_analysis=True)] * 4
     assert [p.board for p in analysis.positions] == list(engine.boards)
@@ -147,15 +149,9 @@ def test_the_page_needs_nothing_else_and_names_are_text():
 # The command, with the network that comes with azo.
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("f5f5", "illegal move 'f5' at ply 2 (f5): white may play f4, d6 or f6"),
-        ("f5 --ply 3", "--ply 3: the game has 1 plies"),
-    ],
-)
-def test_mistakes_get_one_line(capsys, arguments, message):
-    assert commands.refused(capsys, "analyse", *arguments.split()) == message
+def test_a_ply_that_the_game_does_not_have_is_refused(capsys):
+    message = commands.refused(capsys, "analyse", "f5", "--ply", 3)
+    assert message == "--ply 3: the game has 1 plies"
 
 
 def test_a_lost_win_weighs_more_than_discs_of_a_lost_game():
