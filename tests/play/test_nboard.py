@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from support import slow_board, slow_minimax
-from support.fake_engines import GAME, WIPE_OUT, actions, after, pass_ply, random_game
-from support.front_end import QUICK, Input, NBoardSession, quick_engine, squares
+from support import slow_board
+from support.fake_engines import GAME, WIPE_OUT, actions, after, pass_ply
+from support.front_end import Input, NBoardSession, squares
 from support.scripted_engine import ScriptedEngine
 
 from azo.formats import ggf
-from azo.games import notation
+from azo.games import othello
 from azo.play.engine import clock, engine_settings, opening_book
 
 START = "8 ---------------------------O*------*O--------------------------- *"
@@ -69,14 +69,6 @@ def test_a_forced_pass_has_no_evaluation_and_is_written_pa():
         ("set game (;GM[Go];)", "GGF: the game is 'Go', not 'Othello'"),
         ("hint 0", "hint 0: the least number of moves is 1"),
         ("nboard 1", "nboard 1: azo needs version 2"),
-        (
-            f"set game (;GM[Othello]TY[8]BO[{START}]B[F5]W[A1];)",
-            "illegal move 'a1' at ply 2 (f5): white may play f4, d6 or f6",
-        ),
-        (
-            f"set game (;GM[Othello]TY[8a]BO[{START}];)",
-            "a game of othello8-reversed, but the network plays othello8",
-        ),
         # Unknown lines are ignored.
         *((line, "") for line in ("", "hello", "set colour red", "set contempt 5", "Go", "=== F5")),
     ],
@@ -138,23 +130,12 @@ def test_hints_come_from_the_book_if_it_has_values():
     assert {answer[:9] for answer in answers if answer.startswith("search")} == {"search F4"}
 
 
-@pytest.mark.parametrize("is_reversed", [False, True])
-def test_hints_near_the_end_are_exact(is_reversed):
-    moves = random_game(3)[:-7]
-    board = after(moves)
-    discs = notation.parse_board(f"{slow_board.text(board)} {board.mover}", 8)
-    boards = slow_minimax.boards_of([discs.player], [discs.opponent], 8)
-    truth = slow_minimax.move_scores(boards, is_reversed=is_reversed)[0]
-    config = QUICK.model_copy(update={"solve_empties": 10})
-    session = NBoardSession(quick_engine(config=config, is_reversed=is_reversed))
-    session.ask(f"set game {game_text(moves, is_reversed=is_reversed)}")
-    hints = {}
-    for line in session.ask("hint 60"):
-        if match := re.match(r"search (..)\w* (\S+) 0 100% visits", line):
-            hints[notation.parse_action(match[1], 8)] = float(match[2])
-    assert list(hints.values()) == sorted(hints.values(), reverse=True)
-    sign = -1 if is_reversed else 1
-    assert hints == {a: sign * truth[a] for a in slow_board.legal_actions(board)}
+@pytest.mark.parametrize(("is_reversed", "discs"), [(False, "-4.00"), (True, "4.00")])
+def test_hints_of_solved_moves_are_exact(is_reversed, discs):
+    [d3] = actions("d3")
+    engine = ScriptedEngine(othello.Othello(8, is_reversed), {0: {"scores": {d3: -4}}})
+    hint = NBoardSession(engine).ask("hint 1")[1]
+    assert hint == f"search D3 {discs} 0 100% visits 20 prior 0.250"
 
 
 @pytest.mark.parametrize(
