@@ -64,15 +64,6 @@ def test_exchanging_the_players_exchanges_wins_and_losses(game, opening_plies):
     assert result.flipped.counts == mirrored.counts
 
 
-@pytest.mark.parametrize("game", [OTHELLO4, TIC_TAC_TOE], ids=lambda game: game.name)
-def test_a_deterministic_player_against_itself_wins_one_game_of_each_decided_opening(game):
-    games = recorded(game, lowest(game), lowest(game), num_games=32, opening_plies=2)
-    for one, other in zip(games[::2], games[1::2], strict=True):
-        assert (one.actions, one.result) == (other.actions, other.result)
-    result = match(game, lowest(game), lowest(game), num_games=32, opening_plies=2)
-    assert result.pair_scores == (0, 0, 16, 0, 0)
-
-
 @pytest.mark.parametrize(
     ("size", "is_reversed", "opening_plies"), [(4, True, 0), (4, False, 3), (6, False, 4)]
 )
@@ -110,13 +101,6 @@ def test_openings_are_played_twice_and_differ_from_one_another():
     assert all(a.actions != b.actions for a, b in zip(first[::2], first[1::2], strict=True))
     assert [game.actions for game in again] == [game.actions for game in first]
     assert [game.actions for game in other] != [game.actions for game in first]
-
-
-def test_first_opening_plies_are_uniform():
-    drawn = openings.random(TIC_TAC_TOE, jax.random.key(0), count=9000, plies=1)
-    counts = np.bincount(np.array(drawn)[:, 0], minlength=9)
-    # 1000 expected each, five standard deviations of a binomial count.
-    np.testing.assert_allclose(counts, 1000, atol=5 * (9000 * (1 / 9) * (8 / 9)) ** 0.5)
 
 
 def test_a_second_match_with_other_arrays_is_not_traced_again():
