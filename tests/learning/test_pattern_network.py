@@ -121,17 +121,6 @@ def test_features_logits_and_layers_have_their_own_rates():
     np.testing.assert_allclose(updates["hidden0"]["bias"], -1e-3, rtol=1e-3)
 
 
-def test_the_position_weighs_the_counts_of_its_moves():
-    game, config = othello.Othello(8), configured(COUNTS)
-    variables, position = seasoned(game, config), positions(game, 20)
-    params = {name: x for name, x in variables["params"].items() if name != "move_weights"}
-    plain = predicted(game, CONFIG, {"params": params}, position).prior_logits
-    added = np.asarray(predicted(game, config, variables, position).prior_logits - plain)[:, :64]
-    is_legal = np.asarray(game.legal_mask(position))[:, :64]
-    np.testing.assert_array_equal(added[~is_legal], 0)
-    assert np.ptp(added[is_legal]) > 0.1
-
-
 def test_a_board_that_is_not_square_has_no_patterns():
     class Wide(othello.Othello):
         board_shape = (4, 6)
