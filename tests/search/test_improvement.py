@@ -86,28 +86,6 @@ def _puct(**settings):
     return improvement.SearchConfig(algorithm="puct", has_proofs=False, **settings)
 
 
-def test_unvisited_moves_get_the_mixed_value_of_the_gumbel_paper():
-    # Appendix D: (v + sum N * sum_tried(P Q) / sum_tried(P)) / (1 + sum N), over visited moves.
-    logits, q = _random(5, _NUM_ROWS, 7), _random(6, _NUM_ROWS, 7)
-    root_value = _random(7, _NUM_ROWS)
-    legal = np.arange(7) != np.arange(_NUM_ROWS)[:, None] % 7
-    config = improvement.SearchConfig(
-        num_simulations=12, max_considered_actions=3, value_scale=0.05
-    )
-    output = _search(config, logits=logits, q=q, root_value=root_value, legal=legal)
-    visits = _root_visits(output)
-    is_tried = visits > 0
-    np.testing.assert_array_equal(is_tried.sum(axis=-1), 3)
-    weights = np.where(is_tried, _softmax(logits), 0)
-    tried_value = (weights * q).sum(axis=-1) / weights.sum(axis=-1)
-    mixed = (root_value + 12 * tried_value) / 13
-    completed = np.where(is_tried, q, mixed[:, None])
-    scaled = (50 + visits.max(axis=-1, keepdims=True)) * 0.05 * completed
-    expected = _softmax(np.where(legal, logits + scaled, -np.inf))
-    np.testing.assert_allclose(output.policy, expected, atol=1e-6)
-    assert (output.policy[~legal] == 0).all()
-
-
 @pytest.mark.parametrize("num_leaves", [1, 4])
 def test_sequential_halving_gives_every_phase_its_visits(num_leaves):
     # 8 moves, 32 simulations, log2(8) = 3 phases of about 32 / 3: all 8 once, the best 4 twice
