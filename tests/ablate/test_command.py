@@ -1,9 +1,10 @@
 """The program `scripts.ablate`: tables and messages."""
 
+import functools
 import re
 
 import pytest
-from support import small_queue
+from support import commands, small_queue
 from support.small_queue import finished, keep, result_of
 
 from azo.cli import command_line
@@ -14,11 +15,7 @@ def run(*words):
     return command_line.run_main(__main__.main, [str(word) for word in words])
 
 
-def refused(capsys, *words):
-    """Returns the line in which wrong input is refused."""
-    capsys.readouterr()
-    assert run(*words) == 2
-    return capsys.readouterr().err.removesuffix("\n")
+refused = functools.partial(commands.refused, run=run)
 
 
 @pytest.fixture

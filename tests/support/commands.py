@@ -23,7 +23,7 @@ def start(*words):
     )
 
 
-def refused(capsys, *words):
+def refused(capsys, *words, run=run):
     """Runs a command that has to be refused in one line; returns the line."""
     capsys.readouterr()
     assert run(*words) == 2

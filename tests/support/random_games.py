@@ -25,11 +25,13 @@ class Games:
 @functools.cache
 def play(game: protocol.Game, num_games: int, seed: int) -> Games:
     """Returns games of random moves, with one ply after the longest possible game's last."""
-    return Games(*jax.device_get(_play(game, num_games, jax.random.key(seed))))
+    return Games(*jax.device_get(scanned(game, num_games, jax.random.key(seed))))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def _play(game: protocol.Game, num_games: int, key: jax.Array) -> tuple:
+def scanned(game: protocol.Game, num_games: int, key: jax.Array) -> tuple:
+    """Returns the fields of `Games`, on the device."""
+
     def ply(position, ply_key):
         action = game.random_action(ply_key, position)
         step = game.step(position, action)
