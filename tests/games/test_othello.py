@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from support import random_games, slow_board
 
-from azo.games import bitboard, othello, protocol, variant
+from azo.games import othello, protocol
 
 
 @functools.cache
@@ -182,26 +182,12 @@ def test_boards_of_other_sizes_are_refused(size):
 def test_legal_actions_lists_the_mask_in_order_and_no_more_than_the_bound(size):
     game, num_slots = _game(size), 12  # fewer than some boards need
     position = random_games.boards(size, 4096, seed=size)
-    legal = np.asarray(_look(game, position)[0])
+    legal, is_over, *_ = jax.device_get(_look(game, position))
+    replies = np.asarray(game.legal_mask(othello.Position(position.opponent, position.player)))
+    np.testing.assert_array_equal(is_over, legal[:, -1] & replies[:, -1])  # both have to pass
     assert legal.sum(axis=-1).max() <= game.max_legal <= size**2
     listed = np.asarray(jax.jit(lambda position: game.legal_actions(position, num_slots))(position))
     for row in range(len(legal)):
         expected = np.flatnonzero(legal[row])[:num_slots]
         np.testing.assert_array_equal(listed[row, : len(expected)], expected)
         assert (listed[row, len(expected) :] == -1).all()
-
-
-@pytest.mark.parametrize("size", [4, 5, 6, 8])
-def test_both_sides_are_blocked_exactly_if_neither_has_a_legal_move(size):
-    """Most boards are nearly full, and some have few discs of one colour."""
-    rng, on_board = np.random.default_rng(size), variant.square_bits(range(size))
-    has_disc, is_first = (
-        rng.random((20_000, size, size)) < share
-        for share in (1 - 0.2 * rng.random((20_000, 1, 1)) ** 2, rng.random((20_000, 1, 1)) ** 3)
-    )
-    sides = (has_disc & is_first, has_disc & ~is_first)
-    P, O = map(random_games.from_squares, sides)
-    moves = bitboard.legal_moves(P, O, on_board) | bitboard.legal_moves(O, P, on_board)
-    expected = np.asarray(moves.is_empty())
-    assert 0.05 < expected.mean() < 0.95
-    np.testing.assert_array_equal(bitboard.is_blocked(P, O, on_board), expected)
