@@ -3,17 +3,12 @@
 import dataclasses
 
 import pytest
+from support.nboard_example import PUBLISHED
 from support.refusals import message_of
 
 from azo.formats import ggf
 from azo.games import notation
 
-# From the example session in the description of NBoard's protocol.
-PUBLISHED = (
-    "(;GM[Othello]PC[NBoard]DT[2014-02-21 20:52:27 GMT]PB[./mEdax]PW[chris]RE[?]TI[15:00]TY[8]"
-    "BO[8 ---------------------------O*------*O--------------------------- *]"
-    "B[F5]W[F6]B[D3]W[C5]B[E6]W[F7]B[E7]W[F4];)"
-)
 START = notation.Board(black=1 << 28 | 1 << 35, white=1 << 27 | 1 << 36, is_black_to_move=True)
 
 

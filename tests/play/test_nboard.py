@@ -6,18 +6,13 @@ import pytest
 from support import slow_board
 from support.fake_engines import GAME, WIPE_OUT, actions, after, pass_ply
 from support.front_end import Input, NBoardSession, squares
+from support.nboard_example import PUBLISHED, START
 from support.scripted_engine import ScriptedEngine
 
 from azo.formats import ggf
 from azo.games import othello
 from azo.play.engine import clock, engine_settings, opening_book
 
-START = "8 ---------------------------O*------*O--------------------------- *"
-# The example of the protocol's description.
-PUBLISHED = (
-    "(;GM[Othello]PC[NBoard]DT[2014-02-21 20:52:27 GMT]PB[./mEdax]PW[chris]RE[?]TI[15:00]TY[8]"
-    f"BO[{START}]B[F5]W[F6]B[D3]W[C5]B[E6]W[F7]B[E7]W[F4];)"
-)
 PLAYED = "f5 f6 d3 c5 e6 f7 e7 f4"
 
 
