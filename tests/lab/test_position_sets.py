@@ -17,7 +17,6 @@ FOUR_REVERSED = othello.Othello(4, is_reversed=True)
 NO = position_sets.NO_UTILITY
 START = "-----OX--XO-----"
 PASS_ONLY = "XXXXXXXXXXXXXXO-"  # white cannot move, black can
-SECOND = "----XXX--XO-----"  # after black's a2; white may play a1, c1 or a3
 
 
 @pytest.mark.slow

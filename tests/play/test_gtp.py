@@ -197,9 +197,7 @@ def test_the_first_board_size_comes_back_with_its_network(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("settings", "lines", "limits"),
     [
-        ((50, None), [], (50, None)),
         ((50, None), ["time_settings 120 0 0"], (50, clock.seconds_for_move(120, 60))),
-        ((None, 0.5), ["time_settings 120 0 0"], (None, 0.5)),
         ((None, 0.5), ["time_left b 2 4"], (None, clock.seconds_for_move(2, 60, moves_left=4))),
         ((None, None), [], (None, 10.0)),
     ],

@@ -49,7 +49,6 @@ def test_a_resumed_run_repeats_no_line_and_loses_none(tmp_path):
         ({"event": "iteration", "time/training_seconds": []}, "time/training_seconds: Input"),
         ({"event": "iteration", "selfplay/games": 10**400}, "selfplay/games"),
         ({"event": "iteration", "iteration": -1}, "iteration: Input should be greater"),
-        ({"event": "rating", "rating/elo": None}, "no rating/elo"),
         ({"event": "iteration", "x": float("nan")}, "x."),
     ],
 )

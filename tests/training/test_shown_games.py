@@ -1,6 +1,5 @@
 """Games of a run for those who watch it."""
 
-import jax
 import jax.numpy as jnp
 from support import random_games
 
@@ -13,10 +12,8 @@ FOUR = othello.Othello(4)
 
 def test_the_first_games_are_shown_by_colour(tmp_path):
     game = othello.Othello(6)
-    played = random_games.play(game, 14, seed=1)
-    ply = 5
-    position = jax.tree.map(lambda x: jnp.asarray(x[ply]), played.position)
-    games = ply_records.GamesInProgress(position, jnp.full(14, ply, jnp.int32), None)
+    position = random_games.positions(game, 5, 14)
+    games = ply_records.GamesInProgress(position, jnp.full(14, 5, jnp.int32), None)
     shown_games.write(tmp_path, game, games, 3)
     seen = shown_games.read(tmp_path)
     assert seen.iteration == 3
