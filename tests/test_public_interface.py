@@ -100,12 +100,6 @@ def test_positions_are_searched_in_a_batch_with_a_network():
     assert network.game.legal_mask(network.game.start())[result.action].all()
 
 
-def tiny_settings(**changes):
-    sections = tiny_run.SECTIONS.items()
-    settings = {f"{name}.{key}": value for name, part in sections for key, value in part.items()}
-    return settings | {name.replace("__", "."): value for name, value in changes.items()}
-
-
 def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
     events = []
 
@@ -114,12 +108,13 @@ def test_a_run_is_trained_resumed_and_its_network_loaded(tmp_path):
         if event["iteration"] == 3:
             raise KeyError("a fault of the caller")
 
-    folder, longer = tmp_path / "run", tiny_settings(run__num_iterations=4)
+    recipe, folder, longer = tmp_path / "a.toml", tmp_path / "run", {"run.num_iterations": 4}
+    recipe.write_text(tiny_run.toml())
     with pytest.raises(KeyError, match="a fault of the caller"):
-        azo.run_training("tictactoe", tiny_settings(), folder=folder, on_event=stop_in_the_third)
+        azo.run_training(recipe, folder=folder, on_event=stop_in_the_third)
     assert events == metrics.read(folder)
     events.clear()
-    assert azo.run_training("tictactoe", longer, folder=folder, on_event=events.append) == folder
+    assert azo.run_training(recipe, longer, folder=folder, on_event=events.append) == folder
     assert [event["iteration"] for event in events if event["event"] == "iteration"] == [3, 4]
     assert [event["iteration"] for event in metrics.read(folder, "iteration")] == [1, 2, 3, 4]
     network = azo.load_network(folder)

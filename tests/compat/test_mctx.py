@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 import pytest
+from support import random_games
 from support.refusals import message_of
 
 from azo.compat import mctx as compat
@@ -51,9 +52,7 @@ def _mctx_has_the_policies_of_azo(request, monkeypatch):
 def _othello(name):
     """A search of positions of 4x4 boards, some of them near the end."""
     game = othello.Othello(4)
-    position = game.start(4)
-    for key in jax.random.split(jax.random.key(0), 6):
-        position = game.step(position, game.random_action(key, position)).position
+    position = random_games.positions(game, 6, 4)
     evaluate = functools.partial(search.hashed_evaluation, game)
     algorithm = {"muzero_policy": "puct", "gumbel_muzero_policy": "gumbel"}[name]
     config = improvement.SearchConfig(algorithm=algorithm, num_simulations=40)

@@ -33,13 +33,8 @@ def solve(game, key, position, is_wanted, max_empties=EMPTIES):
 @functools.cache
 def lines_of(game):
     """Returns endings of random games, some of them selected, and their lines."""
-    games = random_games.play(game, 64, seed=3)
-    boards = signed_squares(games.position, game.size)
-    num_empties = (boards == 0).sum(axis=(-2, -1))
-    t, b = np.nonzero((num_empties <= EMPTIES) & ~games.is_over)
-    chosen = np.random.default_rng(0).permutation(len(t))[:40]
-    position = jax.tree.map(lambda word: word[t[chosen], b[chosen]], games.position)
-    is_wanted = np.arange(40) % 8 != 5
+    position = jax.tree.map(lambda word: word[:64], random_games.late(game, EMPTIES))
+    is_wanted = np.arange(64) % 8 != 5
     lines = jax.device_get(solve(game, jax.random.key(1), position, jnp.asarray(is_wanted)))
     return position, is_wanted, lines
 

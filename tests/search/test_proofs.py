@@ -10,6 +10,9 @@ from azo.search import improvement, proofs
 
 _GUMBEL = improvement.SearchConfig(num_simulations=48)
 _PUCT = improvement.SearchConfig(algorithm="puct", num_simulations=48, leaves_per_step=4)
+_both_algorithms = pytest.mark.parametrize(
+    "config", [_GUMBEL, pytest.param(_PUCT, marks=pytest.mark.slow)], ids=["gumbel", "puct"]
+)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +48,7 @@ def _ends_at_once(game, position, action):
     return np.asarray(game.step(position, action).discount == 0)
 
 
-@pytest.mark.parametrize(
-    "config", [_GUMBEL, pytest.param(_PUCT, marks=pytest.mark.slow)], ids=["gumbel", "puct"]
-)
+@_both_algorithms
 def test_a_wipe_out_in_one_ply_is_played(config):
     game, positions = wipe_outs.GAME, wipe_outs.before_the_end(1)
     assert len(positions) >= 50
@@ -62,9 +63,7 @@ def test_a_wipe_out_in_one_ply_is_played(config):
         assert float(result.policy[row, actions[actions >= 0]].sum()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    "config", [_GUMBEL, pytest.param(_PUCT, marks=pytest.mark.slow)], ids=["gumbel", "puct"]
-)
+@_both_algorithms
 def test_a_move_that_allows_a_wipe_out_is_not_played(config):
     game, positions = wipe_outs.GAME, wipe_outs.before_the_end(2)
     position = _positions(board for board, _ in positions)
