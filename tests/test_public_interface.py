@@ -23,7 +23,7 @@ engine = azo.load_engine("zero-fast", num_simulations=800)
 reveal_type(engine.think().action)
 reveal_type(azo.analyse_game("f5d6", engine).losses)
 reveal_type(azo.solve_position("X").move_scores)
-azo.load_engine(level="strong")
+azo.load_engine(seed="strong")
 reveal_type(azo.__version__)
 """
 
@@ -68,7 +68,7 @@ def test_the_types_reach_a_program(tmp_path):
         '5: note: Revealed type is "int"',
         '6: note: Revealed type is "tuple[azo.play.analysis.game_analysis.AnalysedPosition, ...]"',
         '7: note: Revealed type is "dict[int, int]"',
-        '8: error: Argument "level" to "load_engine" has incompatible type "str"; expected "int"'
+        '8: error: Argument "seed" to "load_engine" has incompatible type "str"; expected "int"'
         "  [arg-type]",
         '9: note: Revealed type is "str"',
     ]
@@ -79,7 +79,7 @@ def test_the_types_reach_a_program(tmp_path):
     ("call", "message"),
     [
         (lambda: azo.load_engine(num_simulation=3), "load_engine [engine]: unknown setting 'num_s"),
-        (lambda: azo.load_engine(level=21), "load_engine: level is 21, but should be less than or"),
+        (lambda: azo.load_engine(level=21), "load_engine [level]: level 21: levels are 1 to 20"),
         (lambda: azo.run_training("tictactoe", {"run.sed": 3}), "unknown setting 'sed'. Did you"),
     ],
 )

@@ -37,6 +37,8 @@ class AnalyseConfig(engine_factory.NetworkChoice):
     """Show every move of one position, the one before this ply, in place of the whole game."""
     html: pathlib.Path | None = None
     """File for a page with a board, the moves, the mistakes and a graph; it needs no other file."""
+    rating: int | None = None
+    """Also tell how often people of this rating, 1400 to 2400, play the largest losses."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched and solved."""
 
@@ -59,7 +61,9 @@ def main(argv: Sequence[str]) -> int:
     with console.ProgressBar(rich.console.Console(stderr=True)) as progress:
         task = progress.add_task("positions", total=len(engine.boards))
         analysis = game_analysis.analyse(
-            engine, on_position=lambda num: progress.update(task, completed=num)
+            engine,
+            on_position=lambda num: progress.update(task, completed=num),
+            rating=settings.rating,
         )
     title = " - ".join(filter(None, (game.black, game.white))) or formatting.title(analysis.game)
     _print(terminal, analysis, title, settings.ply)

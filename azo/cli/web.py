@@ -20,7 +20,7 @@ from azo.play.engine import engine_factory, engine_settings
 class WebConfig(engine_factory.PlayConfig):
     """A page to play against azo and to analyse games."""
 
-    level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = 6
+    level: engine_settings.Level = 6
     """The first level of the page, see `azo play`; analysis is at full strength."""
     host: str = "127.0.0.1"
     """Address to listen at; 0.0.0.0 or :: lets all machines that reach this one play."""

@@ -3,67 +3,16 @@
 `Visit.press` checks after every click that the board and the button are on the screen.
 """
 
-import datetime
-import json
 import pathlib
 import re
 
 import pytest
-from support.web_server import maker, running
-from support.web_visit import IS_OVER, Visit
-
-from azo.cli import web
-from azo.games import othello
-from azo.play.engine import engine_factory
+from support.web_visit import IS_OVER
 
 _FILE = pathlib.Path(__file__).parents[1] / "data" / "olivaw_game08.txt"
 _EXACT_MISTAKES = [["41", "h7??", "14"], ["47", "b7?", "4"], ["56", "g1??", "24"]]
 _LESSON = r"Move 41, h7: loses 14 discs\. Better was g4 \(.16\): f4 g3 b7 h7"
-_MONDAY = datetime.datetime(2026, 3, 2, 9)
-# By py-fsrs 2.5.1: grade, days since the review before, then stability and difficulty.
-_REVIEWS = [
-    (3, 0, 3.7145, 5.1618), (3, 4, 14.8081, 5.1618), (3, 15, 49.4616, 5.1618),
-    (1, 49, 5.5673, 6.9012), (3, 1, 7.5911, 6.8472), (3, 8, 21.9366, 6.7950),
-]  # fmt: skip
 _by_size = pytest.mark.parametrize("size", ["notebook", "phone", "aside"])
-
-
-@pytest.fixture(scope="module")
-def port():
-    """A server with the network that comes with azo, and a small board."""
-    # On a loaded machine the first solved position takes more than the usual time.
-    engine = web.WebConfig().engine.model_copy(update={"solve_seconds": 60.0})
-    usual, make = next(iter(engine_factory.engines(web.WebConfig(engine=engine)).items()))
-    engine_factory.warm_up(make())
-    small = othello.Othello(4)
-    with running({usual: make, small: maker(small)}, level=3) as port:
-        yield port
-
-
-@pytest.fixture(scope="module")
-def analysed(browser, port):
-    """What the browser stores of game 8 after its analysis."""
-    visit = Visit(browser, port, size="notebook")
-    visit.press("#open")
-    visit.page.fill("#text", _FILE.read_text())
-    visit.press("#read")
-    visit.wait_for_moves(59)
-    visit.wait_for_analysis()
-    visit.page.reload()  # leaving the page stores the game
-    visit.wait_for_moves(59)
-    state = visit.context.storage_state()
-    visit.end()
-    return state
-
-
-@pytest.fixture
-def review(open_page, port, analysed, size):
-    """The page with game 8, from the list of stored games."""
-    visit = open_page(port, size=size, storage_state=analysed)
-    visit.press("#games")
-    visit.press("#games-list button")
-    visit.wait_for_moves(59)
-    return visit
 
 
 def _saved(visit):
@@ -292,92 +241,3 @@ def test_axe_finds_nothing_serious(open_page, port, analysed, size, scheme):
         visit.page.keyboard.press(key)
         assert visit.serious_findings() == [], f"dialog {key}"
         visit.page.keyboard.press("Escape")
-
-
-def _begin(visit, days=0, minutes=0):
-    visit.page.clock.set_fixed_time(_MONDAY + datetime.timedelta(days=days, minutes=minutes))
-    visit.press("#games")
-    number = int(visit.text("#practise").split("(")[1].split()[0])
-    visit.press("#practise")
-    return number
-
-
-def _cards(visit):
-    """Cards in the order of their questions."""
-    cards = json.loads(visit.page.evaluate("localStorage.getItem('azo-deck')"))
-    return sorted(cards, key=lambda card: card["memory"]["due"] if card["memory"] else 0)
-
-
-def _answer(visit, square):
-    assert visit.text("#status").endswith("due)")
-    assert visit.text("#headline") == "Not searched yet"
-    visit.press(visit.cell(square))
-    return visit.text("#status")
-
-
-def _solve_all(visit, number):
-    """Finds the best move of each position that is due; returns what is said."""
-    said = []
-    for _ in range(number):
-        visit.wait_for("#go-on", "Show answer")
-        best = _cards(visit)[0]["best"]
-        said.append(_answer(visit, best))
-        assert said[-1].startswith(f"Solved: {best}; ")
-        visit.press("#go-on")
-    visit.wait_for("#message", "Well done")
-    return [text.split("; ")[1] for text in said]
-
-
-@_by_size
-def test_mistakes_are_practised_for_a_week(review):
-    visit = review
-    number = len(visit.mistakes)
-    visit.press("#keep-mistakes")
-    assert visit.text("#message") == f"{number} positions to practise under “Games”"
-    visit.press("#keep-mistakes")
-    assert visit.text("#message").endswith(
-        f"0 positions to practise under “Games”, {number} were kept before"
-    )
-
-    assert _begin(visit) == number
-    losses = _cards(visit)[0]["losses"]
-    wrong = max(losses, key=losses.get)
-    best = min(losses, key=losses.get)
-    said = _answer(visit, wrong)
-    assert said == f"{wrong} loses {losses[wrong]:.0f} discs: {best} is best; again in this round"
-    visit.press("#go-on")
-    visit.wait_for("#go-on", "Show answer")
-    visit.press("#go-on")
-    assert visit.text("#status").startswith("The best move is ")
-    visit.page.reload()  # shows the game again
-    visit.wait_for_moves(59)
-
-    assert _begin(visit, minutes=1) == number - 2
-    assert _solve_all(visit, number - 2) == ["again in 4 days"] * (number - 2)
-    assert len(visit.moves) == 59
-    assert _begin(visit, minutes=15) == 2
-    assert _solve_all(visit, 2) == ["again in 1 day"] * 2
-    assert _begin(visit, days=1, minutes=20) == 2
-    assert _solve_all(visit, 2) == ["again in 2 days"] * 2
-    assert _begin(visit, days=2) == 0
-    assert visit.text("#message") == "Well done: the next position is due in 2 days"
-    assert _begin(visit, days=5) == number
-    visit.press("#stop-practice")
-    visit.wait_for_moves(59)
-    assert visit.page.is_visible("#undo")
-
-
-def test_times_of_practice_are_those_of_fsrs(open_page, port):
-    script = """async (reviews) => {
-      const { review } = await import("/static/deck.js");
-      let [memory, now, found] = [null, 0, []];
-      for (const [grade, days] of reviews) {
-        now += days * 24 * 60 * 60 * 1000;
-        memory = review(memory, grade === 3, now);
-        found.push([memory.stability, memory.difficulty]);
-      }
-      return found;
-    }"""
-    found = open_page(port).page.evaluate(script, [list(one) for one in _REVIEWS])
-    for (*_, stability, difficulty), one in zip(_REVIEWS, found, strict=True):
-        assert one == pytest.approx([stability, difficulty], abs=1e-4)

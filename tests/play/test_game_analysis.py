@@ -80,7 +80,7 @@ def test_a_loss_is_exact_where_both_positions_are_solved(is_reversed, scores):
 
 def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_first(capsys):
     """The moves that lose 14, 4 and 24 discs change no winner: chances alone hide them."""
-    words = (_DATA / "olivaw_game08.txt", "--engine.num-simulations", 100)
+    words = (_DATA / "olivaw_game08.txt", "--engine.num-simulations", 100, "--rating", 1800)
     assert commands.run("analyse", *words) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[0] == "Di Mattei - OLIVAW 18. 37-27 to white, 2 empty squares included."
@@ -91,6 +91,12 @@ def test_the_three_endgame_mistakes_of_a_published_game_are_marked_and_come_firs
         "56. white g1??: 24 discs, from +34 to +10 (better: g2)",
     ):
         assert f"  {line}\n" in out
+    told = re.findall(
+        r"^      Of people rated 1800 (\d+)% play it, and (\d+)% lose 2 discs", out, re.M
+    )
+    assert len(told) == out.count("(better: ")
+    # The mistakes that are played are among those that are counted.
+    assert all(int(chance) <= int(difficulty) for chance, difficulty in told[:2])
     rows = [line.split() for line in out.splitlines()]
     assert [row[-1] for row in rows if row and row[0] in ("41", "47", "56")] == ["??", "?", "??"]
 

@@ -15,7 +15,7 @@ from support.typed_lines import moves_of, played
 from azo.formats import ggf
 from azo.games import notation, othello
 from azo.play.analysis import formatting
-from azo.play.engine import search_report
+from azo.play.engine import engine_settings, search_report
 from azo.play.protocols import board_drawing, terminal
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
@@ -61,7 +61,7 @@ def test_the_engine_answers_a_move_and_says_what_it_expects():
         ("undo", "nothing to take back: no move was played"),
         ("save", "usage: save FILE"),
         ("\ufffd\x00", "unknown command '\ufffd\\x00': a move is like f5; try 'help'"),
-        ("level x", "level 'x': levels are 1 (beginner) to 20 (full)"),
+        ("level x", f"level x: {engine_settings.LEVELS}"),
         ("play green", "play 'green': choose black, white, both or none"),
         ("load absent", "absent: cannot be read: No such file or directory"),
         ("save " + "a" * 256, "a" * 16 + ": cannot write here (File name too long)"),
@@ -97,7 +97,7 @@ def row(lines, moves_then, *said, id, **options):
         row(["b1"], _WITH_PASS[:24], "white has no move and passes", "black>",
             id="a pass is played by itself", game=_SMALL, moves=_WITH_PASS[:20], sides="both"),
         row(["level 1", "level"], "", "azo plays at level 1 (beginner)",
-            "azo plays at level 1; levels are 1 (beginner) to 20", id="levels"),
+            "azo plays at level 1; levels are 1 to 20, and human:1400", id="levels"),
         row(["analyse"], "f5d6", "2. white d6??: ~32.0 discs, from +12.8 to -19.2 (better: f4)",
             id="an analysis shows the largest loss", moves="f5d6", sides="both",
             evaluations={1: {"value": 0.2, "best": 29}, 2: {"value": 0.3}}),

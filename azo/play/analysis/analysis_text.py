@@ -70,6 +70,12 @@ def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
     for position in analysis.losses:
         yield "  " + loss(position, analysis.game)
         yield from (f"      {reason.text}" for reason in analysis.reasons(position))
+        if position.chances and position.played is not None:
+            chance, difficulty = position.chances[position.played], position.difficulty
+            yield (
+                f"      Of people rated {analysis.rating} {chance:.0%} play it, and"
+                f" {difficulty:.0%} lose 2 discs or more here."
+            )
 
 
 def loss(position: game_analysis.AnalysedPosition, game: variant.Variant) -> str:

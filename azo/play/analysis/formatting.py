@@ -68,6 +68,8 @@ def reason(report: SearchReport, who: str, game: variant.Variant) -> list[str]:
     """Returns lines that explain the choice of a move."""
     if report.source == "forced":
         return [f"{who} had no choice"]
+    if report.source == "people":
+        return [f"{who} moves as people do"]
     if report.source == "book":
         return [f"{who} knows this opening from its book"]
     lines = [outlook(report, who, game)]

@@ -42,6 +42,8 @@ class AnalysedPosition(SearchReport):
     loss: float | None = None  # expected result that it gives away, from 0 to 2
     loss_discs: float | None = None  # discs that it gives away, exact or expected
     is_loss_exact: bool = False  # both positions are solved
+    # Of each legal action that people of the rating play it; empty without a rating or a choice.
+    chances: dict[int, float] = dataclasses.field(default_factory=dict)
 
     @property
     def best(self) -> int | None:
@@ -54,6 +56,14 @@ class AnalysedPosition(SearchReport):
         discs, result = self.loss_discs or 0.0, self.loss or 0.0
         marks = (mark for least, lost, mark in MARKS if discs >= least or result >= lost)
         return next(marks, "")
+
+    @property
+    def difficulty(self) -> float:
+        """The chance that people of the rating make a move with a mark by its discs here."""
+        known = [move for move in self.moves if move.discs is not None]
+        best = max((move.discs or 0.0 for move in known), default=0.0)
+        good = (move for move in known if best - (move.discs or 0.0) < MARKS[-1][0])
+        return 1.0 - sum(self.chances[move.action] for move in good)
 
     @property
     def black_value(self) -> float:
@@ -82,6 +92,7 @@ class GameAnalysis:
 
     game: variant.Variant
     positions: tuple[AnalysedPosition, ...]  # before each move, and after the last
+    rating: int | None = None  # of the people whose chances the positions have
 
     @property
     def end(self) -> live_game.LiveGame:
@@ -105,6 +116,7 @@ class GameAnalysis:
         """Returns why the move of a position lost discs; empty without a mark."""
         if not position.mark:
             return []
+        assert position.played is not None
         after = self.positions[position.number]
         refutation = [position.played, *(after.line if after.moves else ())]
         return reasons.find(position.board, refutation, position.line, self.game)
@@ -152,11 +164,13 @@ def analyse(
     *,
     on_position: Callable[[int], None] | None = None,
     is_stopped: Callable[[], bool] | None = None,
+    rating: int | None = None,
 ) -> GameAnalysis:
     """Analyses the engine's game from its start to its present position.
 
     The limits are those of the engine's settings. `on_position` is called with the number of
     analysed positions. If `is_stopped` returns True, the analysis ends without the later positions.
+    With a `rating`, positions have the chances of people's moves; ValueError if there are none.
     """
     start, actions = engine.start, engine.actions
     limits = engine.config.limits(is_analysis=True)
@@ -169,7 +183,10 @@ def analyse(
                 report = end_report(engine)
             else:
                 report = engine.think(limits, is_stopped=is_stopped)
-            positions.append(AnalysedPosition(**vars(report), number=number, played=played))
+            chances = engine.chances(rating) if rating and len(engine.legal_actions) > 1 else {}
+            positions.append(
+                AnalysedPosition(**vars(report), number=number, played=played, chances=chances)
+            )
             if on_position is not None:
                 on_position(number)
             if is_stopped is not None and is_stopped():
@@ -177,7 +194,7 @@ def analyse(
     finally:
         if engine.actions != actions:
             engine.new_game(start, actions)
-    return GameAnalysis(engine.game, _with_losses(positions, engine.game))
+    return GameAnalysis(engine.game, _with_losses(positions, engine.game), rating)
 
 
 def end_report(live: live_game.LiveGame) -> SearchReport:

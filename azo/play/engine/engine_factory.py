@@ -40,10 +40,9 @@ class NetworkChoice(pydantic.BaseModel, frozen=True, extra="forbid"):
 class PlayConfig(NetworkChoice):
     """Network, level and settings of an engine."""
 
-    level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = (
-        engine_settings.NUM_LEVELS
-    )
-    """Playing strength in steps of about 100 Elo, from 1 (beginner) to 20, the engine settings."""
+    level: engine_settings.Level = engine_settings.NUM_LEVELS
+    """Playing strength in steps of about 100 Elo, from 1 (beginner) to 20, the engine settings; or
+    human:1400 to human:2400: moves as people of that rating make them, learned from their games."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig(num_simulations=20_000)
     """Settings of the search."""
     book: Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")] = None
@@ -57,7 +56,7 @@ def load_engine(
     *,
     size: int = 8,
     is_reversed: bool = False,
-    level: int = engine_settings.NUM_LEVELS,
+    level: int | str = engine_settings.NUM_LEVELS,
     book: str | os.PathLike[str] | None = None,
     seed: int = 0,
     **settings: Any,
@@ -78,7 +77,8 @@ def load_engine(
         default the strongest that comes with azo for the board.
       size: without a network, rows of the board.
       is_reversed: without a network, fewer discs win.
-      level: playing strength from 1 (beginner) to 20 (the settings).
+      level: playing strength from 1 (beginner) to 20 (the settings), or such as "human:1800": moves
+        as people of that rating make them.
       book: file of an opening book, as `azo book` writes it.
       seed: of random choices, in the book and at low levels.
       **settings: of the search, see `EngineConfig`: `num_simulations` a move (20,000 by default),

@@ -1,11 +1,12 @@
 """Settings of the engine for live games, and playing levels."""
 
 import dataclasses
+import re
 from typing import Annotated, NamedTuple
 
 import pydantic
 
-from azo.games import setting_types
+from azo.games import setting_types, variant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,20 +104,65 @@ _NAMES = ("beginner", "novice", "casual", "improver", "club", "strong", "expert"
 LEVEL_NAMES = (*(_NAMES[i // 3] for i in range(len(_LEVELS))), "full")
 """The name of level 1 first; three levels share a name."""
 NUM_LEVELS = len(LEVEL_NAMES)
-LEVELS = f"levels are 1 (beginner) to {NUM_LEVELS} (full)"
+RATINGS = range(1400, 2401)
+"""Of people whose play a level can have, see `people`."""
+_PEOPLE = f"human:{RATINGS[0]} to human:{RATINGS[-1]}, learnt from people"
+LEVELS = f"levels are 1 to {NUM_LEVELS}, and {_PEOPLE}"
 _DRAWN_PRIOR_TEMPERATURE = 2.0  # above that of play: bad moves are tried and drawn
 
 
-def at_level(config: EngineConfig, level: int) -> EngineConfig:
-    """Returns the settings of a level, from 1 to `NUM_LEVELS`, at which they are `config` itself.
+def parse_level(level: int | str) -> int | str:
+    """Returns a level: a number from 1 to `NUM_LEVELS`, or a text such as "human:1800".
 
     Raises:
       ValueError: there is no such level.
     """
-    if not 1 <= level <= NUM_LEVELS:
+    if isinstance(level, str) and re.fullmatch(r"\d{1,9}", level, re.ASCII):
+        level = int(level)
+    is_known = rating_of(level) if isinstance(level, str) else 1 <= level <= NUM_LEVELS
+    if not is_known:
         raise ValueError(f"level {level}: {LEVELS}")
+    return level
+
+
+Level = Annotated[int | str, pydantic.AfterValidator(parse_level)]
+
+
+def check_level(level: int | str, game: variant.Variant) -> int | str:
+    """Returns a level; raises ValueError, one line, if there is none like that for a game."""
+    level = parse_level(level)
+    if rating_of(level) and (game.size, game.is_reversed) != (8, False):
+        raise ValueError(f"level {level}: games of people are known for 8x8 alone, not {game.name}")
+    return level
+
+
+def rating_of(level: int | str) -> int | None:
+    """Returns the rating of the people that a level plays like, None for the other levels."""
+    found = re.fullmatch(r"human:(\d{4})", str(level), re.ASCII)
+    return int(found[1]) if found and int(found[1]) in RATINGS else None
+
+
+def level_name(level: int | str) -> str:
+    """Returns a level for people, such as "5 (novice)"."""
+    return f"{level} ({LEVEL_NAMES[level - 1] if isinstance(level, int) else 'like people'})"
+
+
+def at_level(config: EngineConfig, level: int | str) -> EngineConfig:
+    """Returns the settings of a level, at the highest number `config` itself.
+
+    A level that plays like people does not search; ValueError if there is no such level.
+    """
+    level = parse_level(level)
     if level == NUM_LEVELS:
         return config
+    if isinstance(level, str):
+        changes = {
+            "num_simulations": 1,
+            "leaves_per_step": 1,
+            "probe_nodes": 0,
+            "has_proofs": False,
+        }
+        return config.model_copy(update=changes | {"ponder": False, "solve_empties": 0})
     num_simulations, temperature, num_empties = _LEVELS[level - 1]
     prior_temperature = _DRAWN_PRIOR_TEMPERATURE if temperature else 0.0
     # A level never makes weak settings stronger.

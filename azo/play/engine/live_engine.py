@@ -19,7 +19,13 @@ import numpy as np
 
 from azo.games import notation
 from azo.games.host import live_game
-from azo.play.engine import engine_settings, live_search, opening_book, search_report
+from azo.play.engine import (
+    engine_settings,
+    live_search,
+    opening_book,
+    people,
+    search_report,
+)
 from azo.play.engine.engine_settings import EngineConfig, Limits
 from azo.play.engine.search_report import MoveReport, SearchReport
 from azo.solver.host import endgame
@@ -36,7 +42,7 @@ class Engine(live_game.LiveGame):
         evaluator: live_search.Evaluator,
         config: EngineConfig | None = None,
         *,
-        level: int = engine_settings.NUM_LEVELS,
+        level: int | str = engine_settings.NUM_LEVELS,
         book: opening_book.Book | None = None,
         seed: int = 0,
     ):
@@ -57,17 +63,18 @@ class Engine(live_game.LiveGame):
             _ = self._solver  # here rather than in the first search, since it may be compiled
 
     @property
-    def level(self) -> int:
-        """Playing strength, from 1 to 20; another level empties the tree of moves.
+    def level(self) -> int | str:
+        """Playing strength, from 1 to 20, or such as "human:1800"; a change empties the tree.
 
-        Raises ValueError if there is no such level.
+        Raises ValueError if there is no such level, or it is not for the board.
         """
         return self._level
 
     @level.setter
-    def level(self, level: int) -> None:
+    def level(self, level: int | str) -> None:
+        self._level = level = engine_settings.check_level(level, self.game)
         self.play_config = engine_settings.at_level(self.config, level)
-        self._level = level
+        self._rating = engine_settings.rating_of(level)
         self._play_search = live_search.LiveSearch(self.evaluator, self.play_config)
 
     @functools.cached_property
@@ -123,6 +130,8 @@ class Engine(live_game.LiveGame):
                 seconds=time.perf_counter() - start,
             )
 
+        if is_move and self._rating:
+            return dataclasses.replace(report(), action=self._draw(self._rating), source="people")
         action = self.book.choose(self.board, self._rng) if self.book and is_move else None
         if action is not None and action in self.legal_actions:
             return dataclasses.replace(report(), action=action, source="book")
@@ -203,6 +212,18 @@ class Engine(live_game.LiveGame):
         """Searches the present position until it is stopped, the result proven or memory full."""
         if not self.is_over:
             self._search_for(Limits()).grow(Limits(), is_stopped=is_stopped)
+
+    def chances(self, rating: int) -> dict[int, float]:
+        """Returns the chance of each legal action that people of a rating play it.
+
+        Raises ValueError if the game is not that of 8x8, or there is no such rating.
+        """
+        engine_settings.check_level(f"human:{rating}", self.game)
+        return people.chances(self.evaluator, self._solver, self.board, rating)
+
+    def _draw(self, rating: int) -> int:
+        chances = self.chances(rating)
+        return int(self._rng.choice(list(chances), p=list(chances.values())))
 
     def _choice(self, report: SearchReport) -> int:
         """Returns the move to play: the best one, or a random one above temperature 0."""

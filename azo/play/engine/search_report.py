@@ -15,7 +15,7 @@ from azo.games.host.live_game import LiveGame
 from azo.search import settings
 from azo.solver.host.endgame import Solution
 
-Source = Literal["search", "exact", "book", "forced"]
+Source = Literal["search", "exact", "book", "forced", "people"]
 
 # Standard deviation of the error of the engine's score on 8x8, which makes a result likely.
 _SCORE_DEVIATION = 3.0

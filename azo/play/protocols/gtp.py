@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from azo.games import notation
-from azo.play.engine import clock
+from azo.play.engine import clock, engine_settings
 from azo.play.engine.engine_settings import Limits
 from azo.play.engine.live_engine import Engine
 from azo.play.protocols.line_reader import LineReader
@@ -192,7 +192,7 @@ class GtpServer:
         self._clock.set_left(_is_black(colour), _integer(seconds), _integer(moves))
 
     def _set_level(self, level: str) -> None:
-        self._engine.level = _integer(level)
+        self._engine.level = engine_settings.parse_level(level)
 
     def _set_game(self, name: str) -> None:
         if name.lower() not in _GAMES:

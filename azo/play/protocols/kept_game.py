@@ -66,16 +66,16 @@ class KeptGame:
         self._last = game
 
 
-def names(sides: Sides, level: int) -> tuple[str, str]:
+def names(sides: Sides, level: int | str) -> tuple[str, str]:
     """Returns the names of black and white for a person's sides and the level of azo."""
-    azo = f"azo, level {level} ({engine_settings.LEVEL_NAMES[level - 1]})"
+    azo = f"azo, level {engine_settings.level_name(level)}"
     black, white = (_PERSON if sides in (side, "both") else azo for side in ("black", "white"))
     return black, white
 
 
 def players(game: ggf.GgfGame) -> tuple[Sides, str]:
     """Returns the person's sides and the level of azo, "" without azo, from the names."""
-    level = re.search(r"level (\d+)", f"{game.black} {game.white}")
+    level = re.search(r"level (\d+|human:\d+)", f"{game.black} {game.white}")
     sides: tuple[Sides, ...] = ("none", "white", "black", "both")
     number = 2 * (game.black == _PERSON) + (game.white == _PERSON)
     return sides[number], level[1] if level else ""

@@ -334,11 +334,8 @@ class Terminal:
         if not text:
             self._say(f"azo plays at level {engine.level}; {levels}")
             return
-        if not text.isdecimal():
-            raise ValueError(f"level {text!r}: {levels}")
-        engine.level = int(text)
-        name = engine_settings.LEVEL_NAMES[engine.level - 1]
-        self._say(f"azo plays at level {engine.level} ({name})")
+        engine.level = engine_settings.parse_level(text)
+        self._say(f"azo plays at level {engine_settings.level_name(engine.level)}")
 
     def _new(self) -> None:
         self._engine.new_game()

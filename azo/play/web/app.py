@@ -37,7 +37,7 @@ def make_app(
     sessions: SessionPool,
     network: str,
     *,
-    level: int = engine_settings.NUM_LEVELS,
+    level: int | str = engine_settings.NUM_LEVELS,
     names: Collection[str] = (),
     address: str | None = None,
 ) -> Starlette:
@@ -69,7 +69,7 @@ class _Pages:
     sessions: SessionPool
     games: Mapping[str, variant.Variant]  # by name
     network: str
-    level: int
+    level: int | str
     address: str | None
 
     async def settings(self, _: Request) -> Response:
@@ -78,6 +78,7 @@ class _Pages:
                 "games": [messages.offer_json(x, self.network) for x in self.games.values()],
                 "levels": engine_settings.LEVEL_NAMES,
                 "level": self.level,
+                "people": list(engine_settings.RATINGS[::200]),
                 "max_simulations": messages.MAX_SIMULATIONS,
                 "max_seconds": messages.MAX_SECONDS,
                 "max_text": messages.MAX_TEXT,
@@ -102,11 +103,11 @@ class _Pages:
         body = await guard.read_json(request, messages.ReasonsRequest)
         live = self._replay(body)
         try:
-            lines = (
+            refutation, better = (
                 notation.parse_moves(line, live.game.size)
                 for line in (body.refutation, body.better)
             )
-            found = reasons.find(live.board, *lines, live.game)
+            found = reasons.find(live.board, refutation, better, live.game)
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
         return JSONResponse([reason.text for reason in found])
@@ -116,6 +117,10 @@ class _Pages:
         game = self._replay(body)
         if game.is_over:
             raise HTTPException(400, "the game is over: there is no move to search")
+        try:
+            engine_settings.check_level(body.level, game.game)
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
         search = await self.sessions.search(game, body)
         return _Reports(search, game.game.size)
 

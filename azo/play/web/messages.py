@@ -54,7 +54,7 @@ class ThinkRequest(GameRequest, frozen=True, extra="forbid"):
     role: Literal["play", "advise", "solve"]
     """Choose a move at a level, analyse at full strength, or solve; the last goes on where the
     request before has ended."""
-    level: Annotated[int, pydantic.Field(ge=1, le=engine_settings.NUM_LEVELS)] = 1
+    level: engine_settings.Level = 1
     """Level of "play"."""
     num_simulations: Annotated[int, pydantic.Field(ge=1, le=MAX_SIMULATIONS)] = 400
     """Simulations of "advise"."""

@@ -23,6 +23,11 @@ export async function read(game, text, number = 1) {
   return (await post("/api/read", { game, text, number })).json();
 }
 
+/** Returns the endings that come with azo. */
+export async function endings() {
+  return (await send("/static/endings.json")).json();
+}
+
 /** Returns reasons, sentences, for a mistake in the last position: two lines, each with its move. */
 export async function reasons({ game, start, moves }, refutation, better) {
   const lines = { refutation: refutation.join(" "), better: better.join(" ") };

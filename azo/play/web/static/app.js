@@ -15,6 +15,8 @@ import * as storage from "./storage.js";
 import { render } from "./view.js";
 
 const CHOICES = ["side", "level", "map", "strength", "isDetailed"];
+const TELLING = ["hint", "go", "analyse", "watch", "solve"]; // what shows or plays the best move
+const FIRST = "Find the move first, or press “Show answer”";
 const THEME = "azo-theme";
 const SAVE_MS = 400;
 const NOTE_MS = 8000; // a note covers what stands below it
@@ -55,9 +57,13 @@ function keeper(play) {
   };
 }
 
-function fillChoices({ games, levels }) {
+function fillChoices({ games, levels, people = [] }) {
+  const likePeople = document.createElement("optgroup");
+  likePeople.label = "Learnt from games of people";
+  likePeople.append(...people.map((rating) => new Option(`like ${rating}`, `human:${rating}`)));
   byId("level").replaceChildren(
     ...levels.map((name, index) => new Option(`${index + 1} ${name}`, index + 1)),
+    likePeople,
   );
   const title = ({ size, is_reversed: isReversed }) =>
     `${size} × ${size}${isReversed ? " reversed" : ""}`;
@@ -95,17 +101,23 @@ function connect(play) {
     "keep-mistakes": () => play.practice.keepMistakes(),
     "go-on": () => play.practice.goOn(),
     "stop-practice": () => play.practice.stop(),
+    "play-out": () => play.practice.playOut(),
     practise: () => practise(play),
+    "add-endings": () => addEndings(play),
     copy: () => copy({ text: records.transcript(play.line.at(-1).moves), note: "Copied" }),
     link: () => copy(links.linkTo(play)),
     "save-text": () => games.saveAs(play, "txt"),
     "save-ggf": () => games.saveAs(play, "ggf"),
   };
+  for (const id of TELLING) {
+    const action = actions[id];
+    actions[id] = () => (play.practice.isAsking ? say(FIRST, "note") : action());
+  }
   for (const [id, action] of Object.entries(actions)) {
     if (play.settings.analysed && byId(id).closest(".online")) delete actions[id];
     else byId(id).addEventListener("click", action);
   }
-  const choices = { human: String, level: Number, strength: Number };
+  const choices = { human: String, level: String, strength: Number };
   for (const [id, kind] of Object.entries(choices)) {
     byId(id).addEventListener("change", (event) => play.change(id, kind(event.target.value)));
   }
@@ -133,6 +145,17 @@ async function copy({ text, note }) {
   } catch {
     say(text, "note"); // browsers allow the clipboard only for secure origins
   }
+}
+
+async function addEndings(play) {
+  try {
+    byId("add-endings").disabled = !(await play.practice.addEndings());
+  } catch (error) {
+    if (!(error instanceof api.Failure)) throw error;
+    document.querySelector("dialog[open]")?.close();
+    say(error.message);
+  }
+  games.showDue(play);
 }
 
 async function practise(play) {

@@ -70,7 +70,8 @@ export const due = (now) => cards().filter((card) => dueTime(card) <= now);
  * Adds positions that are not in the deck yet, and returns how many. The cards that are due last make
  * room.
  * @param {{game: string, start: ?string, moves: string[], mover: string, best: string,
- *   losses: Object<string, number>}[]} added discs that each move loses, as far as they are known
+ *   losses: Object<string, number>, isEnding: boolean}[]} added the discs that each move loses, as far
+ *   as they are known
  */
 export function add(added) {
   const known = cards();

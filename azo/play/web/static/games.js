@@ -4,6 +4,7 @@ import { openingName } from "./openings.js";
 import { finalScore, outcome } from "./formatting.js";
 import * as records from "./records.js";
 import * as storage from "./storage.js";
+import { ENDINGS_OF } from "./practice.js";
 import { fromData, toData } from "./tree.js";
 
 const byId = (id) => document.getElementById(id);
@@ -44,7 +45,8 @@ export function contains({ game, start, root }, linked) {
 export function showGames(play, onChoose) {
   const stored = storage.games().filter(({ id }) => id !== play.id);
   byId("no-games").hidden = stored.length > 0;
-  byId("practise").textContent = `Practise mistakes (${play.practice.due.length} due)`;
+  byId("add-endings").hidden = !play.settings.games.some(({ name }) => name === ENDINGS_OF);
+  showDue(play);
   byId("games-list").replaceChildren(
     ...stored.map((game) => {
       const item = document.createElement("li");
@@ -65,6 +67,11 @@ export function showGames(play, onChoose) {
     }),
   );
   byId("games-dialog").showModal();
+}
+
+/** Shows how many positions are due for practice. */
+export function showDue({ practice }) {
+  byId("practise").textContent = `Practise (${practice.due.length} due)`;
 }
 
 /** The part of a link after #, for the line on the board. */

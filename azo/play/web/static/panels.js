@@ -67,6 +67,7 @@ function details(report, { mover }) {
     exact: "solved to the end",
     forced: "the only move",
     book: "from the opening book",
+    people: "as people play",
     search: `${quality(report).toLocaleString("en")} simulations`,
   }[report.source];
   const alone = `network alone ${percent(share(report.raw_value))} for ${mover}`;

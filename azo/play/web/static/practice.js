@@ -1,4 +1,5 @@
-// Practice: mistakes of former games are asked again until their better moves are known.
+// Practice: mistakes of former games, and endings that come with azo, are asked again until their moves
+// are known.
 
 import * as api from "./api.js";
 import * as deck from "./deck.js";
@@ -9,6 +10,8 @@ import * as storage from "./storage.js";
 
 const DAY = 24 * 60 * 60 * 1000;
 const MOST_LOST = 1; // discs, by a move that solves a position
+export const ENDINGS_OF = "othello8"; // the game
+const MORE_ENDINGS = 10; // that one click adds
 
 const plural = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
@@ -45,8 +48,9 @@ export class Practice {
   /** What to say in place of the state of a game. */
   get words() {
     if (this.verdict) return this.verdict;
-    const { mover } = this.card;
-    return `${capital(mover)}: find the best move (${this.due.length} due)`;
+    const { mover, isEnding } = this.card;
+    const which = isEnding ? "the only winning move" : "the best move";
+    return `${capital(mover)}: find ${which} (${this.due.length} due)`;
   }
 
   /** The mistakes of the player, or of both sides where nobody of them is the player. */
@@ -64,6 +68,16 @@ export class Practice {
     const old = found.length - number ? `, ${found.length - number} were kept before` : "";
     play.say(`${plural(number, "position")} to practise under “Games”${old}`, "note");
     play.render();
+  }
+
+  /** Adds the next endings, those that surprise the network least first; returns how many. */
+  async addEndings() {
+    const known = new Set(deck.cards().map(deck.idOf));
+    const cards = (await api.endings()).map(({ start, best, losses }) => {
+      const mover = start.endsWith("X") ? "black" : "white";
+      return { game: ENDINGS_OF, start, moves: [], mover, best, losses, isEnding: true };
+    });
+    return deck.add(cards.filter((card) => !known.has(deck.idOf(card))).slice(0, MORE_ENDINGS));
   }
 
   #cardOf({ parent, mover }) {
@@ -132,6 +146,15 @@ export class Practice {
   /** Goes on: shows the answer, or the next card after it. */
   goOn() {
     return this.isAsking ? this.answer(null) : this.next();
+  }
+
+  /** Plays on from the position against azo at its highest level. */
+  playOut() {
+    const { card, play, position } = this;
+    this.leave();
+    const { length: level } = play.settings.levels;
+    Object.assign(play, { cursor: position, human: card.mover, level, isPaused: false });
+    play.proceed();
   }
 
   /** Ends, and shows the former game again. */

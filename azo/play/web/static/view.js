@@ -44,11 +44,13 @@ export function render(play, { board, graph, moves }) {
 
 function showPlayers(play) {
   const number = count(play.cursor.board);
-  const level = play.settings.levels[play.level - 1];
+  const { level, settings } = play;
+  const likePeople = `like people rated ${String(level).slice("human:".length)}`;
+  const strength = settings.levels[level - 1] ? `${level} ${settings.levels[level - 1]}` : likePeople;
   for (const colour of ["black", "white"]) {
     const element = byId(colour);
     element.querySelector(".count").textContent = number[colour];
-    const who = play.isHuman(colour) ? "You" : `azo, ${play.level} ${level}`;
+    const who = play.isHuman(colour) ? "You" : `azo, ${strength}`;
     const name = play.players[colour] || capital(colour);
     write(element.querySelector(".who"), play.human === "both" ? name : who);
     element.title = play.players[colour] ?? "";
@@ -154,6 +156,7 @@ function showButtons(play) {
   byId("go").disabled = isOver;
   byId("practice-buttons").hidden = !card;
   byId("turn-buttons").hidden = card !== null;
+  byId("play-out").hidden = isAsking;
   write(byId("go-on"), isAsking ? "Show answer" : "Next position");
   const kept = play.practice.mistakes.length;
   byId("keep-mistakes").hidden = !kept || card !== null;

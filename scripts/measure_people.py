@@ -1,0 +1,93 @@
+"""Plays the levels that move like people against one another, and counts what is typical of people.
+
+python scripts/measure_people.py --num-games 200
+
+The table has the Elo of the round robin, with 1800 for human:1800, and of each level the share of
+its moves that are passes, of its games lost without a disc, and the discs that its moves lose with
+at most ten empty squares. `fit_people.py` prints the same of people.
+"""
+
+import argparse
+import collections
+import itertools
+
+import numpy as np
+
+from azo.games import notation
+from azo.games.host import live_game
+from azo.lab import elo
+from azo.play.engine import engine_factory, people
+from azo.solver.host import endgame
+
+
+def main() -> None:
+    """Plays and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--num-games", type=int, default=200, help="of each pair of levels")
+    parser.add_argument("--ratings", type=int, nargs="+", default=list(range(1400, 2401, 200)))
+    options = parser.parse_args()
+    engines = {
+        rating: engine_factory.load_engine(level=f"human:{rating}", seed=rating)
+        for rating in options.ratings
+    }
+    solver, counts = endgame.Solver(8), collections.defaultdict(collections.Counter)
+    pairings = []
+    for first, second in itertools.combinations(options.ratings, 2):
+        results = collections.Counter()
+        for number in range(options.num_games):
+            black, white = (first, second) if number % 2 else (second, first)
+            live = _game(engines[black], engines[white])
+            for rating, is_black in ((black, True), (white, False)):
+                _count(counts[rating], live, is_black, solver)
+            black_score = live.final_score()
+            results[np.sign(black_score if black == first else -black_score)] += 1
+        match = elo.MatchResult(results[1], results[0], results[-1])
+        pairings.append(elo.Pairing(str(first), str(second), match))
+        print(f"{first} against {second}: {match}", flush=True)
+    rated = elo.rate(pairings, known={"1800": 1800.0}).standings
+    print("| level | Elo | passes | lost without a disc | discs lost a move, late |")
+    print("| --- | --- | ---: | ---: | ---: |")
+    for one in sorted(rated, key=lambda one: one.name):
+        found, (low, high) = counts[int(one.name)], one.interval
+        shares = found["passes"] / found["moves"], found["wiped"] / found["games"]
+        lost = found["lost"] / max(found["late"], 1)
+        print(
+            f"| human:{one.name} | {one.rating:.0f} ({low:.0f} to {high:.0f}) | {shares[0]:.2%}"
+            f" | {shares[1]:.2%} | {lost:.2f} |"
+        )
+
+
+def _game(black, white) -> live_game.LiveGame:
+    live = live_game.LiveGame(black.game)
+    while not live.is_over:
+        engine = black if live.board.is_black_to_move else white
+        chances = people.chances(engine.evaluator, engine._solver, live.board, engine._rating)
+        live.play(int(engine._rng.choice(list(chances), p=list(chances.values()))))
+    return live
+
+
+def _count(
+    found: collections.Counter, live: live_game.LiveGame, is_black: bool, solver: endgame.Solver
+) -> None:
+    """Adds what one side did in a game; every tenth game is solved near its end."""
+    end = live.board
+    found["games"] += 1
+    found["wiped"] += not (end.black if is_black else end.white)
+    for board, action in zip(live.boards, live.actions, strict=False):
+        if board.is_black_to_move != is_black:
+            continue
+        found["moves"] += 1
+        found["passes"] += action == live.game.pass_action
+        if found["games"] % 10 == 0 and _num_empties(board) <= people.SOLVED_EMPTIES:
+            scores = solver.solve(board.player, board.opponent, every_move=True).move_scores
+            if len(scores) > 1:
+                found["late"] += 1
+                found["lost"] += max(scores.values()) - scores[action]
+
+
+def _num_empties(board: notation.Board) -> int:
+    return 64 - (board.black | board.white).bit_count()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Practice on the page, and opponents like people, as people use them, at three sizes."""
+
+import datetime
+import json
+
+import pytest
+
+_MONDAY = datetime.datetime(2026, 3, 2, 9)
+# By py-fsrs 2.5.1: grade, days since the review before, then stability and difficulty.
+_REVIEWS = [
+    (3, 0, 3.7145, 5.1618), (3, 4, 14.8081, 5.1618), (3, 15, 49.4616, 5.1618),
+    (1, 49, 5.5673, 6.9012), (3, 1, 7.5911, 6.8472), (3, 8, 21.9366, 6.7950),
+]  # fmt: skip
+_by_size = pytest.mark.parametrize("size", ["notebook", "phone", "aside"])
+
+
+def _begin(visit, days=0, minutes=0):
+    visit.page.clock.set_fixed_time(_MONDAY + datetime.timedelta(days=days, minutes=minutes))
+    visit.press("#games")
+    number = int(visit.text("#practise").split("(")[1].split()[0])
+    visit.press("#practise")
+    return number
+
+
+def _cards(visit):
+    """Cards in the order of their questions."""
+    cards = json.loads(visit.page.evaluate("localStorage.getItem('azo-deck')"))
+    return sorted(cards, key=lambda card: card["memory"]["due"] if card["memory"] else 0)
+
+
+def _answer(visit, square):
+    assert visit.text("#status").endswith("due)")
+    assert visit.text("#headline") == "Not searched yet"
+    visit.press(visit.cell(square))
+    return visit.text("#status")
+
+
+def _solve_all(visit, number):
+    """Finds the best move of each position that is due; returns what is said."""
+    said = []
+    for _ in range(number):
+        visit.wait_for("#go-on", "Show answer")
+        best = _cards(visit)[0]["best"]
+        said.append(_answer(visit, best))
+        assert said[-1].startswith(f"Solved: {best}; ")
+        visit.press("#go-on")
+    visit.wait_for("#message", "Well done")
+    return [text.split("; ")[1] for text in said]
+
+
+@_by_size
+def test_mistakes_are_practised_for_a_week(review):
+    visit = review
+    number = len(visit.mistakes)
+    visit.press("#keep-mistakes")
+    assert visit.text("#message") == f"{number} positions to practise under “Games”"
+    visit.press("#keep-mistakes")
+    assert visit.text("#message").endswith(
+        f"0 positions to practise under “Games”, {number} were kept before"
+    )
+
+    assert _begin(visit) == number
+    visit.page.keyboard.press("h")
+    assert visit.text("#message").startswith("Find the move first")
+    losses = _cards(visit)[0]["losses"]
+    wrong = max(losses, key=losses.get)
+    best = min(losses, key=losses.get)
+    said = _answer(visit, wrong)
+    assert said == f"{wrong} loses {losses[wrong]:.0f} discs: {best} is best; again in this round"
+    visit.press("#go-on")
+    visit.wait_for("#go-on", "Show answer")
+    visit.press("#go-on")
+    assert visit.text("#status").startswith("The best move is ")
+    visit.page.reload()  # shows the game again
+    visit.wait_for_moves(59)
+
+    assert _begin(visit, minutes=1) == number - 2
+    assert _solve_all(visit, number - 2) == ["again in 4 days"] * (number - 2)
+    assert len(visit.moves) == 59
+    assert _begin(visit, minutes=15) == 2
+    assert _solve_all(visit, 2) == ["again in 1 day"] * 2
+    assert _begin(visit, days=1, minutes=20) == 2
+    assert _solve_all(visit, 2) == ["again in 2 days"] * 2
+    assert _begin(visit, days=2) == 0
+    assert visit.text("#message") == "Well done: the next position is due in 2 days"
+    assert _begin(visit, days=5) == number
+    visit.press("#stop-practice")
+    visit.wait_for_moves(59)
+    assert visit.page.is_visible("#undo")
+
+
+def test_times_of_practice_are_those_of_fsrs(open_page, port):
+    script = """async (reviews) => {
+      const { review } = await import("/static/deck.js");
+      let [memory, now, found] = [null, 0, []];
+      for (const [grade, days] of reviews) {
+        now += days * 24 * 60 * 60 * 1000;
+        memory = review(memory, grade === 3, now);
+        found.push([memory.stability, memory.difficulty]);
+      }
+      return found;
+    }"""
+    found = open_page(port).page.evaluate(script, [list(one) for one in _REVIEWS])
+    for (*_, stability, difficulty), one in zip(_REVIEWS, found, strict=True):
+        assert one == pytest.approx([stability, difficulty], abs=1e-4)
+
+
+@_by_size
+def test_an_ending_is_solved_and_played_out_against_azo(open_page, port, size):
+    visit = open_page(port, size=size)
+    visit.press("#games")
+    visit.press("#add-endings")
+    visit.wait_for("#practise", "10 due")
+    visit.press("#practise")
+    visit.wait_for("#status", "find the only winning move (10 due)")
+    best = _cards(visit)[0]["best"]
+    assert _answer(visit, best).startswith(f"Solved: {best}; again in 4 days")
+    visit.press("#play-out")
+    visit.press(visit.cell(best))
+    while visit.wait_for_turn():
+        visit.press(visit.page.locator(".cell.legal").first)
+    assert visit.page.is_visible("#undo")
+
+
+def test_an_opponent_like_people_is_chosen_and_kept(open_page, port):
+    visit = open_page(port)
+    visit.page.select_option("#level", "human:1600")
+    visit.press(visit.page.locator(".cell.legal").first)
+    assert visit.wait_for_turn()
+    assert visit.text("#white .who") == "azo, like people rated 1600"
+    visit.page.reload()
+    visit.wait_for_moves(2)
+    assert visit.page.input_value("#level") == "human:1600"
+    visit.page.select_option("#game", "othello4")
+    visit.press(visit.page.locator(".cell.legal").first)
+    visit.wait_for("#message", "games of people are known for 8x8 alone")
+    visit.forgive_refusals()
