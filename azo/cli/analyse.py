@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated
 
+import pydantic
 import rich.console
 import tyro
 
@@ -37,7 +38,7 @@ class AnalyseConfig(engine_factory.NetworkChoice):
     """Show every move of one position, the one before this ply, in place of the whole game."""
     html: pathlib.Path | None = None
     """File for a page with a board, the moves, the mistakes and a graph; it needs no other file."""
-    rating: int | None = None
+    rating: Annotated[int, pydantic.Field(ge=1400, le=2400)] | None = None
     """Also tell how often people of this rating, 1400 to 2400, play the largest losses."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched and solved."""

@@ -13,7 +13,7 @@ from azo.play.engine import engine_factory
 _FILE = pathlib.Path(__file__).parents[1] / "data" / "olivaw_game08.txt"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def port():
     """A server with the network that comes with azo, and a small board."""
     # On a loaded machine the first solved position takes more than the usual time.
@@ -25,7 +25,7 @@ def port():
         yield port
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def analysed(browser, port):
     """What the browser stores of game 8 after its analysis."""
     visit = Visit(browser, port, size="notebook")

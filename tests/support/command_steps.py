@@ -126,7 +126,7 @@ STEPS = (
     ),
     # Games and positions.
     Step(
-        f"analyse {GAME} {QUICK}",
+        f"analyse {GAME} --rating 1800 {QUICK}",
         r"ply move discs .* best lost .* (Largest losses: .*|No move lost anything\.)",
     ),
     Step(

@@ -125,7 +125,12 @@ def parse_level(level: int | str) -> int | str:
     return level
 
 
-Level = Annotated[int | str, pydantic.AfterValidator(parse_level)]
+_BOUNDS = {"type": "integer", "minimum": 1, "maximum": NUM_LEVELS}
+Level = Annotated[
+    int | str,
+    pydantic.AfterValidator(parse_level),
+    pydantic.WithJsonSchema({"anyOf": [_BOUNDS, {"type": "string"}]}),
+]
 
 
 def check_level(level: int | str, game: variant.Variant) -> int | str:
