@@ -5,6 +5,6 @@ played by `tournament/rounds`. `elo` and `sequential` are the statistics of matc
 `accuracy` compares values with the known scores of `position_sets`. `classical` has programs
 without a network, `pattern_search/` the strongest one, and `external_engines` runs others.
 `report/` draws a run. `yardstick` measures a network on the fixed `ladder`. `supervised_training`
-learns from given games. This room must not know how a live game is
-played, and reads no command line.
+learns from given games. This room must not know how a live game is played, and reads no command
+line.
 """

@@ -1,7 +1,5 @@
 """One game of Othello on the host: its start, its moves, and the legal moves now."""
 
-import itertools
-import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -76,8 +74,10 @@ class LiveGame:
         host_rules.check_board(board.black, board.white, self._rules, self.game.size)
         kept = 0  # moves that this game has too, which need not be played again
         if board == self.start:
-            pairs = zip(actions, self.actions, strict=False)
-            kept = sum(itertools.accumulate((new == old for new, old in pairs), operator.and_))
+            for new, old in zip(actions, self.actions, strict=False):
+                if new != old:
+                    break
+                kept += 1
         boards = [board, *self.boards[1 : 1 + kept]]
         for action in actions[kept:]:
             boards.append(self._after(boards[-1], action))

@@ -19,13 +19,7 @@ import numpy as np
 
 from azo.games import notation
 from azo.games.host import live_game
-from azo.play.engine import (
-    engine_settings,
-    live_search,
-    opening_book,
-    people,
-    search_report,
-)
+from azo.play.engine import engine_settings, live_search, opening_book, people, search_report
 from azo.play.engine.engine_settings import EngineConfig, Limits
 from azo.play.engine.search_report import MoveReport, SearchReport
 from azo.solver.host import endgame

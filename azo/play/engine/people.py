@@ -27,7 +27,7 @@ _MOST_LOST = 20.0  # discs; more makes no difference
 
 
 class _Weights(NamedTuple):
-    middle: np.ndarray  # [K, 6] of each feature, by `_basis`
+    middle: np.ndarray  # [K, 6] of each feature, by `basis`
     late: np.ndarray  # [K, 6], with at most SOLVED_EMPTIES empty squares
 
 

@@ -80,7 +80,7 @@ export class Practice {
     return deck.add(cards.filter((card) => !known.has(deck.idOf(card))).slice(0, MORE_ENDINGS));
   }
 
-  #cardOf({ parent, mover }) {
+  #cardOf({ parent }) {
     const { play } = this;
     const { game, start, moves } = play.question(parent);
     const { report } = parent;
