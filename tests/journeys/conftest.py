@@ -29,9 +29,7 @@ def port():
 def analysed(browser, port):
     """What the browser stores of game 8 after its analysis."""
     visit = Visit(browser, port, size="notebook")
-    visit.press("#open")
-    visit.page.fill("#text", _FILE.read_text())
-    visit.press("#read")
+    visit.open_game(_FILE.read_text())
     visit.wait_for_moves(59)
     visit.wait_for_analysis()
     visit.page.reload()  # leaving the page stores the game
