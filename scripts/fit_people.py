@@ -26,7 +26,7 @@ _PER_E = 400 / np.log(10)
 _MEAN, _DEVIATION, _CHANGE = 1800, 300, 80
 _PERIOD = 5  # years
 _FEWEST_GAMES = 20  # of both players of a game that is learned
-_HELD_OUT_YEAR = 2022
+HELD_OUT_YEAR = 2022
 _BANDS = (-np.inf, 1500, 1700, 1900, 2100, np.inf)
 _PENALTY = 1e-4
 _MISTAKE = 2.0  # discs
@@ -41,8 +41,8 @@ def main() -> None:
     parser.add_argument("--plot", type=pathlib.Path, help="SVG of difficulty against mistakes")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
-    games, names = _games(options.folder)
-    rating = _ratings(games, len(names))
+    games, names = load_games(options.folder)
+    rating = ratings(games, len(names))
     is_person = np.array(["(" not in name for name in names])
     numbers = np.bincount(games["players"].reshape(-1), minlength=len(names))
     is_usable = (is_person & (numbers >= _FEWEST_GAMES))[games["players"]].all(axis=1)
@@ -53,7 +53,8 @@ def main() -> None:
     print(f"people: {passes:.2%} of plies are passes, {wiped:.2%} of games are lost without a disc")
     is_held_player = rng.random(len(names)) < 0.1
 
-    engine, solver = engine_factory.load_engine(), endgame.Solver(8)
+    engine = engine_factory.load_engine()
+    reader = people.People(engine.evaluator, endgame.Solver(8))
     rows: list[dict] = []
     for number in chosen:
         game = games[number]
@@ -65,7 +66,7 @@ def main() -> None:
             board, action = live.boards[ply], live.actions[ply]
             if len(live.legal_actions_at(board)) < 2:
                 continue
-            actions, values, num_empties = people.features(engine.evaluator, solver, board)
+            actions, values, num_empties = reader.features(board)
             side = 0 if board.is_black_to_move else 1
             mine = rating(number, side)
             rows.append(
@@ -75,7 +76,7 @@ def main() -> None:
                     "rating": mine,
                     "empties": num_empties,
                     "basis": people.basis(mine, num_empties),
-                    "is_held": game["year"] >= _HELD_OUT_YEAR
+                    "is_held": game["year"] >= HELD_OUT_YEAR
                     or is_held_player[game["players"][side]],
                 }
             )
@@ -93,7 +94,7 @@ def main() -> None:
         _plot(options.plot, held, weights)
 
 
-def _games(folder: pathlib.Path) -> tuple[np.ndarray, list[str]]:
+def load_games(folder: pathlib.Path) -> tuple[np.ndarray, list[str]]:
     """Returns the games of a folder, and the names of the players."""
     names = wthor.parse_players((folder / "WTH.JOU").read_bytes())
     numbers = [str(number) for number in range(len(names))]
@@ -121,7 +122,7 @@ _GAME = np.dtype(
 )
 
 
-def _ratings(games: np.ndarray, num_players: int):
+def ratings(games: np.ndarray, num_players: int):
     """Returns a function from the number of a game and a side to the rating."""
     period = (games["year"] - games["year"].min()) // _PERIOD
     num_periods = period.max() + 1

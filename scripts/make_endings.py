@@ -4,8 +4,9 @@ python scripts/make_endings.py --seed 0
 
 Games begin with random moves, so that endings differ; then both sides search a little, without the
 solver. Of each game at most one position is taken: one with a single winning move by the solver.
-An ending has its board, the winning move, the discs that each move loses, and the surprise of the
-network: minus the logarithm of its probability of that move. The least surprising come first.
+An ending has its board, the winning move, the discs that each move loses, the surprise of the
+network, minus the logarithm of its probability of that move, and how often people rated 1400, 1600,
+..., 2400 find it. The least surprising come first.
 """
 
 import argparse
@@ -48,7 +49,7 @@ def main() -> None:
                 _move(live, engine, rng if len(live.actions) < opening else None)
         if ending:
             left[live.num_empties] -= 1
-            found.append(ending | {"surprise": _surprise(engine, live.board, ending["best"])})
+            found.append(ending | _surprise(engine, live.board, ending["best"]))
             print(live.num_empties, ending["best"], left.total(), flush=True)
     found.sort(key=lambda ending: ending["surprise"])
     lines = ",\n".join(json.dumps(ending) for ending in found)
@@ -83,11 +84,14 @@ def _ending(live: live_game.LiveGame, solver: endgame.Solver) -> dict | None:
     return {"start": start, "best": notation.action_text(best, 8), "losses": losses}
 
 
-def _surprise(engine, board: notation.Board, best: str) -> float:
+def _surprise(engine, board: notation.Board, best: str) -> dict:
+    """Returns how surprised the network is of the best move, and how often people find it."""
     engine.new_game(board)
     moves = engine.think(engine_settings.Limits(1, is_analysis=True)).moves
     priors = {notation.action_text(move.action, 8): move.prior for move in moves}
-    return round(-math.log(max(priors[best], 1e-4)), 2)
+    action = notation.parse_moves(best, 8)[0]
+    people = [round(chance, 3) for chance in engine.chances(engine_settings.PEOPLE_RATINGS)[action]]
+    return {"surprise": round(-math.log(max(priors[best], 1e-4)), 2), "people": people}
 
 
 if __name__ == "__main__":

@@ -61,8 +61,8 @@ def _game(black, white) -> live_game.LiveGame:
     live = live_game.LiveGame(black.game)
     while not live.is_over:
         engine = black if live.board.is_black_to_move else white
-        chances = people.chances(engine.evaluator, engine._solver, live.board, engine._rating)
-        live.play(int(engine._rng.choice(list(chances), p=list(chances.values()))))
+        engine.new_game(live.start, live.actions)
+        live.play(engine.think().action)
     return live
 
 

@@ -53,6 +53,10 @@ def main(argv: Sequence[str]) -> int:
     terminal.soft_wrap = not terminal.is_terminal  # no line breaks in files
     with command_line.waiting("loading the network; the first start compiles for a minute"):
         evaluator = engine_factory.load_evaluator(settings)
+    if settings.rating:
+        engine_settings.check_level(f"human:{settings.rating}", evaluator.game)
+        if not evaluator.simulate:
+            raise ValueError("--rating: how people play is known with a pattern network alone")
     game = _read(settings, evaluator.game)
     if settings.ply is not None and settings.ply > len(game.moves) + 1:
         raise ValueError(f"--ply {settings.ply}: the game has {len(game.moves)} plies")
@@ -62,12 +66,10 @@ def main(argv: Sequence[str]) -> int:
     with console.ProgressBar(rich.console.Console(stderr=True)) as progress:
         task = progress.add_task("positions", total=len(engine.boards))
         analysis = game_analysis.analyse(
-            engine,
-            on_position=lambda num: progress.update(task, completed=num),
-            rating=settings.rating,
+            engine, on_position=lambda num: progress.update(task, completed=num)
         )
     title = " - ".join(filter(None, (game.black, game.white))) or formatting.title(analysis.game)
-    _print(terminal, analysis, title, settings.ply)
+    _print(terminal, analysis, title, settings)
     if settings.html is not None:
         players = game.black, game.white
         page = analysis_page.render(analysis, title, settings.network_name, players)
@@ -93,14 +95,14 @@ def _print(
     terminal: rich.console.Console,
     analysis: game_analysis.GameAnalysis,
     title: str,
-    ply: int | None,
+    settings: AnalyseConfig,
 ) -> None:
-    size = analysis.game.size
+    size, ply = analysis.game.size, settings.ply
     terminal.print(f"{title}. {analysis_text.outcome(analysis)}", markup=False)
     if ply is None:
         terminal.print(analysis_text.game_table(analysis))
         terminal.print(analysis_text.legend(), markup=False)
-        for line in analysis_text.summary(analysis):
+        for line in analysis_text.summary(analysis, settings.rating):
             terminal.print(line, markup=False)
         return
     position = analysis.positions[ply - 1]

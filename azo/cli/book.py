@@ -1,12 +1,10 @@
 """Builds and shows opening books.
 
     azo book build openings.book
-    azo book build openings.book games.wtb --from archives
     azo book show openings.book f5d6
 
-The first command lets the engine extend its best lines; repeated, the book grows. The second counts
-the games of WTHOR files, eOthello's CSV or transcripts (one a line), also .gz. The third lists the
-moves of a position. `azo book build --help` and `azo book show --help` list the flags.
+The first command lets the engine extend its best lines; repeated, the book grows. The second lists
+the moves of a position. `azo book build --help` and `azo book show --help` list the flags.
 """
 
 import functools
@@ -19,8 +17,7 @@ import rich.console
 import tyro
 
 from azo.cli import command_line
-from azo.formats import game_files
-from azo.games import notation, setting_types, variant
+from azo.games import notation, variant
 from azo.games.host import live_game
 from azo.play.analysis import formatting
 from azo.play.engine import (
@@ -41,17 +38,7 @@ class BuildConfig(engine_factory.NetworkChoice):
 
     book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
     """File to write, such as openings.book; if it exists, it grows."""
-    files: Annotated[
-        tyro.conf.Positional[tuple[pathlib.Path, ...]], tyro.conf.arg(metavar="[FILE ...]")
-    ] = ()
-    """Archives of games: .wtb, .csv, or a text such as .ggf, .sgf or .txt, also .gz."""
-    source: Annotated[Literal["self-play", "archives"], tyro.conf.arg(name="from")] = "self-play"
-    """Where the moves come from."""
     growth: book_building.GrowthConfig = book_building.GrowthConfig()
-    max_plies: setting_types.PositiveInt = 20
-    """From archives: moves from the start that are counted."""
-    min_games: setting_types.PositiveInt = 2
-    """From archives: least number of games of a move."""
     engine: engine_settings.EngineConfig = engine_settings.EngineConfig()
     """How positions are searched."""
 
@@ -90,30 +77,12 @@ def main(argv: Sequence[str]) -> int:
 
 def build(settings: BuildConfig, terminal: rich.console.Console) -> None:
     """Builds a book; Ctrl-C keeps the positions so far."""
-    path, archives = settings.book, settings.files
-    if settings.source == "archives" and not archives:
-        raise ValueError("--from archives: name the files")
-    if settings.source == "self-play" and archives:
-        raise ValueError(f"{archives[0]}: --from self-play reads no files")
-    engine, game = None, variant.Variant(settings.size, settings.reversed)
-    if settings.source == "self-play":
-        engine = live_engine.Engine(engine_factory.load_evaluator(settings), settings.engine)
-        game = engine.game
+    path = settings.book
+    engine = live_engine.Engine(engine_factory.load_evaluator(settings), settings.engine)
     with locks.lock_file(path):
-        book = opening_book.load(path, game) if path.exists() else opening_book.Book(game)
-        if engine is not None:
-            _grow(book, engine, settings, terminal)
-        elif book.positions:
-            raise ValueError(f"{path}: exists already: choose a new file")
-        else:
-            num_games = book_building.add_games(
-                book,
-                game_files.read_archives(archives, game),
-                max_plies=settings.max_plies,
-                min_games=settings.min_games,
-            )
-            terminal.print(f"{num_games} games", markup=False)
-            book.save(path)
+        exists = path.exists()
+        book = opening_book.load(path, engine.game) if exists else opening_book.Book(engine.game)
+        _grow(book, engine, settings, terminal)
         terminal.print(f"{_sizes(path, book)}, {path.stat().st_size} bytes", markup=False)
 
 
@@ -148,19 +117,10 @@ def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
     if not moves:
         terminal.print("not in the book")
         return
-    has_games = any(entry.num_games for entry in moves.values())
-    of_games = ("games>", "won>", "drawn>", "lost>") if has_games else ()
-    table = formatting.table("move", "wins>", "visits>", *of_games)
+    table = formatting.table("move", "wins>", "visits>")
     for action, entry in moves.items():
-        num_lost = entry.num_games - entry.num_wins - entry.num_draws
-        results = (entry.num_wins, entry.num_draws, num_lost) if entry.num_games else ()
-        table.add_row(
-            formatting.move(action, game.size),
-            formatting.chance(entry.value),
-            str(entry.num_visits or ""),
-            *([str(entry.num_games or "")] if has_games else []),
-            *(f"{num / entry.num_games:.0%}" for num in results),
-        )
+        wins = formatting.chance(entry.value)
+        table.add_row(formatting.move(action, game.size), wins, str(entry.num_visits))
     terminal.print(table)
 
 

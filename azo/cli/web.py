@@ -3,9 +3,11 @@
     azo web --open
 
 The page is served to this machine only, unless `--host` says otherwise. Without `--network` it
-offers all networks that come with azo. Ctrl-C ends it.
+offers all networks that come with azo. Ctrl-C ends it. `--export FOLDER` writes a page to practise
+with, endings and openings, for a phone or for no network.
 """
 
+import pathlib
 import time
 from collections.abc import Sequence
 from typing import Annotated
@@ -30,13 +32,19 @@ class WebConfig(engine_factory.PlayConfig):
     """Host names that the page may be opened by, besides localhost and addresses."""
     open: bool = False
     """Open the page in a browser."""
+    export: pathlib.Path | None = None
+    """Write a page to practise with into this folder, which needs no server, and end."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Loads the network, serves the page until Ctrl-C, and returns the exit code."""
     web = command_line.parse(WebConfig, argv, prog="azo web", description=__doc__)
     with extras.needed("the page", "starlette", "uvicorn"):
-        from azo.play.web import app, server, sessions
+        from azo.play.web import app, server, sessions, static_page
+    if web.export is not None:
+        static_page.export(web.export)
+        print(f"wrote {web.export}: open index.html there, or put the folder on a web server")
+        return 0
     with server.listen(web.host, web.port) as listener:
         start = time.perf_counter()
         with command_line.waiting("loading the network; the first start compiles for a minute"):

@@ -97,23 +97,3 @@ def test_intervals_cover_the_difference_as_often_as_they_say(between):
             covered += gain.interval[0] <= 80 <= gain.interval[1]
             count += 1
     assert 0.925 < covered / count < 0.98
-
-
-def test_the_table_shows_differences_and_finished_seeds():
-    results = [
-        result("base", 0, 50, 50),
-        result("base", 1, 50, 50),
-        result("b", 0, 75, 25, games=50),
-        result("b", 1, 75, 25, games=70),
-        result("b", 7, 1, 99),
-    ]
-    shown = comparison.table(by_arm(results), ARMS, [0, 1, 2])
-    assert shown[1] == "|" + " --- |" * 8
-    gain = differences(results[:4])["b"]
-    low, high = gain.interval
-    assert shown[2:] == [
-        "| base | base? | 0.500 |  |  | 100 | 1,000 | 2 of 3 |",
-        f"| b | b? | 0.750 | {gain.elo:+.0f}, {low:+.0f} to {high:+.0f} | base | 60 | 600 |"
-        " 2 of 3 |",
-        "| c | c? |  |  | base |  |  | 0 of 3 |",
-    ]

@@ -93,9 +93,9 @@ def export(folder):
 
 
 def build_book(folder):
-    (folder / "games.txt").write_text("f5d6c3d3c4f4f6f3\n" * 3)
     opening_book.Book(variant.Variant(8, False)).save(folder / "a.book")
-    return ["book", "build", folder / "a.book", folder / "games.txt", "--from", "archives"]
+    growth = ["--growth.num-positions", "3", "--engine.num-simulations", "16"]
+    return ["book", "build", folder / "a.book", *growth]
 
 
 @pytest.mark.parametrize(

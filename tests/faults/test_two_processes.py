@@ -14,15 +14,14 @@ from azo.storage import locks
 def cases(folder):
     """Returns commands, and the kind and the target of the lock that each takes."""
     cup = small_tournament.write(folder, small_tournament.SMALL)
-    (folder / "games.txt").write_text("f5d6c3\n")
     opening_book.Book(variant.Variant(8, False)).save(folder / "a.book")
     supervise = ["--game.name", "tictactoe", "--source", "random", "--num-games", "64"]
-    new, build = folder / "new", ["book", "build", folder / "a.book", folder / "games.txt"]
+    new, build = folder / "new", ["book", "build", folder / "a.book"]
     return {
         "train": (tiny_run.train(folder, name="new"), locks.lock_folder, new),
         "tournament": (["tournament", cup, "--folder", new], locks.lock_folder, new),
         "supervise": (["supervise", "--folder", new, *supervise], locks.lock_folder, new),
-        "book": ([*build, "--from", "archives"], locks.lock_file, folder / "a.book"),
+        "book": (build, locks.lock_file, folder / "a.book"),
     }
 
 

@@ -67,7 +67,7 @@ def seeds(folder) -> dict[str, list[bytes]]:
     """Returns sound contents of every format."""
     book = opening_book.Book(EIGHT)
     for action in (26, 37):
-        book.count(notation.parse_board(BOARD, 8), action, 1.0)
+        book.entry(notation.parse_board(BOARD, 8), action)
     book.save(folder / "sound.book")
     played = ggf.GgfGame(8, ggf.usual_start(EIGHT), (37, 43, 18), black_score=0)
     ggf_start = BOARD.replace("X", "*").encode()

@@ -1,9 +1,15 @@
 """Practice on the page, and opponents like people, as people use them, at three sizes."""
 
 import datetime
+import functools
+import http.server
 import json
+import re
+import threading
 
 import pytest
+
+from azo.cli import web
 
 _MONDAY = datetime.datetime(2026, 3, 2, 9)
 # By py-fsrs 2.5.1: grade, days since the review before, then stability and difficulty.
@@ -30,7 +36,7 @@ def _cards(visit):
 
 def _answer(visit, square):
     assert visit.text("#status").endswith("due)")
-    assert visit.text("#headline") == "Not searched yet"
+    assert visit.page.text_content("#headline") == "Not searched yet"
     visit.press(visit.cell(square))
     return visit.text("#status")
 
@@ -135,3 +141,68 @@ def test_an_opponent_like_people_is_chosen_and_kept(open_page, port):
     visit.press(visit.page.locator(".cell.legal").first)
     visit.wait_for("#message", "games of people are known for 8x8 alone")
     visit.forgive_refusals()
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "practice"
+    assert web.main(["--export", str(folder)]) == 0
+    return folder
+
+
+@_by_size
+def test_the_exported_page_is_practised_from_a_file(open_page, exported, tmp_path, size):
+    visit = open_page(None, (exported / "index.html").as_uri(), size=size)
+    visit.page.clock.set_fixed_time(_MONDAY)
+    visit.page.reload()
+    assert visit.serious_findings() == []
+    best, board = _cards(visit)[0]["best"], visit.board
+    visit.press(visit.cell(best))
+    assert visit.text("#status") == f"Solved: {best}; again in 4 days"
+    assert visit.cell(best).inner_text() == "0"
+    assert visit.board == board
+    visit.press("#go-on")
+    assert _solve_all(visit, 19) == ["again in 4 days"] * 19
+    visit.press("#games")
+    with visit.page.expect_download() as download:
+        visit.page.click("#save-deck")
+    download.value.save_as(tmp_path / "deck.json")
+    visit.page.evaluate("localStorage.clear()")
+    visit.page.set_input_files("#deck-file", tmp_path / "deck.json")
+    visit.wait_for("#message", "20 positions loaded")
+    assert all(card["memory"] for card in _cards(visit))
+
+
+def test_the_exported_page_works_without_a_network(open_page, exported):
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=exported)
+    with http.server.ThreadingHTTPServer(("localhost", 0), handler) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        visit = open_page(served.server_port)
+        assert visit.page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+        served.shutdown()
+    visit.page.reload()
+    visit.wait_for("#status", "find the best move (20 due)")
+
+
+@_by_size
+def test_the_moves_of_a_game_are_guessed(review):
+    visit, moves = review, review.moves
+    assert re.fullmatch(
+        "Black moves like people rated .*; White moves like people rated .*", visit.text("#ratings")
+    )
+    visit.press("#guess")
+    while visit.page.is_visible("#go-on"):
+        ply = int(re.match(r"Move (\d+): ", visit.text("#status"))[1])
+        assert len(visit.moves) == ply - 1  # what comes is hidden
+        assert visit.text("#headline") == "Not searched yet"
+        visit.press(visit.cell(moves[ply - 1]))
+        assert visit.text("#status").startswith(f"{moves[ply - 1]}, as in the game, loses ")
+        visit.press("#go-on")
+    said = re.fullmatch(
+        r"Your (\d+) moves lost (\d+) discs, those of the game (\d+)"
+        r"\. You guess like people rated (\d{4}) \((\d{4}) to (\d{4})\)",
+        visit.text("#message"),
+    )
+    assert int(said[1]) > 45
+    assert said[2] == said[3]
+    assert visit.moves == moves

@@ -106,22 +106,21 @@ def test_hints_are_in_discs_for_the_side_to_move_best_first():
 
 
 def test_hints_come_from_the_book_if_it_has_values():
-    d6, f4, _ = actions("d6 f4 f6")
+    [d6] = actions("d6")
     engine = ScriptedEngine(GAME, {1: {"visits": {d6: 9}}})
     engine.play(actions("f5")[0])
     engine.book = opening_book.Book(GAME)
-    engine.book.entry(engine.board, f4)  # an entry without a value
     entry = engine.book.entry(engine.board, d6)
-    entry.value, entry.num_games, entry.num_visits = 0.25, 7, 800
+    entry.value, entry.num_visits = 0.25, 800
     session = NBoardSession(engine)
     assert session.ask("hint 1") == [
         "status azo is analyzing",
-        "book D6 0.96 7 12",
+        "book D6 0.96 0 12",
         "status azo is waiting",
     ]
     assert engine.limits == []
     answers = session.ask("hint 2")
-    assert answers[1] == "book D6 0.96 7 12"
+    assert answers[1] == "book D6 0.96 0 12"
     assert {answer[:9] for answer in answers if answer.startswith("search")} == {"search F4"}
 
 

@@ -10,7 +10,7 @@ from support import olivaw, refusals
 
 from azo.games import notation
 from azo.games.host import live_game
-from azo.play.engine import engine_factory, people
+from azo.play.engine import engine_factory, engine_settings
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,8 @@ def boards(engine):
 
 
 def _chances(engine, board, rating):
-    return people.chances(engine.evaluator, engine._solver, board, rating)
+    engine.new_game(board)
+    return {action: chance for action, (chance,) in engine.chances([rating]).items()}
 
 
 def test_moves_are_drawn_by_their_chances(engine, boards):
@@ -37,13 +38,12 @@ def test_moves_are_drawn_by_their_chances(engine, boards):
     chances = _chances(engine, board, 1800)
     assert set(chances) == set(engine.legal_actions_at(board))
     assert sum(chances.values()) == pytest.approx(1)
-    engine.new_game(board)
-    reports = [engine.think() for _ in range(2000)]
+    reports = [engine.think() for _ in range(1000)]
     assert {report.source for report in reports} == {"people"}
     drawn = collections.Counter(report.action for report in reports)
     for action, chance in chances.items():
-        deviation = np.sqrt(2000 * chance * (1 - chance))
-        assert abs(drawn[action] - 2000 * chance) < 5 * deviation + 1
+        deviation = np.sqrt(1000 * chance * (1 - chance))
+        assert abs(drawn[action] - 1000 * chance) < 5 * deviation + 1
 
 
 def test_a_higher_rating_loses_fewer_discs(engine, boards):
@@ -51,7 +51,7 @@ def test_a_higher_rating_loses_fewer_discs(engine, boards):
     for rating in (1400, 1600, 1800, 2000, 2200, 2400):
         lost = []
         for board in boards:
-            _, values, _ = people.features(engine.evaluator, engine._solver, board)
+            _, values, _ = engine._people.features(board)
             lost.append(10 * values[:, 1] @ list(_chances(engine, board, rating).values()))
         means.append(np.mean(lost))
     assert means == sorted(means, reverse=True)
@@ -70,9 +70,27 @@ def test_other_levels_are_refused(level, size, message):
     assert message in refusals.message_of(engine_factory.load_engine, size=size, level=level)
 
 
+def _shipped(kind):
+    return json.loads(
+        (importlib.resources.files("azo.play.web") / f"static/{kind}.json").read_text()
+    )
+
+
+def test_the_openings_that_come_with_azo_have_good_moves_that_the_engine_confirms(engine):
+    openings = _shipped("openings")
+    for card in openings:
+        live = live_game.replay("".join(card["moves"]), engine.game)
+        legal = {notation.action_text(action, 8) for action in live.legal_actions}
+        assert legal >= card["losses"].keys() >= {card["best"]}
+        assert card["losses"][card["best"]] == min(card["losses"].values()) == 0
+    for card in openings[::40]:
+        engine.new_game(None, notation.parse_moves("".join(card["moves"]), 8))
+        report = engine.think(engine_settings.Limits(8000, is_analysis=True))
+        assert card["losses"][notation.action_text(report.action, 8)] <= 1
+
+
 def test_the_endings_that_come_with_azo_have_one_winning_move(engine):
-    text = importlib.resources.files("azo.play.web").joinpath("static", "endings.json").read_text()
-    endings = json.loads(text)
+    endings = _shipped("endings")
     assert len(endings) == 300
     assert len({ending["start"] for ending in endings}) == 300
     surprises = [ending["surprise"] for ending in endings]

@@ -164,10 +164,6 @@ STEPS = (
         130,
         ((ZERO, CTRL_C),),
     ),
-    Step(
-        "book build human.book --from archives WTH_2025.wtb --min-games 1",
-        r"2 games human\.book: \d+ positions, \d+ moves, \d+ bytes",
-    ),
     Step("book show openings.book f5d6", r"move wins visits .*"),
     Step(
         "play --network zero-fast --level 3",

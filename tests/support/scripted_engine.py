@@ -26,6 +26,9 @@ class ScriptedEngine(live_game.LiveGame):
     def play_config(self):
         return engine_settings.at_level(self.config, self.level)
 
+    def with_people(self, report):
+        return report
+
     def think(self, limits=None, *, is_stopped=None, on_progress=None, progress_seconds=0.25):
         legal = self.legal_actions
         if not legal:

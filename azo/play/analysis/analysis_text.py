@@ -57,8 +57,8 @@ def legend() -> str:
     )
 
 
-def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
-    """Yields lines on each side and on the largest losses."""
+def summary(analysis: game_analysis.GameAnalysis, rating: int | None = None) -> Iterable[str]:
+    """Yields lines on each side and the largest losses, and how people of a rating play there."""
     for name, is_black in (("Black", True), ("White", False)):
         side = analysis.summary(is_black=is_black)
         marks = ", ".join(f"{count} {mark}" for mark, count in side.num_marks.items())
@@ -70,11 +70,10 @@ def summary(analysis: game_analysis.GameAnalysis) -> Iterable[str]:
     for position in analysis.losses:
         yield "  " + loss(position, analysis.game)
         yield from (f"      {reason.text}" for reason in analysis.reasons(position))
-        if position.chances and position.played is not None:
-            chance, difficulty = position.chances[position.played], position.difficulty
+        if rating and position.people and position.played is not None:
             yield (
-                f"      Of people rated {analysis.rating} {chance:.0%} play it, and"
-                f" {difficulty:.0%} lose 2 discs or more here."
+                f"      Of people rated {rating} {position.chance(rating, [position.played]):.0%}"
+                f" play it, and {position.difficulty(rating):.0%} lose 2 discs or more here."
             )
 
 

@@ -13,7 +13,7 @@ the same rules for the page.
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from azo.formats import game_files
 from azo.games import board_symmetry, notation, variant
 from azo.games.host import live_game
 from azo.play.analysis import reasons
-from azo.play.engine import engine_factory, live_engine
+from azo.play.engine import engine_factory, engine_settings, live_engine
 from azo.play.engine.search_report import SearchReport
 
 # Least loss in discs, least loss in expected result, and the mark of a move that reaches either. So
@@ -42,8 +42,6 @@ class AnalysedPosition(SearchReport):
     loss: float | None = None  # expected result that it gives away, from 0 to 2
     loss_discs: float | None = None  # discs that it gives away, exact or expected
     is_loss_exact: bool = False  # both positions are solved
-    # Of each legal action that people of the rating play it; empty without a rating or a choice.
-    chances: dict[int, float] = dataclasses.field(default_factory=dict)
 
     @property
     def best(self) -> int | None:
@@ -57,13 +55,19 @@ class AnalysedPosition(SearchReport):
         marks = (mark for least, lost, mark in MARKS if discs >= least or result >= lost)
         return next(marks, "")
 
-    @property
-    def difficulty(self) -> float:
-        """The chance that people of the rating make a move with a mark by its discs here."""
+    def chance(self, rating: int, actions: Iterable[int]) -> float:
+        """Returns the chance that people of a rating play one of some actions."""
+        return sum(
+            float(np.interp(rating, engine_settings.PEOPLE_RATINGS, self.people[action]))
+            for action in actions
+        )
+
+    def difficulty(self, rating: int) -> float:
+        """Returns the chance that people of a rating make a move with a mark by its discs here."""
         known = [move for move in self.moves if move.discs is not None]
         best = max((move.discs or 0.0 for move in known), default=0.0)
-        good = (move for move in known if best - (move.discs or 0.0) < MARKS[-1][0])
-        return 1.0 - sum(self.chances[move.action] for move in good)
+        good = (move.action for move in known if best - (move.discs or 0.0) < MARKS[-1][0])
+        return 1.0 - self.chance(rating, good)
 
     @property
     def black_value(self) -> float:
@@ -92,7 +96,6 @@ class GameAnalysis:
 
     game: variant.Variant
     positions: tuple[AnalysedPosition, ...]  # before each move, and after the last
-    rating: int | None = None  # of the people whose chances the positions have
 
     @property
     def end(self) -> live_game.LiveGame:
@@ -164,13 +167,11 @@ def analyse(
     *,
     on_position: Callable[[int], None] | None = None,
     is_stopped: Callable[[], bool] | None = None,
-    rating: int | None = None,
 ) -> GameAnalysis:
     """Analyses the engine's game from its start to its present position.
 
     The limits are those of the engine's settings. `on_position` is called with the number of
     analysed positions. If `is_stopped` returns True, the analysis ends without the later positions.
-    With a `rating`, positions have the chances of people's moves; ValueError if there are none.
     """
     start, actions = engine.start, engine.actions
     limits = engine.config.limits(is_analysis=True)
@@ -182,11 +183,8 @@ def analyse(
             if engine.is_over:
                 report = end_report(engine)
             else:
-                report = engine.think(limits, is_stopped=is_stopped)
-            chances = engine.chances(rating) if rating and len(engine.legal_actions) > 1 else {}
-            positions.append(
-                AnalysedPosition(**vars(report), number=number, played=played, chances=chances)
-            )
+                report = engine.with_people(engine.think(limits, is_stopped=is_stopped))
+            positions.append(AnalysedPosition(**vars(report), number=number, played=played))
             if on_position is not None:
                 on_position(number)
             if is_stopped is not None and is_stopped():
@@ -194,7 +192,7 @@ def analyse(
     finally:
         if engine.actions != actions:
             engine.new_game(start, actions)
-    return GameAnalysis(engine.game, _with_losses(positions, engine.game), rating)
+    return GameAnalysis(engine.game, _with_losses(positions, engine.game))
 
 
 def end_report(live: live_game.LiveGame) -> SearchReport:

@@ -1,6 +1,6 @@
-"""Building of opening books, by searches or from archives of games.
+"""Building of opening books by searches.
 
-Searches grow a book by drop-out expansion (Lincke, "Strategies for the automatic construction of
+A book grows by drop-out expansion (Lincke, "Strategies for the automatic construction of
 opening books", Computers and Games 2000). Each step extends the line that leaves the book at the
 least cost: a ply costs a constant, a move costs its difference to the best move. So main lines
 become deep, and moves that are nearly as good are explored too.
@@ -10,12 +10,9 @@ import functools
 import math
 from collections.abc import Iterator
 
-import numpy as np
 import pydantic
 
-from azo.formats import game_files
 from azo.games import notation, setting_types
-from azo.games.host import live_game
 from azo.play.engine import live_engine, opening_book
 
 
@@ -57,26 +54,6 @@ def grow(
         yield num_done + 1
 
 
-def add_games(
-    book: opening_book.Book, games: game_files.GameArchive, *, max_plies: int, min_games: int
-) -> int:
-    """Counts the first moves of games in an empty book; returns the number of games counted.
-
-    Games without a result are left out, and so are moves of fewer than `min_games`.
-    """
-    live = live_game.LiveGame(book.game)
-    has_result = ~np.isnan(games.black_value)
-    played = zip(games.action[has_result, :max_plies], games.black_value[has_result], strict=True)
-    for actions, black_value in played:
-        live.new_game(actions=actions[actions != game_files.NO_ACTION].tolist())
-        for board, action in zip(live.boards, live.actions, strict=False):
-            book.count(board, action, black_value if board.is_black_to_move else -black_value)
-    for key, moves in book.positions.items():
-        book.positions[key] = {a: e for a, e in moves.items() if e.num_games >= min_games}
-    book.positions = {key: moves for key, moves in book.positions.items() if moves}
-    return int(has_result.sum())
-
-
 def _cheapest(
     book: opening_book.Book, root: opening_book.Key, config: GrowthConfig
 ) -> opening_book.Key | None:
@@ -89,7 +66,7 @@ def _cheapest(
         ways: list[tuple[float, opening_book.Key | None]] = [(math.inf, None)]
         for action, entry in sorted(book.positions[key].items()):
             after = book.after(key, action)
-            if entry.value is None or value is None or after is None:
+            if value is None or after is None:
                 continue
             if after in book.positions:
                 cost, leaf = cheapest(after)

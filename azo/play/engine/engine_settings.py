@@ -106,6 +106,8 @@ LEVEL_NAMES = (*(_NAMES[i // 3] for i in range(len(_LEVELS))), "full")
 NUM_LEVELS = len(LEVEL_NAMES)
 RATINGS = range(1400, 2401)
 """Of people whose play a level can have, see `people`."""
+PEOPLE_RATINGS = RATINGS[::200]
+"""Those whose chances an analysis has."""
 _PEOPLE = f"human:{RATINGS[0]} to human:{RATINGS[-1]}, learnt from people"
 LEVELS = f"levels are 1 to {NUM_LEVELS}, and {_PEOPLE}"
 _DRAWN_PRIOR_TEMPERATURE = 2.0  # above that of play: bad moves are tried and drawn
@@ -136,9 +138,14 @@ Level = Annotated[
 def check_level(level: int | str, game: variant.Variant) -> int | str:
     """Returns a level; raises ValueError, one line, if there is none like that for a game."""
     level = parse_level(level)
-    if rating_of(level) and (game.size, game.is_reversed) != (8, False):
+    if rating_of(level) and not has_people(game):
         raise ValueError(f"level {level}: games of people are known for 8x8 alone, not {game.name}")
     return level
+
+
+def has_people(game: variant.Variant) -> bool:
+    """Returns whether it is known how people play a game."""
+    return (game.size, game.is_reversed) == (8, False)
 
 
 def rating_of(level: int | str) -> int | None:

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -207,16 +207,32 @@ class Engine(live_game.LiveGame):
         if not self.is_over:
             self._search_for(Limits()).grow(Limits(), is_stopped=is_stopped)
 
-    def chances(self, rating: int) -> dict[int, float]:
-        """Returns the chance of each legal action that people of a rating play it.
+    @functools.cached_property
+    def _people(self) -> people.People:
+        return people.People(self.evaluator, self._solver)
+
+    def chances(self, ratings: Sequence[int]) -> dict[int, list[float]]:
+        """Returns the chances of each legal action that people of some ratings play it.
 
         Raises ValueError if the game is not that of 8x8, or there is no such rating.
         """
-        engine_settings.check_level(f"human:{rating}", self.game)
-        return people.chances(self.evaluator, self._solver, self.board, rating)
+        for rating in ratings:
+            engine_settings.check_level(f"human:{rating}", self.game)
+        return self._people.chances(self.board, ratings)
+
+    def with_people(self, report: SearchReport) -> SearchReport:
+        """Returns a report of the present position with the chances of people, if known.
+
+        They are of pattern networks alone: others take too long for one more search.
+        """
+        is_known = self.evaluator.simulate and engine_settings.has_people(self.game)
+        if not is_known or self.is_over:
+            return report
+        chances = self.chances(engine_settings.PEOPLE_RATINGS)
+        return dataclasses.replace(report, people=chances)
 
     def _draw(self, rating: int) -> int:
-        chances = self.chances(rating)
+        chances = {action: chance for action, (chance,) in self.chances([rating]).items()}
         return int(self._rng.choice(list(chances), p=list(chances.values())))
 
     def _choice(self, report: SearchReport) -> int:

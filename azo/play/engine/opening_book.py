@@ -1,9 +1,8 @@
-"""Opening book: positions up to symmetry, with values and game results of their moves.
+"""Opening book: positions up to symmetry, with values of their moves.
 
 A position is stored as the smallest of its eight images, for the side to move. Of moves that a
-symmetry of the position exchanges, only the one with the lowest action is stored. A move has a
-value, counts of games and results, or both. Values come from searches and are backed up by negamax;
-counts come from archives.
+symmetry of the position exchanges, only the one with the lowest action is stored. Values come from
+searches and are backed up by negamax.
 
 A file begins with a line that names the format. The rest is `_Content` as JSON, compressed with a
 checksum.
@@ -11,7 +10,6 @@ checksum.
 
 import dataclasses
 import functools
-import math
 import pathlib
 import zlib
 from typing import Annotated
@@ -24,40 +22,17 @@ from azo.games.host import host_rules, live_game
 from azo.storage import files
 
 MARGIN = 0.02  # of value; moves within it of the best are played
-_MAGIC = b"azo opening book 2\n"  # the number is the version of the format
-_CAUTION = 10.0  # even games that are added to the results of a move
+_MAGIC = b"azo opening book 3\n"  # the number is the version of the format
 
 Key = tuple[int, int]  # discs of the side to move and of the other, in canonical form
 
 
 @dataclasses.dataclass(slots=True)  # a book may have millions
 class Entry:
-    """A move of the book; values and results are for the side that makes it."""
+    """A move of the book."""
 
-    value: float | None = None  # expected result in [-1, 1], None without a search
+    value: float = 0.0  # expected result in [-1, 1] for the side that makes it
     num_visits: int = 0  # of the search that gave the first value
-    num_games: int = 0
-    num_wins: int = 0
-    num_draws: int = 0
-
-    @property
-    def estimate(self) -> float | None:
-        """The value, or the mean result of its games in [-1, 1], None without any."""
-        if self.value is not None:
-            return self.value
-        return self._balance / self.num_games if self.num_games else None
-
-    @property
-    def worth(self) -> float:
-        """The value, or a cautious estimate from games: one standard deviation below the mean."""
-        if self.value is not None:
-            return self.value
-        num = self.num_games + _CAUTION
-        return self._balance / num - 1 / math.sqrt(num)
-
-    @property
-    def _balance(self) -> int:
-        return 2 * self.num_wins + self.num_draws - self.num_games  # wins less losses
 
 
 class Book:
@@ -75,24 +50,23 @@ class Book:
         return _canonical(board.player, board.opponent, self.game.size)[0]
 
     def value(self, key: Key) -> float | None:
-        """Returns the value of a position for its side to move, None if no move was searched."""
-        values = [e.value for e in self.positions.get(key, {}).values() if e.value is not None]
-        return max(values, default=None)
+        """Returns the value of a position for its side to move, None outside the book."""
+        return max((e.value for e in self.positions.get(key, {}).values()), default=None)
 
     def lookup(self, board: notation.Board) -> dict[int, Entry]:
         """Returns the moves of a position, best first, with all symmetric ones."""
         key, symmetries = _canonical(board.player, board.opponent, self.game.size)
         stored, canonical = self.positions.get(key, {}), self._turned[symmetries].min(axis=0)
         moves = {action: stored[x] for action, x in enumerate(canonical.tolist()) if x in stored}
-        return dict(sorted(moves.items(), key=lambda move: (-move[1].worth, move[0])))
+        return dict(sorted(moves.items(), key=lambda move: (-move[1].value, move[0])))
 
     def choose(self, board: notation.Board, rng: np.random.Generator) -> int | None:
         """Returns a random move within `MARGIN` of the best, None if the book has no move."""
         moves = self.lookup(board)
         if not moves:
             return None
-        least = max(entry.worth for entry in moves.values()) - MARGIN
-        return int(rng.choice([move for move, entry in moves.items() if entry.worth >= least]))
+        least = max(entry.value for entry in moves.values()) - MARGIN
+        return int(rng.choice([move for move, entry in moves.items() if entry.value >= least]))
 
     def entry(self, board: notation.Board, action: int) -> Entry:
         """Returns the entry of a move, a new one if the book has none."""
@@ -100,15 +74,8 @@ class Book:
         canonical = int(self._turned[symmetries, action].min())
         return self.positions.setdefault(key, {}).setdefault(canonical, Entry())
 
-    def count(self, board: notation.Board, action: int, result: float) -> None:
-        """Counts a game with a move, won (1), drawn (0) or lost (-1) by its side."""
-        entry = self.entry(board, action)
-        entry.num_games += 1
-        entry.num_wins += result > 0
-        entry.num_draws += result == 0
-
     def back_up(self) -> None:
-        """Sets the value of each move from the best move of the next position, if searched."""
+        """Sets the value of each move from the best move of the next position, if there is one."""
         passing = self.game.pass_action
 
         def order(item: tuple[Key, dict[int, Entry]]) -> tuple[int, bool]:
@@ -147,7 +114,7 @@ class Book:
 _Count = setting_types.NonNegativeInt
 _Value = Annotated[float, pydantic.Field(ge=-1, le=1)]
 # Fields of `Entry` by the action.
-_Moves = dict[_Count, tuple[_Value | None, _Count, _Count, _Count, _Count]]
+_Moves = dict[_Count, tuple[_Value, _Count]]
 
 
 class _Content(pydantic.BaseModel, extra="forbid"):

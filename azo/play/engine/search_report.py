@@ -7,7 +7,7 @@ game whose position a report is of.
 import dataclasses
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from azo.games import notation
@@ -52,6 +52,8 @@ class SearchReport:
     num_simulations: int = 0
     num_evaluations: int = 0  # positions that the network evaluated
     seconds: float = 0.0
+    # Of each action the chances that people play it, by `engine_settings.PEOPLE_RATINGS`.
+    people: Mapping[int, Sequence[float]] = dataclasses.field(default_factory=dict)
 
     @property
     def line(self) -> tuple[int, ...]:

@@ -115,12 +115,11 @@ class NBoardServer:
         self._check_not_over("hint")
         self._write("status azo is analyzing")
         game, book = self._engine.game, self._engine.book
-        book_moves = book.lookup(self._engine.board) if book else {}
-        rated = [move for move in book_moves.items() if move[1].estimate is not None][:num_moves]
+        rated = [*(book.lookup(self._engine.board) if book else {}).items()][:num_moves]
         for action, entry in rated:
-            discs = search_report.likely_utility(entry.estimate or 0.0, game.size)
+            discs = search_report.likely_utility(entry.value, game.size)
             text = f"{ggf.move_text(action, game.size)} {discs:.2f}"
-            self._write(f"book {text} {entry.num_games} {_depth_of(entry.num_visits)}")
+            self._write(f"book {text} 0 {_depth_of(entry.num_visits)}")
         num_left, done = num_moves - len(rated), {action for action, _ in rated}
 
         def show(report: SearchReport) -> None:

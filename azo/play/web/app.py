@@ -78,7 +78,7 @@ class _Pages:
                 "games": [messages.offer_json(x, self.network) for x in self.games.values()],
                 "levels": engine_settings.LEVEL_NAMES,
                 "level": self.level,
-                "people": list(engine_settings.RATINGS[::200]),
+                "people": list(engine_settings.PEOPLE_RATINGS),
                 "max_simulations": messages.MAX_SIMULATIONS,
                 "max_seconds": messages.MAX_SECONDS,
                 "max_text": messages.MAX_TEXT,

@@ -141,6 +141,10 @@ def report_json(report: search_report.SearchReport, size: int) -> dict[str, Any]
         "move": notation.action_text(report.action, size),
         **{name: getattr(report, name) for name in names},
         "moves": [search_report.move_json(move, size) for move in report.moves],
+        "people": {
+            notation.action_text(action, size): [round(chance, 3) for chance in chances]
+            for action, chances in report.people.items()
+        },
     }
 
 

@@ -70,7 +70,8 @@ class PageSession:
                 engine.level = request.level
             config = engine.play_config
             limits = Limits(config.num_simulations, min(config.seconds or seconds, seconds))
-        return engine.think(limits, is_stopped=is_stopped, **watch)
+        report = engine.think(limits, is_stopped=is_stopped, **watch)
+        return engine.with_people(report) if request.role == "advise" else report
 
 
 class PageSearch:

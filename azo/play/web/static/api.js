@@ -23,9 +23,9 @@ export async function read(game, text, number = 1) {
   return (await post("/api/read", { game, text, number })).json();
 }
 
-/** Returns the endings that come with azo. */
-export async function endings() {
-  return (await send("/static/endings.json")).json();
+/** Returns positions to practise that come with azo, "endings" or "openings". */
+export async function shipped(kind) {
+  return (await send(`/static/${kind}.json`)).json();
 }
 
 /** Returns reasons, sentences, for a mistake in the last position: two lines, each with its move. */

@@ -2,9 +2,12 @@
 
 import * as api from "./api.js";
 import { Board } from "./board.js";
+import * as deck from "./deck.js";
 import * as editor from "./editor.js";
 import * as games from "./games.js";
+import { plural } from "./formatting.js";
 import { Graph } from "./graph.js";
+import { Guess } from "./guess.js";
 import { connectKeys, connectWheel } from "./keys.js";
 import * as links from "./links.js";
 import * as loader from "./loader.js";
@@ -25,15 +28,15 @@ const byId = (id) => document.getElementById(id);
 
 let noteTimer = null;
 
-/** Shows an error, or a note, which vanishes; "" removes it. */
+/** Shows an error, a result, or a note, which vanishes; "" removes it. */
 function say(text, kind = "error") {
   clearTimeout(noteTimer);
   if (kind === "note") noteTimer = setTimeout(() => say(""), NOTE_MS);
   const element = byId("message");
   element.textContent = text;
   element.hidden = text === "";
-  element.classList.toggle("note", kind === "note");
-  element.setAttribute("role", kind === "note" ? "status" : "alert");
+  element.classList.toggle("note", kind !== "error");
+  element.setAttribute("role", kind === "error" ? "alert" : "status");
 }
 
 /** Returns a function that keeps the game for a reload; it writes at most every `SAVE_MS`. */
@@ -42,7 +45,7 @@ function keeper(play) {
   const keep = () => {
     clearTimeout(timer);
     timer = null;
-    if (!play.cursor || play.practice.card) return;
+    if (!play.cursor || play.quiz.card) return;
     const choices = Object.fromEntries(CHOICES.map((name) => [name, play[name]]));
     storage.keepChoices(choices, { id: play.id, isContinuous: play.isContinuous });
     if (play.root.children.length) storage.store(games.record(play));
@@ -50,7 +53,7 @@ function keeper(play) {
   addEventListener("pagehide", keep);
   play.onLeave = keep;
   return () => {
-    if (play.practice.card) return; // a reload shows the game before
+    if (play.quiz.card) return; // a reload shows the game before
     const hash = `#${games.hashOf(play)}`;
     if (hash !== location.hash) history.replaceState(null, "", hash);
     timer ??= setTimeout(keep, SAVE_MS);
@@ -99,11 +102,15 @@ function connect(play) {
     better: () => play.lessons.showBetter(),
     retry: () => play.lessons.retry(),
     "keep-mistakes": () => play.practice.keepMistakes(),
-    "go-on": () => play.practice.goOn(),
-    "stop-practice": () => play.practice.stop(),
-    "play-out": () => play.practice.playOut(),
+    guess: () => play.quiz.start(new Guess(play)),
+    "go-on": () => play.quiz.goOn(),
+    "stop-practice": () => play.quiz.stop(),
+    "play-out": () => play.quiz.playOut(),
     practise: () => practise(play),
-    "add-endings": () => addEndings(play),
+    "add-endings": () => addShipped(play, "endings"),
+    "add-openings": () => addShipped(play, "openings"),
+    "save-deck": () => records.download(deck.toText(), "azo-deck.json"),
+    "load-deck": () => byId("deck-file").click(),
     copy: () => copy({ text: records.transcript(play.line.at(-1).moves), note: "Copied" }),
     link: () => copy(links.linkTo(play)),
     "save-text": () => games.saveAs(play, "txt"),
@@ -111,10 +118,12 @@ function connect(play) {
   };
   for (const id of TELLING) {
     const action = actions[id];
-    actions[id] = () => (play.practice.isAsking ? say(FIRST, "note") : action());
+    actions[id] = () => (play.quiz.isAsking ? say(FIRST, "note") : action());
   }
+  const { analysed, practice } = play.settings;
+  const hidden = analysed ? ".online" : practice ? ".online:not(.practice)" : "#none";
   for (const [id, action] of Object.entries(actions)) {
-    if (play.settings.analysed && byId(id).closest(".online")) delete actions[id];
+    if (byId(id).closest(hidden)) delete actions[id];
     else byId(id).addEventListener("click", action);
   }
   const choices = { human: String, level: String, strength: Number };
@@ -132,7 +141,8 @@ function connect(play) {
   });
   connectKeys(play, actions);
   connectWheel(byId("board"), actions);
-  if (play.settings.analysed) return;
+  byId("deck-file").addEventListener("change", ({ target }) => loadDeck(play, target));
+  if (analysed || practice) return;
   loader.connect(play, say);
   links.connect(play, say);
   editor.connect(play);
@@ -147,9 +157,9 @@ async function copy({ text, note }) {
   }
 }
 
-async function addEndings(play) {
+async function addShipped(play, kind) {
   try {
-    byId("add-endings").disabled = !(await play.practice.addEndings());
+    byId(`add-${kind}`).disabled = !(await play.practice.addShipped(kind));
   } catch (error) {
     if (!(error instanceof api.Failure)) throw error;
     document.querySelector("dialog[open]")?.close();
@@ -158,9 +168,18 @@ async function addEndings(play) {
   games.showDue(play);
 }
 
+async function loadDeck(play, input) {
+  const number = deck.merge(await input.files[0].text());
+  input.value = "";
+  document.querySelector("dialog[open]")?.close();
+  if (number === null) return say("This file is no deck: “Save deck” writes one");
+  say(`${plural(number, "position")} loaded`, "note");
+  return play.render();
+}
+
 async function practise(play) {
   document.querySelector("dialog[open]")?.close();
-  await play.practice.next();
+  await play.quiz.start(play.practice);
 }
 
 /** Shows a stored game, and returns whether it could. */
@@ -214,14 +233,30 @@ async function start() {
     keep();
   };
   play = new Play(settings, show, say);
-  const choices = settings.analysed ? {} : storage.choices();
+  const isOffline = settings.analysed || settings.practice;
+  const choices = isOffline ? {} : storage.choices();
   for (const name of [...CHOICES, "isContinuous"]) play[name] = choices[name] ?? play[name];
   byId("strength").value = play.strength;
   connect(play);
   if (settings.analysed) return play.showAnalysed(settings.analysed);
+  if (settings.practice) return startPractice(play);
   await openFirst(play);
   keep = keeper(play);
   keep();
+}
+
+/** Shows a position of the deck; the first deck has some of each kind. */
+async function startPractice(play) {
+  byId("games").textContent = "Deck";
+  if (location.protocol !== "file:") {
+    const manifest = { rel: "manifest", href: "manifest.webmanifest" };
+    document.head.append(Object.assign(document.createElement("link"), manifest));
+    await navigator.serviceWorker?.register("worker.js");
+  }
+  if (!deck.cards().length) for (const kind of Object.keys(play.settings.practice)) await play.practice.addShipped(kind);
+  play.side = "both";
+  await play.begin(play.settings.games[0].name);
+  await play.quiz.start(play.practice);
 }
 
 /** Shows the game of the tab or of the link, else a new one. */

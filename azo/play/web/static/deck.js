@@ -51,14 +51,17 @@ const fallen = (stability, difficulty, known) =>
 
 /** The cards, those first that were due first. */
 export function cards() {
-  let stored = null;
-  try {
-    stored = JSON.parse(localStorage.getItem(DECK));
-  } catch {
-    // damaged: a new deck
-  }
-  const all = Array.isArray(stored) ? stored.filter((card) => card?.losses && card.moves) : [];
+  const all = parsed(localStorage.getItem(DECK)) ?? []; // a damaged one begins anew
   return all.sort((one, two) => dueTime(one) - dueTime(two));
+}
+
+/** The cards of a text, null if it is damaged. */
+function parsed(text) {
+  try {
+    return JSON.parse(text).filter((card) => card?.losses && card.moves);
+  } catch {
+    return null;
+  }
 }
 
 const dueTime = ({ memory }) => memory?.due ?? 0;
@@ -85,6 +88,24 @@ export function add(added) {
 export function update(card, memory) {
   const others = cards().filter((each) => idOf(each) !== idOf(card));
   write(memory ? [...others, { ...card, memory }] : others);
+}
+
+/** The deck as a file. */
+export const toText = () => JSON.stringify(cards());
+
+/**
+ * Takes the cards of a file; of a card that is in the deck already, the later review counts. Returns
+ * their number, null if the file is none.
+ */
+export function merge(text) {
+  const added = parsed(text);
+  const known = new Map(cards().map((card) => [idOf(card), card]));
+  const lastTime = (card) => card?.memory?.last ?? -1;
+  for (const card of added ?? []) {
+    if (!known.has(idOf(card)) || lastTime(card) > lastTime(known.get(idOf(card)))) known.set(idOf(card), card);
+  }
+  write([...known.values()].slice(0, MOST_CARDS));
+  return added && added.length;
 }
 
 export const idOf = ({ game, start, moves }) => [game, start, ...moves].join(" ");

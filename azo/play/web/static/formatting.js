@@ -4,6 +4,8 @@ export const other = (colour) => (colour === "black" ? "white" : "black");
 
 export const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
+export const plural = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
 /** A value in [-1, 1] as a share of the points. */
 export const share = (value) => (1 + value) / 2;
 

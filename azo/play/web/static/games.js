@@ -4,7 +4,7 @@ import { openingName } from "./openings.js";
 import { finalScore, outcome } from "./formatting.js";
 import * as records from "./records.js";
 import * as storage from "./storage.js";
-import { ENDINGS_OF } from "./practice.js";
+import { SHIPPED_FOR } from "./practice.js";
 import { fromData, toData } from "./tree.js";
 
 const byId = (id) => document.getElementById(id);
@@ -45,7 +45,8 @@ export function contains({ game, start, root }, linked) {
 export function showGames(play, onChoose) {
   const stored = storage.games().filter(({ id }) => id !== play.id);
   byId("no-games").hidden = stored.length > 0;
-  byId("add-endings").hidden = !play.settings.games.some(({ name }) => name === ENDINGS_OF);
+  const hasShipped = play.settings.games.some(({ name }) => name === SHIPPED_FOR);
+  for (const kind of ["endings", "openings"]) byId(`add-${kind}`).hidden = !hasShipped;
   showDue(play);
   byId("games-list").replaceChildren(
     ...stored.map((game) => {

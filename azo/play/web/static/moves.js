@@ -2,6 +2,7 @@
 
 import { capital, lost, percent } from "./formatting.js";
 import { loss, mistakes, summary, turningPoint } from "./losses.js";
+import { estimate, ratingWords } from "./people.js";
 import { write } from "./panels.js";
 
 const byId = (id) => document.getElementById(id);
@@ -81,7 +82,7 @@ export class MoveList {
 const outline = ({ id, children }) => `${id}(${children.map(outline).join("")})`;
 
 /** Shows accuracy, lost discs and marks of each side, and the mistakes; hides what is not known. */
-export function showSummary({ line, isReversed, cursor }) {
+export function showSummary({ line, isReversed, cursor, settings }) {
   const sides = ["black", "white"].map((colour) => [colour, summary(line, colour, isReversed)]);
   const isKnown = sides.some(([, { numChoices }]) => numChoices > 1);
   const all = mistakes(line, isReversed);
@@ -89,9 +90,20 @@ export function showSummary({ line, isReversed, cursor }) {
   byId("mistake-buttons").hidden = !all.length;
   if (!isKnown) return;
   byId("sides").tBodies[0].replaceChildren(...sides.map(([colour, side]) => sideRow(colour, side)));
+  const like = ["black", "white"].map((colour) => strength(line, colour, settings.people)).filter(Boolean);
+  byId("ratings").textContent = like.length ? `${like.join("; ")}.` : "";
   const list = byId("mistakes");
   const turn = turningPoint(line, isReversed);
   list.replaceChildren(...all.map((position) => mistakeItem(position, { isReversed, cursor, turn })));
+}
+
+/** The rating of people that moves of a side fit to, "" if it is not known. */
+function strength(line, colour, ratings) {
+  const choices = line
+    .filter(({ parent }) => parent?.mover === colour && parent.legal.length > 1)
+    .map(({ move, parent }) => ({ move, report: parent.report }));
+  const found = estimate(choices, ratings);
+  return found && `${capital(colour)} moves like people ${ratingWords(found, ratings)}`;
 }
 
 function sideRow(colour, { numChoices, accuracy, discs, isExact, marks }) {

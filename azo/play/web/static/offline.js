@@ -1,4 +1,4 @@
-// Stands in for api.js in the file of an analysed game, which has no server.
+// Stands in for api.js in files, which have no server: an analysed game, or positions to practise.
 
 import { place, square } from "./formatting.js";
 
@@ -7,7 +7,12 @@ const STEPS = [-1, 0, 1].flatMap((down) => [-1, 0, 1].map((right) => [down, righ
 
 export class Failure extends Error {}
 
-/** Returns settings as the server does, with the game, its plies and its reports as `analysed`. */
+const START = "---------------------------OX------XO--------------------------- X";
+
+/**
+ * Returns settings as the server does, with the game, its plies and its reports as `analysed`, or
+ * positions as `practice`.
+ */
 export async function settings() {
   return JSON.parse(document.getElementById("settings").textContent);
 }
@@ -15,9 +20,16 @@ export async function settings() {
 /** Returns a game with its plies and their legal moves. */
 export async function replay({ game, start, moves }) {
   const { analysed } = await settings();
-  const plies = [analysed.plies[0]];
+  const [board, side] = (start ?? START).split(" ");
+  const first = { board, mover: side === "X" ? "black" : "white" };
+  const plies = [analysed?.plies[0] ?? { ...first, legal: legalSquares(board, side) }];
   for (const move of moves) plies.push(after(plies.at(-1), move));
   return { game, start, moves, plies };
+}
+
+/** Returns positions to practise that come with azo. */
+export async function shipped(kind) {
+  return (await settings()).practice[kind];
 }
 
 /** Returns the reasons for a mistake of the analysed game; none for one in a variation. */

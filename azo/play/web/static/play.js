@@ -8,10 +8,12 @@ import * as api from "./api.js";
 import { alternatives, capital } from "./formatting.js";
 import { Lessons } from "./lessons.js";
 import { Practice } from "./practice.js";
+import { Quiz } from "./quiz.js";
 import { Search } from "./search.js";
 import * as tree from "./tree.js";
 
 const PASS_MS = 900;
+const RATING = 1800; // of people, if the level is not like theirs
 const MOVE_MS = { none: 700, black: 450, white: 450, both: 450 }; // least time between azo's moves
 
 const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -48,6 +50,7 @@ export class Play {
     this.analysis = new Analysis(this);
     this.lessons = new Lessons(this);
     this.practice = new Practice(this);
+    this.quiz = new Quiz(this);
     this.search = new Search(
       (position) => this.question(position),
       () => this.#renderSoon(),
@@ -121,7 +124,12 @@ export class Play {
 
   /** Whether the player looks for a move, so that the values of the position stay hidden. */
   get isSecret() {
-    return this.lessons.isSecret || this.practice.isSecret;
+    return this.lessons.isSecret || this.quiz.isSecret;
+  }
+
+  /** The rating of the people of whom the page tells how they play: that of the level, or 1800. */
+  get rating() {
+    return Number(String(this.level).match(/(?<=human:)\d+/) ?? RATING);
   }
 
   get task() {
@@ -173,7 +181,7 @@ export class Play {
     this.search.stop();
     Object.assign(this, { id, game, start, title, players, human, isPaused: false });
     this.lessons.retried = null;
-    this.practice.leave();
+    this.quiz.leave();
     this.cursor = path.reduce((at, move) => at.child(move) ?? at, root);
     this.say("");
     this.proceed();
@@ -192,7 +200,7 @@ export class Play {
       return this.say(`${square} is not legal: ${mover} may play ${alternatives(legal)}`);
     }
     this.say("");
-    if (this.isSecret && this.practice.isAsking) return this.practice.answer(square);
+    if (this.quiz.isSecret) return this.quiz.answer(square);
     const isAnalysing = this.task?.kind === "analyse";
     if (!(await this.add(this.cursor, [square]))) return undefined;
     this.isPaused = false; // a move of the player's calls for an answer
@@ -369,7 +377,7 @@ export class Play {
     Object.assign(this, { game, start, human, players, title: note ?? "", id: newId() });
     this.isPaused = false;
     this.lessons.retried = null;
-    this.practice.leave();
+    this.quiz.leave();
     this.cursor = tree.fromGame(played);
     this.say("");
     this.proceed();

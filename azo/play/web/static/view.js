@@ -5,6 +5,7 @@ import { lesson } from "./lessons.js";
 import { loss } from "./losses.js";
 import { showSummary } from "./moves.js";
 import { openingName } from "./openings.js";
+import { difficulty } from "./people.js";
 import { showReasons, showReport, write } from "./panels.js";
 import { showSeconds } from "./stopwatch.js";
 
@@ -22,7 +23,7 @@ export function render(play, { board, graph, moves }) {
   write(byId("status"), status(play));
   const mistake = lessonOf(play);
   write(byId("lesson"), mistake?.text ?? "");
-  showReasons(mistake ? play.lessons.reasons(cursor) : []);
+  showReasons(mistake ? [...play.lessons.reasons(cursor), ...peopleWords(play)] : []);
   showSeconds(task?.kind === "play" ? task : null);
   showReport(play, task?.position === cursor && task.kind !== "replay");
   moves.show(play);
@@ -40,6 +41,14 @@ export function render(play, { board, graph, moves }) {
     length,
   });
   showButtons(play);
+}
+
+/** How often people play the move that led to the position on the board. */
+function peopleWords({ cursor, rating, settings }) {
+  const known = difficulty(cursor.parent.report, cursor.move, rating, settings.people);
+  if (!known) return [];
+  const [played, missed] = [known.played, known.missed].map(percent);
+  return [`Of people rated ${rating} ${played} play it, and ${missed} lose 2 discs or more here.`];
 }
 
 function showPlayers(play) {
@@ -61,7 +70,7 @@ function showPlayers(play) {
 }
 
 function showBoard(play, board) {
-  const { cursor, task, isContinuous, practice } = play;
+  const { cursor, task, isContinuous, quiz } = play;
   const isMine = play.isHuman(cursor.mover) && task?.kind !== "play";
   const isShown = !cursor.isOver && !play.isSecret;
   board.show({
@@ -69,9 +78,9 @@ function showBoard(play, board) {
     mover: cursor.mover,
     marked: isMine ? cursor.legal.filter((move) => move !== "pass") : [],
     last: cursor.move === "pass" ? null : cursor.move,
-    best: practice.best ?? play.hint ?? null,
+    best: quiz.best ?? play.hint ?? null,
     lesson: lessonOf(play),
-    map: isShown && play.map !== "none" ? mapOf(play) : new Map(),
+    map: quiz.losses ? lossesOf(quiz) : isShown && play.map !== "none" ? mapOf(play) : new Map(),
     arrows: isShown && isContinuous ? arrowsOf(play) : [],
   });
 }
@@ -86,6 +95,13 @@ function lessonOf({ cursor, lessons, isReversed, isPlaying, isAtEnd }) {
 function arrowsOf({ cursor: { report } }) {
   const lines = report?.moves.slice(0, ARROWS).filter(({ discs: known }) => known !== null) ?? [];
   return lines.map(({ line }, rank) => ({ moves: line.slice(0, ARROW_MOVES[rank]), rank }));
+}
+
+/** What each move of an answered card loses. */
+function lossesOf({ losses }) {
+  const text = (loss) => (loss < 0.5 ? "0" : `−${Math.round(loss)}`);
+  const shown = ([move, loss]) => [move, { heat: Math.max(0, 1 - loss / COLD), text: text(loss) }];
+  return new Map(Object.entries(losses).map(shown));
 }
 
 /** Text and colour of each square. */
@@ -125,7 +141,7 @@ function status(play) {
   const { task, cursor, isOver, isAtEnd, isReversed } = play;
   const mover = capital(cursor.mover);
   const { resigned } = cursor;
-  if (play.practice.card) return play.practice.words;
+  if (play.quiz.card) return play.quiz.words;
   if (resigned) return `${capital(resigned)} resigned: ${other(resigned)} wins`;
   if (isOver) return outcome(cursor, isReversed);
   if (play.lessons.isSecret) return `Find a better move than ${play.lessons.retried.move}`;
@@ -150,7 +166,8 @@ function showButtons(play) {
   byId("resign").hidden = !play.canResign;
   byId("variation-buttons").hidden = !play.isInVariation;
   byId("undo").disabled = cursor.ply === 0;
-  const { card, isAsking } = play.practice;
+  byId("guess").hidden = play.quiz.card !== null;
+  const { card, isAsking } = play.quiz;
   byId("watch").disabled = isAsking;
   byId("hint").disabled = isOver || isThinking;
   byId("go").disabled = isOver;

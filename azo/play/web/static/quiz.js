@@ -1,0 +1,127 @@
+// Positions in which the player has to find the move, one after the other, in place of the game on the
+// board, which comes back at the end.
+
+import * as api from "./api.js";
+
+export class Quiz {
+  /** @param {Play} play the state of the page */
+  constructor(play) {
+    this.play = play;
+    this.course = null; // what is asked: `Practice` or `Guess`
+    this.leave();
+  }
+
+  /** Another game comes on the board. */
+  leave() {
+    Object.assign(this, { card: null, position: null, verdict: "", former: null });
+  }
+
+  /** Whether the player has to find the move, so that nothing may tell it. */
+  get isAsking() {
+    return this.card !== null && !this.verdict;
+  }
+
+  get isSecret() {
+    return this.isAsking && this.play.cursor === this.position;
+  }
+
+  get #isAnswered() {
+    return this.verdict && this.play.cursor === this.position;
+  }
+
+  /** The best move of a card that was answered. */
+  get best() {
+    return this.#isAnswered ? this.card.best : null;
+  }
+
+  /** Discs that the moves of an answered card lose, as far as they are known. */
+  get losses() {
+    return this.#isAnswered ? this.card.losses : null;
+  }
+
+  /** What to say in place of the state of a game. */
+  get words() {
+    return this.verdict || this.course.question(this.card);
+  }
+
+  /**
+   * Asks the cards of a course.
+   * @param {{next: () => ?object, question: (card: object) => string,
+   *   judge: (card: object, move: ?string) => string, end: () => string}} course
+   */
+  start(course) {
+    this.course = course;
+    return this.next();
+  }
+
+  /** Shows the next card; without one, ends. */
+  async next() {
+    const { course, play } = this;
+    const card = course.next();
+    if (!this.card) {
+      play.onLeave(); // keeps the game on the board
+      const { id, game, start, title, players, human, root, cursor } = play;
+      this.former = { id, game, start, title, players, human, root, path: cursor.moves };
+    }
+    if (!card) {
+      this.stop();
+      return play.say(course.end(), "result");
+    }
+    play.search.stop();
+    play.say("");
+    let game = null;
+    try {
+      game = await api.replay(card);
+    } catch (error) {
+      if (!(error instanceof api.Failure)) throw error;
+      return play.say(error.message);
+    }
+    Object.assign(this, { card, verdict: "" });
+    play.pose(game);
+    this.position = play.cursor;
+    return play.proceed();
+  }
+
+  /** Judges a move; null shows the answer. */
+  answer(move) {
+    this.verdict = this.course.judge(this.card, move);
+    this.play.proceed();
+  }
+
+  /** Goes on: shows the answer, or the next card after it. */
+  goOn() {
+    return this.isAsking ? this.answer(null) : this.next();
+  }
+
+  /** Plays on from the position against azo at its highest level. */
+  playOut() {
+    const { card, play, position } = this;
+    this.leave();
+    const { length: level } = play.settings.levels;
+    Object.assign(play, { cursor: position, human: card.mover, level, isPaused: false });
+    play.proceed();
+  }
+
+  /** Ends, and shows the former game again. */
+  stop() {
+    if (this.card) this.play.resume(this.former);
+  }
+}
+
+/**
+ * A position of a game as a card.
+ * @returns {?{game: string, start: ?string, moves: string[], mover: string, best: string,
+ *   losses: Object<string, number>}} null without a report
+ */
+export function cardOf(play, position) {
+  const { report, mover } = position;
+  if (!report?.move) return null;
+  const sign = play.isReversed ? -1 : 1;
+  const isSolved = report.score !== null;
+  const known = report.moves.filter((move) => (isSolved ? move.score : move.discs) !== null);
+  const worth = ({ score, discs }) => sign * (score ?? discs);
+  const best = Math.max(...known.map(worth));
+  const losses = Object.fromEntries(known.map((move) => [move.move, best - worth(move)]));
+  losses[report.move] = 0;
+  return { ...play.question(position), mover, best: report.move, losses };
+}
