@@ -15,6 +15,7 @@ from azo.training import config, devices, metrics, network_files
 
 GENERATIONS = "generations"
 """Folder of a run with a network for every rated generation."""
+_GAIN = 80  # Elo that is expected from one rating to the next
 
 
 class RunMatches:
@@ -67,8 +68,8 @@ class RunMatches:
     ) -> Iterator[metrics.Event]:
         """Keeps the network that plays, and rates it on the ladder; first process alone.
 
-        It meets the next weaker and the next stronger player, by the latest rating of the run and
-        then by the results. A kept network is a folder `generations/ITERATION` of the run, and
+        It meets the next weaker and the next stronger player, by what is expected after the latest
+        rating of the run. A kept network is a folder `generations/ITERATION` of the run, and
         names a player wherever one is expected.
         """
         rated = metrics.read(self.settings.run.folder, metrics.RATING)
@@ -82,7 +83,7 @@ class RunMatches:
 
         key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 2), iteration)
         player = self.player(variables, self.settings.ratings.num_simulations)
-        expected = rated[-1]["rating/elo"] if rated else None
+        expected = rated[-1]["rating/elo"] + _GAIN if rated else None
         assert self.yardstick is not None
         measured = self.yardstick.measure(player, key, num_games, expected)
         low, high = measured.standing.interval

@@ -24,7 +24,7 @@ FILE = pathlib.Path(__file__).with_name("weights") / "yardstick.npz"
 """For each size of the board: balanced openings, and positions with the score of each move.
 `scripts/make_yardstick.py` writes it."""
 ILLEGAL = -128  # in place of the score of a move
-_MAX_MATCHES = 6  # of a rating
+_NEAR = 120  # Elo: a match against a player as strong as this tells enough
 _ROWS = run_clock.FEWEST_GAMES // 2  # of the compiled search, for any number of games
 
 
@@ -80,10 +80,10 @@ class Yardstick:
     ) -> Measurement:
         """Returns the strength of a player, who meets opponents near the `expected` Elo first.
 
-        It plays matches against the next weaker and the next stronger player, side by side. If the
-        results move its rating past one of them, the next one follows. The `num_games` of a match
-        are from different openings, each with both colours; fewer on a small board, which has
-        fewer openings.
+        It plays matches against the next weaker and the next stronger player, side by side. While
+        its rating is far from those of all players met, the next ones follow. The `num_games` of a
+        match are from different openings, each with both colours; fewer on a small board, which
+        has fewer openings.
         """
         chosen = min(num_games // 2, len(self._openings))
         lost = self._discs_lost(player, key)  # first, since it compiles the search
@@ -92,7 +92,7 @@ class Yardstick:
         results: dict[str, elo.MatchResult] = {}
         start = time.perf_counter()
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            while len(results) < _MAX_MATCHES:
+            while all(abs(rating - ratings[name]) > _NEAR for name in results):
                 near = ladder.neighbours(ratings, rating)
                 new = [name for name in near if name is not None and name not in results]
                 if not new:

@@ -63,7 +63,7 @@ class Played:
     [
         (100.0, 0.0, ["patterns:2", "patterns:4"], ("patterns:2", "gtp-rhino:3")),
         (-800.0, -800.0, ["greedy", "iagno:medium"], ("greedy", "iagno:medium")),
-        (400.0, 0.0, ["patterns:2", "patterns:4", "patterns:6"], ("patterns:4", "patterns:6")),
+        (450.0, 0.0, ["patterns:2", "patterns:4", "patterns:6"], ("patterns:4", "patterns:6")),
         (1400.0, 1000.0, ["patterns:10"], ("patterns:10", None)),
         (-1400.0, -1000.0, ["random"], (None, "random")),
     ],
