@@ -72,7 +72,7 @@ def summary(analysis: game_analysis.GameAnalysis, rating: int | None = None) -> 
         yield from (f"      {reason.text}" for reason in analysis.reasons(position))
         if rating and position.people and position.played is not None:
             yield (
-                f"      Of people rated {rating} {position.chance(rating, [position.played]):.0%}"
+                f"      {position.chance(rating, [position.played]):.0%} of people rated {rating}"
                 f" play it, and {position.difficulty(rating):.0%} lose 2 discs or more here."
             )
 

@@ -51,7 +51,7 @@ export class Guess {
     if (!guesses.length) return "No move was guessed";
     const lost = `${plural(guesses.length, "move")} lost ${plural(sum("lost"), "disc")}`;
     const found = estimate(guesses, this.ratings);
-    const like = found ? `. You guess like people ${ratingWords(found, this.ratings)}` : "";
+    const like = found ? `. You guess like people rated ${ratingWords(found, this.ratings)}` : "";
     return `Your ${lost}, those of the game ${sum("theirs")}${like}`;
   }
 }

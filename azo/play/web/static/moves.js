@@ -89,24 +89,23 @@ export function showSummary({ line, isReversed, cursor, settings }) {
   byId("summary").hidden = !isKnown;
   byId("mistake-buttons").hidden = !all.length;
   if (!isKnown) return;
-  byId("sides").tBodies[0].replaceChildren(...sides.map(([colour, side]) => sideRow(colour, side)));
-  const like = ["black", "white"].map((colour) => strength(line, colour, settings.people)).filter(Boolean);
-  byId("ratings").textContent = like.length ? `${like.join("; ")}.` : "";
+  const rows = sides.map(([colour, side]) => sideRow(colour, side, strength(line, colour, settings.people)));
+  byId("sides").tBodies[0].replaceChildren(...rows);
   const list = byId("mistakes");
   const turn = turningPoint(line, isReversed);
   list.replaceChildren(...all.map((position) => mistakeItem(position, { isReversed, cursor, turn })));
 }
 
-/** The rating of people that moves of a side fit to, "" if it is not known. */
+/** The rating of people who move like a side, as text. */
 function strength(line, colour, ratings) {
   const choices = line
     .filter(({ parent }) => parent?.mover === colour && parent.legal.length > 1)
     .map(({ move, parent }) => ({ move, report: parent.report }));
   const found = estimate(choices, ratings);
-  return found && `${capital(colour)} moves like people ${ratingWords(found, ratings)}`;
+  return found ? ratingWords(found, ratings) : "–";
 }
 
-function sideRow(colour, { numChoices, accuracy, discs, isExact, marks }) {
+function sideRow(colour, { accuracy, discs, isExact, marks }, rating) {
   const row = document.createElement("tr");
   const head = document.createElement("th");
   head.scope = "row";
@@ -114,7 +113,7 @@ function sideRow(colour, { numChoices, accuracy, discs, isExact, marks }) {
   row.append(head);
   const counts = marks.toReversed().map(([, number]) => String(number));
   const total = lost({ discs: isExact ? discs : Number(discs.toFixed(1)), isExact });
-  for (const text of [accuracy === null ? "–" : percent(accuracy), numChoices, total, ...counts]) {
+  for (const text of [accuracy === null ? "–" : percent(accuracy), rating, total, ...counts]) {
     row.insertCell().textContent = text;
   }
   return row;

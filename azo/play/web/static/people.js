@@ -50,6 +50,6 @@ export function estimate(choices, ratings) {
 
 /** An estimate as text; the chances say nothing of ratings beyond their own. */
 export function ratingWords({ rating, low, high }, ratings) {
-  if (low === ratings[0]) return `rated ${high} or less`;
-  return high === ratings.at(-1) ? `rated ${low} or more` : `rated ${rating} (${low} to ${high})`;
+  if (low === ratings[0]) return `≤ ${high}`;
+  return high === ratings.at(-1) ? `≥ ${low}` : `${rating} ± ${(high - low) / 2}`;
 }

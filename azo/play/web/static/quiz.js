@@ -8,11 +8,14 @@ export class Quiz {
   constructor(play) {
     this.play = play;
     this.course = null; // what is asked: `Practice` or `Guess`
+    this.usualLevel = null; // while a position is played out
     this.leave();
   }
 
   /** Another game comes on the board. */
   leave() {
+    this.play.level = this.usualLevel ?? this.play.level;
+    this.usualLevel = null;
     Object.assign(this, { card: null, position: null, verdict: "", former: null });
   }
 
@@ -97,6 +100,7 @@ export class Quiz {
   playOut() {
     const { card, play, position } = this;
     this.leave();
+    this.usualLevel = play.level;
     const { length: level } = play.settings.levels;
     Object.assign(play, { cursor: position, human: card.mover, level, isPaused: false });
     play.proceed();

@@ -48,7 +48,7 @@ function peopleWords({ cursor, rating, settings }) {
   const known = difficulty(cursor.parent.report, cursor.move, rating, settings.people);
   if (!known) return [];
   const [played, missed] = [known.played, known.missed].map(percent);
-  return [`Of people rated ${rating} ${played} play it, and ${missed} lose 2 discs or more here.`];
+  return [`${played} of people rated ${rating} play it, and ${missed} lose 2 discs or more here.`];
 }
 
 function showPlayers(play) {
@@ -166,9 +166,9 @@ function showButtons(play) {
   byId("resign").hidden = !play.canResign;
   byId("variation-buttons").hidden = !play.isInVariation;
   byId("undo").disabled = cursor.ply === 0;
-  byId("guess").hidden = play.quiz.card !== null;
   const { card, isAsking } = play.quiz;
   byId("watch").disabled = isAsking;
+  byId("guess").hidden = card !== null || byId("summary").hidden;
   byId("hint").disabled = isOver || isThinking;
   byId("go").disabled = isOver;
   byId("practice-buttons").hidden = !card;
