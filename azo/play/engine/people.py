@@ -65,7 +65,7 @@ class People:
         )
         policy = predictions[0, list(actions)]
         num_empties = size**2 - (board.player | board.opponent).bit_count()
-        seen = read = -predictions[1 : 1 + len(actions), -1] * size**2
+        seen = -predictions[1 : 1 + len(actions), -1] * size**2
         if num_empties <= SOLVED_EMPTIES:
             solved = self._solver.solve(board.player, board.opponent, every_move=True)
             read = np.array([solved.move_scores[action] for action in actions], float)
