@@ -251,9 +251,10 @@ async function startPractice(play) {
   if (location.protocol !== "file:") {
     const manifest = { rel: "manifest", href: "manifest.webmanifest" };
     document.head.append(Object.assign(document.createElement("link"), manifest));
-    await navigator.serviceWorker?.register("worker.js");
+    navigator.serviceWorker?.register("worker.js").catch(() => {}); // then it needs the network
   }
-  if (!deck.cards().length) for (const kind of Object.keys(play.settings.practice)) await play.practice.addShipped(kind);
+  const kinds = deck.cards().length ? [] : Object.keys(play.settings.practice);
+  for (const kind of kinds) await play.practice.addShipped(kind);
   play.side = "both";
   await play.begin(play.settings.games[0].name);
   await play.quiz.start(play.practice);
