@@ -50,9 +50,3 @@ def test_results_of_other_settings_are_refused(queue, capsys):
         f"{folder}/a/0/result.json: a result with max_evaluations 1000, but the queue asks for"
         " 2000: rename arm 'a', or give another --folder"
     )
-
-
-def test_a_bad_queue_or_flag_is_one_line_and_code_2(queue, capsys):
-    absent = queue.with_name("none.toml")
-    assert refused(capsys, absent) == f"{absent}: no such queue file. There are: queue, tiny"
-    assert "--table" in refused(capsys, queue, "--tabel")

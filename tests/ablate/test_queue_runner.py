@@ -103,15 +103,6 @@ def test_a_command_is_stopped_by_sigterm_and_may_save(tmp_path, monkeypatch):
     assert output.read_text() == "ready\nsaved\n"
 
 
-def test_a_command_has_a_file_of_output_and_its_exit_code_counts(tmp_path, monkeypatch):
-    lines = "print('shown')", "print('logged', file=sys.stderr)", "sys.exit(int(sys.argv[1]))"
-    files = write_program(tmp_path, monkeypatch, *lines)
-    queue_runner.run_command(["program", "0"], *files, NO_STOP)
-    assert [file.read_text() for file in files] == ["shown\n", "logged\n"]
-    with pytest.raises(queue_runner.Failed, match=r"^program 3 ended with exit code 3$"):
-        queue_runner.run_command(["program", "3"], *files, NO_STOP)
-
-
 def test_a_curriculum_ends_with_its_budget_and_the_last_network_is_judged(queue, monkeypatch):
     phases = "".join(f'[[curriculum]]\nname = "{name}"\n' for name in ("one", "two", "three"))
     (queue.parent / "phases.toml").write_text(tiny_run.toml() + phases)
