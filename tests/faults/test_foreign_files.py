@@ -27,7 +27,7 @@ def zeros(path, head=b"", *, wbits=31, megabytes=200):
 
 
 def test_small_files_that_unpack_to_much_are_refused_without_unpacking_them(tmp_path, capsys):
-    book = zeros(tmp_path / "zeros.book", b"azo opening book 2\n", wbits=15)
+    book = zeros(tmp_path / "zeros.book", b"azo opening book 3\n", wbits=15)
     names = ("zeros.obf.gz", "zeros.wtb.gz", "zeros.csv.gz")
     obf, wtb, csv = (zeros(tmp_path / name) for name in names)
     several = [
@@ -96,14 +96,14 @@ def test_names_of_players_lose_their_control_characters():
         lambda player, opponent, moves: [player, opponent, {"200": moves["19"]}],
         lambda player, opponent, moves: [player | opponent, opponent, moves],
         lambda player, opponent, moves: [player << 64, opponent, moves],
-        lambda player, opponent, moves: [player, opponent, {"19": [None, 0, -1, 1, 0]}],
-        lambda player, opponent, moves: [player, opponent, {"19": [1e300, 0, 1, 1, 0]}],
+        lambda player, opponent, moves: [player, opponent, {"19": [0.5, -1]}],
+        lambda player, opponent, moves: [player, opponent, {"19": [1e300, 0]}],
     ],
 )
 def test_a_book_with_impossible_content_is_refused(change, tmp_path):
     book, path = opening_book.Book(EIGHT), tmp_path / "book"
     board = notation.parse_board(BOARD, 8)
-    book.count(board, notation.parse_action("f5", 8), 1.0)
+    book.entry(board, notation.parse_action("f5", 8))
     book.save(path)
     magic, content = opening_book._MAGIC, path.read_bytes()
     stored = json.loads(zlib.decompress(content[len(magic) :]))

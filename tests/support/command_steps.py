@@ -189,6 +189,7 @@ STEPS = (
         130,
         (("~Ctrl-C ends", CTRL_C),),
     ),
+    Step("web --export practice", "wrote practice: open index.html there, or .*"),
     # Comparisons.
     in_terminals(
         "tournament cup.toml --num-games 2",
