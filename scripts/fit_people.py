@@ -18,6 +18,7 @@ import numpy as np
 import scipy.optimize
 
 from azo.formats import game_files, wthor
+from azo.games import variant
 from azo.games.host import live_game
 from azo.play.engine import engine_factory, people
 from azo.solver.host import endgame
@@ -26,7 +27,7 @@ _PER_E = 400 / np.log(10)
 _MEAN, _DEVIATION, _CHANGE = 1800, 300, 80
 _PERIOD = 5  # years
 _FEWEST_GAMES = 20  # of both players of a game that is learned
-HELD_OUT_YEAR = 2022
+_HELD_OUT_YEAR = 2022
 _BANDS = (-np.inf, 1500, 1700, 1900, 2100, np.inf)
 _PENALTY = 1e-4
 _MISTAKE = 2.0  # discs
@@ -58,8 +59,7 @@ def main() -> None:
     rows: list[dict] = []
     for number in chosen:
         game = games[number]
-        live = live_game.LiveGame(engine.game)
-        live.new_game(None, game["actions"][: game["num_plies"]].tolist())
+        live = replay(game, engine.game)
         for ply in rng.choice(
             game["num_plies"], min(options.positions_per_game, game["num_plies"]), replace=False
         ):
@@ -76,7 +76,7 @@ def main() -> None:
                     "rating": mine,
                     "empties": num_empties,
                     "basis": people.basis(mine, num_empties),
-                    "is_held": game["year"] >= HELD_OUT_YEAR
+                    "is_held": game["year"] >= _HELD_OUT_YEAR
                     or is_held_player[game["players"][side]],
                 }
             )
@@ -109,6 +109,21 @@ def load_games(folder: pathlib.Path) -> tuple[np.ndarray, list[str]]:
         games["actions"], games["num_plies"] = played.action, played.num_plies
         parts.append(games)
     return np.concatenate(parts), names
+
+
+def held_out_games(folder: pathlib.Path):
+    """Returns the games of a folder, their `ratings`, and the numbers of those that no fit saw."""
+    games, names = load_games(folder)
+    is_person = np.array(["(" not in name for name in names])
+    is_held_out = is_person[games["players"]].all(axis=1) & (games["year"] >= _HELD_OUT_YEAR)
+    return games, ratings(games, len(names)), np.flatnonzero(is_held_out)
+
+
+def replay(game: np.void, rules: variant.Variant) -> live_game.LiveGame:
+    """Returns a game to its end."""
+    live = live_game.LiveGame(rules)
+    live.new_game(None, game["actions"][: game["num_plies"]].tolist())
+    return live
 
 
 _GAME = np.dtype(

@@ -72,7 +72,7 @@ class _Side:
             print("black" if self._is_black else "white", len(level), flush=True)
 
     def _losses(self) -> dict[int, float]:
-        """Returns the discs that each move loses, of those that the search has tried."""
+        """Returns the discs that each tried move loses."""
         limits = engine_settings.Limits(self._engine.config.num_simulations, is_analysis=True)
         report = self._engine.think(limits)
         known = {move.action: move.discs for move in report.moves if move.discs is not None}

@@ -12,9 +12,9 @@ import argparse
 import pathlib
 
 import fit_people
+import measure_people
 import numpy as np
 
-from azo.games.host import live_game
 from azo.play.engine import engine_factory, engine_settings, live_engine
 
 _RANDOM = 0.02
@@ -28,12 +28,7 @@ def main() -> None:
     parser.add_argument("--num-games", type=int, default=200, help="of each match")
     parser.add_argument("--num-positions", type=int, default=1500, help="of each rating")
     options = parser.parse_args()
-    games, names = fit_people.load_games(options.folder)
-    rating = fit_people.ratings(games, len(names))
-    is_person = np.array(["(" not in name for name in names])
-    recent = np.flatnonzero(
-        is_person[games["players"]].all(axis=1) & (games["year"] >= fit_people.HELD_OUT_YEAR)
-    )
+    games, rating, recent = fit_people.held_out_games(options.folder)
     rng = np.random.default_rng(0)
     print("| rating | moves | level, its score | found, by the level | log-likelihood |")
     print("| --- | ---: | --- | --- | --- |")
@@ -43,8 +38,7 @@ def main() -> None:
         numbered = engine_factory.load_engine(level=level)
         found = []
         for number in rng.permutation(recent):
-            live = live_game.LiveGame(like.game)
-            live.new_game(None, games["actions"][number][: games["num_plies"][number]].tolist())
+            live = fit_people.replay(games[number], like.game)
             ply = int(rng.integers(len(live.actions)))
             board, action = live.boards[ply], live.actions[ply]
             mine = rating(number, 0 if board.is_black_to_move else 1)
@@ -77,12 +71,8 @@ def _equal_level(like: live_engine.Engine, num_games: int) -> tuple[int, float]:
 def _score(engine: live_engine.Engine, other: live_engine.Engine, num_games: int) -> float:
     points = 0.0
     for number in range(num_games):
-        live = live_game.LiveGame(engine.game)
         is_black = number % 2 == 0
-        while not live.is_over:
-            mover = engine if live.board.is_black_to_move == is_black else other
-            mover.new_game(live.start, live.actions)
-            live.play(mover.think().action)
+        live = measure_people.play(*((engine, other) if is_black else (other, engine)))
         points += (1 + np.sign(live.final_score()) * (1 if is_black else -1)) / 2
     return points / num_games
 

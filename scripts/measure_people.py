@@ -36,7 +36,7 @@ def main() -> None:
         results = collections.Counter()
         for number in range(options.num_games):
             black, white = (first, second) if number % 2 else (second, first)
-            live = _game(engines[black], engines[white])
+            live = play(engines[black], engines[white])
             for rating, is_black in ((black, True), (white, False)):
                 _count(counts[rating], live, is_black, solver)
             black_score = live.final_score()
@@ -57,7 +57,8 @@ def main() -> None:
         )
 
 
-def _game(black, white) -> live_game.LiveGame:
+def play(black, white) -> live_game.LiveGame:
+    """Returns a game of two engines."""
     live = live_game.LiveGame(black.game)
     while not live.is_over:
         engine = black if live.board.is_black_to_move else white

@@ -13,7 +13,6 @@ import pathlib
 import fit_people
 import numpy as np
 
-from azo.games.host import live_game
 from azo.play.engine import engine_factory, engine_settings
 
 _GRID = np.arange(1400, 2401, 20)
@@ -28,16 +27,10 @@ def main() -> None:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--num-games", type=int, default=700)
     options = parser.parse_args()
-    games, names = fit_people.load_games(options.folder)
-    rating = fit_people.ratings(games, len(names))
-    is_person = np.array(["(" not in name for name in names])
-    recent = np.flatnonzero(
-        is_person[games["players"]].all(axis=1) & (games["year"] >= fit_people.HELD_OUT_YEAR)
-    )
+    games, rating, recent = fit_people.held_out_games(options.folder)
     engine, by_player = engine_factory.load_engine(), collections.defaultdict(list)
     for number in np.random.default_rng(0).permutation(recent)[: options.num_games]:
-        live = live_game.LiveGame(engine.game)
-        live.new_game(None, games["actions"][number][: games["num_plies"][number]].tolist())
+        live = fit_people.replay(games[number], engine.game)
         fits = np.zeros((2, len(_GRID)))
         for board, action in zip(live.boards, live.actions, strict=False):
             if len(live.legal_actions_at(board)) > 1:
@@ -57,6 +50,8 @@ def main() -> None:
                 for part in (played[i : i + size] for i in range(0, len(played) - size + 1, size))
             ]
         )
+        if not found.size:  # nobody played as many games
+            continue
         middle, low, high, true = found.T
         true = np.clip(true, _GRID[0], _GRID[-1])
         error, inside = middle - true, (low <= true) & (true <= high)

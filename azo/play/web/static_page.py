@@ -25,7 +25,7 @@ _POLICY = (
     "default-src 'none'; img-src data: 'self'; style-src 'unsafe-inline';"
     " script-src 'unsafe-inline' data:; manifest-src 'self'; worker-src 'self'"
 )
-PRACTICE = "endings", "openings"  # files of positions
+_PRACTICE = "endings", "openings"  # files of positions
 
 
 def render(settings: Mapping[str, Any], title: str, kind: str = "") -> str:
@@ -67,7 +67,7 @@ def export(folder: pathlib.Path) -> None:
         "games": [messages.offer_json(othello.Othello(8), "")],
         "levels": [],
         "people": list(engine_settings.PEOPLE_RATINGS),
-        "practice": {name: json.loads(_text(f"{name}.json")) for name in PRACTICE},
+        "practice": {name: json.loads(_text(f"{name}.json")) for name in _PRACTICE},
     }
     folder.mkdir(parents=True, exist_ok=True)
     files.write(folder / "index.html", render(settings, "azo: practice", "deck").encode())

@@ -99,13 +99,14 @@ export const toText = () => JSON.stringify(cards());
  */
 export function merge(text) {
   const added = parsed(text);
+  if (!added) return null;
   const known = new Map(cards().map((card) => [idOf(card), card]));
   const lastTime = (card) => card?.memory?.last ?? -1;
-  for (const card of added ?? []) {
+  for (const card of added) {
     if (!known.has(idOf(card)) || lastTime(card) > lastTime(known.get(idOf(card)))) known.set(idOf(card), card);
   }
   write([...known.values()].slice(0, MOST_CARDS));
-  return added && added.length;
+  return added.length;
 }
 
 export const idOf = ({ game, start, moves }) => [game, start, ...moves].join(" ");

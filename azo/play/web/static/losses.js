@@ -77,10 +77,13 @@ export function mistakes(line, isReversed) {
   return line.filter((position) => loss(position, isReversed)?.mark);
 }
 
-/** Choices, accuracy, lost discs and marks of a side; a forced move is no choice. */
+/** The positions of a line after choices of a side; a forced move is no choice. */
+export const choicesOf = (line, colour) =>
+  line.filter(({ parent }) => parent?.mover === colour && parent.legal.length > 1);
+
+/** Choices, accuracy, lost discs and marks of a side. */
 export function summary(line, colour, isReversed) {
-  const choices = line
-    .filter(({ parent }) => parent && parent.mover === colour && parent.legal.length > 1)
+  const choices = choicesOf(line, colour)
     .map((position) => loss(position, isReversed))
     .filter(Boolean);
   const count = (mark) => choices.filter((choice) => choice.mark === mark).length;

@@ -1,7 +1,7 @@
 // The moves as a list with variations, and the summary of the mistakes.
 
 import { capital, lost, percent } from "./formatting.js";
-import { loss, mistakes, summary, turningPoint } from "./losses.js";
+import { choicesOf, loss, mistakes, summary, turningPoint } from "./losses.js";
 import { estimate, ratingWords } from "./people.js";
 import { write } from "./panels.js";
 
@@ -98,9 +98,7 @@ export function showSummary({ line, isReversed, cursor, settings }) {
 
 /** The rating of people who move like a side, as text. */
 function strength(line, colour, ratings) {
-  const choices = line
-    .filter(({ parent }) => parent?.mover === colour && parent.legal.length > 1)
-    .map(({ move, parent }) => ({ move, report: parent.report }));
+  const choices = choicesOf(line, colour).map(({ move, parent }) => ({ move, report: parent.report }));
   const found = estimate(choices, ratings);
   return found ? ratingWords(found, ratings) : "–";
 }

@@ -39,7 +39,8 @@ export function estimate(choices, ratings) {
     const fits = ({ report, move }) => Math.log(Math.max(chance(report, [move], rating, ratings), LEAST));
     return known.reduce((sum, each) => sum + fits(each), -(((rating - PRIOR[0]) / PRIOR[1]) ** 2) / 2);
   });
-  const weights = log.map((each) => Math.exp(each - Math.max(...log)));
+  const most = Math.max(...log);
+  const weights = log.map((each) => Math.exp(each - most));
   const total = weights.reduce((sum, weight) => sum + weight);
   const quantile = (share) => {
     let left = share * total;

@@ -28,18 +28,9 @@ export class Quiz {
     return this.isAsking && this.play.cursor === this.position;
   }
 
-  get #isAnswered() {
-    return this.verdict && this.play.cursor === this.position;
-  }
-
-  /** The best move of a card that was answered. */
-  get best() {
-    return this.#isAnswered ? this.card.best : null;
-  }
-
-  /** Discs that the moves of an answered card lose, as far as they are known. */
-  get losses() {
-    return this.#isAnswered ? this.card.losses : null;
+  /** The card on the board after its answer. */
+  get answered() {
+    return this.verdict && this.play.cursor === this.position ? this.card : null;
   }
 
   /** What to say in place of the state of a game. */

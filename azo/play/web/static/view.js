@@ -70,7 +70,8 @@ function showPlayers(play) {
 }
 
 function showBoard(play, board) {
-  const { cursor, task, isContinuous, quiz } = play;
+  const { cursor, task, isContinuous } = play;
+  const { answered } = play.quiz;
   const isMine = play.isHuman(cursor.mover) && task?.kind !== "play";
   const isShown = !cursor.isOver && !play.isSecret;
   board.show({
@@ -78,9 +79,9 @@ function showBoard(play, board) {
     mover: cursor.mover,
     marked: isMine ? cursor.legal.filter((move) => move !== "pass") : [],
     last: cursor.move === "pass" ? null : cursor.move,
-    best: quiz.best ?? play.hint ?? null,
+    best: answered?.best ?? play.hint ?? null,
     lesson: lessonOf(play),
-    map: quiz.losses ? lossesOf(quiz) : isShown && play.map !== "none" ? mapOf(play) : new Map(),
+    map: answered ? lossesOf(answered) : isShown && play.map !== "none" ? mapOf(play) : new Map(),
     arrows: isShown && isContinuous ? arrowsOf(play) : [],
   });
 }
@@ -97,10 +98,12 @@ function arrowsOf({ cursor: { report } }) {
   return lines.map(({ line }, rank) => ({ moves: line.slice(0, ARROW_MOVES[rank]), rank }));
 }
 
+const heatOf = (loss) => Math.max(0, 1 - loss / COLD);
+
 /** What each move of an answered card loses. */
 function lossesOf({ losses }) {
   const text = (loss) => (loss < 0.5 ? "0" : `−${Math.round(loss)}`);
-  const shown = ([move, loss]) => [move, { heat: Math.max(0, 1 - loss / COLD), text: text(loss) }];
+  const shown = ([move, loss]) => [move, { heat: heatOf(loss), text: text(loss) }];
   return new Map(Object.entries(losses).map(shown));
 }
 
@@ -122,7 +125,7 @@ function mapOf({ cursor: { outlook: report }, map: kind, isReversed }) {
     else if (kind === "visits" && !isSolved && total > 0) {
       map.set(move, { heat: visits / total, text: String(visits) });
     } else if (each.discs !== null || isBound) {
-      const heat = isBound ? 0 : Math.max(0, 1 - (best - worth(each)) / COLD);
+      const heat = isBound ? 0 : heatOf(best - worth(each));
       map.set(move, { heat, text: worthOf(each, report, isReversed) });
     }
   }
