@@ -51,22 +51,23 @@ PRESETS = {
         Section("The endgame solvers", "solver", "--empties 6 8 10"),
     ),
     "gpu": (
+        Section("Rules", "rules", "--batch 65536 --plies 32 --repeats 3"),
         Section(
             "Self-play",
             "selfplay",
             "--cells 5x128:64 --batch 2048 --num-plies 4 --repeats 3",
+        ),
+        Section("The whole iteration", "iteration", "--config configs/azo8-gpu.toml --repeats 3"),
+        Section(
+            "Kinds of networks",
+            "networks",
+            "--networks 5x128 patterns:16 --batch 2048 --repeats 3",
         ),
         Section(
             "Search by PUCT",
             "search",
             "--batches 2048 --simulations 64 --network 5x128 --limit-gigabytes 40",
         ),
-        Section(
-            "Kinds of networks",
-            "networks",
-            "--networks 5x128 patterns:16 patterns:32 --batch 2048 --repeats 3",
-        ),
-        Section("The whole iteration", "iteration", "--config configs/azo8-gpu.toml"),
         Section(
             "The endgame solvers",
             "solver",

@@ -26,8 +26,8 @@ from support import web_visit
 from azo.learning import learner, loop, placement, run_state
 from azo.training import console, devices
 
-# XLA's newer emitters of fused loops double the time of compiling; JAX 0.12 has no others.
-flag = " --xla_cpu_use_fusion_emitters=false" if jax.__version_info__ < (0, 12) else ""
+# XLA's newer emitters of fused loops double the time of compiling; JAX 0.11 has no others.
+flag = " --xla_cpu_use_fusion_emitters=false" if jax.__version_info__ < (0, 11) else ""
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + flag
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
