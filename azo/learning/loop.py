@@ -29,7 +29,6 @@ from azo.learning import (
     resignation,
     run_state,
     selfplay,
-    starts,
     statistics,
     targets,
 )
@@ -148,17 +147,6 @@ class _Iteration:
         variables, actor_version = state.variables(), state.iteration
         if state.actor_params is not None:
             variables, actor_version = state.actor_params, state.actor_version
-        archived = None
-        if played.archive_share:
-            archived = starts.draw_archived(
-                game,
-                state.replay,
-                jax.random.fold_in(key, played.num_plies + 1),
-                (played.num_plies, state.games.ply.shape[0]),
-                share=played.archive_share,
-                num_candidates=played.archive_candidates,
-                adjudicate_empties=config.endings.adjudicate_empties,
-            )
         games, turns = selfplay.play(
             game,
             network.folded_evaluator(game, self.actor, variables, symmetry=config.search.symmetry),
@@ -168,7 +156,6 @@ class _Iteration:
             search=config.search,
             config=played,
             resigning=config.resignation,
-            archived=archived,
             adjudicate_empties=config.endings.adjudicate_empties,
             iteration=state.iteration,
             actor_version=actor_version,

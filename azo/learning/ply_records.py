@@ -21,10 +21,8 @@ class GamesInProgress:
     """Games that the next ply continues."""
 
     position: protocol.Position  # [B], never over
-    ply: jax.Array  # [B] int32, plies played so far; from 0 after an archived position
+    ply: jax.Array  # [B] int32, plies played so far
     resignation: resignation.ResignationState | None  # [B], if games may be resigned
-    start_regret: jax.Array | None = None  # [B] float16, if there is an archive: regret of the
-    # archived position at which the game began, -1 after an opening
 
 
 @flax.struct.dataclass
@@ -53,7 +51,6 @@ class Turns:
     plies: Plies  # [T, B]
     after: protocol.Position  # [T, B], after each ply, seen by the side that moves next
     predictions: dict[str, jax.Array]  # [T] float32 means over the games, by names of metrics
-    start_regret: jax.Array | None  # [T, B], as in `GamesInProgress`
     explored: explored.ExploredPositions | None  # [T, M], if a rule adds them
     resignation: resignation.ResignationState | None  # [T, B], after each ply
     is_adjudicated: jax.Array | None  # [T, B] bool, the solver ends the game after this ply

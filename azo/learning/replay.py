@@ -1,8 +1,8 @@
 """The replay buffer: a ring of the latest positions of finished games, on the device.
 
 A position takes 4 bytes a packed word, 1 byte an action and 11 bytes for value, score and origin:
-92 bytes on 8x8, 64 on 6x6. The regrets of an archive of starts (`selfplay.archive_share`) add 2
-bytes. Each device has its own ring and samples from it alone, so nothing is gathered.
+92 bytes on 8x8, 64 on 6x6. Each device has its own ring and samples from it alone, so nothing is
+gathered.
 
 Rows are in the order of their entry. A window of the last generations or iterations is therefore a
 number of newest rows: `window_starts` counts the rows since the beginning of each.
@@ -66,8 +66,6 @@ class Rows(Examples):
 
     iteration: jax.Array  # [R] int32, iteration in which the position was played
     actor_version: jax.Array  # [R] int32, see `ply_records.Plies`
-    regret: jax.Array | None  # [R] float16, if there is an archive of starts: difference of the
-    # search's value from the value of the end, 0 to 2; 0 if one of them is unknown
 
 
 @flax.struct.dataclass
@@ -87,13 +85,7 @@ class NewRows(Rows):
     is_valid: jax.Array  # [...] bool; other positions are left out
 
 
-def empty_buffer(
-    game: protocol.Game,
-    capacity: int,
-    *,
-    has_regret: bool = False,
-    num_devices: int = 1,
-) -> ReplayBuffer:
+def empty_buffer(game: protocol.Game, capacity: int, *, num_devices: int = 1) -> ReplayBuffer:
     """Returns empty rings with `capacity` rows in total."""
     return ReplayBuffer(
         board=jnp.zeros((capacity, game.packed_words), jnp.uint32),
@@ -102,7 +94,6 @@ def empty_buffer(
         score=jnp.zeros(capacity, jnp.int8),
         iteration=jnp.zeros(capacity, jnp.int32),
         actor_version=jnp.zeros(capacity, jnp.int32),
-        regret=jnp.zeros(capacity, jnp.float16) if has_regret else None,
         next_row=jnp.zeros(num_devices, jnp.int32),
         size=jnp.zeros(num_devices, jnp.int32),
         window_starts=jnp.zeros((num_devices, MAX_WINDOW), jnp.int32),
@@ -120,7 +111,6 @@ def played_rows(finalised: ply_records.FinalisedPlies, value: jax.Array) -> NewR
         score=finalised.score,
         iteration=plies.iteration,
         actor_version=plies.actor_version,
-        regret=jnp.abs(plies.value.astype(jnp.float32) - finalised.outcome),
     )
 
 
@@ -136,7 +126,6 @@ def explored_rows(
         score=jnp.int8(ply_records.UNKNOWN_SCORE),
         iteration=iteration,
         actor_version=actor_version,
-        regret=jnp.float16(0),
     )
 
 
@@ -157,7 +146,6 @@ def exact_rows(
         score=lines.score,
         iteration=iteration,
         actor_version=actor_version,
-        regret=jnp.float16(0),
     )
 
 
@@ -172,8 +160,6 @@ def insert(buffer: ReplayBuffer, rows: NewRows) -> ReplayBuffer:
         full = jnp.broadcast_to(new, (*rows.is_valid.shape, *old.shape[1:]))
         return old.at[row].set(full.reshape(-1, *old.shape[1:]).astype(old.dtype), mode="drop")
 
-    if buffer.regret is None:
-        rows = dataclasses.replace(rows, regret=None)
     num_added = is_valid.sum(dtype=jnp.int32)
     return dataclasses.replace(
         buffer,

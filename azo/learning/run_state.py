@@ -140,8 +140,6 @@ def create(
     games = starts.spread_games(
         game, games_key, num_games, adjudicate_empties=config.endings.adjudicate_empties
     )
-    if config.selfplay.archive_share:
-        games = dataclasses.replace(games, start_regret=jnp.full(num_games, -1, jnp.float16))
     counts = None
     if config.resignation.is_enabled:
         key = jax.random.fold_in(games_key, 0)
@@ -157,12 +155,7 @@ def create(
         actor_params=actor_params,
         games=games,
         history=ply_records.empty_history(game, num_games),
-        replay=replay.empty_buffer(
-            game,
-            config.replay.capacity,
-            has_regret=config.selfplay.archive_share > 0,
-            num_devices=num_devices,
-        ),
+        replay=replay.empty_buffer(game, config.replay.capacity, num_devices=num_devices),
         resignation_counts=counts,
         iteration=zero,
         generation=zero,

@@ -26,10 +26,6 @@ class SelfplayConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Minimum number of random opening plies. Large values restrict training to endgames."""
     max_opening_plies: setting_types.Plies = 0
     """Maximum number of random opening plies; each game draws its number uniformly."""
-    archive_share: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
-    """Share of new games that begin at a position of the replay, in place of an opening."""
-    archive_candidates: setting_types.PositiveInt = 1
-    """Positions drawn for such a start, of which that with the largest regret is taken."""
     explored_share: Annotated[float, pydantic.Field(ge=0, le=8)] = 0.0
     """Examples from positions searched but not played, for each played position."""
     teacher: str | None = None
@@ -55,7 +51,6 @@ def play(
     search: improvement.SearchConfig,
     config: SelfplayConfig,
     resigning: resignation.ResignationConfig | None = None,
-    archived: ply_records.GamesInProgress | None = None,
     adjudicate_empties: int = 0,
     iteration: jax.Array | int = 0,
     actor_version: jax.Array | int = 0,
@@ -64,8 +59,7 @@ def play(
 
     A player resigns below the `threshold`, `[]` float32; None if nobody resigns. Games are
     adjudicated at `adjudicate_empties` empty squares; 0 for never. The numbers of `iteration` and
-    `actor_version` are recorded with the plies. New games begin at `archived` positions `[T, B]`
-    where these are used; None for openings alone.
+    `actor_version` are recorded with the plies.
 
     Returns the games after the last ply, and the turns; a column of turns may hold several games.
     The reward of adjudicated games is still 0, see `score_adjudicated`.
@@ -73,9 +67,7 @@ def play(
     num_games = games.ply.shape[0]
     num_explored = round(config.explored_share * num_games)
 
-    def open_games(
-        key: jax.Array, resignation_key: jax.Array, archived: ply_records.GamesInProgress | None
-    ) -> ply_records.GamesInProgress:
+    def open_games(key: jax.Array, resignation_key: jax.Array) -> ply_records.GamesInProgress:
         games = starts.new_games(
             game,
             key,
@@ -84,10 +76,6 @@ def play(
             max_opening_plies=config.max_opening_plies,
             adjudicate_empties=adjudicate_empties,
         )
-        if archived is not None:
-            assert archived.start_regret is not None
-            games = dataclasses.replace(games, start_regret=archived.start_regret)
-            games = protocol.where(archived.start_regret >= 0, archived, games)
         if threshold is None:
             return games
         assert resigning is not None
@@ -95,10 +83,8 @@ def play(
         return dataclasses.replace(games, resignation=state)
 
     def play_ply(
-        games: ply_records.GamesInProgress,
-        inputs: tuple[jax.Array, ply_records.GamesInProgress | None],
+        games: ply_records.GamesInProgress, key: jax.Array
     ) -> tuple[ply_records.GamesInProgress, ply_records.Turns]:
-        key, archived = inputs
         search_key, opening_key, resignation_key = jax.random.split(key, 3)
         position, ply = games.position, games.ply
         result = improvement.search(game, evaluate, search_key, position, config=search, ply=ply)
@@ -137,17 +123,15 @@ def play(
             plies=plies,
             after=step.position,
             predictions=_predictions(result),
-            start_regret=games.start_regret,
             explored=positions,
             resignation=resigned,
             is_adjudicated=is_adjudicated,
         )
-        games = ply_records.GamesInProgress(step.position, ply + 1, resigned, games.start_regret)
-        fresh = open_games(opening_key, resignation_key, archived)
+        games = ply_records.GamesInProgress(step.position, ply + 1, resigned)
+        fresh = open_games(opening_key, resignation_key)
         return protocol.where(discount == 0, fresh, games), turn
 
-    keys = jax.random.split(key, config.num_plies)
-    return jax.lax.scan(play_ply, games, (keys, archived))
+    return jax.lax.scan(play_ply, games, jax.random.split(key, config.num_plies))
 
 
 def _predictions(result: improvement.SearchResult) -> dict[str, jax.Array]:

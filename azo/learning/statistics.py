@@ -24,9 +24,8 @@ class SelfplayStatistics:
 
     moments: jax.Array  # [6] float32, of 1, v, z, v * v, z * z, v * z over finished games
     num_games: jax.Array  # games that ended
-    num_plies: jax.Array  # of the games that began with an opening
+    num_plies: jax.Array  # of these games
     results: jax.Array  # [3] float32, these games won, drawn and lost by the player who began
-    start_regret: jax.Array | None  # sum over the games that began at archived positions, if any
     resigned: jax.Array  # games that did not reach their end
     num_devices: jax.Array
     predictions: dict[str, jax.Array]  # means over plies, summed over devices
@@ -86,16 +85,11 @@ def gather(
     ended = (plies.discount == 0).astype(jnp.float32)
     sign = jnp.where(plies.ply % 2 == 0, 1, -1)
     result = sign * jnp.sign(plies.reward)  # of the player who began
-    is_opened, start_regret = ended, None
-    if turns.start_regret is not None:
-        is_opened = jnp.where(turns.start_regret < 0, ended, 0.0)
-        start_regret = ((ended - is_opened) * turns.start_regret).sum()
     return SelfplayStatistics(
         moments=jnp.stack([jnp.where(finalised.is_ready, x, 0.0).sum() for x in moments]),
         num_games=ended.sum(),
-        num_plies=(is_opened * (plies.ply + 1)).sum(),
-        results=jnp.stack([(is_opened * (result == kind)).sum() for kind in (1, 0, -1)]),
-        start_regret=start_regret,
+        num_plies=(ended * (plies.ply + 1)).sum(),
+        results=jnp.stack([(ended * (result == kind)).sum() for kind in (1, 0, -1)]),
         resigned=jnp.where(game.is_over(turns.after), 0.0, ended).sum(),
         num_devices=jnp.float32(1),
         predictions=jax.tree.map(lambda x: x.astype(jnp.float32).mean(), turns.predictions),
@@ -137,21 +131,13 @@ def describe(sums: SelfplayStatistics) -> dict[str, Any]:
     means = {f"selfplay/{name}": x / sums.num_devices for name, x in sums.predictions.items()}
     with np.errstate(invalid="ignore", divide="ignore"):
         wins, draws, losses = sums.results
-        num_opened = sums.results.sum()
         v, z, v_squared, z_squared, product = sums.moments[1:] / sums.moments[0]
         variances = np.array([v_squared - v**2, z_squared - z**2])
         # Less than rounding leaves of equal numbers is not a variance.
         scale = np.sqrt(np.where(variances > 1e-6, variances, np.nan).prod())
-        of_archive = {}
-        if sums.start_regret is not None:
-            num_archived = sums.num_games - num_opened
-            of_archive = {
-                "selfplay/archive_share": num_archived / sums.num_games,
-                "selfplay/start_regret": sums.start_regret / num_archived,
-            }
         return {
-            "selfplay/mean_plies": sums.num_plies / num_opened,
-            "selfplay/first_player_score": (wins + draws / 2) / num_opened,
+            "selfplay/mean_plies": sums.num_plies / sums.num_games,
+            "selfplay/first_player_score": (wins + draws / 2) / sums.num_games,
             "selfplay/first_player_wins": wins,
             "selfplay/draws": draws,
             "selfplay/first_player_losses": losses,
@@ -161,5 +147,4 @@ def describe(sums: SelfplayStatistics) -> dict[str, Any]:
             "selfplay/value_deviation": np.sqrt(np.maximum(variances[0], 0)),
             "selfplay/value_error": v - z,
             "selfplay/value_correlation": (product - v * z) / scale,
-            **of_archive,
         }

@@ -28,7 +28,6 @@ _FIXED_SECTIONS = ("game", "network", "generation", "evaluation", "ratings", "ru
 _FIXED_SETTINGS = (
     "selfplay.num_games",
     "selfplay.teacher",
-    "selfplay.archive_share",
     "resignation.is_enabled",
     "replay.capacity",
     "learner.optimiser",

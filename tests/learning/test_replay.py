@@ -48,7 +48,6 @@ def test_rings_are_dealt_out_evenly_from_the_oldest_position_to_the_newest(num_d
         score=-number.astype(jnp.int8),
         iteration=number + 200,
         actor_version=number + 300,
-        regret=None,
         next_row=jnp.array([2, 4], jnp.int32),
         size=jnp.array([6, 4], jnp.int32),
         window_starts=window_starts,

@@ -36,7 +36,6 @@ def turns(game, plies: ply_records.Plies, predictions) -> ply_records.Turns:
         after=game.step(game.unpack(plies.board), plies.action.astype(jnp.int32)).position,
         predictions=predictions,
         explored=None,
-        start_regret=None,
         resignation=None,
         is_adjudicated=None,
     )

@@ -25,7 +25,7 @@ SECTIONS = {
 EVERYTHING = {
     "search": {"num_simulations": 8, "max_considered_actions": 4},
     "network": {"num_blocks": 1, "num_channels": 8, "value_units": 8},
-    "selfplay": {"num_games": 8, "num_plies": 4, "explored_share": 1.0, "archive_share": 0.5},
+    "selfplay": {"num_games": 8, "num_plies": 4, "explored_share": 1.0},
     "resignation": {"is_enabled": True, "played_out_share": 0.5},
     "targets": {"value": "lambda", "average_duplicates": "same"},
     "replay": {"capacity": 256, "min_positions": 16, "window_generations": 1},
