@@ -44,14 +44,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     games, names = load_games(options.folder)
     rating = ratings(games, len(names))
-    is_person = np.array(["(" not in name for name in names])
-    numbers = np.bincount(games["players"].reshape(-1), minlength=len(names))
-    is_usable = (is_person & (numbers >= _FEWEST_GAMES))[games["players"]].all(axis=1)
-    chosen = rng.permutation(np.flatnonzero(is_usable))[: options.num_games]
-    people_only = games[is_usable]
-    passes = (people_only["actions"] == 64).sum() / people_only["num_plies"].sum()
-    wiped = (np.abs(people_only["margin"]) == 64).mean() / 2
-    print(f"people: {passes:.2%} of plies are passes, {wiped:.2%} of games are lost without a disc")
+    chosen = rng.permutation(np.flatnonzero(are_people(games, names)))[: options.num_games]
     is_held_player = rng.random(len(names)) < 0.1
 
     engine = engine_factory.load_engine()
@@ -109,6 +102,13 @@ def load_games(folder: pathlib.Path) -> tuple[np.ndarray, list[str]]:
         games["actions"], games["num_plies"] = played.action, played.num_plies
         parts.append(games)
     return np.concatenate(parts), names
+
+
+def are_people(games: np.ndarray, names: list[str]) -> np.ndarray:
+    """Returns whether both players of each game are people with enough games."""
+    is_person = np.array(["(" not in name for name in names])
+    numbers = np.bincount(games["players"].reshape(-1), minlength=len(names))
+    return (is_person & (numbers >= _FEWEST_GAMES))[games["players"]].all(axis=1)
 
 
 def held_out_games(folder: pathlib.Path):

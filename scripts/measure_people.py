@@ -1,16 +1,20 @@
 """Plays the levels that move like people against one another, and counts what is typical of people.
 
 python scripts/measure_people.py --num-games 200
+python scripts/measure_people.py --people WTHOR_FOLDER
 
 The table has the Elo of the round robin, with 1800 for human:1800, and of each level the share of
 its moves that are passes, of its games lost without a disc, and the discs that its moves lose with
-at most ten empty squares. `fit_people.py` prints the same of people.
+at most ten empty squares. The second command prints both shares of people within 100 of these
+ratings, averaged over opponents within 100 of each of the others.
 """
 
 import argparse
 import collections
 import itertools
+import pathlib
 
+import fit_people
 import numpy as np
 
 from azo.games import notation
@@ -25,7 +29,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--num-games", type=int, default=200, help="of each pair of levels")
     parser.add_argument("--ratings", type=int, nargs="+", default=list(range(1400, 2401, 200)))
+    parser.add_argument("--people", type=pathlib.Path, help="folder of WTHOR")
     options = parser.parse_args()
+    if options.people:
+        _print_people(options.people, options.ratings)
+        return
     engines = {
         rating: engine_factory.load_engine(level=f"human:{rating}", seed=rating)
         for rating in options.ratings
@@ -55,6 +63,33 @@ def main() -> None:
             f"| human:{one.name} | {one.rating:.0f} ({low:.0f} to {high:.0f}) | {shares[0]:.2%}"
             f" | {shares[1]:.2%} | {lost:.2f} |"
         )
+
+
+def _print_people(folder: pathlib.Path, levels: list[int]) -> None:
+    """Prints the shares of people."""
+    games, names = fit_people.load_games(folder)
+    rating = fit_people.ratings(games, len(names))
+    both = np.array([[rating(number, side) for side in (0, 1)] for number in range(len(games))])
+    is_usable = fit_people.are_people(games, names)
+    plies = np.arange(games["actions"].shape[1])
+    is_played = plies < games["num_plies"][:, None]
+    print("| rating | games | passes | lost without a disc |\n| --- | ---: | ---: | ---: |")
+    for own in levels:
+        num_games, shares = 0, []
+        for other in set(levels) - {own}:
+            counts = collections.Counter()
+            for side, sign in ((0, 1), (1, -1)):
+                is_near = np.abs(both[:, [side, 1 - side]] - (own, other)).max(axis=1) <= 100
+                met = is_usable & is_near
+                moves = is_played[met] & (plies % 2 == side)
+                counts["games"] += met.sum()
+                counts["moves"] += moves.sum()
+                counts["passes"] += (moves & (games["actions"][met] == 64)).sum()
+                counts["wiped"] += (games["margin"][met] * sign == -64).sum()
+            num_games += counts["games"]
+            shares.append((counts["passes"] / counts["moves"], counts["wiped"] / counts["games"]))
+        passes, wiped = np.mean(shares, axis=0)
+        print(f"| {own} | {num_games} | {passes:.2%} | {wiped:.2%} |")
 
 
 def play(black, white) -> live_game.LiveGame:

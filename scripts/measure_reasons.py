@@ -4,7 +4,8 @@ python scripts/measure_reasons.py game1.txt game2.txt
 python scripts/measure_reasons.py WTH_1990.wtb --num-games 5
 
 A reason holds if the same kind of reason is found again with expected lines from a deeper search of
-both moves. Each kind has a row: of all mistakes, with how many it is told, and how often it holds.
+both moves; those from the network's tables do not depend on lines, and have only a number. Each
+kind has a row: of all mistakes, with how many it is told, and how often it holds.
 """
 
 import argparse
@@ -48,8 +49,10 @@ def main() -> None:
     print(f"{num_explained} of {num_mistakes} mistakes have a reason")
     print("| reason | told | holds |\n| --- | ---: | ---: |")
     for kind, number in told.most_common():
-        print(f"| {kind} | {number} | {held[kind] / number:.0%} |")
-    print(f"| all | {told.total()} | {held.total() / told.total():.0%} |")
+        share = "" if kind == "tables" else f"{held[kind] / number:.0%}"
+        print(f"| {kind} | {number} | {share} |")
+    num_told = told.total() - told["tables"]
+    print(f"| all but tables | {num_told} | {held.total() / num_told:.0%} |")
 
 
 if __name__ == "__main__":

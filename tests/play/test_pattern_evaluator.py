@@ -10,6 +10,7 @@ from azo.games import othello
 from azo.lab import players
 from azo.learning import network, network_config
 from azo.play.engine import (
+    attribution,
     engine_settings,
     live_search,
     network_evaluator,
@@ -76,3 +77,45 @@ def test_whole_simulations_search_like_requests():
         trees.append((search.num_evaluations, search.look()))
     assert trees[0] == trees[1]
     assert trees[0][0] > 500
+
+
+@pytest.mark.parametrize("shape", [LAYERS, COUNTS, SMALL], ids=["layers", "counts", "small"])
+@pytest.mark.parametrize("size", [6, 8])
+def test_parts_of_the_board_add_up_to_the_difference_of_two_estimates(size, shape, monkeypatch):
+    monkeypatch.setattr(attribution, "_STEPS", 3000)
+    game = othello.Othello(size)
+    params = jax.device_get(trained(game, shape).variables["params"])
+    evaluator = pattern_evaluator.PatternEvaluator(game, shape, params)
+    evaluator.weights.table[:] *= 30
+    player, opponent, _ = words(game)
+    scores = size**2 * evaluator.request(player, opponent, batch_size=len(player))[:, -1]
+    differences = []
+    for one in range(0, len(player), 40):  # the next game has as many discs
+        sides = ((player[i], opponent[i]) for i in (one, one + 1))
+        parts = attribution.difference(evaluator, *sides)
+        discs = [part.discs for part in parts]
+        assert discs == sorted(discs, reverse=True)
+        differences.append(scores[one] - scores[one + 1])
+        assert abs(sum(discs) - differences[-1]) < 0.01
+    assert max(map(abs, differences)) > 1
+    with pytest.raises(ValueError, match="different numbers of discs"):
+        attribution.difference(evaluator, (player[0], opponent[0]), (player[-1], opponent[-1]))
+
+
+def test_a_table_counts_where_its_images_are():
+    game = othello.Othello(8)
+    params = jax.device_get(trained(game, LAYERS).variables["params"])
+    evaluator = pattern_evaluator.PatternEvaluator(game, LAYERS, params)
+    d5 = np.uint64(1 << 35)
+    for pattern, kind in ((0, "edge"), (2, "corner"), (5, "line")):
+        first = evaluator.weights.first_row[evaluator.images.pattern == pattern][0]
+        last = first + 3 ** evaluator.images.lengths[evaluator.images.pattern == pattern][0]
+        table = np.zeros_like(evaluator.weights.table)
+        table[first:last] = evaluator.weights.table[first:last]
+        one = pattern_evaluator.PatternEvaluator(game, LAYERS, params)
+        one.weights = evaluator.weights._replace(table=table)
+        sides = [(np.uint64(0xFF | 1 << 63), d5), (np.uint64(0xFF | 1 << 36), d5)]  # h8, or e5
+        parts = attribution.difference(one, *sides)
+        found = {(part.kind, part.squares) for part in parts if part.squares and part.discs}
+        squares = {"edge": {(7, 63), (56, 63)}, "corner": {(63,)}, "line": {(4, 60), (32, 39)}}
+        assert found == {(kind, place) for place in squares[kind]}

@@ -4,11 +4,13 @@ import collections
 import random
 import re
 
+import numpy as np
 from support import slow_board
 
 from azo.games import notation, othello
 from azo.games.host import live_game
 from azo.play.analysis import reasons
+from azo.play.engine import engine_factory
 
 _LINE = "((?:[a-h][1-8]|pass)(?: (?:[a-h][1-8]|pass))*)"
 
@@ -188,3 +190,28 @@ def test_the_shortest_wipe_out_is_told():
     lines = [notation.parse_moves(line, 8) for line in ("f5c5", "f7c5")]
     (reason,) = reasons.find(live.board, *lines, live.game)
     assert (reason.kind, reason.text) == ("wipe-out", "Black takes every disc: c5.")
+
+
+def test_the_network_names_the_part_of_the_board_that_it_counts():
+    network = engine_factory.load_engine().evaluator
+    game, num_told = othello.Othello(8), 0
+    for seed in range(60):
+        start, lines = _lines(8, seed)
+        board = notation.parse_board(f"{slow_board.text(start)} {start.mover}", 8)
+        after = [live_game.LiveGame(game) for _ in lines]
+        for live, line in zip(after, lines, strict=True):
+            live.new_game(board, line[:1])
+        found = [x for x in reasons.find(board, *lines, game, network) if x.kind == "tables"]
+        if not found or any(x.board.is_black_to_move == board.is_black_to_move for x in after):
+            assert not found
+            continue
+        sides = [
+            (x.board.black, x.board.white)[:: 1 if x.board.is_black_to_move else -1] for x in after
+        ]
+        own, other = (np.array(discs, np.uint64) for discs in zip(*sides, strict=True))
+        worse, better = 64 * network.request(own, other, batch_size=2)[:, -1]
+        they = "Black" if after[0].board.is_black_to_move else "White"
+        text = f"The network expects {worse - better:.0f} discs more for {they}, mostly because of the "
+        assert found[0].text.startswith(text)
+        num_told += 1
+    assert num_told > 2

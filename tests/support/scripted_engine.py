@@ -13,7 +13,7 @@ class ScriptedEngine(live_game.LiveGame):
     have value 0.
     """
 
-    book = None
+    book = evaluator = None
 
     def __init__(self, game, evaluations=None, config=None):
         super().__init__(game)

@@ -21,7 +21,7 @@ from azo.formats import game_files
 from azo.games import board_symmetry, notation, variant
 from azo.games.host import live_game
 from azo.play.analysis import reasons
-from azo.play.engine import engine_factory, engine_settings, live_engine
+from azo.play.engine import engine_factory, engine_settings, live_engine, live_search
 from azo.play.engine.search_report import SearchReport
 
 # Least loss in discs, least loss in expected result, and the mark of a move that reaches either. So
@@ -96,6 +96,7 @@ class GameAnalysis:
 
     game: variant.Variant
     positions: tuple[AnalysedPosition, ...]  # before each move, and after the last
+    evaluator: live_search.Evaluator | None = None  # the network that it was analysed with
 
     @property
     def end(self) -> live_game.LiveGame:
@@ -122,7 +123,8 @@ class GameAnalysis:
         assert position.played is not None
         after = self.positions[position.number]
         refutation = [position.played, *(after.line if after.moves else ())]
-        return reasons.find(position.board, refutation, position.line, self.game)
+        better = position.line
+        return reasons.find(position.board, refutation, better, self.game, self.evaluator)
 
     def summary(self, *, is_black: bool) -> SideSummary:
         """Returns the summary of one side."""
@@ -192,7 +194,7 @@ def analyse(
     finally:
         if engine.actions != actions:
             engine.new_game(start, actions)
-    return GameAnalysis(engine.game, _with_losses(positions, engine.game))
+    return GameAnalysis(engine.game, _with_losses(positions, engine.game), engine.evaluator)
 
 
 def end_report(live: live_game.LiveGame) -> SearchReport:

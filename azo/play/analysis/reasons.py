@@ -14,10 +14,12 @@ from azo.games import notation, variant
 from azo.games.host import host_rules, live_game
 from azo.games.host.kernels import legal_moves, stable_discs, surrounded
 from azo.play.analysis import formatting
+from azo.play.engine import attribution, live_search, pattern_evaluator
 
 _MOST = 3  # sentences
 _LINE_PLIES = 7  # of both lines, with the compared moves
 _FEWER_MOVES, _WORSE_BALANCE, _MORE_STABLE, _MORE_FRONTIER, _MORE_TURNED = 3, 4, 4, 3, 3
+_MORE_EXPECTED = 2.0  # discs, by the network
 _PARITY_EMPTIES = 20  # with more empty squares, regions are not counted
 
 
@@ -30,18 +32,23 @@ class Reason:
 
 
 def find(
-    board: notation.Board, refutation: Sequence[int], better: Sequence[int], game: variant.Variant
+    board: notation.Board,
+    refutation: Sequence[int],
+    better: Sequence[int],
+    game: variant.Variant,
+    evaluator: live_search.Evaluator | None = None,
 ) -> list[Reason]:
     """Returns at most three reasons, the strongest kinds first; none in reversed Othello.
 
     `refutation` is the move with the expected moves after it, `better` the better move with those
-    expected after that, both from `board`.
+    expected after that, both from `board`. The `evaluator` is the network whose tables may be told.
     """
     num_plies = min(len(refutation), len(better), _LINE_PLIES)
     if game.is_reversed or not num_plies:
         return []
     played, best = (_Line(board, line[:num_plies], game) for line in (refutation, better))
-    return [*_sudden(played, best), *_lasting(played, best)][:_MOST]
+    counted = _counted(played, best, evaluator)
+    return [*_sudden(played, best), *_lasting(played, best), *counted][:_MOST]
 
 
 class _Line:
@@ -216,6 +223,23 @@ def _lasting(played: _Line, best: _Line) -> Iterator[Reason]:
         number = _number(played.frontier, "disc")
         text = f"It leaves {number} beside empty squares, {better} {best.frontier}."
         yield Reason("frontier", text)
+
+
+def _counted(
+    played: _Line, best: _Line, evaluator: live_search.Evaluator | None
+) -> Iterator[Reason]:
+    """Yields the part of the board by which a pattern network expects more for the other side."""
+    they_move = all(line.moves(1, ours=False) for line in (played, best))
+    if not isinstance(evaluator, pattern_evaluator.PatternEvaluator) or not they_move:
+        return
+    sides = (line.sides[1][::-1] for line in (played, best))
+    parts = attribution.difference(evaluator, *sides)
+    more = sum(part.discs for part in parts)
+    if more >= _MORE_EXPECTED and parts[0].discs >= more / 2 and parts[0].kind != "discs":
+        ends = [notation.action_text(square, played.game.size) for square in parts[0].squares]
+        place = f"the {parts[0].kind} {' to '.join(ends)}" if ends else "the numbers of moves"
+        expected = f"The network expects {more:.0f} discs more for {played.names[1]}"
+        yield Reason("tables", f"{expected}, mostly because of {place}.")
 
 
 def _number(number: int, noun: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from azo.games import variant
+from azo.games import patterns, variant
 from azo.games.host.host_rules import action_of
 from azo.games.host.kernels import (
     ONE,
@@ -49,7 +49,8 @@ class PatternEvaluator:
     ):
         """Prepares a network that was trained for `game`; `params` are its arrays on the host."""
         self.game = game
-        self._weights = pattern_weights.fold(game, config, params)
+        self.images = patterns.pattern_set(config.set, game.size).merged
+        self.weights = pattern_weights.fold(game, config, params)
         self._on_board = np.uint64(game.board_bits)
 
     def request(
@@ -58,7 +59,7 @@ class PatternEvaluator:
         """Evaluates positions; arguments and results as of `Evaluator.request`."""
         del stream
         output = np.zeros((batch_size, self.game.num_actions + 2), np.float32)
-        _evaluate(player, opponent, self._weights, self.game.size, self._on_board, output)
+        _evaluate(player, opponent, self.weights, self.game.size, self._on_board, output)
         output.flags.writeable = False
         return output
 
@@ -67,7 +68,7 @@ class PatternEvaluator:
     ) -> tuple[int, int]:
         """Runs simulations; see `Evaluator.simulate`."""
         output = np.zeros((len(batch.length), self.game.num_actions + 2), np.float32)
-        return _simulate(tree, batch, context, budget, self._weights, output)
+        return _simulate(tree, batch, context, budget, self.weights, output)
 
 
 # Rounding once in a product and a sum; sums in any order, where no other order is meant.

@@ -8,6 +8,7 @@ or is `{"error": ...}`. A search ends when its reader disconnects. All errors ar
 with one line for the reader.
 """
 
+import asyncio
 import dataclasses
 import json
 import pathlib
@@ -107,7 +108,8 @@ class _Pages:
                 notation.parse_moves(line, live.game.size)
                 for line in (body.refutation, body.better)
             )
-            found = reasons.find(live.board, refutation, better, live.game)
+            evaluator = await asyncio.to_thread(self.sessions.evaluator, live.game)
+            found = reasons.find(live.board, refutation, better, live.game, evaluator)
         except ValueError as error:
             raise HTTPException(400, str(error)) from None
         return JSONResponse([reason.text for reason in found])

@@ -116,6 +116,7 @@ class SessionPool:
     def __init__(self, makers: Makers, *, max_searches: int = 2, max_sessions: int = 4):
         """Starts empty, with the largest number of running searches and of kept sessions."""
         self.makers, self._max_sessions = makers, max_sessions
+        self.evaluator = functools.cache(lambda game: makers[game]().evaluator)  # by its game
         self._sessions: dict[str, PageSession] = {}  # the latest one last
         self._places, self._num_waiting = asyncio.Semaphore(max_searches), 0
         self._latest: dict[str, PageSearch] = {}  # of each page with a search, waiting or running
