@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The first hour on one GPU, in four steps: check, bench, profile, train.
+# The first quarter of an hour on one GPU, in four steps: check, train, bench, profile.
 #
 #   scripts/gpu.sh STEP [FOLDER]     results go to FOLDER, by default runs/gpu
 #
@@ -8,16 +8,17 @@
 # was reached, others an error. A step uses the packages in FOLDER/site, which `check` installs from
 # wheels without network (scripts/gpu-requirements.txt), besides those of PYTHON.
 #
-#   check    3 minutes      install, versions, device, `pytest -m gpu`       FOLDER/check
-#   bench    6.5 minutes    the tables of benchmarks.all --preset gpu        FOLDER/bench
-#   profile  1.5 minutes    one trace of self-play, its largest kernels      FOLDER/profile
-#   train    13.5 minutes   configs/azo8-gpu.toml, exported at the end       FOLDER/run, FOLDER/export
+#   check    2 minutes     install, versions, device, `pytest -m gpu`       FOLDER/check
+#   train    6 minutes     configs/azo8-gpu.toml, exported at the end       FOLDER/run, FOLDER/export
+#   bench    4.5 minutes   the tables of benchmarks.all --preset gpu        FOLDER/bench
+#   profile  1 minute      one trace of self-play, its largest kernels      FOLDER/profile
+#   all      13.5 minutes  these in turn; nothing follows a check that failed
 #
 # Environment variables:
 #   PYTHON      interpreter that has JAX for CUDA, by default python3
 #   WHEELS      folder of wheels, by default wheels; no folder: nothing is installed
 #   LIMIT       seconds for this step, in place of those above
-#   MINUTES     length of the training run, over which the learning rate falls; by default 12
+#   MINUTES     length of the training run, over which the learning rate falls; by default 5
 #   SIZE        small: sizes for a trial on a CPU, in minutes
 set -euo pipefail
 
@@ -26,11 +27,11 @@ step=${1:-}
 folder=$(realpath -m "${2:-runs/gpu}")
 wheels=$(realpath -m "${WHEELS:-wheels}")
 python=${PYTHON:-python3}
-minutes=${MINUTES:-12}
+minutes=${MINUTES:-5}
 size=${SIZE:-real}
 cd "$(dirname "$0")/.."
 
-declare -A limits=([check]=180 [bench]=390 [profile]=90 [train]=810)
+declare -A limits=([check]=120 [train]=360 [bench]=270 [profile]=60 [all]=810)
 [ -n "${limits[$step]:-}" ] || usage
 limit=${LIMIT:-${limits[$step]}}
 started=$SECONDS
@@ -113,6 +114,17 @@ train() {
   [ "$code" = 0 ] || [ "$code" = 124 ] || exit "$code"
   rm -rf "$folder/export" "$results/export.done"
   once export "$python" -m azo export "$folder/run" "$folder/export" --latest --portable
+  exit "$code"
+}
+
+all() {
+  local each left code=0
+  for each in check train bench profile; do
+    left=$((limit - (SECONDS - started)))
+    [ "$left" -gt 0 ] || exit 124
+    LIMIT=$((left < limits[$each] ? left : limits[$each])) scripts/gpu.sh "$each" "$folder" || code=$?
+    [ "$code" = 0 ] || [ "$each" != check ] || break
+  done
   exit "$code"
 }
 

@@ -43,6 +43,20 @@ def test_what_is_done_is_not_repeated(run, step, num_calls):
     assert run(step) == (0, [])
 
 
+def test_all_steps_run_in_turn_unless_the_check_fails(run):
+    code, calls = run("all", wrong="azo train", LIMIT=200)
+    modules = [call.split()[1] for call in calls if call.startswith("-m")]
+    assert code == 3
+    assert modules == ["pytest", "azo", "benchmarks.all", "benchmarks.profiling"]
+    code, calls = run("all", LIMIT=200)  # what is left
+    assert (code, [call.split()[2] for call in calls]) == (0, ["train", "export"])
+
+
+def test_nothing_follows_a_check_that_failed(run):
+    code, calls = run("all", wrong="pytest", LIMIT=60)
+    assert (code, len(calls)) == (3, 2)
+
+
 def test_failure_ends_the_step_and_is_tried_again(run):
     code, calls = run("check", wrong="pytest")
     assert (code, len(calls)) == (3, 2)
