@@ -17,13 +17,15 @@ from azo.play.engine.pattern_weights import Weights
 
 _STEPS = 64  # midpoints of the integral
 Sides = tuple[np.uint64, np.uint64]  # discs of the side to move and of the other side
+_Kind = Literal["corner", "edge", "line", "moves", "discs"]
+_Squares = tuple[int, ...]
 
 
 class Part(NamedTuple):
     """What a part of the inputs adds to the difference of two estimates."""
 
-    kind: Literal["corner", "edge", "line", "moves", "discs"]
-    squares: tuple[int, ...]  # action numbers: the corner, both ends of the edge or line, or none
+    kind: _Kind
+    squares: _Squares  # action numbers: the corner, both ends of the edge or line, or none
     discs: float
 
 
@@ -43,11 +45,10 @@ def difference(evaluator: PatternEvaluator, first: Sides, second: Sides) -> list
     change = end - start
     line = bias + start.sum(axis=0) + steps * change.sum(axis=0)
     shares = size**2 * change @ _gradients(weights, num_discs, line).mean(axis=0)
-    found: dict[tuple[str, tuple[int, ...]], float] = {}
-    names = [*_places(evaluator), ("moves", ()), ("moves", ()), ("discs", ()), ("discs", ())]
-    for name, share in zip(names, shares.tolist(), strict=True):
+    found: dict[tuple[_Kind, _Squares], float] = {}
+    for name, share in zip(_places(evaluator), shares.tolist(), strict=True):
         found[name] = found.get(name, 0.0) + share
-    parts = (Part(*name, discs) for name, discs in found.items())  # type: ignore[arg-type]
+    parts = (Part(*name, discs) for name, discs in found.items())
     return sorted(parts, key=lambda part: -part.discs)
 
 
@@ -100,13 +101,20 @@ def _gradients(weights: Weights, num_discs: int, inputs: np.ndarray) -> np.ndarr
     return slope[:, : inputs.shape[1]]
 
 
-def _places(evaluator: PatternEvaluator) -> list[tuple[str, tuple[int, ...]]]:
-    """Returns kind and squares of each image: with one corner, two beside an edge, or a line."""
-    size, images, places = evaluator.game.size, evaluator.images, []
+def _places(evaluator: PatternEvaluator) -> list[tuple[_Kind, _Squares]]:
+    """Returns kind and squares of each image, then of the other inputs.
+
+    An image has one corner, two that end an edge, or is a line.
+    """
+    size, images = evaluator.game.size, evaluator.images
     corners = {0, size - 1, size * (size - 1), size * size - 1}
+    places: list[tuple[_Kind, _Squares]] = []
     for row, length in zip(images.squares.tolist(), images.lengths.tolist(), strict=True):
         own = tuple(sorted(corners & set(row[:length])))
-        is_edge = len(own) == 2 and sum(own) != size * size - 1
-        kind = "edge" if is_edge else "corner" if len(own) == 1 else "line"
-        places.append((kind, tuple(sorted((row[0], row[length - 1]))) if kind == "line" else own))
-    return places
+        if len(own) == 1:
+            places.append(("corner", own))
+        elif len(own) == 2 and sum(own) != size * size - 1:  # else a diagonal
+            places.append(("edge", own))
+        else:
+            places.append(("line", tuple(sorted((row[0], row[length - 1])))))
+    return [*places, ("moves", ()), ("moves", ()), ("discs", ()), ("discs", ())]
