@@ -5,11 +5,13 @@ import random
 import re
 
 import numpy as np
+import pytest
 from support import slow_board
 
+from azo.formats import game_files
 from azo.games import notation, othello
 from azo.games.host import live_game
-from azo.play.analysis import reasons
+from azo.play.analysis import game_analysis, reasons
 from azo.play.engine import engine_factory
 
 _LINE = "((?:[a-h][1-8]|pass)(?: (?:[a-h][1-8]|pass))*)"
@@ -215,3 +217,28 @@ def test_the_network_names_the_part_of_the_board_that_it_counts():
         assert found[0].text.startswith(f"{text} of the ")
         num_told += 1
     assert num_told > 2
+
+
+@pytest.mark.slow
+def test_every_reason_for_the_largest_mistakes_of_published_games_is_true(data_folder):
+    engine = engine_factory.load_engine(num_simulations=400)
+    files = sorted((data_folder / "games" / "olivaw").glob("*.txt"))
+    files.append(data_folder / "games" / "wthor" / "WTH_2023.wtb")
+    games = [game for path in files for game in game_files.read_archives([path])[:5]]
+    num_told = 0
+    for game in games:
+        engine.new_game(None, game.action[: game.num_plies].tolist())
+        analysis = game_analysis.analyse(engine)
+        for position in filter(lambda position: position.mark, analysis.losses):
+            number, actions = position.number, engine.actions
+            start = slow_board.after(list(actions[: number - 1]), 8)
+            later = analysis.positions[number]
+            lines = [position.played, *later.line][: 7 if later.moves else 1], position.line
+            length = min(7, *map(len, lines))
+            a, b = (_Line(start, line[:length], start.mover) for line in lines)
+            names = {"X": "Black", "O": "White"}
+            for reason in analysis.reasons(position):
+                text = reason.text.replace(names[a.us], "WE").replace(names[a.them], "THEY")
+                assert reason.kind == "tables" or _is_true(text, a, b), (reason, a.names, b.names)
+                num_told += reason.kind != "tables"
+    assert num_told > 100
