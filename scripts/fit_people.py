@@ -104,18 +104,17 @@ def load_games(folder: pathlib.Path) -> tuple[np.ndarray, list[str]]:
     return np.concatenate(parts), names
 
 
-def are_people(games: np.ndarray, names: list[str]) -> np.ndarray:
-    """Returns whether both players of each game are people with enough games."""
+def are_people(games: np.ndarray, names: list[str], fewest: int = _FEWEST_GAMES) -> np.ndarray:
+    """Returns whether both players of each game are people with at least so many games."""
     is_person = np.array(["(" not in name for name in names])
     numbers = np.bincount(games["players"].reshape(-1), minlength=len(names))
-    return (is_person & (numbers >= _FEWEST_GAMES))[games["players"]].all(axis=1)
+    return (is_person & (numbers >= fewest))[games["players"]].all(axis=1)
 
 
 def held_out_games(folder: pathlib.Path):
-    """Returns the games of a folder, their `ratings`, and the numbers of those that no fit saw."""
+    """Returns the games of a folder, their `ratings`, and the numbers of the held-out games."""
     games, names = load_games(folder)
-    is_person = np.array(["(" not in name for name in names])
-    is_held_out = is_person[games["players"]].all(axis=1) & (games["year"] >= _HELD_OUT_YEAR)
+    is_held_out = are_people(games, names, fewest=0) & (games["year"] >= _HELD_OUT_YEAR)
     return games, ratings(games, len(names)), np.flatnonzero(is_held_out)
 
 

@@ -6,6 +6,7 @@ avoids it. Which of the facts costs the discs, no program knows.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -47,8 +48,9 @@ def find(
     if game.is_reversed or not num_plies:
         return []
     played, best = (_Line(board, line[:num_plies], game) for line in (refutation, better))
-    counted = _counted(played, best, evaluator)
-    return [*_sudden(played, best), *_lasting(played, best), *counted][:_MOST]
+    both = played, best
+    found = itertools.chain(_sudden(*both), _lasting(*both), _counted(*both, evaluator))
+    return list(itertools.islice(found, _MOST))
 
 
 class _Line:
