@@ -1,7 +1,6 @@
 """Measures players: by a match, or by known scores.
 
     azo evaluate runs/azo8 rollouts:100
-    azo evaluate runs/azo8 rollouts:100 --sprt.elo1 30
     azo evaluate engine:zero-fast engine:zero-fast --engine.c-puct 1 --against.c-puct 3
     azo evaluate runs/azo8 --exact random:10 ffo.obf --simulations 0 100
     azo evaluate engine:zero-fast --exact edax_full_20.obf.gz --simulations 800 10000
@@ -15,9 +14,6 @@ root), or the name of a file in configs/engines with a level, such as `gtp-rhino
 a shipped network. The game is that of the first network; `--game.*` gives it if no player is a
 network.
 
-With `--sprt.*`, batches of games with new openings are played until a sequential test decides
-whether the first player is better.
-
 With `--exact`, the values and moves of a network or of the engine are compared with known scores of
 positions: docs/notebook/puzzles.md. A set is a FILE of OBF lines or CSV (also .gz) with exact
 scores or estimates, or `random:N` for solved positions with N empty squares from random games. The
@@ -29,7 +25,7 @@ With `--json`, each match and each row of the table is one JSON object.
 import dataclasses
 import json
 import pathlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import jax
@@ -41,10 +37,8 @@ from azo.games import othello, protocol, registry, setting_types
 from azo.lab import (
     accuracy,
     arena,
-    elo,
     engine_protocols,
     players,
-    sequential,
     tournament_file,
 )
 from azo.lab.tournament import backends, openings
@@ -58,21 +52,6 @@ _NO_SOLVER = EngineConfig(solve_empties=0, probe_nodes=0)  # at the root
 _Output = Iterator[tuple[str, dict[str, Any] | None]]
 
 
-class SprtConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """A sequential test of whether the first player is better."""
-
-    elo0: setting_types.Finite = 0.0
-    """The hypothesis "not better": an Elo difference of at most this."""
-    elo1: setting_types.Finite | None = None
-    """The hypothesis "better": an Elo difference of at least this. Required for a test."""
-    alpha: setting_types.Finite = 0.05
-    """Rate of the error "better" at elo0."""
-    beta: setting_types.Finite = 0.05
-    """Rate of the error "not better" at elo1."""
-    max_games: setting_types.PositiveInt = 10_000
-    """Games after which the test ends undecided."""
-
-
 class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """A match between two players; with --exact, a player against known scores."""
 
@@ -81,7 +60,7 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OPPONENT")] = _OPPONENT
     """Its opponent."""
     num_games: setting_types.Games = 128
-    """Games: pairs from the same random opening with both colours. With --sprt.*: of a batch."""
+    """Games: pairs from the same random opening with both colours."""
     opening_plies: setting_types.Plies = 4
     """Random plies at the start of each game."""
     openings: pathlib.Path | None = None
@@ -90,7 +69,6 @@ class EvaluateConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Of openings, players and sets of positions; the same seed repeats the result."""
     game: registry.GameConfig = registry.GameConfig()
     """The game, if neither player is a network."""
-    sprt: SprtConfig = SprtConfig()
     json_lines: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print one JSON object a match, or a row of the table, in place of text."""
     exact: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]")] = ()
@@ -116,7 +94,7 @@ def main(argv: Sequence[str]) -> int:
     elif match.simulations:
         raise ValueError("--simulations is for --exact SET ...")
     else:
-        output = decide(match, game) if match.sprt != SprtConfig() else play(match, game)
+        output = play(match, game)
     try:
         for line, data in output:
             if not match.json_lines:
@@ -130,59 +108,6 @@ def main(argv: Sequence[str]) -> int:
 
 def play(match: EvaluateConfig, game: protocol.Game) -> _Output:
     """Yields the result of a match on the default device."""
-    with command_line.waiting(f"compiling and playing {match.num_games} games"):
-        result = _batch_player(match, game)(jax.random.key(match.seed))
-    yield f"{match.first} against {match.second}: {result}", _match_data(match, result)
-
-
-def _match_data(match: EvaluateConfig, result: elo.MatchResult) -> dict[str, Any]:
-    figures = {"score": result.score, "interval": result.interval()}
-    return {"players": [match.first, match.second], **dataclasses.asdict(result), **figures}
-
-
-def decide(match: EvaluateConfig, game: protocol.Game) -> _Output:
-    """Yields a line for each batch of games of a sequential test, and then the verdict.
-
-    A test ends at a favourable moment, so the final difference is too large on average.
-    """
-    sprt, run_key, play_batch = match.sprt, jax.random.key(match.seed), _batch_player(match, game)
-    if sprt.elo1 is None:
-        raise ValueError("a test with --sprt.* needs --sprt.elo1, say 30")
-    limits = sprt.model_dump(exclude={"max_games"})
-    if match.num_games > sprt.max_games:
-        raise ValueError(
-            f"--sprt.max-games {sprt.max_games} is less than a batch, --num-games"
-            f" {match.num_games}: choose smaller batches"
-        )
-    total = elo.MatchResult(0, 0, 0, pair_scores=(0, 0, 0, 0, 0))
-    test = sequential.sequential_test((0, 0, 0, 0, 0), **limits)
-    while test.verdict == "undecided" and total.num_games + match.num_games <= sprt.max_games:
-        total += play_batch(jax.random.fold_in(run_key, total.num_games))
-        assert total.pair_scores is not None
-        test = sequential.sequential_test(total.pair_scores, **limits)
-        ratio = f"log-likelihood ratio {test.llr:.2f} ({test.lower:.2f} to {test.upper:.2f})"
-        yield f"{total.num_games} games: {total}, {ratio}", None
-    yield f"{match.first} against {match.second}: {total}", None
-    half_point = 0.5 / total.num_games  # subtracted from a perfect score, or added to 0
-    difference = elo.from_score(min(max(total.score, half_point), 1 - half_point))
-    low, high = map(elo.from_score, total.interval())
-    verdict = {"verdict": test.verdict, "log_likelihood_ratio": test.llr}
-    conclusion = {
-        "undecided": f"undecided whether {match.first} is better than {match.second}",
-        "better": f"{match.first} is better than {match.second}, by more than {sprt.elo0:g} Elo"
-        f" (error rate {sprt.alpha:g}),",
-        "not better": f"{match.first} is not better than {match.second}, by as much as"
-        f" {sprt.elo1:g} Elo (error rate {sprt.beta:g}),",
-    }[test.verdict]
-    rated = f"difference {difference:+.0f} Elo, 95 % {low:+.0f} to {high:+.0f}"
-    shown = f"{conclusion} after {total.num_games} games: {rated}"
-    yield shown, _match_data(match, total) | verdict
-
-
-def _batch_player(
-    match: EvaluateConfig, game: protocol.Game
-) -> Callable[[jax.Array], elo.MatchResult]:
-    """Returns a function from a key to the result of a match or of a batch of a test."""
 
     def contender(text: str, config: EngineConfig) -> backends.Contender:
         if (external := tournament_file.shipped_engine(text)) is not None:
@@ -191,22 +116,21 @@ def _batch_player(
         return players.parse(text, game) if engine is None else engine.contender(match.seed)
 
     sides = contender(match.first, match.engine), contender(match.second, match.against)
-    path, num_games = match.openings, match.num_games
-
-    def play_batch(key: jax.Array) -> elo.MatchResult:
-        drawn = path and openings.from_file(path, game, key, count=num_games // 2)
-        plies = match.opening_plies
-        return arena.play_match(
-            game, *sides, key, num_games=num_games, opening_plies=plies, drawn=drawn
+    key, num_games = jax.random.key(match.seed), match.num_games
+    with command_line.waiting(f"compiling and playing {num_games} games"):
+        drawn = match.openings and openings.from_file(
+            match.openings, game, key, count=num_games // 2
         )
-
-    return play_batch
+        result = arena.play_match(
+            game, *sides, key, num_games=num_games, opening_plies=match.opening_plies, drawn=drawn
+        )
+    figures = {"score": result.score, "interval": result.interval()}
+    data = {"players": [match.first, match.second], **dataclasses.asdict(result), **figures}
+    yield f"{match.first} against {match.second}: {result}", data
 
 
 def compare(match: EvaluateConfig, game: protocol.Game) -> _Output:
     """Yields the table of a network's accuracy on sets of positions."""
-    if match.sprt != SprtConfig():
-        raise ValueError("--exact plays no games, but --sprt.* is a test on games: remove one")
     if match.second != _OPPONENT:
         raise ValueError(f"--exact measures one network: leave {match.second!r} out")
     if not isinstance(game, othello.Othello):

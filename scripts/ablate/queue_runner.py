@@ -92,8 +92,8 @@ def run_job(job: run_queue.Job, stop: interruption.StopRequest) -> comparison.Re
         runs.append(run)
         left -= metrics.largest(metrics.read(run), _FIGURES[queue.limit.removeprefix("max_")])
 
-    def play(opponent: str, *flags: str) -> elo.MatchResult:
-        command = ["azo", "evaluate", _player(job, str(runs[-1])), opponent, *flags]
+    def play(opponent: str, games: str) -> elo.MatchResult:
+        command = ["azo", "evaluate", _player(job, str(runs[-1])), opponent, games]
         command += [f"--opening-plies={queue.opening_plies}", f"--seed={job.seed}", "--json"]
         output = job.folder / "match.json"
         output.unlink(missing_ok=True)
@@ -109,10 +109,8 @@ def run_job(job: run_queue.Job, stop: interruption.StopRequest) -> comparison.Re
     }
     result["match"] = play(queue.opponent, f"--num-games={queue.num_games}")
     if other is not None:
-        test = queue.versus
-        flags = [f"--num-games={test.batch_games}", f"--sprt.max-games={test.max_games}"]
-        flags += [f"--sprt.elo0={-test.elo}", f"--sprt.elo1={test.elo}"]
-        result |= {"against": other.arm, "versus": play(_player(job, other.run), *flags)}
+        games = f"--num-games={queue.versus_games}"
+        result |= {"against": other.arm, "versus": play(_player(job, other.run), games)}
     return comparison.Result(
         arm=job.arm.name,
         seed=job.seed,

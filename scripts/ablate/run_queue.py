@@ -38,17 +38,6 @@ class Arm(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Settings that differ in phases of the curriculum, by the names of the phases."""
 
 
-class VersusConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
-    """Match between two trained networks of the same seed, stopped by a sequential test."""
-
-    max_games: Annotated[setting_types.NonNegativeInt, pydantic.Field(multiple_of=2)] = 0
-    """Games at most; 0: no match."""
-    batch_games: setting_types.PairedGames = 50
-    """Games between two looks at the result."""
-    elo: setting_types.PositiveFloat = 20.0
-    """The match ends when it is known, at 5 %, that the one or the other is stronger by so much."""
-
-
 class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Arms to compare, with everything else equal."""
 
@@ -70,8 +59,8 @@ class Queue(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Simulations a move of the networks in the matches."""
     opening_plies: Annotated[setting_types.Plies, pydantic.Field(multiple_of=2)] = 4
     """Random plies at the start of each game of the matches."""
-    versus: VersusConfig = VersusConfig()
-    """Match of each arm against the arm that it is compared with."""
+    versus_games: Annotated[setting_types.NonNegativeInt, pydantic.Field(multiple_of=2)] = 0
+    """Games of each arm against the arm that it is compared with, with the same seed; 0: none."""
     arms: Annotated[tuple[Arm, ...], pydantic.Field(min_length=1)]
     """Arms, in the order of their runs."""
 
@@ -155,7 +144,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     """
     path = shipped_files.find_config(path, "queue", "queues")
     queue = validation.load(Queue, path, "queue")
-    fixed = {"base", "set", "seeds", "arms", "versus"}
+    fixed = {"base", "set", "seeds", "arms", "versus_games"}
     common = queue.model_dump(mode="json", exclude=fixed, exclude_none=True)
     # The budget alone ends a run, and the last checkpoint is its result.
     without_phases = {
@@ -188,7 +177,7 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
                 if not settings.curriculum:
                     own |= without_phases | {"run.folder": place / "run"}
                 resolved = config.with_settings(settings, own | changes)
-                opponent = jobs.get((arm.against, seed)) if queue.versus.max_games else None
+                opponent = jobs.get((arm.against, seed)) if queue.versus_games else None
                 job = Job(arm, seed, place, resolved, opponent, request, queue)
                 jobs[arm.name, seed] = job
             for index in range(job.num_phases):

@@ -129,7 +129,7 @@ def test_a_job_of_another_process_is_left_out(queue, monkeypatch, capsys):
     assert f"b, seed 0: left out: {jobs[1].folder}: in use by process" in capsys.readouterr().out
 
 
-VERSUS = "opening_plies = 6\nversus = {max_games = 8, batch_games = 4, elo = 30}\n"
+VERSUS = "opening_plies = 6\nversus_games = 8\n"
 
 
 def test_a_budget_of_processor_time_ends_runs_and_arms_meet_one_another(queue, monkeypatch):
@@ -146,6 +146,6 @@ def test_a_budget_of_processor_time_ends_runs_and_arms_meet_one_another(queue, m
     assert (second.against, vars(second.versus)) == ("a", MATCH)
     players = [f"network:{queue.parent}/runs/{arm}/0/run:2" for arm in "ba"]
     assert commands[-1] == [
-        *("azo", "evaluate", *players, "--num-games=4", "--sprt.max-games=8"),
-        *("--sprt.elo0=-30.0", "--sprt.elo1=30.0", "--opening-plies=6", "--seed=0", "--json"),
+        *("azo", "evaluate", *players, "--num-games=8"),
+        *("--opening-plies=6", "--seed=0", "--json"),
     ]

@@ -4,7 +4,6 @@ import functools
 import json
 import re
 
-import numpy as np
 from support import commands, fake_engines
 
 from azo.lab import tournament_file
@@ -43,43 +42,6 @@ def test_a_match_from_a_file_of_openings(tmp_path, capsys):
     assert (data["wins"], data["losses"], data["pair_scores"]) == (2, 2, [0, 0, 2, 0, 0])
     assert main("greedy", "random", "--game.name", "tictactoe", "--openings", path) == 2
     assert "openings from a file are for Othello, not for tictactoe" in capsys.readouterr().err
-
-
-def sequence(capsys, *arguments):
-    """Returns the games after each batch, those of the result line, and the conclusion."""
-    flags = ["--game.name", "tictactoe", "--opening-plies", 1, "--num-games", 50]
-    assert main(*arguments, *flags) == 0
-    *batches, result, conclusion = capsys.readouterr().out.splitlines()
-    counts = [tuple(map(int, re.findall(r"(\d+)/(\d+)/(\d+) ", line)[0])) for line in batches]
-    assert [line.split()[0] for line in batches] == [str(sum(count)) for count in counts]
-    last = re.findall(r"^\w+ against \w+: (\d+)/(\d+)/(\d+) ", result)[0]
-    assert tuple(map(int, last)) == counts[-1]
-    return counts, conclusion
-
-
-def test_a_better_player_is_found_out_in_batches_of_new_games(capsys):
-    counts, conclusion = sequence(capsys, "greedy", "random", "--sprt.elo1", 30)
-    assert 1 < len(counts) < 20
-    one, two = counts[0], tuple(np.subtract(counts[1], counts[0]))
-    assert sum(one) == sum(two) == 50
-    assert one != two
-    wins, draws, losses = counts[-1]
-    assert wins > losses
-    share = (wins + draws / 2) / sum(counts[-1])
-    assert conclusion.startswith(
-        "greedy is better than random, by more than 0 Elo (error rate 0.05), after"
-        f" {sum(counts[-1])} games: difference {400 * np.log10(share / (1 - share)):+.0f} Elo, 95 %"
-    )
-
-
-def test_a_test_gives_up_after_so_many_games(capsys):
-    flags = ["--sprt.elo0", -1, "--sprt.elo1", 1, "--sprt.max-games", 149]
-    counts, conclusion = sequence(capsys, "random", "random", *flags)
-    assert [sum(count) for count in counts] == [50, 100]
-    assert conclusion.startswith("undecided whether random is better than random after 100 games")
-    message = "--sprt.max-games 9 is less than a batch, --num-games 128: choose smaller batches"
-    words = ["random", "random", "--sprt.elo1", 1, "--sprt.max-games", 9]
-    assert commands.refused(capsys, "evaluate", *words) == message
 
 
 def test_players_and_flags_name_one_game(net, othello_net, tmp_path, capsys):
