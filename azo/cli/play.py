@@ -17,7 +17,7 @@ import rich.console
 
 from azo.cli import command_line
 from azo.play.engine import engine_factory, live_engine
-from azo.play.protocols import kept_game, line_reader, terminal
+from azo.play.protocols import deck, kept_game, line_reader, terminal
 
 _MAX_SHOWN = 1000  # characters of a line that are repeated after the prompt
 
@@ -41,6 +41,7 @@ def main(argv: Sequence[str]) -> int:
         _reader(console),
         sides=settings.play,
         kept=_kept_game(engine) if _is_interactive() else None,
+        positions=deck.Deck(_folder() / "deck.json"),
     )
     session.run()
     return 0
@@ -50,10 +51,14 @@ def _is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _kept_game(engine: live_engine.Engine) -> kept_game.KeptGame | None:
+def _folder() -> pathlib.Path:
     base = os.environ.get("XDG_STATE_HOME") or pathlib.Path.home() / ".local" / "state"
+    return pathlib.Path(base) / "azo"
+
+
+def _kept_game(engine: live_engine.Engine) -> kept_game.KeptGame | None:
     try:
-        return kept_game.KeptGame(pathlib.Path(base) / "azo" / "games", engine.game)
+        return kept_game.KeptGame(_folder() / "games", engine.game)
     except ValueError as error:
         print(f"{error}: unfinished games are not kept", file=sys.stderr)
         return None

@@ -5,8 +5,7 @@
 
 `--config` takes the name of a shipped settings file or the path of a TOML file, and flags override
 it; without it, the settings are those of `azo8`. Ctrl-C, SIGTERM and SIGHUP end the run after the
-current iteration, save it and give exit code 0; the same command resumes it. With `--distributed`,
-several processes train together, and the first one prints and saves: docs/devices.md.
+current iteration, save it and give exit code 0; the same command resumes it.
 """
 
 import importlib

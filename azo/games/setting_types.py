@@ -27,7 +27,7 @@ Simulations = Annotated[int, pydantic.Field(gt=0, le=MAX_SIMULATIONS)]
 Plies = Annotated[int, pydantic.Field(ge=0, le=1000)]
 Units = Annotated[int, pydantic.Field(gt=0, le=2**14)]  # channels too
 Layers = Annotated[tuple[Units, ...], pydantic.Field(max_length=256)]  # units of each
-Processes = Annotated[int, pydantic.Field(gt=0, le=4096)]
+Devices = Annotated[int, pydantic.Field(gt=0, le=4096)]
 
 Finite = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 PositiveFloat = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]

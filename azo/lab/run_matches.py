@@ -11,7 +11,7 @@ from azo.games import protocol
 from azo.lab import arena, elo, players, yardstick
 from azo.lab.tournament import backends
 from azo.learning import generations, network, run_state
-from azo.training import config, devices, metrics, network_files
+from azo.training import config, metrics, network_files
 
 GENERATIONS = "generations"
 """Folder of a run with a network for every rated generation."""
@@ -66,14 +66,14 @@ class RunMatches:
     def rate(
         self, state: run_state.RunState, iteration: int, num_games: int
     ) -> Iterator[metrics.Event]:
-        """Keeps the network that plays, and rates it on the ladder; first process alone.
+        """Keeps the network that plays, and rates it on the ladder.
 
         It meets the next weaker and the next stronger player, by what is expected after the latest
         rating of the run. A kept network is a folder `generations/ITERATION` of the run, and
         names a player wherever one is expected.
         """
         rated = metrics.read(self.settings.run.folder, metrics.RATING)
-        if not devices.is_first() or any(event["iteration"] == iteration for event in rated):
+        if any(event["iteration"] == iteration for event in rated):
             return
         start = time.perf_counter()
         variables = jax.device_get(self.playing(state))
@@ -123,23 +123,18 @@ class RunMatches:
         key: jax.Array,
         length: config.EvaluationConfig | generations.GateConfig,
     ) -> elo.MatchResult:
-        """Plays a match in the first process, and returns the result for the network in all.
+        """Plays a match, and returns the result for the network.
 
         The first match compiles; later ones with new variables do not.
         """
-        counts = [0, 0, 0]
-        if devices.is_first():
-            result = arena.play_match(
-                self.game,
-                self.player(variables, length.num_simulations),
-                opponent,
-                key,
-                num_games=length.num_games,
-                opening_plies=self.settings.evaluation.opening_plies,
-            )
-            counts = [*result.counts]
-        wins, draws, losses = devices.broadcast_from_first(counts)
-        return elo.MatchResult(wins, draws, losses)
+        return arena.play_match(
+            self.game,
+            self.player(variables, length.num_simulations),
+            opponent,
+            key,
+            num_games=length.num_games,
+            opening_plies=self.settings.evaluation.opening_plies,
+        )
 
 
 def _counts(kind: str, result: elo.MatchResult) -> dict[str, Any]:

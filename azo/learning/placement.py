@@ -14,16 +14,8 @@ from azo.learning import network, replay, run_state
 
 
 def make_mesh(num_devices: int) -> Mesh:
-    """Returns the first devices of the default backend as a mesh with the axis `data`.
-
-    Each of several processes gives an equal number, side by side.
-    """
-    num_processes = jax.process_count()
-    chosen = [
-        jax.local_devices(process_index=process)[: num_devices // num_processes]
-        for process in range(num_processes)
-    ]
-    return Mesh(np.array(chosen).reshape(-1), (run_state.AXIS,))
+    """Returns the first devices of the default backend as a mesh with the axis `data`."""
+    return Mesh(np.array(jax.devices()[:num_devices]), (run_state.AXIS,))
 
 
 def shardings(config: run_state.RecipeConfig, mesh: Mesh) -> Any:

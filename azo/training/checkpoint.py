@@ -10,7 +10,6 @@ import dataclasses
 import pathlib
 import shutil
 import tempfile
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -21,7 +20,6 @@ from azo.storage import files, locks
 from azo.training import (
     checkpoint_folder,
     config,
-    devices,
     exported_network,
     orbax_calls,
     shipped_files,
@@ -36,9 +34,7 @@ _COUNTS = (
 _PACKAGES = ("azo", "jax", "jaxlib", "flax", "optax", "mctx", "chex", "numpy", "scipy", "numba")
 
 # Settings that a resumed run may change.
-_FREE: Any = dict.fromkeys(
-    ("minutes", "evaluation", "ratings", "distributed", "curriculum", "origin"), True
-) | {
+_FREE: Any = dict.fromkeys(("minutes", "evaluation", "ratings", "curriculum", "origin"), True) | {
     "run": {
         "folder",
         "num_iterations",
@@ -56,17 +52,15 @@ class Checkpoints(contextlib.ExitStack):
     """The checkpoints of one run, which no other process writes; a context manager."""
 
     def __init__(self, folder: pathlib.Path, *, keep: int):
-        """Opens or creates a run's folder; every process of a run has to call it.
+        """Opens or creates a run's folder, and locks it.
 
-        The first process locks the folder. Damaged checkpoints that are newer than the latest
-        undamaged one are named and kept under another name. The latest checkpoints are kept, as
-        many as `keep`, and the one with the best score. ValueError if the folder holds something
-        else, cannot be written, is in use, or all its checkpoints are damaged.
+        Damaged checkpoints that are newer than the latest undamaged one are named and kept under
+        another name. The latest checkpoints are kept, as many as `keep`, and the one with the best
+        score. ValueError if the folder holds something else, cannot be written, is in use, or all
+        its checkpoints are damaged.
         """
         super().__init__()
         self.folder, self._keep = folder, keep
-        # Raises ValueError if another process has locked the folder in the meantime.
-        self.check_lock: Callable[[], None] = lambda: None
         self.latest_step = 0  # iteration of the latest undamaged checkpoint, 0 if there is none
         _check_is_ours(folder)
         try:
@@ -77,15 +71,13 @@ class Checkpoints(contextlib.ExitStack):
             raise ValueError(
                 f"{folder}: cannot write a run here ({error.strerror}): choose another --run.folder"
             ) from None
-        with devices.first_succeeds(f"{folder}: see the message of the first process"):
-            if devices.is_first():
-                self.check_lock = self.enter_context(locks.lock_folder(folder)).check
-                try:
-                    self._find_latest()
-                except ValueError:
-                    self.close()
-                    raise
-        (self.latest_step,) = devices.broadcast_from_first([self.latest_step])
+        # Raises ValueError if another process has locked the folder in the meantime.
+        self.check_lock = self.enter_context(locks.lock_folder(folder)).check
+        try:
+            self._find_latest()
+        except ValueError:
+            self.close()
+            raise
 
     def settings(self) -> config.Config:
         """Returns the settings of the latest checkpoint."""
@@ -115,9 +107,8 @@ class Checkpoints(contextlib.ExitStack):
     ) -> None:
         """Saves the run after `step` iterations, on disk and read back when this returns.
 
-        Every process of a run has to call it, with the same arguments. An existing checkpoint is
-        not changed, nor is an earlier one if this one cannot be written, which is a ValueError.
-        `score` is the result of an evaluation after this iteration.
+        An existing checkpoint is not changed, nor is an earlier one if this one cannot be written,
+        which is a ValueError. `score` is the result of an evaluation after this iteration.
         """
         if step in checkpoint_folder.all_steps(self.folder):
             return
@@ -125,30 +116,28 @@ class Checkpoints(contextlib.ExitStack):
         # Without a gate, `actor_params` is a teacher's network, not this run's.
         if settings.gate.is_enabled and state.actor_params is not None:
             variables = state.actor_params
-        arrays, variables = devices.gather((named(_with_bits(state)), named(variables)))
+        arrays, variables = jax.device_get((named(_with_bits(state)), named(variables)))
         record = checkpoint_folder.CheckpointRecord(
             iteration=step,
             num_devices=len(arrays["replay/size"]),
             score=score,
             versions={name: shipped_files.version(name) for name in _PACKAGES},
         )
-        with devices.first_succeeds(f"{self.folder}: see the message of the first process"):
-            if devices.is_first():
-                self.check_lock()
-                text = config.to_json(settings)
-                with files.new_folder(checkpoint_folder.folder_of(self.folder, step)) as partial:
-                    orbax_calls.write(partial / checkpoint_folder.STATE, arrays)
-                    exported_network.write(partial, variables, text)
-                    content = record.model_dump_json(indent=1).encode()
-                    files.write(partial / checkpoint_folder.RECORD, content)
-                    files.write(self.folder / exported_network.SETTINGS, text.encode())
-                    files.write_checksums(partial)
-                    files.verify_checksums(partial, is_cached=False)
-                self._prune()
+        self.check_lock()
+        text = config.to_json(settings)
+        with files.new_folder(checkpoint_folder.folder_of(self.folder, step)) as partial:
+            orbax_calls.write(partial / checkpoint_folder.STATE, arrays)
+            exported_network.write(partial, variables, text)
+            content = record.model_dump_json(indent=1).encode()
+            files.write(partial / checkpoint_folder.RECORD, content)
+            files.write(self.folder / exported_network.SETTINGS, text.encode())
+            files.write_checksums(partial)
+            files.verify_checksums(partial, is_cached=False)
+        self._prune()
         self.latest_step = step
 
     def restore(self, like: run_state.RunState) -> run_state.RunState:
-        """Returns the latest saved state, bit for bit; every process of a run has to call it.
+        """Returns the latest saved state, bit for bit.
 
         The result has the shapes and devices of `like`, which is concrete, or
         `jax.ShapeDtypeStruct`s with shardings. If the number of devices has changed, the positions

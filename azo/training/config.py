@@ -53,8 +53,8 @@ class RunConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Folder of checkpoints and metrics; by default runs/ and the name of the settings file."""
     num_iterations: setting_types.PositiveInt | None = None
     """Iterations of the whole run; one of the limits must be given."""
-    num_devices: setting_types.Processes | None = None
-    """Devices of each process, which share games and batches; None takes all devices."""
+    num_devices: setting_types.Devices | None = None
+    """Devices, which share games and batches; None takes all."""
     save_every: setting_types.PositiveInt = 10
     """Iterations between checkpoints."""
     keep_checkpoints: setting_types.PositiveInt = 3
@@ -128,8 +128,6 @@ class Config(azo.learning.run_state.RecipeConfig):
     run: RunConfig = RunConfig()
     curriculum: tuple[Phase, ...] = ()
     """Phases, run one after the other; without any there is a single run."""
-    distributed: bool = False
-    """Train together with other processes, on one host or several; see docs/devices.md."""
     origin: Annotated[azo.training.origin.Origin | None, tyro.conf.Suppress] = None
     """What the network learned from besides the rules; a run records it, see `origin`."""
 

@@ -19,7 +19,7 @@ def train(
         trainer.train(settings, stop, make_matches, on_event)
         return
     devices.prepare(config.of_phase(settings, 0))  # before the first use of JAX
-    screen = rich.console.Console(highlight=False, quiet=not devices.is_first())
+    screen = rich.console.Console(highlight=False)
     for index, phase in enumerate(settings.curriculum):
         phase_settings = config.of_phase(settings, index)
         if not _has_ended(phase_settings):

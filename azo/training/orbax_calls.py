@@ -1,4 +1,4 @@
-"""Named arrays in Orbax's format, written and read by one process.
+"""Named arrays in Orbax's format.
 
 Plain Orbax reads them too: docs/compat.md.
 """
@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-import jax
 import numpy as np
 import orbax.checkpoint as ocp
 import tensorstore as ts
@@ -56,12 +55,9 @@ def read(
 
 
 def _open() -> ocp.Checkpointer:
-    """Returns a reader and writer that does not wait for other processes."""
     # Warnings about intended omissions, such as items that are not restored.
     logging.getLogger("absl").setLevel(logging.CRITICAL)
-    here = jax.process_index()
-    alone = ocp.options.MultiprocessingOptions(here, {here}, f"process{here}")
-    return ocp.Checkpointer(ocp.StandardCheckpointHandler(), multiprocessing_options=alone)
+    return ocp.Checkpointer(ocp.StandardCheckpointHandler())
 
 
 def _call(action: Callable[[], Result]) -> Result:

@@ -92,12 +92,9 @@ def train(
         first = checkpoints.latest_step
         if first:
             state = checkpoints.restore(state)
-        writer = None
-        if devices.is_first():
-            folder, check_lock = settings.run.folder, checkpoints.check_lock
-            writer = metrics.MetricsWriter(folder, first, check_lock, on_event)
-            stack.enter_context(writer)
-        display = rich.console.Console(highlight=False, emoji=False, quiet=not devices.is_first())
+        folder, check_lock = settings.run.folder, checkpoints.check_lock
+        writer = stack.enter_context(metrics.MetricsWriter(folder, first, check_lock, on_event))
+        display = rich.console.Console(highlight=False, emoji=False)
         screen = stack.enter_context(console.Console(game.name, settings.run.folder, display))
         if carried and not first:
             screen.note(carried)
@@ -117,7 +114,7 @@ class Trainer:
     actor: network.NetworkConfig  # shape of the network that plays
     matches: Matches | None
     checkpoints: checkpoint.Checkpoints
-    writer: metrics.MetricsWriter | None  # of the first process
+    writer: metrics.MetricsWriter
     screen: console.Console
     stop: interruption.StopRequest
 
@@ -133,12 +130,12 @@ class Trainer:
         self.announce(state, reason)
         # If the process before was stopped in the meantime.
         self.rate(state, iteration, is_last=reason is not None)
-        is_stopped = self.should_stop()
+        is_stopped = self.stop.is_made
         if reason is None and not is_stopped and (kind := self.next_iteration(state)):
             self.write(iteration, [metrics.Event("start", origin.fields(self.mesh.size))])
             self.screen.working("compiling the first iteration")
             self.compile(kind, state)
-            is_stopped = self.should_stop()
+            is_stopped = self.stop.is_made
         if reason is None and is_stopped:
             self.screen.note(f"stopped before iteration {iteration + 1}: nothing to save")
         while reason is None and not is_stopped:
@@ -152,7 +149,7 @@ class Trainer:
             self.screen.update(shown, float(self.progress(state)), match and match.text)
             reason = self.end_reason(state, match)
             self.rate(state, iteration, is_last=reason is not None)
-            is_stopped = self.should_stop()
+            is_stopped = self.stop.is_made
             self.save(state, figures, match, reason, is_stopped=is_stopped)
             if reason:
                 self.note_end(state, reason)
@@ -274,7 +271,7 @@ class Trainer:
         """Plays a match, if that is due, and returns it."""
         match = self.settings.evaluation
         is_due = match.is_due(iteration) or (match.every > 0 and self.end_reason(state))
-        if self.matches is None or not is_due or self.should_stop():
+        if self.matches is None or not is_due or self.stop.is_made:
             return None
         self.screen.working(f"playing {match.num_games} games against {match.opponent}")
         (played,) = self.matches.evaluate(state, iteration)
@@ -284,8 +281,7 @@ class Trainer:
 
     def rate(self, state: run_state.RunState, iteration: int, *, is_last: bool) -> None:
         """Rates the network that plays, if that is due, and at the end of a run."""
-        # All processes have to ask whether to stop, before their clocks differ.
-        if self.matches is None or not self.settings.ratings.num_points or self.should_stop():
+        if self.matches is None or not self.settings.ratings.num_points or self.stop.is_made:
             return
         share = float(self.progress(state))
         num_games = self.clock.games_of_rating(share, is_last=is_last)
@@ -337,16 +333,13 @@ class Trainer:
         return np.float32(min(max(limit.share for limit in self.used_limits(state)), 1.0))
 
     def used_limits(self, state: run_state.RunState) -> list[config.Limit]:
-        """Returns how much of each limit is used; equal in all processes."""
-        processor_seconds = int(self.clock.processor_seconds)
+        """Returns how much of each limit is used."""
         # The rating at the end is within the length of a run.
         seconds = int(60 * (self.clock.minutes + self.clock.last_rating_minutes()))
-        if jax.process_count() > 1:
-            processor_seconds, seconds = devices.broadcast_from_first([processor_seconds, seconds])
         used = {
             "iteration": int(state.iteration),
             "selfplay/evaluations": state.num_evaluations(),
-            "time/processor_seconds": processor_seconds,
+            "time/processor_seconds": int(self.clock.processor_seconds),
             "time/minutes": seconds / 60,
         }
         return config.used_limits(self.settings, used)
@@ -357,16 +350,11 @@ class Trainer:
         matches = [event for event in events if event["iteration"] == iteration]
         return metrics.Event("evaluation", matches[-1]) if matches else None
 
-    def should_stop(self) -> bool:
-        """Returns whether any process has a request to stop; equal in all processes."""
-        return devices.any_process(self.stop.is_made)
-
     def write(self, iteration: int, new: Iterable[metrics.Event]) -> list[metrics.Event]:
         """Writes events as they occur, and shows their texts; returns them."""
         written = []
         for event in new:
-            if self.writer is not None:
-                self.writer.write(event.kind, iteration, event.fields)
+            self.writer.write(event.kind, iteration, event.fields)
             if event.text:
                 self.screen.note(f"iteration {iteration}: {event.text}")
             written.append(event)
@@ -377,8 +365,6 @@ class Trainer:
         first = int(state.iteration)
         device = jax.devices()[0]
         where = f"{self.mesh.size} x {device.device_kind} ({device.platform})"
-        if jax.process_count() > 1:
-            where += f" of {jax.process_count()} processes"
         if not first:
             self.screen.note(f"training on {where}; Ctrl-C saves, the same command resumes")
             if self.settings.origin:

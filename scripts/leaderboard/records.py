@@ -36,7 +36,7 @@ simulations has the search of self-play without noise. A player with a time a mo
 FILE` adds a record.
 """
 # Settings that do not change what a run learns.
-_FREE = {"minutes", "evaluation", "ratings", "run", "curriculum", "distributed", "origin"}
+_FREE = {"minutes", "evaluation", "ratings", "run", "curriculum", "origin"}
 _COSTS = ("time/processor_seconds", "time/training_seconds", "selfplay/evaluations")
 _MAX_CHANGES = 6  # of a recipe, to be named as a shipped one with changes
 

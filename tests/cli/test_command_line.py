@@ -61,7 +61,7 @@ def test_help_shows_every_setting_with_its_default_and_ends_well(capsys, tmp_pat
     shown = capsys.readouterr().out
     assert caught.value.code == 0
     assert "77" in shown
-    assert "--distributed" in shown
+    assert "--minutes" in shown
     for section, settings in config.Config():
         for name in getattr(type(settings), "model_fields", ()):
             if (section, name) == ("generation", "schedule"):

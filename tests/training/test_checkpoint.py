@@ -101,7 +101,7 @@ def test_a_run_may_be_lengthened_and_evaluated_otherwise_but_keeps_its_recipe(
     checkpoints.check_resumable(changed(settings, "run", seed=9))  # nothing saved yet
     checkpoints.save(1, state, settings)
     longer = changed(settings, "run", num_iterations=999, save_every=1, folder="x", num_devices=2)
-    longer = changed(longer, "evaluation", num_games=2).model_copy(update={"distributed": True})
+    longer = changed(longer, "evaluation", num_games=2)
     checkpoints.check_resumable(longer)
     other = changed(settings, "search", num_simulations=7)
     assert message_of(checkpoints.check_resumable, other) == (

@@ -288,17 +288,6 @@ def test_a_run_ends_with_its_last_rating_even_if_that_takes_less_than_expected(
     assert 1 <= last["time/minutes"] < 1.5
 
 
-@pytest.mark.parametrize("is_due", [True, False])
-def test_processes_whose_clocks_differ_ask_alike_whether_to_stop(tmp_path, ratings, is_due):
-    one, _ = a_trainer(tmp_path, ratings={"num_points": 8})
-    asked = []
-    one.should_stop = lambda: bool(asked.append(1))
-    one.clock.games_of_rating = lambda share, is_last: 32 * is_due
-    one.rate(tiny_run.begin(1), 1, is_last=False)
-    assert len(asked) == 1
-    assert ratings == [1] * is_due
-
-
 def test_a_run_without_an_end_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no end: give --minutes 10, or another limit"):
         trainer.train(run(tmp_path, run={"num_iterations": None}))

@@ -20,7 +20,7 @@ from azo.games import notation
 from azo.play.analysis import analysis_text, formatting, game_analysis
 from azo.play.engine import engine_settings, live_engine
 from azo.play.engine.search_report import SearchReport
-from azo.play.protocols import board_drawing, interruptible, kept_game
+from azo.play.protocols import board_drawing, deck, interruptible, kept_game, practice
 from azo.storage import files
 from azo.training import interruption
 
@@ -36,6 +36,8 @@ undo          take back your last move, and azo's answer to it
 hint          show the best moves: chance of winning, visits, expected continuation
 solve         find the exact score of the position, with any number of empty squares
 analyse       show the losses of each side so far, and the largest ones
+keep          keep the mistakes that were analysed, yours or those of both sides, to practise
+practise      find the best moves in kept positions; practise FILE adds those of a saved deck
 swap          change sides with azo
 play SIDE     choose your side: black, white, both or none
 level N       set the level: {engine_settings.LEVELS}
@@ -59,15 +61,19 @@ class Terminal:
         *,
         sides: Sides = "black",
         kept: kept_game.KeptGame | None = None,
+        positions: deck.Deck,
     ):
         """Prepares a session, which continues the engine's present game.
 
         `sides` are the person's. An unfinished game is read from `kept`, and written to it.
+        `positions` are those to practise.
         """
         self._engine, self._console, self._read, self._sides = engine, console, read, sides
         self._last_report: SearchReport | None = None  # of the engine's last move
         self._saved: pathlib.Path | None = None  # the file of this game, which may be overwritten
         self._kept = kept
+        self._practice = practice.Practice(positions, engine.game, console, read)
+        self._analysis: game_analysis.GameAnalysis | None = None  # the last one
         self._waiting = functools.partial(interruptible.waiting, console, engine.game.size)
         self._is_paused = False  # the engine is to move, but waits
         self._has_quit = False
@@ -76,6 +82,8 @@ class Terminal:
             "hint": self._hint,
             "solve": self._solve,
             "analyse": self._analyse,
+            "keep": self._keep_mistakes,
+            "practise": self._practise,
             "swap": lambda: self._play(_SWAPPED[self._sides]),
             "play": self._play,
             "level": self._set_level,
@@ -321,6 +329,18 @@ class Terminal:
             self._say(f"stopped after ply {len(analysis.positions)}")
         for line in analysis_text.summary(analysis):
             self._say(line)
+        self._analysis = analysis
+
+    def _keep_mistakes(self) -> None:
+        if self._analysis is None:
+            raise ValueError("no game is analysed: enter 'analyse' first")
+        self._practice.keep(self._analysis, self._sides)
+
+    def _practise(self, name: str = "") -> None:
+        if name:
+            self._practice.load(pathlib.Path(os.path.expanduser(name)))
+        self._practice.run()
+        self._show()
 
     def _play(self, sides: str) -> None:
         if sides not in _SWAPPED:

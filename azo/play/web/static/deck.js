@@ -1,8 +1,8 @@
 // Positions to practise, in the browser's storage, and when each is asked again.
 //
-// The times are those of FSRS-4.5 with its default parameters, for a retention of 90 %
+// The times are those of FSRS-6 with its default parameters, for a retention of 90 %
 // (https://github.com/open-spaced-repetition/fsrs4anki/wiki/The-Algorithm). A solved position has the
-// grade "good", another one "again", and comes back on the same day.
+// grade "good", another one "again", and comes back on the same day. `azo play` has the same deck.
 
 const DECK = "azo-deck";
 const MOST_CARDS = 500;
@@ -11,10 +11,10 @@ const AGAIN = 1;
 const GOOD = 3;
 const AGAIN_MS = 10 * 60 * 1000;
 const W = [
-  0.4872, 1.4003, 3.7145, 13.8206, 5.1618, 1.2298, 0.8975, 0.031, 1.6474, 0.1367, 1.0461, 2.1072,
-  0.0793, 0.3246, 1.587, 0.2272, 2.8755,
+  0.212, 1.2931, 2.3065, 8.2956, 6.4133, 0.8334, 3.0194, 0.001, 1.8722, 0.1666, 0.796, 1.4835,
+  0.0614, 0.2629, 1.6483, 0.6014, 1.8729, 0.5425, 0.0912, 0.0658, 0.1542,
 ];
-const FORGETTING = 19 / 81; // a card is known with 90 % after as many days as its stability
+const FORGETTING = 0.9 ** (-1 / W[20]) - 1; // a card is known with 90 % after as many days as its stability
 
 /**
  * Returns what is known of a card after a review.
@@ -25,21 +25,30 @@ const FORGETTING = 19 / 81; // a card is known with 90 % after as many days as i
  */
 export function review(memory, isSolved, now) {
   const grade = isSolved ? GOOD : AGAIN;
-  const first = { stability: W[grade - 1], difficulty: W[4] - (grade - 3) * W[5] };
+  const first = { stability: W[grade - 1], difficulty: bounded(difficultyAtFirst(grade)) };
   const next = memory ? changed(memory, grade, now) : first;
   const days = Math.max(1, Math.round(next.stability));
   return { ...next, last: now, due: now + (isSolved ? days * DAY : AGAIN_MS) };
 }
 
+const difficultyAtFirst = (grade) => W[4] - Math.exp(W[5] * (grade - 1)) + 1;
+
+const bounded = (difficulty) => Math.min(Math.max(difficulty, 1), 10);
+
 function changed({ stability, difficulty, last }, grade, now) {
   const days = Math.floor((now - last) / DAY);
-  const known = (1 + (FORGETTING * days) / stability) ** -0.5;
-  const harder = W[7] * W[4] + (1 - W[7]) * (difficulty - W[6] * (grade - 3));
-  const change = grade === GOOD ? grown : fallen;
+  const known = (1 + (FORGETTING * days) / stability) ** -W[20];
+  const harder = difficulty - (W[6] * (grade - 3) * (10 - difficulty)) / 9;
+  const change = days < 1 ? sameDay : grade === GOOD ? grown : fallen;
   return {
-    difficulty: Math.min(Math.max(harder, 1), 10),
-    stability: change(stability, difficulty, known),
+    difficulty: bounded(W[7] * difficultyAtFirst(4) + (1 - W[7]) * harder),
+    stability: Math.max(change(stability, difficulty, known, grade), 0.001),
   };
+}
+
+function sameDay(stability, difficulty, known, grade) {
+  const factor = Math.exp(W[17] * (grade - 3 + W[18])) * stability ** -W[19];
+  return stability * (grade === GOOD ? Math.max(factor, 1) : factor);
 }
 
 const grown = (stability, difficulty, known) =>
@@ -47,7 +56,10 @@ const grown = (stability, difficulty, known) =>
   (1 + Math.exp(W[8]) * (11 - difficulty) * stability ** -W[9] * (Math.exp((1 - known) * W[10]) - 1));
 
 const fallen = (stability, difficulty, known) =>
-  W[11] * difficulty ** -W[12] * ((stability + 1) ** W[13] - 1) * Math.exp((1 - known) * W[14]);
+  Math.min(
+    W[11] * difficulty ** -W[12] * ((stability + 1) ** W[13] - 1) * Math.exp((1 - known) * W[14]),
+    stability / Math.exp(W[17] * W[18]),
+  );
 
 /** The cards, those first that were due first. */
 export function cards() {

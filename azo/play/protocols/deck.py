@@ -1,0 +1,138 @@
+"""Positions to practise, in a JSON file as the page's *Save deck* writes it.
+
+A solved position comes back after days, by FSRS-6 with its default parameters; another one after
+ten minutes. `web/static/deck.js` has the same rules for the page.
+"""
+
+import datetime
+import pathlib
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import fsrs
+import pydantic
+
+from azo.games import notation
+from azo.games.host import live_game
+from azo.play.analysis import formatting
+from azo.play.engine.search_report import SearchReport
+from azo.storage import files
+
+MOST_LOST = 1.0  # discs, by a move that solves a position
+DAY = 24 * 60 * 60 * 1000  # milliseconds, as all times here
+_AGAIN = 10 * 60 * 1000
+_SCHEDULER = fsrs.Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
+_Move = Annotated[str, pydantic.Field(pattern="^([a-h][1-8]|pass)$")]
+
+
+class Memory(pydantic.BaseModel, frozen=True):
+    """What is known of a position after its reviews."""
+
+    stability: pydantic.PositiveFloat  # days until it is known with 90 %
+    difficulty: Annotated[float, pydantic.Field(ge=1, le=10)]
+    last: pydantic.NonNegativeFloat  # milliseconds since 1970
+    due: pydantic.NonNegativeFloat
+
+
+class Card(pydantic.BaseModel, frozen=True, serialize_by_alias=True, validate_by_name=True):
+    """A position in which the best move is asked."""
+
+    game: str
+    start: str | None = None  # board and side to move; None: the usual start
+    moves: tuple[_Move, ...]
+    mover: Literal["black", "white"]
+    best: _Move
+    losses: dict[_Move, float]  # discs that each move loses, as far as they are known
+    is_ending: Annotated[bool, pydantic.Field(alias="isEnding")] = False  # one move wins
+    memory: Memory | None = None  # None before the first review
+
+    @property
+    def name(self) -> tuple[str | None, ...]:
+        """What no other card of a deck has."""
+        return self.game, self.start, *self.moves
+
+    @property
+    def due(self) -> float:
+        """When it is asked next, in milliseconds since 1970."""
+        return self.memory.due if self.memory else 0.0
+
+
+_CARDS = pydantic.TypeAdapter(list[Card])
+
+
+def card_of(live: live_game.LiveGame, report: SearchReport) -> Card:
+    """Returns the present position of a game as a card, by the report of its analysis."""
+    size, has_usual_start = live.game.size, live.start == live_game.LiveGame(live.game).start
+    discs = {
+        move.action: live.utility(1) * (move.discs if move.score is None else move.score)
+        for move in report.moves
+        if move.discs is not None and (report.score is None or move.score is not None)
+    }
+    best = max(discs.values())
+    losses = {notation.action_text(a, size): best - worth for a, worth in discs.items()}
+    return Card(
+        game=live.game.name,
+        start=None if has_usual_start else notation.board_text(live.start, size),
+        moves=tuple(notation.action_text(action, size) for action in live.actions),
+        mover=formatting.colour(live.board),
+        best=notation.action_text(report.action, size),
+        losses=losses | {notation.action_text(report.action, size): 0.0},
+    )
+
+
+class Deck:
+    """The cards of a file, which need not exist yet.
+
+    Reading raises ValueError, one line, if the file is no deck; writing, if it cannot be written.
+    """
+
+    def __init__(self, path: pathlib.Path):
+        self._path = path
+
+    def cards(self) -> list[Card]:
+        """Returns the cards, those first that are due first."""
+        return sorted(read(self._path), key=lambda card: card.due) if self._path.exists() else []
+
+    def add(self, cards: Iterable[Card]) -> int:
+        """Adds cards that the deck does not have, and returns their number."""
+        kept = {card.name: card for card in self.cards()}
+        merged = {card.name: card for card in cards} | kept
+        self.write([*merged.values()])
+        return len(merged) - len(kept)
+
+    def review(self, card: Card, now: float, *, is_solved: bool) -> Card:
+        """Keeps the result of a review, and returns the card with its next time."""
+        state = fsrs.Card()
+        if card.memory is not None:
+            state.state, state.step = fsrs.State.Review, None
+            state.stability, state.difficulty = card.memory.stability, card.memory.difficulty
+            state.last_review = _time(card.memory.last)
+        rating = fsrs.Rating.Good if is_solved else fsrs.Rating.Again
+        state, _ = _SCHEDULER.review_card(state, rating, _time(now))
+        assert state.stability is not None
+        assert state.difficulty is not None
+        memory = Memory(
+            stability=state.stability,
+            difficulty=state.difficulty,
+            last=now,
+            due=state.due.timestamp() * 1000 if is_solved else now + _AGAIN,
+        )
+        card = card.model_copy(update={"memory": memory})
+        self.write([card, *(other for other in self.cards() if other.name != card.name)])
+        return card
+
+    def write(self, cards: list[Card]) -> None:
+        """Writes the cards in place of the file's."""
+        files.write(self._path, _CARDS.dump_json(cards), makes_folder=True)
+
+
+def _time(milliseconds: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC)
+
+
+def read(path: pathlib.Path) -> list[Card]:
+    """Returns the cards of a file; raises ValueError, one line, if it is no deck."""
+    try:
+        return _CARDS.validate_json(files.read(path))
+    except pydantic.ValidationError:
+        raise ValueError(f"{path}: not a deck of positions to practise") from None
