@@ -2,15 +2,16 @@
 
     azo book build openings.book
     azo book show openings.book f5d6
+    azo book drill openings.book drill.json
 
 The first command lets the engine extend its best lines; repeated, the book grows. The second lists
-the moves of a position. `azo book build --help` and `azo book show --help` list the flags.
+the moves of a position. The third writes positions to practise, for `practise drill.json` in `azo
+play` and *Load deck* in `azo web`. `azo book build --help` and so on list the flags.
 """
 
-import functools
 import pathlib
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 import rich.console
@@ -27,6 +28,7 @@ from azo.play.engine import (
     live_engine,
     opening_book,
 )
+from azo.play.protocols import deck
 from azo.storage import locks
 from azo.training import console, interruption, validation
 
@@ -56,22 +58,32 @@ class ShowConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """The side with fewer discs wins."""
 
 
+class DrillConfig(engine_factory.NetworkChoice):
+    """Writes the positions of one side, whose opponents move like people, as a deck."""
+
+    book: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="BOOK")]
+    """File of a book."""
+    deck: Annotated[tyro.conf.Positional[pathlib.Path], tyro.conf.arg(metavar="DECK")]
+    """File to write, such as drill.json; if it exists, new positions are added."""
+    play: Literal["black", "white"] = "black"
+    """The side that plays by the book."""
+    rating: Annotated[int, pydantic.Field(ge=1400, le=2400)] = 1800
+    """Of the people whose moves the other side plays."""
+
+
 def main(argv: Sequence[str]) -> int:
-    """Builds or shows a book; returns the exit code."""
+    """Builds, shows or drills a book; returns the exit code."""
     command, rest = (argv[0], argv[1:]) if argv else ("", ())
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
-    parse = functools.partial(
-        command_line.parse, argv=rest, prog=f"azo book {command}", description=__doc__
-    )
-    if command == "build":
-        build(parse(BuildConfig), terminal)
-    elif command == "show":
-        show(parse(ShowConfig), terminal)
+    if command in _ACTIONS:
+        kind, act = _ACTIONS[command]
+        settings = command_line.parse(kind, rest, prog=f"azo book {command}", description=__doc__)
+        act(settings, terminal)
     elif command in ("-h", "--help"):
         terminal.print(__doc__, markup=False)
     else:
         given = f"unknown command '{command}'" if command else "a command is missing"
-        raise ValueError(f"azo book: {given}. {validation.suggest(command, ('build', 'show'))}")
+        raise ValueError(f"azo book: {given}. {validation.suggest(command, _ACTIONS.keys())}")
     return 0
 
 
@@ -124,6 +136,22 @@ def show(settings: ShowConfig, terminal: rich.console.Console) -> None:
     terminal.print(table)
 
 
+def drill(settings: DrillConfig, terminal: rich.console.Console) -> None:
+    """Adds the positions of a side to a deck."""
+    engine = live_engine.Engine(engine_factory.load_evaluator(settings))
+    book = opening_book.load(settings.book, engine.game)
+    cards = deck.of_book(book, engine, settings.play, settings.rating)
+    number = deck.Deck(settings.deck).add(cards)
+    terminal.print(f"{settings.deck}: {len(cards)} positions, {number} are new", markup=False)
+
+
 def _sizes(path: pathlib.Path, book: opening_book.Book) -> str:
     num_moves = sum(map(len, book.positions.values()))
     return f"{path}: {len(book.positions)} positions, {num_moves} moves"
+
+
+_ACTIONS: dict[str, tuple[Any, Any]] = {
+    "build": (BuildConfig, build),
+    "show": (ShowConfig, show),
+    "drill": (DrillConfig, drill),
+}

@@ -11,16 +11,13 @@ from typing import Annotated
 import flax.struct
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pydantic
 
-from azo.games import bitboard, othello, protocol
+from azo.games import othello, protocol
 from azo.solver.device import batched
 
 MAX_EMPTIES = 14  # A solution takes about six times as long with two more empty squares.
 _NUM_LANES = 256
-# Boards drawn for one made-up ending, of which the one with fewest moves is taken.
-_NUM_DRAWN = 4
 
 Empties = Annotated[int, pydantic.Field(ge=1, le=MAX_EMPTIES)]
 
@@ -36,8 +33,6 @@ class EndingsConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Fewest empty squares of a random ending."""
     max_empties: Empties = 10
     """Most empty squares of a random ending."""
-    made_share: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
-    """Share of random endings that are made-up boards, reachable or not; 0: from random games."""
 
     @pydantic.model_validator(mode="after")
     def _check_range(self) -> "EndingsConfig":
@@ -115,60 +110,22 @@ def solve(
 def random_endings(
     game: othello.Othello, key: jax.Array, num_positions: int, config: EndingsConfig
 ) -> tuple[othello.Position, jax.Array]:
-    """Returns endings `[M]` of random games or made-up boards, and their validity, `[M]` bool.
+    """Returns endings `[M]` of random games, and their validity, `[M]` bool.
 
     A random game may end with more empty squares; such an ending is invalid.
     """
-    number_key, play_key, made_key, which_key = jax.random.split(key, 4)
-    shape = (num_positions,)
+    number_key, play_key = jax.random.split(key)
     lowest, highest = config.min_empties, config.max_empties
-    num_empties = jax.random.randint(number_key, shape, lowest, highest + 1)
-    position = from_random_games(game, play_key, num_empties)
-    if config.made_share:
-        board = _made_up(game, made_key, num_empties)
-        is_made = jax.random.uniform(which_key, shape) < config.made_share
-        position = protocol.where(is_made, board, position)
-    return position, ~game.is_over(position) & (game.num_empties(position) <= num_empties)
-
-
-def from_random_games(
-    game: othello.Othello, key: jax.Array, num_empties: jax.Array
-) -> othello.Position:
-    """Returns positions `[M]` of random games at `num_empties` `[M]`, or at an earlier end."""
+    num_empties = jax.random.randint(number_key, (num_positions,), lowest, highest + 1)
 
     def ply(position: othello.Position, key: jax.Array) -> tuple[othello.Position, None]:
         stays = (game.num_empties(position) <= num_empties) | game.is_over(position)
         after = game.play(position, game.random_action(key, position))
         return protocol.where(stays, position, after), None
 
-    keys = jax.random.split(key, game.max_plies)
-    return jax.lax.scan(ply, game.start(*num_empties.shape), keys)[0]
-
-
-def _made_up(game: othello.Othello, key: jax.Array, num_empties: jax.Array) -> othello.Position:
-    """Returns random boards with few legal moves, each with its own share of the mover's discs.
-
-    The four squares in the middle are never empty, as in a game.
-    """
-    place_key, share_key, disc_key = jax.random.split(key, 3)
-    shape = (*num_empties.shape, _NUM_DRAWN)
-    squares = (*shape, game.size**2)
-    is_inner = np.pad(np.ones((2, 2), bool), game.size // 2 - 1)
-    inner = jnp.broadcast_to(is_inner.reshape(-1), squares)
-    order = jnp.where(inner, 1.0, jax.random.uniform(place_key, squares))
-    order = order.argsort(axis=-1).argsort(axis=-1)
-    is_disc = order >= num_empties[:, None, None]
-    share = jax.random.uniform(share_key, (*shape, 1), minval=0.1, maxval=0.9)
-    is_mine = jax.random.uniform(disc_key, squares) < share
-    sides = (is_disc & is_mine, is_disc & ~is_mine)
-    drawn = othello.Position(
-        *(bitboard.from_squares(side.reshape(*shape, *game.board_shape)) for side in sides)
-    )
-    num_moves = game.legal_squares(drawn).count() + game.legal_squares(_turned(drawn)).count()
-    fewest = jnp.where(game.is_over(drawn), game.num_actions * 2, num_moves).argmin(axis=-1)
-    return jax.tree.map(
-        lambda word: jnp.take_along_axis(word, fewest[:, None], axis=1)[:, 0], drawn
-    )
+    keys = jax.random.split(play_key, game.max_plies)
+    position, _ = jax.lax.scan(ply, game.start(num_positions), keys)
+    return position, ~game.is_over(position) & (game.num_empties(position) <= num_empties)
 
 
 def _turned(position: othello.Position) -> othello.Position:

@@ -40,16 +40,10 @@ def begin(
     start, teacher = jax.device_get((start, teacher))
     # The program runs once, so compilation dominates: 7.3 s of a core, 1.6 s unoptimised.
     unoptimised = {"xla_backend_optimization_level": 0}
-    create = functools.partial(
-        run_state.create,
-        game,
-        config,
-        seed=seed,
-        num_devices=mesh.size,
-    )
-    return jax.jit(create, out_shardings=shardings(config, mesh), compiler_options=unoptimised)(
-        start=start, teacher=teacher
-    )
+    create = functools.partial(run_state.create, game, config, seed=seed, num_devices=mesh.size)
+    where = shardings(config, mesh)
+    created = jax.jit(create, out_shardings=where, compiler_options=unoptimised)
+    return created(start=start, teacher=teacher)
 
 
 def redistribute(buffer: replay.ReplayBuffer, num_devices: int) -> replay.ReplayBuffer:

@@ -61,7 +61,6 @@ class Checkpoints(contextlib.ExitStack):
         """
         super().__init__()
         self.folder, self._keep = folder, keep
-        self.latest_step = 0  # iteration of the latest undamaged checkpoint, 0 if there is none
         _check_is_ours(folder)
         try:
             (folder / checkpoint_folder.CHECKPOINTS).mkdir(parents=True, exist_ok=True)
@@ -74,10 +73,15 @@ class Checkpoints(contextlib.ExitStack):
         # Raises ValueError if another process has locked the folder in the meantime.
         self.check_lock = self.enter_context(locks.lock_folder(folder)).check
         try:
-            self._find_latest()
+            for path in (folder / checkpoint_folder.CHECKPOINTS).glob(".*.tmp"):  # of a crash
+                shutil.rmtree(path, ignore_errors=True)
+            sound, damaged = checkpoint_folder.find_sound(folder)
+            for step in damaged:
+                self._set_aside(step)
         except ValueError:
             self.close()
             raise
+        self.latest_step = sound or 0  # iteration of the latest undamaged checkpoint, if any
 
     def settings(self) -> config.Config:
         """Returns the settings of the latest checkpoint."""
@@ -167,15 +171,6 @@ class Checkpoints(contextlib.ExitStack):
             on_host = dataclasses.replace(on_host, replay=buffer)
         state = jax.tree.map(_placed, on_host, like)
         return dataclasses.replace(state, key=jax.random.wrap_key_data(state.key))
-
-    def _find_latest(self) -> None:
-        """Finds the latest undamaged checkpoint, and sets the damaged ones after it aside."""
-        for path in (self.folder / checkpoint_folder.CHECKPOINTS).glob(".*.tmp"):  # of a crash
-            shutil.rmtree(path, ignore_errors=True)
-        sound, damaged = checkpoint_folder.find_sound(self.folder)
-        self.latest_step = sound or 0
-        for step in damaged:
-            self._set_aside(step)
 
     def _set_aside(self, step: int) -> None:
         # So that its iteration can be saved again.

@@ -89,8 +89,7 @@ def train(
             start=start,
             teacher=teacher[0] if teacher else None,
         )
-        first = checkpoints.latest_step
-        if first:
+        if first := checkpoints.latest_step:
             state = checkpoints.restore(state)
         folder, check_lock = settings.run.folder, checkpoints.check_lock
         writer = stack.enter_context(metrics.MetricsWriter(folder, first, check_lock, on_event))
@@ -334,13 +333,12 @@ class Trainer:
 
     def used_limits(self, state: run_state.RunState) -> list[config.Limit]:
         """Returns how much of each limit is used."""
-        # The rating at the end is within the length of a run.
-        seconds = int(60 * (self.clock.minutes + self.clock.last_rating_minutes()))
         used = {
             "iteration": int(state.iteration),
             "selfplay/evaluations": state.num_evaluations(),
-            "time/processor_seconds": int(self.clock.processor_seconds),
-            "time/minutes": seconds / 60,
+            "time/processor_seconds": self.clock.processor_seconds,
+            # The rating at the end is within the length of a run.
+            "time/minutes": self.clock.minutes + self.clock.last_rating_minutes(),
         }
         return config.used_limits(self.settings, used)
 

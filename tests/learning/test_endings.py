@@ -170,12 +170,9 @@ def test_solved_positions_enter_the_ring():
     assert set(buffer.actor_version[:size]) == {2}
 
 
-@pytest.mark.parametrize("made_share", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])
-def test_random_endings_have_the_requested_empty_squares(made_share):
+def test_random_endings_have_the_requested_empty_squares():
     game = othello.Othello(6)
-    config = endings.EndingsConfig(
-        num_positions=300, min_empties=5, max_empties=9, made_share=made_share
-    )
+    config = endings.EndingsConfig(num_positions=300, min_empties=5, max_empties=9)
     draw = jax.jit(endings.random_endings, static_argnums=(0, 2, 3))
     position, is_found = jax.device_get(draw(game, jax.random.key(0), 300, config))
     boards = signed_squares(position, 6)[is_found]

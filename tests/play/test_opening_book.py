@@ -219,5 +219,5 @@ def test_a_book_is_built_shown_and_reproducible(tmp_path, capsys):
 
 
 def test_a_mistake_gets_one_line(capsys):
-    complaint = "azo book: a command is missing. There are: build, show"
+    complaint = "azo book: a command is missing. There are: build, show, drill"
     assert commands.refused(capsys, "book") == complaint

@@ -16,10 +16,11 @@ from azo.formats import ggf
 from azo.games import notation, othello
 from azo.play.analysis import formatting
 from azo.play.engine import engine_settings, search_report
-from azo.play.protocols import board_drawing, terminal
+from azo.play.protocols import board_drawing, deck, terminal
 
 _DATA = pathlib.Path(__file__).parents[1] / "data"
 _GAME = othello.Othello()
+_DECK = deck.Deck(pathlib.Path(os.devnull, "deck.json"))
 CONSOLE = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
 
 _START = """
@@ -219,12 +220,12 @@ def test_ctrl_c_while_the_engine_thinks_makes_it_move_now():
 
     engine, lines = Slow(_GAME), iter(["f5", "quit"])
     before = signal.getsignal(signal.SIGINT)
-    terminal.Terminal(engine, CONSOLE, lambda _: next(lines, None)).run()
+    terminal.Terminal(engine, CONSOLE, lambda _: next(lines, None), positions=_DECK).run()
     assert len(engine.actions) == 2
     assert signal.getsignal(signal.SIGINT) is before
     # In self-play it also pauses.
     engine = Slow(_GAME)
-    terminal.Terminal(engine, CONSOLE, lambda _: None, sides="none").run()
+    terminal.Terminal(engine, CONSOLE, lambda _: None, sides="none", positions=_DECK).run()
     assert len(engine.actions) == 1
 
 

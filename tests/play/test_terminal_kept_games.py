@@ -10,7 +10,7 @@ from support.typed_lines import moves_of, played, session
 
 from azo.formats import ggf
 from azo.games import notation, othello
-from azo.play.protocols import kept_game, terminal
+from azo.play.protocols import deck, kept_game, terminal
 
 _GAME = othello.Othello()
 
@@ -50,7 +50,8 @@ def test_a_game_is_on_disk_before_each_prompt_and_gone_at_its_end(tmp_path):
 
     engine.think = think
     console = rich.console.Console(file=io.StringIO(), width=80, color_system=None)
-    terminal.Terminal(engine, console, read, kept=kept_game.KeptGame(tmp_path, game)).run()
+    kept, positions = kept_game.KeptGame(tmp_path, game), deck.Deck(tmp_path / "deck.json")
+    terminal.Terminal(engine, console, read, kept=kept, positions=positions).run()
     assert engine.is_over
     assert num_checked > 8
     assert "is kept" not in console.file.getvalue()

@@ -166,6 +166,10 @@ STEPS = (
     ),
     Step("book show openings.book f5d6", r"move wins visits .*"),
     Step(
+        "book drill openings.book drill.json --play white",
+        r"drill\.json: [12] positions?, [12] are new",
+    ),
+    Step(
         "play --network zero-fast --level 3",
         rf"unknown command 'hepl': did you mean 'help'\? .* black> {KEPT}",
         keys=(("black>", "hepl\n"), ("black>", "f5\n"), ("black>", CTRL_D)),

@@ -1,12 +1,14 @@
 """A game in the terminal with typed lines, scripted evaluations and no real terminal."""
 
 import io
+import os
+import pathlib
 
 import rich.console
 
 from azo.games import notation, othello
 from azo.games.host import live_game
-from azo.play.protocols import kept_game, terminal
+from azo.play.protocols import deck, kept_game, terminal
 from support import scripted_engine
 
 _GAME = othello.Othello()
@@ -29,6 +31,7 @@ def played(
             raise line
         return line
 
+    options.setdefault("positions", deck.Deck(pathlib.Path(os.devnull, "deck.json")))
     terminal.Terminal(engine, console, read, **options).run()
     return console.file.getvalue(), engine
 

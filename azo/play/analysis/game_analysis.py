@@ -101,16 +101,9 @@ class GameAnalysis:
     @property
     def end(self) -> live_game.LiveGame:
         """The game after the last analysed move."""
-        game = self.at(self.positions[-1])
-        if (last := self.positions[-1].played) is not None:
-            game.play(last)
-        return game
-
-    def at(self, position: AnalysedPosition) -> live_game.LiveGame:
-        """The game before the move of a position."""
         game = live_game.LiveGame(self.game)
-        before = self.positions[: position.number - 1]
-        game.new_game(self.positions[0].board, [p.played for p in before if p.played is not None])
+        actions = [p.played for p in self.positions if p.played is not None]
+        game.new_game(self.positions[0].board, actions)
         return game
 
     @property

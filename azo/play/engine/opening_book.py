@@ -60,13 +60,16 @@ class Book:
         moves = {action: stored[x] for action, x in enumerate(canonical.tolist()) if x in stored}
         return dict(sorted(moves.items(), key=lambda move: (-move[1].value, move[0])))
 
-    def choose(self, board: notation.Board, rng: np.random.Generator) -> int | None:
-        """Returns a random move within `MARGIN` of the best, None if the book has no move."""
+    def good(self, board: notation.Board) -> list[int]:
+        """Returns the moves within `MARGIN` of the best, best first; [] if the book has none."""
         moves = self.lookup(board)
-        if not moves:
-            return None
-        least = max(entry.value for entry in moves.values()) - MARGIN
-        return int(rng.choice([move for move, entry in moves.items() if entry.value >= least]))
+        least = max((entry.value for entry in moves.values()), default=0.0) - MARGIN
+        return [move for move, entry in moves.items() if entry.value >= least]
+
+    def choose(self, board: notation.Board, rng: np.random.Generator) -> int | None:
+        """Returns a random good move, None if the book has no move."""
+        moves = self.good(board)
+        return int(rng.choice(moves)) if moves else None
 
     def entry(self, board: notation.Board, action: int) -> Entry:
         """Returns the entry of a move, a new one if the book has none."""

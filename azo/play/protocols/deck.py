@@ -6,7 +6,7 @@ ten minutes. `web/static/deck.js` has the same rules for the page.
 
 import datetime
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 import fsrs
@@ -15,12 +15,14 @@ import pydantic
 from azo.games import notation
 from azo.games.host import live_game
 from azo.play.analysis import formatting
+from azo.play.engine import live_engine, opening_book
 from azo.play.engine.search_report import SearchReport
 from azo.storage import files
 
 MOST_LOST = 1.0  # discs, by a move that solves a position
 DAY = 24 * 60 * 60 * 1000  # milliseconds, as all times here
 _AGAIN = 10 * 60 * 1000
+_LEAST_CHANCE = 0.005  # of a position of a book
 _SCHEDULER = fsrs.Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
 _Move = Annotated[str, pydantic.Field(pattern="^([a-h][1-8]|pass)$")]
 
@@ -62,22 +64,49 @@ _CARDS = pydantic.TypeAdapter(list[Card])
 
 def card_of(live: live_game.LiveGame, report: SearchReport) -> Card:
     """Returns the present position of a game as a card, by the report of its analysis."""
-    size, has_usual_start = live.game.size, live.start == live_game.LiveGame(live.game).start
     discs = {
         move.action: live.utility(1) * (move.discs if move.score is None else move.score)
         for move in report.moves
         if move.discs is not None and (report.score is None or move.score is not None)
     }
-    best = max(discs.values())
-    losses = {notation.action_text(a, size): best - worth for a, worth in discs.items()}
+    most = max(discs.values())
+    losses = {action: most - worth for action, worth in discs.items()}
+    return card(live, report.action, losses | {report.action: 0.0})
+
+
+def card(live: live_game.LiveGame, best: int, losses: Mapping[int, float]) -> Card:
+    """Returns the present position of a game as a card; `losses` are discs by action."""
+    size, has_usual_start = live.game.size, live.start == live_game.LiveGame(live.game).start
     return Card(
         game=live.game.name,
         start=None if has_usual_start else notation.board_text(live.start, size),
         moves=tuple(notation.action_text(action, size) for action in live.actions),
         mover=formatting.colour(live.board),
-        best=notation.action_text(report.action, size),
-        losses=losses | {notation.action_text(report.action, size): 0.0},
+        best=notation.action_text(best, size),
+        losses={notation.action_text(action, size): loss for action, loss in losses.items()},
     )
+
+
+def of_book(
+    book: opening_book.Book, engine: live_engine.Engine, side: str, rating: int
+) -> list[Card]:
+    """Returns the positions in which a side has to know a book that people of a rating meet."""
+    waiting = [(tuple(notation.parse_moves("f5", engine.game.size)), 1.0)]  # first moves are equal
+    found: dict[opening_book.Key, Card] = {}
+    while waiting:
+        actions, chance = waiting.pop()
+        engine.new_game(None, actions)
+        key = book.key(engine.board)
+        if chance < _LEAST_CHANCE or key not in book.positions or key in found:
+            continue
+        if formatting.colour(engine.board) == side:
+            good = book.good(engine.board)
+            found[key] = card(engine, good[0], dict.fromkeys(good, 0.0))
+            replies = dict.fromkeys(good, 1 / len(good))
+        else:
+            replies = {a: one for a, (one,) in engine.chances([rating]).items()}
+        waiting += [((*actions, a), chance * share) for a, share in replies.items()]
+    return [*found.values()]
 
 
 class Deck:
@@ -100,11 +129,10 @@ class Deck:
         self.write([*merged.values()])
         return len(merged) - len(kept)
 
-    def review(self, card: Card, now: float, *, is_solved: bool) -> Card:
-        """Keeps the result of a review, and returns the card with its next time."""
+    def review(self, card: Card, now: float, *, is_solved: bool) -> float:
+        """Keeps the result of a review, and returns when the card is asked next."""
         state = fsrs.Card()
         if card.memory is not None:
-            state.state, state.step = fsrs.State.Review, None
             state.stability, state.difficulty = card.memory.stability, card.memory.difficulty
             state.last_review = _time(card.memory.last)
         rating = fsrs.Rating.Good if is_solved else fsrs.Rating.Again
@@ -117,9 +145,9 @@ class Deck:
             last=now,
             due=state.due.timestamp() * 1000 if is_solved else now + _AGAIN,
         )
-        card = card.model_copy(update={"memory": memory})
-        self.write([card, *(other for other in self.cards() if other.name != card.name)])
-        return card
+        others = (other for other in self.cards() if other.name != card.name)
+        self.write([card.model_copy(update={"memory": memory}), *others])
+        return memory.due
 
     def write(self, cards: list[Card]) -> None:
         """Writes the cards in place of the file's."""

@@ -32,11 +32,12 @@ class Practice:
     def keep(self, analysis: game_analysis.GameAnalysis, sides: str) -> None:
         """Keeps the marked moves of one side, "black" or "white", or else of both."""
         is_black = {"black": (True,), "white": (False,)}.get(sides, (True, False))
-        found = [
-            deck.card_of(analysis.at(position), position)
-            for position in analysis.positions
-            if position.mark and position.board.is_black_to_move in is_black
-        ]
+        live, found = analysis.end, []
+        for position in reversed(analysis.positions):
+            if position.played is not None:
+                live.undo()
+            if position.mark and position.board.is_black_to_move in is_black:
+                found.append(deck.card_of(live, position))
         number = self._deck.add(found)
         self._say(f"{number} of {len(found)} mistakes are new, and kept: enter 'practise'")
 
@@ -70,8 +71,8 @@ class Practice:
         last = live.actions[-1] if live.actions else None
         lines = board_drawing.board(live.board, self._game.size, live.legal_actions, last, signs)
         which = "the only winning move" if card.is_ending else "the best move"
-        notes = ["", f"{card.mover}: find {which}", f"{num_due} due"]
-        notes += ["", "Enter: show it", f"{_STOP}: back to the game"]
+        asked = ["", f"{card.mover}: find {which}", f"{num_due} due"]
+        notes = [*asked, "", "Enter: show it", f"{_STOP}: back to the game"]
         self._console.print()
         self._console.print(board_drawing.beside(lines, notes, signs, self._console.width), end="")
         while (word := self._word()) != _STOP:
@@ -97,8 +98,7 @@ class Practice:
     def _judge(self, card: deck.Card, move: str) -> None:
         now, loss = _now(), card.losses.get(move)
         is_solved = loss is not None and loss <= deck.MOST_LOST
-        reviewed = self._deck.review(card, now, is_solved=is_solved)
-        days = round((reviewed.due - now) / deck.DAY)
+        days = round((self._deck.review(card, now, is_solved=is_solved) - now) / deck.DAY)
         again = f"again in {days} day{'s' * (days > 1)}" if is_solved else "again in ten minutes"
         cost = "is not among the best" if loss is None else f"loses {loss:.0f} discs"
         wrong = f"{move} {cost}: {card.best} is best" if move else f"{card.best} is best"
@@ -109,8 +109,7 @@ class Practice:
         if not cards:
             return "no position is kept: 'analyse' a game, then 'keep'"
         days = math.ceil((cards[0].due - _now()) / deck.DAY)
-        when = f"in {days} days" if days > 1 else "within a day"
-        return f"well done: the next position is due {when}"
+        return f"well done: the next position is due within {days} day{'s' * (days > 1)}"
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False)

@@ -324,12 +324,11 @@ class Terminal:
         if not self._engine.actions:
             raise ValueError("no move was played yet")
         with self._waiting("analysing") as (is_stopped, _):
-            analysis = game_analysis.analyse(self._engine, is_stopped=is_stopped)
-        if len(analysis.positions) <= len(self._engine.actions):
-            self._say(f"stopped after ply {len(analysis.positions)}")
-        for line in analysis_text.summary(analysis):
+            self._analysis = game_analysis.analyse(self._engine, is_stopped=is_stopped)
+        if (number := len(self._analysis.positions)) <= len(self._engine.actions):
+            self._say(f"stopped after ply {number}")
+        for line in analysis_text.summary(self._analysis):
             self._say(line)
-        self._analysis = analysis
 
     def _keep_mistakes(self) -> None:
         if self._analysis is None:
