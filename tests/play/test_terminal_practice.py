@@ -19,6 +19,9 @@ _CARD = {
 }  # fmt: skip
 
 
+_MEMORY = {"stability": 1, "difficulty": 5, "last": 1e300, "due": 0}
+
+
 @pytest.fixture
 def clock(monkeypatch):
     """The time in milliseconds, as a list of one number."""
@@ -106,6 +109,7 @@ def test_mistakes_of_an_analysed_game_are_kept_once(tmp_path, clock):
         ("[", "not a deck of positions to practise"),
         ('[{"moves": []}]', "not a deck of positions to practise"),
         (json.dumps([_CARD | {"best": "\x1b[2J"}]), "not a deck of positions to practise"),
+        (json.dumps([_CARD | {"memory": _MEMORY}]), "not a deck of positions to practise"),
         (json.dumps([_CARD | {"moves": ["a1"]}]), "illegal move a1: black may play"),
         (json.dumps([_CARD | {"start": "X"}]), ""),
     ],

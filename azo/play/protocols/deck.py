@@ -24,16 +24,17 @@ DAY = 24 * 60 * 60 * 1000  # milliseconds, as all times here
 _AGAIN = 10 * 60 * 1000
 _LEAST_CHANCE = 0.005  # of a position of a book
 _SCHEDULER = fsrs.Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
+_Time = Annotated[float, pydantic.Field(ge=0, le=1e14)]  # milliseconds since 1970
 _Move = Annotated[str, pydantic.Field(pattern="^([a-h][1-8]|pass)$")]
 
 
 class Memory(pydantic.BaseModel, frozen=True):
     """What is known of a position after its reviews."""
 
-    stability: pydantic.PositiveFloat  # days until it is known with 90 %
+    stability: Annotated[float, pydantic.Field(gt=0, le=1e6)]  # days until it is known with 90 %
     difficulty: Annotated[float, pydantic.Field(ge=1, le=10)]
-    last: pydantic.NonNegativeFloat  # milliseconds since 1970
-    due: pydantic.NonNegativeFloat
+    last: _Time
+    due: _Time
 
 
 class Card(pydantic.BaseModel, frozen=True, serialize_by_alias=True, validate_by_name=True):
