@@ -11,6 +11,7 @@ import fsrs
 import pytest
 
 from azo.cli import web
+from azo.play.protocols import deck
 
 _MONDAY = datetime.datetime(2026, 3, 2, 9)
 _REVIEWS = [
@@ -177,6 +178,7 @@ def test_the_exported_page_is_practised_from_a_file(open_page, exported, tmp_pat
     with visit.page.expect_download() as download:
         visit.page.click("#save-deck")
     download.value.save_as(tmp_path / "deck.json")
+    assert len(deck.read(tmp_path / "deck.json")) == 20  # as the terminal reads it
     visit.page.evaluate("localStorage.clear()")
     visit.page.set_input_files("#deck-file", tmp_path / "deck.json")
     visit.wait_for("#message", "20 positions loaded")
