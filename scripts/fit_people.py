@@ -105,7 +105,7 @@ def load_games(folder: pathlib.Path) -> tuple[np.ndarray, list[str]]:
 
 
 def are_people(games: np.ndarray, names: list[str], fewest: int = _FEWEST_GAMES) -> np.ndarray:
-    """Returns whether both players of each game are people with at least so many games."""
+    """Returns whether both players of each game are people with `fewest` games or more."""
     is_person = np.array(["(" not in name for name in names])
     numbers = np.bincount(games["players"].reshape(-1), minlength=len(names))
     return (is_person & (numbers >= fewest))[games["players"]].all(axis=1)

@@ -17,8 +17,6 @@ _CARD = {
     "game": "othello8", "start": None, "moves": ["f5"], "mover": "white", "best": "d6",
     "losses": {"d6": 0, "f4": 0.6, "f6": 6.5}, "isEnding": False, "memory": None,
 }  # fmt: skip
-
-
 _MEMORY = {"stability": 1, "difficulty": 5, "last": 1e300, "due": 0}
 
 
@@ -110,8 +108,11 @@ def test_mistakes_of_an_analysed_game_are_kept_once(tmp_path, clock):
         ('[{"moves": []}]', "not a deck of positions to practise"),
         (json.dumps([_CARD | {"best": "\x1b[2J"}]), "not a deck of positions to practise"),
         (json.dumps([_CARD | {"memory": _MEMORY}]), "not a deck of positions to practise"),
-        (json.dumps([_CARD | {"moves": ["a1"]}]), "illegal move a1: black may play"),
-        (json.dumps([_CARD | {"start": "X"}]), ""),
+        (
+            json.dumps([_CARD | {"moves": ["a1"]}]),
+            "illegal move 'a1' at ply 1: black may play d3, c4, f5 or e6",
+        ),
+        (json.dumps([_CARD | {"start": "X"}]), "board 'X': 1 squares, but a 8x8 board has 64"),
     ],
 )
 def test_a_file_that_is_no_deck_gets_one_line(path, tmp_path, content, message):

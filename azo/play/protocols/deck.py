@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import fsrs
 import pydantic
 
+from azo.formats import ggf
 from azo.games import notation
 from azo.games.host import live_game
 from azo.play.analysis import formatting
@@ -45,7 +46,7 @@ class Card(pydantic.BaseModel, frozen=True, serialize_by_alias=True, validate_by
     moves: tuple[_Move, ...]
     mover: Literal["black", "white"]
     best: _Move
-    losses: dict[_Move, float]  # discs that each move loses, as far as they are known
+    losses: dict[_Move, float]  # discs lost by each known move
     is_ending: Annotated[bool, pydantic.Field(alias="isEnding")] = False  # one move wins
     memory: Memory | None = None  # None before the first review
 
@@ -77,7 +78,7 @@ def card_of(live: live_game.LiveGame, report: SearchReport) -> Card:
 
 def card(live: live_game.LiveGame, best: int, losses: Mapping[int, float]) -> Card:
     """Returns the present position of a game as a card; `losses` are discs by action."""
-    size, has_usual_start = live.game.size, live.start == live_game.LiveGame(live.game).start
+    size, has_usual_start = live.game.size, live.start == ggf.usual_start(live.game)
     return Card(
         game=live.game.name,
         start=None if has_usual_start else notation.board_text(live.start, size),

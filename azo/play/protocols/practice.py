@@ -59,10 +59,8 @@ class Practice:
         return [card for card in self._deck.cards() if card.game == self._game.name]
 
     def _position(self, card: deck.Card) -> live_game.LiveGame:
-        live, size = live_game.LiveGame(self._game), self._game.size
-        start = notation.parse_board(card.start, size) if card.start else None
-        live.new_game(start, [notation.parse_action(move, size) for move in card.moves])
-        return live
+        start = notation.parse_board(card.start, self._game.size) if card.start else None
+        return live_game.replay("".join(card.moves), self._game, start)
 
     def _ask(self, card: deck.Card, num_due: int) -> bool:
         """Asks for a move and keeps the result; returns whether to go on."""
