@@ -1,14 +1,15 @@
-"""Draws the strength of runs over their minutes: `docs/curves.svg`.
+"""Draws the strength of runs over their minutes: `docs/curves.svg`, `docs/recipes.svg`.
 
 python scripts/draw_curves.py --output docs/curves.svg runs/azo8 runs/tower8
 
-A run is named after its folder. The upper panel has Elo on the fixed ladder with intervals of 95 %,
-the lower one the discs lost a move on solved positions.
+A run is named after its folder; phases in folders of their own are joined. The upper panel has Elo
+on the fixed ladder with intervals of 95 %, the lower one the discs lost a move on solved positions.
 """
 
 import argparse
 import json
 import pathlib
+from typing import Any
 
 import matplotlib.pyplot as plt
 
@@ -20,12 +21,9 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=pathlib.Path)
     options = parser.parse_args()
     plt.rcParams |= {"svg.hashsalt": "azo", "svg.fonttype": "none", "font.size": 9}
-    figure, (elo, lost) = plt.subplots(2, 1, figsize=(6, 5), sharex=True, height_ratios=(2, 1))
+    figure, (elo, lost) = plt.subplots(2, 1, figsize=(7, 5), sharex=True, height_ratios=(2, 1))
     for folder in options.folders:
-        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        events = [json.loads(line) for line in lines]
-        ratings = [event for event in events if event["event"] == "rating"]
-        minutes = [event["time/minutes"] for event in ratings]
+        minutes, ratings = ratings_of(folder)
         (line,) = elo.plot(
             minutes, [x["rating/elo"] for x in ratings], "o-", ms=3, label=folder.name
         )
@@ -39,12 +37,25 @@ def main() -> None:
         axes.set_xscale("log")
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-    ticks = (0.5, 1, 2, 4, 8, 15, 30, 60)
+    low, high = lost.get_xlim()
+    ticks = [tick for tick in (0.5, 1, 2, 4, 8, 15, 30, 60) if low < tick < high]
     lost.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
     lost.set_xticks([], minor=True)
-    elo.legend(frameon=False)
+    elo.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     figure.tight_layout()
     figure.savefig(options.output, metadata={"Date": None})
+
+
+def ratings_of(folder: pathlib.Path) -> tuple[list[float], list[dict[str, Any]]]:
+    """Returns the minutes of a run until each of its ratings, and the ratings."""
+    minutes, ratings, before = [], [], 0.0
+    for file in sorted(folder.glob("**/metrics.jsonl")):
+        events = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        found = [event for event in events if event["event"] == "rating"]
+        minutes += [before + event["time/minutes"] for event in found]
+        ratings += found
+        before += max(event.get("time/minutes", 0.0) for event in events)
+    return minutes, ratings
 
 
 if __name__ == "__main__":
