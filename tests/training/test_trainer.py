@@ -245,7 +245,13 @@ def test_minutes_end_a_run_and_all_its_schedules_are_shares_of_them(tmp_path, ra
 
 @pytest.mark.parametrize(
     ("minutes", "games"),
-    [(3, [32, 32]), (10.5, [32] * 8), (11.5, [32] * 8), (20.5, [32, *[64] * 5, 96, 96]), (200, [32, *[224] * 7])],
+    [
+        (3, [32, 32]),
+        (10.5, [32] * 8),
+        (11.5, [32] * 8),
+        (20.5, [32, *[64] * 5, 96, 96]),
+        (200, [32, *[224] * 7]),
+    ],
 )
 def test_ratings_share_a_tenth_of_the_run(tmp_path, monkeypatch, minutes, games):
     now = [0.0]
