@@ -7,11 +7,12 @@ on the fixed ladder with intervals of 95 %, the lower one the discs lost a move 
 """
 
 import argparse
-import json
 import pathlib
 from typing import Any
 
 import matplotlib.pyplot as plt
+
+from azo.training import metrics
 
 
 def main() -> None:
@@ -50,11 +51,10 @@ def ratings_of(folder: pathlib.Path) -> tuple[list[float], list[dict[str, Any]]]
     """Returns the minutes of a run until each of its ratings, and the ratings."""
     minutes, ratings, before = [], [], 0.0
     for file in sorted(folder.glob("**/metrics.jsonl")):
-        events = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        found = [event for event in events if event["event"] == "rating"]
+        found = metrics.read(file.parent, metrics.RATING)
         minutes += [before + event["time/minutes"] for event in found]
         ratings += found
-        before += max(event.get("time/minutes", 0.0) for event in events)
+        before += metrics.largest(metrics.read(file.parent), "time/minutes")
     return minutes, ratings
 
 

@@ -72,7 +72,7 @@ class RunClock:
         """Returns the games of each match of a rating after a share of the run, or 0 for none.
 
         All ratings that are still due share what is left of a tenth of the time of the run. If that
-        is too little for each, the next one has the fewest games.
+        is too little for each, the next one has the fewest games, as long as they fit.
         """
         ratings = self._settings.ratings
         if is_last:
@@ -91,8 +91,8 @@ class RunClock:
         left = _RATING_SHARE * total - used
         if not self._ratings:
             return fewest if self._expected_minutes(fewest) <= left else 0
-        affordable = left / self._expected_minutes(fewest)
-        return min(fewest * int(max(affordable / num_left, affordable >= 1)), most)
+        affordable = max(int(left / self._expected_minutes(fewest)), 0)  # times the fewest
+        return min(fewest * max(affordable // num_left, min(affordable, 1)), most)
 
     def _expected_minutes(self, num_games: int) -> float:
         """Returns the expected time of a rating by two matches with a number of games each.
