@@ -73,13 +73,14 @@ class Visit:
     def press(self, target):
         """Clicks or taps; the board and the button must be on the screen then."""
         button = self.page.locator(target).first if isinstance(target, str) else target
+        element = button.element_handle()  # a locator waits when the click takes its element away
         if self.is_touched:
             button.tap()
         else:
             button.click()
         assert self.is_on_screen(self.page.locator("#board")), f"the board after {button}"
-        if button.is_visible() and not self.is_on_screen(button):
-            assert not button.is_visible(), f"{button} after its click"  # else its dialog closed
+        if element.is_visible() and not self.is_on_screen(element):
+            assert not element.is_visible(), f"{button} after its click"  # else its dialog closed
 
     def is_on_screen(self, target):
         """Returns whether an element is inside the window, and only a dialog may cover it."""
