@@ -63,6 +63,12 @@ class RunMatches:
         fields |= _counts("evaluation", result)
         yield metrics.Event("evaluation", fields, text=f"against {name}: {result}")
 
+    def compile_ratings(self, state: run_state.RunState) -> None:
+        """Compiles the search of the ratings, if there are any."""
+        if self.yardstick is not None:
+            num_simulations = self.settings.ratings.num_simulations
+            self.yardstick.compile(self.player(self.playing(state), num_simulations))
+
     def rate(
         self, state: run_state.RunState, iteration: int, num_games: int
     ) -> Iterator[metrics.Event]:
@@ -97,7 +103,6 @@ class RunMatches:
             "rating/opponents_elo": [self.yardstick.ladder[name] for name in measured.results],
             "rating/results": [result.counts for result in measured.results.values()],
             "time/rating_seconds": round(time.perf_counter() - start, 2),
-            "time/rating_game_seconds": round(measured.game_seconds, 4),
         }
         yield metrics.Event(metrics.RATING, fields, text=str(measured))
 

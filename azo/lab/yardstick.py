@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import itertools
 import pathlib
-import time
 from collections.abc import Mapping
 
 import jax
@@ -36,7 +35,6 @@ class Measurement:
     results: Mapping[str, elo.MatchResult]  # by the name of the opponent on the ladder
     places: tuple[str | None, str | None]  # the next weaker and the next stronger player
     discs_lost: float  # a move, mean over the solved positions
-    game_seconds: float  # time of the matches, for each of their games
 
     def __str__(self) -> str:
         low, high = self.standing.interval
@@ -71,6 +69,11 @@ class Yardstick:
             self._position = game.unpack(jax.numpy.asarray(stored[f"positions{size}"]))
             self._scores = stored[f"scores{size}"].astype(int)  # [M, A], for the side to move
 
+    def compile(self, player: players.NetworkPlayer) -> None:
+        """Compiles the search of a player, which is the same with other variables."""
+        few = jax.tree.map(lambda x: x[:_ROWS], self._position)
+        backends.choose(player, iter([jax.random.key(0)]), few, _ROWS)
+
     def measure(
         self,
         player: players.NetworkPlayer,
@@ -86,11 +89,10 @@ class Yardstick:
         has fewer openings.
         """
         chosen = min(num_games // 2, len(self._openings))
-        lost = self._discs_lost(player, key)  # first, since it compiles the search
+        lost = self._discs_lost(player, key)
         ratings = {name: rating for name, (rating, _) in self._programs.items()}
         rating = [*ratings.values()][len(ratings) // 3] if expected is None else expected
         results: dict[str, elo.MatchResult] = {}
-        start = time.perf_counter()
         with concurrent.futures.ThreadPoolExecutor() as pool:
             while all(abs(rating - ratings[name]) > _NEAR for name in results):
                 near = ladder.neighbours(ratings, rating)
@@ -106,8 +108,7 @@ class Yardstick:
                 low, high = standing.interval
                 rating = np.clip(standing.rating, min(*met, high), max(*met, low))
         places = ladder.neighbours(self.ladder, standing.rating)
-        seconds = (time.perf_counter() - start) / sum(one.num_games for one in results.values())
-        return Measurement(standing, results, places, lost, seconds)
+        return Measurement(standing, results, places, lost)
 
     def _play(
         self, player: players.NetworkPlayer, count: int, opponent: str, key: jax.Array

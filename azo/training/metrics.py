@@ -44,9 +44,7 @@ _TYPES: dict[str, Any] = {
     "selfplay/games": Count,
     "selfplay/evaluations": Count,
     **dict.fromkeys(("time/training_seconds", "time/processor_seconds"), NonNegativeFloat),
-    **dict.fromkeys(
-        ("time/minutes", "time/rating_seconds", "time/rating_game_seconds"), NonNegativeFloat
-    ),
+    **dict.fromkeys(("time/minutes", "time/rating_seconds"), NonNegativeFloat),
     **dict.fromkeys(("start/commit", "start/processor", "start/devices"), str),
     "evaluation/score": Annotated[float, pydantic.Field(ge=0, le=1)],
     **dict.fromkeys(("evaluation/score_low", "evaluation/score_high"), Finite),
@@ -55,13 +53,14 @@ _TYPES: dict[str, Any] = {
     "rating/discs_lost": NonNegativeFloat,
     "rating/opponents": list[str],
     "rating/opponents_elo": list[Finite],
+    "rating/results": list[list[Count]],
     "rating/summary": str,
 }
 _NEEDED = {
     "start": ["start/commit", "start/processor", "start/devices"],
     "end": ["reason"],
     RATING: [name for name in _TYPES if name.startswith("rating/")]
-    + ["time/rating_seconds", "time/rating_game_seconds", "time/minutes"],
+    + ["time/rating_seconds", "time/minutes"],
 }
 _FIELDS: dict[str, Any] = {name: (kind | None, None) for name, kind in _TYPES.items()}
 _FIELDS |= {"event": str, "iteration": NonNegativeInt}

@@ -1,6 +1,7 @@
 """The clocks of a run, which continue when it is resumed, and the time for its ratings."""
 
 import contextlib
+import math
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -25,9 +26,11 @@ class RunClock:
         self.minutes = metrics.largest(iterations, "time/minutes")  # of wall time, after iterations
         self._start = time.monotonic() - 60 * self.minutes
         self.iteration_seconds = 0.0  # of the latest one
-        self.compilation_minutes = 0.0  # of the latest program
-        self._ratings: list[Mapping[str, Any]] = [*ratings]
+        self._rating_minutes = 0.0  # of all ratings
+        self._game_minutes = 0.0  # of the latest one, for each of its games
         self._rated_share = 0.0
+        for event in ratings:
+            self.add_rating(event)
         for event in ratings[-1:]:
             used = event | {"time/minutes": event["time/minutes"] + self.last_rating_minutes()}
             self._rated_share = max(x.share for x in config.used_limits(settings, used))
@@ -42,16 +45,11 @@ class RunClock:
         self.processor_seconds += time.process_time() - processor_start
         self.minutes = (time.monotonic() - self._start) / 60
 
-    @contextlib.contextmanager
-    def compilation(self) -> Iterator[None]:
-        """Measures a compilation."""
-        start = time.monotonic()
-        yield
-        self.compilation_minutes = (time.monotonic() - start) / 60
-
     def add_rating(self, event: Mapping[str, Any]) -> None:
         """Counts a rating."""
-        self._ratings.append(event)
+        self._rating_minutes += event["time/rating_seconds"] / 60
+        num_games = sum(map(sum, event["rating/results"]))
+        self._game_minutes = event["time/rating_seconds"] / 60 / max(num_games, 1)
 
     def figures(self) -> Mapping[str, Any]:
         """Returns the clocks by their names in the metrics."""
@@ -62,47 +60,26 @@ class RunClock:
         }
 
     def last_rating_minutes(self) -> float:
-        """Returns the expected time of the rating at the end, 0 without ratings."""
-        if not self._settings.ratings.num_points:
-            return 0.0
-        num_games = self._affordable_games(1.0, num_left=1)
-        return self._expected_minutes(max(num_games, self._fewest_games))
+        """Returns the expected time of the rating at the end, by two matches; 0 before any."""
+        return 2 * self.games_of_rating(1.0, is_last=True) * self._game_minutes
 
     def games_of_rating(self, share: float, *, is_last: bool) -> int:
         """Returns the games of each match of a rating after a share of the run, or 0 for none.
 
         All ratings that are still due share what is left of a tenth of the time of the run. If that
-        is too little for each, the next one has the fewest games, as long as they fit.
+        is too little for each, every second, third, ... one is played, and always the last one.
         """
-        ratings = self._settings.ratings
-        if is_last:
-            return max(self._affordable_games(share, num_left=1), self._fewest_games)
-        if not ratings.is_due(share, self._rated_share):
-            return 0
-        self._rated_share = share
-        num_left = ratings.num_points + 1 - int(share * ratings.num_points)
-        return self._affordable_games(share, num_left=num_left)
-
-    def _affordable_games(self, share: float, num_left: int) -> int:
-        """Returns the games of each match of one of `num_left` ratings; 0 if a few are too many."""
-        fewest, most = self._fewest_games, self._settings.ratings.num_games
+        ratings, num_left = self._settings.ratings, 1
+        if not is_last:
+            if not ratings.is_due(share, self._rated_share):
+                return 0
+            self._rated_share = share
+            num_left = ratings.num_points + 1 - int(share * ratings.num_points)
+        fewest = min(FEWEST_GAMES, ratings.num_games)
         total = self._settings.minutes or self.minutes / share
-        used = sum(event["time/rating_seconds"] for event in self._ratings) / 60
-        left = _RATING_SHARE * total - used
-        if not self._ratings:
-            return fewest if self._expected_minutes(fewest) <= left else 0
-        affordable = max(int(left / self._expected_minutes(fewest)), 0)  # times the fewest
-        return min(fewest * max(affordable // num_left, min(affordable, 1)), most)
-
-    def _expected_minutes(self, num_games: int) -> float:
-        """Returns the expected time of a rating by two matches with a number of games each.
-
-        The first one compiles a program, about as long as an iteration's.
-        """
-        if not self._ratings:
-            return self.compilation_minutes
-        return 2 * num_games * self._ratings[-1]["time/rating_game_seconds"] / 60
-
-    @property
-    def _fewest_games(self) -> int:
-        return min(FEWEST_GAMES, self._settings.ratings.num_games)
+        left = _RATING_SHARE * total - self._rating_minutes
+        expected = 2 * fewest * self._game_minutes  # 0 before the first rating
+        affordable = max(int(left / expected), 0) if expected else num_left  # times the fewest
+        if (num_left - 1) % math.ceil(num_left / max(affordable, 1)):
+            return 0
+        return min(fewest * max(affordable // num_left, 1), ratings.num_games)

@@ -3,8 +3,10 @@
 `Trainer.run` is the main loop.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -38,6 +40,9 @@ class Matches(Protocol):
 
     def evaluate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
         """Plays the network against the opponent of the settings; yields one event."""
+
+    def compile_ratings(self, state: run_state.RunState) -> None:
+        """Compiles the search of the ratings, if there are any; in a thread of its own."""
 
     def rate(
         self, state: run_state.RunState, iteration: int, num_games: int
@@ -133,7 +138,10 @@ class Trainer:
         if reason is None and not is_stopped and (kind := self.next_iteration(state)):
             self.write(iteration, [metrics.Event("start", origin.fields(self.mesh.size))])
             self.screen.working("compiling the first iteration")
-            self.compile(kind, state)
+            with concurrent.futures.ThreadPoolExecutor(1) as beside:
+                if self.matches is not None:  # an error comes again in the first rating
+                    beside.submit(self.matches.compile_ratings, state)
+                self.compile(kind, state)
             is_stopped = self.stop.is_made
         if reason is None and is_stopped:
             self.screen.note(f"stopped before iteration {iteration + 1}: nothing to save")
@@ -217,12 +225,12 @@ class Trainer:
         if key in devices.PROGRAMS:
             return settings, devices.PROGRAMS[key], numbers
         self.screen.note("compiling, half a minute or longer")
-        with self.clock.compilation():
-            iterate = loop.build(self.game, fixed, self.mesh, kind=kind, actor=self.actor)
-            program = iterate.lower(state, np.float32(0), numbers).compile()
+        start = time.monotonic()
+        iterate = loop.build(self.game, fixed, self.mesh, kind=kind, actor=self.actor)
+        program = iterate.lower(state, np.float32(0), numbers).compile()
+        seconds = time.monotonic() - start
         checks.check_program(program)
         devices.keep_program(key, program)
-        seconds = 60 * self.clock.compilation_minutes
         self.screen.note(f"compiled in {seconds:.0f} s")
         fields = {"time/compilation_seconds": round(seconds, 2)}
         self.write(int(state.iteration), [metrics.Event("compilation", fields)])

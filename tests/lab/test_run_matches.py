@@ -6,7 +6,9 @@ import jax
 import pytest
 from support import tiny_run
 
+from azo.games import othello
 from azo.lab import arena, elo, ladder, run_matches, yardstick
+from azo.lab.tournament import backends
 from azo.learning import network
 from azo.training import config, metrics, network_files
 
@@ -36,7 +38,7 @@ def measured(monkeypatch):
             calls.append((player, jax.random.key_data(key).tolist(), expected))
             rating = 100.0 * len(calls)
             standing = elo.Standing("network", WON, rating, (rating - 45, rating + 45))
-            return yardstick.Measurement(standing, {"greedy": WON}, ("greedy", None), 1.25, 0.1)
+            return yardstick.Measurement(standing, {"greedy": WON}, ("greedy", None), 1.25)
 
     monkeypatch.setattr(yardstick, "Yardstick", Yardstick)
     return calls
@@ -83,6 +85,19 @@ def test_a_resumed_run_keeps_and_rates_anew_what_came_after_its_checkpoint(tmp_p
     rate(tmp_path, 10, last_iteration=7)
     assert [one[1:] for one in measured[1:2]] == [one[1:] for one in measured[2:]]
     tiny_run.assert_same_bits(network_files.load(tmp_path / "generations" / "10")[0], weights(10))
+
+
+def test_a_rating_compiles_no_search_after_that_of_other_weights():
+    game = othello.Othello(6)
+    sections = {"game": {"name": "othello", "size": 6}, "replay": {"capacity": 1024}}
+    settings = tiny_run.settings(ratings={"num_points": 1}, **sections)
+    of_run = run_matches.RunMatches(settings, game)
+    first, second = (network.init(game, settings.network, jax.random.key(seed)) for seed in (1, 2))
+    of_run.compile_ratings(types.SimpleNamespace(variables=lambda: first))
+    compiled = backends._choose._cache_size()
+    player = of_run.player(second, settings.ratings.num_simulations)
+    assert 3 < of_run.yardstick._discs_lost(player, jax.random.key(0)) < 15
+    assert backends._choose._cache_size() == compiled
 
 
 def test_a_game_without_a_ladder_is_reported_before_training():

@@ -179,8 +179,9 @@ def test_growth_stops_at_its_depth_and_at_the_end_of_the_game():
     assert plies(ended)[-1] == 11
 
 
-def test_moves_with_too_few_visits_are_left_out():
-    book = grown(2, min_share=0.1)
+def test_moves_with_too_few_visits_are_left_out(monkeypatch):
+    monkeypatch.setattr(book_building, "_MIN_SHARE", 0.1)
+    book = grown(2)
     assert len(book.positions[second_position(book)]) == 2
 
 

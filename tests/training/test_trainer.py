@@ -5,6 +5,7 @@ import types
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from support import tiny_run
 
@@ -197,14 +198,18 @@ def ratings(monkeypatch):
     def rate(self, state, iteration, num_games):
         rated.append(iteration)
         fields = {"elo": 1.0, "elo_low": 0.0, "elo_high": 2.0, "discs_lost": 1.0, "summary": ""}
-        fields |= {"opponents": ["greedy"], "opponents_elo": [1], "results": [[num_games, 0, 0]]}
+        fields |= {
+            "opponents": ["greedy"],
+            "opponents_elo": [1],
+            "results": [[num_games, 0, num_games]],
+        }
         named = {f"rating/{name}": value for name, value in fields.items()}
-        clocks = {"time/rating_seconds": 6.0, "time/rating_game_seconds": 6 / 64}
-        yield metrics.Event("rating", named | clocks)
+        yield metrics.Event("rating", named | {"time/rating_seconds": 6.0})
 
     clocks = {name: getattr(time, name) for name in ("perf_counter", "process_time")}
     monkeypatch.setattr(run_clock, "time", types.SimpleNamespace(monotonic=read, **clocks))
     monkeypatch.setattr(run_matches.RunMatches, "rate", rate)
+    monkeypatch.setattr(run_matches.RunMatches, "compile_ratings", lambda *_: None)
     monkeypatch.setattr(run_matches.yardstick, "Yardstick", lambda *_: None)
     return rated
 
@@ -246,10 +251,10 @@ def test_minutes_end_a_run_and_all_its_schedules_are_shares_of_them(tmp_path, ra
 @pytest.mark.parametrize(
     ("minutes", "games"),
     [
-        (3, [32, 32]),
-        (10.5, [32] * 8),
-        (11.5, [32] * 8),
-        (20.5, [32, *[64] * 5, 96, 96]),
+        (3, [32] * 3),
+        (7, [32] * 7),
+        (10.2, [*[32] * 6, 64, 64]),
+        (20.5, [32, 64, 64, *[96] * 5]),
         (200, [32, *[224] * 7]),
     ],
 )
@@ -258,24 +263,27 @@ def test_ratings_share_a_tenth_of_the_run(tmp_path, monkeypatch, minutes, games)
     monkeypatch.setattr(run_clock.time, "monotonic", lambda: now[0])
     points = {"num_points": 8, "num_games": 224}
     clock = run_clock.RunClock(run(tmp_path, minutes=minutes, ratings=points))
-    rated = []
+    rated, shares = [], [0.0]
 
     def rate(*, is_last):
         num_games = clock.games_of_rating(min(clock.minutes / minutes, 1), is_last=is_last)
         if num_games:
-            seconds = 6 * (num_games // 32) + 20 * (not rated)  # the first one compiles
-            clock.add_rating({"time/rating_seconds": seconds, "time/rating_game_seconds": 6 / 64})
+            seconds = 6 * (num_games // 32)
+            played = {"rating/results": [[num_games, 0, 0]] * 2}
+            clock.add_rating({"time/rating_seconds": seconds, **played})
             now[0] += seconds
             rated.append(num_games)
+            shares.append(clock.minutes / minutes)
 
-    with clock.compilation():
-        now[0] += 12
+    now[0] += 32  # compilation
     while clock.minutes + clock.last_rating_minutes() < minutes:
         with clock.iteration():
             now[0] += 3
         rate(is_last=False)
     rate(is_last=True)
     assert rated == games
+    assert max(np.diff(shares)) < 2 / len(games)  # spread over the run
+    assert 6 * sum(rated) / 32 <= 60 * minutes / 10
     assert now[0] == pytest.approx(60 * minutes, abs=12)
 
 

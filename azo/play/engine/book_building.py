@@ -15,6 +15,8 @@ import pydantic
 from azo.games import notation, setting_types
 from azo.play.engine import live_engine, opening_book
 
+_MIN_SHARE = 0.02  # of a search's visits; moves with fewer are left out, except the best one
+
 
 class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Growth of a book by searches."""
@@ -25,8 +27,6 @@ class GrowthConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
     """Cost of a ply, in expected result; low costs make deep and narrow books."""
     max_plies: setting_types.PositiveInt = 24
     """Largest number of moves from the start to a position of the book."""
-    min_share: float = pydantic.Field(0.02, ge=0, le=1)
-    """Moves with a smaller share of a search's visits are left out, except the best move."""
 
 
 def grow(
@@ -44,7 +44,7 @@ def grow(
         board = notation.Board(*key, is_black_to_move=True)
         engine.new_game(board)
         report = engine.think(engine.config.limits(is_analysis=True))
-        least = max(config.min_share * sum(move.visits for move in report.moves), 1)
+        least = max(_MIN_SHARE * sum(move.visits for move in report.moves), 1)
         for move in report.moves:
             is_reliable = move.visits >= least or move.score is not None
             if move.value is not None and (is_reliable or move.action == report.action):
