@@ -9,6 +9,7 @@ import threading
 
 import fsrs
 import pytest
+from support.web_visit import STATUS
 
 from azo.cli import web
 from azo.play.protocols import deck
@@ -32,6 +33,8 @@ def _begin(visit, days=0, minutes=0):
     visit.press("#games")
     number = int(visit.text("#practise").split("(")[1].split()[0])
     visit.press("#practise")
+    if number:
+        visit.wait_for("#status", f"({number} due)")
     return number
 
 
@@ -201,14 +204,19 @@ def test_the_moves_of_a_game_are_guessed(review):
     visit, moves = review, review.moves
     for side in visit.page.locator("#sides tbody tr").all():
         assert re.search(r"\d{4} ± \d+|≥ \d{4}", side.inner_text())
+    asks_or_ends = (
+        rf"/^Move \d+: /.test({STATUS}) || !document.getElementById('go-on').checkVisibility()"
+    )
     visit.press("#guess")
+    visit.wait_until(rf"/^Move \d+: /.test({STATUS})")
     while visit.page.is_visible("#go-on"):
         ply = int(re.match(r"Move (\d+): ", visit.text("#status"))[1])
         assert len(visit.moves) == ply - 1  # what comes is hidden
         assert visit.text("#headline") == "Not searched yet"
         visit.press(visit.cell(moves[ply - 1]))
-        assert visit.text("#status").startswith(f"{moves[ply - 1]}, as in the game, loses ")
+        visit.wait_for("#status", f"{moves[ply - 1]}, as in the game, loses ")
         visit.press("#go-on")
+        visit.wait_until(asks_or_ends)
     said = re.fullmatch(
         r"Your (\d+) moves lost (\d+) discs, those of the game (\d+)"
         r"\. You guess like people rated (\d{4} ± \d+|≥ \d{4})",
