@@ -1,5 +1,6 @@
 """Files that a crash or a full disk leaves whole.
 
 Read `files` (whole files, plain or gzipped, and checksums of a folder), `locks` (one writer at a
-time) and `journal` (records, one a line). Nothing here knows of Othello.
+time), `journal` (records, one a line) and `descriptors` (which links are followed). Nothing here
+knows of Othello.
 """

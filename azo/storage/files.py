@@ -1,6 +1,7 @@
 """Reads whole files, plain or gzipped, and writes them; checksums of folders.
 
-Every message begins with the path.
+Every message begins with the path. All writing of azo goes through this module, `journal` and
+`locks`; `descriptors` says which links they follow. Only regular files are read.
 
 Packed content is unpacked only up to a multiple of its size, so that a small file never fills the
 memory.
@@ -8,6 +9,7 @@ memory.
 
 import contextlib
 import csv
+import errno
 import gzip
 import hashlib
 import io
@@ -21,6 +23,8 @@ from typing import Any
 
 import pydantic_core
 
+from azo.storage import descriptors
+
 CHECKSUMS = "SHA256SUMS"
 """File with the checksums of a folder."""
 
@@ -28,6 +32,20 @@ _MAX_RATIO = 20  # unpacked to packed size; archives of games and positions have
 _ALWAYS_BYTES = 1 << 24  # may be unpacked in any case
 _MAX_BYTES = 1 << 30  # of any file; a device such as /dev/zero has no end
 _MAX_LINE = 500  # characters of a message
+_LEFTOVER = r"\..+\.([0-9a-f]{16}|\d+)\.tmp"  # of a process that was killed
+
+
+class Unreadable(ValueError):
+    """The system could not read something: nothing is known of its content."""
+
+    def __init__(self, path: object, error: OSError):
+        """Takes the path, and the error, whose number becomes the attribute `errno`."""
+        super().__init__(f"{path}: cannot be read: {error.strerror or error}")
+        self.errno = error.errno
+
+
+class Damaged(ValueError):
+    """A file has another checksum than was recorded, or is missing, or is one too many."""
 
 
 @contextlib.contextmanager
@@ -39,23 +57,39 @@ def located(place: object) -> Iterator[None]:
         raise ValueError(f"{place}: {error}") from None
 
 
-def read(path: pathlib.Path) -> bytes:
-    """Returns the content of a file, unpacked if the name ends in .gz; ValueError if it cannot."""
+def open_to_read(path: pathlib.Path) -> io.BufferedReader:
+    """Opens a regular file, or a stream such as /dev/stdin; Unreadable if that fails.
+
+    A FIFO elsewhere, a device or a folder is refused, and never waited for.
+    """
     try:
-        whole = io.BytesIO()
-        with path.open("rb") as file:
+        return open(descriptors.open_to_read(path), "rb")
+    except OSError as error:
+        raise Unreadable(path, error) from None
+
+
+def read(path: pathlib.Path) -> bytes:
+    """Returns the content of a file, unpacked if the name ends in .gz.
+
+    Unreadable, or another ValueError for packed content that is damaged or too large.
+    """
+    whole = io.BytesIO()
+    with open_to_read(path) as file:
+        try:
             while whole.tell() <= _MAX_BYTES and (chunk := file.read(1 << 20)):
                 whole.write(chunk)
-        content = whole.getvalue()
-        if len(content) > _MAX_BYTES:
-            raise ValueError(f"{path}: larger than {_MAX_BYTES >> 30} GiB")
-        if path.suffix.lower() != ".gz":
-            return content
-        limit = max_unpacked(content)
+        except OSError as error:
+            raise Unreadable(path, error) from None
+    content = whole.getvalue()
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"{path}: larger than {_MAX_BYTES >> 30} GiB")
+    if path.suffix.lower() != ".gz":
+        return content
+    limit = max_unpacked(content)
+    try:
         unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"{path}: cannot be read: {reason}") from None
+        raise ValueError(f"{path}: cannot be read: {error}") from None
     if len(unpacked) > limit:
         raise ValueError(f"{path}: unpacks to more than {limit:,} bytes: unpack it by hand")
     return unpacked
@@ -108,80 +142,209 @@ def printable(text: str) -> str:
     return "".join(x if x.isprintable() else " " if x.isspace() else "?" for x in text)
 
 
-def write(path: pathlib.Path, content: bytes, *, makes_folder: bool = False) -> None:
+def write(
+    path: pathlib.Path,
+    content: bytes,
+    *,
+    inside: pathlib.Path | None = None,
+    makes_folder: bool = False,
+) -> None:
     """Writes a file; a reader sees either the old content or the complete new one.
 
-    `makes_folder` makes a missing folder. ValueError, one line, if it cannot be written there.
+    It is on disk when this returns, and has the permissions of the old file. Without `inside`, the
+    path is one that the user named, and may be a link, which stays; `inside` is a folder that azo
+    fills, in which links are refused. `makes_folder` makes a missing folder. ValueError, one line,
+    if it cannot be written there.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        if makes_folder:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():  # a device
+        if inside is None and descriptors.is_stream(path):
             path.write_bytes(content)
             return
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-        sync_folder(path.parent)
+        with descriptors.placed(path, inside, makes_folder=makes_folder) as place:
+            found = descriptors.status(place)
+            kind = descriptors.kind_of(found) if found else ""
+            if kind and kind != "a folder" and inside is None:  # which the user named
+                place.path.write_bytes(content)
+                return
+            descriptors.refuse_special(place.name, found)
+            _replace(place, content, found)
     except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _replace(place: descriptors.Place, content: bytes, old: os.stat_result | None) -> None:
+    partial = descriptors.temporary_name(place.name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    mode = 0o666 if old is None else 0o600
+    descriptor = os.open(partial, flags, mode, dir_fd=place.folder)
+    try:
+        try:
+            if old is not None:
+                os.fchmod(descriptor, old.st_mode & 0o777)
+            descriptors.write_all(descriptor, content)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(partial, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+    except BaseException:
         with contextlib.suppress(OSError):
-            partial.unlink()
-        raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+            os.unlink(partial, dir_fd=place.folder)
+        raise
+    descriptors.sync(place.folder)
+
+
+def _unwritable(path: object, error: OSError) -> ValueError:
+    return ValueError(f"{path}: cannot write here ({error.strerror or error})")
+
+
+def make_folder(folder: pathlib.Path, inside: pathlib.Path | None = None) -> None:
+    """Makes a folder and missing ones above it, on disk when this returns; see `write`."""
+    try:
+        with descriptors.folder(folder, inside, makes_folder=True):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+
+
+def open_log(path: pathlib.Path, inside: pathlib.Path) -> io.FileIO:
+    """Opens a file that is only appended to, without buffer, such as the output of a program.
+
+    It is made if absent. ValueError, one line, for a link or anything but a regular file.
+    """
+    try:
+        with descriptors.placed(path, inside) as place:
+            return io.FileIO(descriptors.open_to_append(place), "a")
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def check_place(path: pathlib.Path, inside: pathlib.Path) -> None:
+    """Raises ValueError, one line, if something below a folder of azo is a symbolic link."""
+    try:
+        with descriptors.placed(path, inside) as place:
+            descriptors.refuse_link(place.name, descriptors.status(place))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unwritable(path, error) from None
 
 
 def damaged_name(path: pathlib.Path) -> pathlib.Path:
     """Returns a free name for a damaged file or folder: NAME.damaged, else NAME.damaged-2, ..."""
     place, number = path.with_name(f"{path.name}.damaged"), 1
-    while place.exists():
+    while os.path.lexists(place):
         number += 1
         place = path.with_name(f"{path.name}.damaged-{number}")
     return place
 
 
+def set_aside(path: pathlib.Path) -> pathlib.Path:
+    """Renames a damaged file or folder; returns its new path, on disk when this returns.
+
+    A link to it keeps its name, and what it leads to is renamed.
+    """
+    try:
+        with descriptors.placed(path) as place:
+            kept = damaged_name(place.path)
+            os.rename(place.name, kept.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+            descriptors.sync(place.folder)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+    return kept
+
+
 @contextlib.contextmanager
-def new_folder(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+def new_folder(folder: pathlib.Path, inside: pathlib.Path | None = None) -> Iterator[pathlib.Path]:
     """Yields a folder to fill, which gets its name at the end of the block; an error removes it.
 
-    ValueError, one line, if the folder is not new or empty, or cannot be written.
+    Its name is on disk then; the caller sees to its files. `inside` is as in `write`. ValueError,
+    one line, if the folder is not new or empty, or cannot be written.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder}: exists already: choose a new folder")
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
-        partial.mkdir(parents=True)
-        yield partial
-        os.replace(partial, folder)
-        sync_folder(folder.parent)
+        with descriptors.placed(folder, inside, makes_folder=True) as place:
+            descriptors.refuse_link(place.name, descriptors.status(place))
+            if place.path.exists() and (not place.path.is_dir() or any(place.path.iterdir())):
+                raise ValueError(f"{folder}: exists already: choose a new folder")
+            partial = place.path.with_name(descriptors.temporary_name(place.name))
+            os.mkdir(partial.name, dir_fd=place.folder)
+            try:
+                yield partial
+                os.replace(
+                    partial.name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder
+                )
+            except BaseException:
+                shutil.rmtree(partial, ignore_errors=True)
+                raise
+            descriptors.sync(place.folder)
     except OSError as error:
-        raise ValueError(f"{folder}: cannot write here ({error.strerror})") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        raise _unwritable(folder, error) from None
 
 
-def sync_folder(folder: pathlib.Path) -> None:
-    """Waits until the names of the files in a folder are on disk, where the system allows it."""
+def remove_folder(folder: pathlib.Path, inside: pathlib.Path) -> None:
+    """Removes a folder of azo with all its files, if it exists; a crash leaves no part of it.
+
+    ValueError, one line, if that fails, or for a link.
+    """
+    try:
+        with descriptors.placed(folder, inside) as place:
+            found = descriptors.status(place)
+            descriptors.refuse_link(place.name, found)
+            if found is None:
+                return
+            aside = folder.with_name(descriptors.temporary_name(place.name))
+            os.rename(place.name, aside.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+        shutil.rmtree(aside)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ValueError(f"{folder}: cannot be removed ({error.strerror or error})") from None
+
+
+def rename(old: pathlib.Path, new: pathlib.Path, inside: pathlib.Path) -> None:
+    """Renames a file or folder of azo, on disk when this returns; ValueError if that fails."""
+    try:
+        with descriptors.placed(old, inside) as before, descriptors.placed(new, inside) as after:
+            descriptors.refuse_link(before.name, descriptors.status(before))
+            descriptors.refuse_link(after.name, descriptors.status(after))
+            os.replace(before.name, after.name, src_dir_fd=before.folder, dst_dir_fd=after.folder)
+            descriptors.sync(after.folder)
+    except OSError as error:
+        raise _unwritable(new, error) from None
+
+
+def remove_leftovers(folder: pathlib.Path, name: str | None = None) -> None:
+    """Removes temporary files that killed processes have left, of writing a `name` or any.
+
+    Only for a process that holds the lock of what it names: others may be writing.
+    """
+    of_name = None if name is None else re.escape(descriptors.temporary_name(name)[:-20])
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        for path in list(folder.iterdir()):
+            if not re.fullmatch(_LEFTOVER, path.name):
+                continue
+            if of_name is not None and not re.match(of_name, path.name):
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def write_checksums(folder: pathlib.Path) -> None:
-    """Writes the checksums of a folder; all its files are on disk when this returns."""
+    """Writes the checksums of a new folder; all its files are on disk when this returns.
+
+    OSError if one is not.
+    """
     lines = []
     for path in _files_in(folder):
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             os.fsync(file.fileno())
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         lines.append(f"{digest}  {path.relative_to(folder).as_posix()}\n")
-    write(folder / CHECKSUMS, "".join(lines).encode())
+    write(folder / CHECKSUMS, "".join(lines).encode(), inside=folder)
     for parent in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
-        sync_folder(parent)
+        with descriptors.folder(parent) as descriptor:
+            descriptors.sync(descriptor)
 
 
 def verify_checksums(
@@ -190,55 +353,67 @@ def verify_checksums(
     """Verifies a folder; returns False if it has no checksums.
 
     Hidden files are ignored. `parts` are files and folders in it to verify; by default all. Unless
-    `is_cached`, files are read from the disk, where the system allows it. ValueError, one line,
-    names a damaged, missing or additional file.
+    `is_cached`, files are read from the disk, where the system allows it. Damaged, one line, names
+    a changed, missing or additional file; Unreadable is no statement about them.
     """
-    if not (folder / CHECKSUMS).exists():
-        return False
+    try:
+        if not (folder / CHECKSUMS).exists():
+            return False
+        names = {path.relative_to(folder).as_posix() for path in _files_in(folder)}
+    except OSError as error:
+        raise Unreadable(error.filename or folder, error) from None
     wanted = None if parts is None else set(parts)
     expected = _read_checksums(folder / CHECKSUMS)
-    names = {path.relative_to(folder).as_posix() for path in _files_in(folder)}
     for name in sorted(names | expected.keys()):
         if wanted is not None and name.partition("/")[0] not in wanted:
             continue
         if name not in names:
-            raise ValueError(f"{folder}: damaged: {name} is missing")
+            is_other = os.path.exists(folder / name)
+            raise Damaged(f"{folder}: damaged: {name} is {'not a file' * is_other or 'missing'}")
         if name not in expected:
-            raise ValueError(f"{folder}: damaged: {name} has no checksum in {CHECKSUMS}")
-        if _digest_of(folder / name, is_cached) != expected[name]:
-            raise ValueError(f"{folder}: damaged: {name} has another checksum")
+            raise Damaged(f"{folder}: damaged: {name} has no checksum in {CHECKSUMS}")
+        if _digest_of(folder, name, is_cached) != expected[name]:
+            raise Damaged(f"{folder}: damaged: {name} has another checksum")
     return True
 
 
 def _read_checksums(path: pathlib.Path) -> dict[str, str]:
     """Returns the checksums by the names of the files."""
     try:
-        text = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError):
-        raise ValueError(f"{path.parent}: damaged: {path.name} cannot be read") from None
+        text = read(path).decode()
+    except UnicodeDecodeError:
+        raise Damaged(f"{path.parent}: damaged: {path.name} cannot be read") from None
     lines = [re.fullmatch(r"([0-9a-f]{64})  ([^\0]+)", line) for line in text.split("\n")[:-1]]
     if not text.endswith("\n") or not all(lines):
-        raise ValueError(f"{path.parent}: damaged: {path.name} is not a list of checksums")
+        raise Damaged(f"{path.parent}: damaged: {path.name} is not a list of checksums")
     return {line[2]: line[1] for line in lines if line}
 
 
-def _digest_of(path: pathlib.Path, is_cached: bool) -> str:
+def _digest_of(folder: pathlib.Path, name: str, is_cached: bool) -> str:
     try:
-        with path.open("rb") as file:
+        with open_to_read(folder / name) as file:
             if not is_cached and hasattr(os, "posix_fadvise"):
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        return f"unreadable: {error.strerror}"
+        raise Unreadable(folder / name, error) from None
+    except Unreadable as error:
+        if error.errno == errno.ENOENT:  # removed by another process
+            raise Damaged(f"{folder}: damaged: {name} is missing") from None
+        raise
 
 
 def _files_in(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Returns all files but hidden ones and the checksums, in order."""
+    """Returns all files but hidden ones and the checksums, in order; OSError if it cannot."""
     found = []
-    with contextlib.suppress(FileNotFoundError):  # removed by another process
-        for path in sorted(folder.rglob("*")):
-            names = path.relative_to(folder).parts
-            is_hidden = any(name.startswith(".") for name in names)
-            if path.is_file() and not is_hidden and names != (CHECKSUMS,):
+    for place, folders, names in os.walk(folder, onerror=_raise_unless_missing):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for path in (pathlib.Path(place, name) for name in names if not name.startswith(".")):
+            if path.is_file() and path != folder / CHECKSUMS:
                 found.append(path)
-    return found
+    return sorted(found)
+
+
+def _raise_unless_missing(error: OSError) -> None:
+    if error.errno != errno.ENOENT:  # else removed by another process
+        raise error

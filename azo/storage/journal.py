@@ -7,7 +7,6 @@ standard error and skipped. A reader gives the function that parses a line, whic
 used.
 """
 
-import mmap
 import os
 import pathlib
 import sys
@@ -16,34 +15,45 @@ from typing import TypeVar
 
 import pydantic
 
-from azo.storage import files
+from azo.storage import descriptors, files
 
 Record = TypeVar("Record")
 DAMAGED = ".damaged"
 _MAX_NAMED = 5  # damaged lines in a message
 _MAX_REASON = 100  # characters
+_BLOCK = 1 << 16  # bytes that are read at once, from the end
 
 
 def append(path: pathlib.Path, line: str) -> None:
     """Appends a line, given without its end; it is on disk when this returns.
 
     A missing folder is made. ValueError, one line, if it cannot be written: the file is as before.
+    So it is for a link in place of the file, and for a file with several names.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b", buffering=0) as file:
-            end = _end_of_lines(file.fileno())
-            file.truncate(end)
-            content = memoryview(line.encode() + b"\n")
+        is_new = not os.path.lexists(path)
+        with descriptors.placed(path, path.parent, makes_folder=is_new) as place:
+            descriptor = descriptors.open_to_append(place)
             try:
-                while content:
-                    content = content[file.write(content) :]
-                os.fsync(file.fileno())
-            except OSError:
-                file.truncate(end)
-                raise
+                if not os.fstat(descriptor).st_size:  # so that no line is in a file without a name
+                    descriptors.sync(place.folder)
+                _append(descriptor, line.encode() + b"\n")
+            finally:
+                os.close(descriptor)
     except OSError as error:
-        raise ValueError(f"{path}: cannot write here ({error.strerror})") from None
+        raise ValueError(f"{path}: cannot write here ({error.strerror or error})") from None
+
+
+def _append(descriptor: int, content: bytes) -> None:
+    end = _end_of_lines(descriptor)
+    if end < os.fstat(descriptor).st_size:
+        os.ftruncate(descriptor, end)
+    try:
+        descriptors.write_all(descriptor, content)
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, end)
+        raise
 
 
 def read(path: pathlib.Path, parse: Callable[[bytes], Record]) -> list[Record]:
@@ -67,16 +77,33 @@ def mend(
     Only for the process that writes the file. Records that are not kept are removed from it.
     ValueError, one line, if the files cannot be written.
     """
+    _check_own(path)
     good, damaged = _parse(path, parse)
     kept = [(line, record) for line, record in good if is_kept(record)]
     if damaged:
         aside = path.with_name(path.name + DAMAGED)
-        earlier = aside.read_bytes() if aside.exists() else b""
-        files.write(aside, earlier + b"".join(line + b"\n" for _, line, _ in damaged))
+        files.check_place(aside, path.parent)
+        earlier = files.read(aside) if aside.exists() else b""
+        lines = b"".join(line + b"\n" for _, line, _ in damaged)
+        files.write(aside, earlier + lines, inside=path.parent)
         _note(path, damaged, f"moved to {aside.name}")
     if damaged or len(kept) < len(good):
-        files.write(path, b"".join(line + b"\n" for line, _ in kept))
+        content = b"".join(line + b"\n" for line, _ in kept)
+        files.write(path, content, inside=path.parent)
     return [record for _, record in kept]
+
+
+def _check_own(path: pathlib.Path) -> None:
+    """Raises ValueError if lines could not be appended to a file, before a long work begins."""
+    try:
+        with descriptors.placed(path, path.parent) as place:
+            found = descriptors.status(place)
+            descriptors.refuse_special(place.name, found)
+            descriptors.refuse_names(place.name, found)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ValueError(f"{path}: cannot write here ({error.strerror or error})") from None
 
 
 def _parse(
@@ -85,16 +112,20 @@ def _parse(
     """Returns lines with their records, and the numbers, contents and faults of damaged lines."""
     good: list[tuple[bytes, Record]] = []
     damaged: list[tuple[int, bytes, str]] = []
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
+    lines = files.read(path).split(b"\n")[:-1] if _exists(path) else []
     for number, line in enumerate(lines, start=1):
         try:
             good.append((line, parse(line)))
         except ValueError as error:
             damaged.append((number, line, files.one_line(reason(error), _MAX_REASON)))
     return good, damaged
+
+
+def _exists(path: pathlib.Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise files.Unreadable(path, error) from None
 
 
 def reason(error: ValueError) -> str:
@@ -116,8 +147,15 @@ def _note(path: pathlib.Path, damaged: list[tuple[int, bytes, str]], outcome: st
 
 
 def _end_of_lines(descriptor: int) -> int:
-    """Returns the length of a file without an incomplete last line."""
-    if not os.fstat(descriptor).st_size:  # nothing can be mapped
-        return 0
-    with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as content:
-        return content.rfind(b"\n") + 1
+    """Returns the length of a file without an incomplete last line.
+
+    The file is not mapped into memory: an error of the disk would kill the process there.
+    """
+    end = os.fstat(descriptor).st_size
+    while end:
+        start = max(0, end - _BLOCK)
+        place = descriptors.read_all(descriptor, end - start, start).rfind(b"\n")
+        if place >= 0:
+            return start + place + 1
+        end = start
+    return 0

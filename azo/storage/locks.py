@@ -18,6 +18,8 @@ import stat
 import sys
 import weakref
 
+from azo.storage import descriptors
+
 LOCK = ".lock"
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
@@ -42,8 +44,8 @@ class Lock(contextlib.AbstractContextManager["Lock"]):
     def _take(self) -> None:
         target, file = self._target, self._file
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(file, _FLAGS, 0o666)
+            with descriptors.folder(file.parent, makes_folder=True):
+                descriptor = os.open(file, _FLAGS, 0o666)
         except OSError as error:
             if file.is_symlink():
                 raise ValueError(f"{file}: is a link: remove it") from None
@@ -101,8 +103,12 @@ def lock_folder(folder: pathlib.Path) -> Lock:
 
 
 def lock_file(path: pathlib.Path) -> Lock:
-    """Locks a file, which may be absent, by a lock file beside it; see `Lock`."""
-    return Lock(path, path.with_name(f".{path.name}{LOCK}"))
+    """Locks a file, which may be absent, by a lock file beside it; see `Lock`.
+
+    Of a link, it is beside the file to which that leads: all names of a file have one lock.
+    """
+    file = pathlib.Path(os.path.realpath(path))
+    return Lock(path, file.with_name(f".{file.name}{LOCK}"))
 
 
 def _name(owner: str) -> str:
