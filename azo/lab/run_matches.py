@@ -1,6 +1,5 @@
 """The matches of a run: the gate, the evaluation, the ratings. See `trainer.Matches`."""
 
-import shutil
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,7 @@ from azo.games import protocol
 from azo.lab import arena, elo, players, yardstick
 from azo.lab.tournament import backends
 from azo.learning import generations, network, run_state
+from azo.storage import files
 from azo.training import config, metrics, network_files
 
 GENERATIONS = "generations"
@@ -27,6 +27,7 @@ class RunMatches:
         self.game = game
         self.opponent = players.parse(settings.evaluation.opponent, game)
         self.yardstick = yardstick.Yardstick(game) if settings.ratings.num_points else None
+        files.check_place(settings.run.folder / GENERATIONS, settings.run.folder)
 
     def gate(self, state: run_state.RunState, iteration: int) -> Iterator[metrics.Event]:
         """Plays the learner's network against the actor's; yields the result and the verdict."""
@@ -83,9 +84,10 @@ class RunMatches:
             return
         start = time.perf_counter()
         variables = jax.device_get(self.playing(state))
-        kept = self.settings.run.folder / GENERATIONS / str(iteration)
-        shutil.rmtree(kept, ignore_errors=True)  # from before the checkpoint of a resumed run
-        network_files.save(kept, variables, self.settings)
+        folder = self.settings.run.folder
+        kept = folder / GENERATIONS / str(iteration)
+        files.remove_folder(kept, folder)  # from before the checkpoint of a resumed run
+        network_files.save(kept, variables, self.settings, inside=folder)
 
         key = jax.random.fold_in(jax.random.key(self.settings.run.seed + 2), iteration)
         player = self.player(variables, self.settings.ratings.num_simulations)

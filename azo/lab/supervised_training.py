@@ -7,7 +7,6 @@ the figures of every evaluation.
 import functools
 import itertools
 import math
-import shutil
 import time
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from azo.games import protocol
 from azo.lab import supervised_data
 from azo.learning import learner, network, replay, statistics, supervised
+from azo.storage import files
 from azo.training import config, interruption, metrics, network_files, origin
 
 BEST = "best"
@@ -166,7 +166,7 @@ def _save(settings: supervised_data.SuperviseConfig, variables: network.Variable
     """Replaces the best network; a crash in between leaves one of the two under some name."""
     new, old, best = (settings.folder / name for name in (".new", ".old", BEST))
     for folder in (new, old):
-        shutil.rmtree(folder, ignore_errors=True)
+        files.remove_folder(folder, settings.folder)
     run_settings = config.Config(
         game=settings.game,
         search=settings.search,
@@ -175,11 +175,11 @@ def _save(settings: supervised_data.SuperviseConfig, variables: network.Variable
         run=config.RunConfig(folder=settings.folder, seed=settings.seed),
         origin=_origin(settings),
     )
-    network_files.save(new, variables, run_settings)
+    network_files.save(new, variables, run_settings, inside=settings.folder)
     if best.exists():
-        best.rename(old)
-    new.rename(best)
-    shutil.rmtree(old, ignore_errors=True)
+        files.rename(best, old, settings.folder)
+    files.rename(new, best, settings.folder)
+    files.remove_folder(old, settings.folder)
 
 
 def _origin(settings: supervised_data.SuperviseConfig) -> origin.Origin:

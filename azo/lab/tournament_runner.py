@@ -5,6 +5,7 @@ The folder has `games.jsonl` with a line for each finished game, which is never 
 that failed; and `games.txt` with a transcript of each game a line, for other commands.
 """
 
+import io
 import logging
 import pathlib
 from collections.abc import Sequence
@@ -42,6 +43,9 @@ def run(
         players = tournament_file.make_players(config, game)
         names = [player.name for player in players]
         drawn = tournament_file.draw_openings(config, game)
+        files.remove_leftovers(folder)
+        files.check_own(folder / TRANSCRIPTS, is_replaced=True)
+        files.check_own(folder / LOG)
         _check_players(folder / PLAYERS, config, players)
         played = {one.scheduled: one for one in game_log.mend(path, game.board_shape[0])}
         for one in played.values():
@@ -59,7 +63,8 @@ def run(
         if not games:
             raise ValueError(f"{path}: no game has been played")
         lines = [notation.transcript(one.actions, game.board_shape[0]) for one in games]
-        files.write(folder / TRANSCRIPTS, ("\n".join(lines) + "\n").encode())
+        content = ("\n".join(lines) + "\n").encode()
+        files.write(folder / TRANSCRIPTS, content, inside=folder)
     pairings = game_log.pairings(names, games)
     rated = elo.rate(pairings, players=names, anchor=config.anchor)
     num_missing = len(schedule) - len(games)
@@ -124,6 +129,10 @@ class _Entry(pydantic.BaseModel):
 
 class _Log(logging.FileHandler):
     """Keeps the exchanges with engines that fail."""
+
+    def _open(self) -> io.TextIOWrapper:
+        path = pathlib.Path(self.baseFilename)
+        return io.TextIOWrapper(files.open_log(path, path.parent), "utf-8", write_through=True)
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Loses a record that cannot be written: the game log reports a full disk."""

@@ -229,6 +229,24 @@ def check_place(path: pathlib.Path, inside: pathlib.Path) -> None:
         raise _unwritable(path, error) from None
 
 
+def check_own(path: pathlib.Path, *, is_replaced: bool = False) -> None:
+    """Raises ValueError if a file of azo is a link, or not a regular file; it may be absent.
+
+    Unless it `is_replaced` whole, several names of it are refused too. Call it before a long work
+    whose results go there.
+    """
+    try:
+        with descriptors.placed(path, path.parent) as place:
+            found = descriptors.status(place)
+            descriptors.refuse_special(place.name, found)
+            if not is_replaced:
+                descriptors.refuse_names(place.name, found)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
 def damaged_name(path: pathlib.Path) -> pathlib.Path:
     """Returns a free name for a damaged file or folder: NAME.damaged, else NAME.damaged-2, ..."""
     place, number = path.with_name(f"{path.name}.damaged"), 1

@@ -77,7 +77,7 @@ def mend(
     Only for the process that writes the file. Records that are not kept are removed from it.
     ValueError, one line, if the files cannot be written.
     """
-    _check_own(path)
+    files.check_own(path)
     good, damaged = _parse(path, parse)
     kept = [(line, record) for line, record in good if is_kept(record)]
     if damaged:
@@ -91,19 +91,6 @@ def mend(
         content = b"".join(line + b"\n" for line, _ in kept)
         files.write(path, content, inside=path.parent)
     return [record for _, record in kept]
-
-
-def _check_own(path: pathlib.Path) -> None:
-    """Raises ValueError if lines could not be appended to a file, before a long work begins."""
-    try:
-        with descriptors.placed(path, path.parent) as place:
-            found = descriptors.status(place)
-            descriptors.refuse_special(place.name, found)
-            descriptors.refuse_names(place.name, found)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise ValueError(f"{path}: cannot write here ({error.strerror or error})") from None
 
 
 def _parse(

@@ -7,6 +7,7 @@ another name, read back from the disk, and renamed; only then are older ones rem
 
 import contextlib
 import dataclasses
+import os
 import pathlib
 import shutil
 import tempfile
@@ -16,7 +17,7 @@ import jax
 import numpy as np
 
 from azo.learning import placement, run_state
-from azo.storage import files, locks
+from azo.storage import descriptors, files, locks
 from azo.training import (
     checkpoint_folder,
     config,
@@ -56,24 +57,30 @@ class Checkpoints(contextlib.ExitStack):
 
         Damaged checkpoints that are newer than the latest undamaged one are named and kept under
         another name. The latest checkpoints are kept, as many as `keep`, and the one with the best
-        score. ValueError if the folder holds something else, cannot be written, is in use, or all
-        its checkpoints are damaged.
+        score. ValueError if the folder holds something else or links, cannot be written, is in use,
+        a checkpoint cannot be read, or all are damaged.
         """
         super().__init__()
         self.folder, self._keep = folder, keep
         _check_is_ours(folder)
+        places = folder / checkpoint_folder.CHECKPOINTS
         try:
-            (folder / checkpoint_folder.CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+            with descriptors.folder(places, folder, makes_folder=True):
+                pass
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
             raise ValueError(
                 f"{folder}: cannot write a run here ({error.strerror}): choose another --run.folder"
             ) from None
+        files.check_own(folder / exported_network.SETTINGS, is_replaced=True)
+        for step in checkpoint_folder.all_steps(folder):
+            files.check_place(checkpoint_folder.folder_of(folder, step), folder)
         # Raises ValueError if another process has locked the folder in the meantime.
         self.check_lock = self.enter_context(locks.lock_folder(folder)).check
         try:
-            for path in (folder / checkpoint_folder.CHECKPOINTS).glob(".*.tmp"):  # of a crash
+            files.remove_leftovers(folder)
+            for path in places.glob(".*.tmp"):  # of a crash
                 shutil.rmtree(path, ignore_errors=True)
             sound, damaged = checkpoint_folder.find_sound(folder)
             for step in damaged:
@@ -129,12 +136,14 @@ class Checkpoints(contextlib.ExitStack):
         )
         self.check_lock()
         text = config.to_json(settings)
-        with files.new_folder(checkpoint_folder.folder_of(self.folder, step)) as partial:
+        place = checkpoint_folder.folder_of(self.folder, step)
+        with files.new_folder(place, self.folder) as partial:
             orbax_calls.write(partial / checkpoint_folder.STATE, arrays)
             exported_network.write(partial, variables, text)
             content = record.model_dump_json(indent=1).encode()
-            files.write(partial / checkpoint_folder.RECORD, content)
-            files.write(self.folder / exported_network.SETTINGS, text.encode())
+            files.write(partial / checkpoint_folder.RECORD, content, inside=partial)
+            settings_place = self.folder / exported_network.SETTINGS
+            files.write(settings_place, text.encode(), inside=self.folder)
             files.write_checksums(partial)
             files.verify_checksums(partial, is_cached=False)
         self._prune()
@@ -175,7 +184,7 @@ class Checkpoints(contextlib.ExitStack):
     def _set_aside(self, step: int) -> None:
         # So that its iteration can be saved again.
         place = checkpoint_folder.folder_of(self.folder, step)
-        kept = place.rename(files.damaged_name(place))
+        kept = files.set_aside(place)
         checkpoint_folder.note(f"{place}: kept as {kept.name}")
 
     def _prune(self) -> None:
@@ -185,12 +194,11 @@ class Checkpoints(contextlib.ExitStack):
             place = checkpoint_folder.folder_of(self.folder, step)
             try:
                 checkpoint_folder.read_record(self.folder, step)
-            except ValueError:  # it may be the best one
+            except files.Damaged:  # it may be the best one
                 self._set_aside(step)
                 continue
             if step != best:
-                # Under this name a crash leaves no part of a checkpoint.
-                shutil.rmtree(place.rename(place.with_name(f".{step}.tmp")))
+                files.remove_folder(place, self.folder)
 
     def _existing(self) -> int:
         if not self.latest_step:
@@ -217,6 +225,13 @@ def _impossible_counts(arrays: dict[str, np.ndarray], step: int) -> list[str]:
 
 
 def _check_is_ours(folder: pathlib.Path) -> None:
+    try:
+        os.path.abspath(folder).encode()
+    except UnicodeEncodeError:  # of the working directory; the settings are checked before
+        raise ValueError(
+            f"{os.path.abspath(folder)!a}: not a name in UTF-8, which the format of checkpoints"
+            " needs: rename the folder, or choose another --run.folder"
+        ) from None
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is a file, not a folder: choose another --run.folder")
     if not folder.is_dir() or (folder / checkpoint_folder.CHECKPOINTS).is_dir():

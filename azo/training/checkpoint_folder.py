@@ -6,6 +6,7 @@ the checksums of all these files. The record holds the iteration, since a folder
 removes it.
 """
 
+import errno
 import pathlib
 import re
 import sys
@@ -50,29 +51,39 @@ def all_steps(run: pathlib.Path) -> list[int]:
 
 
 def verify(run: pathlib.Path, step: int, parts: Sequence[str] = (STATE, *NETWORK)) -> None:
-    """Raises ValueError, one line, if a checkpoint is damaged, incomplete, or of another iteration.
+    """Raises Damaged, one line, if a checkpoint is damaged, incomplete, or of another iteration.
+
+    An error of the system, such as of the disk, is Unreadable or OSError, and no damage.
 
     `parts` are the parts to verify, besides its record; by default all.
     """
     place = folder_of(run, step)
     for part in parts:
         if not (place / part).exists():
-            raise ValueError(f"{place}: damaged: {part} is missing")
+            raise files.Damaged(f"{place}: damaged: {part} is missing")
     if not files.verify_checksums(place, parts):
-        raise ValueError(f"{place}: damaged: no checksums")
+        raise files.Damaged(f"{place}: damaged: no checksums")
     read_record(run, step)
 
 
 def read_record(run: pathlib.Path, step: int) -> CheckpointRecord:
-    """Returns the verified record of a checkpoint; raises ValueError, one line, if damaged."""
+    """Returns the verified record of a checkpoint; errors as of `verify`."""
     place = folder_of(run, step)
     files.verify_checksums(place, [RECORD])
     try:
-        record = CheckpointRecord.model_validate_json(files.read(place / RECORD))
+        content = files.read(place / RECORD)
+    except files.Unreadable as error:
+        if error.errno != errno.ENOENT:
+            raise
+        raise files.Damaged(f"{place}: damaged: {RECORD} is missing") from None
+    try:
+        record = CheckpointRecord.model_validate_json(content)
     except ValueError:
-        raise ValueError(f"{place}: damaged: {RECORD} is not a record") from None
+        raise files.Damaged(f"{place}: damaged: {RECORD} is not a record") from None
     if record.iteration != step:
-        raise ValueError(f"{place}: damaged: it is the checkpoint of iteration {record.iteration}")
+        raise files.Damaged(
+            f"{place}: damaged: it is the checkpoint of iteration {record.iteration}"
+        )
     return record
 
 
@@ -85,8 +96,9 @@ def best_step(run: pathlib.Path) -> int | None:
     for step in all_steps(run):
         try:
             score = read_record(run, step).score
-        except ValueError as error:
-            note(str(error))
+        except files.Damaged as error:
+            if folder_of(run, step).exists():  # else pruned by a run in progress
+                note(str(error))
             continue
         if score is not None:
             rated.append((score, step))
@@ -99,14 +111,14 @@ def find_sound(
     """Returns the newest checkpoint that is not damaged, and the damaged ones on the way.
 
     The checkpoint of iteration `first` is preferred. `parts` are the parts to verify. Each damaged
-    checkpoint is named in a line on standard error. ValueError if all are damaged; None without any
-    checkpoint.
+    checkpoint is named in a line on standard error. ValueError if all are damaged, or one cannot be
+    read, which may be sound; None without any checkpoint.
     """
     faults: dict[int, str] = {}  # by iteration
     for step in sorted(all_steps(run), key=lambda step: (step == first, step), reverse=True):
         try:
             verify(run, step, parts)
-        except ValueError as error:
+        except files.Damaged as error:
             if folder_of(run, step).exists():  # else pruned by a run in progress
                 faults[step] = str(error)
             continue

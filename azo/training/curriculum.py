@@ -22,6 +22,7 @@ def train(
     screen = rich.console.Console(highlight=False)
     for index, phase in enumerate(settings.curriculum):
         phase_settings = config.of_phase(settings, index)
+        files.check_place(phase_settings.run.folder, settings.run.folder)
         if not _has_ended(phase_settings):
             screen.print(f"phase {index + 1} of {len(settings.curriculum)}: {phase.name}")
             trainer.train(phase_settings, stop, make_matches, on_event)

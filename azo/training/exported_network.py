@@ -4,6 +4,7 @@ A folder with these files is an exported network or a checkpoint of a run. A rea
 which it expects; names, shapes and types are compared before one is read.
 """
 
+import errno
 import math
 import pathlib
 import tokenize
@@ -45,12 +46,15 @@ class NetworkSettings(pydantic.BaseModel, frozen=True):
 
 
 def write(folder: pathlib.Path, arrays: Mapping[str, Any], settings: str) -> None:
-    """Writes a network: arrays by their names, and the settings of its run as JSON."""
+    """Writes a network: arrays by their names, and the settings of its run as JSON.
+
+    The folder is one that `files.new_folder` has made.
+    """
     members: dict[str, Any] = {}
     for name, array in arrays.items():
         members |= _members(name, np.asarray(array))
     np.savez_compressed(folder / ARRAYS, **members)
-    files.write(folder / SETTINGS, settings.encode())
+    files.write(folder / SETTINGS, settings.encode(), inside=folder)
 
 
 def _members(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
@@ -138,7 +142,7 @@ def difference(found: Expected, expected: Expected) -> str:
 
 def _read_archive(path: pathlib.Path, expected: Expected) -> dict[str, np.ndarray]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with files.open_to_read(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             if any(member.compress_type not in _COMPRESSIONS for member in members):
                 raise ValueError("packed in a way that numpy does not write")
@@ -147,7 +151,11 @@ def _read_archive(path: pathlib.Path, expected: Expected) -> dict[str, np.ndarra
             fault = difference(found, expected)
             if not fault:
                 return {name: _read_array(archive, name, name not in names) for name in found}
+    except files.Unreadable:
+        raise
     except _DAMAGE as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise files.Unreadable(path, error) from None  # EINVAL: a place before the file
         fault = f"damaged: {error}"
     raise ValueError(f"{path}: {fault}")
 

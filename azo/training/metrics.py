@@ -9,6 +9,7 @@ iterations after its checkpoint, so their events are dropped first.
 import contextlib
 import json
 import math
+import os
 import pathlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +21,7 @@ from tensorboardX import event_file_writer
 from tensorboardX.proto import event_pb2, summary_pb2
 
 from azo.games.setting_types import Count, Finite, NonNegativeFloat, NonNegativeInt
-from azo.storage import journal
+from azo.storage import files, journal
 
 RATING = "rating"
 """Kind of event: the Elo of the network that plays after the event's iteration."""
@@ -111,9 +112,11 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
         self._check_lock, self._on_event = check_lock, on_event
         self._curves_path = folder / "tensorboard"
         journal.mend(self._path, parse_event, lambda one: one["iteration"] <= last_iteration)
+        files.make_folder(self._curves_path, folder)
         with self._writing_curves():
-            self._curves_path.mkdir(parents=True, exist_ok=True)
-            self._curves = event_file_writer.EventsWriter(str(self._curves_path / "events"))
+            # The writer truncates a file of its name, which a second process may have given.
+            name = self._curves_path / f"events.{os.urandom(8).hex()}"
+            self._curves = event_file_writer.EventsWriter(str(name))
             log = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
             self._curves.write_event(
                 event_pb2.Event(wall_time=time.time(), step=last_iteration + 1, session_log=log)

@@ -32,17 +32,19 @@ def save(
     variables: network.Variables,
     settings: config.Config,
     others: Mapping[str, bytes] | None = None,
+    *,
+    inside: pathlib.Path | None = None,
 ) -> None:
     """Writes a network, its settings and the checksums of all files into a new or empty folder.
 
     The folder is complete when this returns; an error leaves nothing. `others` are the contents of
-    further files by their paths.
+    further files by their paths. `inside` is the folder of azo that the new one is in, if any.
     """
     settings = settings.model_copy(update={"origin": origin_of(settings)})
-    with files.new_folder(folder) as partial:
+    with files.new_folder(folder, inside) as partial:
         exported_network.write(partial, checkpoint.named(variables), config.to_json(settings))
         for name, content in (others or {}).items():
-            files.write(partial / name, content, makes_folder=True)
+            files.write(partial / name, content, inside=partial, makes_folder=True)
         files.write_checksums(partial)
 
 

@@ -42,12 +42,12 @@ def write(
         boards.append(notation.board_text(board, game.size))
     games_shown = ShownGames(iteration=iteration, boards=tuple(boards))
     with contextlib.suppress(ValueError):  # a full disk does not end a run
-        files.write(folder / FILE, games_shown.model_dump_json().encode())
+        files.write(folder / FILE, games_shown.model_dump_json().encode(), inside=folder)
 
 
 def read(folder: pathlib.Path) -> ShownGames:
     """Returns what `write` wrote last, or no boards if it has written nothing yet."""
     try:
-        return ShownGames.model_validate_json((folder / FILE).read_bytes())
-    except (OSError, ValueError):
+        return ShownGames.model_validate_json(files.read(folder / FILE))
+    except ValueError:
         return ShownGames()

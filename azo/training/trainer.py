@@ -17,6 +17,7 @@ from jax.sharding import Mesh
 
 from azo.games import othello, protocol, registry, setting_types
 from azo.learning import generations, loop, network, placement, run_state, statistics
+from azo.storage import files
 from azo.training import (
     checkpoint,
     checks,
@@ -97,6 +98,7 @@ def train(
         if first := checkpoints.latest_step:
             state = checkpoints.restore(state)
         folder, check_lock = settings.run.folder, checkpoints.check_lock
+        files.check_own(folder / shown_games.FILE, is_replaced=True)
         writer = stack.enter_context(metrics.MetricsWriter(folder, first, check_lock, on_event))
         display = rich.console.Console(highlight=False, emoji=False)
         screen = stack.enter_context(console.Console(game.name, settings.run.folder, display))

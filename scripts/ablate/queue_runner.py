@@ -49,7 +49,8 @@ def run_command(
     After a request to stop the process receives SIGTERM once, and saves; then raises Stopped.
     Raises Failed if the exit code is not 0.
     """
-    with output.open("a") as output_file, log.open("a") as log_file:
+    folder = log.parent
+    with files.open_log(output, folder) as output_file, files.open_log(log, folder) as log_file:
         # In a session of its own, so that Ctrl-C interrupts only this process.
         process = subprocess.Popen(
             [sys.executable, "-m", *command],
@@ -78,14 +79,15 @@ def run_job(job: run_queue.Job, stop: interruption.StopRequest) -> comparison.Re
     if job.opponent is not None and other is None:
         raise Failed(f"{job.opponent} has no result")
     print(f"{job}: begins", flush=True)
-    job.folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(job.folder, job.root)
     queue, left = job.queue, job.queue.budget
     runs: list[pathlib.Path] = []
     while len(runs) < job.num_phases and left > 0:
         settings = job.phase(len(runs), left)
         run = settings.run.folder
         file = run.with_name(f"{run.name}.json")
-        files.write(file, config.to_json(settings).encode())
+        files.check_place(run, job.folder)
+        files.write(file, config.to_json(settings).encode(), inside=job.folder)
         run_command(["azo", "train", "--config", str(file)], job.log, job.log, stop)
         if not metrics.read(run, "end"):
             raise Failed(f"azo train stopped before the end of {run}")
@@ -96,11 +98,11 @@ def run_job(job: run_queue.Job, stop: interruption.StopRequest) -> comparison.Re
         command = ["azo", "evaluate", _player(job, str(runs[-1])), opponent, games]
         command += [f"--opening-plies={queue.opening_plies}", f"--seed={job.seed}", "--json"]
         output = job.folder / "match.json"
-        output.unlink(missing_ok=True)
+        files.write(output, b"", inside=job.folder)
         run_command(command, output, job.log, stop)
         try:
-            return _MATCH.validate_json(output.read_bytes())
-        except (OSError, ValueError):
+            return _MATCH.validate_json(files.read(output))
+        except ValueError:
             raise Failed(f"azo evaluate gave no result, see {output}") from None
 
     logs = [metrics.read(run) for run in runs]
@@ -136,10 +138,13 @@ def work_off(jobs: Iterable[run_queue.Job], stop: interruption.StopRequest) -> i
         if stop.is_made:
             break
         try:
+            files.check_place(job.folder, job.root)
             with locks.lock_folder(job.folder):
+                files.remove_leftovers(job.folder)
                 if read_result(job) is None:
                     result = run_job(job, stop)
-                    files.write(job.folder / RESULT, result.model_dump_json().encode())
+                    content = result.model_dump_json().encode()
+                    files.write(job.folder / RESULT, content, inside=job.folder)
                     print(f"{job}: {result.match} against {job.queue.opponent}", flush=True)
         except Stopped:
             break
@@ -165,6 +170,8 @@ def read_result(job: run_queue.Job) -> comparison.Result | None:
         return None
     try:
         result = comparison.Result.model_validate_json(files.read(path))
+    except files.Unreadable:
+        raise
     except ValueError as error:
         raise ValueError(f"{path}: damaged ({journal.reason(error)}): remove it") from None
     for name, value in job.request.items():
@@ -177,5 +184,5 @@ def read_result(job: run_queue.Job) -> comparison.Result | None:
 
 
 def _end_of(log: pathlib.Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    lines = files.read(log).decode(errors="replace").splitlines() if log.exists() else []
     return "\n".join(f"  {line}" for line in lines[-_LINES_OF_LOG:])

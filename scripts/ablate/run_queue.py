@@ -117,6 +117,11 @@ class Job:
         return f"{self.arm.name}, seed {self.seed}"
 
     @property
+    def root(self) -> pathlib.Path:
+        """Folder that the user named, with the folders of the arms and, in these, of the jobs."""
+        return self.folder.parents[1]
+
+    @property
     def log(self) -> pathlib.Path:
         """File with the output of its child processes."""
         return self.folder / "log.txt"

@@ -77,9 +77,13 @@ def _rated(
 ) -> dict[str, ladder.Results]:
     """Returns the matches by way to play, and prints the ratings; keeps all in a folder."""
     network = folder / "network"
+    for name in ("network", *map(str, flags.simulations), *(f"{x:g}s" for x in flags.seconds)):
+        files.check_place(folder / name, folder)
+    if folder.is_relative_to(run):
+        files.check_place(folder, run)
     variables, settings = network_files.load(run, is_latest=True)
     if not network.exists():
-        network_files.save(network, variables, settings)
+        network_files.save(network, variables, settings, inside=folder)
     number = flags.num_games
     played = {
         str(count): matches.by_simulations(network, folder / str(count), count, number)

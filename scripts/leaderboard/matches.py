@@ -45,7 +45,7 @@ def by_seconds(
     # JSON of a text, a number or a list is TOML too.
     lines = (f"{key} = {json.dumps(x, ensure_ascii=False)}\n" for key, x in settings.items())
     engine = folder / "engine.toml"
-    files.write(engine, "".join(lines).encode(), makes_folder=True)
+    files.write(engine, "".join(lines).encode(), inside=folder, makes_folder=True)
     player = tournament_file.PlayerConfig(name=ladder.NAME, engine=engine)
     return _play(player, folder, num_games, games_at_once=1)
 

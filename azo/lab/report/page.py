@@ -37,7 +37,8 @@ def write(folder: pathlib.Path) -> pathlib.Path:
         f"<details><summary>Settings</summary><pre>{html.escape(settings)}</pre></details>",
     ]
     place = folder / "report" / "index.html"
-    files.write(place, render(str(folder), "\n".join(body)).encode(), makes_folder=True)
+    content = render(str(folder), "\n".join(body)).encode()
+    files.write(place, content, inside=folder, makes_folder=True)
     return place
 
 

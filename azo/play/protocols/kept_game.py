@@ -36,18 +36,20 @@ class KeptGame:
             except locks.InUse:
                 continue
             self._path = path
+            files.remove_leftovers(folder, path.name)
             return
 
     def read(self) -> ggf.GgfGame | None:
         """Returns the game, if there is one; raises ValueError if the file is damaged."""
         if not self._path.exists():
             return None
+        text = files.read_text(self._path)
         with files.located(self._path):
-            return ggf.parse(files.read_text(self._path))
+            return ggf.parse(text)
 
     def set_aside(self) -> pathlib.Path:
         """Renames a damaged file, which the next game would replace; returns its new path."""
-        return self._path.rename(files.damaged_name(self._path))
+        return files.set_aside(self._path)
 
     def write(self, game: ggf.GgfGame | None) -> None:
         """Keeps a game in place of the last one, None for no game.
@@ -62,7 +64,7 @@ class KeptGame:
         if game is None:
             self._path.unlink(missing_ok=True)
         else:
-            files.write(self._path, f"{ggf.to_text(game)}\n".encode())
+            files.write(self._path, f"{ggf.to_text(game)}\n".encode(), inside=self._path.parent)
         self._last = game
 
 

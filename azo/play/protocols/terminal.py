@@ -140,6 +140,9 @@ class Terminal:
             self._sides, level = kept_game.players(record)
             if level:
                 self._set_level(level)
+        except files.Unreadable as error:
+            self._kept = None  # the next game would replace it
+            self._say(f"{error}; this game is not kept")
         except ValueError as error:
             self._say(f"{error}; the unfinished game is damaged: kept as {self._kept.set_aside()}")
 

@@ -61,7 +61,7 @@ def render(settings: Mapping[str, Any], title: str, kind: str = "") -> str:
 def export(folder: pathlib.Path) -> None:
     """Writes the page for practice, which a browser opens from a file or from any web server.
 
-    Raises OSError if it cannot be written.
+    Raises ValueError, one line, if it cannot be written.
     """
     settings = {
         "games": [messages.offer_json(othello.Othello(8), "")],
@@ -69,10 +69,10 @@ def export(folder: pathlib.Path) -> None:
         "people": list(engine_settings.PEOPLE_RATINGS),
         "practice": {name: json.loads(_text(f"{name}.json")) for name in _PRACTICE},
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    files.write(folder / "index.html", render(settings, "azo: practice", "deck").encode())
+    page = render(settings, "azo: practice", "deck").encode()
+    files.write(folder / "index.html", page, inside=folder, makes_folder=True)
     for path in (*_INSTALLED.iterdir(), _STATIC.joinpath("icon.svg")):
-        files.write(folder / path.name, path.read_bytes())
+        files.write(folder / path.name, path.read_bytes(), inside=folder)
 
 
 def _text(name: str) -> str:
