@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from azo.training import checks, config
+from azo.training import checks, config, program_cache
 
 PROGRAMS: dict[Any, Any] = {}  # the latest ones of runs of this process, see `keep_program`
 _MOST_PROGRAMS = 4
@@ -39,7 +39,11 @@ def prepare(settings: config.Config) -> int:
 
 
 def keep_programs() -> None:
-    """Lets JAX keep compiled programs in the user's cache, unless a folder is set."""
+    """Lets JAX keep compiled programs in the user's cache, unless a folder is set.
+
+    Damaged ones are replaced; see `program_cache`.
+    """
+    program_cache.replace_damaged_entries()
     if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(base) / "azo" / "jax"))
