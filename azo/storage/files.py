@@ -309,6 +309,8 @@ def remove_folder(folder: pathlib.Path, inside: pathlib.Path) -> None:
             descriptors.refuse_link(place.name, found)
             if found is None:
                 return
+            if (kind := descriptors.kind_of(found)) != "a folder":  # rmtree would wait for a FIFO
+                raise OSError(errno.ENOTDIR, f"it is {kind or 'a file'}, not a folder")
             aside = folder.with_name(descriptors.temporary_name(place.name))
             os.rename(place.name, aside.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
         shutil.rmtree(aside)
@@ -330,17 +332,18 @@ def rename(old: pathlib.Path, new: pathlib.Path, inside: pathlib.Path) -> None:
         raise _unwritable(new, error) from None
 
 
-def remove_leftovers(folder: pathlib.Path, name: str | None = None) -> None:
+def remove_leftovers(
+    folder: pathlib.Path, name: str | None = None, *, pattern: str = _LEFTOVER
+) -> None:
     """Removes temporary files that killed processes have left, of writing a `name` or any.
 
-    Only for a process that holds the lock of what it names: others may be writing.
+    Only for a process that holds the lock of what it names: others may be writing. `pattern` is the
+    regular expression of their names.
     """
-    of_name = None if name is None else re.escape(descriptors.temporary_name(name)[:-20])
+    of_name = "" if name is None else re.escape(descriptors.temporary_name(name)[:-20])
     with contextlib.suppress(OSError):
         for path in list(folder.iterdir()):
-            if not re.fullmatch(_LEFTOVER, path.name):
-                continue
-            if of_name is not None and not re.match(of_name, path.name):
+            if not (re.match(of_name, path.name) and re.fullmatch(pattern, path.name)):
                 continue
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)

@@ -9,7 +9,6 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-import shutil
 import tempfile
 from typing import Any
 
@@ -80,8 +79,7 @@ class Checkpoints(contextlib.ExitStack):
         self.check_lock = self.enter_context(locks.lock_folder(folder)).check
         try:
             files.remove_leftovers(folder)
-            for path in places.glob(".*.tmp"):  # of a crash
-                shutil.rmtree(path, ignore_errors=True)
+            files.remove_leftovers(places, pattern=r"\..*\.tmp")
             sound, damaged = checkpoint_folder.find_sound(folder)
             for step in damaged:
                 self._set_aside(step)
