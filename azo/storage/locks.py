@@ -49,6 +49,8 @@ class Lock(contextlib.AbstractContextManager["Lock"]):
         except OSError as error:
             if file.is_symlink():
                 raise ValueError(f"{file}: is a link: remove it") from None
+            if file.is_dir():
+                raise ValueError(f"{file}: not a lock file, but a folder: remove it") from None
             raise ValueError(f"{target}: cannot write here ({error.strerror})") from None
         self._status = os.fstat(descriptor)
         self.release = weakref.finalize(self, os.close, descriptor)

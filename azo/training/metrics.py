@@ -150,8 +150,11 @@ class MetricsWriter(contextlib.AbstractContextManager["MetricsWriter"]):
         self._on_event(line)
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(OSError):  # what could not be written has been reported
-            self._curves.close()
+        # What could not be written has been reported. The writer's `close` flushes first, and leaves
+        # the file open if that fails.
+        for close in (self._curves.flush, self._curves._py_recordio_writer.close):
+            with contextlib.suppress(OSError):
+                close()
 
     @contextlib.contextmanager
     def _writing_curves(self) -> Iterator[None]:

@@ -3,9 +3,11 @@ import functools
 import os
 import pathlib
 import re
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 
 import pytest
@@ -93,11 +95,10 @@ def test_a_link_is_refused_by_its_name(run, victims, way, kind):
     assert "name is a symbolic link, which is not followed: remove it" in message
 
 
-@pytest.mark.parametrize("way", WAYS)
+# The folder of a journal is the one that the user named.
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in (append, mend)])
 def test_a_folder_above_may_not_be_a_link_either(run, victims, way):
     traps.link_to_folder(run / "inner", victims)
-    if way in (append, mend):
-        pytest.skip("the folder of a journal is the one that the user named")
     assert "inner is a symbolic link" in refusals.message_of(way, run / "inner" / "name", run)
     victims.assert_untouched()
 
@@ -226,9 +227,9 @@ def test_a_file_system_that_cannot_sync_folders_is_written(run, monkeypatch, way
     assert (run / "name").exists()
 
 
-@pytest.mark.parametrize("mode", [0o300, 0o700])
-def test_a_folder_that_may_not_be_listed_is_written(run, mode):
-    run.chmod(mode)
+def test_a_folder_that_may_not_be_listed_is_written():
+    run = pathlib.Path(tempfile.mkdtemp())  # those of pytest are private
+    run.chmod(0o300)
     script = f"""
 import os, pathlib
 from azo.storage import files
@@ -238,12 +239,10 @@ files.write(pathlib.Path({str(run)!r}) / "a", b"new")
 """
     if os.geteuid() == 0:
         os.chown(run, 65534, -1)
-        for parent in run.parents:
-            if parent != pathlib.Path("/") and not parent.stat().st_mode & 0o001:
-                pytest.skip("the folder of the tests is private")
     subprocess.run([sys.executable, "-c", script], check=True)
     run.chmod(0o700)
     assert (run / "a").read_bytes() == b"new"
+    shutil.rmtree(run)
 
 
 def test_the_names_of_new_files_and_folders_are_on_disk_before_a_line_is(tmp_path, monkeypatch):
