@@ -22,9 +22,10 @@ COMMANDS = (
 def process() -> NoReturn:
     """Runs the command of this process and ends it, at a second signal even while it computes."""
     _open_closed_streams()
-    if not sys.flags.safe_path:  # for `--game.name MODULE:CLASS`; `python -m azo` has it already
-        sys.path.append("")
     with _importing():
+        from azo.games import import_paths
+
+        import_paths.search_current_folder()  # before all that imports optional modules
         from azo.training import interruption
 
     with interruption.signals_end_computations():

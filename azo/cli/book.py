@@ -77,7 +77,13 @@ def main(argv: Sequence[str]) -> int:
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     if command in _ACTIONS:
         kind, act = _ACTIONS[command]
-        settings = command_line.parse(kind, rest, prog=f"azo book {command}", description=__doc__)
+        settings = command_line.parse(
+            kind,
+            rest,
+            prog=f"azo book {command}",
+            description=__doc__,
+            opens_networks=kind is not ShowConfig,
+        )
         act(settings, terminal)
     elif command in ("-h", "--help"):
         terminal.print(__doc__, markup=False)

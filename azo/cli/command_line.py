@@ -9,6 +9,7 @@ import difflib
 import errno
 import inspect
 import io
+import itertools
 import os
 import pathlib
 import re
@@ -24,6 +25,7 @@ import rich.live
 import rich.spinner
 import tyro
 
+from azo.games import import_paths, setting_types
 from azo.storage import files
 from azo.training import validation
 
@@ -31,6 +33,12 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 _OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"  # in the messages of XLA
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 _OURS = {_PACKAGE, _PACKAGE.parent / "scripts"}  # in a clone, programs beside the package
+_ALLOW_IMPORT = "--allow-import"
+_HELP_OF_ALLOW_IMPORT = (
+    "--allow-import MODULE:NAME lets a file, such as the settings of a network, name this code of"
+    " a\ngame or network, which is then run; repeat it for others. docs/reliability.md says what is"
+    " safe\nto open."
+)
 _CLEARER = (  # parts of tyro's messages, and what replaces them
     (r"invalid literal for int\(\) with base 10:", "not a whole number:"),
     (r"could not convert string to float:", "not a number:"),
@@ -54,19 +62,26 @@ def parse(
     prog: str,
     description: str | None = None,
     load_file: Callable[[pathlib.Path | None], validation.Settings | None] | None = None,
+    opens_networks: bool = True,
 ) -> validation.Settings:
     """Returns the settings of a command from its flags; ValueError, one line, names a wrong one.
 
     `--help` prints the description, by default the docstring of the class, and all flags, and
-    exits. `load_file` allows `--config FILE`, and returns its settings, which flags override.
+    exits. `load_file` allows `--config FILE`, and returns its settings, which flags override. A
+    command that `opens_networks` has `--allow-import`; import paths among its flags are allowed.
     """
     flags, default = [*_flag_names(kind), "--help"], None
+    if opens_networks:
+        argv = _allow_imports(kind, argv)
+        flags = [_ALLOW_IMPORT, *flags]
     if load_file is not None:
         path, argv = _take_config_flag(argv)
         flags, default = ["--config", *flags], load_file(path)
     _check_flags(argv, flags)
     if {"-h", "--help"} & set(argv):
         print(inspect.cleandoc(description or kind.__doc__ or "") + "\n")
+        if opens_networks:
+            print(f"{_HELP_OF_ALLOW_IMPORT}\n")
 
     # Without flags there is nothing to read, and tyro would take 0.05 s.
     if not argv and not any(field.is_required() for field in kind.model_fields.values()):
@@ -90,7 +105,8 @@ def parse(
             raise
         raise ValueError(_unframe(framed.getvalue())) from None
     if unknown:
-        example = "--config NAME" if load_file is not None else f"{flags[0]} VALUE"
+        own = [flag for flag in flags if flag != _ALLOW_IMPORT]
+        example = "--config NAME" if load_file is not None else f"{own[0]} VALUE"
         raise ValueError(f"unexpected argument '{unknown[0]}'. Give settings as flags: {example}")
     return validation.validate(kind, tree, None)
 
@@ -108,6 +124,24 @@ def _take_config_flag(argv: Sequence[str]) -> tuple[pathlib.Path | None, list[st
             raise ValueError("--config needs the name or the path of a settings file")
         path = pathlib.Path(value)
     return path, others
+
+
+def _allow_imports(kind: type[pydantic.BaseModel], argv: Sequence[str]) -> list[str]:
+    """Allows the import paths that flags give, and returns the flags that are settings."""
+    others, words = [], iter(argv)
+    for word in words:
+        flag, is_joined, value = word.partition("=")
+        if flag.replace("_", "-") != _ALLOW_IMPORT:
+            others.append(word)
+            continue
+        import_paths.allow([value if is_joined else next(words, "")], _ALLOW_IMPORT)
+    # Also in `--curriculum.0.set network.kind mine:Network`.
+    names = setting_types.import_settings(kind)
+    parts = [part for word in others for part in word.split("=", 1)]
+    for name, value in itertools.pairwise(parts):
+        if name.removeprefix("--").replace("-", "_") in names and import_paths.is_path(value):
+            import_paths.allow([value])
+    return others
 
 
 def run_main(main: Callable[[Sequence[str]], int | None], argv: Sequence[str] | None = None) -> int:

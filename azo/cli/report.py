@@ -27,7 +27,9 @@ class ReportConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Writes the report and prints its path; returns the exit code."""
-    flags = command_line.parse(ReportConfig, argv, prog="azo report", description=__doc__)
+    flags = command_line.parse(
+        ReportConfig, argv, prog="azo report", description=__doc__, opens_networks=False
+    )
     with extras.needed("a report", "plotly"):
         from azo.lab.report import page
     print(page.write(flags.run))

@@ -51,7 +51,9 @@ class SolveConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Solves a file; returns 0, or 1 if a score differs from that of the file."""
-    settings = command_line.parse(SolveConfig, argv, prog="azo solve", description=__doc__)
+    settings = command_line.parse(
+        SolveConfig, argv, prog="azo solve", description=__doc__, opens_networks=False
+    )
     terminal = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
     solver_of = functools.cache(functools.partial(endgame.Solver, is_reversed=settings.is_reversed))
     problems = _problems_to_solve(settings, obf.read(settings.file))

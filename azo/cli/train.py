@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from azo.cli import command_line
+from azo.games import import_paths, setting_types
 from azo.training import config, curriculum, interruption, metrics
 
 
@@ -30,6 +31,7 @@ def run_training(
     *,
     folder: str | os.PathLike[str] | None = None,
     on_event: metrics.OnEvent = lambda event: None,
+    allow_imports: Sequence[str] = (),
 ) -> pathlib.Path:
     """Trains a network by self-play, and returns the folder of its run.
 
@@ -48,11 +50,16 @@ def run_training(
         "iteration": 12, "learner/policy_loss": 1.2, ...}`, once it is in `metrics.jsonl`. A resumed
         run repeats the iterations after its checkpoint. An exception that it raises ends the run
         and leaves this function; the same call resumes the run from its checkpoint.
+      allow_imports: import paths of games and networks that files may name, such as those of a
+        recipe or of a network to start from; those among `settings` are allowed.
 
     Raises:
       ValueError: One line: a setting is wrong, or the folder holds a run with other settings.
     """
     changes = dict(settings or {})
+    given = (changes.get(name) for name in setting_types.import_settings(config.Config))
+    import_paths.allow(x for x in given if isinstance(x, str) and import_paths.is_path(x))
+    import_paths.allow(allow_imports)
     if folder is not None:
         changes["run.folder"] = str(folder)
     run = config.with_settings(config.load_file(pathlib.Path(recipe)), changes)

@@ -35,7 +35,9 @@ class WatchConfig(pydantic.BaseModel, frozen=True, extra="forbid"):
 
 def main(argv: Sequence[str]) -> int:
     """Serves the page until Ctrl-C, and returns the exit code."""
-    watch = command_line.parse(WatchConfig, argv, prog="azo watch", description=__doc__)
+    watch = command_line.parse(
+        WatchConfig, argv, prog="azo watch", description=__doc__, opens_networks=False
+    )
     with extras.needed("the page", "plotly", "starlette", "uvicorn"):
         from azo.play.watch import app
         from azo.play.web import server

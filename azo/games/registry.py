@@ -2,11 +2,11 @@
 
 import functools
 import importlib
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
 
-from azo.games import notation, setting_types, variant
+from azo.games import import_paths, notation, setting_types, variant
 
 if TYPE_CHECKING:
     from azo.games import protocol
@@ -36,9 +36,11 @@ def variant_of(config: GameConfig) -> variant.Variant:
     return variant.Variant(config.size, config.is_reversed, (start.player, start.opponent))
 
 
-@functools.lru_cache  # equal settings give equal games, also of a class without equality
 def make(config: GameConfig) -> "protocol.Game":
     """Returns the rules of the configured game.
+
+    Equal settings give the same game, also of a class without equality, until a class is defined
+    again.
 
     Raises:
       ValueError: One line: settings contradict, or there is no such game.
@@ -47,25 +49,45 @@ def make(config: GameConfig) -> "protocol.Game":
         from azo.games import othello  # imports JAX, which takes seconds
 
         described = variant_of(config)
-        return othello.Othello(described.size, described.is_reversed, described.start_bits)
+        rules = described.size, described.is_reversed, described.start_bits
+        return _make(_Source(othello.Othello), rules)
     if config.start is not None or config.is_reversed:
         raise ValueError("[game]: 'start' and 'is_reversed' apply only to Othello")
     if config.name == "tictactoe":
         from azo.games import tictactoe
 
-        return tictactoe.TicTacToe()
+        return _make(_Source(tictactoe.TicTacToe))
     source, _, name = config.name.partition(":")
     if source == "pgx":  # by name, since few runs need it
-        return importlib.import_module("azo.games.pgx_games").make(name)
-    return _imported(config.name)
+        return _make(_Source(importlib.import_module("azo.games.pgx_games").make), (name,))
+    found = import_paths.load("game.name", config.name)
+    return _checked(_Source(found), config.name)
 
 
-def _imported(path: str) -> "protocol.Game":
+class _Source:
+    """A class or a game as the key of a cache: one that was defined again is another one."""
+
+    def __init__(self, found: Any):
+        self.found = found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Source) and self.found is other.found
+
+    def __hash__(self) -> int:
+        return id(self.found)
+
+
+@functools.lru_cache
+def _make(source: _Source, arguments: tuple[Any, ...] = ()) -> "protocol.Game":
+    return source.found(*arguments)
+
+
+@functools.lru_cache
+def _checked(source: _Source, path: str) -> "protocol.Game":
     """Returns the game that an import path names, or an instance of the class that it names."""
     from azo.games import protocol
 
-    found = setting_types.import_by_path("game.name", path)
-    place = f"game.name is {path!r}, but"
+    found, place = source.found, f"game.name is {path!r}, but"
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     try:
         game = found() if isinstance(found, type) and not missing else found

@@ -4,13 +4,15 @@ Counts fit into 32 bits, as the compiled programs need. Bounds of shapes are far
 useful and far below what no machine can hold; the run compares the whole with the memory.
 """
 
-import importlib
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 import pydantic
 import pydantic_core
+
+from azo.games import import_paths
 
 _LARGEST = 2**31 - 1
 Config = TypeVar("Config", bound=pydantic.BaseModel)
@@ -90,42 +92,43 @@ def with_numbers(settings: Config, numbers: Mapping[str, Any]) -> Config:
     return settings.model_copy(update=changes)
 
 
-_IMPORT_PATH = re.compile(r"pgx:[\w-]+|[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_PGX = re.compile(r"pgx:[\w-]+")
 
 
-def known_or_import_path(*known: str) -> pydantic.AfterValidator:
-    """Returns the check of a setting that is one of the names, or `package.module:NAME`."""
+@dataclasses.dataclass(frozen=True)
+class NameOrPath(pydantic.AfterValidator):
+    """The check of a setting that may be an import path."""
+
+
+def known_or_import_path(*known: str) -> NameOrPath:
+    """Returns the check of a setting that is one of the names, or `package.module:NAME`.
+
+    An import path in a file is refused unless it is allowed, see `import_paths`.
+    """
 
     def check(name: str) -> str:
-        if name in known or _IMPORT_PATH.fullmatch(name):
+        if name in known or ("pgx:NAME" in known and _PGX.fullmatch(name)):
             return name
-        names = ", ".join(map(repr, known))
-        raise pydantic_core.PydanticCustomError(
-            "name_or_path", f"should be {names}, or an import path such as 'package.module:Name'"
-        )
+        if not import_paths.is_path(name):
+            names = ", ".join(map(repr, known))
+            raise pydantic_core.PydanticCustomError(
+                "name_or_path",
+                f"should be {names}, or an import path such as 'package.module:Name'",
+            )
+        if (reason := import_paths.refusal(name)) is not None:
+            raise pydantic_core.PydanticCustomError("import_path", "{reason}", {"reason": reason})
+        return name
 
-    return pydantic.AfterValidator(check)
+    return NameOrPath(check)
 
 
-def import_by_path(setting: str, path: str) -> Any:
-    """Returns what `package.module:NAME` names, the value of a setting.
-
-    ValueError, one line, if there is no such module or name; errors inside the module are its own.
-    """
-    module_name, _, name = path.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if not f"{module_name}.".startswith(f"{error.name}."):
-            raise
-        raise ValueError(
-            f"{setting} is {path!r}, but there is no module {error.name!r}: install it, set"
-            " PYTHONPATH to its folder, or start azo there"
-        ) from None
-    if not hasattr(module, name):
-        own = [x for x, y in vars(module).items() if getattr(y, "__module__", "") == module_name]
-        there = ", ".join(x for x in own if not x.startswith("_")) or "none"
-        raise ValueError(
-            f"{setting} is {path!r}, but {module_name} has no {name!r}; its own names: {there}"
-        )
-    return getattr(module, name)
+def import_settings(kind: type[pydantic.BaseModel], prefix: str = "") -> list[str]:
+    """Returns the full names of all settings that may be import paths."""
+    names = []
+    for name, field in kind.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
+            names += import_settings(annotation, f"{prefix}{name}.")
+        elif any(isinstance(mark, NameOrPath) for mark in field.metadata):
+            names.append(prefix + name)
+    return names

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 import scipy.stats
 
-from azo.games import othello
+from azo.games import code_identity, othello
 from azo.lab import elo, players, position_sets, tables
 from azo.learning import supervised
 from azo.search import improvement
@@ -227,7 +227,7 @@ def estimate(numbers: np.ndarray) -> Estimate | None:
     return Estimate(mean, interval, count)
 
 
-@functools.partial(jax.jit, static_argnames="game")
+@code_identity.jit(static_argnames=("game",))
 def _assess_batch(
     game: othello.Othello,
     player: players.NetworkPlayer,

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from azo.formats import obf
-from azo.games import bitboard, notation, othello
+from azo.games import bitboard, code_identity, notation, othello
 from azo.learning import pretraining, supervised
 from azo.storage import files
 
@@ -23,8 +23,8 @@ NO_UTILITY = -1000  # of illegal moves, and of all moves of a row with unknown s
 _MAX_EMPTIES = 20  # of random positions, which are solved
 _MAX_DRAWS = 20
 
-_legal_mask = jax.jit(othello.Othello.legal_mask, static_argnums=0)
-_is_over = jax.jit(othello.Othello.is_over, static_argnums=0)
+_legal_mask = code_identity.jit(othello.Othello.legal_mask, static_argnums=(0,))
+_is_over = code_identity.jit(othello.Othello.is_over, static_argnums=(0,))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from azo.games import protocol, setting_types, variant
+from azo.games import code_identity, import_paths, protocol, variant
 from azo.games.symmetry import inverse, move_planes, move_policy
 from azo.learning import heads, network_config, pattern_network, residual
 from azo.learning.cpu import convolution
@@ -47,7 +47,7 @@ def build(game: protocol.Game, config: NetworkConfig) -> Network:
     if config.kind == "residual":
         return construct(residual.ResidualNetwork, game, config)
     if config.kind != "patterns":
-        return construct(setting_types.import_by_path("network.kind", config.kind), game, config)
+        return construct(import_paths.load("network.kind", config.kind), game, config)
     size, num_columns = game.board_shape
     if size != num_columns:
         raise ValueError(f"patterns need a square board, not {size} x {num_columns}")
@@ -89,7 +89,7 @@ def init(game: protocol.Game, config: NetworkConfig, key: jax.Array) -> Variable
     return _init(build(game, config), game, key)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))  # one program, not one for each operation
+@code_identity.jit(static_argnums=(0, 1))  # one program, not one for each operation
 def _init(model: Network, game: protocol.Game, key: jax.Array) -> Variables:
     return dict(model.init(key, planes_of(game, model.config, game.start(1))))
 

@@ -4,19 +4,18 @@ The 6x6 project begins this way. Random games teach the value, with the mean res
 positions; games searched with these values teach the policy.
 """
 
-import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import protocol
+from azo.games import code_identity, protocol
 from azo.learning import ply_records, selfplay, starts, supervised
 from azo.search import improvement
 
 
-@functools.partial(jax.jit, static_argnums=(0, 2, 3))
+@code_identity.jit(static_argnums=(0, 2, 3))
 def random_games(
     game: protocol.Game, key: jax.Array, num_games: int, max_plies: int | None = None
 ) -> tuple[jax.Array, jax.Array]:

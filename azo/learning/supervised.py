@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import pydantic
 
-from azo.games import protocol
+from azo.games import code_identity, protocol
 from azo.learning import network, ply_records, replay
 from azo.search import search_tree
 
@@ -152,7 +152,7 @@ def dataset(game: protocol.Game, plies: RecordedPlies) -> replay.Examples:
     )
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
+@code_identity.jit(static_argnums=(0, 1))
 def score(
     game: protocol.Game,
     config: network.NetworkConfig,
@@ -178,7 +178,7 @@ def score(
     }
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@code_identity.jit(static_argnums=(0,))
 def _replay(game: protocol.Game, action: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Returns the packed position before every ply, and the final scores for the first player.
 

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from azo.games import protocol, setting_types
+from azo.games import code_identity, protocol, setting_types
 from azo.search import proofs, search_tree, selection, settings, simulation
 
 Evaluation = search_tree.Evaluation
@@ -141,7 +141,7 @@ def search_moves(
     return _search_moves(game, evaluate, key, position, numbers, config=fixed, is_greedy=is_greedy)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1), static_argnames=("config", "is_greedy"))
+@code_identity.jit(static_argnums=(0, 1), static_argnames=("config", "is_greedy"))
 def _search_moves(
     game: protocol.Game,
     evaluate: Evaluate,

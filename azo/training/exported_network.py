@@ -7,6 +7,7 @@ which it expects; names, shapes and types are compared before one is read.
 import errno
 import math
 import pathlib
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -33,6 +34,8 @@ _DAMAGE = (
     OSError, EOFError, ValueError, KeyError, IndexError, TypeError, NotImplementedError,
     RuntimeError, MemoryError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
+
+_unverified: set[pathlib.Path] = set()  # folders without checksums, which have been named
 
 Expected = dict[str, tuple[tuple[int, ...], Any]]
 """Shapes and types of arrays by their names."""
@@ -82,8 +85,16 @@ def is_in(folder: pathlib.Path) -> bool:
 
 def settings_text(folder: pathlib.Path) -> str:
     """Returns the verified settings as JSON; raises ValueError, one line, if damaged."""
-    files.verify_checksums(folder, [SETTINGS])
+    _verify(folder, SETTINGS)
     return files.read_text(folder / SETTINGS)
+
+
+def _verify(folder: pathlib.Path, file: str) -> None:
+    """Verifies a file; ValueError, one line, if damaged. Says so once if there are no checksums."""
+    if not files.verify_checksums(folder, [file]) and folder not in _unverified:
+        _unverified.add(folder)
+        line = f"{folder}: no {files.CHECKSUMS}: damage, or a change by others, is not noticed"
+        print(files.one_line(line), file=sys.stderr, flush=True)
 
 
 def read_settings(folder: pathlib.Path) -> NetworkSettings | None:
@@ -109,7 +120,7 @@ def read_arrays(folder: pathlib.Path, expected: Mapping[str, tuple[int, ...]]) -
             f"{file}: a network of {total / 2**30:,.1f} GiB by its settings; at most"
             f" {_MAX_BYTES >> 30} GiB are read"
         )
-    files.verify_checksums(folder, [ARRAYS])
+    _verify(folder, ARRAYS)
     types = {name: (shape, np.dtype(np.float32)) for name, shape in expected.items()}
     tree: dict[str, Any] = {}
     for name, array in _read_archive(file, types).items():

@@ -7,12 +7,12 @@ RUN/checkpoints/ITERATION gives that of one checkpoint.
 import dataclasses
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import jax
 
-from azo.games import protocol, registry
+from azo.games import import_paths, protocol, registry
 from azo.learning import heads, network
 from azo.search import improvement
 from azo.storage import files
@@ -79,7 +79,10 @@ class TrainedNetwork:
 
 
 def load_network(
-    folder: str | os.PathLike[str] = "zero-fast", *, symmetry: network.Symmetry = "none"
+    folder: str | os.PathLike[str] = "zero-fast",
+    *,
+    symmetry: network.Symmetry = "none",
+    allow_imports: Sequence[str] = (),
 ) -> TrainedNetwork:
     """Returns a network from a folder, for programs.
 
@@ -95,10 +98,14 @@ def load_network(
         or of an exported network; or the name of a network that comes with azo.
       symmetry: evaluate a position unchanged, under a random symmetry of the board, or averaged
         over all symmetries, which takes 8 times as long.
+      allow_imports: import paths of games and networks, such as "my_networks:Dense", that the files
+        may name. Their modules are imported, so allow only code that you trust.
 
     Raises:
-      ValueError: One line: there is no such network, or its files are damaged.
+      ValueError: One line: there is no such network, its files are damaged, or they name code that
+        is not allowed.
     """
+    import_paths.allow(allow_imports)
     variables, settings = load(pathlib.Path(folder))
     game = registry.make(settings.game)
     evaluate = network.folded_evaluator(game, settings.network, variables, symmetry=symmetry)

@@ -15,7 +15,7 @@ import numpy as np
 import rich.console
 from jax.sharding import Mesh
 
-from azo.games import othello, protocol, registry, setting_types
+from azo.games import code_identity, othello, protocol, registry, setting_types
 from azo.learning import generations, loop, network, placement, run_state, statistics
 from azo.storage import files
 from azo.training import (
@@ -128,6 +128,9 @@ class Trainer:
         self.clock = run_clock.RunClock(self.settings)
         self.warnings: set[str] = set()
         self.is_logged = False  # the last iteration, in the metrics
+        # A run keeps the code that it has begun with, and another run its programs if it is equal.
+        networks = (network.build(self.game, one) for one in (self.settings.network, self.actor))
+        self.code = code_identity.version(loop.build, type(self.game), *map(type, networks))
 
     def run(self, state: run_state.RunState) -> run_state.RunState:
         """Iterates until the run ends or is stopped; returns the last state."""
@@ -223,7 +226,7 @@ class Trainer:
         fixed, numbers = setting_types.split_numbers(settings)
         recipe = fixed.model_dump_json(include=set(run_state.RecipeConfig.model_fields))
         networks = tuple(network.build(self.game, one) for one in (settings.network, self.actor))
-        key = kind, self.game, self.mesh, networks, recipe
+        key = self.code, kind, self.game, self.mesh, networks, recipe
         if key in devices.PROGRAMS:
             return settings, devices.PROGRAMS[key], numbers
         self.screen.note("compiling, half a minute or longer")

@@ -3,15 +3,17 @@
 A message names the file or flag, the setting and the value found, and says what would work.
 """
 
+import contextlib
 import difflib
 import pathlib
 import tomllib
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pydantic
 
+from azo.games import import_paths
 from azo.storage import files
 
 Settings = TypeVar("Settings", bound=pydantic.BaseModel)
@@ -44,11 +46,14 @@ def validate(
 ) -> Settings:
     """Returns settings from nested dictionaries, which come from a file, or, without one, flags.
 
-    `ignores_unknown` accepts settings of other versions, which are not read.
+    `ignores_unknown` accepts settings of other versions, which are not read. Import paths in a file
+    are refused unless they are allowed.
     """
     _check_tree(tree, place)
+    extra: Literal["ignore"] | None = "ignore" if ignores_unknown else None
     try:
-        return kind.model_validate(tree, extra="ignore" if ignores_unknown else None)
+        with contextlib.nullcontext() if place is None else import_paths.from_file():
+            return kind.model_validate(tree, extra=extra)
     except pydantic.ValidationError as error:
         raise ValueError(_describe(error, kind, place)) from None
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 
 import pydantic
 
+from azo.games import import_paths
 from azo.lab import elo
 from azo.storage import files, journal, locks
 from azo.training import config, interruption, metrics, shipped_files
@@ -50,10 +51,12 @@ def run_command(
     Raises Failed if the exit code is not 0.
     """
     folder = log.parent
+    # What this command was allowed to import is in files that the other reads.
+    imports = [f"--allow-import={path}" for path in import_paths.allowed()]
     with files.open_log(output, folder) as output_file, files.open_log(log, folder) as log_file:
         # In a session of its own, so that Ctrl-C interrupts only this process.
         process = subprocess.Popen(
-            [sys.executable, "-m", *command],
+            [sys.executable, "-m", *command, *imports],
             stdin=subprocess.DEVNULL,
             stdout=output_file,
             stderr=log_file,

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import pydantic
 
-from azo.games import setting_types
+from azo.games import import_paths, setting_types
 from azo.storage import files
 from azo.training import config, shipped_files, validation
 
@@ -147,6 +147,11 @@ def load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     `path` is a TOML file or the name of a shipped one, `folder` the parent of the jobs' folders.
     Raises ValueError for an error in the file or in the settings of an arm.
     """
+    with import_paths.from_file():
+        return _load(path, folder)
+
+
+def _load(path: pathlib.Path, folder: pathlib.Path) -> tuple[Queue, list[Job]]:
     path = shipped_files.find_config(path, "queue", "queues")
     queue = validation.load(Queue, path, "queue")
     fixed = {"base", "set", "seeds", "arms", "versus_games"}

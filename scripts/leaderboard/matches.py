@@ -9,7 +9,7 @@ import pathlib
 import sys
 from typing import Any
 
-from azo.games import registry
+from azo.games import import_paths, registry
 from azo.lab import ladder, tournament_file, tournament_runner
 from azo.storage import files
 
@@ -39,6 +39,7 @@ def by_seconds(
     `by_simulations`.
     """
     command = [sys.executable, "-m", "azo", "gtp", "--network", str(network.resolve())]
+    command += [f"--allow-import={path}" for path in import_paths.allowed()]
     command += ["--engine.num-simulations", "None", "--engine.seconds", f"{seconds:g}"]
     settings: dict[str, Any] = {"name": ladder.NAME, "command": command, "protocol": "gtp"}
     settings |= {"startup_seconds": 600, "seconds_per_move": 600}  # with compilation

@@ -29,7 +29,7 @@ def test_games_with_chance_secrets_or_one_player_are_refused(name):
 
 def test_a_missing_pgx_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pgx", None)
-    registry.make.cache_clear()
+    registry._make.cache_clear()
     assert refusal("hex").endswith('but Pgx is not installed: pip install "azo[pgx]"')
 
 

@@ -7,7 +7,7 @@ import pydantic
 import pytest
 from support import refusals
 
-from azo.games import setting_types
+from azo.games import import_paths, setting_types
 
 _MODULE = "import collections\n\n\nclass Net:\n    pass\n\n\nclass _Hidden:\n    pass\n"
 
@@ -18,6 +18,7 @@ def user_folder(tmp_path, monkeypatch):
     (tmp_path / "my_parts.py").write_text(_MODULE)
     (tmp_path / "needs_more.py").write_text("import not_installed_anywhere\n")
     monkeypatch.syspath_prepend(tmp_path)
+    import_paths.allow(["my_part:Net", "my_parts:Network", "my_parts:Net", "needs_more:Net"])
     yield tmp_path
     sys.modules.pop("my_parts", None)
 
@@ -38,11 +39,11 @@ def user_folder(tmp_path, monkeypatch):
     ],
 )
 def test_what_is_not_there_is_named(path, message):
-    assert refusals.message_of(setting_types.import_by_path, "network.kind", path) == message
-    found = setting_types.import_by_path("network.kind", "my_parts:Net")
+    assert refusals.message_of(import_paths.load, "network.kind", path) == message
+    found = import_paths.load("network.kind", "my_parts:Net")
     assert (found.__module__, found.__name__) == ("my_parts", "Net")
     with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):  # an error of its own
-        setting_types.import_by_path("network.kind", "needs_more:Net")
+        import_paths.load("network.kind", "needs_more:Net")
 
 
 @pytest.mark.parametrize("text", ["tower", "nets.Net", "nets:", ":Net", "a/b.py:Net", "nets:Net()"])

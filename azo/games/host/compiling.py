@@ -10,14 +10,20 @@ import contextlib
 import functools
 import hashlib
 import inspect
+import os
 import pathlib
 import pickle
 import re
 from typing import Any
 
 import numba
-from numba.core import caching, sigutils
+from numba.core import caching, config, sigutils
 from numba.core.runtime import nrt
+
+# numba reads a file of settings in the current folder, which may be a folder of someone else, and
+# one of them names the folder of the compiled functions. The environment has them too.
+config._config_fname = os.devnull
+numba.config.reload_config()
 
 _ROOT = pathlib.Path(__file__).parents[3]
 _IMPORT = re.compile(r"^from (azo[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)

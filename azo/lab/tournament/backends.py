@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from azo.games import bitboard, othello, protocol
+from azo.games import bitboard, code_identity, othello, protocol
 from azo.lab import classical, engine_protocols, external_engines, players
 from azo.learning import supervised
 
@@ -156,7 +156,7 @@ def _reply(choose: Choose, actions: tuple[int, ...]) -> Reply:
     return Reply(choice.action, choice.positions, time.perf_counter() - start)
 
 
-@jax.jit
+@code_identity.jit
 def _choose(player: Any, key: jax.Array, position: protocol.Position) -> jax.Array:
     return player(key, position)
 

@@ -8,7 +8,6 @@ stay full.
 import collections
 import contextlib
 import dataclasses
-import functools
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from azo.games import othello, protocol
+from azo.games import code_identity, othello, protocol
 from azo.lab.tournament import backends, game_log, openings
 
 
@@ -175,7 +174,7 @@ def _play_round(
     return action
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@code_identity.jit(static_argnums=(0,))
 def _advance(
     game: protocol.Game, position: protocol.Position, action: jax.Array, is_new: jax.Array
 ) -> _Rules:

@@ -5,13 +5,13 @@ import itertools
 import os
 import pathlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import pydantic
 import tyro
 
-from azo.games import registry, setting_types, variant
+from azo.games import import_paths, registry, setting_types, variant
 from azo.learning import pattern_tables
 from azo.play.engine import engine_settings, opening_book
 from azo.play.engine.live_engine import Engine
@@ -59,6 +59,7 @@ def load_engine(
     level: int | str = engine_settings.NUM_LEVELS,
     book: str | os.PathLike[str] | None = None,
     seed: int = 0,
+    allow_imports: Sequence[str] = (),
     **settings: Any,
 ) -> Engine:
     """Returns an engine at the start of a game of Othello.
@@ -81,12 +82,14 @@ def load_engine(
         as people of that rating make them.
       book: file of an opening book, as `azo book` writes it.
       seed: of random choices, in the book and at low levels.
+      allow_imports: import paths that the files of the network may name, see `azo.load_network`.
       **settings: of the search, see `EngineConfig`: `num_simulations` a move (20,000 by default),
         `seconds` a move, and others.
 
     Raises:
       ValueError: One line: there is no such network, level, book or setting.
     """
+    import_paths.allow(allow_imports)
     choice = {"network": network and pathlib.Path(network), "size": size, "reversed": is_reversed}
     play = {"level": level, "book": book and pathlib.Path(book), "seed": seed}
     tree = {**choice, **play, "engine": PlayConfig().engine.model_dump() | settings}
