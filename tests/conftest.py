@@ -23,6 +23,7 @@ import jax
 import pytest
 from support import web_visit
 
+from azo.games import code_identity
 from azo.learning import learner, loop, placement, run_state
 from azo.training import console, devices
 
@@ -78,7 +79,14 @@ def _programs_are_shared():
         recipe = config.model_dump_json(include=set(run_state.RecipeConfig.model_fields))
         # A test may change the rate, or compile thoroughly.
         changed = learner.rate_factor, jax.config.read("jax_disable_most_optimizations")
-        return game, recipe, mesh, changed, str(others)
+        code = code_identity.version(build, begin, type(game))  # and so may its code
+        return game, recipe, mesh, changed, code, str(others)
+
+    clear = jax.clear_caches
+
+    def clear_all():
+        programs.clear()  # the iteration is traced once
+        clear()
 
     def shared_build(*recipe, **others):
         if "kind" not in others:  # not by a trainer: arguments of other types would trace it again
@@ -103,6 +111,7 @@ def _programs_are_shared():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "build", shared_build)
         patch.setattr(placement, "begin", shared_begin)
+        patch.setattr(jax, "clear_caches", clear_all)
         yield
 
 

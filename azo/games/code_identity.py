@@ -75,9 +75,7 @@ class Version:
             case functools.cached_property():
                 yield x.func
             case dict():
-                for key, value in x.items():
-                    self._items.append((x, key, value))
-                    yield value
+                yield from x.values()
             case tuple() | list() | set() | frozenset():
                 yield from x
             case _ if hasattr(x, "__wrapped__"):  # as of `jax.jit` and `functools.cache`
@@ -113,6 +111,8 @@ class Version:
             if name in place and (id(place), name) not in self._seen:
                 self._seen[(id(place), name)] = True
                 self._items.append((place, name, place[name]))
+                if isinstance(table := place[name], dict):  # such as functions by name
+                    self._items += [(table, key, value) for key, value in table.items()]
             if name in place:
                 yield place[name]
 
@@ -131,11 +131,24 @@ def version(*roots: Any) -> Version:
     with _lock:
         found = _versions.pop(key, None)
         if found is None or not found.is_current():
+            _drop_outdated(is_one_known=found is not None)
             found = Version(roots)
         _versions[key] = found
         if len(_versions) > _MOST_VERSIONS:
             del _versions[next(iter(_versions))]
         return found
+
+
+def _drop_outdated(*, is_one_known: bool) -> None:
+    """Drops versions that are not current, and if there is one, what JAX keeps inside of programs.
+
+    It keeps the traces of functions that `scan`, `cond` and such call.
+    """
+    outdated = [key for key, one in _versions.items() if not one.is_current()]
+    for key in outdated:
+        del _versions[key]
+    if outdated or is_one_known:
+        jax.clear_caches()
 
 
 def jit(

@@ -196,7 +196,8 @@ def test_a_tournament_and_a_queue_name_none(evil, capsys):
     path = f"{module}:G"
     pathlib.Path("game.toml").write_text(PLAYERS_OF_GAME.replace("PATH", path))
     assert_refused(capsys, path, marker, "tournament", "game.toml", "--folder", "new")
-    queue = "base = 'tiny.toml'\nmax_evaluations = 10\nseeds = [0]\narms = [{name = 'a'}]\n"
+    arms = "seeds = [0]\narms = [{name = 'a', question = 'b'}]\n"
+    queue = f"base = 'tiny.toml'\nmax_evaluations = 10\n{arms}"
     pathlib.Path("tiny.toml").write_text(tiny_run.toml())
     for changes in (f"set = {{'game.name' = '{path}'}}", f"set = {{'network.kind' = '{path}'}}"):
         pathlib.Path("queue.toml").write_text(queue + changes)
