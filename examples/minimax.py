@@ -45,8 +45,9 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=4)
     parser.add_argument("--games", type=int, default=64)
     parser.add_argument("--simulations", type=int, default=64)
+    parser.add_argument("--allow-import", action="append", default=[], metavar="MODULE:CLASS")
     flags = parser.parse_args()
-    network = azo.load_network(flags.folder)
+    network = azo.load_network(flags.folder, allow_imports=flags.allow_import)
     game, config = network.game, azo.SearchConfig(num_simulations=flags.simulations)
     position, score = game.start(flags.games), jnp.zeros(flags.games)
     is_ours = jnp.arange(flags.games) % 2 == 0

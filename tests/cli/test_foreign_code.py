@@ -9,7 +9,7 @@ import sys
 
 import jax
 import pytest
-from support import commands, tiny_run
+from support import commands, fake_run, tiny_run
 
 import azo
 from azo.learning import network
@@ -186,6 +186,20 @@ def test_a_recipe_names_none(name, text, command, field, evil, capsys):
     pathlib.Path(name).write_text(text)
     pathlib.Path("on_base.toml").write_text('base = "base.toml"\n')
     assert name in assert_refused(capsys, path, marker, *command)
+
+
+def test_reports_read_no_code(evil, tmp_path, capsys):
+    module, marker = evil
+    folder = tmp_path / "run"
+    fake_run.write(folder, fake_run.events(3))
+    settings = {"game": {"name": f"{module}:G"}, "network": {"kind": f"{module}:N"}}
+    (folder / "settings.json").write_text(json.dumps(settings))
+    assert commands.run("report", folder) == 0
+    assert module in (folder / "report" / "index.html").read_text()
+    assert not marker.exists()
+    assert "unknown flag '--allow-import'" in commands.refused(
+        capsys, "report", folder, "--allow-import", f"{module}:G"
+    )
 
 
 def test_a_tournament_and_a_queue_name_none(evil, capsys):
